@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/json_write.c - write JSON into a text
+ */
+#include "base/json_write.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char replacement_character[] = "\xef\xbf\xbd";
+
+static void new_line(struct json_writer *writer)
+{
+	if (!writer->indent)
+		return;
+	text_append_char(writer->text, '\n');
+	for (int i = 0; i < writer->depth * writer->indent; i++)
+		text_append_char(writer->text, ' ');
+}
+
+/* DEL and C1 controls are legal in JSON, but a terminal that shows the result must not obey them. */
+static bool must_escape(const unsigned char *bytes, size_t len)
+{
+	return bytes[0] < 0x20 || bytes[0] == 0x7f || (len == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+static void write_escape(struct text *text, unsigned code)
+{
+	static const char short_forms[][2] = {{'\b', 'b'}, {'\t', 't'}, {'\n', 'n'}, {'\f', 'f'}, {'\r', 'r'}};
+
+	for (size_t i = 0; i < ARRAY_LEN(short_forms); i++) {
+		if (code == (unsigned char)short_forms[i][0]) {
+			text_append_char(text, '\\');
+			text_append_char(text, short_forms[i][1]);
+			return;
+		}
+	}
+	text_append_format(text, "\\u%04x", code);
+}
+
+static void write_quoted(struct text *text, const unsigned char *bytes, size_t len)
+{
+	size_t plain_from = 0, at = 0;
+	bool is_cut;
+
+	text_append_char(text, '"');
+	while (at < len) {
+		size_t character = utf8_character(bytes + at, len - at, &is_cut);
+		bool is_plain = character && bytes[at] != '"' && bytes[at] != '\\' && !must_escape(bytes + at, character);
+
+		if (is_plain) {
+			at += character;
+			continue;
+		}
+		text_append(text, bytes + plain_from, at - plain_from);
+		if (!character) {
+			text_append_string(text, replacement_character);
+			character = utf8_bad_span(bytes + at, len - at);
+		} else if (bytes[at] == '"' || bytes[at] == '\\') {
+			text_append_char(text, '\\');
+			text_append_char(text, (char)bytes[at]);
+		} else {
+			write_escape(text, character == 2 ? bytes[at + 1] : bytes[at]);
+		}
+		at += character;
+		plain_from = at;
+	}
+	text_append(text, bytes + plain_from, at - plain_from);
+	text_append_char(text, '"');
+}
+
+static void begin_member(struct json_writer *writer, const char *key)
+{
+	if (writer->needs_comma)
+		text_append_char(writer->text, ',');
+	if (writer->depth)
+		new_line(writer);
+	if (key) {
+		write_quoted(writer->text, (const unsigned char *)key, strlen(key));
+		text_append_string(writer->text, writer->indent ? ": " : ":");
+	}
+	writer->needs_comma = true;
+}
+
+static void open_group(struct json_writer *writer, const char *key, char bracket)
+{
+	begin_member(writer, key);
+	text_append_char(writer->text, bracket);
+	writer->needs_comma = false;
+	writer->depth++;
+}
+
+static void close_group(struct json_writer *writer, char bracket)
+{
+	writer->depth--;
+	if (writer->needs_comma)
+		new_line(writer);
+	text_append_char(writer->text, bracket);
+	writer->needs_comma = true;
+}
+
+void json_open_object(struct json_writer *writer, const char *key)
+{
+	open_group(writer, key, '{');
+}
+
+void json_close_object(struct json_writer *writer)
+{
+	close_group(writer, '}');
+}
+
+void json_open_array(struct json_writer *writer, const char *key)
+{
+	open_group(writer, key, '[');
+}
+
+void json_close_array(struct json_writer *writer)
+{
+	close_group(writer, ']');
+}
+
+void json_write_bytes(struct json_writer *writer, const char *key, const void *bytes, size_t len)
+{
+	begin_member(writer, key);
+	write_quoted(writer->text, bytes, len);
+}
+
+void json_write_string(struct json_writer *writer, const char *key, const char *string)
+{
+	if (string)
+		json_write_bytes(writer, key, string, strlen(string));
+	else
+		json_write_null(writer, key);
+}
+
+void json_write_integer(struct json_writer *writer, const char *key, int64_t number)
+{
+	begin_member(writer, key);
+	text_append_format(writer->text, "%" PRId64, number);
+}
+
+void json_write_unsigned(struct json_writer *writer, const char *key, uint64_t number)
+{
+	begin_member(writer, key);
+	text_append_format(writer->text, "%" PRIu64, number);
+}
+
+void json_write_milliseconds(struct json_writer *writer, const char *key, uint64_t microseconds)
+{
+	uint64_t rest = microseconds % 1000;
+	int digits = 3;
+
+	for (; digits > 1 && rest % 10 == 0; digits--)
+		rest /= 10;
+	begin_member(writer, key);
+	text_append_format(writer->text, "%" PRIu64 ".%0*" PRIu64, microseconds / 1000, digits, rest);
+}
+
+void json_write_bool(struct json_writer *writer, const char *key, bool value)
+{
+	begin_member(writer, key);
+	text_append_string(writer->text, value ? "true" : "false");
+}
+
+void json_write_null(struct json_writer *writer, const char *key)
+{
+	begin_member(writer, key);
+	text_append_string(writer->text, "null");
+}
+
+void json_write_raw(struct json_writer *writer, const char *key, const char *json, size_t len)
+{
+	begin_member(writer, key);
+	text_append(writer->text, json, len);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/json_write.h - write JSON into a text, commas and escapes taken care of
+ *
+ * Keys are passed with each member (NULL inside an array). Strings are made valid UTF-8 on the way: what is not
+ * becomes U+FFFD, so that the output is always one valid JSON document.
+ */
+#ifndef BELLJAR_BASE_JSON_WRITE_H
+#define BELLJAR_BASE_JSON_WRITE_H
+
+#include "base/text.h"
+
+struct json_writer {
+	struct text *text;
+	bool needs_comma;
+	int indent; /* 0: everything on one line; otherwise members stand on lines of their own */
+	int depth;
+};
+
+void json_open_object(struct json_writer *writer, const char *key);
+void json_close_object(struct json_writer *writer);
+void json_open_array(struct json_writer *writer, const char *key);
+void json_close_array(struct json_writer *writer);
+void json_write_string(struct json_writer *writer, const char *key, const char *string); /* NULL writes null */
+void json_write_bytes(struct json_writer *writer, const char *key, const void *bytes, size_t len);
+void json_write_integer(struct json_writer *writer, const char *key, int64_t number);
+void json_write_unsigned(struct json_writer *writer, const char *key, uint64_t number);
+/* Microseconds as milliseconds with up to three decimals: 3100 becomes 3.1. */
+void json_write_milliseconds(struct json_writer *writer, const char *key, uint64_t microseconds);
+void json_write_bool(struct json_writer *writer, const char *key, bool value);
+void json_write_null(struct json_writer *writer, const char *key);
+/* @json is a complete JSON value already. */
+void json_write_raw(struct json_writer *writer, const char *key, const char *json, size_t len);
+
+#endif

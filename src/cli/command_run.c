@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/command_run.c - `run` and `shell`: one request, our signals, our terminal
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+/* Signals that end the run; one that the caller had ignored (nohup, background jobs) stays ignored. */
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int other_signals[] = {SIGTSTP, SIGCONT, SIGWINCH};
+
+struct session {
+	struct loop *loop;
+	struct engine_run *engine;
+	struct loop_watch signals;
+	struct terminal terminal;
+	bool has_pty;
+};
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++)
+		if (!is_ignored(ending_signals[i]))
+			sigaddset(&set, ending_signals[i]);
+	for (size_t i = 0; i < ARRAY_LEN(other_signals); i++)
+		if (!is_ignored(other_signals[i]))
+			sigaddset(&set, other_signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* Losing the output is told by write(), and the caller's choice about SIGPIPE is not the command's. */
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Control-Z, or a SIGTSTP from elsewhere: the tree stops, then we do; when we go on, so does the tree. */
+static void stop_all(struct session *session)
+{
+	engine_signal(session->engine, SIGSTOP);
+	terminal_restore(&session->terminal);
+	kill(getpid(), SIGSTOP);
+	if (session->has_pty)
+		terminal_raw(&session->terminal);
+	engine_signal(session->engine, SIGCONT);
+}
+
+static void resize(const struct session *session)
+{
+	struct winsize window;
+
+	terminal_size(&window);
+	engine_resize(session->engine, &window);
+}
+
+static void on_signal(struct loop_watch *watch, uint32_t events)
+{
+	struct session *session = watch->owner;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(watch->fd, &info, sizeof(info)) == sizeof(info)) {
+		switch ((int)info.ssi_signo) {
+		case SIGTSTP:
+			stop_all(session);
+			break;
+		case SIGCONT:
+			engine_signal(session->engine, SIGCONT);
+			break;
+		case SIGWINCH:
+			resize(session);
+			break;
+		default:
+			engine_cancel(session->engine, (int)info.ssi_signo);
+			break;
+		}
+	}
+}
+
+/* --- a run -------------------------------------------------------------------------------------------------- */
+
+static enum engine_mode mode_of(const struct run_options *options)
+{
+	if (options->has_json)
+		return ENGINE_JSON;
+	return options->has_events ? ENGINE_EVENTS : ENGINE_PASS;
+}
+
+static struct engine_request request_of(const struct invocation *invocation, const struct run_options *options)
+{
+	static const enum engine_stdin choices[] = {
+		[STDIN_INHERIT] = ENGINE_STDIN_INHERIT,
+		[STDIN_NULL] = ENGINE_STDIN_NULL,
+		[STDIN_FILE] = ENGINE_STDIN_FILE,
+	};
+	struct engine_request request = {
+		.policy = &options->policy,
+		.command = options->command,
+		.command_count = options->command_count,
+		.is_shell_string = options->is_shell_string,
+		.mode = mode_of(options),
+		.has_bytes = options->has_bytes,
+		.stdout_fd = STDOUT_FILENO,
+		.stderr_fd = STDERR_FILENO,
+		.status_fd = options->status_fd,
+		.stdin_choice = choices[options->stdin_choice],
+		.stdin_fd = invocation->has_stdin ? STDIN_FILENO : -1,
+		.stdin_path = options->stdin_path,
+		.has_pty = options->has_pty,
+		.has_timing = options->has_timing,
+		.environment = invocation->environment,
+		.current_directory = invocation->current_directory,
+		.area = invocation->area,
+		.area_len = invocation->area_len,
+	};
+
+	terminal_size(&request.window);
+	return request;
+}
+
+static void say_what_was_missing(const struct engine_run *engine, const struct messenger *messenger)
+{
+	const char *name, *why, *hint;
+
+	for (size_t i = 0; engine_note(engine, i, &why, &hint); i++) {
+		message_note(messenger, "%s", why);
+		message_hint(messenger, "%s", hint);
+	}
+	message_verbose(messenger, "rung: %s", engine_rung(engine));
+	for (size_t i = 0; engine_missing(engine, i, &name, &why); i++)
+		message_verbose(messenger, "missing: %s: %s", name, why);
+}
+
+static void say_how_it_ended(const struct engine_run *engine, const struct messenger *messenger, bool has_timing)
+{
+	const struct error *error = engine_error(engine);
+	AUTO_TEXT words = {0};
+	AUTO_TEXT timing = {0};
+
+	if (error)
+		message_error(messenger, error);
+	engine_explain(engine, &words);
+	if (words.len)
+		message_note(messenger, "%s", text_string(&words));
+	if (has_timing) {
+		engine_print_timing(engine, &timing);
+		for (char *line = timing.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			message_note(messenger, "%s", line);
+		}
+	}
+}
+
+static int supervise(struct session *session, const struct messenger *messenger, const struct run_options *options)
+{
+	bool has_spoken = false;
+	int status, rc;
+
+	while (!engine_is_done(session->engine)) {
+		rc = loop_turn(session->loop);
+		if (rc < 0) {
+			struct error error = {0};
+
+			error_set(&error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
+			message_error(messenger, &error);
+			return EXIT_BELLJAR;
+		}
+		if (!has_spoken) {
+			say_what_was_missing(session->engine, messenger);
+			has_spoken = true;
+		}
+	}
+	terminal_done(&session->terminal);
+	if (!has_spoken)
+		say_what_was_missing(session->engine, messenger);
+	say_how_it_ended(session->engine, messenger, options->has_timing);
+	status = engine_exit_status(session->engine);
+	return status;
+}
+
+int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	struct engine_request request = request_of(invocation, options);
+	struct session session = {.has_pty = options->has_pty, .terminal = {.fd = -1, .guard_fd = -1}};
+	struct error error = {0};
+	AUTO_CLOSE int signal_fd = open_signals();
+	int status = EXIT_BELLJAR;
+
+	session.loop = loop_new();
+	if (!session.loop || signal_fd < 0 || loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0) {
+		error_set(&error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
+		message_error(messenger, &error);
+		loop_free(session.loop);
+		return EXIT_BELLJAR;
+	}
+	if (options->has_pty && options->stdin_choice == STDIN_INHERIT && invocation->has_stdin) {
+		terminal_open(&session.terminal, STDIN_FILENO);
+		terminal_raw(&session.terminal);
+	}
+	if (engine_start(session.loop, &request, &session.engine) == 0) {
+		options->status_fd = -1; /* the engine's now */
+		status = supervise(&session, messenger, options);
+	}
+	terminal_done(&session.terminal);
+	engine_free(session.engine);
+	loop_remove(&session.signals);
+	loop_free(session.loop);
+	return status;
+}
+
+int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	static char *fallback[] = {"/bin/sh", NULL};
+	char *chosen[] = {NULL, NULL};
+
+	for (char *const *variable = invocation->environment; variable && *variable; variable++)
+		if (!strncmp(*variable, "SHELL=/", 7))
+			chosen[0] = *variable + 6;
+	options->command = chosen[0] && access(chosen[0], X_OK) == 0 ? chosen : fallback;
+	options->command_count = 1;
+	return command_run(invocation, options, messenger);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/commands.h - one function per command; main.c has the table
+ */
+#ifndef BELLJAR_CLI_COMMANDS_H
+#define BELLJAR_CLI_COMMANDS_H
+
+#include "cli/message.h"
+#include "cli/options.h"
+#include "engine/engine.h"
+
+/* What main() was started with. */
+struct invocation {
+	char *const *environment;
+	char *current_directory; /* NULL: it no longer exists */
+	char *home;		 /* NULL: none */
+	char *area;		 /* memory of arguments and environment, which /proc shows */
+	size_t area_len;
+	bool has_stdin; /* descriptor 0 was open */
+};
+
+/* Each returns what the process exits with. @options is parsed; the messenger is ready. */
+int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_plan(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_policy(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_completion(const struct invocation *invocation, struct run_options *options,
+		       const struct messenger *messenger);
+int command_help(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+
+/* Print a text on stdout: 0, or 125 with a message if it cannot be written. */
+int print_out(const struct text *text, const struct messenger *messenger);
+
+#define EXIT_BELLJAR 125
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/main.c - belljar: find the command, parse its options, call it
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+
+typedef int command_function(const struct invocation *invocation, struct run_options *options,
+			     const struct messenger *messenger);
+
+struct command_entry {
+	enum cli_command command;
+	command_function *function;
+};
+
+static const struct command_entry entries[] = {
+	{COMMAND_RUN, command_run},	    {COMMAND_SHELL, command_shell},	      {COMMAND_PLAN, command_plan},
+	{COMMAND_DOCTOR, command_doctor},   {COMMAND_POLICY, command_policy},     {COMMAND_COMPLETION, command_completion},
+	{COMMAND_HELP, command_help},
+};
+
+int print_out(const struct text *text, const struct messenger *messenger)
+{
+	struct error error = {0};
+	size_t done = 0;
+
+	while (done < text->len) {
+		ssize_t count = write(STDOUT_FILENO, text->data + done, text->len - done);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0) {
+			error_set(&error, STAGE_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
+			message_error(messenger, &error);
+			return EXIT_BELLJAR;
+		}
+		done += (size_t)count;
+	}
+	return 0;
+}
+
+/*
+ * Descriptors 0, 1 and 2 are in use from here on, so that nothing opened later is mistaken for one of them. A missing
+ * stdout or stderr becomes one that nothing can be written to: losing output must be noticed.
+ */
+static void fill_standard_descriptors(struct invocation *invocation)
+{
+	invocation->has_stdin = fcntl(STDIN_FILENO, F_GETFD) >= 0;
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0 && open("/", O_PATH | O_DIRECTORY) < 0)
+			return;
+}
+
+static const char *home_of(char *const *environment)
+{
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, "HOME=/", 6))
+			return *environment + 5;
+	return NULL;
+}
+
+/* Arguments and environment lie one behind the other; /proc shows them to whoever may look. */
+static void find_area(struct invocation *invocation, int argc, char **argv)
+{
+	char *end = argc > 0 ? argv[0] : NULL;
+
+	if (!end)
+		return;
+	invocation->area = end;
+	for (int i = 0; i < argc; i++)
+		if (argv[i] == end)
+			end = argv[i] + strlen(argv[i]) + 1;
+	for (char **variable = environ; variable && *variable; variable++)
+		if (*variable == end)
+			end = *variable + strlen(*variable) + 1;
+	invocation->area_len = (size_t)(end - invocation->area);
+}
+
+/* The result object is due after a usage error too, wherever it was asked for. */
+static void write_failure(const struct run_options *options, const struct error *error, const struct messenger *messenger)
+{
+	AUTO_TEXT line = {0};
+	AUTO_TEXT status = {0};
+
+	if (options->has_events && !options->has_json)
+		engine_failure_event(error, &line);
+	else if (options->has_json)
+		engine_failure_result(error, true, &line);
+	print_out(&line, messenger);
+	if (options->status_fd >= 3) {
+		engine_failure_result(error, options->has_json, &status);
+		if (write(options->status_fd, status.data, status.len) < 0)
+			message_note(messenger, "cannot write the result to descriptor %d", options->status_fd);
+	}
+}
+
+static int run_command(const struct invocation *invocation, const struct command_entry *entry, int argc, char **argv)
+{
+	struct policy_context context = {
+		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
+		.home = invocation->home,
+	};
+	struct run_options options;
+	struct messenger messenger;
+	struct error error = {0};
+	AUTO_TEXT help = {0};
+	int rc = options_parse(entry->command, argc, argv, &context, &options, &error);
+
+	messenger_init(&messenger, options.color, options.verbosity);
+	if (rc < 0) {
+		write_failure(&options, &error, &messenger);
+		message_error(&messenger, &error);
+		return EXIT_BELLJAR;
+	}
+	if (options.has_help) {
+		help_print_command(entry->command, &help);
+		rc = print_out(&help, &messenger);
+	} else {
+		rc = entry->function(invocation, &options, &messenger);
+	}
+	options_done(&options);
+	return rc;
+}
+
+static int usage_error(const struct messenger *messenger, const char *name)
+{
+	struct suggestion near = {.word = name};
+	struct error error = {0};
+
+	for (size_t i = 0; name && i < cli_command_count; i++)
+		suggest_consider(&near, cli_commands[i].name);
+	if (!name)
+		error_set(&error, STAGE_USAGE, 0, "no command given");
+	else if (near.best)
+		error_set(&error, STAGE_USAGE, 0, "there is no command '%s' (did you mean '%s'?)", name, near.best);
+	else
+		error_set(&error, STAGE_USAGE, 0, "there is no command '%s'", name);
+	error_hint(&error, "`belljar run -- COMMAND` runs a command; `belljar --help` lists the rest");
+	message_error(messenger, &error);
+	return EXIT_BELLJAR;
+}
+
+int main(int argc, char **argv)
+{
+	struct invocation invocation = {.environment = environ};
+	AUTO_FREE char *current_directory = NULL;
+	AUTO_FREE char *home = NULL;
+	const struct command_row *row;
+	struct messenger messenger;
+	const char *name = argc > 1 ? argv[1] : NULL;
+	AUTO_TEXT out = {0};
+
+	fill_standard_descriptors(&invocation);
+	invocation.current_directory = current_directory = getcwd(NULL, 0);
+	if (home_of(environ))
+		invocation.home = home = strdup(home_of(environ));
+	find_area(&invocation, argc, argv);
+	messenger_init(&messenger, COLOR_AUTO, 0);
+	if (name && (!strcmp(name, "--version") || !strcmp(name, "--help") || !strcmp(name, "-h"))) {
+		if (!strcmp(name, "--version"))
+			help_print_version(&out);
+		else
+			help_print_overview(&out);
+		return print_out(&out, &messenger);
+	}
+	row = name ? command_row_by_name(name) : NULL;
+	if (!row)
+		return usage_error(&messenger, name);
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
+		if (entries[i].command == row->command)
+			return run_command(&invocation, &entries[i], argc - 2, argv + 2);
+	return usage_error(&messenger, name);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/message.h - Belljar's own words, on stderr only
+ *
+ * Every message is one line: "belljar: ..." or "  hint: ...". Names in it may come from anyone, so whatever could
+ * steer a terminal or pretend to be another line is written as an escape such as \x1b.
+ */
+#ifndef BELLJAR_CLI_MESSAGE_H
+#define BELLJAR_CLI_MESSAGE_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/options.h"
+
+struct messenger {
+	int fd;        /* borrowed */
+	int verbosity; /* -1: errors only; 0; 1: message_verbose() too */
+	bool has_color;
+};
+
+/* For stderr. COLOR_AUTO: coloured on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
+void messenger_init(struct messenger *messenger, enum color_choice color, int verbosity);
+
+/* Always written. Nothing is written for a record without a failure. */
+void message_error(const struct messenger *messenger, const struct error *error);
+/* Not with -q. */
+void message_note(const struct messenger *messenger, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Not with -q; the line that belongs below a note. */
+void message_hint(const struct messenger *messenger, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Only with -v. */
+void message_verbose(const struct messenger *messenger, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * Append @string, at most MESSAGE_NAME_MAX bytes of it, with everything but printable characters escaped: control
+ * characters, bytes that are not UTF-8, and the Unicode controls that reorder or end a line.
+ */
+void message_escape(struct text *out, const char *string);
+#define MESSAGE_NAME_MAX 4096
+
+#endif

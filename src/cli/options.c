@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/options.c - read a command line
+ *
+ * First the words are scanned from left to right: options without a policy key take effect, flags of the policy are
+ * only noted. Then the policy is made in its own order: preset or file, noted flags, the door's defaults, tightening.
+ *
+ * A scan goes on after a mistake, because the result object is owed after a usage error too, and the flag that asks
+ * for it may come later. Only the first mistake is reported.
+ */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+/* A flag of the policy as it was met, or a file for --tighten (then @key is NULL). */
+struct flag_use {
+	const struct policy_key *key;
+	const char *value;
+	bool is_negated;
+};
+
+struct scan {
+	const struct command_row *command;
+	struct run_options *options;
+	struct error *error;
+	int rc; /* of the first mistake */
+	int argc;
+	char *const *argv;
+	int index; /* of the word that comes next */
+	struct flag_use *uses;
+	size_t use_count;
+	int skippable_words; /* after an unknown option: words that may be its value */
+};
+
+/* Report a mistake unless there was one before. @hint may be NULL. */
+static PRINTF_LIKE(3, 4) void refuse(struct scan *scan, const char *hint, const char *format, ...)
+{
+	char message[sizeof(scan->error->message)];
+	va_list arguments;
+
+	if (scan->rc)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	scan->rc = error_set(scan->error, STAGE_USAGE, 0, "%s", message);
+	if (hint)
+		error_hint(scan->error, "%s", hint);
+}
+
+static void set_policy(struct scan *scan, const char *value)
+{
+	if (scan->options->policy_name) {
+		refuse(scan, "one policy file can build on another with \"extends\"",
+		       "--policy is given twice: '%s' and '%s'", scan->options->policy_name, value);
+		return;
+	}
+	scan->options->policy_name = value;
+}
+
+static void set_tighten(struct scan *scan, const char *value)
+{
+	scan->uses[scan->use_count++] = (struct flag_use){.value = value};
+}
+
+static void set_stdin(struct scan *scan, const char *value)
+{
+	struct run_options *options = scan->options;
+
+	options->stdin_path = NULL;
+	if (strcmp(value, "inherit") == 0) {
+		options->stdin_choice = STDIN_INHERIT;
+	} else if (strcmp(value, "null") == 0) {
+		options->stdin_choice = STDIN_NULL;
+	} else {
+		options->stdin_choice = STDIN_FILE;
+		options->stdin_path = value;
+	}
+}
+
+/* Digits only, as strtol() would also take blanks and signs. -1: not a number, or too big for a descriptor. */
+static int parse_descriptor(const char *value)
+{
+	int number = 0;
+
+	for (const char *digit = value; *digit; digit++) {
+		if (*digit < '0' || *digit > '9' || __builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, *digit - '0', &number))
+			return -1;
+	}
+	return number;
+}
+
+static void set_status_fd(struct scan *scan, const char *value)
+{
+	static const char hint[] = "for example: belljar run --status-fd 3 -- COMMAND 3>result.json";
+	int fd = parse_descriptor(value);
+	int flags;
+
+	scan->options->status_fd = -1;
+	if (fd < 0) {
+		refuse(scan, hint, "--status-fd needs the number of a descriptor, not '%s'", value);
+		return;
+	}
+	if (fd < 3) {
+		refuse(scan, hint, "--status-fd must be 3 or more: 0, 1 and 2 belong to the command");
+		return;
+	}
+	if (fcntl(fd, F_GETFD) < 0) {
+		refuse(scan, hint, "--status-fd: descriptor %d is not open", fd);
+		return;
+	}
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || (flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY) {
+		refuse(scan, hint, "--status-fd: descriptor %d is not open for writing", fd);
+		return;
+	}
+	scan->options->status_fd = fd;
+}
+
+static void set_verbose(struct scan *scan, const char *value)
+{
+	(void)value;
+	scan->options->verbosity = 1;
+}
+
+static void set_quiet(struct scan *scan, const char *value)
+{
+	(void)value;
+	scan->options->verbosity = -1;
+}
+
+/* @value is NULL for --color alone, else one of the row's words. */
+static void set_color(struct scan *scan, const char *value)
+{
+	if (!value || strcmp(value, "always") == 0)
+		scan->options->color = COLOR_ALWAYS;
+	else
+		scan->options->color = strcmp(value, "never") == 0 ? COLOR_NEVER : COLOR_AUTO;
+}
+
+/* What each option does: a function, or a bool in struct run_options that becomes true. */
+static const struct {
+	void (*set)(struct scan *scan, const char *value);
+	size_t bool_offset;
+} option_actions[] = {
+	[OPTION_KEY] = {0},
+	[OPTION_POLICY] = {.set = set_policy},
+	[OPTION_TIGHTEN] = {.set = set_tighten},
+	[OPTION_SHELL] = {.bool_offset = offsetof(struct run_options, is_shell_string)},
+	[OPTION_STDIN] = {.set = set_stdin},
+	[OPTION_PTY] = {.bool_offset = offsetof(struct run_options, has_pty)},
+	[OPTION_JSON] = {.bool_offset = offsetof(struct run_options, has_json)},
+	[OPTION_BYTES] = {.bool_offset = offsetof(struct run_options, has_bytes)},
+	[OPTION_EVENTS] = {.bool_offset = offsetof(struct run_options, has_events)},
+	[OPTION_STATUS_FD] = {.set = set_status_fd},
+	[OPTION_PROVE] = {.bool_offset = offsetof(struct run_options, has_prove)},
+	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
+	[OPTION_VERBOSE] = {.set = set_verbose},
+	[OPTION_QUIET] = {.set = set_quiet},
+	[OPTION_COLOR] = {.set = set_color},
+	[OPTION_HELP] = {.bool_offset = offsetof(struct run_options, has_help)},
+};
+_Static_assert(ARRAY_LEN(option_actions) == OPTION_COUNT, "every option does something");
+
+static void apply_option(struct scan *scan, const struct option_row *row, const char *value, bool is_negated)
+{
+	if (row->id == OPTION_KEY)
+		scan->uses[scan->use_count++] =
+			(struct flag_use){.key = row->key, .value = value, .is_negated = is_negated};
+	else if (option_actions[row->id].set)
+		option_actions[row->id].set(scan, value);
+	else
+		*(bool *)((char *)scan->options + option_actions[row->id].bool_offset) = true;
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+static bool name_is(const char *flag, const char *name, size_t len)
+{
+	return strlen(flag) == len && memcmp(flag, name, len) == 0;
+}
+
+/*
+ * Find a long option by the @len bytes at @name, without dashes. A row that the command accepts wins over one that
+ * only others accept.
+ */
+static bool find_long(const struct scan *scan, const char *name, size_t len, struct option_row *found, bool *is_negated)
+{
+	struct option_cursor cursor = {0};
+	struct option_row row;
+	bool is_found = false;
+
+	while (options_next(&cursor, &row)) {
+		bool is_no_form = row.is_negatable && len > 3 && memcmp(name, "no-", 3) == 0 &&
+				  name_is(row.flag, name + 3, len - 3);
+
+		if (!is_no_form && !name_is(row.flag, name, len))
+			continue;
+		if (is_found && !(row.commands & scan->command->command))
+			continue;
+		*found = row;
+		*is_negated = is_no_form;
+		is_found = true;
+	}
+	return is_found;
+}
+
+static bool find_short(const struct scan *scan, char letter, struct option_row *found)
+{
+	struct option_cursor cursor = {0};
+
+	while (options_next(&cursor, found))
+		if (found->short_flag == letter && (found->commands & scan->command->command))
+			return true;
+	return false;
+}
+
+/* The flag the user may have meant by @name (without dashes); NULL if nothing is near. */
+static const char *suggest_flag(const struct scan *scan, const char *name, bool needs_negatable)
+{
+	struct suggestion suggestion = {.word = name};
+	struct option_cursor cursor = {0};
+	struct option_row row;
+
+	while (options_next(&cursor, &row))
+		if ((row.commands & scan->command->command) && (!needs_negatable || row.is_negatable))
+			suggest_consider(&suggestion, row.flag);
+	return suggestion.best;
+}
+
+static void refuse_unknown(struct scan *scan, const char *word)
+{
+	char name[64], hint[128];
+	size_t len;
+	bool is_negated;
+	const char *near = NULL;
+
+	if (scan->rc)
+		return;
+	len = strcspn(word, "=");
+	if (word[1] == '-' && len - 2 < sizeof(name)) {
+		snprintf(name, sizeof(name), "%.*s", (int)(len - 2), word + 2);
+		is_negated = strncmp(name, "no-", 3) == 0;
+		near = suggest_flag(scan, is_negated ? name + 3 : name, is_negated);
+		if (near)
+			snprintf(hint, sizeof(hint), "did you mean --%s%s?", is_negated ? "no-" : "", near);
+	}
+	if (!near)
+		snprintf(hint, sizeof(hint), "'belljar %s --help' lists the options", scan->command->name);
+	refuse(scan, hint, "unknown option '%.*s'", (int)MIN_OF(len, 200), word);
+}
+
+/*
+ * Nobody can tell whether the word after an unknown option is its value or the command. Where a "--" is still to come,
+ * everything before it is options for certain; else one word is passed over.
+ */
+static void skip_value_of_unknown(struct scan *scan)
+{
+	scan->skippable_words = 1;
+	for (int i = scan->index; i < scan->argc; i++)
+		if (strcmp(scan->argv[i], "--") == 0)
+			scan->skippable_words = INT_MAX;
+}
+
+static void refuse_foreign(struct scan *scan, const struct option_row *row)
+{
+	char hint[128];
+
+	for (size_t i = 0; i < cli_command_count; i++) {
+		if (!(row->commands & cli_commands[i].command))
+			continue;
+		snprintf(hint, sizeof(hint), "it belongs to 'belljar %s'", cli_commands[i].name);
+		refuse(scan, hint, "--%s is not an option of 'belljar %s'", row->flag, scan->command->name);
+		return;
+	}
+}
+
+/*
+ * The value of an option in the words that follow; NULL, and a mistake reported, if there is none. A word with two
+ * dashes is never taken: "--timeout --json" is a value forgotten.
+ */
+static const char *take_value(struct scan *scan, const struct option_row *row)
+{
+	const char *next = scan->index < scan->argc ? scan->argv[scan->index] : NULL;
+	char hint[160];
+
+	if (next && strncmp(next, "--", 2) != 0) {
+		scan->index++;
+		return next;
+	}
+	if (next && next[2]) {
+		snprintf(hint, sizeof(hint), "if '%.60s' is the value, write --%s=%.60s", next, row->flag, next);
+		refuse(scan, hint, "--%s needs a value (%s)", row->flag, row->placeholder);
+	} else {
+		refuse(scan, NULL, "--%s needs a value (%s)", row->flag, row->placeholder);
+	}
+	return NULL;
+}
+
+/* A value that may be left out is taken from the next word only if it is one of the row's words. */
+static const char *take_optional_value(struct scan *scan, const struct option_row *row)
+{
+	if (scan->index < scan->argc && is_one_of(scan->argv[scan->index], row->words))
+		return scan->argv[scan->index++];
+	return NULL;
+}
+
+/* Check the value of an option without a policy key; the policy checks its own. */
+static bool check_value(struct scan *scan, const struct option_row *row, const char *value)
+{
+	if (row->key)
+		return true;
+	if (!*value) {
+		refuse(scan, NULL, "--%s needs a value (%s)", row->flag, row->placeholder);
+		return false;
+	}
+	if (row->value_kind == VALUE_WORD && !is_one_of(value, row->words)) {
+		refuse(scan, NULL, "--%s must be one of %s, not '%.200s'", row->flag, row->placeholder, value);
+		return false;
+	}
+	return true;
+}
+
+/* @value is what stood in the same word, after '=' or a short option's letter; NULL if nothing did. */
+static void scan_option(struct scan *scan, const struct option_row *row, const char *value, bool is_negated)
+{
+	char hint[128];
+
+	if (!(row->commands & scan->command->command))
+		refuse_foreign(scan, row);
+	if (!row->placeholder) {
+		if (value && row->is_negatable)
+			snprintf(hint, sizeof(hint), "write --%s or --no-%s", row->flag, row->flag);
+		if (value)
+			refuse(scan, row->is_negatable ? hint : NULL, "--%s%s takes no value", is_negated ? "no-" : "",
+			       row->flag);
+		apply_option(scan, row, NULL, is_negated);
+		return;
+	}
+	if (!value && row->is_value_optional)
+		value = take_optional_value(scan, row);
+	else if (!value && !(value = take_value(scan, row)))
+		return;
+	if (value && !check_value(scan, row, value))
+		return;
+	apply_option(scan, row, value, is_negated);
+}
+
+static void scan_long(struct scan *scan, const char *word)
+{
+	const char *name = word + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	struct option_row row;
+	bool is_negated;
+
+	if (find_long(scan, name, len, &row, &is_negated)) {
+		scan_option(scan, &row, equals ? equals + 1 : NULL, is_negated);
+		return;
+	}
+	refuse_unknown(scan, word);
+	if (!equals)
+		skip_value_of_unknown(scan);
+}
+
+static void scan_short(struct scan *scan, const char *word)
+{
+	struct option_row row;
+
+	if (!find_short(scan, word[1], &row)) {
+		refuse_unknown(scan, word);
+		skip_value_of_unknown(scan);
+		return;
+	}
+	if (word[2] && !row.placeholder) {
+		refuse(scan, "short options cannot be joined; write them apart", "unknown option '%.200s'", word);
+		return;
+	}
+	scan_option(scan, &row, word[2] ? word + 2 : NULL, false);
+}
+
+/* A word that is no option, for a command that takes no command line. */
+static void scan_word(struct scan *scan, const char *word)
+{
+	struct run_options *options = scan->options;
+
+	if (options->word_count < scan->command->word_count_max) {
+		options->words[options->word_count++] = word;
+		return;
+	}
+	refuse(scan,
+	       scan->command->command == COMMAND_SHELL ? "to run a command on a terminal: belljar run --pty -- COMMAND"
+						       : NULL,
+	       "'belljar %s' does not take '%.200s'", scan->command->name, word);
+}
+
+static void scan_rest(struct scan *scan)
+{
+	if (!scan->command->takes_command_line) {
+		while (scan->index < scan->argc)
+			scan_word(scan, scan->argv[scan->index++]);
+		return;
+	}
+	scan->options->command = &scan->argv[scan->index];
+	scan->options->command_count = scan->argc - scan->index;
+	scan->index = scan->argc;
+}
+
+static void scan_words(struct scan *scan)
+{
+	while (scan->index < scan->argc) {
+		const char *word = scan->argv[scan->index];
+		bool is_option = word[0] == '-' && word[1];
+
+		if (!is_option && scan->skippable_words > 0) {
+			scan->skippable_words--;
+			scan->index++;
+			continue;
+		}
+		if (!is_option && scan->command->takes_command_line) {
+			scan_rest(scan);
+			return;
+		}
+		scan->index++;
+		if (!is_option) {
+			scan_word(scan, word);
+		} else if (word[1] != '-') {
+			scan_short(scan, word);
+		} else if (word[2]) {
+			scan_long(scan, word);
+		} else {
+			scan_rest(scan);
+			return;
+		}
+		/* Help is what the user wants, whatever else is missing; a mistake made before it is told first. */
+		if (scan->options->has_help && !scan->rc)
+			return;
+	}
+}
+
+static void check_words(struct scan *scan)
+{
+	const struct command_row *command = scan->command;
+	const struct run_options *options = scan->options;
+	char hint[160];
+	const char *near;
+
+	snprintf(hint, sizeof(hint), "usage: belljar %s %s", command->name, command->arguments);
+	if (command->takes_command_line && options->command_count == 0)
+		refuse(scan, hint, "no command to %s", command->name);
+	if (options->word_count < command->word_count_min)
+		refuse(scan, hint, "'belljar %s' needs one more word", command->name);
+	if (!command->first_words || options->word_count == 0 || is_one_of(options->words[0], command->first_words))
+		return;
+	near = suggest_from(options->words[0], command->first_words);
+	if (near)
+		snprintf(hint, sizeof(hint), "did you mean '%s'?", near);
+	refuse(scan, hint, "'belljar %s' does not know '%.200s'", command->name, options->words[0]);
+}
+
+static void check_combinations(struct scan *scan)
+{
+	const struct run_options *options = scan->options;
+
+	if (options->is_shell_string && options->command_count > 1)
+		refuse(scan, "quote the whole command, or leave --shell out",
+		       "--shell takes the command as one string, but %d words were given", options->command_count);
+	if (options->has_json && options->has_events)
+		refuse(scan, "the last event holds the same result object",
+		       "--json and --events cannot go together: both write to stdout");
+	if (options->has_bytes && !options->has_json && !options->has_events)
+		refuse(scan, "add --json or --events", "--bytes has no object to add the bytes to");
+}
+
+/* What the command line says where nobody else does: no limits on time and memory; a cap on what is held in memory. */
+static void set_door_defaults(struct policy *policy, bool is_captured)
+{
+	if (!policy_is_given(policy, "timeout"))
+		policy->timeout_ns = LIMIT_NONE;
+	if (!policy_is_given(policy, "memory"))
+		policy->memory_bytes = LIMIT_NONE;
+	if (!policy_is_given(policy, "output"))
+		policy->output_bytes = is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES : LIMIT_NONE;
+}
+
+static bool has_flag_use(const struct scan *scan, const char *key_name)
+{
+	for (size_t i = 0; i < scan->use_count; i++)
+		if (scan->uses[i].key && strcmp(scan->uses[i].key->name, key_name) == 0)
+			return true;
+	return false;
+}
+
+/* Rules between the policy and where the output goes. Nothing runs for `plan`, so nothing is captured or passed on. */
+static void check_output(struct scan *scan, struct policy *policy, bool is_captured)
+{
+	if (scan->command->command == COMMAND_PLAN)
+		return;
+	if (is_captured && policy->output_bytes == LIMIT_NONE)
+		refuse(scan, "give a size, such as --output 10M, or take --events, which keeps nothing in memory",
+		       "captured output (--json) needs a limit: output cannot be none");
+	if (is_captured || policy->keep == KEEP_HEAD)
+		return;
+	if (policy->output_bytes != LIMIT_NONE && has_flag_use(scan, "keep"))
+		refuse(scan, "add --json, or leave --keep out",
+		       "--keep %s needs captured output: what was passed on cannot be taken back",
+		       policy->keep == KEEP_TAIL ? "tail" : "both");
+	/* A file may say it for captured runs; here it has no meaning. */
+	policy->keep = KEEP_HEAD;
+}
+
+static int build_policy(struct scan *scan, const struct policy_context *context)
+{
+	struct policy *policy = &scan->options->policy;
+	bool is_captured = scan->options->has_json && scan->command->command == COMMAND_RUN;
+	int rc = policy_init(policy, context, scan->error);
+
+	if (rc < 0)
+		return rc;
+	if (scan->options->policy_name)
+		rc = policy_load(policy, scan->options->policy_name, context, scan->error);
+	for (size_t i = 0; rc >= 0 && i < scan->use_count; i++) {
+		const struct flag_use *use = &scan->uses[i];
+
+		if (use->key)
+			rc = policy_set_flag(policy, use->key, use->value, use->is_negated, context, scan->error);
+	}
+	/* Before tightening, so that a project's file cannot lift what would have held without it. */
+	if (rc >= 0)
+		set_door_defaults(policy, is_captured);
+	for (size_t i = 0; rc >= 0 && i < scan->use_count; i++)
+		if (!scan->uses[i].key)
+			rc = policy_tighten(policy, scan->uses[i].value, context, scan->error);
+	if (rc < 0)
+		return rc;
+	check_output(scan, policy, is_captured);
+	return scan->rc;
+}
+
+int options_parse(enum cli_command command, int argc, char *const *argv, const struct policy_context *context,
+		  struct run_options *out, struct error *error)
+{
+	/* Every word makes at most one use. */
+	AUTO_FREE struct flag_use *uses = calloc((size_t)MAX_OF(argc, 0) + 1, sizeof(*uses));
+	struct scan scan = {
+		.command = command_row_of(command),
+		.options = out,
+		.error = error,
+		.argc = argc,
+		.argv = argv,
+		.uses = uses,
+	};
+	int rc;
+
+	*out = (struct run_options){.status_fd = -1, .has_pty = command == COMMAND_SHELL};
+	if (!uses)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
+	scan_words(&scan);
+	if (!scan.rc && out->has_help)
+		return 0;
+	check_words(&scan);
+	check_combinations(&scan);
+	if (scan.rc || !scan.command->takes_policy)
+		return scan.rc;
+	rc = build_policy(&scan, context);
+	if (rc < 0) {
+		policy_done(&out->policy);
+		out->policy = (struct policy){0};
+	}
+	return rc;
+}
+
+void options_done(struct run_options *options)
+{
+	if (!options)
+		return;
+	policy_done(&options->policy);
+	*options = (struct run_options){.status_fd = -1};
+}

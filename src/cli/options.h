@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/options.h - the commands, their options, and what a command line asks for
+ *
+ * Options come from two tables: policy_keys[] (what is allowed) and the table in options.c (everything that is no
+ * policy). Parsing, --help, the man pages and the shell completions all read them through options_next(), so that a new
+ * row is a new option everywhere.
+ */
+#ifndef BELLJAR_CLI_OPTIONS_H
+#define BELLJAR_CLI_OPTIONS_H
+
+#include "policy/policy_build.h"
+
+/* Bits, so that an option can say which commands accept it. */
+enum cli_command {
+	COMMAND_RUN = 1 << 0,
+	COMMAND_SHELL = 1 << 1,
+	COMMAND_PLAN = 1 << 2,
+	COMMAND_DOCTOR = 1 << 3,
+	COMMAND_POLICY = 1 << 4,
+	COMMAND_COMPLETION = 1 << 5,
+	COMMAND_HELP = 1 << 6,
+};
+
+struct command_row {
+	enum cli_command command;
+	const char *name;               /* "run" */
+	const char *arguments;          /* "[options] [--] COMMAND [ARG...]" */
+	const char *summary;            /* one line, no full stop */
+	const char *const *first_words; /* what the first word may be, NULL-terminated; NULL: anything */
+	int word_count_min;
+	int word_count_max;      /* of words that are not options; where a command line follows, it does not count */
+	bool takes_command_line; /* the first word that is no option ends the options and begins COMMAND */
+	bool takes_policy;       /* accepts the policy keys as options */
+};
+
+extern const struct command_row cli_commands[];
+extern const size_t cli_command_count;
+
+const struct command_row *command_row_by_name(const char *name); /* NULL: no such command */
+const struct command_row *command_row_of(enum cli_command command);
+
+/* What stands after an option, for completions. */
+enum value_kind {
+	VALUE_NONE, /* a switch */
+	VALUE_ANY,
+	VALUE_WORD, /* one of words */
+	VALUE_FILE, /* a path, or one of words where there are any */
+	VALUE_DIRECTORY,
+};
+
+/* What an option does; everything that is a policy key is handled alike. */
+enum option_id {
+	OPTION_KEY,
+	OPTION_POLICY,
+	OPTION_TIGHTEN,
+	OPTION_SHELL,
+	OPTION_STDIN,
+	OPTION_PTY,
+	OPTION_JSON,
+	OPTION_BYTES,
+	OPTION_EVENTS,
+	OPTION_STATUS_FD,
+	OPTION_PROVE,
+	OPTION_TIMING,
+	OPTION_VERBOSE,
+	OPTION_QUIET,
+	OPTION_COLOR,
+	OPTION_HELP,
+	OPTION_COUNT,
+};
+
+/* One option as help, manual and completions see it, whichever table it comes from. */
+struct option_row {
+	enum option_id id;
+	const char *flag;         /* without the dashes */
+	char short_flag;          /* 0: none */
+	const char *placeholder;  /* NULL: a switch */
+	const char *help;         /* one sentence, no full stop */
+	const char *default_text; /* NULL: nothing to say */
+	const char *heading;      /* the group it stands in */
+	enum value_kind value_kind;
+	const char *const *words;     /* NULL-terminated; may be NULL */
+	bool is_value_optional;       /* --color alone is allowed */
+	bool is_negatable;            /* has a --no- form */
+	bool is_repeatable;           /* a list: may be given more than once */
+	unsigned commands;            /* who accepts it */
+	const struct policy_key *key; /* NULL: no policy key */
+};
+
+/* Where a walk over both tables stands; begin with all zeroes. */
+struct option_cursor {
+	size_t index;
+	const char *heading;
+};
+
+/* The next row, those of policy_keys[] first; false at the end. Keys without a flag are left out. */
+bool options_next(struct option_cursor *cursor, struct option_row *out);
+
+enum stdin_choice { STDIN_INHERIT, STDIN_NULL, STDIN_FILE };
+enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+#define OPTIONS_WORDS_MAX 2
+#define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
+
+/* Strings are borrowed from argv, and live as long as it does; only the policy is owned. */
+struct run_options {
+	struct policy policy;
+	const char *policy_name; /* as given to --policy; NULL: the default, "agent" */
+	bool is_shell_string;    /* command[0] is for /bin/sh -c */
+	enum stdin_choice stdin_choice;
+	const char *stdin_path; /* STDIN_FILE only */
+	bool has_pty;           /* always true for `shell` */
+	bool has_json;
+	bool has_bytes;
+	bool has_events;
+	bool has_timing;
+	bool has_prove; /* doctor */
+	bool has_help;  /* --help was given: nothing else was looked at, print the command's help */
+	int status_fd;  /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
+	int verbosity;  /* -1 quiet, 0, 1 */
+	enum color_choice color;
+	char *const *command; /* run, plan: what to run, up to the end of argv; NULL for other commands */
+	int command_count;
+	const char *words[OPTIONS_WORDS_MAX]; /* the other commands: words that are no options */
+	int word_count;
+};
+
+/*
+ * Read what stands after the command's name: @argv[0] is the first option or word; @argv may be NULL if @argc is 0.
+ * Where @argv[@argc] is NULL, so is command[command_count].
+ *
+ * On failure (stage `usage`, or `policy` for what policy files say) there is no policy, but has_json,
+ * has_events, status_fd, color and verbosity hold what could be made out, because the result object is written after a
+ * usage error too. With --json and --events both asked for (an error) both are set; the object for --json is then meant.
+ */
+int options_parse(enum cli_command command, int argc, char *const *argv, const struct policy_context *context,
+		  struct run_options *out, struct error *error);
+void options_done(struct run_options *options);
+
+#endif

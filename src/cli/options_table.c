@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/options_table.c - the commands, and the options that are no policy keys
+ *
+ * The order of the rows is the order of --help and of the man page. An option that means something different to
+ * another command has a second row for it.
+ */
+#include "cli/options.h"
+
+#include <string.h>
+
+#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN)
+#define COMMANDS_ALL (COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP)
+
+static const char *const policy_actions[] = {"show", "check", "schema", NULL};
+static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
+static const char *const command_names[] = {"run", "shell", "plan", "doctor", "policy", "completion", "help", NULL};
+
+const struct command_row cli_commands[] = {
+	{
+		.command = COMMAND_RUN,
+		.name = "run",
+		.arguments = "[options] [--] COMMAND [ARG...]",
+		.summary = "run one command in a fresh jar",
+		.takes_command_line = true,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_SHELL,
+		.name = "shell",
+		.arguments = "[options]",
+		.summary = "interactive shell in a jar, on a terminal of its own",
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_PLAN,
+		.name = "plan",
+		.arguments = "[options] [--] COMMAND [ARG...]",
+		.summary = "print what would be done; run nothing",
+		.takes_command_line = true,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_DOCTOR,
+		.name = "doctor",
+		.arguments = "[--json] [--prove]",
+		.summary = "what this host can enforce, and how to get more",
+	},
+	{
+		.command = COMMAND_POLICY,
+		.name = "policy",
+		.arguments = "show|check|schema [FILE]",
+		.summary = "effective policy; errors with line and column; JSON Schema",
+		.first_words = policy_actions,
+		.word_count_min = 1,
+		.word_count_max = 2,
+	},
+	{
+		.command = COMMAND_COMPLETION,
+		.name = "completion",
+		.arguments = "bash|zsh|fish",
+		.summary = "print completions for a shell",
+		.first_words = completion_shells,
+		.word_count_min = 1,
+		.word_count_max = 1,
+	},
+	{
+		.command = COMMAND_HELP,
+		.name = "help",
+		.arguments = "[COMMAND]",
+		.summary = "print help, as --help does",
+		.first_words = command_names,
+		.word_count_max = 1,
+	},
+};
+const size_t cli_command_count = ARRAY_LEN(cli_commands);
+_Static_assert(ARRAY_LEN(command_names) == ARRAY_LEN(cli_commands) + 1, "every command has a name to complete");
+
+const struct command_row *command_row_by_name(const char *name)
+{
+	for (size_t i = 0; i < cli_command_count; i++)
+		if (strcmp(cli_commands[i].name, name) == 0)
+			return &cli_commands[i];
+	return NULL;
+}
+
+const struct command_row *command_row_of(enum cli_command command)
+{
+	for (size_t i = 0; i < cli_command_count; i++)
+		if (cli_commands[i].command == command)
+			return &cli_commands[i];
+	return NULL;
+}
+
+static const char *const stdin_words[] = {"inherit", "null", NULL};
+static const char *const color_words[] = {"auto", "always", "never", NULL};
+
+static const struct option_row cli_options[] = {
+	{
+		.id = OPTION_POLICY,
+		.flag = "policy",
+		.placeholder = "FILE|PRESET",
+		.help = "start from this policy, wherever the option stands; a value with a / or ending in .json is a "
+			"file, else a preset",
+		.default_text = "agent",
+		.heading = "Policy",
+		.value_kind = VALUE_FILE,
+		.words = policy_preset_names,
+		.commands = COMMANDS_WITH_POLICY,
+	},
+	{
+		.id = OPTION_TIGHTEN,
+		.flag = "tighten",
+		.placeholder = "FILE",
+		.help = "apply a policy file that may only tighten, after all other options; what loosens is refused",
+		.value_kind = VALUE_FILE,
+		.is_repeatable = true,
+		.commands = COMMANDS_WITH_POLICY,
+	},
+	{
+		.id = OPTION_SHELL,
+		.flag = "shell",
+		.help = "COMMAND is one string for /bin/sh -c",
+		.heading = "Command",
+		.commands = COMMAND_RUN | COMMAND_PLAN,
+	},
+	{
+		.id = OPTION_STDIN,
+		.flag = "stdin",
+		.placeholder = "inherit|null|FILE",
+		.help = "where the command reads from: Belljar's own standard input, nothing, or a file",
+		.default_text = "inherit",
+		.value_kind = VALUE_FILE,
+		.words = stdin_words,
+		.commands = COMMAND_RUN | COMMAND_PLAN,
+	},
+	{
+		.id = OPTION_PTY,
+		.flag = "pty",
+		.help = "give the command a terminal of its own; without it stdout and stderr are pipes",
+		.commands = COMMAND_RUN | COMMAND_PLAN,
+	},
+	{
+		.id = OPTION_JSON,
+		.flag = "json",
+		.help = "capture the output, and print the result object as one line on stdout when the run is over",
+		.heading = "Result",
+		.commands = COMMAND_RUN,
+	},
+	{
+		.id = OPTION_JSON,
+		.flag = "json",
+		.help = "print JSON instead of text",
+		.commands = COMMAND_PLAN | COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_BYTES,
+		.flag = "bytes",
+		.help = "with --json or --events: give the exact bytes of the output too, in base64",
+		.commands = COMMAND_RUN,
+	},
+	{
+		.id = OPTION_EVENTS,
+		.flag = "events",
+		.help = "print one JSON object per line on stdout as things happen, the result last",
+		.commands = COMMAND_RUN,
+	},
+	{
+		.id = OPTION_STATUS_FD,
+		.flag = "status-fd",
+		.placeholder = "N",
+		.help = "write the result object as one line to descriptor N (3 or more, open), then close it",
+		.value_kind = VALUE_ANY,
+		.commands = COMMAND_RUN | COMMAND_SHELL,
+	},
+	{
+		.id = OPTION_PROVE,
+		.flag = "prove",
+		.help = "try each wall in a real jar instead of only looking for it",
+		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_TIMING,
+		.flag = "timing",
+		.help = "say on stderr how long each stage took",
+		.heading = "Messages",
+		.commands = COMMAND_RUN | COMMAND_SHELL,
+	},
+	{
+		.id = OPTION_VERBOSE,
+		.flag = "verbose",
+		.short_flag = 'v',
+		.help = "say more on stderr; of -v and -q the last one counts",
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_QUIET,
+		.flag = "quiet",
+		.short_flag = 'q',
+		.help = "say nothing on stderr but errors",
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_COLOR,
+		.flag = "color",
+		.placeholder = "auto|always|never",
+		.help = "colours in Belljar's own messages; --color alone means always; auto obeys NO_COLOR",
+		.default_text = "auto",
+		.value_kind = VALUE_WORD,
+		.words = color_words,
+		.is_value_optional = true,
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY,
+	},
+	{
+		.id = OPTION_HELP,
+		.flag = "help",
+		.short_flag = 'h',
+		.help = "print this help",
+		.commands = COMMANDS_ALL,
+	},
+};
+
+/* The key table is in the order of the policy, which is by subject: a heading holds from its first flag on. */
+static const struct {
+	const char *first_flag;
+	const char *heading;
+} key_headings[] = {
+	{"workdir", "Files"},  {"net", "Network and environment"}, {"timeout", "Limits"}, {"output", "Output"},
+	{"rung", "Isolation"},
+};
+
+static enum value_kind value_kind_of(enum policy_type type)
+{
+	switch (type) {
+	case POLICY_BOOL:
+		return VALUE_NONE;
+	case POLICY_WORD:
+	case POLICY_GUARANTEES:
+		return VALUE_WORD;
+	case POLICY_WORKDIR:
+	case POLICY_TMPFS:
+		return VALUE_DIRECTORY;
+	case POLICY_PATH:
+	case POLICY_PATHS:
+	case POLICY_MOUNTS:
+		return VALUE_FILE;
+	case POLICY_DURATION:
+	case POLICY_SIZE:
+	case POLICY_COUNT:
+	case POLICY_STRING:
+	case POLICY_STRINGS:
+	case POLICY_NAMES:
+	case POLICY_ENV:
+	case POLICY_VERSION:
+	case POLICY_EXTENDS:
+		return VALUE_ANY;
+	}
+	return VALUE_ANY;
+}
+
+static bool is_list(enum policy_type type)
+{
+	return type == POLICY_MOUNTS || type == POLICY_PATHS || type == POLICY_TMPFS || type == POLICY_STRINGS ||
+	       type == POLICY_NAMES || type == POLICY_ENV || type == POLICY_GUARANTEES;
+}
+
+static struct option_row row_of_key(const struct policy_key *key)
+{
+	return (struct option_row){
+		.id = OPTION_KEY,
+		.flag = key->flag,
+		.short_flag = key->short_flag,
+		.placeholder = key->placeholder,
+		.help = key->help,
+		.default_text = key->default_text,
+		.value_kind = value_kind_of(key->type),
+		.words = key->type == POLICY_GUARANTEES ? policy_guarantee_names : key->words,
+		.is_negatable = key->type == POLICY_BOOL,
+		.is_repeatable = is_list(key->type),
+		.commands = COMMANDS_WITH_POLICY,
+		.key = key,
+	};
+}
+
+static const char *key_heading(const char *flag)
+{
+	for (size_t i = 0; i < ARRAY_LEN(key_headings); i++)
+		if (strcmp(key_headings[i].first_flag, flag) == 0)
+			return key_headings[i].heading;
+	return NULL;
+}
+
+bool options_next(struct option_cursor *cursor, struct option_row *out)
+{
+	while (cursor->index < policy_key_count && !policy_keys[cursor->index].flag)
+		cursor->index++;
+
+	size_t index = cursor->index;
+
+	if (index >= policy_key_count + ARRAY_LEN(cli_options))
+		return false;
+	if (index < policy_key_count) {
+		*out = row_of_key(&policy_keys[index]);
+		out->heading = key_heading(out->flag);
+	} else {
+		*out = cli_options[index - policy_key_count];
+	}
+	if (out->heading)
+		cursor->heading = out->heading;
+	out->heading = cursor->heading;
+	cursor->index++;
+	return true;
+}

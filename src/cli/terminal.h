@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/terminal.h - our own terminal in raw mode while the command has one of its own
+ *
+ * Whatever happens, the terminal is put back: at the end, before Belljar stops, and, by a tiny process that waits for
+ * nothing but our death, even after SIGKILL.
+ */
+#ifndef BELLJAR_CLI_TERMINAL_H
+#define BELLJAR_CLI_TERMINAL_H
+
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "base/base.h"
+
+struct terminal {
+	int fd; /* borrowed; -1: none */
+	struct termios saved;
+	bool is_raw;
+	int guard_fd; /* closing it makes the guard put the terminal back and leave */
+	pid_t guard;
+};
+
+/* Use @fd if it is a terminal that we are in the foreground of; otherwise nothing is done, now and later. */
+void terminal_open(struct terminal *terminal, int fd);
+void terminal_raw(struct terminal *terminal);
+void terminal_restore(struct terminal *terminal);
+void terminal_done(struct terminal *terminal);
+
+/* The size of the first of stdin, stdout and stderr that is a terminal; 24 by 80 if none is. */
+void terminal_size(struct winsize *window);
+
+#endif

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine.c - one request: survey, plan, run, result
+ */
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include "engine/engine_events.h"
+#include "engine/engine_failure.h"
+#include "engine/engine_stdin.h"
+#include "host/host.h"
+#include "host/host_risky.h"
+#include "plan/plan.h"
+#include "result/result.h"
+#include "run/outlet.h"
+#include "run/run.h"
+#include "sys/calls.h"
+
+/* A run that a limit ended, and a reader that takes nothing: after this long the rest is dropped. */
+#define FLUSH_STALL_NS 1000000000ULL
+
+struct engine_run {
+	struct loop *loop;
+	struct engine_request request;
+	struct string_list argv;
+	struct engine_input input;
+	struct host host;
+	struct plan plan;
+	bool has_plan;
+	struct run *run;
+	struct jar_area area;
+	struct jar_times *times;
+	uint64_t begun_ns, surveyed_ns, planned_ns;
+	struct error error; /* before the run */
+	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
+	bool has_outlet[STREAM_COUNT];
+	struct outlet status;
+	bool has_status;
+	struct event_stream events;
+	struct risky_list risky;
+	struct loop_timer stall;
+	struct loop_timer later; /* to leave a callback before starting anew or finishing */
+	bool is_over;	  /* the jar is gone; the result is being written */
+	bool is_done;
+};
+
+static void begin(struct engine_run *engine);
+static void finish(struct engine_run *engine);
+
+static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
+
+static struct outlet *outlet_of(struct engine_run *engine, enum stream_index stream)
+{
+	return &engine->outlets[engine->request.mode == ENGINE_PASS ? stream : STREAM_STDOUT];
+}
+
+static uint64_t elapsed_us(const struct engine_run *engine)
+{
+	return engine->run ? run_elapsed_ns(engine->run) / 1000 : 0;
+}
+
+static struct result_source source_of(const struct engine_run *engine)
+{
+	return (struct result_source){
+		.plan = engine->has_plan ? &engine->plan : NULL,
+		.seen = engine->run ? run_observation(engine->run) : NULL,
+		.error = &engine->error,
+		.capture = engine->run ? run_capture(engine->run) : NULL,
+		.is_captured = engine->request.mode == ENGINE_JSON,
+		.has_bytes = engine->request.has_bytes,
+		.risky = &engine->risky,
+	};
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------ */
+
+static void write_lines(struct engine_run *engine, struct text *lines)
+{
+	if (text_failed(lines) && engine->run)
+		run_output_lost(engine->run, ENOMEM, "memory");
+	outlet_write(&engine->outlets[STREAM_STDOUT], text_string(lines), lines->len);
+}
+
+static void check_done(struct engine_run *engine)
+{
+	if (!engine->is_over || engine->is_done)
+		return;
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (engine->has_outlet[i] && !outlet_is_empty(&engine->outlets[i]))
+			return;
+	if (engine->has_status && !outlet_is_empty(&engine->status))
+		return;
+	loop_disarm(&engine->stall);
+	engine->is_done = true;
+}
+
+static void on_outlet(struct outlet *outlet)
+{
+	struct engine_run *engine = outlet->owner;
+	enum stream_index stream = outlet == &engine->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
+
+	if (outlet->lost_error && engine->run)
+		run_output_lost(engine->run, outlet->lost_error, stream_words[stream]);
+	else if (outlet->lost_error)
+		error_set(&engine->error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
+			  strerror(outlet->lost_error));
+	if (engine->run && !outlet_is_full(outlet) && !engine->is_over) {
+		for (size_t i = 0; i < STREAM_COUNT; i++)
+			if (outlet_of(engine, (enum stream_index)i) == outlet)
+				run_resume(engine->run, (enum stream_index)i);
+	}
+	check_done(engine);
+}
+
+static void on_status_outlet(struct outlet *outlet)
+{
+	check_done(outlet->owner);
+}
+
+static void on_stall(struct loop_timer *timer)
+{
+	struct engine_run *engine = timer->owner;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (engine->has_outlet[i])
+			text_clear(&engine->outlets[i].pending);
+	check_done(engine);
+}
+
+static int open_outlets(struct engine_run *engine, struct error *error)
+{
+	const struct engine_request *request = &engine->request;
+	/* Whoever reads a result or events is a program that waits for them; when it is gone, so is the point of the run. */
+	bool is_watching = request->mode != ENGINE_PASS;
+	int fds[STREAM_COUNT] = {request->stdout_fd, request->stderr_fd};
+	int rc = 0;
+
+	for (size_t i = 0; i < STREAM_COUNT && rc == 0; i++) {
+		if (i > 0 && is_watching)
+			break;
+		rc = outlet_open(&engine->outlets[i], engine->loop, fds[i], is_watching, on_outlet, engine);
+		engine->has_outlet[i] = rc == 0;
+	}
+	if (rc == 0 && request->status_fd >= 0) {
+		rc = outlet_open(&engine->status, engine->loop, request->status_fd, false, on_status_outlet, engine);
+		engine->has_status = rc == 0;
+	}
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
+}
+
+/* --- hearing from the run ----------------------------------------------------------------------------------- */
+
+static void on_started(void *owner, struct run *run)
+{
+	struct engine_run *engine = owner;
+	AUTO_TEXT lines = {0};
+
+	if (engine->request.mode != ENGINE_EVENTS)
+		return;
+	event_start(&engine->events, elapsed_us(engine), &engine->plan, run_observation(run), &lines);
+	write_lines(engine, &lines);
+}
+
+static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+{
+	struct engine_run *engine = owner;
+	AUTO_TEXT lines = {0};
+
+	if (engine->request.mode == ENGINE_PASS) {
+		outlet_write(outlet_of(engine, stream), bytes, len);
+	} else {
+		event_output(&engine->events, elapsed_us(engine), stream, bytes, len, &lines);
+		write_lines(engine, &lines);
+	}
+	return outlet_is_full(outlet_of(engine, stream));
+}
+
+static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
+{
+	struct engine_run *engine = owner;
+	AUTO_TEXT lines = {0};
+
+	if (engine->request.mode != ENGINE_EVENTS)
+		return;
+	event_limit(&engine->events, elapsed_us(engine), name, hit, &lines);
+	write_lines(engine, &lines);
+}
+
+static void on_later(struct loop_timer *timer)
+{
+	struct engine_run *engine = timer->owner;
+
+	/* The host gave less than it seemed, and nothing has run: plan again for what is there. */
+	if (engine_failure_corrects_host(&engine->plan, run_observation(engine->run), &engine->host)) {
+		run_free(engine->run);
+		engine->run = NULL;
+		plan_done(&engine->plan);
+		engine->has_plan = false;
+		begin(engine);
+		return;
+	}
+	finish(engine);
+}
+
+static void on_run_done(void *owner, struct run *run)
+{
+	struct engine_run *engine = owner;
+
+	(void)run;
+	loop_arm(engine->loop, &engine->later, 0, on_later, engine);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
+{
+	bool is_cut = source->seen && source->seen->is_truncated;
+
+	for (int i = 0; i < STREAM_COUNT; i++)
+		event_output_end(&engine->events, elapsed_us(engine), (enum stream_index)i, is_cut, lines);
+	event_result(&engine->events, elapsed_us(engine), source, lines);
+}
+
+static void write_result_line(const struct result_source *source, struct text *line)
+{
+	struct json_writer writer = {.text = line};
+
+	result_write(source, &writer, NULL);
+	text_append_char(line, '\n');
+}
+
+static void finish(struct engine_run *engine)
+{
+	struct result_source source = source_of(engine);
+	AUTO_TEXT lines = {0};
+	AUTO_TEXT status_line = {0};
+
+	if (engine->run && engine->has_plan) {
+		engine_failure_explain(&engine->plan, (struct observation *)run_observation(engine->run));
+		host_find_risky(&engine->host, &engine->risky);
+	}
+	engine->is_over = true;
+	if (engine->request.mode == ENGINE_EVENTS)
+		write_events_end(engine, &source, &lines);
+	else if (engine->request.mode == ENGINE_JSON)
+		write_result_line(&source, &lines);
+	if (lines.len && engine->has_outlet[STREAM_STDOUT])
+		write_lines(engine, &lines);
+	if (engine->has_status) {
+		write_result_line(&source, &status_line);
+		outlet_write(&engine->status, text_string(&status_line), status_line.len);
+	}
+	if (engine->request.mode == ENGINE_PASS && source.seen && source.seen->cause != CAUSE_NONE)
+		loop_arm(engine->loop, &engine->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, engine);
+	check_done(engine);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+static int copy_command(const struct engine_request *request, struct string_list *argv, struct error *error)
+{
+	int rc = 0;
+
+	if (request->is_shell_string) {
+		rc = string_list_add(argv, "/bin/sh");
+		if (rc == 0)
+			rc = string_list_add(argv, "-c");
+	}
+	for (int i = 0; i < request->command_count && rc == 0; i++)
+		rc = string_list_add(argv, request->command[i]);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
+}
+
+static int make_plan(struct engine_run *engine)
+{
+	struct plan_request plan_request = {
+		.argv = &engine->argv,
+		.is_captured = engine->request.mode == ENGINE_JSON,
+		.has_pty = engine->request.has_pty,
+		.has_stdin_file = engine->input.is_regular_file,
+	};
+	int rc = plan_compile(&engine->plan, engine->request.policy, &engine->host, &plan_request, &engine->error);
+
+	engine->has_plan = rc == 0;
+	engine->planned_ns = sys_monotonic_ns();
+	return rc;
+}
+
+static int start_run(struct engine_run *engine)
+{
+	struct run_request request = {
+		.plan = &engine->plan,
+		.area = &engine->area,
+		.times = engine->times,
+		.listener =
+			{
+				.owner = engine,
+				.started = on_started,
+				.output = engine->request.mode == ENGINE_JSON ? NULL : on_output,
+				.limit = on_limit,
+				.done = on_run_done,
+			},
+		.is_captured = engine->request.mode == ENGINE_JSON,
+		.stdin_fd = engine->input.direct_fd,
+		.relay_fd = engine->input.relay_fd,
+		.is_relay_terminal = engine->input.is_terminal,
+		.has_pty = engine->request.has_pty,
+		.window = engine->request.window,
+	};
+
+	return run_start(engine->loop, &request, &engine->run, &engine->error);
+}
+
+static void begin(struct engine_run *engine)
+{
+	int rc = make_plan(engine);
+
+	if (rc == 0)
+		rc = start_run(engine);
+	if (rc == 0)
+		return;
+	if (engine->has_plan && engine_failure_corrects_host_start(&engine->plan, &engine->error, &engine->host)) {
+		engine->error = (struct error){0};
+		plan_done(&engine->plan);
+		engine->has_plan = false;
+		begin(engine); /* each time with one fact less: it ends */
+		return;
+	}
+	finish(engine);
+}
+
+static int prepare(struct engine_run *engine)
+{
+	const struct engine_request *request = &engine->request;
+	int rc = open_outlets(engine, &engine->error);
+
+	if (rc == 0)
+		rc = copy_command(request, &engine->argv, &engine->error);
+	if (rc == 0)
+		rc = host_probe(&engine->host, request->environment, &engine->error);
+	if (rc == 0)
+		rc = host_survey(&engine->host, request->policy, request->current_directory, &engine->error);
+	engine->surveyed_ns = sys_monotonic_ns();
+	if (rc == 0)
+		rc = engine_input_open(request, engine->host.landlock_abi > 0, &engine->input, &engine->error);
+	return rc;
+}
+
+int engine_start(struct loop *loop, const struct engine_request *request, struct engine_run **out)
+{
+	struct engine_run *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return -ENOMEM;
+	engine->loop = loop;
+	engine->request = *request;
+	engine->area = (struct jar_area){request->area, request->area_len};
+	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
+	engine->events.has_bytes = request->has_bytes;
+	engine->begun_ns = sys_monotonic_ns();
+	if (request->has_timing) {
+		engine->times = mmap(NULL, sizeof(*engine->times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (engine->times == MAP_FAILED)
+			engine->times = NULL;
+	}
+	*out = engine;
+	if (prepare(engine) == 0)
+		begin(engine);
+	else
+		finish(engine);
+	return 0;
+}
+
+bool engine_is_done(const struct engine_run *run)
+{
+	return run->is_done;
+}
+
+void engine_free(struct engine_run *engine)
+{
+	if (!engine)
+		return;
+	loop_disarm(&engine->later);
+	loop_disarm(&engine->stall);
+	run_free(engine->run);
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (engine->has_outlet[i])
+			outlet_done(&engine->outlets[i]);
+	if (engine->has_status)
+		outlet_done(&engine->status);
+	close_fd(&engine->request.status_fd);
+	close_fd(&engine->input.opened_fd);
+	plan_done(&engine->plan);
+	host_done(&engine->host);
+	string_list_done(&engine->argv);
+	host_risky_done(&engine->risky);
+	if (engine->times)
+		munmap(engine->times, sizeof(*engine->times));
+	free(engine);
+}
+
+void engine_cancel(struct engine_run *engine, int signal_number)
+{
+	if (engine->run && !engine->is_over)
+		run_cancel(engine->run, signal_number);
+}
+
+void engine_signal(struct engine_run *engine, int signal_number)
+{
+	if (engine->run && !engine->is_over)
+		run_signal(engine->run, signal_number);
+}
+
+void engine_resize(struct engine_run *engine, const struct winsize *window)
+{
+	if (engine->run)
+		run_resize(engine->run, window);
+}
+
+/* --- asking about it ---------------------------------------------------------------------------------------- */
+
+int engine_exit_status(const struct engine_run *engine)
+{
+	struct result_source source = source_of(engine);
+
+	return result_exit_status(&source);
+}
+
+const struct error *engine_error(const struct engine_run *engine)
+{
+	const struct observation *seen = engine->run ? run_observation(engine->run) : NULL;
+
+	if (seen && seen->error.stage != STAGE_NONE)
+		return &seen->error;
+	return engine->error.stage != STAGE_NONE ? &engine->error : NULL;
+}
+
+void engine_explain(const struct engine_run *engine, struct text *out)
+{
+	struct result_source source = source_of(engine);
+
+	result_explain(&source, out);
+}
+
+bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint)
+{
+	if (!engine->has_plan || index >= engine->plan.notes.count)
+		return false;
+	*why = engine->plan.notes.items[index].why;
+	*hint = engine->plan.notes.items[index].hint;
+	return true;
+}
+
+bool engine_missing(const struct engine_run *engine, size_t index, const char **name, const char **why)
+{
+	if (!engine->has_plan || index >= engine->plan.missing.count)
+		return false;
+	*name = engine->plan.missing.items[index].name;
+	*why = engine->plan.missing.items[index].why;
+	return true;
+}
+
+const char *engine_rung(const struct engine_run *engine)
+{
+	return engine->has_plan ? rung_name(engine->plan.rung) : "none";
+}
+
+static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const char *what)
+{
+	text_append_format(out, "%8.1f µs  %s\n", to_ns > from_ns ? (double)(to_ns - from_ns) / 1000 : 0.0, what);
+}
+
+void engine_print_timing(const struct engine_run *engine, struct text *out)
+{
+	const struct jar_times *times = engine->times;
+	uint64_t last;
+
+	print_time(out, engine->begun_ns, engine->surveyed_ns, "survey the host");
+	print_time(out, engine->surveyed_ns, engine->planned_ns, "make the plan");
+	if (!times || !times->begun_ns)
+		return;
+	print_time(out, engine->planned_ns, times->begun_ns, "prepare the streams");
+	last = times->begun_ns;
+	for (size_t i = 0; i < engine->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
+		AUTO_TEXT words = {0};
+
+		plan_describe_step(&engine->plan.steps.items[i], &words);
+		print_time(out, last, times->step_ns[i], text_string(&words));
+		last = times->step_ns[i];
+	}
+	print_time(out, last, times->started_ns, "start the command");
+	if (engine->run)
+		print_time(out, times->started_ns, times->begun_ns + run_observation(engine->run)->wall_us * 1000,
+			   "the command, until everything is gone");
+}
+
+/* --- without a run ------------------------------------------------------------------------------------------ */
+
+void engine_failure_result(const struct error *error, bool is_captured, struct text *out)
+{
+	struct result_source source = {.error = error, .is_captured = is_captured};
+
+	write_result_line(&source, out);
+}
+
+void engine_failure_event(const struct error *error, struct text *out)
+{
+	struct event_stream events = {0};
+	struct result_source source = {.error = error};
+
+	event_result(&events, 0, &source, out);
+}
+
+int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error)
+{
+	struct engine_run engine = {.request = *request};
+	int rc = copy_command(request, &engine.argv, error);
+
+	if (rc == 0)
+		rc = host_probe(&engine.host, request->environment, error);
+	if (rc == 0)
+		rc = host_survey(&engine.host, request->policy, request->current_directory, error);
+	if (rc == 0) {
+		rc = make_plan(&engine);
+		if (rc < 0)
+			*error = engine.error;
+	}
+	if (rc == 0) {
+		if (is_json)
+			plan_print_json(&engine.plan, out);
+		else
+			plan_print(&engine.plan, out);
+	}
+	plan_done(&engine.plan);
+	host_done(&engine.host);
+	string_list_done(&engine.argv);
+	return rc;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine.h - the door: what the CLI and the other doors see of Belljar
+ *
+ * A request is a policy, a command and where its streams go. The engine surveys the host, makes the plan, runs it, and
+ * writes the result. If the host turns out to give less than it seemed (user namespaces that exist but do not work), it
+ * plans again for what is really there, as long as the policy accepts that; nothing has run by then.
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_H
+#define BELLJAR_ENGINE_ENGINE_H
+
+#include <sys/ioctl.h>
+
+#include "base/error.h"
+#include "base/loop.h"
+#include "base/text.h"
+#include "policy/policy.h"
+
+/* What becomes of the command's output. */
+enum engine_mode {
+	ENGINE_PASS,   /* passed through */
+	ENGINE_JSON,   /* captured; one result object */
+	ENGINE_EVENTS, /* one JSON object per line */
+};
+
+enum engine_stdin { ENGINE_STDIN_INHERIT, ENGINE_STDIN_NULL, ENGINE_STDIN_FILE };
+
+struct engine_request {
+	const struct policy *policy;
+	char *const *command;
+	int command_count;
+	bool is_shell_string; /* command[0] is for /bin/sh -c */
+	enum engine_mode mode;
+	bool has_bytes;
+	int stdout_fd; /* borrowed */
+	int stderr_fd;
+	int status_fd; /* -1: none; owned by the engine from here on, closed after the result was written */
+	enum engine_stdin stdin_choice;
+	int stdin_fd; /* ENGINE_STDIN_INHERIT: borrowed */
+	const char *stdin_path;
+	bool has_pty;
+	struct winsize window;
+	bool has_timing;
+	char *const *environment;
+	const char *current_directory; /* NULL: there is none */
+	/* Memory that /proc shows as this process's command line and environment; see jar_area. */
+	char *area;
+	size_t area_len;
+};
+
+struct engine_run;
+
+/* Begin. Whatever goes wrong is in the result, so this fails only with -ENOMEM. */
+int engine_start(struct loop *loop, const struct engine_request *request, struct engine_run **out);
+bool engine_is_done(const struct engine_run *run); /* the jar is gone and all that was to be written is written */
+void engine_free(struct engine_run *run);
+
+void engine_cancel(struct engine_run *run, int signal_number);
+void engine_signal(struct engine_run *run, int signal_number); /* to the whole tree; SIGSTOP and SIGCONT among them */
+void engine_resize(struct engine_run *run, const struct winsize *window);
+
+int engine_exit_status(const struct engine_run *run);
+/* Why the run did not start or lost its output; NULL: neither. */
+const struct error *engine_error(const struct engine_run *run);
+/* One line for people about an end that was not the command's own; may be empty. */
+void engine_explain(const struct engine_run *run, struct text *out);
+/* Things the user should know, one after the other; false when there are no more. */
+bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint);
+bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
+const char *engine_rung(const struct engine_run *run);
+/* What each stage and step took, in words. */
+void engine_print_timing(const struct engine_run *run, struct text *out);
+
+/* The result object of a run that never came to a request: a usage error. */
+void engine_failure_result(const struct error *error, bool is_captured, struct text *out);
+/* The same as the only line of an event stream. */
+void engine_failure_event(const struct error *error, struct text *out);
+
+/* The plan of @request, in words or as JSON; runs nothing. */
+int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_events.h - the lines of --events
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_EVENTS_H
+#define BELLJAR_ENGINE_ENGINE_EVENTS_H
+
+#include "result/result.h"
+
+/* A character at the end of what has arrived may not be complete; it waits for the rest. */
+#define EVENT_CARRY_MAX 3
+#define EVENT_BYTES_MAX (64 << 10)
+
+struct event_stream {
+	uint64_t sequence;
+	bool has_bytes;
+	unsigned char carry[STREAM_COUNT][EVENT_CARRY_MAX];
+	size_t carry_len[STREAM_COUNT];
+};
+
+/* Each appends whole lines to @out. @elapsed_us counts from the beginning of the run. */
+void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+		 const struct observation *seen, struct text *out);
+void event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
+		  size_t len, struct text *out);
+/* The stream has ended, or was cut by the cap (@is_cut: then half a character is dropped). */
+void event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
+		      struct text *out);
+void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name, const struct limit_hit *hit,
+		 struct text *out);
+void event_result(struct event_stream *events, uint64_t elapsed_us, const struct result_source *source,
+		  struct text *out);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_failure.c - what a failed step means
+ */
+#include "engine/engine_failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct failure_row {
+	enum stage stage;
+	bool shows_no_namespaces; /* a refusal here means: no working user namespaces on this host */
+};
+
+static const struct failure_row rows[] = {
+	[STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
+	[STEP_BECOME] = {STAGE_ISOLATE, true},
+	[STEP_ID_MAPS] = {STAGE_ISOLATE, true},
+	[STEP_ROOT] = {STAGE_ISOLATE, true},
+	[STEP_SCRATCH] = {STAGE_ISOLATE, true},
+	[STEP_DIRECTORY] = {STAGE_FILES, false},
+	[STEP_SYMLINK] = {STAGE_FILES, false},
+	[STEP_FILE] = {STAGE_FILES, false},
+	[STEP_BIND] = {STAGE_FILES, false},
+	[STEP_PRIVATE] = {STAGE_FILES, false},
+	[STEP_TMPFS] = {STAGE_FILES, false},
+	[STEP_HIDE] = {STAGE_FILES, false},
+	[STEP_DEVPTS] = {STAGE_ISOLATE, true},
+	[STEP_PROC] = {STAGE_ISOLATE, true}, /* a masked /proc, as in Docker, forbids a new one */
+	[STEP_PROC_LOCK] = {STAGE_ISOLATE, false},
+	[STEP_SEAL] = {STAGE_ISOLATE, true},
+	[STEP_ENTER] = {STAGE_ISOLATE, true},
+	[STEP_LOOPBACK] = {STAGE_ISOLATE, true},
+	[STEP_HOSTNAME] = {STAGE_ISOLATE, false},
+	[STEP_JOIN] = {STAGE_ISOLATE, true},
+	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false},
+	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},
+	[STEP_WORKDIR] = {STAGE_FILES, false},
+	[STEP_RLIMIT] = {STAGE_LIMITS, false},
+	[STEP_PRIVILEGES] = {STAGE_ISOLATE, false},
+	[STEP_LANDLOCK] = {STAGE_ISOLATE, false},
+	[STEP_SECCOMP] = {STAGE_ISOLATE, false},
+};
+_Static_assert(ARRAY_LEN(rows) == STEP_KIND_COUNT, "every step kind has a row");
+
+static const struct plan_step *failed_step(const struct plan *plan, const struct observation *seen)
+{
+	const struct plan_step_list *list = seen->failed_in_entry ? &plan->entry : &plan->steps;
+
+	if (seen->failed_step < 0 || (size_t)seen->failed_step >= list->count)
+		return NULL;
+	return &list->items[seen->failed_step];
+}
+
+static bool is_refusal(int errno_value)
+{
+	return errno_value == EPERM || errno_value == EACCES || errno_value == ENOSYS || errno_value == ENOSPC ||
+	       errno_value == EINVAL || errno_value == EUSERS || errno_value == EOPNOTSUPP;
+}
+
+bool engine_failure_corrects_host(const struct plan *plan, const struct observation *seen, struct host *host)
+{
+	const struct plan_step *step = failed_step(plan, seen);
+
+	if (!step || seen->has_started || !is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
+		return false;
+	/* A file system that knows no id-mapped mounts says so when the workdir is bound. */
+	if (step->kind == STEP_BIND && step->flags & STEP_ID_MAPPED && host->has_id_mapped_mounts) {
+		host->has_id_mapped_mounts = false;
+		return true;
+	}
+	if (rows[step->kind].shows_no_namespaces && host->has_user_namespaces) {
+		host->has_user_namespaces = false;
+		return true;
+	}
+	return false;
+}
+
+bool engine_failure_corrects_host_start(const struct plan *plan, const struct error *error, struct host *host)
+{
+	if (plan->rung != RUNG_NAMESPACE || error->stage != STAGE_ISOLATE || !is_refusal(error->errno_value) ||
+	    !host->has_user_namespaces)
+		return false;
+	host->has_user_namespaces = false;
+	return true;
+}
+
+static const char *hint_for(const struct plan_step *step, int errno_value)
+{
+	if (errno_value == ESTALE)
+		return "something replaced it while the jar was being made; try again";
+	if (step->kind == STEP_WORKDIR && errno_value == ENOENT)
+		return "name a directory that is visible in the jar";
+	if (errno_value == EACCES)
+		return "check the permissions of the path and of the directories above it";
+	if (errno_value == ELOOP)
+		return "a symbolic link stands in the way; name the place it leads to";
+	if (rows[step->kind].stage == STAGE_ISOLATE)
+		return "`belljar doctor` says what this host can enforce";
+	return NULL;
+}
+
+void engine_failure_explain(const struct plan *plan, struct observation *seen)
+{
+	const struct plan_step *step = failed_step(plan, seen);
+	AUTO_TEXT words = {0};
+	const char *hint;
+
+	if (!step || seen->has_started || seen->error.stage != STAGE_ISOLATE)
+		return;
+	plan_describe_step(step, &words);
+	seen->error.stage = rows[step->kind].stage;
+	snprintf(seen->error.message, sizeof(seen->error.message), "cannot make the jar: %s: %s", text_string(&words),
+		 strerror(seen->error.errno_value));
+	hint = hint_for(step, seen->error.errno_value);
+	if (hint)
+		error_hint(&seen->error, "%s", hint);
+}

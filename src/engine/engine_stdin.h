@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_stdin.h - which descriptor a command may have as standard input, and which must be relayed
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_STDIN_H
+#define BELLJAR_ENGINE_ENGINE_STDIN_H
+
+#include "engine/engine.h"
+
+struct engine_input {
+	int direct_fd;	    /* for the command as it is; -1: relayed */
+	int relay_fd;	    /* -1: direct */
+	int opened_fd;	    /* what we opened ourselves, to be closed; -1: nothing */
+	bool is_terminal;
+	bool is_regular_file;
+};
+
+/* @has_landlock: a file opened again through /proc is held by Landlock; without that it is relayed. */
+int engine_input_open(const struct engine_request *request, bool has_landlock, struct engine_input *out,
+		      struct error *error);
+
+#endif

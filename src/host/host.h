@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host.h - what the planner must know of this host: the kernel, the caller, and the files a policy names
+ *
+ * Plain data. The planner decides on nothing else, so that a plan can be made, printed and tested for a host that does
+ * not exist. Facts that cost time to prove (does a user namespace really work here?) are taken as they look and
+ * corrected when carrying out a step shows otherwise; the plan is then made again.
+ */
+#ifndef BELLJAR_HOST_HOST_H
+#define BELLJAR_HOST_HOST_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "policy/policy.h"
+
+enum path_kind { PATH_ABSENT, PATH_DIRECTORY, PATH_FILE, PATH_SYMLINK, PATH_OTHER };
+
+/* What a path is, and which object exactly: what is mounted later must be this one. */
+struct host_path {
+	char *path;	/* absolute, without symbolic links, unless kind is PATH_SYMLINK */
+	char *target;	/* PATH_SYMLINK: its text */
+	enum path_kind kind;
+	dev_t device;
+	ino_t inode;
+	int error; /* a positive errno: why it could not be looked at */
+};
+
+LIST_TYPE(struct host_path, host_path_list);
+
+struct host_workdir {
+	struct host_path path;
+	const char *unfit;    /* why it may not be a workdir ("it is a home directory"); NULL: it may */
+	struct host_path top; /* of the git repository around it, where that is another directory; else PATH_ABSENT */
+	struct host_path git; /* that repository's .git, or the workdir's own */
+	struct host_path_list guarded; /* auto-run files that exist in it or at the repository's top */
+	struct host_path_list pinned;  /* directories above those: must not be renamed away */
+};
+
+struct host {
+	/* kernel */
+	bool has_user_namespaces; /* may be true and yet fail: see above */
+	bool has_id_mapped_mounts;
+	bool has_seccomp;
+	int landlock_abi; /* 0: none */
+	/* caller */
+	uid_t uid;
+	gid_t gid;
+	char *home; /* where HOME points inside: the caller's, or a made-up one where that is unfit */
+	char *real_home; /* the caller's home directory, resolved; NULL: none */
+	char *run_directory; /* a name that is free, for a run that cannot have private mounts */
+	char *const *environment; /* borrowed */
+	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
+	uint64_t memory_bytes;
+	/* files; filled for one policy by host_survey() */
+	struct host_path_list system;	  /* /usr, /bin, /lib ..., as they are */
+	struct host_path_list etc;	  /* the allowed names of /etc that exist */
+	struct host_path_list toolchains; /* directories below home that PATH needs */
+	struct host_path_list devices;
+	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */
+	struct host_path_list places; /* one per policy.mounts: what is at its destination, if that is a host directory */
+	struct host_path_list hidden; /* one per policy.hide */
+	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
+	struct host_workdir workdir;
+};
+
+/* The kernel's and the caller's facts. */
+int host_probe(struct host *host, char *const *environment, struct error *error);
+/* The files that @policy is about. */
+int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
+void host_done(struct host *host);
+
+#endif

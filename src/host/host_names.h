@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_names.h - the names of files that the default policy knows; each list stands here and nowhere else
+ */
+#ifndef BELLJAR_HOST_HOST_NAMES_H
+#define BELLJAR_HOST_HOST_NAMES_H
+
+/* Each list ends with NULL. */
+extern const char *const host_system_names[];	 /* the operating system's directories */
+extern const char *const host_etc_names[];	 /* what of /etc programs need to work; nothing that is a secret */
+extern const char *const host_device_names[];	 /* in /dev */
+extern const char *const host_protected_names[]; /* files that other programs execute later, below a project's top */
+extern const char *const host_system_trees[];	 /* neither they nor anything in them may be a workdir ... */
+extern const char *const host_system_exceptions[]; /* ... but what lies in these may */
+extern const char *const host_system_tops[];	 /* these themselves may not be a workdir; what lies in them may */
+
+/* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
+struct host_toolchain {
+	const char *directory;
+	const char *needs[5];
+};
+extern const struct host_toolchain host_toolchains[]; /* ends with a NULL directory */
+
+#endif

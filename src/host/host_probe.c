@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_probe.c - the kernel's and the caller's facts, as cheaply as they can be had
+ *
+ * Every run pays for this, so nothing here makes a process or a namespace: whether user namespaces really work is told by
+ * three sysctls and, in the end, by using one.
+ */
+#include "host/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+
+#include "host/host_paths.h"
+#include "sys/calls.h"
+
+/* The kernel takes a quarter of the stack limit, at most three quarters of 8 MiB, at least 128 KiB. */
+#define ARGUMENT_BYTES_LEAST (128ULL << 10)
+#define ARGUMENT_BYTES_MOST (6ULL << 20)
+#define MADE_UP_HOME "/home/jar"
+
+static bool sysctl_is_zero(const char *path)
+{
+	char content[16];
+
+	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == '0';
+}
+
+static bool sysctl_is_one(const char *path)
+{
+	char content[16];
+
+	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == '1';
+}
+
+static bool may_use_user_namespaces(uid_t uid)
+{
+	if (sysctl_is_zero("/proc/sys/user/max_user_namespaces"))
+		return false;
+	if (uid == 0)
+		return true;
+	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone") &&
+	       !sysctl_is_one("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+}
+
+static const char *environment_value(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, name, len) && (*environment)[len] == '=')
+			return *environment + len + 1;
+	return NULL;
+}
+
+/* HOME of the environment, else of the password file; where neither will do, a made-up one that exists only inside. */
+static int find_home(struct host *host)
+{
+	const char *home = environment_value(host->environment, "HOME");
+	struct stat status;
+
+	if (!home || home[0] != '/') {
+		const struct passwd *entry = getpwuid(host->uid);
+
+		home = entry ? entry->pw_dir : NULL;
+	}
+	if (home && home[0] == '/' && stat(home, &status) == 0 && S_ISDIR(status.st_mode))
+		host->real_home = realpath(home, NULL);
+	if (host->real_home && !host_is_system_directory(host->real_home))
+		host->home = strdup(host->real_home);
+	else
+		host->home = strdup(host->uid == 0 ? "/root" : MADE_UP_HOME);
+	return host->home ? 0 : -ENOMEM;
+}
+
+/* In the caller's own runtime directory where there is one; elsewhere the name must not be guessable. */
+static int name_run_directory(struct host *host)
+{
+	const char *base = environment_value(host->environment, "XDG_RUNTIME_DIR");
+	struct stat status;
+	uint64_t random = 0;
+
+	if (!base || base[0] != '/' || lstat(base, &status) < 0 || !S_ISDIR(status.st_mode) || status.st_uid != host->uid)
+		base = "/tmp";
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	return asprintf(&host->run_directory, "%s/belljar-%016" PRIx64, base, random) < 0 ? -ENOMEM : 0;
+}
+
+int host_probe(struct host *host, char *const *environment, struct error *error)
+{
+	struct rlimit stack;
+	struct sysinfo system;
+
+	*host = (struct host){
+		.uid = getuid(),
+		.gid = getgid(),
+		.environment = environment,
+		.landlock_abi = sys_landlock_abi(),
+		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
+		.has_id_mapped_mounts = true,
+		.argument_bytes_max = ARGUMENT_BYTES_MOST,
+	};
+	host->has_user_namespaces = may_use_user_namespaces(host->uid);
+	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY)
+		host->argument_bytes_max =
+			MIN_OF(ARGUMENT_BYTES_MOST, MAX_OF((uint64_t)stack.rlim_cur / 4, ARGUMENT_BYTES_LEAST));
+	if (sysinfo(&system) == 0)
+		host->memory_bytes = (uint64_t)system.totalram * system.mem_unit;
+	if (find_home(host) < 0 || name_run_directory(host) < 0)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	return 0;
+}

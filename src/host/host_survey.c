@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_survey.c - look at the files that a policy is about
+ *
+ * Symbolic links are followed here, once, by the trusted side; what is found is remembered by device and inode, and the
+ * jar mounts that object or nothing.
+ */
+#include "host/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/host_names.h"
+#include "host/host_paths.h"
+
+static int out_of_memory(struct error *error)
+{
+	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+}
+
+static int look_at_names(struct host_path_list *list, const char *prefix, const char *const *names)
+{
+	char path[PATH_MAX];
+	int rc = 0;
+
+	for (; *names && rc == 0; names++) {
+		snprintf(path, sizeof(path), "%s%s", prefix, *names);
+		rc = host_path_list_look(list, path);
+	}
+	return rc;
+}
+
+/* The object at @path, symbolic links followed; one item in every case, with the error where there is none. */
+static int add_resolved(struct host_path_list *list, const char *path)
+{
+	struct host_path *item = list_add(list);
+	AUTO_FREE char *resolved = NULL;
+	int rc;
+
+	if (!item)
+		return -ENOMEM;
+	resolved = realpath(path, NULL);
+	if (resolved)
+		return host_look(item, resolved);
+	rc = errno;
+	item->path = strdup(path);
+	item->error = rc;
+	return item->path ? 0 : -ENOMEM;
+}
+
+/* --- the workdir -------------------------------------------------------------------------------------------- */
+
+static bool is_home_directory(const struct host *host, const char *path)
+{
+	const char *name;
+
+	if (host->real_home && !strcmp(path, host->real_home))
+		return true;
+	if (!strcmp(path, "/root"))
+		return true;
+	name = strncmp(path, "/home/", 6) ? NULL : path + 6;
+	return name && *name && !strchr(name, '/');
+}
+
+static const char *why_unfit(const struct host *host, const char *path)
+{
+	if (!strcmp(path, "/"))
+		return "it is the root directory";
+	if (is_home_directory(host, path))
+		return "it is a home directory";
+	if ((host->real_home && path_is_within(host->real_home, path)) || !strcmp(path, "/home"))
+		return "it contains a home directory";
+	if (host_is_system_directory(path))
+		return "it is a system directory";
+	return NULL;
+}
+
+/*
+ * The nearest directory above that has a .git directory. One that is itself no fit workdir (a home directory kept in
+ * git) is no project: showing it would show everything in it. A .git file is not followed: it could be the work of an
+ * earlier command and point anywhere.
+ */
+static int find_repository(struct host *host)
+{
+	struct host_workdir *workdir = &host->workdir;
+	char directory[PATH_MAX], candidate[PATH_MAX];
+	char *slash;
+	int rc;
+
+	if (snprintf(directory, sizeof(directory), "%s", workdir->path.path) >= (int)sizeof(directory))
+		return 0;
+	for (;;) {
+		if (why_unfit(host, directory))
+			return 0;
+		if (snprintf(candidate, sizeof(candidate), "%s/.git", directory) >= (int)sizeof(candidate))
+			return 0;
+		rc = host_look(&workdir->git, candidate);
+		if (rc < 0)
+			return rc;
+		if (workdir->git.kind == PATH_DIRECTORY)
+			break;
+		host_path_done(&workdir->git);
+		slash = strrchr(directory, '/');
+		if (!slash || slash == directory)
+			return 0;
+		*slash = '\0';
+	}
+	if (strcmp(directory, workdir->path.path) != 0)
+		return host_look(&workdir->top, directory);
+	return 0;
+}
+
+static bool list_has(const struct host_path_list *list, const char *path)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].path, path))
+			return true;
+	return false;
+}
+
+/* Every directory between @top and the last name of @path. */
+static int pin_parents(struct host_path_list *pinned, const char *top, const char *path)
+{
+	char parent[PATH_MAX];
+	int rc = 0;
+
+	for (const char *slash = strchr(path + strlen(top) + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+		if (!list_has(pinned, parent))
+			rc = host_path_list_look(pinned, parent);
+	}
+	return rc;
+}
+
+static int find_guarded(struct host_workdir *workdir, const char *top)
+{
+	struct host_path_list *guarded = &workdir->guarded;
+	char path[PATH_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/.git", top);
+	rc = host_path_list_look(guarded, path);
+	if (rc < 0)
+		return rc;
+	/* As a file, .git says where the repository is; as a directory, only some of its contents are guarded. */
+	if (guarded->count && !strcmp(guarded->items[guarded->count - 1].path, path) &&
+	    guarded->items[guarded->count - 1].kind == PATH_DIRECTORY)
+		host_path_done(&guarded->items[--guarded->count]);
+	for (const char *const *name = host_protected_names; *name; name++) {
+		size_t count = guarded->count;
+
+		if (snprintf(path, sizeof(path), "%s/%s", top, *name) >= (int)sizeof(path))
+			return 0;
+		rc = host_path_list_look(guarded, path);
+		if (rc == 0 && guarded->count > count)
+			rc = pin_parents(&workdir->pinned, top, path);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int survey_workdir(struct host *host, const struct policy *policy, const char *current_directory,
+			  struct error *error)
+{
+	const char *path = policy->workdir ? policy->workdir : current_directory;
+	struct host_workdir *workdir = &host->workdir;
+	AUTO_FREE char *resolved = NULL;
+	int rc;
+
+	if (policy->workdir_choice == WORKDIR_PRIVATE)
+		return 0;
+	if (!path) {
+		error_set(error, STAGE_FILES, ENOENT, "the current directory no longer exists");
+		return error_hint(error, "name a work directory with -C DIR, or a private one with -C none");
+	}
+	resolved = realpath(path, NULL);
+	if (!resolved)
+		return error_set(error, STAGE_FILES, errno, "cannot use the work directory '%s': %s", path, strerror(errno));
+	rc = host_look(&workdir->path, resolved);
+	if (rc < 0)
+		return out_of_memory(error);
+	if (workdir->path.kind != PATH_DIRECTORY)
+		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", path);
+	workdir->unfit = why_unfit(host, workdir->path.path);
+	if (workdir->unfit && policy->workdir_choice == WORKDIR_DEFAULT)
+		return 0;
+	rc = find_repository(host);
+	if (rc == 0)
+		rc = find_guarded(workdir, workdir->path.path);
+	if (rc == 0 && workdir->top.kind == PATH_DIRECTORY)
+		rc = find_guarded(workdir, workdir->top.path);
+	return rc < 0 ? out_of_memory(error) : 0;
+}
+
+/* --- toolchains --------------------------------------------------------------------------------------------- */
+
+static int add_toolchain_needs(struct host *host, const struct host_toolchain *toolchain)
+{
+	char path[PATH_MAX];
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(toolchain->needs) && toolchain->needs[i] && rc == 0; i++) {
+		snprintf(path, sizeof(path), "%s/%s", host->real_home, toolchain->needs[i]);
+		if (!list_has(&host->toolchains, path))
+			rc = host_path_list_look(&host->toolchains, path);
+	}
+	return rc;
+}
+
+/* A directory of PATH below home that the table does not know: for X/bin all of X, if X is not home itself. */
+static int add_unknown_toolchain(struct host *host, const char *directory)
+{
+	char path[PATH_MAX];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s", directory);
+	len = strlen(path);
+	if (len > 4 && !strcmp(path + len - 4, "/bin"))
+		path[len - 4] = '\0';
+	if (!strcmp(path, host->real_home) || list_has(&host->toolchains, path))
+		return 0;
+	return host_path_list_look(&host->toolchains, path);
+}
+
+static int add_toolchain(struct host *host, const char *directory)
+{
+	const char *below = directory + strlen(host->real_home) + 1;
+
+	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
+		if (!strcmp(below, toolchain->directory))
+			return add_toolchain_needs(host, toolchain);
+	return add_unknown_toolchain(host, directory);
+}
+
+static int survey_toolchains(struct host *host)
+{
+	const char *path = NULL;
+	char directory[PATH_MAX];
+
+	for (char *const *variable = host->environment; variable && *variable; variable++)
+		if (!strncmp(*variable, "PATH=", 5))
+			path = *variable + 5;
+	if (!path || !host->real_home || !strcmp(host->real_home, "/"))
+		return 0;
+	for (;;) {
+		size_t len = strcspn(path, ":");
+
+		if (len && len < sizeof(directory)) {
+			AUTO_FREE char *resolved = NULL;
+
+			snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
+			resolved = directory[0] == '/' ? realpath(directory, NULL) : NULL;
+			if (resolved && path_is_within(resolved, host->real_home) && strcmp(resolved, host->real_home) != 0 &&
+			    add_toolchain(host, resolved) < 0)
+				return -ENOMEM;
+		}
+		if (!path[len])
+			return 0;
+		path += len + 1;
+	}
+}
+
+/* --- what the policy names ---------------------------------------------------------------------------------- */
+
+/* Where a path of the jar lies on the host: below a mount's destination it is below that mount's source. */
+static int host_side(const struct policy *policy, const char *path, size_t skipped, char *host_path, size_t capacity)
+{
+	const struct policy_mount *nearest = NULL;
+
+	for (size_t i = 0; i < policy->mounts.count; i++) {
+		const struct policy_mount *mount = &policy->mounts.items[i];
+
+		if (i != skipped && path_is_within(path, mount->dest) && strcmp(mount->dest, mount->path) != 0 &&
+		    (!nearest || strlen(mount->dest) >= strlen(nearest->dest)))
+			nearest = mount;
+	}
+	if (!nearest)
+		return snprintf(host_path, capacity, "%s", path);
+	return snprintf(host_path, capacity, "%s%s", nearest->path, path + strlen(nearest->dest));
+}
+
+static int add_host_side(struct host_path_list *list, const struct policy *policy, const char *path, size_t skipped)
+{
+	char host_path[2 * PATH_MAX];
+
+	host_side(policy, path, skipped, host_path, sizeof(host_path));
+	return add_resolved(list, host_path);
+}
+
+static int survey_named(struct host *host, const struct policy *policy)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
+		if (rc == 0)
+			rc = add_host_side(&host->places, policy, policy->mounts.items[i].dest, i);
+	}
+	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
+		rc = add_host_side(&host->hidden, policy, policy->hide.items[i], SIZE_MAX);
+	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
+		rc = add_host_side(&host->tmpfs_places, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+	return rc;
+}
+
+int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
+{
+	int rc = survey_workdir(host, policy, current_directory, error);
+
+	if (rc < 0)
+		return rc;
+	if (policy->has_system)
+		rc = look_at_names(&host->system, "", host_system_names);
+	if (rc == 0 && policy->has_system)
+		rc = look_at_names(&host->etc, "/etc/", host_etc_names);
+	if (rc == 0)
+		rc = look_at_names(&host->devices, "/dev/", host_device_names);
+	if (rc == 0 && policy->has_toolchains)
+		rc = survey_toolchains(host);
+	if (rc == 0)
+		rc = survey_named(host, policy);
+	return rc < 0 ? out_of_memory(error) : 0;
+}
+
+void host_done(struct host *host)
+{
+	struct host_path_list *lists[] = {
+		&host->system, &host->etc,	 &host->toolchains,	 &host->devices,	 &host->mounts,
+		&host->places, &host->hidden, &host->tmpfs_places, &host->workdir.guarded, &host->workdir.pinned,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		host_path_list_done(lists[i]);
+	host_path_done(&host->workdir.path);
+	host_path_done(&host->workdir.top);
+	host_path_done(&host->workdir.git);
+	free(host->home);
+	free(host->real_home);
+	free(host->run_directory);
+	*host = (struct host){0};
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar.h - carry a plan out: make the jar, start the command in it, watch over it from inside
+ *
+ * The jar's first process is made by jar_start(). It carries the plan's steps out, starts the command, reaps, and holds
+ * one end of the control socket. On the namespace rung it is process 1 of a pid namespace, so its end is the end of
+ * everything in the jar; elsewhere it is a subreaper and hunts its descendants down before it leaves. When the other end
+ * of the control socket closes, because the engine closed it or died, it ends the jar by itself: nothing outlives the
+ * engine.
+ */
+#ifndef BELLJAR_JAR_JAR_H
+#define BELLJAR_JAR_JAR_H
+
+#include <sys/resource.h>
+#include <termios.h>
+
+#include "plan/plan.h"
+
+/* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1 and the master comes with JAR_STARTED. */
+struct jar_streams {
+	int stdin_fd;
+	int stdout_fd;
+	int stderr_fd;
+	bool has_pty;
+	struct winsize window;
+};
+
+/* Memory of this process that /proc shows as command line and environment; the jar's first process wipes its copy. */
+struct jar_area {
+	char *start;
+	size_t len;
+};
+
+struct jar {
+	pid_t pid;
+	int pidfd;
+	int control_fd;
+};
+
+enum jar_message_kind {
+	/* from the jar */
+	JAR_STEP_FAILED = 1, /* step number in `step`, of the entry list if `is_entry`; nothing has run */
+	JAR_EXEC_FAILED,
+	JAR_STARTED, /* with a pty: its master is attached */
+	JAR_EXITED,  /* wait status of the command in `status` */
+	/* to the jar */
+	JAR_SIGNAL, /* send `status` to every process of the command's tree */
+	JAR_KILL,   /* end the jar now (only needed without a pid namespace) */
+};
+
+struct jar_message {
+	int32_t kind;
+	int32_t step;
+	int32_t is_entry;
+	int32_t error; /* positive errno */
+	int32_t status;
+	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
+	uint32_t steps_done, entry_done;
+	struct rusage self; /* what making the jar cost, to be taken off the tree's usage */
+};
+
+/* When each step was done, for --timing; in memory shared with the jar's first process. */
+#define JAR_TIMES_MAX 512
+struct jar_times {
+	uint64_t begun_ns;
+	uint64_t step_ns[JAR_TIMES_MAX];
+	uint64_t entry_ns[JAR_TIMES_MAX];
+	uint64_t started_ns;
+};
+
+int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
+	      struct jar_times *times, struct jar *jar, struct error *error);
+/* Receive one message; *@fd_out is a descriptor that came with it, or -1. 1, 0 at the end, -EAGAIN, a negative errno. */
+int jar_receive(int control_fd, struct jar_message *message, int *fd_out);
+int jar_send(int control_fd, const struct jar_message *message, int fd);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_directory.c - the run's own directory on the host, where there are no mounts to make one
+ *
+ * It is made and removed by the jar's first process, which outlives the engine if that is killed. What lies in it is the
+ * untrusted command's work: no symbolic link is followed, and a tree of any depth is removed with two descriptors and no
+ * recursion, by lifting every directory up to the top before removing it.
+ */
+#include "jar/jar_steps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "sys/calls.h"
+
+#define ENTRY_BYTES 4096
+#define NAME_BYTES 32
+
+int jar_run_directory(struct jar_build *build, const struct plan_step *step)
+{
+	static const char *const parts[] = {"home", "tmp", "workspace"};
+	AUTO_CLOSE int top = -1;
+
+	(void)build;
+	if (mkdir(step->target, 0700) < 0)
+		return -errno;
+	top = open(step->target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (mkdirat(top, parts[i], 0700) < 0)
+			return -errno;
+	return 0;
+}
+
+struct directory_entry {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Empty the directory @fd: files go, directories are lifted into @top under a new name. True if anything changed. */
+static bool empty_directory(int top, int fd, unsigned *counter)
+{
+	char entries[ENTRY_BYTES], name[NAME_BYTES];
+	bool has_changed = false;
+	long len;
+
+	lseek(fd, 0, SEEK_SET);
+	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+		for (long at = 0; at < len;) {
+			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+
+			at += entry->len;
+			if (is_dots(entry->name))
+				continue;
+			if (unlinkat(fd, entry->name, 0) == 0 || unlinkat(fd, entry->name, AT_REMOVEDIR) == 0) {
+				has_changed = true;
+				continue;
+			}
+			/* Its own permissions may be in the way of moving it: a directory's parent link is part of it. */
+			if (entry->type == DT_DIR)
+				fchmodat(fd, entry->name, 0700, 0);
+			snprintf(name, sizeof(name), ".belljar-%u", (*counter)++);
+			if (renameat(fd, entry->name, top, name) == 0)
+				has_changed = true;
+		}
+	}
+	return has_changed;
+}
+
+void jar_sweep(const char *path)
+{
+	AUTO_CLOSE int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char entries[ENTRY_BYTES];
+	unsigned counter = 0;
+	bool has_changed = true;
+	long len;
+
+	if (top < 0)
+		return;
+	/* Each round takes every directory at the top one level down; it ends when a round changes nothing. */
+	while (has_changed) {
+		has_changed = false;
+		lseek(top, 0, SEEK_SET);
+		while ((len = syscall(SYS_getdents64, top, entries, sizeof(entries))) > 0) {
+			for (long at = 0; at < len;) {
+				const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+				AUTO_CLOSE int fd = -1;
+
+				at += entry->len;
+				if (is_dots(entry->name))
+					continue;
+				if (unlinkat(top, entry->name, 0) == 0 || unlinkat(top, entry->name, AT_REMOVEDIR) == 0) {
+					has_changed = true;
+					continue;
+				}
+				if (entry->type == DT_DIR)
+					fchmodat(top, entry->name, 0700, 0);
+				fd = openat(top, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+				if (fd >= 0)
+					has_changed |= empty_directory(top, fd, &counter);
+			}
+		}
+	}
+	rmdir(path);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_identity.c - the steps that decide who the command is, and what it may never become
+ *
+ * An ordinary caller keeps its own id, mapped to itself in a new user namespace. For root the jar is built by an unused
+ * unprivileged host id that still holds root's capabilities; only when everything stands does it enter a user namespace
+ * in which that id is called 0. The mounts then belong to the host's user namespace: even all capabilities inside could
+ * not change them.
+ */
+#include "jar/jar_steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "sys/calls.h"
+
+#define HELPER_STACK_BYTES 16384
+
+static int write_maps(uint64_t inside_uid, uint64_t outside_uid, uint64_t inside_gid, uint64_t outside_gid)
+{
+	char map[64];
+	int rc;
+
+	/* The kernel lets a group map be written without privilege only where setgroups() is off for good. */
+	rc = sys_write_file(AT_FDCWD, "/proc/self/setgroups", "deny");
+	if (rc < 0)
+		return rc;
+	snprintf(map, sizeof(map), "%" PRIu64 " %" PRIu64 " 1\n", inside_uid, outside_uid);
+	rc = sys_write_file(AT_FDCWD, "/proc/self/uid_map", map);
+	if (rc < 0)
+		return rc;
+	snprintf(map, sizeof(map), "%" PRIu64 " %" PRIu64 " 1\n", inside_gid, outside_gid);
+	return sys_write_file(AT_FDCWD, "/proc/self/gid_map", map);
+}
+
+int jar_id_maps(struct jar_build *build, const struct plan_step *step)
+{
+	(void)build;
+	/* The files in /proc/self belong to root for a process that is not dumpable. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	return write_maps(step->value, step->value, step->value2, step->value2);
+}
+
+struct helper {
+	uint64_t id;
+	int namespace_fd;
+};
+
+/* In a new user namespace, sharing memory and descriptors with its waiting parent. */
+static int helper_main(void *argument)
+{
+	struct helper *helper = argument;
+	int rc = write_maps(0, helper->id, 0, helper->id);
+
+	if (rc < 0) {
+		helper->namespace_fd = rc;
+		return 0;
+	}
+	helper->namespace_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	if (helper->namespace_fd < 0)
+		helper->namespace_fd = -errno;
+	return 0;
+}
+
+int jar_become(struct jar_build *build, const struct plan_step *step)
+{
+	static char stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
+	struct helper helper = {.id = step->value, .namespace_fd = -EIO};
+	pid_t pid;
+	int rc;
+
+	if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
+	    setresgid((gid_t)step->value, (gid_t)step->value, (gid_t)step->value) < 0 ||
+	    setresuid((uid_t)step->value, (uid_t)step->value, (uid_t)step->value) < 0)
+		return -errno;
+	rc = sys_raise_capabilities();
+	if (rc < 0)
+		return rc;
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	pid = clone(helper_main, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
+		    &helper);
+	if (pid < 0)
+		return -errno;
+	waitpid(pid, NULL, __WALL);
+	if (helper.namespace_fd < 0)
+		return helper.namespace_fd;
+	build->user_namespace_fd = helper.namespace_fd;
+	return 0;
+}
+
+int jar_join(struct jar_build *build, const struct plan_step *step)
+{
+	(void)step;
+	if (setns(build->user_namespace_fd, CLONE_NEWUSER) < 0)
+		return -errno;
+	close_fd(&build->user_namespace_fd);
+	return 0;
+}
+
+int jar_privileges(struct jar_build *build, const struct plan_step *step)
+{
+	int rc = sys_drop_bounding_set();
+
+	(void)build;
+	(void)step;
+	/* Without privilege there is nothing to drop: set-user-id and file capabilities are off below. */
+	if (rc == -EPERM && geteuid() != 0)
+		rc = 0;
+	if (rc < 0)
+		return rc;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return sys_drop_capabilities();
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_inside.h - what the files of jar/ share: the child's side
+ *
+ * Everything declared here runs between clone and exec in a copy of the engine: no allocation, no stdio, no locks.
+ */
+#ifndef BELLJAR_JAR_JAR_INSIDE_H
+#define BELLJAR_JAR_JAR_INSIDE_H
+
+#include "jar/jar.h"
+
+/* What the steps leave for one another. */
+struct jar_build {
+	const struct plan *plan;
+	int root_fd;	       /* the new root while it is built */
+	int scratch_fd;	       /* the tmpfs of the private places */
+	int scratch_count;
+	pid_t engine_pid;
+	int user_namespace_fd; /* root only: the one in which the jar's host id is 0 */
+};
+
+typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
+
+/* Carry out one step: 0 or a negative errno. */
+int jar_step(struct jar_build *build, const struct plan_step *step);
+
+/* Kill every descendant of this process, a subreaper, until none is left. */
+void jar_hunt(void);
+/* Remove the run's own directory and all in it. */
+void jar_sweep(const char *path);
+/* Send a signal to every descendant once. */
+void jar_signal_tree(int signal_number);
+
+/* The life of the jar's first process. Never returns. */
+void jar_inside(const struct plan *plan, const struct jar_streams *streams, struct jar_times *times, int control_fd)
+	__attribute__((noreturn));
+
+#endif

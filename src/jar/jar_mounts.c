@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_mounts.c - the steps that build the file system the jar sees
+ *
+ * A fresh tmpfs is mounted over / and everything is attached below it by descriptor. A source is opened here, in the new
+ * mount namespace, and must be the very object the planner saw; a target is resolved without following any symbolic
+ * link, since parts of the tree may be the work of an earlier, untrusted command. Nothing is ever created on the host.
+ */
+#include "jar/jar_steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sys/calls.h"
+
+#define PATH_BYTES 4096
+/* The root tmpfs holds directories, mount points and small files only. */
+#define ROOT_SIZE "16m"
+
+static const char *beneath_root(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return *path ? path : ".";
+}
+
+/* Make the directories above @target, and @target itself as a directory or an empty file. */
+static int make_place(const struct jar_build *build, const char *target, bool is_file)
+{
+	const char *path = beneath_root(target);
+	char parent[PATH_BYTES];
+	int fd;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		size_t len = (size_t)(slash - path);
+
+		if (len >= sizeof(parent))
+			return -ENAMETOOLONG;
+		memcpy(parent, path, len);
+		parent[len] = '\0';
+		if (mkdirat(build->root_fd, parent, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	if (!is_file)
+		return mkdirat(build->root_fd, path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	fd = openat(build->root_fd, path, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return errno == EEXIST || errno == EACCES ? 0 : -errno;
+	close(fd);
+	return 0;
+}
+
+static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
+{
+	AUTO_CLOSE int place = -1;
+	int rc;
+
+	if (!(step->flags & STEP_IN_PLACE)) {
+		rc = make_place(build, step->target, step->flags & STEP_ON_FILE);
+		if (rc < 0)
+			return rc;
+	}
+	place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
+			    SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : sys_move_mount(mount_fd, place, "");
+}
+
+static int new_tmpfs(uint64_t size_bytes, const char *mode)
+{
+	char size[32];
+	struct sys_option options[] = {{"mode", mode}, {"size", size}};
+
+	snprintf(size, sizeof(size), "%" PRIu64, size_bytes);
+	return sys_new_mount("tmpfs", options, size_bytes == LIMIT_NONE ? 1 : 2, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+}
+
+int jar_private_mounts(struct jar_build *build, const struct plan_step *step)
+{
+	(void)build;
+	(void)step;
+	return sys_mounts_private();
+}
+
+int jar_root(struct jar_build *build, const struct plan_step *step)
+{
+	static const struct sys_option options[] = {{"mode", "0755"}, {"size", ROOT_SIZE}};
+	int rc;
+
+	(void)step;
+	build->root_fd = sys_new_mount("tmpfs", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+	if (build->root_fd < 0)
+		return build->root_fd;
+	rc = sys_move_mount(build->root_fd, AT_FDCWD, "/");
+	return rc;
+}
+
+int jar_scratch(struct jar_build *build, const struct plan_step *step)
+{
+	int rc;
+
+	build->scratch_fd = new_tmpfs(step->value, "0755");
+	if (build->scratch_fd < 0)
+		return build->scratch_fd;
+	/*
+	 * It needs a place of its own: before Linux 6.15 nothing can be bound out of a mount that is attached nowhere.
+	 * At /proc it will be covered by the real one.
+	 */
+	rc = make_place(build, "/proc", false);
+	return rc < 0 ? rc : sys_move_mount(build->scratch_fd, build->root_fd, "proc");
+}
+
+int jar_directory(struct jar_build *build, const struct plan_step *step)
+{
+	int rc = make_place(build, step->target, false);
+
+	if (rc < 0)
+		return rc;
+	return fchmodat(build->root_fd, beneath_root(step->target), step->mode, 0) < 0 ? -errno : 0;
+}
+
+int jar_symlink(struct jar_build *build, const struct plan_step *step)
+{
+	char parent[PATH_BYTES];
+	const char *slash = strrchr(step->target, '/');
+	int rc;
+
+	if (slash && slash != step->target) {
+		if ((size_t)(slash - step->target) >= sizeof(parent))
+			return -ENAMETOOLONG;
+		memcpy(parent, step->target, (size_t)(slash - step->target));
+		parent[slash - step->target] = '\0';
+		rc = make_place(build, parent, false);
+		if (rc < 0)
+			return rc;
+	}
+	return symlinkat(step->source, build->root_fd, beneath_root(step->target)) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int jar_file(struct jar_build *build, const struct plan_step *step)
+{
+	int rc = make_place(build, step->target, true);
+	size_t len = strlen(step->source);
+	AUTO_CLOSE int fd = -1;
+
+	if (rc < 0)
+		return rc;
+	fd = openat(build->root_fd, beneath_root(step->target), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, step->source, len) != (ssize_t)len || fchmod(fd, step->mode) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A detached mount of the object at @step->source, which must be the one the planner saw. */
+static int open_source(const struct plan_step *step)
+{
+	AUTO_CLOSE int fd = open(step->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	if (step->inode && (status.st_dev != step->device || status.st_ino != step->inode))
+		return -ESTALE;
+	return sys_open_tree(fd, "", step->flags & STEP_RECURSIVE);
+}
+
+static uint64_t attributes_of(const struct plan_step *step)
+{
+	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
+	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) | (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
+}
+
+int jar_bind(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd = open_source(step);
+	int rc;
+
+	if (mount_fd < 0)
+		return mount_fd;
+	rc = sys_mount_attributes(mount_fd, attributes_of(step), step->flags & STEP_RECURSIVE);
+	if (rc == 0 && step->flags & STEP_ID_MAPPED)
+		rc = sys_mount_idmap(mount_fd, build->user_namespace_fd, step->flags & STEP_RECURSIVE);
+	return rc < 0 ? rc : attach(build, mount_fd, step);
+}
+
+/* A new empty directory or file of the scratch tmpfs, as a detached mount. */
+static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", build->scratch_count++);
+	if (is_file ? mknodat(build->scratch_fd, name, S_IFREG | mode, 0) < 0 : mkdirat(build->scratch_fd, name, mode) < 0)
+		return -errno;
+	return sys_open_tree(build->scratch_fd, name, false);
+}
+
+int jar_private(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd = scratch_piece(build, step->mode, false);
+
+	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+}
+
+int jar_tmpfs(struct jar_build *build, const struct plan_step *step)
+{
+	char mode[8];
+	AUTO_CLOSE int mount_fd = -1;
+
+	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
+	mount_fd = new_tmpfs(step->value, mode);
+	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+}
+
+int jar_hide(struct jar_build *build, const struct plan_step *step)
+{
+	bool is_file = step->flags & STEP_ON_FILE;
+	AUTO_CLOSE int mount_fd = scratch_piece(build, is_file ? 0000 : 0555, is_file);
+	int rc;
+
+	if (mount_fd < 0)
+		return mount_fd;
+	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
+	return rc < 0 ? rc : attach(build, mount_fd, step);
+}
+
+int jar_devpts(struct jar_build *build, const struct plan_step *step)
+{
+	static const struct sys_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}};
+	AUTO_CLOSE int mount_fd =
+		sys_new_mount("devpts", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
+
+	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+}
+
+int jar_proc(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd =
+		sys_new_mount("proc", NULL, 0, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC);
+
+	if (mount_fd < 0)
+		return mount_fd;
+	/* Over the scratch tmpfs, which stands there already: by path, so that it comes on top. */
+	return sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
+}
+
+int jar_proc_lock(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd = sys_open_tree(build->root_fd, beneath_root(step->target), false);
+	int rc;
+
+	if (mount_fd == -ENOENT)
+		return 0;
+	if (mount_fd < 0)
+		return mount_fd;
+	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
+	return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
+}
+
+int jar_seal(struct jar_build *build, const struct plan_step *step)
+{
+	(void)step;
+	return sys_mount_attributes(build->root_fd, SYS_MOUNT_RDONLY, false);
+}
+
+int jar_enter(struct jar_build *build, const struct plan_step *step)
+{
+	(void)step;
+	/* The new root lies on top of the old one; chroot is enough, and nothing needs to be unmounted. */
+	if (fchdir(build->root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
+		return -errno;
+	close_fd(&build->root_fd);
+	close_fd(&build->scratch_fd);
+	return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_steps.c - the table of steps, and the steps that are neither mounts nor identity
+ */
+#include "jar/jar_steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "plan/seccomp_compile.h"
+#include "sys/calls.h"
+
+/* The Landlock rights that make sense for something that is no directory; the kernel refuses others there. */
+#define FILE_RIGHTS                                                                                                    \
+	(SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_TRUNCATE |             \
+	 SYS_LANDLOCK_IOCTL_DEV)
+
+int jar_loopback(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+
+	(void)build;
+	(void)step;
+	if (fd < 0)
+		return -errno;
+	return ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+}
+
+int jar_hostname(struct jar_build *build, const struct plan_step *step)
+{
+	(void)build;
+	return sethostname(step->source, strlen(step->source)) < 0 ? -errno : 0;
+}
+
+int jar_subreaper(struct jar_build *build, const struct plan_step *step)
+{
+	(void)build;
+	(void)step;
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int jar_workdir(struct jar_build *build, const struct plan_step *step)
+{
+	(void)build;
+	return chdir(step->target) < 0 ? -errno : 0;
+}
+
+int jar_rlimit(struct jar_build *build, const struct plan_step *step)
+{
+	struct rlimit limit;
+
+	(void)build;
+	if (getrlimit((int)step->value, &limit) < 0)
+		return -errno;
+	/* A hard limit that the caller has already stays: it can only be lowered. */
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit((int)step->value, &limit) < 0 ? -errno : 0;
+}
+
+static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
+{
+	AUTO_CLOSE int fd = open(rule->path, O_PATH | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	return sys_landlock_allow_path(ruleset_fd, fd, S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
+}
+
+int jar_landlock(struct jar_build *build, const struct plan_step *step)
+{
+	const struct plan *plan = build->plan;
+	AUTO_CLOSE int ruleset_fd =
+		sys_landlock_create(plan->landlock_files, 0, plan->landlock_scopes, plan->landlock_abi);
+
+	(void)step;
+	if (ruleset_fd < 0)
+		return ruleset_fd;
+	for (size_t i = 0; i < plan->landlock.count; i++) {
+		int rc = allow_path(ruleset_fd, &plan->landlock.items[i]);
+
+		if (rc < 0)
+			return rc;
+	}
+	return sys_landlock_restrict(ruleset_fd);
+}
+
+int jar_seccomp(struct jar_build *build, const struct plan_step *step)
+{
+	(void)step;
+	/* On the landlock rung this runs in the command's process: its parent is the keeper, whose parent is the engine. */
+	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
+	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
+	return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
+}
+
+static jar_step_function *const jar_steps[] = {
+	[STEP_PRIVATE_MOUNTS] = jar_private_mounts,
+	[STEP_BECOME] = jar_become,
+	[STEP_ID_MAPS] = jar_id_maps,
+	[STEP_ROOT] = jar_root,
+	[STEP_SCRATCH] = jar_scratch,
+	[STEP_DIRECTORY] = jar_directory,
+	[STEP_SYMLINK] = jar_symlink,
+	[STEP_FILE] = jar_file,
+	[STEP_BIND] = jar_bind,
+	[STEP_PRIVATE] = jar_private,
+	[STEP_TMPFS] = jar_tmpfs,
+	[STEP_HIDE] = jar_hide,
+	[STEP_DEVPTS] = jar_devpts,
+	[STEP_PROC] = jar_proc,
+	[STEP_PROC_LOCK] = jar_proc_lock,
+	[STEP_SEAL] = jar_seal,
+	[STEP_ENTER] = jar_enter,
+	[STEP_LOOPBACK] = jar_loopback,
+	[STEP_HOSTNAME] = jar_hostname,
+	[STEP_JOIN] = jar_join,
+	[STEP_RUN_DIRECTORY] = jar_run_directory,
+	[STEP_SUBREAPER] = jar_subreaper,
+	[STEP_WORKDIR] = jar_workdir,
+	[STEP_RLIMIT] = jar_rlimit,
+	[STEP_PRIVILEGES] = jar_privileges,
+	[STEP_LANDLOCK] = jar_landlock,
+	[STEP_SECCOMP] = jar_seccomp,
+};
+_Static_assert(ARRAY_LEN(jar_steps) == STEP_KIND_COUNT, "every step kind has a function");
+
+int jar_step(struct jar_build *build, const struct plan_step *step)
+{
+	return jar_steps[step->kind](build, step);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_steps.h - one function per kind of step; jar_steps.c has the table
+ */
+#ifndef BELLJAR_JAR_JAR_STEPS_H
+#define BELLJAR_JAR_JAR_STEPS_H
+
+#include "jar/jar_inside.h"
+
+/* jar_mounts.c */
+jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_symlink, jar_file, jar_bind, jar_private,
+	jar_tmpfs, jar_hide, jar_devpts, jar_proc, jar_proc_lock, jar_seal, jar_enter;
+/* jar_identity.c */
+jar_step_function jar_become, jar_id_maps, jar_join, jar_privileges;
+/* jar_directory.c */
+jar_step_function jar_run_directory;
+/* jar_steps.c */
+jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_rlimit, jar_landlock, jar_seccomp;
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan.c - from policy, command and host facts to a list of steps
+ *
+ * plan_compile() is a pure function: it looks at nothing but its arguments. The order of the steps is the order of the
+ * calls below, and reads as the table of contents of the sandbox.
+ */
+#include "plan/plan_build.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One argument or variable may be this long; the kernel's MAX_ARG_STRLEN, its NUL included. */
+#define ARGUMENT_MAX (128 << 10)
+/* The kernel keeps the program's name and its own notes in the same space. */
+#define ARGUMENT_RESERVE (8 << 10)
+
+/*
+ * An unused host id for a jar that root makes. Above all ranges that distributions hand out to users, containers and
+ * services; which one of them does not matter, since nothing on the host belongs to it.
+ */
+#define ROOT_JAR_ID 1900000000U
+
+struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list, enum step_kind kind)
+{
+	static struct plan_step spare;
+	struct plan_step *step = build->has_failed ? NULL : list_add(list);
+
+	if (!step) {
+		build->has_failed = true;
+		return &spare;
+	}
+	step->kind = kind;
+	return step;
+}
+
+const char *plan_string(struct plan_build *build, const char *string)
+{
+	if (build->has_failed || string_list_add(&build->plan->strings, string) < 0) {
+		build->has_failed = true;
+		return "";
+	}
+	return build->plan->strings.items[build->plan->strings.count - 1];
+}
+
+const char *plan_format(struct plan_build *build, const char *format, ...)
+{
+	AUTO_TEXT text = {0};
+	va_list arguments;
+
+	va_start(arguments, format);
+	text_append_format_list(&text, format, arguments);
+	va_end(arguments);
+	build->has_failed |= text_failed(&text);
+	return plan_string(build, text_string(&text));
+}
+
+static void add_remark(struct plan_build *build, struct plan_remark_list *list, const char *name, const char *why,
+		       const char *hint)
+{
+	struct plan_remark *remark = list_add(list);
+
+	if (!remark) {
+		build->has_failed = true;
+		return;
+	}
+	*remark = (struct plan_remark){plan_string(build, name), plan_string(build, why), plan_string(build, hint)};
+}
+
+void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint)
+{
+	add_remark(build, &build->plan->notes, name, why, hint);
+}
+
+void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint)
+{
+	add_remark(build, &build->plan->missing, name, why, hint);
+}
+
+static const char *const rung_names[] = {
+	[RUNG_PROCESS] = "process",
+	[RUNG_LANDLOCK] = "landlock",
+	[RUNG_NAMESPACE] = "namespace",
+};
+
+const char *rung_name(enum rung rung)
+{
+	return rung_names[rung];
+}
+
+/* --- which rung --------------------------------------------------------------------------------------------- */
+
+static int choose_rung(struct plan_build *build)
+{
+	const struct host *host = build->host;
+	enum rung rung = RUNG_PROCESS;
+
+	if (host->has_seccomp && host->has_user_namespaces)
+		rung = RUNG_NAMESPACE;
+	else if (host->has_seccomp && host->landlock_abi > 0)
+		rung = RUNG_LANDLOCK;
+	build->plan->rung = rung;
+	if (rung >= build->policy->rung)
+		return 0;
+	error_set(build->error, STAGE_HOST, EPERM, "this host gives isolation only up to the rung '%s', and '%s' is asked for",
+		  rung_name(rung), rung_name(build->policy->rung));
+	return error_hint(build->error, "%s; `belljar doctor` says more",
+			  !host->has_user_namespaces && build->policy->rung == RUNG_NAMESPACE
+				  ? "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile)"
+				  : "use a kernel with seccomp and Landlock, or accept less with --rung process");
+}
+
+/* --- the command -------------------------------------------------------------------------------------------- */
+
+static int check_argument_sizes(struct plan_build *build, const struct string_list *list, enum stage stage,
+				const char *what, uint64_t *total)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		size_t len = strlen(list->items[i]) + 1;
+
+		if (len > ARGUMENT_MAX)
+			return error_set(build->error, stage, E2BIG, "%s %zu is %zu bytes long; the kernel takes %d at most", what,
+					 i, len - 1, ARGUMENT_MAX - 1);
+		*total += len + sizeof(char *);
+	}
+	return 0;
+}
+
+static int check_arguments(struct plan_build *build)
+{
+	uint64_t total = ARGUMENT_RESERVE;
+	int rc = check_argument_sizes(build, &build->plan->argv, STAGE_USAGE, "argument", &total);
+
+	if (rc == 0)
+		rc = check_argument_sizes(build, &build->plan->env, STAGE_USAGE, "environment variable", &total);
+	if (rc == 0 && total > build->host->argument_bytes_max) {
+		error_set(build->error, STAGE_USAGE, E2BIG, "arguments and environment are %llu bytes; the kernel takes %llu here",
+			  (unsigned long long)total, (unsigned long long)build->host->argument_bytes_max);
+		rc = error_hint(build->error, "pass large data in a file or on standard input");
+	}
+	return rc;
+}
+
+static void copy_limits(struct plan_limits *limits, const struct policy *policy)
+{
+	*limits = (struct plan_limits){
+		.timeout_ns = policy->timeout_ns,
+		.grace_ns = policy->grace_ns,
+		.cpu_time_ns = policy->cpu_time_ns,
+		.memory_bytes = policy->memory_bytes,
+		.pids = policy->pids,
+		.disk_bytes = policy->disk_bytes,
+		.file_size_bytes = policy->file_size_bytes,
+		.fds = policy->fds,
+		.core_bytes = policy->core_bytes,
+		.output_bytes = policy->output_bytes,
+		.overflow = policy->overflow,
+		.keep = policy->keep,
+	};
+}
+
+/* --- identity and namespaces -------------------------------------------------------------------------------- */
+
+static void plan_identity(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+	struct plan_step *step;
+
+	if (plan->rung != RUNG_NAMESPACE) {
+		plan_add(build, &plan->steps, STEP_SUBREAPER);
+		plan_add(build, &plan->steps, STEP_RUN_DIRECTORY)->target = plan->run_directory;
+		return;
+	}
+	plan->namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	if (build->policy->net == NET_NONE)
+		plan->namespaces |= CLONE_NEWNET;
+	build->is_id_mapped = build->host->uid == 0 && build->host->has_id_mapped_mounts;
+	if (build->is_id_mapped) {
+		plan_add(build, &plan->steps, STEP_PRIVATE_MOUNTS);
+		plan_add(build, &plan->steps, STEP_BECOME)->value = ROOT_JAR_ID;
+		return;
+	}
+	plan->namespaces |= CLONE_NEWUSER;
+	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
+	step->value = build->host->uid;
+	step->value2 = build->host->gid;
+}
+
+static void plan_network(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	if (plan->namespaces & CLONE_NEWNET)
+		plan_add(build, &plan->steps, STEP_LOOPBACK);
+	if (build->policy->hostname && plan->rung == RUNG_NAMESPACE)
+		plan_add(build, &plan->steps, STEP_HOSTNAME)->source = plan_string(build, build->policy->hostname);
+	if (build->is_id_mapped)
+		plan_add(build, &plan->steps, STEP_JOIN);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------- */
+
+static int choose_workdir(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	const struct host_workdir *workdir = &build->host->workdir;
+	bool is_named_rw = false;
+
+	build->has_private_workdir = policy->workdir_choice == WORKDIR_PRIVATE;
+	if (build->has_private_workdir || !workdir->unfit)
+		return 0;
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		is_named_rw |= policy->mounts.items[i].access == MOUNT_RW && build->host->mounts.items[i].path &&
+			       !strcmp(build->host->mounts.items[i].path, workdir->path.path);
+	if (is_named_rw)
+		return 0;
+	if (policy->workdir_choice == WORKDIR_NAMED) {
+		error_set(build->error, STAGE_PLAN, EINVAL, "'%s' will not do as a work directory: %s", workdir->path.path,
+			  workdir->unfit);
+		return error_hint(build->error, "name a project directory, use -C none for a private one, or say --rw '%s' as well",
+				  workdir->path.path);
+	}
+	build->has_private_workdir = true;
+	plan_note(build, "workdir",
+		  plan_format(build, "the current directory '%s' is not given to the command: %s; it starts in a private, empty "
+				     "directory",
+			      workdir->path.path, workdir->unfit),
+		  "start Belljar in a project directory, or name one with -C DIR");
+	return 0;
+}
+
+static int refuse_what_is_not_there(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+
+	if (build->plan->rung == RUNG_NAMESPACE)
+		return 0;
+	if (policy->hostname)
+		return error_set(build->error, STAGE_HOST, EPERM, "a hostname of its own needs the rung 'namespace'");
+	if (policy->hide.count)
+		return error_set(build->error, STAGE_HOST, EPERM, "hiding '%s' needs the rung 'namespace'", policy->hide.items[0]);
+	return 0;
+}
+
+int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
+		 const struct plan_request *request, struct error *error)
+{
+	struct plan_build build = {.plan = plan, .policy = policy, .host = host, .request = request, .error = error};
+	int rc;
+
+	*plan = (struct plan){.optional = policy->optional, .has_redact_secrets = policy->has_redact_secrets};
+	copy_limits(&plan->limits, policy);
+	rc = choose_rung(&build);
+	if (rc == 0)
+		rc = refuse_what_is_not_there(&build);
+	if (rc == 0)
+		rc = choose_workdir(&build);
+	if (rc == 0 && string_list_copy(&plan->argv, request->argv) < 0)
+		build.has_failed = true;
+	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
+		plan->run_directory = plan_string(&build, host->run_directory);
+	if (rc == 0)
+		rc = plan_environment(&build);
+	if (rc == 0)
+		rc = check_arguments(&build);
+	if (rc == 0) {
+		plan_identity(&build);
+		rc = plan_mounts(&build);
+	}
+	if (rc == 0) {
+		plan_network(&build);
+		rc = plan_limits(&build);
+	}
+	if (rc == 0)
+		rc = plan_walls(&build);
+	if (rc == 0 && build.has_failed)
+		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	if (rc < 0)
+		plan_done(plan);
+	return rc;
+}
+
+void plan_done(struct plan *plan)
+{
+	if (!plan)
+		return;
+	free(plan->steps.items);
+	free(plan->entry.items);
+	free(plan->landlock.items);
+	free(plan->filter);
+	free(plan->missing.items);
+	free(plan->notes.items);
+	string_list_done(&plan->argv);
+	string_list_done(&plan->env);
+	string_list_done(&plan->redact);
+	string_list_done(&plan->strings);
+	*plan = (struct plan){0};
+}

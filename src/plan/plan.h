@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan.h - the steps that make a policy true on this host
+ *
+ * All decisions are taken here and nowhere later: the jar carries the steps out in order and knows nothing else. A plan
+ * is plain data, needs no privilege to make, and can be printed before anything runs.
+ */
+#ifndef BELLJAR_PLAN_PLAN_H
+#define BELLJAR_PLAN_PLAN_H
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include "base/json_write.h"
+#include "base/list.h"
+#include "host/host.h"
+
+enum step_kind {
+	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
+	STEP_BECOME,	     /* root only: be host id `value`, keep the capabilities until the root is built */
+	STEP_ID_MAPS,	     /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
+	STEP_ROOT,	     /* a fresh tmpfs over /, in which the following steps build */
+	STEP_SCRATCH,	     /* one tmpfs for all private places; `value` bytes */
+	STEP_DIRECTORY,	     /* a directory `target` with `mode` */
+	STEP_SYMLINK,	     /* `target` pointing at `source` */
+	STEP_FILE,	     /* `target` with the content `source` */
+	STEP_BIND,	     /* the host's `source` at `target` */
+	STEP_PRIVATE,	     /* an empty directory of the scratch tmpfs at `target`, `mode` */
+	STEP_TMPFS,	     /* a tmpfs of its own at `target`, `value` bytes */
+	STEP_HIDE,	     /* nothing at `target`, where there was something */
+	STEP_DEVPTS,
+	STEP_PROC,
+	STEP_PROC_LOCK,	     /* /proc/sys and its like read-only, where uid 0 inside is the host's uid 0 */
+	STEP_SEAL,	     /* the root itself read-only */
+	STEP_ENTER,	     /* make it / */
+	STEP_LOOPBACK,
+	STEP_HOSTNAME,
+	STEP_JOIN,	     /* root only: enter the user namespace in which STEP_BECOME's id is 0 */
+	STEP_RUN_DIRECTORY,  /* without mounts: a directory `target` of the run's own on the host, removed at its end */
+	STEP_SUBREAPER,	     /* without a pid namespace: orphans of the tree come to the jar's first process */
+	STEP_WORKDIR,	     /* start in `target` */
+	STEP_RLIMIT,	     /* resource `value`, limit `value2` */
+	STEP_PRIVILEGES,     /* no capabilities, none to be had, no new privileges */
+	STEP_LANDLOCK,
+	STEP_SECCOMP,
+	STEP_KIND_COUNT,
+};
+
+enum step_flag {
+	STEP_READ_ONLY = 1 << 0,
+	STEP_RECURSIVE = 1 << 1,
+	STEP_ON_FILE = 1 << 2,	 /* the target is a file, not a directory */
+	STEP_DEVICE = 1 << 3,	 /* a device node: nodev must not be set */
+	STEP_ID_MAPPED = 1 << 4, /* the workdir of a command started by root */
+	STEP_IN_PLACE = 1 << 5,	 /* the target lies in a host directory: it must exist, nothing is created */
+	STEP_NO_EXEC = 1 << 6,
+};
+
+struct plan_step {
+	enum step_kind kind;
+	unsigned flags;
+	const char *source; /* strings are the plan's */
+	const char *target;
+	mode_t mode;
+	uint64_t value, value2, value3;
+	dev_t device; /* which object `source` must be; 0: not checked */
+	ino_t inode;
+};
+
+LIST_TYPE(struct plan_step, plan_step_list);
+
+struct plan_landlock_rule {
+	const char *path;
+	uint64_t access;
+};
+
+/* Something asked for that this run does not have, or something the user should know. */
+struct plan_remark {
+	const char *name;
+	const char *why;
+	const char *hint;
+};
+
+LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
+LIST_TYPE(struct plan_remark, plan_remark_list);
+
+struct plan_limits {
+	uint64_t timeout_ns;
+	uint64_t grace_ns;
+	uint64_t cpu_time_ns;
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t disk_bytes;
+	uint64_t file_size_bytes;
+	uint64_t fds;
+	uint64_t core_bytes;
+	uint64_t output_bytes;
+	enum overflow_mode overflow;
+	enum keep_mode keep;
+};
+
+struct plan {
+	enum rung rung;
+	uint64_t namespaces; /* CLONE_NEW* flags the jar's first process is made with */
+	struct plan_step_list steps; /* by the jar's first process, in order */
+	struct plan_step_list entry; /* by every command, between fork and exec */
+	int landlock_abi;
+	uint64_t landlock_files, landlock_scopes; /* what the ruleset governs */
+	struct plan_rule_list landlock;
+	struct sock_filter *filter;
+	size_t filter_len;
+	uint32_t filter_parts; /* enum seccomp_part, for printing */
+	struct string_list argv;
+	struct string_list env;
+	struct plan_limits limits;
+	struct string_list redact; /* literal texts */
+	bool has_redact_secrets;
+	const char *workdir; /* inside */
+	const char *run_directory; /* on the host; NULL on the namespace rung */
+	uint32_t asked;	     /* 1 << enum guarantee: what the policy asks for */
+	uint32_t optional;
+	struct plan_remark_list missing;
+	struct plan_remark_list notes;
+	struct string_list strings; /* owns what the others point at */
+};
+
+/* The command, as a door understood it. */
+struct plan_request {
+	const struct string_list *argv;
+	bool is_captured;
+	bool has_pty;
+	bool has_stdin_file; /* standard input is a regular file: Landlock must let it through if it is opened again */
+};
+
+/* Standard input as the jar's first process and the command before exec can name it. */
+/* Places in the filter for processes that exist only later: the jar's first process, and the engine. */
+#define PLAN_GUARDED_PIDS 2
+
+#define PLAN_STDIN_FD 4
+#define PLAN_STDIN_PATH "/proc/self/fd/4"
+
+int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
+		 const struct plan_request *request, struct error *error);
+void plan_done(struct plan *plan);
+
+void plan_print(const struct plan *plan, struct text *out);
+void plan_print_json(const struct plan *plan, struct text *out);
+void plan_write_limits(const struct plan_limits *limits, struct json_writer *writer, const char *key);
+void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
+const char *step_kind_name(enum step_kind kind);
+const char *rung_name(enum rung rung);
+/* One step in words, for `belljar plan`, for errors and for --timing. */
+void plan_describe_step(const struct plan_step *step, struct text *out);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_build.h - what the files of plan/ share while a plan is made
+ *
+ * Memory running out is remembered and reported once, at the end of plan_compile(), so that adding steps reads as the
+ * list it is.
+ */
+#ifndef BELLJAR_PLAN_PLAN_BUILD_H
+#define BELLJAR_PLAN_PLAN_BUILD_H
+
+#include "plan/plan.h"
+
+struct plan_build {
+	struct plan *plan;
+	const struct policy *policy;
+	const struct host *host;
+	const struct plan_request *request;
+	struct error *error;
+	bool has_failed;     /* out of memory */
+	bool is_id_mapped;   /* root, with an unprivileged host id of the jar's own */
+	bool has_private_workdir;
+};
+
+/* A new step; never NULL (after a failure a spare one that nobody reads). */
+struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list, enum step_kind kind);
+/* A copy of @string that lives as long as the plan; never NULL. */
+const char *plan_string(struct plan_build *build, const char *string);
+const char *plan_format(struct plan_build *build, const char *format, ...) PRINTF_LIKE(2, 3);
+void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint);
+void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint);
+
+int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
+int plan_mounts(struct plan_build *build);	/* plan_mounts.c: the file system, as mounts and as Landlock rules */
+int plan_limits(struct plan_build *build);	/* plan_limits.c: rlimits, and what cannot be limited here */
+int plan_walls(struct plan_build *build);	/* plan_walls.c: privileges, Landlock, seccomp: in which process */
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_mounts.c - from the view to mount steps (namespace rung) and Landlock rules (both rungs)
+ *
+ * A mount hides whatever lies beneath its target, so outer targets come first; the view is sorted that way. Landlock
+ * cannot take back in a directory what it gave above it: protected files inside a writable directory are the mounts'
+ * work alone.
+ */
+#include "plan/plan_view.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "sys/calls.h"
+
+#define READ_RIGHTS (SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR)
+/* Everything an ABI knows: 13 rights in ABI 1, one more in 2, 3 and 5. */
+#define RIGHTS_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
+
+static const char *const locked_proc_names[] = {"/proc/sys", "/proc/irq",   "/proc/bus",  "/proc/fs",
+						"/proc/acpi", "/proc/scsi", "/proc/sysrq-trigger"};
+
+/* --- mounts ------------------------------------------------------------------------------------------------- */
+
+static const enum step_kind step_of_place[] = {
+	[PLACE_BIND] = STEP_BIND,	[PLACE_PRIVATE] = STEP_PRIVATE, [PLACE_TMPFS] = STEP_TMPFS, [PLACE_SYMLINK] = STEP_SYMLINK,
+	[PLACE_FILE] = STEP_FILE,	[PLACE_HIDDEN] = STEP_HIDE,	[PLACE_PROC] = STEP_PROC,   [PLACE_DEVPTS] = STEP_DEVPTS,
+};
+
+static void add_step(struct plan_build *build, const struct place *place)
+{
+	struct plan_step *step = plan_add(build, &build->plan->steps, step_of_place[place->kind]);
+
+	step->source = place->source;
+	step->target = place->target;
+	step->flags = place->flags | (place->is_in_host ? STEP_IN_PLACE : 0);
+	step->mode = place->mode;
+	step->value = place->size_bytes;
+	step->device = place->device;
+	step->inode = place->inode;
+	if (!build->is_id_mapped)
+		step->flags &= ~(unsigned)STEP_ID_MAPPED;
+}
+
+/* Without a size of its own, the scratch space may take what the run may store, else what it may use, else half of RAM. */
+static uint64_t scratch_size(const struct plan_build *build)
+{
+	if (build->policy->disk_bytes != LIMIT_NONE)
+		return build->policy->disk_bytes;
+	if (build->policy->memory_bytes != LIMIT_NONE)
+		return build->policy->memory_bytes;
+	return build->host->memory_bytes / 2;
+}
+
+static void add_mount_steps(struct plan_build *build, const struct view *view)
+{
+	struct plan_step_list *steps = &build->plan->steps;
+	const struct place *proc = NULL;
+
+	plan_add(build, steps, STEP_ROOT);
+	plan_add(build, steps, STEP_SCRATCH)->value = scratch_size(build);
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->items[i].kind == PLACE_PROC)
+			proc = &view->items[i]; /* last: until then the scratch space stands there */
+		else
+			add_step(build, &view->items[i]);
+	}
+	if (proc)
+		add_step(build, proc);
+	if (build->host->uid == 0 && !build->is_id_mapped)
+		for (size_t i = 0; i < ARRAY_LEN(locked_proc_names); i++)
+			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
+	plan_add(build, steps, STEP_SEAL);
+	plan_add(build, steps, STEP_ENTER);
+}
+
+/* --- Landlock ----------------------------------------------------------------------------------------------- */
+
+static void add_rule(struct plan_build *build, const char *path, uint64_t access)
+{
+	struct plan_landlock_rule *rule = list_add(&build->plan->landlock);
+
+	if (!rule) {
+		build->has_failed = true;
+		return;
+	}
+	*rule = (struct plan_landlock_rule){path, access & build->plan->landlock_files};
+}
+
+/* Without namespaces, the host's other processes and terminals are in /proc and /dev/pts too. */
+static uint64_t rights_of(const struct place *place, enum rung rung)
+{
+	if (place->flags & STEP_DEVICE)
+		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_IOCTL_DEV;
+	switch (place->kind) {
+	case PLACE_BIND:
+		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
+	case PLACE_PRIVATE:
+	case PLACE_TMPFS:
+		return ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
+	case PLACE_PROC:
+		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR |
+		       (rung == RUNG_NAMESPACE ? SYS_LANDLOCK_WRITE_FILE : 0);
+	case PLACE_DEVPTS:
+		if (rung != RUNG_NAMESPACE)
+			return 0;
+		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_IOCTL_DEV;
+	case PLACE_FILE:
+		return READ_RIGHTS;
+	case PLACE_SYMLINK:
+	case PLACE_HIDDEN:
+		return 0;
+	}
+	return 0;
+}
+
+/* Where there are no mounts, a private place is not the host's directory of that name. */
+static bool is_on_host(const struct place *place)
+{
+	switch (place->kind) {
+	case PLACE_BIND:
+	case PLACE_PROC:
+	case PLACE_DEVPTS:
+		return true;
+	case PLACE_PRIVATE:
+	case PLACE_TMPFS:
+	case PLACE_SYMLINK:
+	case PLACE_FILE:
+	case PLACE_HIDDEN:
+		return false;
+	}
+	return false;
+}
+
+static void add_rules(struct plan_build *build, const struct view *view)
+{
+	struct plan *plan = build->plan;
+	bool has_mounts = plan->rung == RUNG_NAMESPACE;
+
+	/* ABI 1 forbids every rename across directories; where the mounts hold already, that is not worth it. */
+	plan->landlock_abi = has_mounts && build->host->landlock_abi < 2 ? 0 : build->host->landlock_abi;
+	if (!plan->landlock_abi || plan->rung == RUNG_PROCESS)
+		return;
+	plan->landlock_files = RIGHTS_OF_ABI(plan->landlock_abi);
+	if (plan->landlock_abi >= 6)
+		plan->landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+	if (has_mounts) {
+		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
+		add_rule(build, "/etc", READ_RIGHTS);
+	} else {
+		add_rule(build, plan->run_directory, ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV);
+	}
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+		const struct place *around = view_around(view, i);
+		uint64_t rights = rights_of(place, plan->rung);
+
+		if (!rights || (has_mounts ? view_is_within(place->target, "/etc") : !is_on_host(place)))
+			continue;
+		/* Rights add up on the way down: what the place around it has need not be said again. */
+		if (around && (has_mounts || is_on_host(around)) && (rights & ~rights_of(around, plan->rung)) == 0)
+			continue;
+		add_rule(build, place->target, rights);
+	}
+	/* A standard input that is a file can be opened again by its name in /proc; that shows no more than it holds. */
+	if (build->request->has_stdin_file)
+		add_rule(build, PLAN_STDIN_PATH, SYS_LANDLOCK_READ_FILE);
+}
+
+/* Without mounts nothing can be shown elsewhere than where it is, and nothing made private but one directory. */
+static int check_without_mounts(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		if (strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) != 0)
+			return error_set(build->error, STAGE_HOST, EPERM, "showing '%s' at '%s' needs the rung 'namespace'",
+					 policy->mounts.items[i].path, policy->mounts.items[i].dest);
+	for (size_t i = 0; i < policy->tmpfs.count; i++) {
+		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];
+		static const char *const standard[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
+		bool is_standard = tmpfs->size_bytes == LIMIT_NONE && !strcmp(tmpfs->path, build->host->home);
+
+		for (size_t j = 0; j < ARRAY_LEN(standard); j++)
+			is_standard |= tmpfs->size_bytes == LIMIT_NONE && !strcmp(tmpfs->path, standard[j]);
+		if (!is_standard)
+			return error_set(build->error, STAGE_HOST, EPERM, "a private '%s' needs the rung 'namespace'", tmpfs->path);
+	}
+	return 0;
+}
+
+int plan_mounts(struct plan_build *build)
+{
+	struct view view = {0};
+	int rc = build->plan->rung == RUNG_NAMESPACE ? 0 : check_without_mounts(build);
+
+	if (rc == 0)
+		rc = view_collect(build, &view);
+	if (rc == 0 && !build->has_failed) {
+		if (build->plan->rung == RUNG_NAMESPACE)
+			add_mount_steps(build, &view);
+		add_rules(build, &view);
+	}
+	view_done(&view);
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_view.h - what the jar will see, place by place, before it becomes steps or rules
+ *
+ * Places are collected in layers, from the most general to what the user named. Of two for the same target the later
+ * one counts; of nested ones each counts for its own part. Mount steps and Landlock rules are both made from the
+ * finished view, so the two walls cannot disagree.
+ */
+#ifndef BELLJAR_PLAN_PLAN_VIEW_H
+#define BELLJAR_PLAN_PLAN_VIEW_H
+
+#include "plan/plan_build.h"
+
+enum place_kind { PLACE_BIND, PLACE_PRIVATE, PLACE_TMPFS, PLACE_SYMLINK, PLACE_FILE, PLACE_HIDDEN, PLACE_PROC, PLACE_DEVPTS };
+
+struct place {
+	enum place_kind kind;
+	const char *target;
+	const char *source;  /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
+	unsigned flags;	     /* enum step_flag */
+	mode_t mode;
+	uint64_t size_bytes; /* PLACE_TMPFS */
+	dev_t device;
+	ino_t inode;
+	enum path_kind on_host; /* what stands at the target if that lies in a host directory */
+	bool is_in_host;	/* the place around it is a host directory: finished views only */
+	size_t order;
+};
+
+LIST_TYPE(struct place, view);
+
+/* The places of build's policy on its host: sorted, each target once, outer before inner. */
+int view_collect(struct plan_build *build, struct view *view);
+/* The innermost place that encloses place @index; NULL: the root itself. */
+const struct place *view_around(const struct view *view, size_t index);
+void view_done(struct view *view);
+
+bool view_is_within(const char *path, const char *directory);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_walls.c - privileges, Landlock and seccomp: which process puts them up, and what they leave open
+ *
+ * In a pid namespace the jar's first process stands behind the same walls as the command: they are put up once, for every
+ * command of the jar. Without one it must stay outside, or the command could signal it: then each command puts them up
+ * for itself, between fork and exec.
+ */
+#include "plan/plan_build.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "plan/seccomp_compile.h"
+
+static int compile_filter(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+	struct seccomp_profile profile;
+	int rc;
+
+	seccomp_profile_init(&profile, plan->rung, build->policy->net);
+	if (build->host->uid == 0)
+		profile.parts |= SECCOMP_NO_SETGID_FILES;
+	if (plan->rung == RUNG_LANDLOCK) {
+		if (plan->landlock_abi < 6)
+			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
+		if (plan->landlock_abi >= 9)
+			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
+		for (int slot = 0; slot < PLAN_GUARDED_PIDS; slot++)
+			profile.protected_pids[profile.protected_count++] = SECCOMP_PID_PLACEHOLDER(slot);
+	}
+	plan->filter_parts = profile.parts;
+	plan->filter = calloc(SECCOMP_PROGRAM_MAX, sizeof(*plan->filter));
+	if (!plan->filter) {
+		build->has_failed = true;
+		return 0;
+	}
+	rc = seccomp_compile(&profile, syscall_native_arch(), plan->filter, SECCOMP_PROGRAM_MAX, &plan->filter_len,
+			     build->error);
+	return rc;
+}
+
+/* What the landlock rung cannot give; SPEC's table of guarantees, right-hand column. */
+static void report_gaps(struct plan_build *build)
+{
+	const char *hint = "allow user namespaces; `belljar doctor` says how";
+
+	if (build->policy->has_protect && !build->has_private_workdir)
+		plan_missing(build, "protect", "files that other programs execute later cannot be made read-only inside the workdir",
+			     hint);
+	if (build->policy->net == NET_NONE)
+		plan_missing(build, "loopback", "there is no private loopback: internet sockets cannot be made at all", hint);
+	if (build->policy->net == NET_HOST)
+		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path", hint);
+	if (build->plan->landlock_abi < 6 && build->policy->net == NET_HOST)
+		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on", hint);
+	plan_missing(build, "process_names", "the command can see the names of the host's processes", hint);
+	plan_missing(build, "metadata", "Landlock does not govern mode, times and attributes of files outside", hint);
+}
+
+int plan_walls(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+	bool is_shared = plan->rung == RUNG_NAMESPACE;
+	struct plan_step_list *walls = is_shared ? &plan->steps : &plan->entry;
+
+	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES | 1U << GUARANTEE_SYSCALLS;
+	if (build->policy->net == NET_NONE)
+		plan->asked |= 1U << GUARANTEE_NETWORK;
+	plan_add(build, &plan->steps, STEP_WORKDIR)->target =
+		build->policy->cd ? plan_string(build, build->policy->cd) : plan->workdir;
+	plan_add(build, walls, STEP_PRIVILEGES);
+	if (plan->rung == RUNG_PROCESS) {
+		plan_missing(build, "isolation", "this host has neither user namespaces nor Landlock: the command can read and change "
+						 "whatever the caller can",
+			     "use a kernel with Landlock (5.13 or later)");
+		return 0;
+	}
+	if (plan->landlock_abi)
+		plan_add(build, walls, STEP_LANDLOCK);
+	plan_add(build, walls, STEP_SECCOMP);
+	if (plan->rung == RUNG_LANDLOCK)
+		report_gaps(build);
+	return compile_filter(build);
+}

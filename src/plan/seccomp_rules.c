@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/seccomp_rules.c - which system calls a jar is refused, and why
+ *
+ * EPERM is the answer where a program should learn that it may not. ENOSYS is the answer where it then takes
+ * another way (clone3, io_uring); for sockets it is what a kernel without that family or protocol says, since
+ * libraries have met such kernels. Nothing is killed: a program that asks for too much goes on, and can say what
+ * it missed.
+ *
+ * Allowed on purpose: ptrace, process_vm_readv and their like (gdb and strace work; the pid namespace, or
+ * Landlock's own rule for tracing, ends at the jar's wall); seccomp and landlock_* (a nested sandbox only takes
+ * away); the memory policy of oneself (numpy, the JVM); openat2 and pidfds. Seccomp is checked after a tracer had
+ * its say, so changing the call number of a traced process does not get around the filter.
+ *
+ * Constants are spelled out: they are ABI, the same on both architectures, and newer than some build machines' headers.
+ */
+#include "plan/seccomp_rules.h"
+
+#include <errno.h>
+
+#define ONLY_LOW_WORD 0xffffffffU
+
+/* clang-format off */
+#define EQUALS(number, expected) {SECCOMP_TEST_EQUALS, number, expected, ONLY_LOW_WORD}
+#define MASKED(number, bits, expected) {SECCOMP_TEST_EQUALS, number, expected, bits}
+#define DIFFERS(number, expected) {SECCOMP_TEST_DIFFERS, number, expected, ONLY_LOW_WORD}
+#define HAS_ANY(number, bits) {SECCOMP_TEST_HAS_ANY, number, 0, bits}
+#define IS_NOT_NULL(number) {SECCOMP_TEST_HAS_ANY, number, 0, UINT64_MAX}
+#define PROTECTED(number) {SECCOMP_TEST_PROTECTED, number, 0, ONLY_LOW_WORD}
+#define PROTECTED_GROUP(number) {SECCOMP_TEST_PROTECTED_GROUP, number, 0, ONLY_LOW_WORD}
+
+#define REFUSE(name, part, answer) {SYSCALL_##name, part, answer, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
+#define REFUSE_IF(name, part, answer, when, ...) {SYSCALL_##name, part, answer, when, {__VA_ARGS__}}
+/* clang-format on */
+
+/* What clone() takes: the low 32 bits, of which the low 8 are the exit signal and thus hide CLONE_NEWTIME. */
+#define CLONE_NAMESPACES 0x7e020000U
+/* The rest of unshare(): FS, FILES, SYSVSEM, and VM, SIGHAND, THREAD, which do nothing in a single thread. */
+#define UNSHARE_HARMLESS UINT64_C(0x00050f00)
+
+#define TIOCSTI_COMMAND 0x5412
+#define TIOCLINUX_COMMAND 0x541c
+#define TIOCSETD_COMMAND 0x5423
+#define FIOSETOWN_COMMAND 0x8901
+#define SIOCSPGRP_COMMAND 0x8902
+#define F_SETOWN_COMMAND 8
+#define F_SETOWN_EX_COMMAND 15
+
+#define PERSONALITY_QUERY 0xffffffffU
+#define PERSONALITY_NO_RANDOMIZE 0x0040000U
+
+#define PR_SET_MM_OPTION 35
+#define PR_SCHED_CORE_OPTION 62
+
+#define FAMILY_UNIX 1
+#define FAMILY_INET 2
+#define FAMILY_INET6 10
+#define FAMILY_NETLINK 16
+#define SOCKET_TYPE_BITS 0xf
+#define SOCKET_DATAGRAM 2
+#define SOCKET_RAW 3 /* for a Unix socket another word for datagram */
+#define PROTOCOL_DEFAULT 0
+#define PROTOCOL_ICMP 1
+#define PROTOCOL_TCP 6
+#define PROTOCOL_UDP 17
+#define PROTOCOL_ICMPV6 58
+#define NETLINK_PROTOCOL_ROUTE 0
+
+#define MODE_SETUID 04000
+#define MODE_SETGID 02000
+
+#define PRIORITY_OF_PROCESS 0
+#define IO_PRIORITY_OF_PROCESS 1
+
+const struct seccomp_rule seccomp_rules[] = {
+	/* Mounts. The jar's are locked by the kernel too; this keeps its mount code out of reach altogether. */
+	REFUSE(mount, SECCOMP_KERNEL, EPERM),
+	REFUSE(umount2, SECCOMP_KERNEL, EPERM),
+	REFUSE(pivot_root, SECCOMP_KERNEL, EPERM),
+	REFUSE(chroot, SECCOMP_KERNEL, EPERM),
+	REFUSE(open_tree, SECCOMP_KERNEL, EPERM),
+	REFUSE(open_tree_attr, SECCOMP_KERNEL, EPERM),
+	REFUSE(move_mount, SECCOMP_KERNEL, EPERM),
+	REFUSE(fsopen, SECCOMP_KERNEL, EPERM),
+	REFUSE(fsconfig, SECCOMP_KERNEL, EPERM),
+	REFUSE(fsmount, SECCOMP_KERNEL, EPERM),
+	REFUSE(fspick, SECCOMP_KERNEL, EPERM),
+	REFUSE(mount_setattr, SECCOMP_KERNEL, EPERM),
+	REFUSE(swapon, SECCOMP_KERNEL, EPERM),
+	REFUSE(swapoff, SECCOMP_KERNEL, EPERM),
+	REFUSE(quotactl, SECCOMP_KERNEL, EPERM),
+	REFUSE(quotactl_fd, SECCOMP_KERNEL, EPERM),
+	/* libmount then reads /proc/self/mountinfo. */
+	REFUSE(statmount, SECCOMP_KERNEL, ENOSYS),
+	REFUSE(listmount, SECCOMP_KERNEL, ENOSYS),
+
+	/*
+	 * A file handle opens any file of its filesystem, visible or not. Who asks for one copes with a refusal:
+	 * some filesystems have none.
+	 */
+	REFUSE(open_by_handle_at, SECCOMP_KERNEL, EPERM),
+	REFUSE(name_to_handle_at, SECCOMP_KERNEL, EOPNOTSUPP),
+	/* Reports on files below a mark, past what the caller can reach. */
+	REFUSE(fanotify_init, SECCOMP_KERNEL, EPERM),
+	REFUSE(fanotify_mark, SECCOMP_KERNEL, EPERM),
+
+	/* The kernel's own code, and where it comes from. */
+	REFUSE(init_module, SECCOMP_KERNEL, EPERM),
+	REFUSE(finit_module, SECCOMP_KERNEL, EPERM),
+	REFUSE(delete_module, SECCOMP_KERNEL, EPERM),
+	REFUSE(create_module, SECCOMP_KERNEL, EPERM),
+	REFUSE(query_module, SECCOMP_KERNEL, EPERM),
+	REFUSE(get_kernel_syms, SECCOMP_KERNEL, EPERM),
+	REFUSE(kexec_load, SECCOMP_KERNEL, EPERM),
+	REFUSE(kexec_file_load, SECCOMP_KERNEL, EPERM),
+	REFUSE(reboot, SECCOMP_KERNEL, EPERM),
+
+	/*
+	 * Large and young parts of the kernel that a jar has no use for. EPERM is also what they say where a
+	 * sysctl closes them.
+	 */
+	REFUSE(bpf, SECCOMP_KERNEL, EPERM),
+	REFUSE(perf_event_open, SECCOMP_KERNEL, EPERM),
+	REFUSE(userfaultfd, SECCOMP_KERNEL, EPERM),
+	/*
+	 * A ring carries out calls this filter never sees. Node, Java and liburing's users ask once, and then use
+	 * epoll.
+	 */
+	REFUSE(io_uring_setup, SECCOMP_KERNEL, ENOSYS),
+	REFUSE(io_uring_enter, SECCOMP_KERNEL, ENOSYS),
+	REFUSE(io_uring_register, SECCOMP_KERNEL, ENOSYS),
+
+	/* Keyrings belong to the user, not to a namespace: the session's keys would be in reach. */
+	REFUSE(add_key, SECCOMP_KERNEL, EPERM),
+	REFUSE(request_key, SECCOMP_KERNEL, EPERM),
+	REFUSE(keyctl, SECCOMP_KERNEL, EPERM),
+	/* A change of profile within another security module. Reading (lsm_get_self_attr) is harmless. */
+	REFUSE(lsm_set_self_attr, SECCOMP_KERNEL, EPERM),
+
+	/* The machine: name, clock, log, ports, accounting. */
+	REFUSE(sethostname, SECCOMP_KERNEL, EPERM),
+	REFUSE(setdomainname, SECCOMP_KERNEL, EPERM),
+	REFUSE(clock_settime, SECCOMP_KERNEL, EPERM),
+	REFUSE(clock_adjtime, SECCOMP_KERNEL, EPERM),
+	REFUSE(settimeofday, SECCOMP_KERNEL, EPERM),
+	REFUSE(adjtimex, SECCOMP_KERNEL, EPERM),
+	REFUSE(syslog, SECCOMP_KERNEL, EPERM),
+	REFUSE(iopl, SECCOMP_KERNEL, EPERM),
+	REFUSE(ioperm, SECCOMP_KERNEL, EPERM),
+	REFUSE(acct, SECCOMP_KERNEL, EPERM),
+	REFUSE(vhangup, SECCOMP_KERNEL, EPERM),
+	REFUSE(nfsservctl, SECCOMP_KERNEL, EPERM),
+	REFUSE(lookup_dcookie, SECCOMP_KERNEL, EPERM),
+	/* Old and without users; modify_ldt serves 16-bit code and has a long record of kernel bugs. */
+	REFUSE(modify_ldt, SECCOMP_KERNEL, EPERM),
+	REFUSE(uselib, SECCOMP_KERNEL, EPERM),
+	REFUSE(ustat, SECCOMP_KERNEL, EPERM),
+	REFUSE(sysfs, SECCOMP_KERNEL, EPERM),
+	REFUSE(_sysctl, SECCOMP_KERNEL, EPERM),
+
+	/*
+	 * A new user namespace gives back every capability inside it, and with them most of the kernel's attack
+	 * surface. The flags of clone3 lie behind a pointer, so it does not exist here; the C libraries then use
+	 * clone. unshare() lists what is harmless instead: its flags grow, also above 32 bits.
+	 */
+	REFUSE(clone3, SECCOMP_NAMESPACES, ENOSYS),
+	REFUSE_IF(clone, SECCOMP_NAMESPACES, EPERM, "a namespace flag is set", HAS_ANY(0, CLONE_NAMESPACES)),
+	REFUSE_IF(unshare, SECCOMP_NAMESPACES, EPERM, "a flag other than files, fs, sysvsem is set",
+		  HAS_ANY(0, ~UNSHARE_HARMLESS)),
+	REFUSE(setns, SECCOMP_NAMESPACES, EPERM),
+
+	/*
+	 * Typed characters, or a paste, for whoever reads the terminal next. The kernel takes the low 32 bits of a
+	 * command, so the filter does too: with bits set above them it is still the same command. A line
+	 * discipline is a kernel module loaded on request, usable on any pty.
+	 */
+	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSTI", EQUALS(1, TIOCSTI_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCLINUX", EQUALS(1, TIOCLINUX_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSETD", EQUALS(1, TIOCSETD_COMMAND)),
+
+	/*
+	 * READ_IMPLIES_EXEC, MMAP_PAGE_ZERO and the rest help exploits; gdb and setarch -R want only the one that
+	 * is left.
+	 */
+	REFUSE_IF(personality, SECCOMP_PROCESS, EPERM, "the persona is other than Linux, ADDR_NO_RANDOMIZE or a query",
+		  DIFFERS(0, 0), DIFFERS(0, PERSONALITY_NO_RANDOMIZE), DIFFERS(0, PERSONALITY_QUERY)),
+	/*
+	 * PR_SET_MM redraws the memory map that /proc shows. Core scheduling keeps the other thread of a core idle. The
+	 * rest concerns the caller alone: PR_SET_PTRACER and PR_SET_DUMPABLE only open it to others, and a subreaper
+	 * inside the jar is itself a child of the jar's first process.
+	 */
+	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SET_MM", EQUALS(0, PR_SET_MM_OPTION)),
+	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SCHED_CORE", EQUALS(0, PR_SCHED_CORE_OPTION)),
+
+	/* First, so that these errnos win over those of the next group. ESOCKTNOSUPPORT: syslog() then stays silent. */
+	REFUSE_IF(socket, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a Unix datagram socket",
+		  EQUALS(0, FAMILY_UNIX), MASKED(1, SOCKET_TYPE_BITS, SOCKET_DATAGRAM)),
+	REFUSE_IF(socket, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a raw Unix socket", EQUALS(0, FAMILY_UNIX),
+		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_RAW)),
+	REFUSE_IF(socketpair, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a datagram pair",
+		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_DATAGRAM)),
+	REFUSE_IF(socketpair, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a raw pair",
+		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_RAW)),
+	/* As Landlock says it, from the ABI on that can. */
+	REFUSE(connect, SECCOMP_NO_UNIX_CONNECT, EACCES),
+
+	/* EAFNOSUPPORT is what makes a runtime go on without IPv6, or without a network, instead of failing. */
+	REFUSE_IF(socket, SECCOMP_NO_INET, EAFNOSUPPORT, "the family is other than Unix", DIFFERS(0, FAMILY_UNIX)),
+
+	/*
+	 * Other families reach past a network namespace (vsock: the hypervisor) or are seldom used code, loaded on
+	 * request (TIPC, RDS, AF_ALG, Bluetooth); so are SCTP, DCCP and L2TP behind the internet families. Go
+	 * tries MPTCP first and takes EPROTONOSUPPORT for an answer; libaudit does so for its netlink protocol,
+	 * and ss reads /proc/net instead.
+	 */
+	REFUSE_IF(socket, SECCOMP_SOCKETS, EAFNOSUPPORT, "the family is other than Unix, inet, inet6, netlink",
+		  DIFFERS(0, FAMILY_UNIX), DIFFERS(0, FAMILY_INET), DIFFERS(0, FAMILY_INET6),
+		  DIFFERS(0, FAMILY_NETLINK)),
+	REFUSE_IF(socket, SECCOMP_SOCKETS, EPROTONOSUPPORT, "it is inet with a protocol other than TCP, UDP, ICMP",
+		  EQUALS(0, FAMILY_INET), DIFFERS(2, PROTOCOL_DEFAULT), DIFFERS(2, PROTOCOL_TCP),
+		  DIFFERS(2, PROTOCOL_UDP), DIFFERS(2, PROTOCOL_ICMP)),
+	REFUSE_IF(socket, SECCOMP_SOCKETS, EPROTONOSUPPORT, "it is inet6 with a protocol other than TCP, UDP, ICMPv6",
+		  EQUALS(0, FAMILY_INET6), DIFFERS(2, PROTOCOL_DEFAULT), DIFFERS(2, PROTOCOL_TCP),
+		  DIFFERS(2, PROTOCOL_UDP), DIFFERS(2, PROTOCOL_ICMPV6)),
+	REFUSE_IF(socket, SECCOMP_SOCKETS, EPROTONOSUPPORT, "it is netlink with a protocol other than route",
+		  EQUALS(0, FAMILY_NETLINK), DIFFERS(2, NETLINK_PROTOCOL_ROUTE)),
+	/* TIPC has pairs too. The errno is the one other families give. */
+	REFUSE_IF(socketpair, SECCOMP_SOCKETS, EOPNOTSUPP, "the family is other than Unix", DIFFERS(0, FAMILY_UNIX)),
+
+	/*
+	 * Creating a file with the bit already set (open, mknod) needs no rule: the file is empty, and the kernel
+	 * takes the bit away with the first byte that is written to it. Only these calls put it onto a file with
+	 * content.
+	 */
+	REFUSE_IF(chmod, SECCOMP_NO_SETUID_FILES, EPERM, "the mode has the set-user-id bit", HAS_ANY(1, MODE_SETUID)),
+	REFUSE_IF(fchmod, SECCOMP_NO_SETUID_FILES, EPERM, "the mode has the set-user-id bit", HAS_ANY(1, MODE_SETUID)),
+	REFUSE_IF(fchmodat, SECCOMP_NO_SETUID_FILES, EPERM, "the mode has the set-user-id bit",
+		  HAS_ANY(2, MODE_SETUID)),
+	REFUSE_IF(fchmodat2, SECCOMP_NO_SETUID_FILES, EPERM, "the mode has the set-user-id bit",
+		  HAS_ANY(2, MODE_SETUID)),
+	REFUSE_IF(chmod, SECCOMP_NO_SETGID_FILES, EPERM, "the mode has the set-group-id bit", HAS_ANY(1, MODE_SETGID)),
+	REFUSE_IF(fchmod, SECCOMP_NO_SETGID_FILES, EPERM, "the mode has the set-group-id bit", HAS_ANY(1, MODE_SETGID)),
+	REFUSE_IF(fchmodat, SECCOMP_NO_SETGID_FILES, EPERM, "the mode has the set-group-id bit",
+		  HAS_ANY(2, MODE_SETGID)),
+	REFUSE_IF(fchmodat2, SECCOMP_NO_SETGID_FILES, EPERM, "the mode has the set-group-id bit",
+		  HAS_ANY(2, MODE_SETGID)),
+
+	/*
+	 * A process of the same user may change all of these for any other, and by RLIMIT_CPU have the kernel kill
+	 * it. Pid 0 is the caller, which is how the C library and nearly every program says it; a thread that sets
+	 * the affinity or policy of another thread, by its id, is refused too, since the filter cannot know whose
+	 * id it is.
+	 */
+	REFUSE_IF(prlimit64, SECCOMP_OWN_PID_ONLY, EPERM, "a limit is set for another pid", DIFFERS(0, 0),
+		  IS_NOT_NULL(2)),
+	REFUSE_IF(sched_setparam, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(sched_setscheduler, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(sched_setaffinity, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(sched_setattr, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(setpriority, SECCOMP_OWN_PID_ONLY, EPERM, "it is for a group or a user",
+		  DIFFERS(0, PRIORITY_OF_PROCESS)),
+	REFUSE_IF(setpriority, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(1, 0)),
+	REFUSE_IF(ioprio_set, SECCOMP_OWN_PID_ONLY, EPERM, "it is for a group or a user",
+		  DIFFERS(0, IO_PRIORITY_OF_PROCESS)),
+	REFUSE_IF(ioprio_set, SECCOMP_OWN_PID_ONLY, EPERM, "it is for another pid", DIFFERS(1, 0)),
+	/* Takes a descriptor out of another process. Landlock's rule for tracing holds it too. */
+	REFUSE(pidfd_getfd, SECCOMP_OWN_PID_ONLY, EPERM),
+
+	/*
+	 * The supervisor has the same uid. Landlock's signal scope holds this too where there is one; two walls
+	 * here.
+	 */
+	REFUSE_IF(kill, SECCOMP_GUARD_PIDS, EPERM, "it is for every process", EQUALS(0, 0xffffffffU)),
+	REFUSE_IF(kill, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(kill, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar's process group", PROTECTED_GROUP(0)),
+	REFUSE_IF(tkill, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(tgkill, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(rt_sigqueueinfo, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(rt_tgsigqueueinfo, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(pidfd_open, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(ptrace, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(1)),
+	REFUSE_IF(process_vm_readv, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+	REFUSE_IF(process_vm_writev, SECCOMP_GUARD_PIDS, EPERM, "it is for Belljar", PROTECTED(0)),
+
+	/*
+	 * A descriptor's owner gets SIGIO, or with F_SETSIG any signal, SIGKILL too, and only the uid is checked;
+	 * the pid is in the argument for one of four ways to set it, behind a pointer for the others.
+	 * pidfd_send_signal takes a descriptor of /proc/PID for a pidfd; Go tries it once and then uses kill.
+	 */
+	REFUSE_IF(fcntl, SECCOMP_NO_SIGNAL_DETOURS, EPERM, "the command is F_SETOWN", EQUALS(1, F_SETOWN_COMMAND),
+		  DIFFERS(2, 0)),
+	REFUSE_IF(fcntl, SECCOMP_NO_SIGNAL_DETOURS, EPERM, "the command is F_SETOWN_EX",
+		  EQUALS(1, F_SETOWN_EX_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_NO_SIGNAL_DETOURS, EPERM, "the command is FIOSETOWN", EQUALS(1, FIOSETOWN_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_NO_SIGNAL_DETOURS, EPERM, "the command is SIOCSPGRP", EQUALS(1, SIOCSPGRP_COMMAND)),
+	REFUSE(pidfd_send_signal, SECCOMP_NO_SIGNAL_DETOURS, ENOSYS),
+
+	/*
+	 * The ids are small numbers, so any segment of the user can be attached by guessing: refusing shmget alone
+	 * is not enough. As on a kernel built without them. POSIX semaphores and shared memory are files and go on
+	 * working.
+	 */
+	REFUSE(shmget, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(shmat, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(shmctl, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(shmdt, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(semget, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(semop, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(semctl, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(semtimedop, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(msgget, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(msgsnd, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(msgrcv, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(msgctl, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(mq_open, SECCOMP_NO_HOST_IPC, ENOSYS),
+	REFUSE(mq_unlink, SECCOMP_NO_HOST_IPC, ENOSYS),
+
+	/*
+	 * The calls by descriptor stay: Landlock decides who can open the file. futimens() is utimensat() without
+	 * a path.
+	 */
+	REFUSE(chmod, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(fchmodat, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(fchmodat2, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(chown, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(lchown, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(fchownat, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(utime, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(utimes, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(futimesat, SECCOMP_NO_METADATA, EPERM),
+	REFUSE_IF(utimensat, SECCOMP_NO_METADATA, EPERM, "there is a path", IS_NOT_NULL(1)),
+	REFUSE(setxattr, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(lsetxattr, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(setxattrat, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(removexattr, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(lremovexattr, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(removexattrat, SECCOMP_NO_METADATA, EPERM),
+	REFUSE(file_setattr, SECCOMP_NO_METADATA, EPERM),
+};
+const size_t seccomp_rule_count = ARRAY_LEN(seccomp_rules);
+_Static_assert(ARRAY_LEN(seccomp_rules) <= SECCOMP_RULE_MAX, "the compiler's tables hold every rule");
+
+void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum net_mode net)
+{
+	*profile = (struct seccomp_profile){
+		.parts = SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL | SECCOMP_PROCESS | SECCOMP_SOCKETS |
+			 SECCOMP_NO_SETUID_FILES | SECCOMP_UNKNOWN,
+	};
+	if (rung == RUNG_NAMESPACE)
+		return;
+	profile->parts |= SECCOMP_OWN_PID_ONLY | SECCOMP_GUARD_PIDS | SECCOMP_NO_HOST_IPC;
+	if (net == NET_NONE)
+		profile->parts |= SECCOMP_NO_INET | SECCOMP_NO_UNIX_CONNECT;
+}

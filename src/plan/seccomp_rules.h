@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/seccomp_rules.h - which system calls a jar is refused, as a table
+ *
+ * Every row is a refusal: a call, the part of the filter it belongs to, the errno the caller gets, and the
+ * conditions on the arguments that must all hold. What no row refuses is allowed, if sys/syscall_numbers.h knows
+ * the call; what it does not know is answered with ENOSYS, so that a newer kernel's calls stay shut until somebody
+ * has looked at them. For one call, the first row that holds gives the errno.
+ *
+ * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
+ * that would need one are drawn wider (refuse the call) or left to another wall; the comments in the table say
+ * which.
+ */
+#ifndef BELLJAR_PLAN_SECCOMP_RULES_H
+#define BELLJAR_PLAN_SECCOMP_RULES_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "policy/policy.h"
+#include "sys/syscall_numbers.h"
+
+/* Parts of the filter. A test leaves one out to show that it, and no other wall, stops an attack. */
+enum seccomp_part {
+	/* Calls that administer the machine: mount, modules, clock, bpf, perf, keys, io_uring ... */
+	SECCOMP_KERNEL = 1 << 0,
+	/* No new namespaces, and none entered: clone, clone3, unshare, setns. */
+	SECCOMP_NAMESPACES = 1 << 1,
+	/* No typing into a terminal from the inside (TIOCSTI, TIOCLINUX), no line disciplines (TIOCSETD). */
+	SECCOMP_TERMINAL = 1 << 2,
+	/* No execution domain that weakens memory protection; prctl without PR_SET_MM and core scheduling. */
+	SECCOMP_PROCESS = 1 << 3,
+	/* Unix, internet and route netlink sockets only; the everyday internet protocols only. */
+	SECCOMP_SOCKETS = 1 << 4,
+	/*
+	 * No set-user-id bit: a file in the workdir belongs to the caller, and someone else on the host could
+	 * start it.
+	 */
+	SECCOMP_NO_SETUID_FILES = 1 << 5,
+	/*
+	 * The same for the set-group-id bit. Directories use it too (git init --shared), so this is for callers
+	 * who are root.
+	 */
+	SECCOMP_NO_SETGID_FILES = 1 << 6,
+	/* What the number table does not know is ENOSYS. */
+	SECCOMP_UNKNOWN = 1 << 7,
+
+	/* The following make up for namespaces that are not there. */
+
+	/* No internet and no netlink sockets. */
+	SECCOMP_NO_INET = 1 << 8,
+	/*
+	 * No way to a Unix socket by name. Needs SECCOMP_NO_INET, since connect() is refused whole: the filter
+	 * cannot see whose address it is. Datagram sockets are refused where they are made, since sendmsg() has
+	 * its address behind a pointer and sends to any name even from one end of a socketpair; stream sockets
+	 * ignore or refuse such a name. So sendto() and sendmsg() need no rule. The price: connections by name
+	 * between processes inside the jar (tmux, PostgreSQL, multiprocessing managers) fail too. Socket pairs,
+	 * which asyncio, Node and browsers live on, work. Leave it out where Landlock governs such sockets itself
+	 * (ABI 9).
+	 */
+	SECCOMP_NO_UNIX_CONNECT = 1 << 9,
+	/* Limits, scheduling and priorities of the calling thread only, since Landlock does not govern them. */
+	SECCOMP_OWN_PID_ONLY = 1 << 10,
+	/*
+	 * No signal to everybody, none to the protected pids or their process groups, no pidfd of and no tracing
+	 * of them.
+	 */
+	SECCOMP_GUARD_PIDS = 1 << 11,
+	/*
+	 * No signals by way of fcntl(F_SETOWN) or a /proc descriptor. Needed where Landlock has no signal scope
+	 * (before ABI 6).
+	 */
+	SECCOMP_NO_SIGNAL_DETOURS = 1 << 12,
+	/* No System V IPC and no message queues: without an IPC namespace they are the host's, and outlive the run. */
+	SECCOMP_NO_HOST_IPC = 1 << 13,
+	/*
+	 * No chmod, chown, utime or setxattr by path, which Landlock does not govern. It breaks every build that says
+	 * "chmod +x", and the linker with it, so no rung has it by default: the planner reports the gap in `missing`.
+	 */
+	SECCOMP_NO_METADATA = 1 << 14,
+
+	SECCOMP_PART_ALL = (1 << 15) - 1,
+};
+
+#define SECCOMP_PROTECTED_MAX 4
+
+/*
+ * A plan is made before the processes it protects exist. Their place is held by numbers that no process can have (the
+ * kernel's pids end at 2^22) and that no other rule uses; seccomp_set_pid() puts the real ones in. One that stays in
+ * refuses nothing.
+ */
+#define SECCOMP_PID_PLACEHOLDER(slot) ((pid_t)(0x7b000000 + (slot)))
+
+struct seccomp_profile {
+	uint32_t parts; /* enum seccomp_part */
+	/* For SECCOMP_GUARD_PIDS: processes, or leaders of process groups. */
+	pid_t protected_pids[SECCOMP_PROTECTED_MAX];
+	size_t protected_count;
+};
+
+/*
+ * The parts a rung has on a host with all Landlock can give up to ABI 8. The planner adds and removes by the
+ * host's ABI.
+ */
+void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum net_mode net);
+
+enum seccomp_test {
+	SECCOMP_TEST_NONE, /* no condition; ends the list */
+	/* Only the low 32 bits count, for that is all the kernel takes of an int, an ioctl command or a pid. */
+	SECCOMP_TEST_EQUALS,  /* (argument & mask) == value */
+	SECCOMP_TEST_DIFFERS, /* argument != value */
+	/* The high half counts if the mask has bits there. */
+	SECCOMP_TEST_HAS_ANY, /* (argument & mask) != 0 */
+	/* The low 32 bits, as a signed number. */
+	SECCOMP_TEST_PROTECTED,       /* the argument is a protected pid */
+	SECCOMP_TEST_PROTECTED_GROUP, /* minus the argument is one */
+};
+
+struct seccomp_condition {
+	enum seccomp_test test;
+	uint8_t argument; /* 0 to 5 */
+	uint32_t value;
+	uint64_t mask;
+};
+
+#define SECCOMP_CONDITION_MAX 5
+
+struct seccomp_rule {
+	enum syscall_id call;
+	uint32_t part;
+	int answer;       /* errno */
+	const char *when; /* the conditions in words, after "if"; NULL where there are none */
+	struct seccomp_condition conditions[SECCOMP_CONDITION_MAX];
+};
+
+extern const struct seccomp_rule seccomp_rules[];
+extern const size_t seccomp_rule_count;
+
+/* More rows than this the compiler has no room for; the table asserts it. */
+#define SECCOMP_RULE_MAX 256
+
+static inline size_t seccomp_condition_count(const struct seccomp_rule *rule)
+{
+	size_t count = 0;
+
+	while (count < SECCOMP_CONDITION_MAX && rule->conditions[count].test != SECCOMP_TEST_NONE)
+		count++;
+	return count;
+}
+
+#endif

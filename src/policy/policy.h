@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/policy.h - what is allowed: plain data, the same in a file, in flags and on the wire
+ *
+ * A policy is built in order: preset, file, flags from left to right, then tightened. Every value is stored in one
+ * unit (nanoseconds, bytes, counts); LIMIT_NONE is "no limit". Paths are absolute and lexically clean, but not yet
+ * looked up: that is the planner's work, on the host's facts.
+ */
+#ifndef BELLJAR_POLICY_POLICY_H
+#define BELLJAR_POLICY_POLICY_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum workdir_mode { WORKDIR_RW, WORKDIR_RO };
+enum net_mode { NET_NONE, NET_HOST };
+enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
+enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
+/* From weak to strong, so that "at least" is a comparison. */
+enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
+
+/* How the workdir was chosen: only a default may be replaced by a private one. */
+enum workdir_choice { WORKDIR_DEFAULT, WORKDIR_NAMED, WORKDIR_PRIVATE };
+
+enum mount_access { MOUNT_RO, MOUNT_RW };
+
+struct policy_mount {
+	char *path; /* on the host */
+	char *dest; /* in the jar; the same as path unless DEST was given */
+	enum mount_access access;
+	bool is_optional;
+	unsigned order; /* later wins over earlier for the same dest */
+};
+
+struct policy_tmpfs {
+	char *path;
+	uint64_t size_bytes; /* LIMIT_NONE: the planner's default */
+};
+
+struct policy_env {
+	char *name;
+	char *value;
+};
+
+#define POLICY_LIST(type, name)                                                                                        \
+	struct {                                                                                                       \
+		type *items;                                                                                           \
+		size_t count;                                                                                          \
+		size_t capacity;                                                                                       \
+	} name
+
+/* Bits of policy.optional: keys of `enforced` that may be missing. */
+enum guarantee {
+	GUARANTEE_RUNG,
+	GUARANTEE_FILESYSTEM,
+	GUARANTEE_NETWORK,
+	GUARANTEE_PROCESSES,
+	GUARANTEE_SYSCALLS,
+	GUARANTEE_MEMORY,
+	GUARANTEE_PIDS,
+	GUARANTEE_CPU_TIME,
+	GUARANTEE_DISK,
+	GUARANTEE_COUNT,
+};
+
+struct policy {
+	char *workdir; /* NULL where the choice is WORKDIR_PRIVATE, or WORKDIR_DEFAULT (then: the current directory) */
+	enum workdir_choice workdir_choice;
+	enum workdir_mode workdir_mode;
+	char *cd; /* in the jar; may be relative to the workdir; NULL: the workdir */
+	/* ro and rw in the order they were given. No dest occurs twice, also not in tmpfs: the last one given won. */
+	POLICY_LIST(struct policy_mount, mounts);
+	struct string_list hide;
+	POLICY_LIST(struct policy_tmpfs, tmpfs); /* the default private places and home included */
+	bool has_system;
+	bool has_toolchains;
+	bool has_protect;
+	enum net_mode net;
+	char *hostname; /* NULL: the caller's */
+	struct string_list pass_env; /* names; a '*' at the end matches any rest */
+	POLICY_LIST(struct policy_env, env);
+	uint64_t timeout_ns;
+	uint64_t grace_ns;
+	uint64_t cpu_time_ns;
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t disk_bytes;
+	uint64_t file_size_bytes;
+	uint64_t fds;
+	uint64_t core_bytes;
+	uint64_t output_bytes;
+	enum overflow_mode overflow;
+	enum keep_mode keep;
+	struct string_list redact;
+	bool has_redact_secrets;
+	bool has_redact_env;
+	enum rung rung;
+	uint32_t optional;  /* 1 << enum guarantee */
+	uint64_t given_keys; /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
+};
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/policy_build.h - make a policy: preset, then file, then flags from left to right, then tighten
+ */
+#ifndef BELLJAR_POLICY_POLICY_BUILD_H
+#define BELLJAR_POLICY_POLICY_BUILD_H
+
+#include "policy/policy_keys.h"
+
+/* What relative paths and '~' mean. Borrowed strings, absolute paths. */
+struct policy_context {
+	const char *current_directory;
+	const char *home; /* NULL: '~' is an error */
+};
+
+/* An `agent` policy. *@policy need not be initialised; it is written only on success. */
+int policy_init(struct policy *policy, const struct policy_context *context, struct error *error);
+void policy_done(struct policy *policy);
+
+/* A copy that shares nothing with @from; *@out need not be initialised. -ENOMEM leaves it untouched. */
+int policy_copy(const struct policy *from, struct policy *out);
+
+/*
+ * Replace *policy (initialised) by the preset or file that --policy names: a '/' in it or ".json" at its end: a file.
+ * Here and below, a failure leaves *policy as it was.
+ */
+int policy_load(struct policy *policy, const char *file_or_preset, const struct policy_context *context,
+		struct error *error);
+/* The same for a document in memory; @name stands in error messages, @directory is where its relative paths start. */
+int policy_load_document(struct policy *policy, const char *document, size_t len, const char *name,
+			 const char *directory, const struct policy_context *context, struct error *error);
+/* A document of keywords on top of *policy: as with flags, lists are appended to; `extends` is refused. */
+int policy_append_document(struct policy *policy, const char *document, size_t len, const char *name,
+			   const char *directory, const struct policy_context *context, struct error *error);
+
+/* One flag. @value is NULL for a bool; @is_negated for the --no- form. Lists are appended to. */
+int policy_set_flag(struct policy *policy, const struct policy_key *key, const char *value, bool is_negated,
+		    const struct policy_context *context, struct error *error);
+
+/*
+ * Apply a file that may only tighten; anything that loosens is refused, naming the key. A door with defaults of its own
+ * must have put them in before, or else a file could raise them.
+ */
+int policy_tighten(struct policy *policy, const char *file, const struct policy_context *context, struct error *error);
+
+/* Was the key said by anyone (preset other than agent, file, flag)? Decides where a door's own default holds. */
+bool policy_is_given(const struct policy *policy, const char *key_name);
+
+/*
+ * The effective policy as JSON, every key in table order; loads back to the same policy. @indent as in json_writer.
+ * `workdir` is left out where it is the default, for which there is no other word. Bytes that are not UTF-8, in paths
+ * and variables that came from flags, do not survive.
+ */
+void policy_print(const struct policy *policy, struct text *out, int indent);
+/* JSON Schema (draft 2020-12) made from the table. */
+void policy_print_schema(struct text *out);
+
+/* Preset names for messages and completions; NULL-terminated. */
+extern const char *const policy_preset_names[];
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/policy_document.c - read a policy document, and lay its keys over a policy
+ *
+ * A path from outside may be a FIFO that nobody writes to, a device or a directory: the file is opened without waiting
+ * and looked at before it is read.
+ */
+#include "policy/policy_document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "policy/policy_value.h"
+
+void policy_file_done(struct policy_file *file)
+{
+	if (!file)
+		return;
+	text_done(&file->bytes);
+	free(file->directory);
+	*file = (struct policy_file){0};
+}
+
+/* A failure about the file as a whole, prefixed by the place of the `extends` that named it. */
+static int refuse_file(const struct policy_origin *origin, struct error *error, int errno_value, const char *what,
+		       const char *name)
+{
+	if (!origin)
+		return error_set(error, STAGE_POLICY, errno_value, "%s '%s'", what, name);
+	return error_set(error, STAGE_POLICY, errno_value, "%s:%u:%u: extends: %s '%s'", origin->source->name,
+			 origin->line, origin->column, what, name);
+}
+
+/* Up to one byte more than is allowed, so that what is too large is seen to be. */
+static int read_all(int fd, struct text *out)
+{
+	while (out->len <= JSON_MAX_BYTES) {
+		size_t room = MIN_OF(JSON_MAX_BYTES + 1 - out->len, (size_t)64 << 10);
+		char *end = text_reserve(out, room);
+		ssize_t len;
+
+		if (!end)
+			return -ENOMEM;
+		len = read(fd, end, room);
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0)
+			return -errno;
+		if (len == 0)
+			return 0;
+		out->len += (size_t)len;
+	}
+	return -EFBIG;
+}
+
+/* Symbolic links on the way to the directory are followed once, now, so that its '..' are gone. */
+static int find_directory(const char *path, char **out)
+{
+	AUTO_FREE char *directory = strdup(path);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+	char *real;
+
+	if (!slash)
+		return -ENOMEM;
+	slash[slash == directory] = '\0';
+	real = realpath(directory, NULL);
+	if (!real)
+		return -errno;
+	*out = real;
+	return 0;
+}
+
+int policy_file_path(const char *name, const struct policy_context *context, char **path_out, struct error *error)
+{
+	AUTO_FREE char *path = NULL;
+	int len;
+
+	if (!*name)
+		return error_set(error, STAGE_POLICY, 0, "the name of the policy file is empty");
+	len = name[0] == '/' ? asprintf(&path, "%s", name) : asprintf(&path, "%s/%s", context->current_directory, name);
+	if (len < 0) {
+		path = NULL; /* what asprintf() left there is not defined */
+		return error_set(error, STAGE_POLICY, ENOMEM, "no memory for the policy");
+	}
+	*path_out = take_ptr(path);
+	return 0;
+}
+
+int policy_file_read(const char *path, const char *name, const struct policy_origin *origin, struct policy_file *out,
+		     struct error *error)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	AUTO_POLICY_FILE file = {0};
+	struct stat status;
+	int rc;
+
+	if (fd < 0)
+		return refuse_file(origin, error, errno, "cannot open the policy file", name);
+	if (fstat(fd, &status) < 0)
+		return refuse_file(origin, error, errno, "cannot look at the policy file", name);
+	if (S_ISDIR(status.st_mode))
+		return refuse_file(origin, error, EISDIR, "a policy must be a file, not a directory:", name);
+	if (!S_ISREG(status.st_mode))
+		return refuse_file(origin, error, EINVAL, "a policy must be a regular file:", name);
+	rc = read_all(fd, &file.bytes);
+	if (rc == -EFBIG)
+		return refuse_file(origin, error, EFBIG, "a policy may not be larger than 1 MiB:", name);
+	if (rc < 0)
+		return refuse_file(origin, error, -rc, "cannot read the policy file", name);
+	rc = find_directory(path, &file.directory);
+	if (rc < 0)
+		return refuse_file(origin, error, -rc, "cannot find the directory of the policy file", name);
+	file.device = status.st_dev;
+	file.inode = status.st_ino;
+	*out = file;
+	file = (struct policy_file){0};
+	return 0;
+}
+
+int policy_document_parse(const char *bytes, size_t len, const char *name, struct json_value *out, struct error *error)
+{
+	struct json_input input = {.name = name, .bytes = bytes, .len = len, .stage = STAGE_POLICY};
+	AUTO_JSON value = {0};
+	int rc = json_parse(&input, &value, error);
+
+	if (rc < 0)
+		return rc;
+	if (value.type != JSON_OBJECT)
+		return error_set(error, STAGE_POLICY, 0, "%s:%u:%u: a policy must be an object, not %s", name,
+				 value.line, value.column, json_type_name(value.type));
+	*out = value;
+	value = (struct json_value){0};
+	return 0;
+}
+
+int policy_document_key(const struct json_member *member, const struct policy_source *source,
+			const struct policy_key **out)
+{
+	const struct policy_key *key = policy_key_by_name(member->name);
+	struct suggestion suggestion = {.word = member->name};
+
+	if (key) {
+		*out = key;
+		return 0;
+	}
+	for (size_t i = 0; i < policy_key_count; i++)
+		suggest_consider(&suggestion, policy_keys[i].name);
+	if (suggestion.best)
+		return error_set(source->error, STAGE_POLICY, 0, "%s:%u:%u: unknown key '%.100s' (did you mean '%s'?)",
+				 source->name, member->line, member->column, member->name, suggestion.best);
+	return error_set(source->error, STAGE_POLICY, 0, "%s:%u:%u: unknown key '%.100s'", source->name, member->line,
+			 member->column, member->name);
+}
+
+int policy_document_apply_member(struct policy *policy, const struct policy_key *key, const struct json_member *member,
+				 bool is_append, const struct policy_source *source)
+{
+	struct policy_origin origin = {
+		.source = source,
+		.key = key,
+		.line = member->value.line,
+		.column = member->value.column,
+	};
+	int rc = policy_set_json(policy, &member->value, is_append, &origin);
+
+	if (rc == 0)
+		policy->given_keys |= UINT64_C(1) << (key - policy_keys);
+	return rc;
+}
+
+int policy_document_apply(struct policy *policy, const struct json_value *document, bool is_append,
+			  const struct policy_source *source)
+{
+	for (size_t i = 0; i < document->object.count; i++) {
+		const struct json_member *member = &document->object.members[i];
+		const struct policy_key *key = NULL;
+		int rc = policy_document_key(member, source, &key);
+
+		if (rc == 0)
+			rc = policy_document_apply_member(policy, key, member, is_append, source);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/policy_origin.h - where a value comes from: what its relative paths mean, and how messages name it
+ */
+#ifndef BELLJAR_POLICY_POLICY_ORIGIN_H
+#define BELLJAR_POLICY_POLICY_ORIGIN_H
+
+#include "policy/policy_build.h"
+
+/* A document, or all the flags. */
+struct policy_source {
+	const char *name;      /* of the document; NULL: flags */
+	const char *directory; /* where relative paths start */
+	const char *home;      /* NULL: not known */
+	struct error *error;
+};
+
+/* One value in it. */
+struct policy_origin {
+	const struct policy_source *source;
+	const struct policy_key *key;
+	bool is_negated; /* flags: the --no- form */
+	unsigned line;   /* documents */
+	unsigned column;
+};
+
+/*
+ * Record an error about the value: "--timeout 5x: MESSAGE" or "p.json:2:14: timeout '5x': MESSAGE". @shown is the value;
+ * NULL leaves it out, which is right for what may be a secret. Returns a negative errno.
+ */
+int policy_refuse(const struct policy_origin *origin, const char *shown, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* The same for a failure of our own: -ENOMEM, or -E2BIG for a list that is full. */
+int policy_refuse_errno(const struct policy_origin *origin, int rc);
+
+static inline bool policy_is_flag(const struct policy_origin *origin)
+{
+	return !origin->source->name;
+}
+
+#endif

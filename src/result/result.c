@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result/result.c - outcome, exit status and the result object
+ *
+ * Tables: a cause gives an outcome, an outcome its exit status, a step that was carried out the word in `enforced`.
+ * Nothing here asks what the command printed.
+ */
+#include "result/result.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/base64.h"
+#include "base/units.h"
+
+/* --- outcome ------------------------------------------------------------------------------------------------ */
+
+static const enum outcome outcome_of_cause[] = {
+	[CAUSE_NONE] = OUTCOME_EXITED,	     [CAUSE_TIMEOUT] = OUTCOME_TIMEOUT, [CAUSE_CPU] = OUTCOME_CPU,
+	[CAUSE_MEMORY] = OUTCOME_MEMORY,     [CAUSE_DISK] = OUTCOME_DISK,	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
+	[CAUSE_CANCELLED] = OUTCOME_CANCELLED, [CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
+};
+
+struct outcome_row {
+	const char *name;
+	bool is_killed;
+	int exit_status; /* -1: depends on the command, the signal or the error */
+};
+
+static const struct outcome_row outcomes[] = {
+	[OUTCOME_EXITED] = {"exited", false, -1},   [OUTCOME_SIGNALED] = {"signaled", false, -1},
+	[OUTCOME_TIMEOUT] = {"timeout", true, 124}, [OUTCOME_CPU] = {"cpu", true, 137},
+	[OUTCOME_MEMORY] = {"memory", true, 137},   [OUTCOME_DISK] = {"disk", true, 137},
+	[OUTCOME_OUTPUT] = {"output", true, 137},   [OUTCOME_CANCELLED] = {"cancelled", true, -1},
+	[OUTCOME_FAILED] = {"failed", false, -1},
+};
+_Static_assert(ARRAY_LEN(outcomes) == OUTCOME_COUNT, "every outcome has a row");
+
+const char *outcome_name(enum outcome outcome)
+{
+	return outcomes[outcome].name;
+}
+
+enum outcome result_outcome(const struct result_source *source)
+{
+	const struct observation *seen = source->seen;
+
+	if (!seen)
+		return OUTCOME_FAILED;
+	if (seen->cause != CAUSE_NONE)
+		return outcome_of_cause[seen->cause];
+	if (!seen->has_started || !seen->has_status)
+		return OUTCOME_FAILED;
+	return WIFSIGNALED(seen->status) ? OUTCOME_SIGNALED : OUTCOME_EXITED;
+}
+
+static const struct error *error_of(const struct result_source *source)
+{
+	if (source->seen && source->seen->error.stage != STAGE_NONE)
+		return &source->seen->error;
+	return source->error && source->error->stage != STAGE_NONE ? source->error : NULL;
+}
+
+int result_exit_status(const struct result_source *source)
+{
+	enum outcome outcome = result_outcome(source);
+	const struct error *error = error_of(source);
+
+	if (outcomes[outcome].exit_status >= 0)
+		return outcomes[outcome].exit_status;
+	switch (outcome) {
+	case OUTCOME_EXITED:
+		return WEXITSTATUS(source->seen->status);
+	case OUTCOME_SIGNALED:
+		return 128 + WTERMSIG(source->seen->status);
+	case OUTCOME_CANCELLED:
+		return source->seen->cause == CAUSE_OUTPUT_LOST ? 125 : 128 + source->seen->cancel_signal;
+	case OUTCOME_FAILED:
+		if (error && error->stage == STAGE_EXEC)
+			return error->errno_value == ENOENT ? 127 : 126;
+		return 125;
+	case OUTCOME_TIMEOUT:
+	case OUTCOME_CPU:
+	case OUTCOME_MEMORY:
+	case OUTCOME_DISK:
+	case OUTCOME_OUTPUT:
+	case OUTCOME_COUNT:
+		break;
+	}
+	return 125;
+}
+
+/* --- enforced ----------------------------------------------------------------------------------------------- */
+
+static const char *const guarantee_names[] = {
+	[GUARANTEE_RUNG] = "rung",	     [GUARANTEE_FILESYSTEM] = "filesystem", [GUARANTEE_NETWORK] = "network",
+	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",	    [GUARANTEE_MEMORY] = "memory",
+	[GUARANTEE_PIDS] = "pids",	     [GUARANTEE_CPU_TIME] = "cpu_time",	    [GUARANTEE_DISK] = "disk",
+};
+
+/* The last step of @kind that was really carried out; NULL: none was. */
+static const struct plan_step *done_step(const struct plan *plan, const struct observation *seen, enum step_kind kind,
+					 uint64_t value)
+{
+	const struct plan_step_list *lists[] = {&plan->steps, &plan->entry};
+	const uint32_t done[] = {seen->steps_done, seen->entry_done};
+
+	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
+		for (size_t i = 0; i < lists[list]->count && i < done[list]; i++)
+			if (lists[list]->items[i].kind == kind && (!value || lists[list]->items[i].value == value))
+				return &lists[list]->items[i];
+	return NULL;
+}
+
+static void filesystem_word(const struct plan *plan, const struct observation *seen, struct text *out)
+{
+	bool has_mounts = done_step(plan, seen, STEP_ENTER, 0);
+
+	if (has_mounts)
+		text_append_string(out, "mount-ns");
+	if (done_step(plan, seen, STEP_LANDLOCK, 0))
+		text_append_format(out, "%slandlock%d", has_mounts ? "+" : "", plan->landlock_abi);
+}
+
+static void guarantee_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
+			   struct text *out)
+{
+	bool has_filter = done_step(plan, seen, STEP_SECCOMP, 0);
+
+	switch (guarantee) {
+	case GUARANTEE_RUNG:
+		text_append_string(out, rung_name(plan->rung));
+		break;
+	case GUARANTEE_FILESYSTEM:
+		filesystem_word(plan, seen, out);
+		break;
+	case GUARANTEE_NETWORK:
+		if (done_step(plan, seen, STEP_LOOPBACK, 0))
+			text_append_string(out, "net-ns");
+		else if (has_filter)
+			text_append_string(out, "seccomp");
+		break;
+	case GUARANTEE_PROCESSES:
+		if (plan->namespaces & CLONE_NEWPID)
+			text_append_string(out, "pid-ns");
+		else if (done_step(plan, seen, STEP_SUBREAPER, 0))
+			text_append_string(out, "subreaper");
+		break;
+	case GUARANTEE_SYSCALLS:
+		if (has_filter)
+			text_append_string(out, "seccomp");
+		break;
+	case GUARANTEE_PIDS:
+		if (done_step(plan, seen, STEP_RLIMIT, RLIMIT_NPROC))
+			text_append_string(out, "rlimit");
+		break;
+	case GUARANTEE_DISK:
+		if (done_step(plan, seen, STEP_SCRATCH, plan->limits.disk_bytes))
+			text_append_string(out, "tmpfs");
+		break;
+	case GUARANTEE_MEMORY:
+	case GUARANTEE_CPU_TIME:
+	case GUARANTEE_COUNT:
+		break;
+	}
+}
+
+void result_write_enforced(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
+{
+	json_open_object(writer, "enforced");
+	for (int i = 0; i < GUARANTEE_COUNT; i++) {
+		AUTO_TEXT word = {0};
+
+		if (!plan || !seen || !(seen->has_started || seen->cause != CAUSE_NONE) || !(plan->asked & (1U << i))) {
+			json_write_null(writer, guarantee_names[i]);
+			continue;
+		}
+		guarantee_word((enum guarantee)i, plan, seen, &word);
+		json_write_string(writer, guarantee_names[i], word.len ? word.data : "none");
+	}
+	json_close_object(writer);
+}
+
+void result_write_missing(const struct plan *plan, struct json_writer *writer)
+{
+	static const struct plan_remark_list none;
+
+	plan_write_remarks(plan ? &plan->missing : &none, writer, "missing");
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------- */
+
+static const char *const limit_names[] = {
+	[LIMIT_TIMEOUT] = "timeout", [LIMIT_CPU_TIME] = "cpu_time",	  [LIMIT_MEMORY] = "memory", [LIMIT_PIDS] = "pids",
+	[LIMIT_DISK] = "disk",	     [LIMIT_FILE_SIZE] = "file_size", [LIMIT_FDS] = "fds",	     [LIMIT_OUTPUT] = "output",
+};
+_Static_assert(ARRAY_LEN(limit_names) == LIMIT_NAME_COUNT, "every limit has a name");
+
+void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key)
+{
+	json_open_object(writer, key);
+	json_write_string(writer, "name", limit_names[name]);
+	json_write_unsigned(writer, "limit", hit->limit);
+	if (hit->has_peak)
+		json_write_unsigned(writer, "peak", hit->peak);
+	else
+		json_write_null(writer, "peak");
+	json_write_string(writer, "enforced_by", hit->enforced_by);
+	json_write_string(writer, "evidence", hit->evidence);
+	json_close_object(writer);
+}
+
+static void write_limits(const struct observation *seen, struct json_writer *writer)
+{
+	json_open_array(writer, "limits_hit");
+	for (int i = 0; seen && i < LIMIT_NAME_COUNT; i++)
+		if (seen->limits[i].is_hit)
+			result_write_limit((enum limit_name)i, &seen->limits[i], writer, NULL);
+	json_close_array(writer);
+}
+
+/* --- the rest of the object --------------------------------------------------------------------------------- */
+
+static void write_end(const struct result_source *source, enum outcome outcome, struct json_writer *writer)
+{
+	const struct observation *seen = source->seen;
+
+	json_write_string(writer, "outcome", outcome_name(outcome));
+	if (outcome == OUTCOME_EXITED)
+		json_write_integer(writer, "exit_code", WEXITSTATUS(seen->status));
+	else
+		json_write_null(writer, "exit_code");
+	json_write_string(writer, "signal",
+			  seen && seen->has_status && WIFSIGNALED(seen->status) ? signal_name(WTERMSIG(seen->status)) : NULL);
+	json_write_bool(writer, "timed_out", outcome == OUTCOME_TIMEOUT);
+	json_write_bool(writer, "killed", outcomes[outcome].is_killed);
+}
+
+static void write_stream(const struct result_source *source, enum stream_index stream, const char *key,
+			 struct json_writer *writer, bool *is_lossy)
+{
+	AUTO_TEXT text = {0};
+	bool is_stream_lossy = false;
+
+	if (!source->is_captured) {
+		json_write_null(writer, key);
+		return;
+	}
+	if (source->capture)
+		capture_text(source->capture, stream, &text, &is_stream_lossy);
+	json_write_bytes(writer, key, text_string(&text), text.len);
+	*is_lossy |= is_stream_lossy;
+}
+
+static void write_base64(const struct result_source *source, enum stream_index stream, const char *key,
+			 struct json_writer *writer)
+{
+	AUTO_TEXT bytes = {0};
+	AUTO_TEXT encoded = {0};
+
+	if (source->capture)
+		capture_bytes(source->capture, stream, &bytes);
+	base64_append(&encoded, text_string(&bytes), bytes.len);
+	json_write_string(writer, key, text_string(&encoded));
+}
+
+static void write_elided(const struct result_source *source, struct json_writer *writer)
+{
+	static const char *const names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
+
+	json_open_object(writer, "elided_at");
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		int64_t offset = capture_elided_at(source->capture, (enum stream_index)i, !source->has_bytes);
+
+		if (offset < 0)
+			json_write_null(writer, names[i]);
+		else
+			json_write_integer(writer, names[i], offset);
+	}
+	json_close_object(writer);
+}
+
+static void write_output(const struct result_source *source, struct json_writer *writer)
+{
+	const struct observation *seen = source->seen;
+	bool is_lossy = false;
+
+	write_stream(source, STREAM_STDOUT, "stdout", writer, &is_lossy);
+	write_stream(source, STREAM_STDERR, "stderr", writer, &is_lossy);
+	json_write_string(writer, "encoding", is_lossy ? "utf-8-lossy" : "utf-8");
+	if (source->is_captured && source->has_bytes) {
+		write_base64(source, STREAM_STDOUT, "stdout_base64", writer);
+		write_base64(source, STREAM_STDERR, "stderr_base64", writer);
+	}
+	json_write_unsigned(writer, "stdout_bytes", seen ? seen->stream_bytes[STREAM_STDOUT] : 0);
+	json_write_unsigned(writer, "stderr_bytes", seen ? seen->stream_bytes[STREAM_STDERR] : 0);
+	json_write_bool(writer, "truncated", seen && seen->is_truncated);
+	if (source->capture && source->plan && source->plan->limits.keep == KEEP_BOTH)
+		write_elided(source, writer);
+}
+
+static void write_usage(const struct observation *seen, struct json_writer *writer)
+{
+	bool has_run = seen && seen->has_started;
+
+	json_open_object(writer, "usage");
+	if (has_run) {
+		json_write_milliseconds(writer, "wall_ms", seen->wall_us);
+		json_write_milliseconds(writer, "user_ms", seen->user_us);
+		json_write_milliseconds(writer, "system_ms", seen->system_us);
+		json_write_unsigned(writer, "peak_memory_bytes", seen->peak_memory_bytes);
+		json_write_string(writer, "memory_by", "maxrss");
+	} else {
+		static const char *const keys[] = {"wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "memory_by"};
+
+		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+			json_write_null(writer, keys[i]);
+	}
+	json_write_null(writer, "peak_processes");
+	json_close_object(writer);
+}
+
+static void write_risky(const struct risky_list *risky, struct json_writer *writer)
+{
+	json_open_array(writer, "risky");
+	for (size_t i = 0; risky && i < risky->count; i++) {
+		json_open_object(writer, NULL);
+		json_write_string(writer, "path", risky->items[i].path);
+		json_write_string(writer, "why", risky->items[i].why);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+}
+
+static void write_error(const struct error *error, struct json_writer *writer)
+{
+	if (!error) {
+		json_write_null(writer, "error");
+		return;
+	}
+	json_open_object(writer, "error");
+	json_write_string(writer, "stage", stage_name(error->stage));
+	if (error->errno_value) {
+		json_write_integer(writer, "errno", error->errno_value);
+		json_write_string(writer, "errno_name", errno_name(error->errno_value));
+	} else {
+		json_write_null(writer, "errno");
+		json_write_null(writer, "errno_name");
+	}
+	json_write_string(writer, "message", error->message);
+	json_write_string(writer, "hint", error->hint[0] ? error->hint : NULL);
+	json_close_object(writer);
+}
+
+static void write_notes(const struct plan *plan, struct json_writer *writer)
+{
+	static const struct plan_remark_list none;
+
+	plan_write_remarks(plan ? &plan->notes : &none, writer, "notes");
+}
+
+void result_write(const struct result_source *source, struct json_writer *writer, const char *key)
+{
+	enum outcome outcome = result_outcome(source);
+
+	json_open_object(writer, key);
+	json_write_integer(writer, "version", 1);
+	write_end(source, outcome, writer);
+	write_output(source, writer);
+	write_limits(source->seen, writer);
+	write_usage(source->seen, writer);
+	result_write_enforced(source->plan, source->seen, writer);
+	result_write_missing(source->plan, writer);
+	write_risky(source->risky, writer);
+	json_write_string(writer, "workdir", source->plan ? source->plan->workdir : NULL);
+	write_notes(source->plan, writer);
+	write_error(error_of(source), writer);
+	json_close_object(writer);
+}
+
+/* --- for people --------------------------------------------------------------------------------------------- */
+
+void result_explain(const struct result_source *source, struct text *out)
+{
+	const struct observation *seen = source->seen;
+
+	if (!seen || !source->plan)
+		return;
+	switch (result_outcome(source)) {
+	case OUTCOME_TIMEOUT:
+		text_append_string(out, "ended by the time limit of ");
+		units_format_duration(out, source->plan->limits.timeout_ns);
+		break;
+	case OUTCOME_OUTPUT:
+		text_append_string(out, "ended by the output limit of ");
+		units_format_size(out, source->plan->limits.output_bytes);
+		break;
+	case OUTCOME_CPU:
+	case OUTCOME_MEMORY:
+	case OUTCOME_DISK:
+		text_append_format(out, "ended by the %s limit", outcome_name(result_outcome(source)));
+		break;
+	case OUTCOME_CANCELLED:
+		if (seen->cause == CAUSE_CANCELLED)
+			text_append_format(out, "cancelled by %s", signal_name(seen->cancel_signal));
+		break;
+	case OUTCOME_SIGNALED:
+		text_append_format(out, "the command was ended by %s", signal_name(WTERMSIG(seen->status)));
+		break;
+	case OUTCOME_EXITED:
+		if (seen->is_truncated) {
+			text_append_string(out, "output was cut at ");
+			units_format_size(out, source->plan->limits.output_bytes);
+		}
+		break;
+	case OUTCOME_FAILED:
+	case OUTCOME_COUNT:
+		break;
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result/result.h - from what was observed to what is told: outcome, exit status, explanation, JSON
+ */
+#ifndef BELLJAR_RESULT_RESULT_H
+#define BELLJAR_RESULT_RESULT_H
+
+#include "base/json_write.h"
+#include "host/host_risky.h"
+#include "plan/plan.h"
+#include "run/observation.h"
+
+enum outcome {
+	OUTCOME_EXITED,
+	OUTCOME_SIGNALED,
+	OUTCOME_TIMEOUT,
+	OUTCOME_CPU,
+	OUTCOME_MEMORY,
+	OUTCOME_DISK,
+	OUTCOME_OUTPUT,
+	OUTCOME_CANCELLED,
+	OUTCOME_FAILED,
+	OUTCOME_COUNT,
+};
+
+/* Everything a result is made of; all borrowed. */
+struct result_source {
+	const struct plan *plan;		/* NULL: it never came to a plan */
+	const struct observation *seen;		/* NULL: it never came to a run; then @error says why */
+	const struct error *error;
+	const struct capture *capture;		/* NULL: output was not captured, stdout and stderr are null */
+	bool is_captured;
+	bool has_bytes;
+	const struct risky_list *risky;
+};
+
+enum outcome result_outcome(const struct result_source *source);
+const char *outcome_name(enum outcome outcome);
+/* What `belljar run` exits with. */
+int result_exit_status(const struct result_source *source);
+/* The object of SPEC section 3, on one line, as a member @key (NULL: by itself). */
+void result_write(const struct result_source *source, struct json_writer *writer, const char *key);
+
+/* Parts that events have too. */
+void result_write_enforced(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
+void result_write_missing(const struct plan *plan, struct json_writer *writer);
+void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
+
+/* "SIGKILL" */
+const char *signal_name(int number);
+
+/* One line for people about an end that was not the command's own; empty where there is nothing to say. */
+void result_explain(const struct result_source *source, struct text *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result/signals.c - the names of signals
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "result/result.h"
+
+#define NAME(symbol) [symbol] = #symbol
+static const char *const signal_names[] = {
+	NAME(SIGHUP),  NAME(SIGINT),  NAME(SIGQUIT), NAME(SIGILL),   NAME(SIGTRAP), NAME(SIGABRT),   NAME(SIGBUS),
+	NAME(SIGFPE),  NAME(SIGKILL), NAME(SIGUSR1), NAME(SIGSEGV),  NAME(SIGUSR2), NAME(SIGPIPE),   NAME(SIGALRM),
+	NAME(SIGTERM), NAME(SIGCHLD), NAME(SIGCONT), NAME(SIGSTOP),  NAME(SIGTSTP), NAME(SIGTTIN),   NAME(SIGTTOU),
+	NAME(SIGURG),  NAME(SIGXCPU), NAME(SIGXFSZ), NAME(SIGVTALRM), NAME(SIGPROF), NAME(SIGWINCH), NAME(SIGIO),
+	NAME(SIGPWR),  NAME(SIGSYS),
+};
+
+const char *signal_name(int number)
+{
+	static char real_time[16];
+
+	if (number > 0 && (size_t)number < ARRAY_LEN(signal_names) && signal_names[number])
+		return signal_names[number];
+	snprintf(real_time, sizeof(real_time), "SIGRT%d", number);
+	return real_time;
+}

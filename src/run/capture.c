@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/capture.c - keep at most N bytes of two streams together: the first, the last, or the first and the last half
+ *
+ * What is kept is a head and a tail, either of which may be empty: all head for KEEP_HEAD, all tail for KEEP_TAIL, and
+ * for KEEP_BOTH a half each, the head taking the odd byte. The head needs no order: its bytes go to their stream's text
+ * until the two together are full. The tail is one ring for both streams in the order of arrival, with one bit beside
+ * each byte that says whose it is: an eighth more memory whatever the pattern of writes, where a list of writes would
+ * take many times the limit if a command wrote single bytes to both streams in turn.
+ *
+ * A character that the cap cut is told from bytes that were never one by the three bytes next to each cut, which are
+ * remembered although they are dropped.
+ */
+#include "run/capture.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+_Static_assert(STREAM_COUNT == 2, "one bit tells the streams of the tail apart");
+
+#define RING_FIRST_CAPACITY 4096
+#define WORD_BITS 64
+#define EDGE_MAX 3 /* a character has at most three bytes on one side of a cut */
+
+struct ring {
+	unsigned char *bytes;
+	uint64_t *tags; /* bit n: the stream of byte n */
+	size_t start, len, capacity;
+	uint64_t limit;
+};
+
+struct edge {
+	unsigned char bytes[EDGE_MAX];
+	size_t len;
+};
+
+struct capture {
+	struct text head[STREAM_COUNT];
+	uint64_t head_limit;
+	struct ring tail;
+	uint64_t dropped[STREAM_COUNT];
+	struct edge after_head[STREAM_COUNT];  /* the stream's first bytes that were too late for the head */
+	struct edge before_tail[STREAM_COUNT]; /* the last bytes that the tail has dropped */
+};
+
+struct capture *capture_new(uint64_t limit_bytes, enum keep_mode keep)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+
+	if (!capture)
+		return NULL;
+	switch (keep) {
+	case KEEP_HEAD:
+		break;
+	case KEEP_TAIL:
+		capture->tail.limit = limit_bytes;
+		break;
+	case KEEP_BOTH:
+		capture->tail.limit = limit_bytes / 2;
+		break;
+	}
+	capture->head_limit = limit_bytes - capture->tail.limit;
+	return capture;
+}
+
+void capture_free(struct capture *capture)
+{
+	if (!capture)
+		return;
+	for (int stream = 0; stream < STREAM_COUNT; stream++)
+		text_done(&capture->head[stream]);
+	free(capture->tail.bytes);
+	free(capture->tail.tags);
+	free(capture);
+}
+
+static void edge_add_first(struct edge *edge, const unsigned char *bytes, size_t len)
+{
+	size_t part = MIN_OF(len, EDGE_MAX - edge->len);
+
+	memcpy(edge->bytes + edge->len, bytes, part);
+	edge->len += part;
+}
+
+static void edge_add_last(struct edge *edge, const unsigned char *bytes, size_t len)
+{
+	size_t part = MIN_OF(len, (size_t)EDGE_MAX);
+	size_t kept = MIN_OF(edge->len, EDGE_MAX - part);
+
+	memmove(edge->bytes, edge->bytes + edge->len - kept, kept);
+	memcpy(edge->bytes + kept, bytes + len - part, part);
+	edge->len = kept + part;
+}
+
+/* --- the ring --- */
+
+static int ring_grow(struct ring *ring, size_t needed)
+{
+	size_t capacity = MAX_OF(ring->capacity, (size_t)RING_FIRST_CAPACITY);
+	size_t word_count, old_word_count = ring->tags ? ring->capacity / WORD_BITS + 1 : 0;
+	unsigned char *bytes;
+	uint64_t *tags;
+
+	if (needed <= ring->capacity)
+		return 0;
+	while (capacity < needed)
+		capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
+	capacity = (size_t)MIN_OF((uint64_t)capacity, ring->limit);
+	word_count = capacity / WORD_BITS + 1;
+	bytes = realloc(ring->bytes, capacity);
+	if (!bytes)
+		return -ENOMEM;
+	ring->bytes = bytes;
+	tags = realloc(ring->tags, word_count * sizeof(*tags));
+	if (!tags)
+		return -ENOMEM;
+	memset(tags + old_word_count, 0, (word_count - old_word_count) * sizeof(*tags));
+	ring->tags = tags;
+	ring->capacity = capacity;
+	return 0;
+}
+
+static void set_tags(uint64_t *tags, size_t at, size_t len, enum stream_index stream)
+{
+	while (len > 0) {
+		size_t bit = at % WORD_BITS, part = MIN_OF(len, WORD_BITS - bit);
+		uint64_t mask = (part == WORD_BITS ? ~UINT64_C(0) : (UINT64_C(1) << part) - 1) << bit;
+
+		if (stream == STREAM_STDERR)
+			tags[at / WORD_BITS] |= mask;
+		else
+			tags[at / WORD_BITS] &= ~mask;
+		at += part;
+		len -= part;
+	}
+}
+
+/* How many bytes from @at on, up to @max, belong to one stream, and to which. A word of 64 is looked at in one go. */
+static size_t measure_run(const uint64_t *tags, size_t at, size_t max, enum stream_index *stream_out)
+{
+	uint64_t is_stderr = tags[at / WORD_BITS] >> (at % WORD_BITS) & 1;
+	uint64_t flip = is_stderr ? ~UINT64_C(0) : 0;
+	size_t len = 0;
+
+	*stream_out = is_stderr ? STREAM_STDERR : STREAM_STDOUT;
+	while (len < max) {
+		size_t bit = (at + len) % WORD_BITS;
+		uint64_t others = (tags[(at + len) / WORD_BITS] ^ flip) >> bit;
+
+		if (others != 0)
+			return MIN_OF(max, len + (size_t)__builtin_ctzll(others));
+		len += WORD_BITS - bit;
+	}
+	return max;
+}
+
+/* The run at @offset from the ring's oldest byte. */
+static size_t ring_run(const struct ring *ring, size_t offset, size_t max, const unsigned char **bytes_out,
+		       enum stream_index *stream_out)
+{
+	size_t to_end = ring->capacity - ring->start;
+	size_t at = offset < to_end ? ring->start + offset : offset - to_end;
+
+	*bytes_out = ring->bytes + at;
+	return measure_run(ring->tags, at, MIN_OF(max, ring->capacity - at), stream_out);
+}
+
+static void drop(struct capture *capture, enum stream_index stream, const unsigned char *bytes, size_t len)
+{
+	capture->dropped[stream] += len;
+	edge_add_last(&capture->before_tail[stream], bytes, len);
+}
+
+static void ring_drop_oldest(struct capture *capture, size_t count)
+{
+	struct ring *ring = &capture->tail;
+
+	while (count > 0) {
+		const unsigned char *bytes;
+		enum stream_index stream;
+		size_t part = ring_run(ring, 0, count, &bytes, &stream);
+
+		drop(capture, stream, bytes, part);
+		ring->start = ring->start + part == ring->capacity ? 0 : ring->start + part;
+		ring->len -= part;
+		count -= part;
+	}
+}
+
+/* There is room for all of it. */
+static void ring_append(struct ring *ring, enum stream_index stream, const unsigned char *bytes, size_t len)
+{
+	while (len > 0) {
+		size_t to_end = ring->capacity - ring->start;
+		size_t at = ring->len < to_end ? ring->start + ring->len : ring->len - to_end;
+		size_t part = MIN_OF(len, ring->capacity - at);
+
+		memcpy(ring->bytes + at, bytes, part);
+		set_tags(ring->tags, at, part, stream);
+		ring->len += part;
+		bytes += part;
+		len -= part;
+	}
+}
+
+static int tail_add(struct capture *capture, enum stream_index stream, const unsigned char *bytes, size_t len)
+{
+	struct ring *ring = &capture->tail;
+	uint64_t total = (uint64_t)ring->len + len;
+	int rc = ring_grow(ring, (size_t)MIN_OF(total, ring->limit));
+
+	if (rc < 0)
+		return rc;
+	/* The ring turns only once it has its full size: until then nothing is dropped, and growing moves nothing. */
+	if (total > ring->limit)
+		ring_drop_oldest(capture, (size_t)MIN_OF(total - ring->limit, (uint64_t)ring->len));
+	if (len > ring->limit) {
+		size_t excess = len - (size_t)ring->limit;
+
+		drop(capture, stream, bytes, excess);
+		bytes += excess;
+		len -= excess;
+	}
+	ring_append(ring, stream, bytes, len);
+	return 0;
+}
+
+/* --- in --- */
+
+int capture_add(struct capture *capture, enum stream_index stream, const void *bytes, size_t len)
+{
+	const unsigned char *from = bytes;
+	uint64_t room = capture->head_limit - capture->head[STREAM_STDOUT].len - capture->head[STREAM_STDERR].len;
+	size_t part = (size_t)MIN_OF(room, (uint64_t)len);
+
+	if (part > 0) {
+		text_append(&capture->head[stream], from, part);
+		if (text_failed(&capture->head[stream]))
+			return -ENOMEM;
+	}
+	if (part == len)
+		return 0;
+	edge_add_first(&capture->after_head[stream], from + part, len - part);
+	return tail_add(capture, stream, from + part, len - part);
+}
+
+/* --- out --- */
+
+bool capture_is_truncated(const struct capture *capture)
+{
+	return capture->dropped[STREAM_STDOUT] != 0 || capture->dropped[STREAM_STDERR] != 0;
+}
+
+static void append_tail(const struct capture *capture, enum stream_index stream, struct text *out)
+{
+	const struct ring *ring = &capture->tail;
+
+	for (size_t offset = 0, part; offset < ring->len; offset += part) {
+		const unsigned char *bytes;
+		enum stream_index of_stream;
+
+		part = ring_run(ring, offset, ring->len - offset, &bytes, &of_stream);
+		if (of_stream == stream)
+			text_append(out, bytes, part);
+	}
+}
+
+void capture_bytes(const struct capture *capture, enum stream_index stream, struct text *out)
+{
+	text_append(out, capture->head[stream].data, capture->head[stream].len);
+	append_tail(capture, stream, out);
+}
+
+/*
+ * @before are the bytes in front of a cut, @after those behind it. Returns how many bytes in front belong to a character
+ * that the cut goes through, and how many behind.
+ */
+static size_t find_cut(const struct edge *before, const struct edge *after, size_t *behind_out)
+{
+	unsigned char bytes[2 * EDGE_MAX];
+	size_t front = utf8_cut_tail(before->bytes, before->len);
+	size_t len = front + after->len, character;
+	bool is_cut;
+
+	*behind_out = 0;
+	if (front == 0)
+		return 0;
+	memcpy(bytes, before->bytes + before->len - front, front);
+	memcpy(bytes + front, after->bytes, after->len);
+	character = utf8_character(bytes, len, &is_cut);
+	if (character == 0 && !is_cut)
+		return 0;
+	*behind_out = (is_cut ? len : character) - front;
+	return front;
+}
+
+/* How many bytes at the end of the head belong to a character whose rest was dropped. */
+static size_t cut_at_head(const struct capture *capture, enum stream_index stream)
+{
+	const struct text *head = &capture->head[stream];
+	struct edge before = {.len = 0};
+	size_t behind;
+
+	if (capture->dropped[stream] == 0 || head->len == 0)
+		return 0;
+	edge_add_last(&before, (const unsigned char *)head->data, head->len);
+	return find_cut(&before, &capture->after_head[stream], &behind);
+}
+
+/* How many bytes at the beginning of the tail belong to a character whose beginning was dropped. */
+static size_t cut_at_tail(const struct capture *capture, enum stream_index stream, const char *tail, size_t tail_len)
+{
+	const struct text *head = &capture->head[stream];
+	struct edge before = {.len = 0}, after = {.len = 0};
+	size_t behind;
+
+	if (capture->dropped[stream] == 0 || tail_len == 0)
+		return 0;
+	if (head->len > 0)
+		edge_add_last(&before, (const unsigned char *)head->data, head->len);
+	edge_add_last(&before, capture->before_tail[stream].bytes, capture->before_tail[stream].len);
+	edge_add_first(&after, (const unsigned char *)tail, tail_len);
+	find_cut(&before, &after, &behind);
+	return behind;
+}
+
+void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy)
+{
+	size_t start = out->len, tail, cut;
+
+	*is_lossy = false;
+	if (capture->head[stream].len > 0)
+		text_append(out, capture->head[stream].data, capture->head[stream].len - cut_at_head(capture, stream));
+	tail = out->len;
+	append_tail(capture, stream, out);
+	if (text_failed(out))
+		return;
+	cut = out->len > tail ? cut_at_tail(capture, stream, out->data + tail, out->len - tail) : 0;
+	if (cut > 0) {
+		memmove(out->data + tail, out->data + tail + cut, out->len - tail - cut);
+		out->len -= cut;
+		out->data[out->len] = '\0';
+	}
+	*is_lossy = out->len > start && !utf8_is_valid((const unsigned char *)out->data + start, out->len - start);
+}
+
+int64_t capture_elided_at(const struct capture *capture, enum stream_index stream, bool in_text)
+{
+	if (capture->dropped[stream] == 0)
+		return -1;
+	return (int64_t)(capture->head[stream].len - (in_text ? cut_at_head(capture, stream) : 0));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/capture.h - keep at most N bytes of two streams together: the first, the last, or the first and the last half
+ *
+ * The bytes counted are those after redaction. Memory grows with what is kept, never with what was written.
+ */
+#ifndef BELLJAR_RUN_CAPTURE_H
+#define BELLJAR_RUN_CAPTURE_H
+
+#include "base/text.h"
+#include "policy/policy.h"
+
+enum stream_index { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+
+struct capture;
+
+struct capture *capture_new(uint64_t limit_bytes, enum keep_mode keep); /* NULL: out of memory */
+void capture_free(struct capture *capture);
+/* Returns -ENOMEM if what should be kept could not be. */
+int capture_add(struct capture *capture, enum stream_index stream, const void *bytes, size_t len);
+/* True once a byte was dropped. */
+bool capture_is_truncated(const struct capture *capture);
+/* Exact kept bytes of one stream, appended to @out. */
+void capture_bytes(const struct capture *capture, enum stream_index stream, struct text *out);
+/*
+ * The same for reading as text: a character that the cap cut (at the end of a kept head, at the beginning of a kept
+ * tail) is dropped; other invalid bytes are left for the JSON writer to repair. *@is_lossy: such bytes are there.
+ */
+void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy);
+/* Offset into the kept bytes of the stream where bytes are missing, or -1: nothing is missing. For capture_text()'s
+ * result @in_text is true. */
+int64_t capture_elided_at(const struct capture *capture, enum stream_index stream, bool in_text);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/observation.h - what was seen of one run, from started to surely gone: plain data for result/
+ */
+#ifndef BELLJAR_RUN_OBSERVATION_H
+#define BELLJAR_RUN_OBSERVATION_H
+
+#include "base/error.h"
+#include "run/capture.h"
+
+/* Why Belljar ended the run; the first cause in time is kept. */
+enum cause {
+	CAUSE_NONE, /* it ended by itself */
+	CAUSE_TIMEOUT,
+	CAUSE_CPU,
+	CAUSE_MEMORY,
+	CAUSE_DISK,
+	CAUSE_OUTPUT,
+	CAUSE_CANCELLED,
+	CAUSE_OUTPUT_LOST, /* nobody takes the output */
+};
+
+enum limit_name {
+	LIMIT_TIMEOUT,
+	LIMIT_CPU_TIME,
+	LIMIT_MEMORY,
+	LIMIT_PIDS,
+	LIMIT_DISK,
+	LIMIT_FILE_SIZE,
+	LIMIT_FDS,
+	LIMIT_OUTPUT,
+	LIMIT_NAME_COUNT,
+};
+
+struct limit_hit {
+	bool is_hit;
+	uint64_t limit; /* bytes, milliseconds or a count */
+	uint64_t peak;
+	bool has_peak;
+	const char *enforced_by;
+	char evidence[128];
+};
+
+struct observation {
+	bool has_started;   /* the command ran */
+	struct error error; /* set where it did not, or where its output was lost */
+	int failed_step;    /* index in the plan where a step failed; -1: none did */
+	bool failed_in_entry;
+	enum cause cause;
+	int cancel_signal; /* CAUSE_CANCELLED: which signal asked for it; 0: none did */
+	bool has_status;
+	int status; /* wait status of the main process */
+	uint64_t wall_us;
+	uint64_t user_us;
+	uint64_t system_us;
+	uint64_t peak_memory_bytes;
+	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
+	bool is_truncated;
+	struct limit_hit limits[LIMIT_NAME_COUNT];
+	uint32_t steps_done, entry_done;
+};
+
+#endif

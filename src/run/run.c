@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/run.c - the life of a run as a table of states and events
+ *
+ *   STARTING ──started──► RUNNING ──deadline, cancel──► ENDING ──grace over──► KILLING ──gone──► DRAINING ──drained──► DONE
+ *       └──────────────────── a limit, a second cancel, lost output: straight to KILLING ┘
+ *
+ * "Gone" is told by the pidfd of the jar's first process: the kernel reports it when every process of the jar's pid
+ * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. What the
+ * pipes hold then is all that will ever come, so draining ends although somebody may hold a copy of the other end.
+ */
+#include "run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include "run/redact.h"
+#include "run/relay.h"
+#include "sys/calls.h"
+
+#define READ_BYTES (64 << 10)
+/* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
+#define STALL_NS 1000000000ULL
+
+enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STATE_DRAINING, STATE_DONE, STATE_COUNT };
+
+enum run_event {
+	EVENT_STARTED,
+	EVENT_FAILED,	  /* a step or exec failed: the command never ran */
+	EVENT_EXITED,	  /* the main process ended */
+	EVENT_SOFT_END,	  /* timeout or cancel: grace */
+	EVENT_HARD_END,	  /* another limit, a second cancel, lost output: no grace */
+	EVENT_GRACE_OVER,
+	EVENT_GONE,
+	EVENT_DRAINED,
+	EVENT_COUNT,
+};
+
+struct stream {
+	struct run *run;
+	enum stream_index index;
+	struct loop_watch watch;
+	int fd; /* -1: at its end */
+	bool is_waiting; /* the listener asked to wait */
+	struct redact_stream *redact;
+};
+
+struct run {
+	struct loop *loop;
+	struct run_request request;
+	const struct plan *plan;
+	enum run_state state;
+	struct jar jar;
+	struct loop_watch control;
+	struct loop_watch pidfd;
+	struct loop_timer deadline;
+	struct loop_timer grace;
+	struct loop_timer stall;
+	struct stream streams[STREAM_COUNT];
+	struct redactor *redactor;
+	struct capture *capture;
+	struct relay *relay;
+	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
+	int pty_fd;
+	uint64_t begun_ns;
+	uint64_t delivered; /* bytes after redaction, both streams */
+	struct rusage making; /* what the jar's first process itself used */
+	struct observation seen;
+	struct text clean; /* redacted bytes of one read */
+};
+
+typedef void transition(struct run *run);
+
+static void handle(struct run *run, enum run_event event);
+static void drain(struct run *run);
+
+const struct observation *run_observation(const struct run *run)
+{
+	return &run->seen;
+}
+
+const struct capture *run_capture(const struct run *run)
+{
+	return run->capture;
+}
+
+uint64_t run_elapsed_ns(const struct run *run)
+{
+	return sys_monotonic_ns() - run->begun_ns;
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------- */
+
+static void hit_limit(struct run *run, enum limit_name name, uint64_t limit, uint64_t peak, const char *evidence)
+{
+	struct limit_hit *hit = &run->seen.limits[name];
+
+	if (hit->is_hit)
+		return;
+	*hit = (struct limit_hit){.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = "engine"};
+	snprintf(hit->evidence, sizeof(hit->evidence), "%s", evidence);
+	if (run->request.listener.limit)
+		run->request.listener.limit(run->request.listener.owner, name, hit);
+}
+
+static void set_cause(struct run *run, enum cause cause)
+{
+	if (run->seen.cause == CAUSE_NONE && !run->seen.has_status)
+		run->seen.cause = cause;
+}
+
+static void on_deadline(struct loop_timer *timer)
+{
+	struct run *run = timer->owner;
+	uint64_t elapsed_ms;
+	char evidence[96];
+
+	/* The command may have ended in time, with the news still unread. */
+	run->control.function(&run->control, EPOLLIN);
+	if (run->state > STATE_RUNNING)
+		return;
+	elapsed_ms = run_elapsed_ns(run) / 1000000;
+	snprintf(evidence, sizeof(evidence), "monotonic clock: %llu ms since the run began", (unsigned long long)elapsed_ms);
+	hit_limit(run, LIMIT_TIMEOUT, run->plan->limits.timeout_ns / 1000000, elapsed_ms, evidence);
+	set_cause(run, CAUSE_TIMEOUT);
+	handle(run, EVENT_SOFT_END);
+}
+
+static void on_grace_over(struct loop_timer *timer)
+{
+	handle(timer->owner, EVENT_GRACE_OVER);
+}
+
+/* --- output ------------------------------------------------------------------------------------------------- */
+
+static void hand_over(struct run *run, struct stream *stream, const char *bytes, size_t len)
+{
+	const struct run_listener *listener = &run->request.listener;
+
+	if (len && listener->output && listener->output(listener->owner, stream->index, bytes, len))
+		stream->is_waiting = true;
+}
+
+/* Count against the cap; what fits goes on. The cap holds for both streams together, in the order bytes arrive. */
+static void deliver(struct run *run, struct stream *stream, const char *bytes, size_t len)
+{
+	uint64_t limit = run->plan->limits.output_bytes;
+	uint64_t room = limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, run->delivered);
+	char evidence[96];
+
+	if (!len)
+		return;
+	run->delivered += len;
+	if (run->capture && capture_add(run->capture, stream->index, bytes, len) < 0)
+		run->seen.is_truncated = true;
+	/* A run ended for its output shows exactly the cap; draining after that adds nothing. */
+	hand_over(run, stream, bytes, (size_t)MIN_OF((uint64_t)len, room));
+	if (len <= room)
+		return;
+	run->seen.is_truncated = true;
+	snprintf(evidence, sizeof(evidence), "engine counted %llu bytes of output after redaction",
+		 (unsigned long long)run->delivered);
+	hit_limit(run, LIMIT_OUTPUT, limit, run->delivered, evidence);
+	if (run->plan->limits.overflow == OVERFLOW_KILL && run->state <= STATE_ENDING) {
+		set_cause(run, CAUSE_OUTPUT);
+		handle(run, EVENT_HARD_END);
+	}
+}
+
+static void process(struct run *run, struct stream *stream, const char *bytes, size_t len)
+{
+	run->seen.stream_bytes[stream->index] += len;
+	if (!stream->redact) {
+		deliver(run, stream, bytes, len);
+		return;
+	}
+	text_clear(&run->clean);
+	redact_feed(stream->redact, bytes, len, &run->clean);
+	deliver(run, stream, text_string(&run->clean), run->clean.len);
+}
+
+static void close_stream(struct run *run, struct stream *stream)
+{
+	if (stream->fd < 0)
+		return;
+	loop_remove(&stream->watch);
+	if (stream->fd != run->pty_fd)
+		close(stream->fd);
+	stream->fd = -1;
+	if (stream->redact) {
+		text_clear(&run->clean);
+		redact_finish(stream->redact, &run->clean);
+		deliver(run, stream, text_string(&run->clean), run->clean.len);
+	}
+}
+
+/* Read once. True if there may be more. */
+static bool read_stream(struct run *run, struct stream *stream)
+{
+	static char buffer[READ_BYTES];
+	ssize_t count = read(stream->fd, buffer, sizeof(buffer));
+
+	if (count > 0) {
+		process(run, stream, buffer, (size_t)count);
+		return true;
+	}
+	if (count < 0 && errno == EINTR)
+		return true;
+	/* When the jar is gone nothing more can come, even if somebody holds the other end. A terminal ends with EIO. */
+	if (count == 0 || errno != EAGAIN || run->state == STATE_DRAINING)
+		close_stream(run, stream);
+	return false;
+}
+
+static void on_output(struct loop_watch *watch, uint32_t events)
+{
+	struct stream *stream = watch->owner;
+	struct run *run = stream->run;
+
+	(void)events;
+	read_stream(run, stream);
+	if (stream->fd >= 0 && stream->is_waiting)
+		loop_change(&stream->watch, 0);
+	if (run->state == STATE_DRAINING)
+		drain(run);
+}
+
+void run_resume(struct run *run, enum stream_index index)
+{
+	struct stream *stream = &run->streams[index];
+
+	if (!stream->is_waiting)
+		return;
+	stream->is_waiting = false;
+	if (run->state == STATE_DRAINING) {
+		loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, run->stall.function, run);
+		drain(run);
+	} else if (stream->fd >= 0) {
+		loop_change(&stream->watch, EPOLLIN);
+	}
+}
+
+static void on_stall(struct loop_timer *timer)
+{
+	struct run *run = timer->owner;
+
+	if (run->seen.cause == CAUSE_NONE)
+		return;
+	run->seen.is_truncated = true;
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		run->streams[i].is_waiting = false;
+		close_stream(run, &run->streams[i]);
+		run->streams[i].is_waiting = false;
+	}
+	handle(run, EVENT_DRAINED);
+}
+
+static void drain(struct run *run)
+{
+	bool is_waiting = false;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		struct stream *stream = &run->streams[i];
+
+		while (stream->fd >= 0 && !stream->is_waiting)
+			if (!read_stream(run, stream))
+				break;
+		if (stream->fd >= 0)
+			loop_change(&stream->watch, 0);
+		is_waiting |= stream->is_waiting;
+	}
+	if (!is_waiting && run->state == STATE_DRAINING)
+		handle(run, EVENT_DRAINED);
+}
+
+/* --- ending the jar ----------------------------------------------------------------------------------------- */
+
+void run_signal(struct run *run, int signal_number)
+{
+	struct jar_message message = {.kind = JAR_SIGNAL, .status = signal_number};
+
+	if (run->state < STATE_KILLING)
+		jar_send(run->jar.control_fd, &message, -1);
+}
+
+static void kill_jar(struct run *run)
+{
+	struct jar_message message = {.kind = JAR_KILL};
+
+	run->state = STATE_KILLING;
+	loop_disarm(&run->deadline);
+	loop_disarm(&run->grace);
+	if (run->plan->rung == RUNG_NAMESPACE)
+		sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
+	else
+		jar_send(run->jar.control_fd, &message, -1);
+}
+
+static void on_main_gone(struct run *run)
+{
+	run->state = STATE_KILLING; /* the jar's first process is leaving by itself, and takes the rest along */
+	loop_disarm(&run->deadline);
+	loop_disarm(&run->grace);
+}
+
+static void begin_ending(struct run *run)
+{
+	int first = run->seen.cause == CAUSE_CANCELLED && run->seen.cancel_signal ? run->seen.cancel_signal : SIGTERM;
+
+	loop_disarm(&run->deadline);
+	if (!run->plan->limits.grace_ns) {
+		kill_jar(run);
+		return;
+	}
+	run_signal(run, first);
+	run_signal(run, SIGCONT); /* a stopped process takes no signal but this one and SIGKILL */
+	run->state = STATE_ENDING;
+	loop_arm(run->loop, &run->grace, sys_monotonic_ns() + run->plan->limits.grace_ns, on_grace_over, run);
+}
+
+void run_cancel(struct run *run, int signal_number)
+{
+	if (run->state >= STATE_KILLING)
+		return;
+	if (run->state == STATE_ENDING) {
+		handle(run, EVENT_HARD_END);
+		return;
+	}
+	if (run->seen.cause == CAUSE_NONE)
+		run->seen.cancel_signal = signal_number;
+	set_cause(run, CAUSE_CANCELLED);
+	handle(run, EVENT_SOFT_END);
+}
+
+void run_output_lost(struct run *run, int errno_value, const char *what)
+{
+	if (run->seen.cause == CAUSE_OUTPUT_LOST)
+		return;
+	if (run->seen.cause == CAUSE_NONE) {
+		run->seen.cause = CAUSE_OUTPUT_LOST;
+		error_set(&run->seen.error, STAGE_OUTPUT, errno_value, "nobody takes the output: writing to %s failed: %s", what,
+			  strerror(errno_value));
+	}
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		run->streams[i].is_waiting = false;
+	if (run->state < STATE_KILLING)
+		handle(run, EVENT_HARD_END);
+}
+
+/* --- news from the jar -------------------------------------------------------------------------------------- */
+
+static void take_pty(struct run *run, int fd)
+{
+	run->pty_fd = fd;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	run->streams[STREAM_STDOUT].fd = fd;
+	if (loop_add(run->loop, &run->streams[STREAM_STDOUT].watch, fd, EPOLLIN, on_output, &run->streams[STREAM_STDOUT]) < 0)
+		handle(run, EVENT_HARD_END);
+	if (run->request.relay_fd >= 0)
+		run->relay_target_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static void open_relay(struct run *run)
+{
+	int target = take_fd(&run->relay_target_fd);
+
+	if (run->request.relay_fd < 0 || target < 0)
+		return;
+	run->relay = calloc(1, sizeof(*run->relay));
+	if (!run->relay) {
+		close(target);
+		return;
+	}
+	fcntl(target, F_SETFL, O_NONBLOCK);
+	relay_open(run->relay, run->loop, run->request.relay_fd, run->request.is_relay_terminal, target,
+		   run->request.has_pty);
+}
+
+static void on_message(struct run *run, const struct jar_message *message, int fd)
+{
+	run->seen.steps_done = message->steps_done;
+	run->seen.entry_done = message->entry_done;
+	switch ((enum jar_message_kind)message->kind) {
+	case JAR_STARTED:
+		run->making = message->self;
+		if (fd >= 0)
+			take_pty(run, fd);
+		handle(run, EVENT_STARTED);
+		return;
+	case JAR_STEP_FAILED:
+		run->seen.failed_step = message->step;
+		run->seen.failed_in_entry = message->is_entry;
+		error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s", strerror(message->error));
+		break;
+	case JAR_EXEC_FAILED:
+		error_set(&run->seen.error, STAGE_EXEC, message->error,
+			  message->interpreter_missing ? "cannot run '%s': the interpreter it names is not there (%s)"
+						       : "cannot run '%s': %s",
+			  run->plan->argv.items[0], strerror(message->error));
+		break;
+	case JAR_EXITED:
+		run->seen.has_status = true;
+		run->seen.status = message->status;
+		handle(run, EVENT_EXITED);
+		return;
+	case JAR_SIGNAL:
+	case JAR_KILL:
+		return;
+	}
+	handle(run, EVENT_FAILED);
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events)
+{
+	struct run *run = watch->owner;
+	struct jar_message message;
+	int fd, rc;
+
+	(void)events;
+	while (watch->loop && (rc = jar_receive(run->jar.control_fd, &message, &fd)) > 0)
+		on_message(run, &message, fd);
+	if (watch->loop && rc != -EAGAIN && rc != -EINTR)
+		loop_remove(watch); /* the pidfd tells the rest */
+}
+
+static uint64_t microseconds(struct timeval later, struct timeval earlier)
+{
+	int64_t difference = ((int64_t)later.tv_sec - earlier.tv_sec) * 1000000 + later.tv_usec - earlier.tv_usec;
+
+	return difference < 0 ? 0 : (uint64_t)difference;
+}
+
+static void on_pidfd(struct loop_watch *watch, uint32_t events)
+{
+	struct run *run = watch->owner;
+	struct rusage usage;
+	int status = 0;
+	pid_t pid;
+
+	(void)events;
+	if (run->control.loop)
+		on_control(&run->control, EPOLLIN); /* its last words may still be unread */
+	do
+		pid = wait4(run->jar.pid, &status, __WALL, &usage);
+	while (pid < 0 && errno == EINTR);
+	run->jar.pid = -1;
+	loop_remove(&run->pidfd);
+	loop_remove(&run->control);
+	run->seen.wall_us = run_elapsed_ns(run) / 1000;
+	if (pid > 0) {
+		run->seen.user_us = microseconds(usage.ru_utime, run->making.ru_utime);
+		run->seen.system_us = microseconds(usage.ru_stime, run->making.ru_stime);
+		run->seen.peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	}
+	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
+		error_set(&run->seen.error, STAGE_ENGINE, 0, "the jar's first process died while making the jar (status %d)", status);
+	/* Killed from outside, and the command with it: what ended the one ended the other. */
+	if (run->seen.has_started && !run->seen.has_status) {
+		run->seen.has_status = true;
+		run->seen.status = SIGKILL;
+	}
+	handle(run, EVENT_GONE);
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------- */
+
+static void start_running(struct run *run)
+{
+	run->seen.has_started = true;
+	run->state = STATE_RUNNING;
+	open_relay(run);
+	if (run->request.listener.started)
+		run->request.listener.started(run->request.listener.owner, run);
+}
+
+/* The news that it had started came after the decision to end it. */
+static void note_started(struct run *run)
+{
+	run->seen.has_started = true;
+	if (run->request.listener.started)
+		run->request.listener.started(run->request.listener.owner, run);
+}
+
+static void start_draining(struct run *run)
+{
+	run->state = STATE_DRAINING;
+	loop_disarm(&run->deadline);
+	loop_disarm(&run->grace);
+	relay_done(run->relay);
+	loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
+	drain(run);
+}
+
+static void finish(struct run *run)
+{
+	run->state = STATE_DONE;
+	loop_disarm(&run->stall);
+	if (run->seen.limits[LIMIT_OUTPUT].is_hit)
+		run->seen.limits[LIMIT_OUTPUT].peak = run->delivered;
+	if (run->request.listener.done)
+		run->request.listener.done(run->request.listener.owner, run);
+}
+
+static transition *const transitions[STATE_COUNT][EVENT_COUNT] = {
+	[STATE_STARTING] =
+		{
+			[EVENT_STARTED] = start_running,
+			[EVENT_FAILED] = on_main_gone,
+			[EVENT_SOFT_END] = kill_jar,
+			[EVENT_HARD_END] = kill_jar,
+			[EVENT_GONE] = start_draining,
+		},
+	[STATE_RUNNING] =
+		{
+			[EVENT_EXITED] = on_main_gone,
+			[EVENT_SOFT_END] = begin_ending,
+			[EVENT_HARD_END] = kill_jar,
+			[EVENT_GONE] = start_draining,
+		},
+	[STATE_ENDING] =
+		{
+			[EVENT_EXITED] = on_main_gone,
+			[EVENT_HARD_END] = kill_jar,
+			[EVENT_GRACE_OVER] = kill_jar,
+			[EVENT_GONE] = start_draining,
+		},
+	[STATE_KILLING] =
+		{
+			[EVENT_STARTED] = note_started,
+			[EVENT_GONE] = start_draining,
+		},
+	[STATE_DRAINING] =
+		{
+			[EVENT_DRAINED] = finish,
+		},
+};
+
+/* An event that a state has no row for changes nothing. */
+static void handle(struct run *run, enum run_event event)
+{
+	transition *function = transitions[run->state][event];
+
+	if (function)
+		function(run);
+}
+
+/* --- making and freeing ------------------------------------------------------------------------------------- */
+
+static int make_pipe(int *reader, int *writer, struct error *error)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot make a pipe: %s", strerror(errno));
+	*reader = ends[0];
+	*writer = ends[1];
+	return 0;
+}
+
+static int prepare_streams(struct run *run, struct error *error)
+{
+	int rc = redactor_new(&run->plan->redact, run->plan->has_redact_secrets, &run->redactor, error);
+
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		run->streams[i] = (struct stream){.run = run, .index = (enum stream_index)i, .fd = -1};
+		if (rc == 0 && run->redactor) {
+			run->streams[i].redact = redact_stream_new(run->redactor);
+			if (!run->streams[i].redact)
+				rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+		}
+	}
+	if (rc == 0 && run->request.is_captured) {
+		run->capture = capture_new(run->plan->limits.output_bytes, run->plan->limits.keep);
+		if (!run->capture)
+			rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	return rc;
+}
+
+static int start_jar(struct run *run, struct error *error)
+{
+	AUTO_CLOSE int stdin_reader = -1;
+	AUTO_CLOSE int stdout_writer = -1;
+	AUTO_CLOSE int stderr_writer = -1;
+	struct jar_streams streams = {.stdin_fd = run->request.stdin_fd,
+				      .has_pty = run->request.has_pty,
+				      .window = run->request.window,
+				      .stdout_fd = -1,
+				      .stderr_fd = -1};
+	int rc = 0;
+
+	if (!streams.has_pty) {
+		rc = make_pipe(&run->streams[STREAM_STDOUT].fd, &stdout_writer, error);
+		if (rc == 0)
+			rc = make_pipe(&run->streams[STREAM_STDERR].fd, &stderr_writer, error);
+		if (rc == 0 && streams.stdin_fd < 0) {
+			rc = make_pipe(&stdin_reader, &run->relay_target_fd, error);
+			streams.stdin_fd = stdin_reader;
+		}
+		streams.stdout_fd = stdout_writer;
+		streams.stderr_fd = stderr_writer;
+	}
+	return rc < 0 ? rc : jar_start(run->plan, &streams, run->request.area, run->request.times, &run->jar, error);
+}
+
+static int watch_all(struct run *run)
+{
+	int rc = loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
+
+	if (rc == 0)
+		rc = loop_add(run->loop, &run->pidfd, run->jar.pidfd, EPOLLIN, on_pidfd, run);
+	for (size_t i = 0; i < STREAM_COUNT && rc == 0; i++) {
+		struct stream *stream = &run->streams[i];
+
+		if (stream->fd < 0)
+			continue;
+		fcntl(stream->fd, F_SETFL, O_NONBLOCK);
+		rc = loop_add(run->loop, &stream->watch, stream->fd, EPOLLIN, on_output, stream);
+	}
+	return rc;
+}
+
+int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	int rc;
+
+	if (!run)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	run->loop = loop;
+	run->request = *request;
+	run->plan = request->plan;
+	run->pty_fd = run->relay_target_fd = -1;
+	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
+	run->seen.failed_step = -1;
+	run->begun_ns = sys_monotonic_ns();
+	rc = prepare_streams(run, error);
+	if (rc == 0)
+		rc = start_jar(run, error);
+	if (rc == 0 && (rc = watch_all(run)) < 0)
+		error_set(error, STAGE_ENGINE, -rc, "cannot watch the jar: %s", strerror(-rc));
+	if (rc < 0) {
+		run_free(run);
+		return rc;
+	}
+	/* No relay and nothing to hand over: the command's input is at its end from the start. */
+	if (request->relay_fd < 0)
+		close_fd(&run->relay_target_fd);
+	if (run->plan->limits.timeout_ns != LIMIT_NONE)
+		loop_arm(loop, &run->deadline, run->begun_ns + run->plan->limits.timeout_ns, on_deadline, run);
+	*out = run;
+	return 0;
+}
+
+void run_resize(struct run *run, const struct winsize *window)
+{
+	if (run->pty_fd >= 0)
+		ioctl(run->pty_fd, TIOCSWINSZ, window);
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	loop_disarm(&run->deadline);
+	loop_disarm(&run->grace);
+	loop_disarm(&run->stall);
+	loop_remove(&run->control);
+	loop_remove(&run->pidfd);
+	relay_done(run->relay);
+	free(run->relay);
+	close_fd(&run->relay_target_fd);
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		loop_remove(&run->streams[i].watch);
+		if (run->streams[i].fd != run->pty_fd)
+			close_fd(&run->streams[i].fd);
+		redact_stream_free(run->streams[i].redact);
+	}
+	close_fd(&run->pty_fd);
+	close_fd(&run->jar.pidfd);
+	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
+	if (run->jar.pid > 0)
+		waitpid(run->jar.pid, NULL, __WALL);
+	redactor_free(run->redactor);
+	capture_free(run->capture);
+	text_done(&run->clean);
+	free(run);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/run.h - one run, from started to surely gone
+ *
+ * A run lives in a loop beside others. It reads the command's streams, applies redaction and the cap, keeps deadlines,
+ * and ends the jar; the end is always reached: when the jar's first process is gone, nothing of the jar is left, and what
+ * is still in the pipes is all that will ever come.
+ */
+#ifndef BELLJAR_RUN_RUN_H
+#define BELLJAR_RUN_RUN_H
+
+#include "base/loop.h"
+#include "jar/jar.h"
+#include "run/capture.h"
+#include "run/observation.h"
+
+struct run;
+
+/* What a door wants to hear; any may be NULL. Called from within the loop. */
+struct run_listener {
+	void *owner;
+	/* The command runs. @pty_fd is the master of its terminal, borrowed, or -1. */
+	void (*started)(void *owner, struct run *run);
+	/* Bytes that may be seen by others: redacted and within the cap. Return true to be asked to wait: see run_resume(). */
+	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
+	/* A limit was reached for the first time. */
+	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
+	/* The jar is gone, all output was handed over. The run may be freed now, but not from within this call. */
+	void (*done)(void *owner, struct run *run);
+};
+
+struct run_request {
+	const struct plan *plan; /* must outlive the run */
+	const struct jar_area *area;
+	struct jar_times *times; /* may be NULL */
+	struct run_listener listener;
+	bool is_captured; /* keep output for the result */
+	int stdin_fd;	  /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
+	int relay_fd;	  /* bytes read here become the command's standard input (or are typed into its terminal); -1: none */
+	bool is_relay_terminal;
+	bool has_pty;
+	struct winsize window;
+};
+
+/* Begin. On failure nothing is running. */
+int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error);
+void run_free(struct run *run);
+
+/* End the run because someone wants it ended: signal @signal_number, after the grace SIGKILL; at once if called again. */
+void run_cancel(struct run *run, int signal_number);
+/* Nobody takes the output any more: end the run now. */
+void run_output_lost(struct run *run, int errno_value, const char *what);
+/* Send a signal to every process of the command's tree, and change nothing else. */
+void run_signal(struct run *run, int signal_number);
+void run_resize(struct run *run, const struct winsize *window);
+/* The listener that asked to wait can take more of @stream. */
+void run_resume(struct run *run, enum stream_index stream);
+
+const struct observation *run_observation(const struct run *run);
+/* NULL where output was not captured. */
+const struct capture *run_capture(const struct run *run);
+/* Nanoseconds since the run began. */
+uint64_t run_elapsed_ns(const struct run *run);
+
+#endif

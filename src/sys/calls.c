@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sys/calls.c - the kernel as we need it
+ *
+ * Everything here may be called in the child between clone and exec: no allocation, no locks, no errno kept.
+ */
+#include "sys/calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* Numbers that are the same on every architecture we build for, for headers that are older than the kernel. */
+#define NUMBER_PIDFD_SEND_SIGNAL 424
+#define NUMBER_OPEN_TREE 428
+#define NUMBER_MOVE_MOUNT 429
+#define NUMBER_FSOPEN 430
+#define NUMBER_FSCONFIG 431
+#define NUMBER_FSMOUNT 432
+#define NUMBER_PIDFD_OPEN 434
+#define NUMBER_CLONE3 435
+#define NUMBER_CLOSE_RANGE 436
+#define NUMBER_OPENAT2 437
+#define NUMBER_MOUNT_SETATTR 442
+#define NUMBER_LANDLOCK_CREATE_RULESET 444
+#define NUMBER_LANDLOCK_ADD_RULE 445
+#define NUMBER_LANDLOCK_RESTRICT_SELF 446
+
+#define FLAG_PIDFD 0x1000ULL
+#define FLAG_OPEN_TREE_CLONE 1U
+#define FLAG_RECURSIVE 0x8000U
+#define FLAG_MOVE_FROM_EMPTY_PATH 0x4U
+#define FLAG_MOVE_TO_EMPTY_PATH 0x40U
+#define FLAG_FS_CLOEXEC 1U
+#define COMMAND_SET_STRING 1U
+#define COMMAND_CREATE 6U
+#define LANDLOCK_RULE_IS_PATH 1
+
+static int result(long value)
+{
+	return value < 0 ? -errno : (int)value;
+}
+
+struct clone_arguments {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+};
+
+pid_t sys_fork(uint64_t clone_flags, int *pidfd_out)
+{
+	int pidfd = -1;
+	struct clone_arguments arguments = {
+		.flags = clone_flags | FLAG_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid = result(syscall(NUMBER_CLONE3, &arguments, sizeof(arguments)));
+
+	/* Default Docker answers ENOSYS for clone3, to see clone's flags. */
+	if (pid == -ENOSYS)
+#if defined(__s390__)
+#error "clone takes its arguments in another order here"
+#endif
+		pid = result(syscall(SYS_clone, clone_flags | FLAG_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL));
+	if (pid > 0)
+		*pidfd_out = pidfd;
+	return pid;
+}
+
+int sys_pidfd_open(pid_t pid)
+{
+	return result(syscall(NUMBER_PIDFD_OPEN, pid, 0));
+}
+
+int sys_pidfd_send_signal(int pidfd, int signal_number)
+{
+	return result(syscall(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0));
+}
+
+int sys_close_range(unsigned first, unsigned last)
+{
+	int rc = result(syscall(NUMBER_CLOSE_RANGE, first, last, 0));
+
+	if (rc != -ENOSYS)
+		return rc;
+	for (unsigned fd = first; fd <= last && fd < 65536; fd++)
+		close((int)fd);
+	return 0;
+}
+
+int sys_open_tree(int directory_fd, const char *path, bool is_recursive)
+{
+	unsigned flags = FLAG_OPEN_TREE_CLONE | O_CLOEXEC | (is_recursive ? FLAG_RECURSIVE : 0);
+
+	if (!path[0])
+		flags |= AT_EMPTY_PATH;
+	return result(syscall(NUMBER_OPEN_TREE, directory_fd, path, flags | AT_SYMLINK_NOFOLLOW));
+}
+
+int sys_move_mount(int mount_fd, int directory_fd, const char *path)
+{
+	unsigned flags = FLAG_MOVE_FROM_EMPTY_PATH | (path[0] ? 0 : FLAG_MOVE_TO_EMPTY_PATH);
+
+	return result(syscall(NUMBER_MOVE_MOUNT, mount_fd, "", directory_fd, path, flags));
+}
+
+struct mount_attributes {
+	uint64_t set, clear, propagation, user_namespace_fd;
+};
+
+static int set_attributes(int fd, const char *path, unsigned flags, const struct mount_attributes *attributes)
+{
+	return result(syscall(NUMBER_MOUNT_SETATTR, fd, path, flags, attributes, sizeof(*attributes)));
+}
+
+int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive)
+{
+	struct mount_attributes attributes = {.set = set};
+
+	return set_attributes(mount_fd, "", AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0), &attributes);
+}
+
+int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive)
+{
+	struct mount_attributes attributes = {.set = SYS_MOUNT_IDMAP, .user_namespace_fd = (uint64_t)user_namespace_fd};
+
+	return set_attributes(mount_fd, "", AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0), &attributes);
+}
+
+int sys_mounts_private(void)
+{
+	return result(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+}
+
+int sys_new_mount(const char *type, const struct sys_option *options, size_t option_count, uint64_t attributes)
+{
+	AUTO_CLOSE int context = result(syscall(NUMBER_FSOPEN, type, FLAG_FS_CLOEXEC));
+	int rc;
+
+	if (context < 0)
+		return context;
+	for (size_t i = 0; i < option_count; i++) {
+		rc = result(syscall(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0));
+		if (rc < 0)
+			return rc;
+	}
+	rc = result(syscall(NUMBER_FSCONFIG, context, COMMAND_CREATE, NULL, NULL, 0));
+	if (rc < 0)
+		return rc;
+	return result(syscall(NUMBER_FSMOUNT, context, FLAG_FS_CLOEXEC, attributes));
+}
+
+struct open_how_arguments {
+	uint64_t flags, mode, resolve;
+};
+
+int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve)
+{
+	struct open_how_arguments how = {flags | O_CLOEXEC, mode, resolve};
+
+	return result(syscall(NUMBER_OPENAT2, directory_fd, path, &how, sizeof(how)));
+}
+
+int sys_landlock_abi(void)
+{
+	int abi = result(syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1U));
+
+	return abi < 0 ? 0 : abi;
+}
+
+struct landlock_ruleset_arguments {
+	uint64_t handled_fs, handled_net, scoped;
+};
+
+int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi)
+{
+	struct landlock_ruleset_arguments arguments = {handled_fs, handled_net, scoped};
+	size_t size = abi >= 6 ? sizeof(arguments) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+
+	return result(syscall(NUMBER_LANDLOCK_CREATE_RULESET, &arguments, size, 0U));
+}
+
+struct landlock_path_arguments {
+	uint64_t access;
+	int32_t parent_fd;
+} __attribute__((packed));
+
+int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access)
+{
+	struct landlock_path_arguments arguments = {access, path_fd};
+
+	return result(syscall(NUMBER_LANDLOCK_ADD_RULE, ruleset_fd, LANDLOCK_RULE_IS_PATH, &arguments, 0U));
+}
+
+int sys_landlock_restrict(int ruleset_fd)
+{
+	return result(syscall(NUMBER_LANDLOCK_RESTRICT_SELF, ruleset_fd, 0U));
+}
+
+int sys_seccomp_load(const struct sock_filter *program, size_t len)
+{
+	struct sock_fprog filter = {.len = (unsigned short)len, .filter = (struct sock_filter *)program};
+
+	return result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter));
+}
+
+int sys_drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return result(syscall(SYS_capset, &header, data));
+}
+
+int sys_raise_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	int rc = result(syscall(SYS_capget, &header, data));
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < ARRAY_LEN(data); i++)
+		data[i].effective = data[i].permitted;
+	return result(syscall(SYS_capset, &header, data));
+}
+
+int sys_drop_bounding_set(void)
+{
+	for (int capability = 0; capability < 64; capability++)
+		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+			return errno == EINVAL && capability > 0 ? 0 : -errno;
+	return 0;
+}
+
+int sys_write_file(int directory_fd, const char *path, const char *content)
+{
+	AUTO_CLOSE int fd = openat(directory_fd, path, O_WRONLY | O_CLOEXEC);
+	size_t len = strlen(content);
+	ssize_t written;
+
+	if (fd < 0)
+		return -errno;
+	written = write(fd, content, len);
+	if (written < 0)
+		return -errno;
+	return (size_t)written == len ? 0 : -EIO;
+}
+
+ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity)
+{
+	AUTO_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, buffer, capacity - 1);
+	if (len < 0)
+		return -errno;
+	buffer[len] = '\0';
+	return len;
+}
+
+uint64_t sys_monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which processes a test has left behind.
+
+The test process is a child subreaper: whatever a run leaves, in any session, with any parent gone, ends up below it.
+So "nothing is left" means that this process has no descendants.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Dict, List
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Make this process the one that orphans below it are handed to."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def stat_fields(pid: int) -> List[str]:
+    """The fields of /proc/PID/stat from the third on (state, parent, ...); empty where the process is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return []
+    return text[text.rindex(")") + 2 :].split()
+
+
+def state(pid: int) -> str:
+    """The process's state letter, "" where it is gone."""
+    fields = stat_fields(pid)
+    return fields[0] if fields else ""
+
+
+def descendants(root: int) -> List[int]:
+    """Every living process below root, zombies left out."""
+    parents: Dict[int, int] = {}
+    zombies = set()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        fields = stat_fields(int(name))
+        if fields:
+            parents[int(name)] = int(fields[1])
+            if fields[0] in "ZX":
+                zombies.add(int(name))
+    found: List[int] = []
+    level = {root}
+    while level:
+        level = {pid for pid, parent in parents.items() if parent in level}
+        found.extend(sorted(level))
+    return [pid for pid in found if pid not in zombies]
+
+
+def command_line(pid: int) -> str:
+    """The process's arguments for a message, or its name where they cannot be read."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+        name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return "?"
+    return raw.replace(b"\0", b" ").decode(errors="replace").strip() or f"[{name}]"
+
+
+def marked(marker: str) -> List[int]:
+    """Processes anywhere on the host whose arguments hold the marker, this process left out."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            raw = Path(f"/proc/{name}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in raw and state(int(name)) not in ("", "Z", "X"):
+            found.append(int(name))
+    return found
+
+
+def reap() -> None:
+    """Collect orphans that were handed to this process and have ended."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return
+        except ChildProcessError:
+            return
+
+
+def kill_all() -> None:
+    """End every descendant of this process."""
+    for _ in range(100):
+        left = descendants(os.getpid())
+        if not left:
+            break
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        time.sleep(0.02)
+
+
+def wait_until_none(seconds: float = 10.0, marker: str = "") -> List[str]:
+    """Wait until no descendant and no marked process is left; what still lives after the bound, described."""
+    deadline = time.monotonic() + seconds
+    while True:
+        reap()
+        left = set(descendants(os.getpid()))
+        if marker:
+            left.update(marked(marker))
+        if not left:
+            return []
+        if time.monotonic() > deadline:
+            return [f"{pid} {state(pid)} {command_line(pid)}" for pid in sorted(left)]
+        time.sleep(0.01)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run used, over its whole tree."""
+
+from __future__ import annotations
+
+import unittest
+
+from harness.case import JarCase, every_way
+
+
+@every_way
+class Usage(JarCase):
+    def test_a_short_run(self) -> None:
+        usage = self.json("--", "true")["usage"]
+        self.assertGreater(usage["wall_ms"], 0)
+        self.assertLess(usage["wall_ms"], 30000)
+        self.assertGreater(usage["peak_memory_bytes"], 0)
+        self.assertLess(usage["peak_memory_bytes"], 1 << 30)
+
+    def test_wall_time(self) -> None:
+        usage = self.json("--", "sleep", "0.4")["usage"]
+        self.assertGreaterEqual(usage["wall_ms"], 400)
+        self.assertLess(usage["user_ms"] + usage["system_ms"], 400)
+
+    def test_cpu_time_of_the_main_process(self) -> None:
+        usage = self.json("--", self.tool("burn"), "cpu:300")["usage"]
+        self.assertGreaterEqual(usage["user_ms"] + usage["system_ms"], 290)
+        self.assertLess(usage["user_ms"] + usage["system_ms"], 3000)
+
+    def test_cpu_time_of_children(self) -> None:
+        usage = self.json("--", self.tool("burn"), "child:300")["usage"]
+        self.assertGreaterEqual(usage["user_ms"] + usage["system_ms"], 290)
+
+    def test_cpu_time_of_left_overs_that_were_killed(self) -> None:
+        usage = self.json("--", self.tool("burn"), "orphan:300")["usage"]
+        self.assertGreaterEqual(usage["user_ms"] + usage["system_ms"], 290)
+
+    def test_cpu_time_of_a_tree_that_timed_out(self) -> None:
+        result = self.json(
+            "--timeout", "3s", "--grace", "0", "--", self.tool("burn"), "child:200", "orphan:200", "wait:1000000"
+        )
+        self.assertEqual(result["outcome"], "timeout")
+        self.assertGreaterEqual(result["usage"]["user_ms"] + result["usage"]["system_ms"], 390)
+
+    def test_belljars_own_time_is_not_counted(self) -> None:
+        usage = self.json("--", "sleep", "0.2")["usage"]
+        self.assertLess(usage["user_ms"] + usage["system_ms"], 150)
+
+    def test_memory(self) -> None:
+        size = 64 << 20
+        usage = self.json("--", self.tool("burn"), f"memory:{size}", "wait:300")["usage"]
+        self.assertGreaterEqual(usage["peak_memory_bytes"], size)
+        self.assertLess(usage["peak_memory_bytes"], 2 * size)
+
+    def test_memory_by_is_what_enforced_says(self) -> None:
+        result = self.json("--memory", "512M", "--", "true")
+        if result["enforced"]["memory"] in ("cgroup2", "cgroup1", "meter"):
+            self.assertEqual(result["usage"]["memory_by"], result["enforced"]["memory"])
+
+    def test_processes(self) -> None:
+        usage = self.json(*self.sh("for i in 1 2 3 4 5; do sleep 0.5 & done; wait"))["usage"]
+        if usage["peak_processes"] is not None:
+            self.assertGreaterEqual(usage["peak_processes"], 5)
+            self.assertLess(usage["peak_processes"], 15)
+
+
+if __name__ == "__main__":
+    unittest.main()

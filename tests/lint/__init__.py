@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that run nothing: the rules of the code base, and the linters of the distribution. Each counts as one test."""
+
+from __future__ import annotations
+
+from lint import rules, tools
+from lint.check import WARNING, Check
+
+CHECKS = [
+    Check("includes", rules.includes),
+    Check("headers", rules.headers),
+    Check("words", rules.words),
+    Check("sizes", rules.sizes),
+    Check("python", rules.python),
+    Check("clang-format", tools.clang_format, programs=("clang-format",)),
+    Check("shellcheck", tools.shellcheck, programs=("shellcheck",)),
+    Check("man", tools.man, programs=("mandoc",), builds=("clang",)),
+    Check("cppcheck", tools.cppcheck, programs=("cppcheck",)),
+    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("clang",)),
+]
+
+__all__ = ["CHECKS", "WARNING", "Check"]

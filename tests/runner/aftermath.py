@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine looks like before and after: tests leave no mount, no cgroup and no process behind."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import time
+
+from runner import process
+from runner.report import FAILED, PASSED, Outcome
+
+GRACE_SECONDS = 5.0
+
+
+def mounts() -> set[str]:
+    """Mount points with their sources, without the numbers that change."""
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    return {" ".join([words[4], *words[words.index("-") + 1 :][:2]]) for words in map(str.split, lines)}
+
+
+def cgroups() -> set[str]:
+    """Cgroups of ours, by their name."""
+    return {str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/*belljar*") if path.is_dir()}
+
+
+def processes_of(uid: int) -> set[str]:
+    """Processes of a user nobody else uses."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == uid:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.add(f"process {entry.name} {command}")
+    return found
+
+
+class Aftermath:
+    """Take a picture when made, compare when asked."""
+
+    def __init__(self, uid: int | None) -> None:
+        self._uid = uid
+        self._before = self._picture()
+
+    def _picture(self) -> set[str]:
+        return mounts() | cgroups() | (processes_of(self._uid) if self._uid is not None else set())
+
+    def outcome(self) -> Outcome:
+        """One test: nothing is there that was not there before."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        process.reap_orphans()
+        while (extra := self._picture() - self._before) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            process.reap_orphans()
+        return Outcome("the machine is as it was", FAILED if extra else PASSED, "\n".join(sorted(extra)))

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of tests: one unit test program, one unittest module, one lint, one fuzz target.
+
+A group knows its name before anything is built, so that a filter can choose it, and which builds it needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+
+import lint
+from runner import process
+from runner.report import FAILED, PASSED, SKIPPED, Outcome
+from runner.stage import Stage
+
+UNIT_BUILDS = ("gcc", "clang", "asan")
+UNIT_TIMEOUT_SECONDS = 120
+BUILD_TIMEOUT_SECONDS = 600
+MODULE_TIMEOUT_SECONDS = 300
+SANITIZER_TIMEOUT_SECONDS = 600
+ASAN_OPTIONS = "detect_stack_use_after_return=1"
+UBSAN_OPTIONS = "print_stacktrace=1"
+# A line of its own in a test module: what it measures would be disturbed by other tests.
+RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
+
+
+@dataclasses.dataclass
+class Context:
+    """What a group needs to run."""
+
+    stage: Stage
+    source: pathlib.Path
+    filters: list[str]  # names of single tests; empty: all
+    fuzz_seconds: int
+    seconds_left: Callable[[], float]
+    good_builds: set[str]  # those that succeeded as a whole
+
+    def timeout(self, seconds: float) -> float:
+        """No group may use more than what is left of the whole run."""
+        return max(1.0, min(seconds, self.seconds_left()))
+
+
+@dataclasses.dataclass
+class Group:
+    """`run` returns the outcomes; none at all where a filter chose nothing in it."""
+
+    part: str
+    name: str
+    builds: tuple[str, ...]
+    run: Callable[[Context], list[Outcome]]
+    is_alone: bool = False
+
+    @property
+    def title(self) -> str:
+        """As shown, and as filters see it."""
+        return f"{self.part} {self.name}"
+
+
+def keep_named(outcomes: list[Outcome], filters: list[str]) -> list[Outcome]:
+    """The outcomes that the filters name."""
+    return [outcome for outcome in outcomes if not filters or any(word in outcome.name for word in filters)]
+
+
+# --- unit tests ---
+
+
+def unit_outcomes(finished: process.Finished) -> list[Outcome]:
+    """Read "ok NAME", "FAIL NAME" and "skip NAME REASON"; what was printed before a FAIL belongs to it."""
+    outcomes: list[Outcome] = []
+    pending: list[str] = []
+    for line in finished.output.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "ok" and rest:
+            outcomes.append(Outcome(rest, PASSED))
+        elif word == "FAIL" and rest:
+            outcomes.append(Outcome(rest, FAILED, "\n".join(pending)))
+        elif word == "skip" and rest:
+            name, _, reason = rest.partition(" ")
+            outcomes.append(Outcome(name, SKIPPED, reason))
+        else:
+            pending.append(line)
+            continue
+        pending = []
+    has_failure = any(outcome.status == FAILED for outcome in outcomes)
+    if finished.status != 0 and not (has_failure and finished.status == 1 and not pending):
+        outcomes.append(Outcome("the program itself", FAILED, "\n".join([*pending, f"exit status {finished.status}"])))
+    elif not outcomes:
+        outcomes.append(Outcome("the program itself", FAILED, "it ran no test"))
+    return outcomes
+
+
+def build_program(context: Context, target: str) -> Outcome | None:
+    """Make one program: where the build as a whole fails, or was not asked for, much of it can still be tested."""
+    if target.split("/")[0] in context.good_builds:
+        return None
+    made = process.run([str(context.source / "dev"), "build", target], timeout_seconds=context.timeout(BUILD_TIMEOUT_SECONDS))
+    return None if made.status == 0 else Outcome("all of it", FAILED, f"cannot be built\n{made.output[-3000:]}")
+
+
+def unit_group(build: str, name: str) -> Group:
+    """One program in one build."""
+
+    def run(context: Context) -> list[Outcome]:
+        failure = build_program(context, f"{build}/tests/unit/{name}")
+        if failure is not None:
+            return [failure]
+        program = context.source / "build" / build / "tests" / "unit" / name
+        env = {
+            **context.stage.env("root" if context.stage.is_root else "user", program),
+            "ASAN_OPTIONS": ASAN_OPTIONS,
+            "UBSAN_OPTIONS": UBSAN_OPTIONS,
+        }
+        finished = process.run(
+            [str(program)], timeout_seconds=context.timeout(UNIT_TIMEOUT_SECONDS), env=env, cwd=context.stage.root
+        )
+        return keep_named(unit_outcomes(finished), context.filters)
+
+    return Group("unit", f"{build} {name}", (), run)
+
+
+# --- unittest modules: golden, integration, adversarial ---
+
+
+def module_outcomes(lines: list[str], finished: process.Finished) -> list[Outcome]:
+    """Put the events of module_child.py together: one outcome for each test, failures of subtests joined."""
+    by_name: dict[str, Outcome] = {}
+    started = ""
+    for line in lines:
+        event = json.loads(line)
+        name, status, detail = event["name"], event["status"], event["detail"]
+        if status == "started":
+            started = name
+            continue
+        started = "" if started == name else started
+        earlier = by_name.get(name)
+        if earlier is None or earlier.status != FAILED:
+            by_name[name] = Outcome(name, status, detail)
+        elif status == FAILED:
+            earlier.detail += "\n" + detail
+    outcomes = list(by_name.values())
+    if finished.status != 0:
+        outcomes.append(Outcome(started or "the module itself", FAILED, f"exit status {finished.status}"))
+    if any(outcome.status == FAILED for outcome in outcomes) and finished.output.strip():
+        last = [outcome for outcome in outcomes if outcome.status == FAILED][-1]
+        last.detail += f"\noutput of the module:\n{finished.output[-8000:]}"
+    return outcomes
+
+
+def python_for(uid: int | None) -> str:
+    """The interpreter for a module; another user may not be able to reach ours."""
+    return sys.executable if uid is None else "/usr/bin/python3"
+
+
+def run_module(context: Context, path: pathlib.Path, kind: str, env: dict[str, str], timeout: float) -> list[Outcome]:
+    """Run one module as root or as an ordinary user."""
+    stage = context.stage
+    uid = stage.uid_of(kind)
+    folder = stage.root / path.parent.relative_to(context.source)
+    child = str(stage.root / "tests" / "runner" / "module_child.py")
+    with tempfile.TemporaryFile("w+") as events:
+        fd = events.fileno()
+        finished = process.run(
+            [python_for(uid), child, str(folder), path.stem, str(fd), *context.filters],
+            timeout_seconds=context.timeout(timeout),
+            env=env,
+            cwd=stage.root,
+            uid=uid,
+            pass_fds=[fd],
+        )
+        events.seek(0)
+        outcomes = module_outcomes(events.read().splitlines(), finished)
+    if not outcomes and not context.filters:
+        outcomes.append(Outcome("the module itself", FAILED, f"it has no test\n{finished.output}"))
+    return outcomes
+
+
+def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
+    """One module with the program users run."""
+
+    def run(context: Context) -> list[Outcome]:
+        env = context.stage.env(kind, context.stage.root / "bin" / "belljar")
+        return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
+
+    is_alone = bool(RUN_ALONE.search(path.read_text()))
+    return Group(part, f"{kind} {path.stem}", ("release", "tools", "testing"), run, is_alone)
+
+
+def runner_group(path: pathlib.Path) -> Group:
+    """The runner's own tests; they need no program."""
+
+    def run(context: Context) -> list[Outcome]:
+        env = context.stage.env("user", pathlib.Path("/nonexistent"))
+        return run_module(context, path, "user", env, MODULE_TIMEOUT_SECONDS)
+
+    return Group("runner", path.stem, (), run)
+
+
+def sanitizer_group(path: pathlib.Path) -> Group:
+    """One module with the program built under the sanitizers, as an ordinary user."""
+
+    def run(context: Context) -> list[Outcome]:
+        program = context.stage.root / "bin" / "belljar-asan"
+        env = {
+            **context.stage.env("user", program),
+            "BELLJAR_TEST_BIN": str(program),
+            "BELLJAR_TEST_SANITIZER": "1",
+        }
+        return run_module(context, path, "user", env, SANITIZER_TIMEOUT_SECONDS)
+
+    is_alone = bool(RUN_ALONE.search(path.read_text()))
+    return Group("sanitizer", path.stem, ("asan", "release", "tools"), run, is_alone)
+
+
+def sanitizer_reports_group() -> Group:
+    """What the sanitizers said in all of those modules; see sanitizer_options.c. Alone, that is: after them."""
+
+    def run(context: Context) -> list[Outcome]:
+        logs = sorted((context.stage.root / "sanitizer-logs").iterdir())
+        text = "\n".join(log.read_text(errors="replace") for log in logs)
+        return [Outcome("no report", FAILED if logs else PASSED, text)]
+
+    return Group("sanitizer", "reports", ("asan",), run, is_alone=True)
+
+
+# --- fuzzing and lint ---
+
+
+def fuzz_group(name: str) -> Group:
+    """One libFuzzer target, started from its seeds. What it finds new is kept below build/ for the next time."""
+
+    def run(context: Context) -> list[Outcome]:
+        failure = build_program(context, f"fuzz/tests/fuzz/{name}")
+        if failure is not None:
+            return [failure]
+        build = context.source / "build" / "fuzz"
+        found = build / "corpus" / name
+        crashes = build / "crashes"
+        found.mkdir(parents=True, exist_ok=True)
+        crashes.mkdir(exist_ok=True)
+        corpus = context.source / "tests" / "fuzz" / "corpus"
+        seeds = [folder for folder in (corpus / name, corpus / name[len("fuzz_") :]) if folder.is_dir()]
+        command = [
+            str(build / "tests" / "fuzz" / name),
+            f"-max_total_time={context.fuzz_seconds}",
+            "-timeout=10",
+            "-rss_limit_mb=1024",
+            "-print_final_stats=1",
+            f"-artifact_prefix={crashes}/{name}-",
+            str(found),
+            *map(str, seeds),
+        ]
+        dictionary = context.source / "tests" / "fuzz" / f"{name}.dict"
+        if dictionary.is_file():
+            command.insert(1, f"-dict={dictionary}")
+        env = {**os.environ, "ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": UBSAN_OPTIONS}
+        finished = process.run(command, timeout_seconds=context.fuzz_seconds + 60, env=env, cwd=context.stage.root)
+        if finished.status == 0:
+            return [Outcome(name, PASSED)]
+        return [Outcome(name, FAILED, finished.output)]
+
+    return Group("fuzz", name, (), run)
+
+
+def lint_group(check: lint.Check) -> Group:
+    """One lint is one test."""
+
+    def run(context: Context) -> list[Outcome]:
+        missing = [program for program in check.programs if shutil.which(program) is None]
+        if missing:
+            return [Outcome(check.name, SKIPPED, f"needs:{missing[0]} which is not installed")]
+        problems = check.find_problems(context.source)
+        is_serious = any(not problem.startswith(lint.WARNING) for problem in problems)
+        return [Outcome(check.name, FAILED if is_serious else PASSED, "\n".join(problems))]
+
+    return Group("lint", check.name, check.builds, run)
+
+
+# --- all of them ---
+
+
+def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
+    """Every group there is, in the order in which they run."""
+    tests = source / "tests"
+    groups = [
+        unit_group(build, path.stem) for build in UNIT_BUILDS for path in sorted((tests / "unit").glob("test_*.c"))
+    ]
+    groups += [runner_group(path) for path in sorted((tests / "runner").glob("test_*.py"))]
+    groups += [lint_group(check) for check in lint.CHECKS]
+    groups += [module_group("golden", path, "user") for path in sorted((tests / "golden").glob("test_*.py"))]
+    suites = {part: sorted((tests / part).glob("test_*.py")) for part in ("integration", "adversarial")}
+    for part, paths in suites.items():
+        groups += [module_group(part, path, kind) for kind in stage.kinds() for path in paths]
+    groups += [sanitizer_group(path) for paths in suites.values() for path in paths]
+    if any(suites.values()):
+        groups.append(sanitizer_reports_group())
+    groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]
+    return groups

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner behind ./dev test: choose the tests, build what they need, run them in parallel, count.
+
+The suites run as root and as an ordinary user when started as root, and once otherwise. The last line of the output is
+always "N passed, N failed" or "N passed, N failed, N skipped", and the exit status is 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import signal
+import sys
+import time
+import traceback
+
+from runner import process
+from runner.aftermath import Aftermath
+from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups
+from runner.report import FAILED, PASSED, Outcome, Report
+from runner.stage import Stage
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+TOTAL_SECONDS = 1500
+# Parts whose tests run the engine, and so could leave something behind.
+ENGINE_PARTS = ("golden", "integration", "adversarial", "sanitizer")
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
+    parser.add_argument("filters", metavar="FILTER", nargs="*")
+    parser.add_argument("--only", metavar="PART", help="unit, lint, golden, integration, adversarial, sanitizer or fuzz")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
+    parser.add_argument("--fuzz-seconds", type=int, default=5)
+    parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
+    return parser.parse_args(arguments)
+
+
+def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group], list[str]]:
+    """The groups to run, and the filters left for the single tests in them.
+
+    A filter that is in the name of a group chooses the group. If none is, it is part of the name of single tests.
+    """
+    if options.only:
+        groups = [group for group in groups if group.part == options.only]
+    if not options.filters:
+        return groups, []
+    named = [group for group in groups if any(word in group.title for word in options.filters)]
+    if named:
+        return named, []
+    return [group for group in groups if group.part not in ("lint", "fuzz")], options.filters
+
+
+def build(report: Report, names: list[str], is_counted: bool) -> set[str]:
+    """Make the builds; those that succeeded. A build is a test too, where all tests are asked for."""
+    good = set()
+    for name in names:
+        finished = process.run([str(SOURCE / "dev"), "build", name], timeout_seconds=BUILD_TIMEOUT_SECONDS)
+        if finished.status == 0:
+            good.add(name)
+        if is_counted or finished.status != 0:
+            outcome = Outcome(name, PASSED) if finished.status == 0 else Outcome(name, FAILED, finished.output)
+            report.add(f"build {name}", [outcome], finished.seconds)
+    return good
+
+
+def fill(stage: Stage, good: set[str]) -> None:
+    """Put the programs where the tests find them."""
+    for name, program in (("release", "belljar"), ("testing", "testing/belljar"), ("asan", "asan/belljar")):
+        path = SOURCE / "build" / program
+        if name in good and path.exists():
+            stage.add_program(path, {"release": "belljar"}.get(name, f"belljar-{name}"))
+    tools = SOURCE / "build" / "tests" / "tools"
+    if "tools" in good and tools.is_dir():
+        stage.add_tools(tools)
+
+
+def run_group(report: Report, context: Context, group: Group) -> None:
+    """Run one group; whatever goes wrong is a failure of it and not of the runner."""
+    start = time.monotonic()
+    # A lint needs a build's description of how files are compiled; that is there even where they do not compile.
+    lacking = [name for name in group.builds if name not in context.good_builds and group.part != "lint"]
+    try:
+        if lacking:
+            outcomes = [Outcome("all of it", FAILED, f"not run: the build '{lacking[0]}' failed")]
+        elif context.seconds_left() <= 0:
+            outcomes = [Outcome("all of it", FAILED, f"not run: {TOTAL_SECONDS} seconds are over")]
+        else:
+            outcomes = group.run(context)
+    except Exception:
+        outcomes = [Outcome("the runner", FAILED, traceback.format_exc())]
+    if outcomes:
+        report.add(group.title, outcomes, time.monotonic() - start)
+
+
+def run_part(report: Report, context: Context, groups: list[Group], jobs: int) -> None:
+    """Run groups beside each other, then those that must be alone."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for group in groups:
+            if not group.is_alone:
+                pool.submit(run_group, report, context, group)
+    for group in groups:
+        if group.is_alone:
+            run_group(report, context, group)
+
+
+def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
+    """Everything but the last lines."""
+    deadline = time.monotonic() + TOTAL_SECONDS
+    groups, filters = choose(all_groups(stage, SOURCE), options)
+    if options.list:
+        report.note("\n".join(group.title for group in groups))
+        return
+    is_whole = not options.filters and not options.only
+    with report.part("build"):
+        order = ("release", "tools", "testing", "gcc", "clang", "asan", "fuzz")
+        wanted = {name for group in groups for name in group.builds}
+        good = build(report, [name for name in order if is_whole or name in wanted], is_whole)
+        fill(stage, good)
+    context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), good)
+    if options.only == "fuzz":
+        context.seconds_left = lambda: float("inf")
+    aftermath = Aftermath(stage.uid_of("user"))
+    for part in dict.fromkeys(group.part for group in groups):
+        with report.part(part):
+            run_part(report, context, [group for group in groups if group.part == part], options.jobs)
+    if is_whole and any(group.part in ENGINE_PARTS for group in groups):
+        report.add("aftermath", [aftermath.outcome()], 0.0)
+
+
+def interrupted(number: int, _frame: object) -> None:
+    """Told to end: what is running is killed, and the temporary folder removed on the way out."""
+    process.stop_everything()
+    sys.exit(128 + number)
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit status."""
+    options = parse(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    process.become_subreaper()
+    report = Report()
+    with Stage(SOURCE) as stage:
+        run_all(report, options, stage)
+        process.reap_orphans()
+    return 0 if options.list else report.finish()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner and the rules are tested too: a check that never fails is worth nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+from lint import rules
+from runner import process
+from runner.groups import module_outcomes, unit_outcomes
+from runner.report import FAILED, PASSED, SKIPPED, Outcome, Report, without_forbidden_skip
+
+
+def finished(output: str = "", status: int = 0) -> process.Finished:
+    """A program that has ended."""
+    return process.Finished(status, output, 0.1, False)
+
+
+def statuses(outcomes: list[Outcome]) -> dict[str, str]:
+    """What became of each test."""
+    return {outcome.name: outcome.status for outcome in outcomes}
+
+
+class UnitOutput(unittest.TestCase):
+    """Reading what unit test programs print."""
+
+    def test_lines_are_counted(self) -> None:
+        outcomes = unit_outcomes(finished("ok a\nx.c:1: wrong\nFAIL b\nskip c needs:root here\n", 1))
+        self.assertEqual(statuses(outcomes), {"a": PASSED, "b": FAILED, "c": SKIPPED})
+        self.assertEqual(outcomes[1].detail, "x.c:1: wrong")
+
+    def test_a_crash_is_a_failure(self) -> None:
+        outcomes = unit_outcomes(finished("ok a\n", -11))
+        self.assertEqual(statuses(outcomes), {"a": PASSED, "the program itself": FAILED})
+
+    def test_a_program_without_tests_is_a_failure(self) -> None:
+        self.assertEqual(statuses(unit_outcomes(finished("hello\n"))), {"the program itself": FAILED})
+
+
+class ModuleEvents(unittest.TestCase):
+    """Putting the events of a module together."""
+
+    @staticmethod
+    def lines(*events: tuple[str, str]) -> list[str]:
+        return [json.dumps({"name": name, "status": status, "detail": ""}) for name, status in events]
+
+    def test_the_test_that_was_running_when_the_module_was_killed_fails(self) -> None:
+        events = self.lines(("a", "started"), ("a", PASSED), ("b", "started"))
+        self.assertEqual(statuses(module_outcomes(events, finished(status=-9))), {"a": PASSED, "b": FAILED})
+
+    def test_a_failed_subtest_fails_its_test_once(self) -> None:
+        events = self.lines(("a", "started"), ("a", FAILED), ("a", FAILED))
+        self.assertEqual(statuses(module_outcomes(events, finished())), {"a": FAILED})
+
+
+class Skips(unittest.TestCase):
+    """BELLJAR_TEST_REQUIRE."""
+
+    def test_a_required_feature_may_not_be_skipped(self) -> None:
+        skip = Outcome("a", SKIPPED, "needs:userns which is off")
+        with mock.patch.dict(os.environ, {"BELLJAR_TEST_REQUIRE": "landlock,userns"}):
+            self.assertEqual(without_forbidden_skip(skip).status, FAILED)
+        with mock.patch.dict(os.environ, {"BELLJAR_TEST_REQUIRE": "landlock"}):
+            self.assertEqual(without_forbidden_skip(skip).status, SKIPPED)
+
+
+class LastLine(unittest.TestCase):
+    """What other programs read."""
+
+    def last_line(self, *outcomes: Outcome) -> tuple[str, int]:
+        report = Report()
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            report.add("group", list(outcomes), 0.0)
+            status = report.finish()
+        return output.getvalue().splitlines()[-1], status
+
+    def test_skips_are_named_only_where_there_are_some(self) -> None:
+        passed, failed, skipped = Outcome("a", PASSED), Outcome("b", FAILED), Outcome("c", SKIPPED, "why")
+        self.assertEqual(self.last_line(passed), ("1 passed, 0 failed", 0))
+        self.assertEqual(self.last_line(passed, failed, skipped), ("1 passed, 1 failed, 1 skipped", 1))
+
+
+class Processes(unittest.TestCase):
+    """Nothing outlives its time."""
+
+    def test_a_daemon_is_killed_with_its_starter(self) -> None:
+        process.become_subreaper()
+        script = "setsid sh -c 'while :; do sleep 0.1; done' & sleep 100"
+        start = time.monotonic()
+        done = process.run(["/bin/sh", "-c", script], timeout_seconds=0.5)
+        self.assertTrue(done.is_timed_out)
+        self.assertLess(time.monotonic() - start, 10)
+        deadline = time.monotonic() + 5
+        while process.descendants(os.getpid()) and time.monotonic() < deadline:
+            process.reap_orphans()
+            time.sleep(0.02)
+        self.assertEqual(process.descendants(os.getpid()), [])
+
+
+class Rules(unittest.TestCase):
+    """Each rule finds what it is there for, in a project made for the purpose."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def test_a_lower_folder_may_not_include_an_upper_one(self) -> None:
+        self.write("src/plan/plan.h", "")
+        self.write("src/base/text.h", "")
+        self.write("src/policy/policy.c", '#include "base/text.h"\n#include "plan/plan.h"\n')
+        self.assertEqual(rules.includes(self.root), ["src/policy/policy.c:2: policy/ may not include plan/"])
+
+    def test_a_file_says_what_it_is_for(self) -> None:
+        self.write("src/base/a.c", f"/* {rules.SPDX} */\n/*\n * base/a.c - something\n */\n")
+        self.assertEqual(rules.headers(self.root), [])
+        self.write("src/base/b.c", f"/* {rules.SPDX} */\n/*\n * base/a.c - something\n */\n")
+        self.write("src/base/c.c", "int x;\n")
+        self.assertEqual(len(rules.headers(self.root)), 2)
+
+    def test_words_that_do_not_belong_here_are_found(self) -> None:
+        self.write("README.md", "fine\n")
+        self.assertEqual(rules.words(self.root), [])
+        for word in rules.WORDS_EVERYWHERE:
+            self.write("README.md", f"see {word}\n")
+            self.assertEqual(len(rules.words(self.root)), 1, word)
+
+
+if __name__ == "__main__":
+    unittest.main()

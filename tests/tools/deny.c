@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/tools/deny.c - run a command on a host that lacks something
+ *
+ * deny WORD... -- CMD [ARG...]   installs a seccomp filter and executes CMD under it. Words are in the table below:
+ *   userns    as in a default container: unshare, setns, the mount family and clone with any namespace flag answer
+ *             EPERM; clone3 answers ENOSYS, since a filter cannot see its flags
+ *   others    the named calls answer ENOSYS, as on a kernel too old for them
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What <linux/filter.h>, <linux/seccomp.h> and <linux/audit.h> say; musl-gcc does not find them. */
+struct filter {
+	uint16_t code;
+	uint8_t jump_true;
+	uint8_t jump_false;
+	uint32_t value;
+};
+struct program {
+	unsigned short len;
+	struct filter *filter;
+};
+struct call_data {
+	int number;
+	uint32_t arch;
+	uint64_t ip;
+	uint64_t args[6];
+};
+enum {
+	LOAD_WORD = 0x20,
+	JUMP_EQUAL = 0x15,
+	JUMP_SET = 0x45,
+	RETURN = 0x06,
+};
+#define RETURN_ALLOW 0x7fff0000u
+#define RETURN_ERRNO 0x00050000u
+
+#define NAMESPACE_FLAGS 0x7e020080u /* CLONE_NEW*: time, mount, cgroup, UTS, IPC, user, pid, network */
+
+/* Numbers that every architecture with the generic table shares, and that old headers lack. */
+enum {
+	CALL_PIDFD_SEND_SIGNAL = 424,
+	CALL_OPEN_TREE = 428,
+	CALL_MOVE_MOUNT = 429,
+	CALL_FSOPEN = 430,
+	CALL_FSCONFIG = 431,
+	CALL_FSMOUNT = 432,
+	CALL_FSPICK = 433,
+	CALL_PIDFD_OPEN = 434,
+	CALL_CLONE3 = 435,
+	CALL_CLOSE_RANGE = 436,
+	CALL_OPENAT2 = 437,
+	CALL_PIDFD_GETFD = 438,
+	CALL_EPOLL_PWAIT2 = 441,
+	CALL_MOUNT_SETATTR = 442,
+	CALL_LANDLOCK_CREATE_RULESET = 444,
+	CALL_LANDLOCK_ADD_RULE = 445,
+	CALL_LANDLOCK_RESTRICT_SELF = 446,
+};
+
+static const struct {
+	const char *word;
+	int number;
+	int error;
+} calls[] = {
+	{"userns", SYS_unshare, EPERM},
+	{"userns", SYS_setns, EPERM},
+	{"userns", SYS_mount, EPERM},
+	{"userns", SYS_umount2, EPERM},
+	{"userns", SYS_pivot_root, EPERM},
+	{"userns", CALL_OPEN_TREE, EPERM},
+	{"userns", CALL_MOVE_MOUNT, EPERM},
+	{"userns", CALL_FSOPEN, EPERM},
+	{"userns", CALL_FSCONFIG, EPERM},
+	{"userns", CALL_FSMOUNT, EPERM},
+	{"userns", CALL_FSPICK, EPERM},
+	{"userns", CALL_MOUNT_SETATTR, EPERM},
+	{"userns", CALL_CLONE3, ENOSYS},
+	{"clone3", CALL_CLONE3, ENOSYS},
+	{"landlock", CALL_LANDLOCK_CREATE_RULESET, ENOSYS},
+	{"landlock", CALL_LANDLOCK_ADD_RULE, ENOSYS},
+	{"landlock", CALL_LANDLOCK_RESTRICT_SELF, ENOSYS},
+	{"pidfd", CALL_PIDFD_OPEN, ENOSYS},
+	{"pidfd", CALL_PIDFD_SEND_SIGNAL, ENOSYS},
+	{"pidfd", CALL_PIDFD_GETFD, ENOSYS},
+	{"newmount", CALL_OPEN_TREE, ENOSYS},
+	{"newmount", CALL_MOVE_MOUNT, ENOSYS},
+	{"newmount", CALL_FSOPEN, ENOSYS},
+	{"newmount", CALL_FSCONFIG, ENOSYS},
+	{"newmount", CALL_FSMOUNT, ENOSYS},
+	{"newmount", CALL_FSPICK, ENOSYS},
+	{"newmount", CALL_MOUNT_SETATTR, ENOSYS},
+	{"mount_setattr", CALL_MOUNT_SETATTR, ENOSYS},
+	{"close_range", CALL_CLOSE_RANGE, ENOSYS},
+	{"openat2", CALL_OPENAT2, ENOSYS},
+	{"epoll_pwait2", CALL_EPOLL_PWAIT2, ENOSYS},
+};
+enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
+
+static int is_word(const char *word)
+{
+	for (int i = 0; i < CALL_COUNT; i++)
+		if (strcmp(calls[i].word, word) == 0)
+			return 1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct filter filter[2 * CALL_COUNT + 16];
+	struct program program = {.filter = filter};
+	int has_userns = 0;
+	int at = 1;
+
+	filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, number)};
+	for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
+		if (!is_word(argv[at])) {
+			fprintf(stderr, "deny: unknown word '%s'\n", argv[at]);
+			return 2;
+		}
+		has_userns |= strcmp(argv[at], "userns") == 0;
+	}
+	if (at + 1 >= argc) {
+		fprintf(stderr, "usage: deny WORD... -- CMD [ARG...]\n");
+		return 2;
+	}
+	for (int i = 0; i < CALL_COUNT; i++) {
+		int is_asked = 0;
+
+		for (int word = 1; word < at; word++)
+			is_asked |= strcmp(argv[word], calls[i].word) == 0;
+		if (!is_asked)
+			continue;
+		filter[program.len++] = (struct filter){JUMP_EQUAL, 0, 1, (uint32_t)calls[i].number};
+		filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ERRNO | (uint32_t)calls[i].error};
+	}
+	if (has_userns) {
+		filter[program.len++] = (struct filter){JUMP_EQUAL, 0, 3, SYS_clone};
+		filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, args)};
+		filter[program.len++] = (struct filter){JUMP_SET, 0, 1, NAMESPACE_FLAGS};
+		filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ERRNO | EPERM};
+	}
+	filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ALLOW};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, 2, &program, 0, 0) < 0) {
+		perror("deny: cannot install the filter");
+		return 2;
+	}
+	execvp(argv[at + 1], argv + at + 1);
+	perror("deny: cannot execute");
+	return 127;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tools/manual_pages.h - fill the templates of the man pages from the tables of options and policy keys
+ */
+#ifndef BELLJAR_TOOLS_MANUAL_PAGES_H
+#define BELLJAR_TOOLS_MANUAL_PAGES_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+/*
+ * Copy an mdoc template to @out. A line `.\" BELLJAR: NAME [WORD]` is replaced by what NAME stands for:
+ *
+ *   options COMMAND   the options that COMMAND accepts, by subject
+ *   keys              the policy keys, in the order of the table
+ *   environment       the variables that the default policy passes on
+ *   presets           the presets by name
+ *
+ * An unknown NAME is an error, so that a template cannot ask in vain.
+ */
+int manual_fill(const char *template, struct text *out, struct error *error);
+
+#endif
