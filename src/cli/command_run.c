@@ -210,6 +210,7 @@ int command_run(const struct invocation *invocation, struct run_options *options
 	if (options->has_pty && options->stdin_choice == STDIN_INHERIT && invocation->has_stdin) {
 		terminal_open(&session.terminal, STDIN_FILENO);
 		terminal_raw(&session.terminal);
+		request.spared_pid = session.terminal.guard;
 	}
 	if (engine_start(session.loop, &request, &session.engine) == 0) {
 		options->status_fd = -1; /* the engine's now */
@@ -224,7 +225,7 @@ int command_run(const struct invocation *invocation, struct run_options *options
 
 int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
-	static char *fallback[] = {"/bin/sh", NULL};
+	static char *fallback[] = {(char *)"/bin/sh", NULL};
 	char *chosen[] = {NULL, NULL};
 
 	for (char *const *variable = invocation->environment; variable && *variable; variable++)

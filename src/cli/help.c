@@ -98,10 +98,12 @@ static void print_option(struct text *out, const struct option_row *row)
 		text_append_format(&name, "-%c, ", row->short_flag);
 	else
 		pad(&name, 4);
-	text_append_format(&name, "--%s%s", row->is_negatable ? "[no-]" : "", row->flag);
+	text_append_format(&name, "--%s", row->flag);
 	if (row->placeholder)
 		text_append_format(&name, row->is_value_optional ? "[=%s]" : " %s", row->placeholder);
 	text_append_string(&meaning, row->help);
+	if (row->is_negatable)
+		text_append_format(&meaning, "; --no-%s: not", row->flag);
 	if (row->default_text)
 		text_append_format(&meaning, " (default: %s)", row->default_text);
 	print_entry(out, text_string(&name), text_string(&meaning), MEANING_COLUMN);

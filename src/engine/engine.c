@@ -311,6 +311,7 @@ static int start_run(struct engine_run *engine)
 		.is_relay_terminal = engine->input.is_terminal,
 		.has_pty = engine->request.has_pty,
 		.window = engine->request.window,
+		.spared_pid = engine->request.spared_pid,
 	};
 
 	return run_start(engine->loop, &request, &engine->run, &engine->error);

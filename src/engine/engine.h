@@ -41,6 +41,7 @@ struct engine_request {
 	bool has_pty;
 	struct winsize window;
 	bool has_timing;
+	pid_t spared_pid; /* a child of the caller's own that must not be taken for an orphan; 0: none */
 	char *const *environment;
 	const char *current_directory; /* NULL: there is none */
 	/* Memory that /proc shows as this process's command line and environment; see jar_area. */

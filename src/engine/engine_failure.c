@@ -66,11 +66,13 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	if (!step || seen->has_started || !is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
 		return false;
 	/* A file system that knows no id-mapped mounts says so when the workdir is bound. */
-	if (step->kind == STEP_BIND && step->flags & STEP_ID_MAPPED && host->has_id_mapped_mounts) {
+	if (step->kind == STEP_BIND && step->flags & STEP_ID_MAPPED && host->has_id_mapped_mounts &&
+	    seen->error.errno_value != ENOSYS) {
 		host->has_id_mapped_mounts = false;
 		return true;
 	}
-	if (rows[step->kind].shows_no_namespaces && host->has_user_namespaces) {
+	/* A kernel too old for one of the calls, or a filter around us that knows it not, cannot carry the rung at all. */
+	if ((rows[step->kind].shows_no_namespaces || seen->error.errno_value == ENOSYS) && host->has_user_namespaces) {
 		host->has_user_namespaces = false;
 		return true;
 	}

@@ -275,13 +275,13 @@ static int host_side(const struct policy *policy, const char *path, size_t skipp
 	for (size_t i = 0; i < policy->mounts.count; i++) {
 		const struct policy_mount *mount = &policy->mounts.items[i];
 
-		if (i != skipped && path_is_within(path, mount->dest) && strcmp(mount->dest, mount->path) != 0 &&
+		if (i != skipped && path_is_within(path, mount->dest) &&
 		    (!nearest || strlen(mount->dest) >= strlen(nearest->dest)))
 			nearest = mount;
 	}
 	if (!nearest)
 		return snprintf(host_path, capacity, "%s", path);
-	return snprintf(host_path, capacity, "%s%s", nearest->path, path + strlen(nearest->dest));
+	return snprintf(host_path, capacity, "%s%s", nearest->path, path + (nearest->dest[1] ? strlen(nearest->dest) : 0));
 }
 
 static int add_host_side(struct host_path_list *list, const struct policy *policy, const char *path, size_t skipped)

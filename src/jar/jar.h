@@ -45,7 +45,7 @@ enum jar_message_kind {
 	JAR_EXITED,  /* wait status of the command in `status` */
 	/* to the jar */
 	JAR_SIGNAL, /* send `status` to every process of the command's tree */
-	JAR_KILL,   /* end the jar now (only needed without a pid namespace) */
+	JAR_KILL,   /* end the jar now */
 };
 
 struct jar_message {
@@ -70,6 +70,12 @@ struct jar_times {
 
 int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
 	      struct jar_times *times, struct jar *jar, struct error *error);
+/*
+ * The jar's first process was killed before it could do its work, on a rung without a pid namespace: what it left are
+ * children of this process now (jar_start() has made it a subreaper). End them, all but @spared_pid, and remove what is
+ * left on the host.
+ */
+void jar_clean_up(const struct plan *plan, pid_t spared_pid);
 /* Receive one message; *@fd_out is a descriptor that came with it, or -1. 1, 0 at the end, -EAGAIN, a negative errno. */
 int jar_receive(int control_fd, struct jar_message *message, int *fd_out);
 int jar_send(int control_fd, const struct jar_message *message, int fd);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +21,25 @@
 
 #define DEPTH_MAX 16
 #define LIST_BYTES 4096
+/* So many processes are asked to end politely; any beyond meet SIGKILL after the grace. */
+#define HELD_MAX 768
 
-/* Called for each child found; @depth is 0 for this process's own. */
-typedef void visit_function(pid_t child, pid_t parent, int depth, int signal_number);
+struct walk;
+
+/* Called for each child of @parent that is found. */
+typedef void visit_function(struct walk *walk, pid_t child, pid_t parent);
+
+struct walk {
+	visit_function *visit;
+	int depth;
+	bool has_lists; /* the kernel lists children (CONFIG_PROC_CHILDREN) */
+	/* killing */
+	pid_t spared_pid;
+	int found;
+	/* signalling */
+	int *held;
+	int held_count;
+};
 
 struct directory_entry {
 	uint64_t inode;
@@ -40,12 +57,13 @@ static pid_t parent_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (sys_read_file(AT_FDCWD, path, content, sizeof(content)) <= 0)
 		return 0;
+	/* The name before it may hold anything, brackets too. */
 	after = strrchr(content, ')');
 	return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 /* The numbers in one `children` file of the kernel's, read piece by piece: it may be longer than the buffer. */
-static bool visit_list(const char *path, pid_t parent, int depth, int signal_number, visit_function *visit)
+static void visit_list(struct walk *walk, const char *path, pid_t parent)
 {
 	char list[LIST_BYTES];
 	size_t kept = 0;
@@ -53,109 +71,118 @@ static bool visit_list(const char *path, pid_t parent, int depth, int signal_num
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return false;
+		return;
+	walk->has_lists = true;
 	while ((len = read(fd, list + kept, sizeof(list) - 1 - kept)) > 0) {
 		char *at = list, *end;
 
 		list[kept + (size_t)len] = '\0';
 		for (; (end = strchr(at, ' ')); at = end + 1)
-			visit((pid_t)atoi(at), parent, depth, signal_number);
+			walk->visit(walk, (pid_t)atoi(at), parent);
 		kept = strlen(at);
 		memmove(list, at, kept);
 	}
-	return true;
 }
 
-/* Call @visit for each number that names an entry of @path. */
-static bool visit_directory(const char *path, void (*visit)(pid_t number, void *argument), void *argument)
+typedef void number_function(struct walk *walk, pid_t number, pid_t parent);
+
+/* Call @function for each number that names an entry of @path. */
+static void visit_directory(struct walk *walk, const char *path, pid_t parent, number_function *function)
 {
 	char entries[LIST_BYTES];
 	long len;
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
-		return false;
+		return;
 	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
 		for (long at = 0; at < len;) {
 			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
 
 			at += entry->len;
 			if (entry->name[0] >= '1' && entry->name[0] <= '9')
-				visit((pid_t)atoi(entry->name), argument);
+				function(walk, (pid_t)atoi(entry->name), parent);
 		}
 	}
-	return true;
 }
 
-struct walk {
-	pid_t parent;
-	int depth;
-	int signal_number;
-	visit_function *visit;
-	bool has_lists; /* the kernel lists children (CONFIG_PROC_CHILDREN) */
-};
-
-static void visit_thread(pid_t thread, void *argument)
+static void visit_thread(struct walk *walk, pid_t thread, pid_t parent)
 {
-	struct walk *walk = argument;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)walk->parent, (int)thread);
-	if (visit_list(path, walk->parent, walk->depth, walk->signal_number, walk->visit))
-		walk->has_lists = true;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)thread);
+	visit_list(walk, path, parent);
 }
 
-static void visit_if_child(pid_t pid, void *argument)
+static void visit_if_child(struct walk *walk, pid_t pid, pid_t parent)
 {
-	struct walk *walk = argument;
-
-	if (parent_of(pid) == walk->parent)
-		walk->visit(pid, walk->parent, walk->depth, walk->signal_number);
+	if (parent_of(pid) == parent)
+		walk->visit(walk, pid, parent);
 }
 
-static void visit_children(pid_t parent, int depth, int signal_number, visit_function *visit)
+static void visit_children(struct walk *walk, pid_t parent)
 {
-	struct walk walk = {parent, depth, signal_number, visit, false};
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)parent);
-	visit_directory(path, visit_thread, &walk);
-	if (!walk.has_lists)
-		visit_directory("/proc", visit_if_child, &walk);
+	visit_directory(walk, path, parent, visit_thread);
+	if (!walk->has_lists)
+		visit_directory(walk, "/proc", parent, visit_if_child);
 }
 
 /* A child of ours that nobody has reaped keeps its number: killing by number is safe. */
-static void kill_child(pid_t child, pid_t parent, int depth, int signal_number)
+static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 {
 	(void)parent;
-	(void)depth;
-	kill(child, signal_number);
+	if (child == walk->spared_pid)
+		return;
+	walk->found++;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, WNOHANG | __WALL);
 }
 
-/* Deeper down a number may have been given to a stranger by now: hold the process first, then look at its parent. */
-static void signal_below(pid_t child, pid_t parent, int depth, int signal_number)
+void jar_hunt(pid_t spared_pid)
 {
-	AUTO_CLOSE int pidfd = sys_pidfd_open(child);
+	struct walk walk = {.visit = kill_child, .spared_pid = spared_pid};
 
-	if (pidfd < 0 || parent_of(child) != parent)
+	do {
+		walk.found = 0;
+		visit_children(&walk, getpid());
+		sched_yield();
+	} while (walk.found);
+}
+
+/*
+ * Deeper down a number may have been given to a stranger by now: hold the process first, then look at its parent. All
+ * are held before any is signalled, since the children of one that dies go elsewhere; parents come before children, or a
+ * shell would comment on the end of its child.
+ */
+static void hold(struct walk *walk, pid_t child, pid_t parent)
+{
+	int pidfd = walk->held_count < HELD_MAX ? sys_pidfd_open(child) : -1;
+
+	if (pidfd < 0)
 		return;
-	if (depth < DEPTH_MAX)
-		visit_children(child, depth + 1, signal_number, signal_below);
-	sys_pidfd_send_signal(pidfd, signal_number);
+	if (parent_of(child) != parent) {
+		close(pidfd);
+		return;
+	}
+	walk->held[walk->held_count++] = pidfd;
+	if (walk->depth < DEPTH_MAX) {
+		walk->depth++;
+		visit_children(walk, child);
+		walk->depth--;
+	}
 }
 
 void jar_signal_tree(int signal_number)
 {
-	visit_children(getpid(), 0, signal_number, signal_below);
-}
+	int held[HELD_MAX];
+	struct walk walk = {.visit = hold, .held = held};
 
-void jar_hunt(void)
-{
-	for (;;) {
-		while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
-			return;
-		visit_children(getpid(), 0, SIGKILL, kill_child);
+	visit_children(&walk, getpid());
+	for (int i = 0; i < walk.held_count; i++) {
+		sys_pidfd_send_signal(held[i], signal_number);
+		close(held[i]);
 	}
 }

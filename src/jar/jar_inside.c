@@ -45,8 +45,16 @@ static bool has_pid_namespace(const struct plan *plan)
 static void leave(const struct inside *inside, int status) __attribute__((noreturn));
 static void leave(const struct inside *inside, int status)
 {
-	if (!has_pid_namespace(inside->plan)) {
-		jar_hunt();
+	/*
+	 * The kernel would kill what is left in a pid namespace anyway, but would not count it: processes are reaped here,
+	 * so that their CPU time reaches the engine with our own end.
+	 */
+	if (has_pid_namespace(inside->plan)) {
+		kill(-1, SIGKILL);
+		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+			;
+	} else {
+		jar_hunt(0);
 		jar_sweep(inside->plan->run_directory);
 	}
 	_exit(status);
@@ -78,10 +86,14 @@ static void keep_descriptors(struct inside *inside, int control_fd)
 	for (int fd = 0; fd < CONTROL_FD; fd++)
 		dup3(high[STREAM_FDS], fd, O_CLOEXEC);
 	for (int i = 0; i < STREAM_FDS; i++) {
-		if (high[i] < 0)
+		int fd = CONTROL_FD + 1 + i;
+
+		if (high[i] < 0) {
+			close(fd);
 			continue;
-		*streams[i] = CONTROL_FD + 1 + i;
-		dup3(high[i], *streams[i], O_CLOEXEC);
+		}
+		*streams[i] = fd;
+		dup3(high[i], fd, O_CLOEXEC);
 	}
 	sys_close_range(FIRST_FREE_FD, ~0U);
 }
@@ -167,7 +179,7 @@ static int execute_as_script(const char *path, const struct plan *plan)
 	if (fd < 0 || read(fd, magic, sizeof(magic)) < 0 || !memcmp(magic, "\177ELF", 4) ||
 	    plan->argv.count > ARGUMENTS_MAX)
 		return -ENOEXEC;
-	arguments[count++] = "/bin/sh";
+	arguments[count++] = (char *)"/bin/sh";
 	arguments[count++] = (char *)path;
 	for (size_t i = 1; i < plan->argv.count; i++)
 		arguments[count++] = plan->argv.items[i];

@@ -24,8 +24,8 @@ typedef int jar_step_function(struct jar_build *build, const struct plan_step *s
 /* Carry out one step: 0 or a negative errno. */
 int jar_step(struct jar_build *build, const struct plan_step *step);
 
-/* Kill every descendant of this process, a subreaper, until none is left. */
-void jar_hunt(void);
+/* Kill every descendant of this process, a subreaper, until none is left; all but the child @spared_pid (0: none). */
+void jar_hunt(pid_t spared_pid);
 /* Remove the run's own directory and all in it. */
 void jar_sweep(const char *path);
 /* Send a signal to every descendant once. */

@@ -62,6 +62,13 @@ int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 	return len == (ssize_t)sizeof(*message) ? 1 : -EPROTO;
 }
 
+void jar_clean_up(const struct plan *plan, pid_t spared_pid)
+{
+	jar_hunt(spared_pid);
+	if (plan->run_directory)
+		jar_sweep(plan->run_directory);
+}
+
 int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
 	      struct jar_times *times, struct jar *jar, struct error *error)
 {
@@ -74,6 +81,9 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 		return error_set(error, STAGE_ENGINE, errno, "cannot make a control socket: %s", strerror(errno));
 	engine_end = ends[0];
 	jar_end = ends[1];
+	/* Should the jar's first process be killed, its orphans must come to us. */
+	if (plan->rung != RUNG_NAMESPACE)
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (times)
 		times->begun_ns = sys_monotonic_ns();
 	pid = sys_fork(plan->namespaces, &jar->pidfd);

@@ -34,12 +34,13 @@ static bool is_passed(const struct policy *policy, const char *name, size_t len)
 	return false;
 }
 
-static bool is_set(const struct string_list *env, const char *name, size_t len)
+/* The value that the command gets, or NULL. */
+static const char *value_inside(const struct string_list *env, const char *name, size_t len)
 {
 	for (size_t i = 0; i < env->count; i++)
 		if (!strncmp(env->items[i], name, len) && env->items[i][len] == '=')
-			return true;
-	return false;
+			return env->items[i] + len + 1;
+	return NULL;
 }
 
 static bool looks_secret(const char *name, size_t len)
@@ -79,7 +80,8 @@ static void redact_withheld(struct plan_build *build, const char *name, size_t n
 	size_t len = strlen(value);
 	const char *secret = url_password(value, &len);
 
-	if (!secret) {
+	/* A password too short to be told from ordinary text: the whole value, if the name says that it is a secret. */
+	if (!secret || len < SECRET_VALUE_MIN) {
 		if (!looks_secret(name, name_len))
 			return;
 		secret = value;
@@ -93,7 +95,7 @@ static void redact_withheld(struct plan_build *build, const char *name, size_t n
 
 static void add(struct plan_build *build, const char *name, const char *value)
 {
-	if (!is_set(&build->plan->env, name, strlen(name)) &&
+	if (!value_inside(&build->plan->env, name, strlen(name)) &&
 	    string_list_add_format(&build->plan->env, "%s=%s", name, value) < 0)
 		build->has_failed = true;
 }
@@ -105,14 +107,16 @@ static void inherit(struct plan_build *build)
 	for (char *const *variable = build->host->environment; variable && *variable; variable++) {
 		const char *equals = strchr(*variable, '=');
 		size_t len = equals ? (size_t)(equals - *variable) : 0;
+		const char *inside;
 
 		if (!len)
 			continue;
-		if (is_passed(build->policy, *variable, len)) {
-			if (!is_set(env, *variable, len) && string_list_add(env, *variable) < 0)
+		inside = value_inside(env, *variable, len);
+		if (!inside && is_passed(build->policy, *variable, len)) {
+			if (string_list_add(env, *variable) < 0)
 				build->has_failed = true;
-		} else if (build->policy->has_redact_env && !is_set(env, *variable, len)) {
-			redact_withheld(build, *variable, len, equals + 1);
+		} else if (build->policy->has_redact_env && (!inside || strcmp(inside, equals + 1) != 0)) {
+			redact_withheld(build, *variable, len, equals + 1); /* also where a made-up value stands in for it */
 		}
 	}
 }

@@ -68,6 +68,8 @@ static void add_mount_steps(struct plan_build *build, const struct view *view)
 	}
 	if (proc)
 		add_step(build, proc);
+	else
+		plan_add(build, steps, STEP_HIDE)->target = "/proc"; /* else the scratch space would stay there */
 	if (build->host->uid == 0 && !build->is_id_mapped)
 		for (size_t i = 0; i < ARRAY_LEN(locked_proc_names); i++)
 			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
@@ -156,7 +158,10 @@ static void add_rules(struct plan_build *build, const struct view *view)
 		const struct place *around = view_around(view, i);
 		uint64_t rights = rights_of(place, plan->rung);
 
-		if (!rights || (has_mounts ? view_is_within(place->target, "/etc") : !is_on_host(place)))
+		if (!rights || (!has_mounts && !is_on_host(place)))
+			continue;
+		/* Said once for all of /etc, above. */
+		if (has_mounts && !(rights & ~READ_RIGHTS) && view_is_within(place->target, "/etc"))
 			continue;
 		/* Rights add up on the way down: what the place around it has need not be said again. */
 		if (around && (has_mounts || is_on_host(around)) && (rights & ~rights_of(around, plan->rung)) == 0)
@@ -166,6 +171,57 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	/* A standard input that is a file can be opened again by its name in /proc; that shows no more than it holds. */
 	if (build->request->has_stdin_file)
 		add_rule(build, PLAN_STDIN_PATH, SYS_LANDLOCK_READ_FILE);
+}
+
+/*
+ * Landlock adds rights up on the way down and takes none back, and without mounts nothing stands over the host's own
+ * directory: a part of a shown directory that should have less than the whole cannot be had. Protected files are the
+ * one exception: they are reported as missing.
+ */
+static int check_nested(struct plan_build *build, const struct view *view)
+{
+	const uint64_t harmless = SYS_LANDLOCK_EXECUTE;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+		uint64_t meant = is_on_host(place) ? rights_of(place, RUNG_LANDLOCK) | harmless : harmless;
+
+		if (place->is_guard || place->kind == PLACE_SYMLINK)
+			continue;
+		for (size_t j = 0; j < i; j++) {
+			const struct place *outer = &view->items[j];
+
+			if (outer->kind != PLACE_BIND || !view_is_within(place->target, outer->target) ||
+			    !(rights_of(outer, RUNG_LANDLOCK) & ~meant))
+				continue;
+			if (build->policy->optional & (1U << GUARANTEE_FILESYSTEM)) {
+				plan_missing(build, "filesystem",
+					     plan_format(build, "'%s' has the same rights as '%s' around it", place->target, outer->target),
+					     "allow user namespaces; `belljar doctor` says how");
+				break;
+			}
+			error_set(build->error, STAGE_HOST, EPERM, "'%s' cannot be kept %s inside '%s' without the rung 'namespace'",
+				  place->target, is_on_host(place) ? "read-only" : "private", outer->target);
+			return error_hint(build->error, "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
+					  outer->target);
+		}
+	}
+	return 0;
+}
+
+static bool is_private_home(const struct plan_build *build, size_t index)
+{
+	const char *path = build->policy->tmpfs.items[index].path;
+	const char *resolved = build->host->tmpfs_places.items[index].path;
+	const struct host *host = build->host;
+
+	if (!strcmp(path, host->home) || (resolved && host->real_home && !strcmp(resolved, host->real_home)))
+		return true;
+	/* A HOME that does not exist, as services have, stands in the policy as the caller's environment has it. */
+	for (char *const *variable = host->environment; variable && *variable; variable++)
+		if (!strncmp(*variable, "HOME=", 5) && !strcmp(*variable + 5, path))
+			return true;
+	return false;
 }
 
 /* Without mounts nothing can be shown elsewhere than where it is, and nothing made private but one directory. */
@@ -180,7 +236,7 @@ static int check_without_mounts(struct plan_build *build)
 	for (size_t i = 0; i < policy->tmpfs.count; i++) {
 		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];
 		static const char *const standard[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
-		bool is_standard = tmpfs->size_bytes == LIMIT_NONE && !strcmp(tmpfs->path, build->host->home);
+		bool is_standard = tmpfs->size_bytes == LIMIT_NONE && is_private_home(build, i);
 
 		for (size_t j = 0; j < ARRAY_LEN(standard); j++)
 			is_standard |= tmpfs->size_bytes == LIMIT_NONE && !strcmp(tmpfs->path, standard[j]);
@@ -197,6 +253,8 @@ int plan_mounts(struct plan_build *build)
 
 	if (rc == 0)
 		rc = view_collect(build, &view);
+	if (rc == 0 && !build->has_failed && build->plan->rung == RUNG_LANDLOCK)
+		rc = check_nested(build, &view);
 	if (rc == 0 && !build->has_failed) {
 		if (build->plan->rung == RUNG_NAMESPACE)
 			add_mount_steps(build, &view);

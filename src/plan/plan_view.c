@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #define PRIVATE_WORKDIR "/workspace"
+/* As many links as the kernel follows. */
+#define LINK_TURNS_MAX 40
 
 bool view_is_within(const char *path, const char *directory)
 {
@@ -79,8 +81,8 @@ static void add_devices(struct plan_build *build, struct view *view)
 			 STEP_DEVICE | STEP_NO_EXEC);
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		add(build, view, PLACE_SYMLINK, links[i][0])->source = links[i][1];
-	add(build, view, PLACE_DEVPTS, "/dev/pts");
-	add(build, view, PLACE_PROC, "/proc");
+	add(build, view, PLACE_DEVPTS, "/dev/pts")->on_host = PATH_DIRECTORY;
+	add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
 }
 
 static mode_t private_mode(const struct plan_build *build, const char *path)
@@ -93,6 +95,16 @@ static mode_t private_mode(const struct plan_build *build, const char *path)
 	return strcmp(path, build->host->home) ? 0755 : 0700;
 }
 
+/* Does a mount with a place of its own stand at @path or around it? Then @path does not lie where it does on the host. */
+static bool is_moved(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		if (strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) != 0 &&
+		    view_is_within(path, policy->mounts.items[i].dest))
+			return true;
+	return false;
+}
+
 static void add_private_places(struct plan_build *build, struct view *view)
 {
 	const struct policy *policy = build->policy;
@@ -100,22 +112,58 @@ static void add_private_places(struct plan_build *build, struct view *view)
 
 	for (size_t i = 0; i < policy->tmpfs.count; i++) {
 		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];
-		struct place *place = add(build, view, tmpfs->size_bytes == LIMIT_NONE ? PLACE_PRIVATE : PLACE_TMPFS, tmpfs->path);
+		const struct host_path *on_host = &build->host->tmpfs_places.items[i];
+		/* Behind a symbolic link of the host, the place is where the link leads, and the link stays. */
+		bool is_link = on_host->kind == PATH_DIRECTORY && strcmp(on_host->path, tmpfs->path) != 0 &&
+			       !is_moved(policy, tmpfs->path);
+		struct place *place = add(build, view, tmpfs->size_bytes == LIMIT_NONE ? PLACE_PRIVATE : PLACE_TMPFS,
+					  is_link ? on_host->path : tmpfs->path);
 
 		place->mode = private_mode(build, tmpfs->path);
+		if (is_link && place->mode == 0755)
+			place->mode = private_mode(build, on_host->path);
 		place->size_bytes = tmpfs->size_bytes;
-		place->on_host = build->host->tmpfs_places.items[i].kind;
+		place->on_host = on_host->kind;
+		if (is_link)
+			add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_host->path);
 		has_run |= !strcmp(tmpfs->path, "/run");
 	}
 	if (has_run)
 		add(build, view, PLACE_SYMLINK, "/var/run")->source = "/run";
 }
 
+/* HOME points somewhere in every jar, also where it is a made-up one or the policy has no private home. */
+static void add_home(struct plan_build *build, struct view *view)
+{
+	const char *home = build->host->home;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view->items[i].kind != PLACE_SYMLINK && view_is_within(home, view->items[i].target))
+			return;
+	add(build, view, PLACE_PRIVATE, home)->mode = 0700;
+}
+
+/* Naming the workdir in `ro` or `rw` says the same as workdir_mode, and later. */
+static bool has_read_only_workdir(const struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	bool is_read_only = policy->workdir_mode == WORKDIR_RO;
+
+	for (size_t i = 0; i < policy->mounts.count; i++) {
+		const struct policy_mount *mount = &policy->mounts.items[i];
+		const char *path = build->host->mounts.items[i].path;
+
+		if (!strcmp(mount->path, mount->dest) && path && !strcmp(path, build->host->workdir.path.path))
+			is_read_only = mount->access == MOUNT_RO;
+	}
+	return is_read_only;
+}
+
 /* The workdir, the repository around it, and what in both other programs would execute later. */
 static void add_workdir(struct plan_build *build, struct view *view)
 {
 	const struct host_workdir *workdir = &build->host->workdir;
-	bool is_read_only = build->policy->workdir_mode == WORKDIR_RO;
+	bool is_read_only;
 
 	if (build->has_private_workdir && build->plan->rung != RUNG_NAMESPACE) {
 		build->plan->workdir = plan_format(build, "%s/workspace", build->plan->run_directory);
@@ -126,6 +174,7 @@ static void add_workdir(struct plan_build *build, struct view *view)
 		build->plan->workdir = PRIVATE_WORKDIR;
 		return;
 	}
+	is_read_only = has_read_only_workdir(build);
 	build->plan->workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY) {
 		add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
@@ -135,16 +184,21 @@ static void add_workdir(struct plan_build *build, struct view *view)
 	add_bind(build, view, &workdir->path, workdir->path.path, STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
 	if (!build->policy->has_protect || is_read_only)
 		return;
-	for (size_t i = 0; i < workdir->pinned.count; i++)
-		if (workdir->pinned.items[i].kind == PATH_DIRECTORY && view_is_within(workdir->pinned.items[i].path, workdir->path.path))
-			add_bind(build, view, &workdir->pinned.items[i], workdir->pinned.items[i].path, STEP_ID_MAPPED);
 	for (size_t i = 0; i < workdir->guarded.count; i++) {
 		const struct host_path *guarded = &workdir->guarded.items[i];
 
 		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
 		if (guarded->kind == PATH_DIRECTORY || guarded->kind == PATH_FILE)
-			add_bind(build, view, guarded, guarded->path, STEP_READ_ONLY | STEP_ID_MAPPED);
+			add_bind(build, view, guarded, guarded->path, STEP_READ_ONLY | STEP_ID_MAPPED)->is_guard = true;
 	}
+}
+
+static bool has_parent_component(const char *path)
+{
+	for (const char *at = strstr(path, "/.."); at; at = strstr(at + 1, "/.."))
+		if (at[3] == '/' || at[3] == '\0')
+			return true;
+	return false;
 }
 
 static int add_named(struct plan_build *build, struct view *view)
@@ -167,11 +221,17 @@ static int add_named(struct plan_build *build, struct view *view)
 		if (source->kind == PATH_OTHER)
 			return error_set(build->error, STAGE_FILES, EINVAL,
 					 "cannot show '%s' in the jar: it is neither a file nor a directory", mount->path);
+		if (build->plan->rung == RUNG_NAMESPACE && !strcmp(has_own_place ? mount->dest : source->path, "/")) {
+			error_set(build->error, STAGE_PLAN, EINVAL, "the root of the jar is its own; '%s' cannot stand there",
+				  mount->path);
+			return error_hint(build->error, "name the directories that the command needs, or another place: %s:/host",
+					  mount->path);
+		}
 		place = add_bind(build, view, source, has_own_place ? mount->dest : source->path,
 				 STEP_ID_MAPPED | (mount->access == MOUNT_RO ? STEP_READ_ONLY : 0));
 		if (has_own_place)
 			place->on_host = build->host->places.items[i].kind;
-		else if (strcmp(source->path, mount->path) != 0)
+		else if (strcmp(source->path, mount->path) != 0 && !has_parent_component(mount->path))
 			add(build, view, PLACE_SYMLINK, mount->path)->source = plan_string(build, source->path);
 	}
 	return 0;
@@ -206,21 +266,101 @@ static void keep_last_of_each(struct view *view)
 	view->count = kept;
 }
 
+/* The innermost place that encloses @path, which need not be a place itself; NULL: the root. */
+static const struct place *innermost(const struct view *view, const char *path)
+{
+	const struct place *found = NULL;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view_is_within(path, view->items[i].target) &&
+		    (!found || strlen(view->items[i].target) >= strlen(found->target)))
+			found = &view->items[i];
+	return found;
+}
+
+static bool is_host_directory(const struct place *place)
+{
+	return place && place->kind == PLACE_BIND;
+}
+
+static void sort(struct view *view)
+{
+	if (!view->count)
+		return;
+	qsort(view->items, view->count, sizeof(*view->items), by_target);
+	keep_last_of_each(view);
+}
+
+/* Where a symbolic link at @link leads, with @rest behind it: absolute, without "." and "..". */
+static const char *follow(struct plan_build *build, const char *link, const char *text, const char *rest)
+{
+	const char *slash = strrchr(link, '/');
+	const char *joined = text[0] == '/' ? plan_format(build, "%s%s", text, rest)
+					    : plan_format(build, "%.*s/%s%s", (int)(slash - link), link, text, rest);
+	AUTO_TEXT clean = {0};
+
+	while (*joined) {
+		size_t len = strcspn(joined, "/");
+
+		if (len == 2 && !strncmp(joined, "..", 2)) {
+			while (clean.len && clean.data[clean.len - 1] != '/')
+				clean.len--;
+			clean.len -= clean.len > 0;
+			if (clean.data)
+				clean.data[clean.len] = '\0';
+		} else if (len && !(len == 1 && joined[0] == '.')) {
+			text_append_char(&clean, '/');
+			text_append(&clean, joined, len);
+		}
+		joined += len + (joined[len] == '/');
+	}
+	build->has_failed |= text_failed(&clean);
+	return plan_string(build, clean.len ? clean.data : "/");
+}
+
+/* @path with every link of the view that it leads through replaced by where that leads. */
+static const char *through_links(struct plan_build *build, const struct view *view, const char *path)
+{
+	for (int turns = 0; turns < LINK_TURNS_MAX; turns++) {
+		const char *before = path;
+
+		for (size_t i = 0; i < view->count && path == before; i++) {
+			const struct place *link = &view->items[i];
+			size_t len = strlen(link->target);
+
+			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) && path[len] == '/')
+				path = follow(build, link->target, link->source, path + len);
+		}
+		if (path == before)
+			break;
+	}
+	return path;
+}
+
 /* A destination that leads through one of the system's own links (/bin/x) means the place behind the link. */
 static void resolve_links(struct plan_build *build, struct view *view)
 {
-	for (size_t i = 0; i < view->count; i++) {
-		for (size_t j = 0; j < view->count; j++) {
-			const struct place *link = &view->items[j];
-			size_t len = strlen(link->target);
+	for (size_t i = 0; i < view->count; i++)
+		view->items[i].target = through_links(build, view, view->items[i].target);
+}
 
-			if (link->kind == PLACE_SYMLINK && view->items[i].target[len] == '/' &&
-			    view_is_within(view->items[i].target, link->target))
-				view->items[i].target =
-					plan_format(build, "%s%s%s", link->source[0] == '/' ? "" : "/", link->source,
-						    view->items[i].target + len);
-		}
+/*
+ * Keep directories above protected files where they are: what is a mount point cannot be renamed away. Only where the
+ * command could rename them at all, and never making anything writable that was not.
+ */
+static void add_pins(struct plan_build *build, struct view *view)
+{
+	const struct host_path_list *pinned = &build->host->workdir.pinned;
+
+	for (size_t i = 0; i < pinned->count && build->policy->has_protect && !build->has_private_workdir; i++) {
+		const char *path = pinned->items[i].path;
+		const struct place *around = innermost(view, path);
+
+		if (pinned->items[i].kind == PATH_DIRECTORY && is_host_directory(around) && strcmp(around->target, path) != 0 &&
+		    !strcmp(around->target, around->source) && !(around->flags & STEP_READ_ONLY))
+			add_bind(build, view, &pinned->items[i], path, STEP_ID_MAPPED);
 	}
+	sort(view);
 }
 
 /* A symbolic link that lies in another place is that place's own affair. */
@@ -239,20 +379,84 @@ static void drop_inner_links(struct view *view)
 	view->count = kept;
 }
 
-static void hide(struct plan_build *build, struct view *view, const char *path, const struct host_path *on_host)
+static void remove_within(struct view *view, const char *path)
 {
 	size_t kept = 0;
-	struct place *place;
 
 	for (size_t i = 0; i < view->count; i++)
 		if (!view_is_within(view->items[i].target, path))
 			view->items[kept++] = view->items[i];
 	view->count = kept;
+}
+
+static void remove_sources_within(struct view *view, const char *path)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view->items[i].kind != PLACE_BIND || !view_is_within(view->items[i].source, path))
+			view->items[kept++] = view->items[i];
+	view->count = kept;
+}
+
+/* Wherever the host's object @hidden can be reached through a host directory of the view: put nothing there. */
+static void cover(struct plan_build *build, struct view *view, const struct host_path *hidden)
+{
+	struct string_list targets = {0};
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+		const char *target;
+
+		if (place->kind != PLACE_BIND || !view_is_within(hidden->path, place->source))
+			continue;
+		target = plan_format(build, "%s%s", place->target,
+				     hidden->path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
+		if (innermost(view, target) != place)
+			continue; /* another place covers it already */
+		if (string_list_add(&targets, target) < 0)
+			build->has_failed = true;
+	}
+	for (size_t i = 0; i < targets.count; i++) {
+		struct place *place;
+
+		remove_within(view, targets.items[i]);
+		place = add(build, view, PLACE_HIDDEN, targets.items[i]);
+		place->on_host = hidden->kind;
+		place->flags = hidden->kind == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+	}
+	string_list_done(&targets);
+}
+
+/*
+ * A path is hidden by what it is, not only by its name: the host's object behind it is shown nowhere in the jar, under
+ * whatever name a mount elsewhere or a symbolic link would give it.
+ */
+static int hide(struct plan_build *build, struct view *view, const char *path, const struct host_path *on_host)
+{
+	const char *behind_links = through_links(build, view, path);
+
+	/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
+	if (on_host->kind == PATH_ABSENT && on_host->error && on_host->error != ENOENT && on_host->error != ENOTDIR)
+		return error_set(build->error, STAGE_FILES, on_host->error, "cannot hide '%s': %s", path,
+				 strerror(on_host->error));
+	remove_within(view, path);
+	remove_within(view, behind_links);
 	if (on_host->kind == PATH_ABSENT)
-		return;
-	place = add(build, view, PLACE_HIDDEN, path);
-	place->on_host = on_host->kind;
-	place->flags = on_host->kind == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+		return 0;
+	remove_sources_within(view, on_host->path);
+	cover(build, view, on_host);
+	return 0;
+}
+
+static int check_workdir_is_there(struct plan_build *build, const struct view *view)
+{
+	const struct place *around = innermost(view, build->plan->workdir);
+
+	if (build->plan->rung != RUNG_NAMESPACE || (around && around->kind != PLACE_HIDDEN))
+		return 0;
+	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", build->plan->workdir);
+	return error_hint(build->error, "hide what is in it instead, or use -C none for a private one");
 }
 
 /* Outside of host directories there is nothing to hide once the places themselves are gone. */
@@ -296,22 +500,27 @@ int view_collect(struct plan_build *build, struct view *view)
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
 	add_list(build, view, &build->host->etc, STEP_READ_ONLY);
-	add_private_places(build, view);
 	add_list(build, view, &build->host->toolchains, STEP_READ_ONLY | STEP_ID_MAPPED);
 	add_workdir(build, view);
+	add_private_places(build, view);
 	rc = add_named(build, view);
-	if (rc < 0 || build->has_failed)
+	if (rc < 0)
 		return rc;
+	add_home(build, view);
 	resolve_links(build, view);
-	for (size_t i = 0; i < build->policy->hide.count; i++)
-		hide(build, view, build->policy->hide.items[i], &build->host->hidden.items[i]);
 	if (build->has_failed)
 		return 0;
-	qsort(view->items, view->count, sizeof(*view->items), by_target);
-	keep_last_of_each(view);
+	sort(view);
 	drop_inner_links(view);
+	add_pins(build, view);
+	for (size_t i = 0; i < build->policy->hide.count && rc == 0; i++)
+		rc = hide(build, view, build->policy->hide.items[i], &build->host->hidden.items[i]);
+	if (rc < 0 || build->has_failed)
+		return rc;
+	sort(view);
 	drop_idle_hidings(view);
-	return check_places(build, view);
+	rc = check_workdir_is_there(build, view);
+	return rc < 0 ? rc : check_places(build, view);
 }
 
 void view_done(struct view *view)

@@ -23,6 +23,7 @@ struct place {
 	dev_t device;
 	ino_t inode;
 	enum path_kind on_host; /* what stands at the target if that lies in a host directory */
+	bool is_guard;		/* a protected file: of the mounts alone, Landlock cannot take it back */
 	bool is_in_host;	/* the place around it is a host directory: finished views only */
 	size_t order;
 };

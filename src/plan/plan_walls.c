@@ -59,6 +59,16 @@ static void report_gaps(struct plan_build *build)
 	plan_missing(build, "metadata", "Landlock does not govern mode, times and attributes of files outside", hint);
 }
 
+/* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */
+static const char *start_directory(struct plan_build *build)
+{
+	const char *cd = build->policy->cd;
+
+	if (!cd)
+		return build->plan->workdir;
+	return cd[0] == '/' ? plan_string(build, cd) : plan_format(build, "%s/%s", build->plan->workdir, cd);
+}
+
 int plan_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
@@ -68,8 +78,7 @@ int plan_walls(struct plan_build *build)
 	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES | 1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net == NET_NONE)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
-	plan_add(build, &plan->steps, STEP_WORKDIR)->target =
-		build->policy->cd ? plan_string(build, build->policy->cd) : plan->workdir;
+	plan_add(build, &plan->steps, STEP_WORKDIR)->target = start_directory(build);
 	plan_add(build, walls, STEP_PRIVILEGES);
 	if (plan->rung == RUNG_PROCESS) {
 		plan_missing(build, "isolation", "this host has neither user namespaces nor Landlock: the command can read and change "

@@ -7,6 +7,8 @@
 
 #include "result/result.h"
 
+#define REAL_TIME_FIRST 34
+
 #define NAME(symbol) [symbol] = #symbol
 static const char *const signal_names[] = {
 	NAME(SIGHUP),  NAME(SIGINT),  NAME(SIGQUIT), NAME(SIGILL),   NAME(SIGTRAP), NAME(SIGABRT),   NAME(SIGBUS),
@@ -18,10 +20,11 @@ static const char *const signal_names[] = {
 
 const char *signal_name(int number)
 {
-	static char real_time[16];
+	static char real_time[24];
 
 	if (number > 0 && (size_t)number < ARRAY_LEN(signal_names) && signal_names[number])
 		return signal_names[number];
-	snprintf(real_time, sizeof(real_time), "SIGRT%d", number);
+	/* As the C library counts them: it keeps the first two for itself. */
+	snprintf(real_time, sizeof(real_time), "SIGRTMIN+%d", number - REAL_TIME_FIRST);
 	return real_time;
 }

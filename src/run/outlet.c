@@ -111,6 +111,11 @@ int outlet_open(struct outlet *outlet, struct loop *loop, int fd, bool is_watchi
 		outlet->lost_error = errno;
 		return 0;
 	}
+	/* Opening it anew would otherwise make it writable. */
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		outlet->lost_error = EBADF;
+		return 0;
+	}
 	outlet->is_socket = S_ISSOCK(status.st_mode);
 	if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
 		int own = reopen(fd);

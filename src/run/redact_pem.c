@@ -9,9 +9,9 @@
  * Lines may be parted by what keys meet on their way through tools: indentation, quotes, the marks of a diff or a
  * quotation, "\n" written out, and, where a shell has split the key into words, a space.
  */
-#include <string.h>
-
 #include "run/redact_shapes.h"
+
+#include <string.h>
 
 #define LABEL_MAX 64
 #define GAP_MAX 64

@@ -43,7 +43,7 @@ static enum verdict match_jwt(const struct shape_text *text, const struct redact
 	size_t len = shape_run(text, value, shape->alphabet, shape->max_len);
 
 	if (value + len == text->len)
-		return len < shape->max_len ? shape_cut(text) : VERDICT_NO;
+		return shape_cut(text);
 	if (len < shape->min_len || text->bytes[value + len] != '.')
 		return VERDICT_NO;
 	value += len + 1;
@@ -264,7 +264,7 @@ static enum verdict match_url(const struct shape_text *text, const struct redact
 	match->from = text->len;
 	value += len;
 	if (value == text->len)
-		return len < URL_USER_MAX ? shape_cut(text) : VERDICT_NO;
+		return shape_cut(text);
 	if (text->bytes[value] != ':')
 		return VERDICT_NO;
 	value++;
@@ -272,7 +272,7 @@ static enum verdict match_url(const struct shape_text *text, const struct redact
 	match->from = value;
 	match->to = value + len;
 	if (match->to == text->len)
-		return len < shape->max_len ? shape_cut(text) : VERDICT_NO;
+		return shape_cut(text);
 	return text->bytes[match->to] == '@' && len >= shape->min_len ? VERDICT_YES : VERDICT_NO;
 }
 

@@ -3,8 +3,8 @@
  * run/redact_shape_table.c - the shapes of secrets, one row each
  *
  * Prefixes were taken from what the issuers publish. The least lengths are somewhat below what is issued today: a token
- * that becomes shorter is still found, and ordinary text does not come near. Names (password, token ...) match at the end
- * of longer ones (DB_PASSWORD, accessToken), never at their beginning (TOKEN_FILE, password_hash).
+ * that becomes shorter is still found, and ordinary text does not come near. Names (password, token ...) match at the
+ * end of longer ones (DB_PASSWORD, accessToken), never at their beginning (TOKEN_FILE, password_hash).
  *
  * Examples are put together from pieces, so that tools which look for leaked secrets in source code leave them alone.
  */
@@ -64,7 +64,7 @@ const struct redact_shape redact_shapes[] = {
 	TOKEN("npm token", "npm_" D20 D10 "abcdef", CLASS_ALNUM, 30, "npm_"),
 	TOKEN("PyPI token", "pypi-AgEIcHlwaS5vcmc" D20, CLASS_BASE64URL, 24, "pypi-Ag"),
 	TOKEN("RubyGems token", "rubygems_" D20 D20 "abcdefgh", CLASS_ALNUM, 30, "rubygems_"),
-	TOKEN("crates.io token", "cio" D20 D10 "ab", CLASS_ALNUM, 32, "cio"),
+	TOKEN("Cargo registry token", "cio" D20 D10 "ab", CLASS_ALNUM, 32, "cio"),
 	TOKEN("Docker Hub token", "dckr_pat_" D20, CLASS_BASE64URL, 16, "dckr_pat_", "dckr_oat_"),
 	TOKEN("SendGrid key", "SG." D20 "ab." D20 D20 "abc", CLASS_DOTTED, 60, "SG."),
 	TOKEN("DigitalOcean token", "dop_v1_" D20 D20, CLASS_ALNUM, 32, "dop_v1_", "doo_v1_", "dor_v1_"),

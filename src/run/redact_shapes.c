@@ -200,7 +200,7 @@ static unsigned char byte_before(const struct shape_text *text, const struct sha
 	return at > 0 ? text->bytes[at - 1] : state->before;
 }
 
-/* The search is blocked at @at, whose row may yet say no: then the places behind it count, so hold what they may claim. */
+/* The search is blocked, but may yet be told no: then the places behind count, so hold what they may claim. */
 static void hold_behind(const struct redact_shape_index *index, const struct shape_text *text,
 			struct shape_state *state)
 {

@@ -27,6 +27,8 @@
 #define READ_BYTES (64 << 10)
 /* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
 #define STALL_NS 1000000000ULL
+/* What the jar's first process may take to kill and reap the rest. */
+#define OVERDUE_NS 400000000ULL
 
 enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STATE_DRAINING, STATE_DONE, STATE_COUNT };
 
@@ -61,6 +63,7 @@ struct run {
 	struct loop_watch pidfd;
 	struct loop_timer deadline;
 	struct loop_timer grace;
+	struct loop_timer overdue;
 	struct loop_timer stall;
 	struct stream streams[STREAM_COUNT];
 	struct redactor *redactor;
@@ -289,24 +292,29 @@ void run_signal(struct run *run, int signal_number)
 		jar_send(run->jar.control_fd, &message, -1);
 }
 
+/* The jar's first process does not do its part: it is stopped, or was not given the time. Without it, the kernel does. */
+static void on_overdue(struct loop_timer *timer)
+{
+	struct run *run = timer->owner;
+
+	sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
+}
+
+/* The jar's first process is leaving by itself, and takes the rest along. */
+static void on_main_gone(struct run *run)
+{
+	run->state = STATE_KILLING;
+	loop_disarm(&run->deadline);
+	loop_disarm(&run->grace);
+	loop_arm(run->loop, &run->overdue, sys_monotonic_ns() + OVERDUE_NS, on_overdue, run);
+}
+
 static void kill_jar(struct run *run)
 {
 	struct jar_message message = {.kind = JAR_KILL};
 
-	run->state = STATE_KILLING;
-	loop_disarm(&run->deadline);
-	loop_disarm(&run->grace);
-	if (run->plan->rung == RUNG_NAMESPACE)
-		sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
-	else
-		jar_send(run->jar.control_fd, &message, -1);
-}
-
-static void on_main_gone(struct run *run)
-{
-	run->state = STATE_KILLING; /* the jar's first process is leaving by itself, and takes the rest along */
-	loop_disarm(&run->deadline);
-	loop_disarm(&run->grace);
+	jar_send(run->jar.control_fd, &message, -1);
+	on_main_gone(run);
 }
 
 static void begin_ending(struct run *run)
@@ -453,6 +461,9 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	loop_remove(&run->pidfd);
 	loop_remove(&run->control);
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
+	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
+	if (run->plan->rung != RUNG_NAMESPACE && !(WIFEXITED(status)))
+		jar_clean_up(run->plan, run->request.spared_pid);
 	if (pid > 0) {
 		run->seen.user_us = microseconds(usage.ru_utime, run->making.ru_utime);
 		run->seen.system_us = microseconds(usage.ru_stime, run->making.ru_stime);
@@ -470,26 +481,28 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
-static void start_running(struct run *run)
-{
-	run->seen.has_started = true;
-	run->state = STATE_RUNNING;
-	open_relay(run);
-	if (run->request.listener.started)
-		run->request.listener.started(run->request.listener.owner, run);
-}
-
-/* The news that it had started came after the decision to end it. */
+/* In STATE_KILLING: the news that it had started came after the decision to end it. */
 static void note_started(struct run *run)
 {
 	run->seen.has_started = true;
 	if (run->request.listener.started)
 		run->request.listener.started(run->request.listener.owner, run);
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (run->streams[i].fd >= 0)
+			loop_change(&run->streams[i].watch, EPOLLIN);
+}
+
+static void start_running(struct run *run)
+{
+	run->state = STATE_RUNNING;
+	open_relay(run);
+	note_started(run);
 }
 
 static void start_draining(struct run *run)
 {
 	run->state = STATE_DRAINING;
+	loop_disarm(&run->overdue);
 	loop_disarm(&run->deadline);
 	loop_disarm(&run->grace);
 	relay_done(run->relay);
@@ -621,7 +634,8 @@ static int watch_all(struct run *run)
 		if (stream->fd < 0)
 			continue;
 		fcntl(stream->fd, F_SETFL, O_NONBLOCK);
-		rc = loop_add(run->loop, &stream->watch, stream->fd, EPOLLIN, on_output, stream);
+		/* Not read before the news that the command has started: a door hears of that first. */
+		rc = loop_add(run->loop, &stream->watch, stream->fd, 0, on_output, stream);
 	}
 	return rc;
 }
@@ -670,6 +684,7 @@ void run_free(struct run *run)
 		return;
 	loop_disarm(&run->deadline);
 	loop_disarm(&run->grace);
+	loop_disarm(&run->overdue);
 	loop_disarm(&run->stall);
 	loop_remove(&run->control);
 	loop_remove(&run->pidfd);

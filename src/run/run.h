@@ -40,6 +40,7 @@ struct run_request {
 	bool is_relay_terminal;
 	bool has_pty;
 	struct winsize window;
+	pid_t spared_pid; /* a child of this process that is nobody's orphan; 0: none */
 };
 
 /* Begin. On failure nothing is running. */

@@ -76,6 +76,8 @@ def signal_number(name: str) -> int:
         return int(signal.SIGRTMIN) + int(name[9:])
     if name.startswith("SIGRTMAX-"):
         return int(signal.SIGRTMAX) - int(name[9:])
+    if name.startswith("SIGRT"):
+        return int(name[5:])
     return int(signal.Signals[name])
 
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import termios
 import time
-from typing import Any, List, Mapping, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from harness import census, paths, runner
 from harness.runner import ANY, Arg, Way
@@ -85,34 +85,29 @@ class Terminal:
             self.pump()
         return self.output.index(wanted, after) + len(wanted)
 
-    def report(self, word: str, timeout: float = 15.0) -> int:
-        """Wait until the leader has told of `word` ("pid", "stopped", "exited", "signaled"); its number."""
+    def _listen(self, words: Sequence[str], timeout: float) -> Tuple[str, int]:
+        """Wait until the leader has told one of the words; it and its number."""
         deadline = time.monotonic() + timeout
         assert self.control is not None
         while True:
+            if select.select([self.control], [], [], 0)[0]:
+                self.told += self.control.recv(4096)
             for line in self.told.decode().split("\n")[:-1]:
                 name, number = line.split()
-                if name == word:
-                    return int(number)
+                if name in words:
+                    return name, int(number)
             if time.monotonic() > deadline:
-                raise AssertionError(f"no {word!r} within {timeout} s; told {self.told!r}; screen: {self.output!r}")
-            if select.select([self.control], [], [], 0)[0]:
-                part = self.control.recv(4096)
-                if not part:
-                    raise AssertionError(f"the leader is gone; told {self.told!r}")
-                self.told += part
+                raise AssertionError(f"no {words} within {timeout} s; told {self.told!r}; screen: {self.output!r}")
             self.pump()
+
+    def report(self, word: str, timeout: float = 15.0) -> int:
+        """Wait until the leader has told of `word` ("pid", "stopped"); its number."""
+        return self._listen([word], timeout)[1]
 
     def end(self, timeout: float = 15.0) -> int:
         """Wait for belljar's end: its exit status, or minus the signal that ended it."""
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            for word, sign in (("exited", 1), ("signaled", -1)):
-                try:
-                    return sign * self.report(word, 0)
-                except AssertionError:
-                    continue
-        raise AssertionError(f"belljar did not end within {timeout} s; screen: {self.output!r}")
+        word, number = self._listen(["exited", "signaled"], timeout)
+        return number if word == "exited" else -number
 
     def pid(self) -> int:
         """belljar's process id (not that of a helper that became belljar; they are the same)."""

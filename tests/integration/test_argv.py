@@ -138,7 +138,7 @@ class Ends(JarCase):
         self.assertEqual(self.jar("--", "/usr").status, 126)
 
     def test_a_file_of_no_known_format(self) -> None:
-        (self.work / "junk").write_bytes(b"\x00\x01junk")
+        (self.work / "junk").write_bytes(b"\x7fELF\0\0\0\0 of nowhere")
         (self.work / "junk").chmod(0o755)
         result = self.json("--", "./junk")
         self.assertEqual((result["outcome"], result["error"]["stage"]), ("failed", "exec"))

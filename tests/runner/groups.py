@@ -102,7 +102,10 @@ def build_program(context: Context, target: str) -> Outcome | None:
     if target.split("/")[0] in context.good_builds:
         return None
     made = process.run([str(context.source / "dev"), "build", target], timeout_seconds=context.timeout(BUILD_TIMEOUT_SECONDS))
-    return None if made.status == 0 else Outcome("all of it", FAILED, f"cannot be built\n{made.output[-3000:]}")
+    if made.status == 0:
+        return None
+    errors = [line for line in made.output.splitlines() if "error:" in line or "undefined reference" in line]
+    return Outcome("all of it", FAILED, "\n".join(["cannot be built", *(errors[:20] or made.output.splitlines()[-20:])]))
 
 
 def unit_group(build: str, name: str) -> Group:
@@ -190,7 +193,7 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
         return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    return Group(part, f"{kind} {path.stem}", ("release", "tools", "testing"), run, is_alone)
+    return Group(part, f"{kind} {path.stem}", ("release", "tools"), run, is_alone)
 
 
 def runner_group(path: pathlib.Path) -> Group:
@@ -289,9 +292,8 @@ def lint_group(check: lint.Check) -> Group:
 def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     """Every group there is, in the order in which they run."""
     tests = source / "tests"
-    groups = [
-        unit_group(build, path.stem) for build in UNIT_BUILDS for path in sorted((tests / "unit").glob("test_*.c"))
-    ]
+    units = sorted([*(tests / "unit").glob("test_*.c"), *(tests / "unit").glob("oracle_*.c")])
+    groups = [unit_group(build, path.stem) for build in UNIT_BUILDS for path in units]
     groups += [runner_group(path) for path in sorted((tests / "runner").glob("test_*.py"))]
     groups += [lint_group(check) for check in lint.CHECKS]
     groups += [module_group("golden", path, "user") for path in sorted((tests / "golden").glob("test_*.py"))]

@@ -118,6 +118,8 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
     with report.part("build"):
         order = ("release", "tools", "testing", "gcc", "clang", "asan", "fuzz")
         wanted = {name for group in groups for name in group.builds}
+        if any(group.part in ENGINE_PARTS for group in groups):
+            wanted.add("testing")
         good = build(report, [name for name in order if is_whole or name in wanted], is_whole)
         fill(stage, good)
     context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), good)

@@ -568,6 +568,28 @@ static void test_endless_secrets_are_swallowed_without_being_held(void)
 	redactor_free(redactor);
 }
 
+/* Bounded runs that are exactly as long as allowed, and one byte longer. */
+static void test_bounds_are_the_same_wherever_a_write_ends(void)
+{
+	struct redactor *redactor = make_redactor(NULL, true);
+
+	for (int more = 0; more < 2; more++) {
+		AUTO_TEXT user = {0};
+		AUTO_TEXT shown = {0};
+		AUTO_TEXT password = {0};
+		AUTO_TEXT token = {0};
+
+		text_append_format(&user, "a://%0*d:secret@host", 128 + more, 0);
+		text_append_format(&shown, "a://%0*d:%s@host", 128 + more, 0, more ? "secret" : MARK);
+		check_redacted(redactor, text_string(&user), text_string(&shown));
+		text_append_format(&password, "a://u:%0*d@host", 256 + more, 0);
+		check_redacted(redactor, text_string(&password), more ? text_string(&password) : "a://u:" MARK "@host");
+		text_append_format(&token, "eyJ%0*d." D10 "." D10, 1024 + more, 0);
+		check_redacted(redactor, text_string(&token), more ? text_string(&token) : MARK);
+	}
+	redactor_free(redactor);
+}
+
 static void test_only_bytes_that_may_be_replaced_are_held(void)
 {
 	struct redactor *redactor = make_redactor(NULL, true);
@@ -719,6 +741,7 @@ static const struct test tests[] = {
 	TEST(test_private_keys_go_from_begin_to_end),
 	TEST(test_begin_without_end_does_not_swallow_ordinary_text),
 	TEST(test_endless_secrets_are_swallowed_without_being_held),
+	TEST(test_bounds_are_the_same_wherever_a_write_ends),
 	TEST(test_only_bytes_that_may_be_replaced_are_held),
 	TEST(test_literals_and_shapes_merge),
 	TEST(test_shapes_do_not_depend_on_the_chunking),
