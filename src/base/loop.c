@@ -156,17 +156,22 @@ static void call_timers(struct loop *loop)
 	}
 }
 
+/* One a turn, since the list may change under the call; it goes to the end, so that each has its turn. */
 static void call_always_ready(struct loop *loop)
 {
-	struct loop_watch *watch = loop->ready, *next;
+	struct loop_watch **at = &loop->ready, *watch;
 
-	for (; watch; watch = next) {
-		next = watch->next_ready;
-		if (watch->loop && watch->events) {
-			watch->function(watch, watch->events);
-			return; /* the list may have changed: one a turn */
-		}
-	}
+	while (*at && !(*at)->events)
+		at = &(*at)->next_ready;
+	watch = *at;
+	if (!watch)
+		return;
+	*at = watch->next_ready;
+	watch->next_ready = NULL;
+	while (*at)
+		at = &(*at)->next_ready;
+	*at = watch;
+	watch->function(watch, watch->events);
 }
 
 int loop_turn(struct loop *loop)

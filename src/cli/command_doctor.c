@@ -1,10 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/command_doctor.c - `doctor`: what this host can enforce, and how to get more
+ */
+#include <string.h>
+
 #include "cli/commands.h"
+#include "engine/engine_doctor.h"
+
+/* --rung names the rung to prove; the table of options has checked the word. */
+static enum rung rung_of(const char *word)
+{
+	if (!word || !strcmp(word, "namespace"))
+		return RUNG_NAMESPACE;
+	return strcmp(word, "landlock") ? RUNG_PROCESS : RUNG_LANDLOCK;
+}
 
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
-	(void)invocation;
-	(void)options;
-	message_note(messenger, "doctor: to be written");
-	return EXIT_BELLJAR;
+	struct engine_doctor_request request = {
+		.is_json = options->has_json,
+		.has_prove = options->has_prove,
+		.rung_max = rung_of(options->prove_rung),
+		.environment = invocation->environment,
+		.area = invocation->area,
+		.area_len = invocation->area_len,
+	};
+	struct error error = {0};
+	AUTO_TEXT out = {0};
+	int status, rc;
+
+	if (options->attempt)
+		status = engine_attempt(options->attempt, &out, &error);
+	else
+		status = engine_doctor(&request, &out, &error);
+	if (status < 0) {
+		message_error(messenger, &error);
+		return EXIT_BELLJAR;
+	}
+	rc = print_out(&out, messenger);
+	return rc ? rc : status;
 }

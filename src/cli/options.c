@@ -145,6 +145,16 @@ static void set_color(struct scan *scan, const char *value)
 		scan->options->color = strcmp(value, "never") == 0 ? COLOR_NEVER : COLOR_AUTO;
 }
 
+static void set_prove_rung(struct scan *scan, const char *value)
+{
+	scan->options->prove_rung = value;
+}
+
+static void set_attempt(struct scan *scan, const char *value)
+{
+	scan->options->attempt = value;
+}
+
 /* What each option does: a function, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
@@ -161,6 +171,8 @@ static const struct {
 	[OPTION_EVENTS] = {.bool_offset = offsetof(struct run_options, has_events)},
 	[OPTION_STATUS_FD] = {.set = set_status_fd},
 	[OPTION_PROVE] = {.bool_offset = offsetof(struct run_options, has_prove)},
+	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
+	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},

@@ -62,6 +62,8 @@ enum option_id {
 	OPTION_EVENTS,
 	OPTION_STATUS_FD,
 	OPTION_PROVE,
+	OPTION_PROVE_RUNG,
+	OPTION_ATTEMPT,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -116,6 +118,8 @@ struct run_options {
 	bool has_events;
 	bool has_timing;
 	bool has_prove; /* doctor */
+	const char *prove_rung; /* doctor; NULL: the best */
+	const char *attempt;    /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
 	bool has_help;  /* --help was given: nothing else was looked at, print the command's help */
 	int status_fd;  /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
 	int verbosity;  /* -1 quiet, 0, 1 */

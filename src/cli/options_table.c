@@ -43,7 +43,7 @@ const struct command_row cli_commands[] = {
 	{
 		.command = COMMAND_DOCTOR,
 		.name = "doctor",
-		.arguments = "[--json] [--prove]",
+		.arguments = "[--json] [--prove [--rung RUNG]]",
 		.summary = "what this host can enforce, and how to get more",
 	},
 	{
@@ -93,6 +93,7 @@ const struct command_row *command_row_of(enum cli_command command)
 }
 
 static const char *const stdin_words[] = {"inherit", "null", NULL};
+static const char *const rung_words[] = {"namespace", "landlock", "process", NULL};
 static const char *const color_words[] = {"auto", "always", "never", NULL};
 
 static const struct option_row cli_options[] = {
@@ -176,7 +177,25 @@ static const struct option_row cli_options[] = {
 	{
 		.id = OPTION_PROVE,
 		.flag = "prove",
-		.help = "try each wall in a real jar instead of only looking for it",
+		.help = "try each forbidden thing inside a real jar, and say which layer stopped it",
+		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_PROVE_RUNG,
+		.flag = "rung",
+		.placeholder = "namespace|landlock|process",
+		.help = "with --prove: prove this rung, as on a host that has no better one",
+		.default_text = "the best there is",
+		.value_kind = VALUE_WORD,
+		.words = rung_words,
+		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_ATTEMPT,
+		.flag = "attempt",
+		.placeholder = "NAME",
+		.help = "what --prove runs inside each jar: try one forbidden thing, print what came of it",
+		.value_kind = VALUE_ANY,
 		.commands = COMMAND_DOCTOR,
 	},
 	{

@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "host/host_risky.h"
 #include "plan/plan.h"
+#include "plan/plan_test.h"
 #include "result/result.h"
 #include "run/outlet.h"
 #include "run/run.h"
@@ -286,6 +287,10 @@ static int make_plan(struct engine_run *engine)
 	};
 	int rc = plan_compile(&engine->plan, engine->request.policy, &engine->host, &plan_request, &engine->error);
 
+#ifdef BELLJAR_TEST_BUILD
+	if (rc == 0)
+		rc = plan_leave_out(&engine->plan, engine->request.environment, &engine->error);
+#endif
 	engine->has_plan = rc == 0;
 	engine->planned_ns = sys_monotonic_ns();
 	return rc;
@@ -335,6 +340,16 @@ static void begin(struct engine_run *engine)
 	finish(engine);
 }
 
+static void limit_rung(const struct engine_request *request, struct host *host)
+{
+	if (!request->is_rung_limited)
+		return;
+	if (request->rung_max < RUNG_NAMESPACE)
+		host->has_user_namespaces = false;
+	if (request->rung_max < RUNG_LANDLOCK)
+		host->landlock_abi = 0;
+}
+
 static int prepare(struct engine_run *engine)
 {
 	const struct engine_request *request = &engine->request;
@@ -344,6 +359,8 @@ static int prepare(struct engine_run *engine)
 		rc = copy_command(request, &engine->argv, &engine->error);
 	if (rc == 0)
 		rc = host_probe(&engine->host, request->environment, &engine->error);
+	if (rc == 0)
+		limit_rung(request, &engine->host);
 	if (rc == 0)
 		rc = host_survey(&engine->host, request->policy, request->current_directory, &engine->error);
 	engine->surveyed_ns = sys_monotonic_ns();

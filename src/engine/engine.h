@@ -44,6 +44,8 @@ struct engine_request {
 	pid_t spared_pid; /* a child of the caller's own that must not be taken for an orphan; 0: none */
 	char *const *environment;
 	const char *current_directory; /* NULL: there is none */
+	bool is_rung_limited; /* treat what is above rung_max as absent, as on a host without it: for `doctor --prove` */
+	enum rung rung_max;
 	/* Memory that /proc shows as this process's command line and environment; see jar_area. */
 	char *area;
 	size_t area_len;

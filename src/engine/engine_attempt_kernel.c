@@ -218,21 +218,34 @@ struct answer attempt_personality(const struct prove_facts *facts)
 
 /* --- terminals ---------------------------------------------------------------------------------------------- */
 
-/* On a terminal of its own: the filter cannot tell whose it is. EIO is the kernel's, where its setting forbids it. */
-struct answer attempt_terminal(const struct prove_facts *facts)
+/* A controlling terminal of its own where one can be had: on others the kernel says EPERM too. */
+static int open_terminal(void)
 {
 	AUTO_CLOSE int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int unlock = 0, slave = -1;
+
+	if (master >= 0 && ioctl(master, TIOCSPTLCK, &unlock) == 0)
+		slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* Its end hangs the terminal up. */
+	signal(SIGHUP, SIG_IGN);
+	ioctl(slave, TIOCSCTTY, 0);
+	take_fd(&master);
+	return slave;
+}
+
+/* EIO is the kernel's, where its setting forbids it; ENOTTY says that this is no terminal. Both came past the filter. */
+struct answer attempt_terminal(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int terminal = open_terminal();
 	char byte = ' ';
 
 	(void)facts;
-	if (master < 0)
-		master = open("/dev/null", O_RDWR | O_CLOEXEC);
 	/* With bits above the 32 that the kernel looks at. */
-	if (syscall(SYS_ioctl, master, (1ULL << 32) | TIOCSTI, &byte) == 0)
+	if (syscall(SYS_ioctl, terminal, (1ULL << 32) | TIOCSTI, &byte) == 0 || errno == ENOTTY || errno == EIO)
 		return answer_through("ioctl");
-	if (errno == EPERM)
-		return answer_stopped(LAYER_SECCOMP, "ioctl", errno);
-	return errno == ENOTTY || errno == EIO ? answer_through("ioctl") : answer_stopped(LAYER_HOST, "ioctl", errno);
+	return answer_stopped(errno == EPERM ? LAYER_SECCOMP : LAYER_HOST, "ioctl", errno);
 }
 
 struct answer attempt_controlling_terminal(const struct prove_facts *facts)

@@ -8,6 +8,7 @@
 #include "engine/engine_attempt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,17 +229,17 @@ struct answer attempt_shared_memory(const struct prove_facts *facts)
 
 /* --- the end, and the number -------------------------------------------------------------------------------- */
 
-/* Lives on with a FIFO open, which the outside can see; goes by itself soon if nobody ends it. */
+/* Lives on with a FIFO open, which the outside can see; goes by itself when that closes its end, or soon. */
 static void linger(int fifo) __attribute__((noreturn));
 static void linger(int fifo)
 {
-	struct timespec nap = {.tv_nsec = 50000000};
+	struct pollfd reader = {.fd = fifo};
 	time_t end = time(NULL) + OUTLIVE_SECONDS;
 
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
-	while (time(NULL) < end && write(fifo, "", 0) >= 0)
-		nanosleep(&nap, NULL);
+	while (time(NULL) < end && poll(&reader, 1, 50) == 0)
+		;
 	_exit(0);
 }
 

@@ -181,6 +181,14 @@ static bool is_covered(const struct prover *prover, const struct attempt *attemp
 	return prover->rung != RUNG_LANDLOCK || sys_landlock_abi() >= attempt->landlock_abi;
 }
 
+/* The same errno can come from the kernel's own rules; a layer that a rung does not have cannot be what stopped it. */
+static enum layer layer_on_rung(enum layer layer, enum rung rung)
+{
+	bool is_wall = layer == LAYER_LANDLOCK || layer == LAYER_SECCOMP || layer == LAYER_MOUNT_NS;
+
+	return rung == RUNG_PROCESS && is_wall ? LAYER_HOST : layer;
+}
+
 static void judge(struct prover *prover, const struct attempt *attempt, const struct jar_answer *said, struct proof *proof)
 {
 	const char *seen = stage_look(&prover->stage);
@@ -189,7 +197,7 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 	*proof = (struct proof){
 		.attempt = attempt,
 		.verdict = seen ? VERDICT_THROUGH : answer->verdict,
-		.layer = answer->verdict == VERDICT_STOPPED && !seen ? answer->layer : LAYER_NONE,
+		.layer = answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung) : LAYER_NONE,
 		.is_covered = is_covered(prover, attempt, said->has_gap),
 	};
 	proof->is_expected = proof->layer == attempt->layers[prover->rung] ||

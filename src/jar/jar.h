@@ -11,8 +11,8 @@
 #ifndef BELLJAR_JAR_JAR_H
 #define BELLJAR_JAR_JAR_H
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <termios.h>
 
 #include "plan/plan.h"
 

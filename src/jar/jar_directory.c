@@ -51,6 +51,13 @@ static bool is_dots(const char *name)
 	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
+/* A directory's own permissions may be in the way of emptying and of moving it. If they stay so, removing fails. */
+static void make_removable(int parent, const struct directory_entry *entry)
+{
+	if (entry->type == DT_DIR && fchmodat(parent, entry->name, 0700, 0) < 0)
+		return;
+}
+
 /* Empty the directory @fd: files go, directories are lifted into @top under a new name. True if anything changed. */
 static bool empty_directory(int top, int fd, unsigned *counter)
 {
@@ -70,9 +77,7 @@ static bool empty_directory(int top, int fd, unsigned *counter)
 				has_changed = true;
 				continue;
 			}
-			/* Its own permissions may be in the way of moving it: a directory's parent link is part of it. */
-			if (entry->type == DT_DIR)
-				fchmodat(fd, entry->name, 0700, 0);
+			make_removable(fd, entry);
 			snprintf(name, sizeof(name), ".belljar-%u", (*counter)++);
 			if (renameat(fd, entry->name, top, name) == 0)
 				has_changed = true;
@@ -107,8 +112,7 @@ void jar_sweep(const char *path)
 					has_changed = true;
 					continue;
 				}
-				if (entry->type == DT_DIR)
-					fchmodat(top, entry->name, 0700, 0);
+				make_removable(top, entry);
 				fd = openat(top, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 				if (fd >= 0)
 					has_changed |= empty_directory(top, fd, &counter);

@@ -81,9 +81,12 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 		return error_set(error, STAGE_ENGINE, errno, "cannot make a control socket: %s", strerror(errno));
 	engine_end = ends[0];
 	jar_end = ends[1];
-	/* Should the jar's first process be killed, its orphans must come to us. */
-	if (plan->rung != RUNG_NAMESPACE)
+	if (plan->rung != RUNG_NAMESPACE) {
+		/* Should the jar's first process be killed, its orphans must come to us. */
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		/* The command runs as the same user beside us: our environment and memory are not for it. */
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	}
 	if (times)
 		times->begun_ns = sys_monotonic_ns();
 	pid = sys_fork(plan->namespaces, &jar->pidfd);

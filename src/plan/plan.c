@@ -79,6 +79,12 @@ void plan_missing(struct plan_build *build, const char *name, const char *why, c
 	add_remark(build, &build->plan->missing, name, why, hint);
 }
 
+int plan_needs_namespace(struct plan_build *build, const char *what)
+{
+	error_set(build->error, STAGE_HOST, EPERM, "%s needs the rung 'namespace'", what);
+	return error_hint(build->error, "allow user namespaces; `belljar doctor` says how");
+}
+
 static const char *const rung_names[] = {
 	[RUNG_PROCESS] = "process",
 	[RUNG_LANDLOCK] = "landlock",
@@ -238,9 +244,9 @@ static int refuse_what_is_not_there(struct plan_build *build)
 	if (build->plan->rung == RUNG_NAMESPACE)
 		return 0;
 	if (policy->hostname)
-		return error_set(build->error, STAGE_HOST, EPERM, "a hostname of its own needs the rung 'namespace'");
+		return plan_needs_namespace(build, "a hostname of its own");
 	if (policy->hide.count)
-		return error_set(build->error, STAGE_HOST, EPERM, "hiding '%s' needs the rung 'namespace'", policy->hide.items[0]);
+		return plan_needs_namespace(build, plan_format(build, "hiding '%s'", policy->hide.items[0]));
 	return 0;
 }
 

@@ -28,6 +28,8 @@ const char *plan_string(struct plan_build *build, const char *string);
 const char *plan_format(struct plan_build *build, const char *format, ...) PRINTF_LIKE(2, 3);
 void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint);
 void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint);
+/* Refuse: @what cannot be had on this rung. */
+int plan_needs_namespace(struct plan_build *build, const char *what);
 
 int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
 int plan_mounts(struct plan_build *build);	/* plan_mounts.c: the file system, as mounts and as Landlock rules */

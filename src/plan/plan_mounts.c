@@ -231,8 +231,8 @@ static int check_without_mounts(struct plan_build *build)
 
 	for (size_t i = 0; i < policy->mounts.count; i++)
 		if (strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) != 0)
-			return error_set(build->error, STAGE_HOST, EPERM, "showing '%s' at '%s' needs the rung 'namespace'",
-					 policy->mounts.items[i].path, policy->mounts.items[i].dest);
+			return plan_needs_namespace(build, plan_format(build, "showing '%s' at '%s'", policy->mounts.items[i].path,
+								       policy->mounts.items[i].dest));
 	for (size_t i = 0; i < policy->tmpfs.count; i++) {
 		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];
 		static const char *const standard[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
@@ -241,7 +241,7 @@ static int check_without_mounts(struct plan_build *build)
 		for (size_t j = 0; j < ARRAY_LEN(standard); j++)
 			is_standard |= tmpfs->size_bytes == LIMIT_NONE && !strcmp(tmpfs->path, standard[j]);
 		if (!is_standard)
-			return error_set(build->error, STAGE_HOST, EPERM, "a private '%s' needs the rung 'namespace'", tmpfs->path);
+			return plan_needs_namespace(build, plan_format(build, "a private '%s'", tmpfs->path));
 	}
 	return 0;
 }

@@ -278,11 +278,6 @@ static const struct place *innermost(const struct view *view, const char *path)
 	return found;
 }
 
-static bool is_host_directory(const struct place *place)
-{
-	return place && place->kind == PLACE_BIND;
-}
-
 static void sort(struct view *view)
 {
 	if (!view->count)
@@ -344,23 +339,49 @@ static void resolve_links(struct plan_build *build, struct view *view)
 		view->items[i].target = through_links(build, view, view->items[i].target);
 }
 
-/*
- * Keep directories above protected files where they are: what is a mount point cannot be renamed away. Only where the
- * command could rename them at all, and never making anything writable that was not.
- */
-static void add_pins(struct plan_build *build, struct view *view)
+/* Where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
+static const char *seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+				const char *path)
 {
-	const struct host_path_list *pinned = &build->host->workdir.pinned;
+	const char *target;
 
-	for (size_t i = 0; i < pinned->count && build->policy->has_protect && !build->has_private_workdir; i++) {
-		const char *path = pinned->items[i].path;
-		const struct place *around = innermost(view, path);
+	if (place->kind != PLACE_BIND || !view_is_within(path, place->source) || !strcmp(path, place->source))
+		return NULL;
+	target = plan_format(build, "%s%s", place->target, path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
+	return innermost(view, target) == place ? target : NULL;
+}
 
-		if (pinned->items[i].kind == PATH_DIRECTORY && is_host_directory(around) && strcmp(around->target, path) != 0 &&
-		    !strcmp(around->target, around->source) && !(around->flags & STEP_READ_ONLY))
-			add_bind(build, view, &pinned->items[i], path, STEP_ID_MAPPED);
+/* Show the paths of @list again with @flags wherever they can be reached through something writable. */
+static void add_wherever_writable(struct plan_build *build, struct view *view, const struct host_path_list *list,
+				  unsigned flags)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct host_path *path = &list->items[i];
+
+		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
+		if (path->kind != PATH_DIRECTORY && path->kind != PATH_FILE)
+			continue;
+		for (size_t j = 0; j < view->count && !build->has_failed; j++) {
+			bool is_writable = !(view->items[j].flags & STEP_READ_ONLY);
+			const char *target = is_writable ? seen_through(build, view, &view->items[j], path->path) : NULL;
+
+			if (target)
+				add_bind(build, view, path, target, flags)->is_guard = flags & STEP_READ_ONLY;
+		}
 	}
 	sort(view);
+}
+
+/*
+ * Protected files are protected under every name that a writable mount gives them. The directories above them are pinned:
+ * what is a mount point cannot be renamed away. That makes nothing writable that was not.
+ */
+static void add_protection(struct plan_build *build, struct view *view)
+{
+	if (!build->policy->has_protect || build->has_private_workdir)
+		return;
+	add_wherever_writable(build, view, &build->host->workdir.guarded, STEP_READ_ONLY | STEP_ID_MAPPED);
+	add_wherever_writable(build, view, &build->host->workdir.pinned, STEP_ID_MAPPED);
 }
 
 /* A symbolic link that lies in another place is that place's own affair. */
@@ -405,16 +426,9 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 	struct string_list targets = {0};
 
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place *place = &view->items[i];
-		const char *target;
+		const char *target = seen_through(build, view, &view->items[i], hidden->path);
 
-		if (place->kind != PLACE_BIND || !view_is_within(hidden->path, place->source))
-			continue;
-		target = plan_format(build, "%s%s", place->target,
-				     hidden->path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
-		if (innermost(view, target) != place)
-			continue; /* another place covers it already */
-		if (string_list_add(&targets, target) < 0)
+		if (target && string_list_add(&targets, target) < 0)
 			build->has_failed = true;
 	}
 	for (size_t i = 0; i < targets.count; i++) {
@@ -512,7 +526,7 @@ int view_collect(struct plan_build *build, struct view *view)
 		return 0;
 	sort(view);
 	drop_inner_links(view);
-	add_pins(build, view);
+	add_protection(build, view);
 	for (size_t i = 0; i < build->policy->hide.count && rc == 0; i++)
 		rc = hide(build, view, build->policy->hide.items[i], &build->host->hidden.items[i]);
 	if (rc < 0 || build->has_failed)

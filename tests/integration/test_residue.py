@@ -28,17 +28,25 @@ def cgroups() -> Set[str]:
 
 
 def files() -> Set[str]:
-    """What lies in the common places for temporary files; other programs may be busy there, so only names of ours."""
+    """Entries of ours in the common places; other programs may be busy there, so only names that tell of a jar."""
     found: Set[str] = set()
     for place in PLACES:
         try:
-            names = os.listdir(place)
+            entries = list(os.scandir(place))
         except OSError:
             continue
-        found.update(
-            f"{place}/{name}" for name in names if "jar" in name.lower() and not name.startswith("belljar-test-")
-        )
+        for entry in entries:
+            if "jar" in entry.name.lower() and not entry.name.startswith("belljar-test-") and is_ours(entry):
+                found.add(entry.path)
     return found
+
+
+def is_ours(entry: "os.DirEntry[str]") -> bool:
+    """Made by this user; gone entries are nobody's."""
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 PICTURES: List[Callable[[], Set[str]]] = [mounts, cgroups, files]

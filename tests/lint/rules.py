@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "plan": "base sys policy host",
     "jar": "base sys plan",
     "run": "base sys policy plan jar",
-    "result": "base policy plan run",
+    "result": "base policy host plan run",
     "engine": "base sys policy host plan jar run result",
     "cli": "base policy engine",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine looks like before and after: tests leave no mount, no cgroup and no process behind."""
+"""What the machine looks like before and after: tests leave no mount, no cgroup, no folder and no process behind."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def cgroups() -> set[str]:
     return {str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/*belljar*") if path.is_dir()}
 
 
+def folders() -> set[str]:
+    """Folders of the engine's, and of the tests', in the places that everybody shares."""
+    places = [pathlib.Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm")]
+    return {str(path) for place in places for name in ("belljar-*", "bjt-*") for path in place.glob(name)}
+
+
 def processes_of(uid: int) -> set[str]:
     """Processes of a user nobody else uses."""
     found = set()
@@ -43,7 +49,7 @@ class Aftermath:
         self._before = self._picture()
 
     def _picture(self) -> set[str]:
-        return mounts() | cgroups() | (processes_of(self._uid) if self._uid is not None else set())
+        return mounts() | cgroups() | folders() | (processes_of(self._uid) if self._uid is not None else set())
 
     def outcome(self) -> Outcome:
         """One test: nothing is there that was not there before."""

@@ -21,13 +21,18 @@ COPIED_FOLDERS = ("tests", "docs", "share", "man")
 
 
 def spare_uid() -> int:
-    """A user id that no account has."""
+    """A user id that no account has and nobody runs under."""
+    taken = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            taken.add(entry.stat().st_uid)
     uid = FIRST_SPARE_UID
     while True:
         try:
             pwd.getpwuid(uid)
         except KeyError:
-            return uid
+            if uid not in taken:
+                return uid
         uid += 1
 
 

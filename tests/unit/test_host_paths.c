@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_host_paths.c - which directories are the system's, and what a path is
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/host_names.h"
+#include "host/host_paths.h"
+
+static void test_within_is_about_names_not_about_letters(void)
+{
+	CHECK(path_is_within("/a", "/a"));
+	CHECK(path_is_within("/a/b", "/a"));
+	CHECK(path_is_within("/a/b/c", "/a/b"));
+	CHECK(!path_is_within("/ab", "/a"));
+	CHECK(!path_is_within("/a-b/c", "/a"));
+	CHECK(!path_is_within("/a", "/a/b"));
+	CHECK(!path_is_within("/", "/a"));
+	CHECK(path_is_within("/a", "/"));
+	CHECK(path_is_within("/", "/"));
+}
+
+static void test_system_directories_are_no_work_directories(void)
+{
+	static const char *const yes[] = {
+		"/",	    "/usr",	     "/usr/bin",   "/usr/local", "/usr/local/bin", "/usr/share/x", "/bin",	 "/sbin",
+		"/lib",	    "/lib/x86",      "/lib64",	   "/etc",	 "/etc/ssh",	   "/boot",	   "/boot/efi",	 "/dev",
+		"/dev/pts", "/proc",	     "/proc/1",	   "/sys",	 "/sys/fs",	   "/nix/store",   "/nix/store/x", "/nix",
+		"/gnu",	    "/gnu/store/x",  "/usr/src",   "/usr/local/src", "/dev/shm",   "/tmp",	   "/var",	 "/var/tmp",
+		"/var/lib", "/var/log",	     "/var/cache", "/var/spool", "/run",	   "/run/user",	   "/opt",	 "/home",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+		if (!host_is_system_directory(yes[i]))
+			printf("%s\n", yes[i]);
+		CHECK(host_is_system_directory(yes[i]));
+	}
+}
+
+static void test_projects_are_no_system_directories(void)
+{
+	static const char *const no[] = {
+		"/home/u",	 "/home/u/p",	 "/root",	 "/root/p",	 "/usr/src/linux", "/usr/local/src/x", "/dev/shm/x",
+		"/tmp/x",	 "/var/tmp/x",	 "/var/lib/jenkins", "/var/www", "/run/user/1000", "/opt/project",   "/srv",
+		"/workspace",	 "/data",	 "/mnt/usr",	 "/usrlocal",	 "/etcetera",	   "/libx",	       "/bin2",
+		"/nix/storefront", "/home2",	 "/project/usr",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(no); i++) {
+		if (host_is_system_directory(no[i]))
+			printf("%s\n", no[i]);
+		CHECK(!host_is_system_directory(no[i]));
+	}
+}
+
+/* Lists that contradict each other would be noticed by nobody else. */
+static void test_the_lists_agree(void)
+{
+	for (const char *const *name = host_system_exceptions; *name; name++) {
+		bool is_in_tree = false, is_top = false;
+
+		for (const char *const *tree = host_system_trees; *tree; tree++)
+			is_in_tree |= path_is_within(*name, *tree);
+		for (const char *const *top = host_system_tops; *top; top++)
+			is_top |= !strcmp(*name, *top);
+		CHECK(is_in_tree && is_top);
+	}
+	for (const char *const *name = host_etc_names; *name; name++) {
+		static const char *const secrets[] = {"/etc/shadow",	  "/etc/gshadow",    "/etc/ssh",	"/etc/sudoers",
+						      "/etc/krb5.keytab", "/etc/machine-id", "/etc/ssl/private"};
+		char path[256];
+
+		snprintf(path, sizeof(path), "/etc/%s", *name);
+		CHECK((*name)[0] != '/' && !strstr(*name, ".."));
+		for (size_t i = 0; i < ARRAY_LEN(secrets); i++)
+			CHECK(!path_is_within(path, secrets[i]) && !path_is_within(secrets[i], path));
+	}
+	for (const char *const *name = host_protected_names; *name; name++)
+		CHECK((*name)[0] == '.' && !strstr(*name, "..") && (*name)[strlen(*name) - 1] != '/');
+	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
+		CHECK(toolchain->directory[0] != '/' && toolchain->needs[0]);
+}
+
+static char top[] = "/tmp/belljar-paths-XXXXXX";
+
+static const char *below(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	return path;
+}
+
+static void check_look(const char *name, enum path_kind kind, const char *target)
+{
+	struct host_path path;
+
+	CHECK_INT(host_look(&path, below(name)), 0);
+	CHECK_STRING(path.path, below(name));
+	CHECK_INT(path.kind, kind);
+	if (target)
+		CHECK_STRING(path.target, target);
+	else
+		CHECK(!path.target);
+	CHECK((kind == PATH_ABSENT) == (path.inode == 0));
+	host_path_done(&path);
+	host_path_done(&path);
+	CHECK(!path.path);
+}
+
+static void test_look_says_what_a_path_is_and_follows_nothing(void)
+{
+	struct host_path_list list = {0};
+
+	CHECK(mkdtemp(top));
+	CHECK_INT(mkdir(below("dir"), 0700), 0);
+	close(open(below("file"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	CHECK_INT(symlink("dir", below("link")), 0);
+	CHECK_INT(symlink("nowhere", below("dangling")), 0);
+	CHECK_INT(mkfifo(below("fifo"), 0600), 0);
+	check_look("dir", PATH_DIRECTORY, NULL);
+	check_look("file", PATH_FILE, NULL);
+	check_look("link", PATH_SYMLINK, "dir");
+	check_look("dangling", PATH_SYMLINK, "nowhere");
+	check_look("fifo", PATH_OTHER, NULL);
+	check_look("missing", PATH_ABSENT, NULL);
+	check_look("file/below", PATH_ABSENT, NULL);
+
+	CHECK_INT(host_path_list_look(&list, below("missing")), 0);
+	CHECK_INT(list.count, 0);
+	CHECK_INT(host_path_list_look(&list, below("link")), 0);
+	CHECK_INT(list.count, 1);
+	CHECK_INT(list.items[0].kind, PATH_SYMLINK);
+	host_path_list_done(&list);
+	CHECK(!list.items);
+	for (const char *const *name = (const char *const[]){"file", "link", "dangling", "fifo", NULL}; *name; name++)
+		unlink(below(*name));
+	rmdir(below("dir"));
+	CHECK_INT(rmdir(top), 0);
+}
+
+static const struct test tests[] = {
+	TEST(test_within_is_about_names_not_about_letters),
+	TEST(test_system_directories_are_no_work_directories),
+	TEST(test_projects_are_no_system_directories),
+	TEST(test_the_lists_agree),
+	TEST(test_look_says_what_a_path_is_and_follows_nothing),
+};
+
+TEST_MAIN(tests)

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_host_survey.c - what the survey finds in real directories made for it
+ *
+ * A tree below /tmp with a home, projects, a repository and links; each test builds a policy about it and looks at the
+ * facts.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "host/host_paths.h"
+#include "host/host_risky.h"
+#include "policy/policy_build.h"
+
+static char top[PATH_MAX];
+
+static const char *at(const char *name)
+{
+	static char paths[8][PATH_MAX * 2];
+	static int next;
+	char *path = paths[next++ % 8];
+
+	snprintf(path, sizeof(paths[0]), "%s%s", top, name);
+	return path;
+}
+
+static void make_directory(const char *name)
+{
+	char path[PATH_MAX * 2];
+
+	snprintf(path, sizeof(path), "%s", at(name));
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+	mkdir(path, 0755);
+}
+
+static void make_file(const char *name)
+{
+	int fd;
+
+	make_directory(name);
+	rmdir(at(name));
+	fd = open(at(name), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	CHECK(fd >= 0);
+	close(fd);
+}
+
+static void make_tree(void)
+{
+	make_directory("/home/u/plain");
+	make_directory("/home/u/repo/pkg/a");
+	make_file("/home/u/repo/.git/HEAD");
+	make_file("/home/u/repo/.git/config");
+	make_directory("/home/u/repo/.git/hooks");
+	make_file("/home/u/repo/.git/info/attributes");
+	make_directory("/home/u/repo/.github/workflows");
+	make_file("/home/u/repo/pkg/a/.envrc");
+	make_file("/home/u/worktree/.git");
+	make_file("/home/u/worktree/file");
+	make_directory("/home/u/.cargo/bin");
+	make_directory("/home/u/.rustup");
+	make_directory("/home/u/tools/x/bin");
+	make_file("/srv/data/secret");
+	make_directory("/srv/data/sub");
+	make_directory("/srv/sub");
+	CHECK_INT(symlink("data", at("/srv/link")), 0);
+	CHECK_INT(symlink("/nowhere/at/all", at("/srv/dangling")), 0);
+	CHECK_INT(symlink("loop", at("/srv/loop")), 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void)status;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+/* One survey: a policy of flags, and the facts. */
+struct survey {
+	struct policy policy;
+	struct host host;
+	struct error error;
+	char path_variable[PATH_MAX * 8];
+	char *environment[3];
+	int rc;
+};
+
+static void survey(struct survey *survey, const char *current_directory, const char *const (*flags)[2])
+{
+	char home[PATH_MAX * 2], directory[PATH_MAX * 2];
+	struct policy_context context = {.current_directory = directory, .home = home};
+
+	snprintf(home, sizeof(home), "%s/home/u", top);
+	snprintf(directory, sizeof(directory), "%s%s", top, current_directory);
+	*survey = (struct survey){0};
+	survey->environment[0] = survey->path_variable;
+	snprintf(survey->path_variable, sizeof(survey->path_variable), "PATH=/usr/bin::%s/.cargo/bin:relative:%s/tools/x/bin:%s",
+		 home, home, home);
+	survey->host = (struct host){
+		.home = strdup(home), .real_home = strdup(home), .environment = survey->environment, .uid = getuid()};
+	CHECK_INT(policy_init(&survey->policy, &context, &survey->error), 0);
+	for (; flags && (*flags)[0]; flags++)
+		CHECK_INT(policy_set_flag(&survey->policy, policy_key_by_flag((*flags)[0]), (*flags)[1], false, &context,
+					  &survey->error),
+			  0);
+	survey->rc = host_survey(&survey->host, &survey->policy, directory, &survey->error);
+}
+
+static void survey_done(struct survey *survey)
+{
+	survey->host.environment = NULL;
+	host_done(&survey->host);
+	policy_done(&survey->policy);
+}
+
+static bool has(const struct host_path_list *list, const char *name, enum path_kind kind)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].path, at(name)))
+			return list->items[i].kind == kind && list->items[i].inode;
+	return false;
+}
+
+static void test_a_plain_directory_has_no_repository(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/plain", NULL);
+	CHECK_INT(seen.rc, 0);
+	CHECK_STRING(seen.host.workdir.path.path, at("/home/u/plain"));
+	CHECK(!seen.host.workdir.unfit);
+	CHECK_INT(seen.host.workdir.top.kind, PATH_ABSENT);
+	CHECK_INT(seen.host.workdir.git.kind, PATH_ABSENT);
+	CHECK_INT(seen.host.workdir.guarded.count, 0);
+	CHECK_INT(seen.host.workdir.pinned.count, 0);
+	survey_done(&seen);
+}
+
+static void test_a_repository_is_found_from_its_top(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/repo", NULL);
+	CHECK_INT(seen.host.workdir.top.kind, PATH_ABSENT);
+	CHECK_STRING(seen.host.workdir.git.path, at("/home/u/repo/.git"));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/config", PATH_FILE));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/info/attributes", PATH_FILE));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.github/workflows", PATH_DIRECTORY));
+	CHECK_INT(seen.host.workdir.guarded.count, 4);
+	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.git", PATH_DIRECTORY));
+	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.git/info", PATH_DIRECTORY));
+	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.github", PATH_DIRECTORY));
+	CHECK_INT(seen.host.workdir.pinned.count, 3);
+	survey_done(&seen);
+}
+
+static void test_a_repository_is_found_from_a_subdirectory(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/repo/pkg/a", NULL);
+	CHECK_STRING(seen.host.workdir.top.path, at("/home/u/repo"));
+	CHECK_INT(seen.host.workdir.top.kind, PATH_DIRECTORY);
+	CHECK_STRING(seen.host.workdir.git.path, at("/home/u/repo/.git"));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/pkg/a/.envrc", PATH_FILE));
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
+	survey_done(&seen);
+}
+
+static void test_a_git_file_is_guarded_and_not_followed(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/worktree", NULL);
+	CHECK_INT(seen.host.workdir.git.kind, PATH_ABSENT);
+	CHECK_INT(seen.host.workdir.guarded.count, 1);
+	CHECK(has(&seen.host.workdir.guarded, "/home/u/worktree/.git", PATH_FILE));
+	survey_done(&seen);
+}
+
+static void test_a_home_in_git_is_no_project(void)
+{
+	struct survey seen;
+
+	make_directory("/home/u/.git");
+	survey(&seen, "/home/u/plain", NULL);
+	CHECK_INT(seen.host.workdir.top.kind, PATH_ABSENT);
+	CHECK_INT(seen.host.workdir.git.kind, PATH_ABSENT);
+	survey_done(&seen);
+	CHECK_INT(rmdir(at("/home/u/.git")), 0);
+}
+
+static void test_unfit_directories_say_why(void)
+{
+	static const struct {
+		const char *directory, *why;
+	} rows[] = {
+		{"/home/u", "it is a home directory"},
+		{"/home", "it contains a home directory"},
+		{"", "it contains a home directory"},
+	};
+	struct survey seen;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		survey(&seen, rows[i].directory, NULL);
+		CHECK_INT(seen.rc, 0);
+		CHECK_STRING(seen.host.workdir.unfit, rows[i].why);
+		survey_done(&seen);
+	}
+	survey(&seen, "/home/u/plain", (const char *const[][2]){{"workdir", "/"}, {0}});
+	CHECK_STRING(seen.host.workdir.unfit, "it is the root directory");
+	survey_done(&seen);
+	survey(&seen, "/home/u/plain", (const char *const[][2]){{"workdir", "/usr/bin"}, {0}});
+	CHECK_STRING(seen.host.workdir.unfit, "it is a system directory");
+	survey_done(&seen);
+}
+
+static void test_a_workdir_is_resolved_and_must_be_a_directory(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/plain", (const char *const[][2]){{"workdir", "../../../srv/link"}, {0}});
+	CHECK_INT(seen.rc, 0);
+	CHECK_STRING(seen.host.workdir.path.path, at("/srv/data"));
+	survey_done(&seen);
+	survey(&seen, "/home/u/plain", (const char *const[][2]){{"workdir", "missing"}, {0}});
+	CHECK_INT(seen.rc, -ENOENT);
+	CHECK_INT(seen.error.stage, STAGE_FILES);
+	survey_done(&seen);
+	survey(&seen, "/home/u/worktree", (const char *const[][2]){{"workdir", "file"}, {0}});
+	CHECK_INT(seen.rc, -ENOTDIR);
+	survey_done(&seen);
+	survey(&seen, "/home/u/plain", (const char *const[][2]){{"workdir", "none"}, {0}});
+	CHECK_INT(seen.rc, 0);
+	CHECK(!seen.host.workdir.path.path);
+	survey_done(&seen);
+}
+
+static void test_toolchains_of_path_with_what_they_need(void)
+{
+	struct survey seen;
+
+	survey(&seen, "/home/u/plain", NULL);
+	CHECK(has(&seen.host.toolchains, "/home/u/.cargo/bin", PATH_DIRECTORY));
+	CHECK(has(&seen.host.toolchains, "/home/u/.rustup", PATH_DIRECTORY));
+	CHECK(has(&seen.host.toolchains, "/home/u/tools/x", PATH_DIRECTORY));
+	CHECK_INT(seen.host.toolchains.count, 3); /* home itself is in PATH too, and is not shown for it */
+	survey_done(&seen);
+}
+
+static void test_every_named_path_has_its_fact(void)
+{
+	struct survey seen;
+	const char *data = strdup(at("/srv/data")), *dest = strdup(at("/srv/data:/data"));
+
+	survey(&seen, "/home/u/plain",
+	       (const char *const[][2]){
+		       {"ro", "../../../srv/link"}, {"ro", dest}, {"ro", "missing"}, {"rw", "../../../srv/loop"}, {0}});
+	CHECK_INT(seen.host.mounts.count, 4);
+	CHECK_INT(seen.host.places.count, 4);
+	CHECK_STRING(seen.host.mounts.items[0].path, data);
+	CHECK_INT(seen.host.mounts.items[0].kind, PATH_DIRECTORY);
+	CHECK_STRING(seen.host.mounts.items[1].path, data);
+	CHECK_INT(seen.host.places.items[1].kind, PATH_ABSENT);
+	CHECK_INT(seen.host.mounts.items[2].kind, PATH_ABSENT);
+	CHECK_INT(seen.host.mounts.items[2].error, ENOENT);
+	CHECK_INT(seen.host.mounts.items[3].error, ELOOP);
+	survey_done(&seen);
+	free((void *)data);
+	free((void *)dest);
+}
+
+/* What is hidden is named as the jar sees it; the fact is about the host's object behind it. */
+static void test_hidden_paths_are_found_behind_mounts_and_links(void)
+{
+	struct survey seen;
+	char dest[PATH_MAX * 2], nested[PATH_MAX * 3];
+
+	snprintf(dest, sizeof(dest), "%s/srv/data:/data", top);
+	snprintf(nested, sizeof(nested), "%s/srv:/data/sub", top);
+	survey(&seen, "/home/u/plain",
+	       (const char *const[][2]){{"ro", dest},
+					{"ro", nested},
+					{"hide", "/data/secret"},
+					{"hide", "/data/sub/data/secret"},
+					{"hide", at("/srv/link/secret")},
+					{"hide", at("/srv/dangling")},
+					{0}});
+	CHECK_INT(seen.host.hidden.count, 4);
+	for (int i = 0; i < 3; i++) {
+		CHECK_STRING(seen.host.hidden.items[i].path, at("/srv/data/secret"));
+		CHECK_INT(seen.host.hidden.items[i].kind, PATH_FILE);
+	}
+	CHECK_INT(seen.host.hidden.items[3].kind, PATH_ABSENT);
+	CHECK_INT(seen.host.hidden.items[3].error, ENOENT);
+	/* the place of the nested mount is in the outer one's source */
+	CHECK_STRING(seen.host.places.items[1].path, at("/srv/data/sub"));
+	CHECK_INT(seen.host.places.items[1].kind, PATH_DIRECTORY);
+	survey_done(&seen);
+}
+
+/* A mount at its own place inside another one's destination is nearer than that. */
+static void test_a_nearer_mount_at_its_own_place_counts(void)
+{
+	struct survey seen;
+	char dest[PATH_MAX * 3], own[PATH_MAX * 2], hidden[PATH_MAX * 3];
+
+	snprintf(dest, sizeof(dest), "%s/srv:%s/home", top, top);
+	snprintf(own, sizeof(own), "%s/home/u/repo", top);
+	snprintf(hidden, sizeof(hidden), "%s/.git/config", own);
+	survey(&seen, "/srv/sub", (const char *const[][2]){{"ro", dest}, {"ro", own}, {"hide", hidden}, {0}});
+	CHECK_STRING(seen.host.hidden.items[0].path, at("/home/u/repo/.git/config"));
+	CHECK_INT(seen.host.hidden.items[0].kind, PATH_FILE);
+	survey_done(&seen);
+}
+
+static void test_what_appears_or_is_replaced_is_risky(void)
+{
+	struct survey seen;
+	struct risky_list risky = {0};
+
+	survey(&seen, "/home/u/repo/pkg/a", NULL);
+	host_find_risky(&seen.host, &risky);
+	CHECK_INT(risky.count, 0);
+	make_directory("/home/u/repo/pkg/a/.vscode");
+	make_file("/home/u/repo/.git/commondir");
+	make_file("/home/u/repo/pkg/a/new");
+	CHECK_INT(rename(at("/home/u/repo/pkg/a/new"), at("/home/u/repo/pkg/a/.envrc")), 0);
+	host_find_risky(&seen.host, &risky);
+	CHECK_INT(risky.count, 3);
+	for (size_t i = 0; i < risky.count; i++) {
+		bool is_replaced = strstr(risky.items[i].path, ".envrc");
+
+		CHECK(!strncmp(risky.items[i].why, is_replaced ? "it was replaced" : "it appeared", 11));
+	}
+	host_risky_done(&risky);
+	CHECK_INT(rmdir(at("/home/u/repo/pkg/a/.vscode")), 0);
+	CHECK_INT(unlink(at("/home/u/repo/.git/commondir")), 0);
+	survey_done(&seen);
+}
+
+static const struct test tests[] = {
+	TEST(test_a_plain_directory_has_no_repository),
+	TEST(test_a_repository_is_found_from_its_top),
+	TEST(test_a_repository_is_found_from_a_subdirectory),
+	TEST(test_a_git_file_is_guarded_and_not_followed),
+	TEST(test_a_home_in_git_is_no_project),
+	TEST(test_unfit_directories_say_why),
+	TEST(test_a_workdir_is_resolved_and_must_be_a_directory),
+	TEST(test_toolchains_of_path_with_what_they_need),
+	TEST(test_every_named_path_has_its_fact),
+	TEST(test_hidden_paths_are_found_behind_mounts_and_links),
+	TEST(test_a_nearer_mount_at_its_own_place_counts),
+	TEST(test_what_appears_or_is_replaced_is_risky),
+};
+
+int main(void)
+{
+	char made[] = "/tmp/belljar-survey-XXXXXX";
+	int rc;
+
+	if (!mkdtemp(made) || !realpath(made, top))
+		return 1;
+	make_tree();
+	rc = test_main(tests, ARRAY_LEN(tests));
+	nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return rc;
+}
