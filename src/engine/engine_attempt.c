@@ -18,9 +18,9 @@ static const char *const verdict_names[] = {
 
 void prove_facts_print(const struct prove_facts *facts, struct text *out)
 {
-	text_append_format(out, "%s %s %d %d %d %d %d %jx %d", facts->base, facts->token, facts->tcp_port, facts->udp_port,
-			   facts->shared_memory_id, facts->engine_pid, facts->victim_pid, (uintmax_t)facts->victim_address,
-			   facts->pids_max);
+	text_append_format(out, "%s %s %d %d %d %d %d %jx %d", facts->base, facts->token, facts->tcp_port,
+			   facts->udp_port, facts->shared_memory_id, facts->engine_pid, facts->victim_pid,
+			   (uintmax_t)facts->victim_address, facts->pids_max);
 }
 
 static bool read_facts(const char *text, struct prove_facts *facts)
@@ -63,7 +63,7 @@ int engine_attempt(const char *name, struct text *out, struct error *error)
 		return error_hint(error, "`belljar doctor --prove` makes all attempts, each in a jar of its own");
 	}
 	answer = attempt->function(&facts);
-	text_append_format(out, PROVE_ANSWER_WORD " %s %s %s %d\n", verdict_names[answer.verdict], layer_name(answer.layer),
-			   answer.call, answer.errno_value);
+	text_append_format(out, PROVE_ANSWER_WORD " %s %s %s %d\n", verdict_names[answer.verdict],
+			   layer_name(answer.layer), answer.call, answer.errno_value);
 	return 0;
 }

@@ -154,7 +154,8 @@ struct answer attempt_protected(const struct prove_facts *facts)
 	if (answer.verdict == VERDICT_STOPPED)
 		answer = try_open(attempt_path(facts, "work/.git/hooks/new"), O_WRONLY | O_CREAT | O_EXCL, "open");
 	if (answer.verdict == VERDICT_STOPPED)
-		answer = judge("rename", rename(attempt_path(facts, "work/.git/hooks"), attempt_path(facts, "work/moved")));
+		answer = judge("rename",
+			       rename(attempt_path(facts, "work/.git/hooks"), attempt_path(facts, "work/moved")));
 	if (answer.verdict == VERDICT_STOPPED)
 		answer = judge("rename", rename(attempt_path(facts, "work/.git"), attempt_path(facts, "work/moved")));
 	return answer;

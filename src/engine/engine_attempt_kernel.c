@@ -26,6 +26,7 @@
 #define NUMBER_IO_URING_SETUP 425
 #define BAD_POINTER ((void *)1)
 #define EXECUTABLE_DATA 0x0400000
+#define SETUID_WAITS 1000
 
 /* A call whose arguments cannot be right: any answer but the filter's came from the kernel. */
 static struct answer judge_reached(const char *call, long result)
@@ -80,8 +81,9 @@ struct answer attempt_unshare_user(const struct prove_facts *facts)
 	(void)facts;
 	if (unshare(CLONE_NEWUSER) == 0)
 		return answer_through("unshare");
-	return answer_stopped(unshare(CLONE_NEWUSER | CLONE_SIGHAND | CLONE_VM | 1) < 0 && errno == EPERM ? LAYER_SECCOMP
-													: LAYER_HOST,
+	return answer_stopped(unshare(CLONE_NEWUSER | CLONE_SIGHAND | CLONE_VM | 1) < 0 && errno == EPERM
+				      ? LAYER_SECCOMP
+				      : LAYER_HOST,
 			      "unshare", errno);
 }
 
@@ -95,7 +97,8 @@ static struct answer judge_clone(const char *call, long pid)
 		waitpid((pid_t)pid, NULL, __WALL);
 		return answer_through(call);
 	}
-	return answer_stopped(errno_value == EPERM || errno_value == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, call, errno_value);
+	return answer_stopped(errno_value == EPERM || errno_value == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, call,
+			      errno_value);
 }
 
 struct answer attempt_clone_user(const struct prove_facts *facts)
@@ -297,10 +300,20 @@ static bool has_gained(pid_t pid, bool *has_changed)
 	return *has_changed && (effective != geteuid() || capabilities != 0);
 }
 
-/*
- * The program is started with a full pipe for its output: it cannot end before we have looked at it. vfork() returns
- * once it runs.
- */
+/* The program is started with a full pipe for its output: it cannot end before we have looked at it. */
+static pid_t start_with_output(const char *program, int output)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		dup2(output, 1);
+		dup2(output, 2);
+		execl(program, program, "--help", (char *)NULL);
+		_exit(126);
+	}
+	return child;
+}
+
 static struct answer watch_setuid(const char *program)
 {
 	struct timespec nap = {.tv_nsec = 2000000};
@@ -314,34 +327,42 @@ static struct answer watch_setuid(const char *program)
 	while (write(ends[1], page, sizeof(page)) > 0)
 		;
 	fcntl(ends[1], F_SETFL, 0);
-	child = vfork();
-	if (child == 0) {
-		dup2(ends[1], 1);
-		dup2(ends[1], 2);
-		execl(program, program, "--help", (char *)NULL);
-		_exit(126);
-	}
+	child = start_with_output(program, ends[1]);
 	if (child < 0)
-		return answer_skipped("vfork");
-	for (int i = 0; i < 20 && !has_gained_any && !has_changed; i++) {
-		has_gained_any = has_gained(child, &has_changed);
+		return answer_skipped("fork");
+	for (int i = 0; i < SETUID_WAITS && !has_changed; i++) {
 		nanosleep(&nap, NULL);
+		has_gained_any = has_gained(child, &has_changed);
 	}
 	/* Without a reader it gets SIGPIPE, whoever it is by now. */
 	close(ends[0]);
 	close(ends[1]);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+	if (!has_changed)
+		return answer_skipped("execve");
 	if (has_gained_any)
 		return answer_through("execve");
-	return answer_stopped(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? LAYER_PRIVILEGES : LAYER_IDENTITY, "execve", 0);
+	return answer_stopped(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? LAYER_PRIVILEGES : LAYER_IDENTITY, "execve",
+			      0);
+}
+
+static bool has_own_proc(void)
+{
+	char link[32] = "";
+
+	return readlink("/proc/self", link, sizeof(link) - 1) > 0 && atoi(link) == getpid();
 }
 
 struct answer attempt_setuid(const struct prove_facts *facts)
 {
-	static const char *const programs[] = {"/usr/bin/su", "/bin/su", "/usr/bin/passwd", "/usr/bin/newgrp", "/usr/bin/sudo"};
+	static const char *const programs[] = {"/usr/bin/su", "/bin/su", "/usr/bin/passwd", "/usr/bin/newgrp",
+					       "/usr/bin/sudo"};
 
 	(void)facts;
+	/* The child is watched in /proc, which must be the one of our pid namespace. */
+	if (!has_own_proc())
+		return answer_skipped("readlink");
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
 		if (access(programs[i], X_OK) == 0)
 			return watch_setuid(programs[i]);

@@ -141,7 +141,8 @@ static struct answer send_unix(const struct sockaddr_un *address, socklen_t len)
 
 	if (fd < 0)
 		return judge_socket("socket");
-	return judge_reach("sendto", sendto(fd, "x", 1, MSG_DONTWAIT, (const struct sockaddr *)address, len) < 0 ? -1 : 0);
+	return judge_reach("sendto",
+			   sendto(fd, "x", 1, MSG_DONTWAIT, (const struct sockaddr *)address, len) < 0 ? -1 : 0);
 }
 
 struct answer attempt_unix_stream(const struct prove_facts *facts)
@@ -188,7 +189,8 @@ struct answer attempt_pair_datagram(const struct prove_facts *facts)
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return judge_socket("socketpair");
-	answer = judge_reach("sendto", sendto(pair[0], "x", 1, MSG_DONTWAIT, (struct sockaddr *)&address, len) < 0 ? -1 : 0);
+	answer = judge_reach("sendto",
+			     sendto(pair[0], "x", 1, MSG_DONTWAIT, (struct sockaddr *)&address, len) < 0 ? -1 : 0);
 	close(pair[0]);
 	close(pair[1]);
 	return answer;

@@ -178,7 +178,8 @@ struct answer attempt_renice_other(const struct prove_facts *facts)
 	int result = setpriority(PRIO_PROCESS, (id_t)facts->victim_pid, 19), errno_value = errno;
 
 	/* Nobody has this pid: ESRCH, if it is the kernel that answers. */
-	return judge("setpriority", result, setpriority(PRIO_PROCESS, 0x7ffffff0, 19) < 0 && errno == EPERM, errno_value);
+	return judge("setpriority", result, setpriority(PRIO_PROCESS, 0x7ffffff0, 19) < 0 && errno == EPERM,
+		     errno_value);
 }
 
 /* --- process 1 ---------------------------------------------------------------------------------------------- */

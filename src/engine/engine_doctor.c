@@ -107,8 +107,8 @@ static void print_proof(struct text *out, const struct proof *proof, enum rung r
 {
 	const char *layer = proof->verdict == VERDICT_STOPPED ? layer_name(proof->layer) : "-";
 
-	text_append_format(out, "%-*s%-13s%-14s%-44s %s", NAME_WIDTH, proof->attempt->name, verdict_words(proof), layer, proof->how,
-			   proof->attempt->what);
+	text_append_format(out, "%-*s%-13s%-14s%-44s %s", NAME_WIDTH, proof->attempt->name, verdict_words(proof), layer,
+			   proof->how, proof->attempt->what);
 	if (proof->is_covered && proof->verdict == VERDICT_STOPPED && !proof->is_expected)
 		text_append_format(out, " (expected: %s)", layer_name(proof->attempt->layers[rung]));
 	text_append_char(out, '\n');
@@ -127,8 +127,8 @@ static void print_proofs(struct text *out, const struct examination *seen)
 		uncovered += !proof->is_covered;
 		stopped += proof->is_covered && proof->verdict == VERDICT_STOPPED;
 	}
-	text_append_format(out, "%zu attempts: %zu stopped, %zu got through, %zu not covered on this rung\n", seen->proofs.count,
-			   stopped, holes, uncovered);
+	text_append_format(out, "%zu attempts: %zu stopped, %zu got through, %zu not covered on this rung\n",
+			   seen->proofs.count, stopped, holes, uncovered);
 }
 
 /* --- for programs ------------------------------------------------------------------------------------------- */
@@ -232,12 +232,17 @@ static int prove(const struct engine_doctor_request *request, struct examination
 		.area = request->area,
 		.area_len = request->area_len,
 	};
+	int rc;
 
 	if (len < 0)
 		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
 	program[len] = '\0';
 	seen->has_proof = true;
-	return engine_prove(&prove_request, &seen->proofs, &seen->proved, error);
+	rc = engine_prove(&prove_request, &seen->proofs, &seen->proved, error);
+	/* A real jar knows better than any probe. */
+	if (rc == 0 && seen->proved < prove_request.rung_max)
+		seen->best = seen->proved;
+	return rc;
 }
 
 int engine_doctor(const struct engine_doctor_request *request, struct text *out, struct error *error)

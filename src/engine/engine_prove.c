@@ -129,13 +129,13 @@ static int finish_run(struct prover *prover, struct loop *loop, struct engine_ru
 /* Run `belljar doctor --attempt NAME` in a fresh jar. */
 static int run_attempt(struct prover *prover, const struct attempt *attempt, struct jar_answer *out)
 {
-	char *command[] = {(char *)prover->request->program, "doctor", "--attempt", (char *)attempt->name, NULL};
+	const char *command[] = {prover->request->program, "doctor", "--attempt", attempt->name, NULL};
 	AUTO_CLOSE int output = memfd_create("belljar-answer", MFD_CLOEXEC);
 	AUTO_CLOSE int noise = memfd_create("belljar-noise", MFD_CLOEXEC);
 	struct policy policy;
 	struct engine_request request = {
 		.policy = &policy,
-		.command = command,
+		.command = (char *const *)command,
 		.command_count = (int)ARRAY_LEN(command) - 1,
 		.mode = ENGINE_PASS,
 		.stdout_fd = output,
@@ -189,7 +189,8 @@ static enum layer layer_on_rung(enum layer layer, enum rung rung)
 	return rung == RUNG_PROCESS && is_wall ? LAYER_HOST : layer;
 }
 
-static void judge(struct prover *prover, const struct attempt *attempt, const struct jar_answer *said, struct proof *proof)
+static void judge(struct prover *prover, const struct attempt *attempt, const struct jar_answer *said,
+		  struct proof *proof)
 {
 	const char *seen = stage_look(&prover->stage);
 	const struct answer *answer = &said->answer;
@@ -197,7 +198,8 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 	*proof = (struct proof){
 		.attempt = attempt,
 		.verdict = seen ? VERDICT_THROUGH : answer->verdict,
-		.layer = answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung) : LAYER_NONE,
+		.layer = answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung)
+								     : LAYER_NONE,
 		.is_covered = is_covered(prover, attempt, said->has_gap),
 	};
 	proof->is_expected = proof->layer == attempt->layers[prover->rung] ||
@@ -240,7 +242,8 @@ static int prove_control(struct prover *prover)
 	if (rc < 0 || said.answer.verdict == VERDICT_THROUGH)
 		return rc;
 	error_set(prover->error, STAGE_ENGINE, said.answer.errno_value,
-		  "what is allowed does not work inside the jar, so nothing can be proved (exit status %d)", said.exit_status);
+		  "what is allowed does not work inside the jar, so nothing can be proved (exit status %d)",
+		  said.exit_status);
 	return error_hint(prover->error, "`belljar run -v -- true` shows whether a jar can be made");
 }
 

@@ -22,12 +22,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "jar/jar_inside.h"
 #include "sys/calls.h"
 
 #define VICTIM_BYTE 'V'
 #define VICTIM_TRIES 256
+#define VICTIM_PAGE_BYTES 2
+#define VICTIM_WAITS 20000
 #define LISTEN_QUEUE 8
 #define HOOK_TEXT "#!/bin/sh\n"
 
@@ -58,8 +61,8 @@ static int make_file(const struct prove_stage *stage, const char *name, const ch
 {
 	char path[2 * PROVE_PATH_MAX];
 	size_t len = strlen(content);
-	AUTO_CLOSE int fd =
-		open(path_of(stage, name, path, sizeof(path)), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	AUTO_CLOSE int fd = open(path_of(stage, name, path, sizeof(path)),
+				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 || write(fd, content, len) != (ssize_t)len || fchmod(fd, 0666) < 0)
 		return -errno;
@@ -151,9 +154,11 @@ static int listen_path(const struct prove_stage *stage, int type, const char *na
 static int listen_abstract(const struct prove_stage *stage, int type, const char *kind)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "belljar-%s-%s", kind, stage->facts.token);
+	int len =
+		snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "belljar-%s-%s", kind, stage->facts.token);
 
-	return listen_at(AF_UNIX, type, &address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len));
+	return listen_at(AF_UNIX, type, &address,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len));
 }
 
 static int make_listeners(struct prove_stage *stage)
@@ -172,8 +177,9 @@ static int make_listeners(struct prove_stage *stage)
 
 /* --- a process to attack ------------------------------------------------------------------------------------ */
 
-static void be_victim(void) __attribute__((noreturn));
-static void be_victim(void)
+/* The first byte of the page is what attempts aim at, the second says that the victim is ready. */
+static void be_victim(volatile char *page) __attribute__((noreturn));
+static void be_victim(volatile char *page)
 {
 	sigset_t all;
 
@@ -184,6 +190,7 @@ static void be_victim(void)
 	prctl(PR_SET_NAME, "belljar-victim", 0, 0, 0);
 	/* The engine cannot be looked into, and so neither could this copy of it. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	page[1] = VICTIM_BYTE;
 	for (;;)
 		pause();
 }
@@ -191,14 +198,17 @@ static void be_victim(void)
 /* Its pid must not be one that a process in the jar has too, or an attempt would hit the wrong one. */
 static int make_victim(struct prove_stage *stage)
 {
+	struct timespec nap = {.tv_nsec = 100000};
+	volatile char *page;
 	pid_t pid = -1;
 
-	stage->victim_page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stage->victim_page = mmap(NULL, VICTIM_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (stage->victim_page == MAP_FAILED) {
 		stage->victim_page = NULL;
 		return -errno;
 	}
-	*stage->victim_page = VICTIM_BYTE;
+	page = stage->victim_page;
+	page[0] = VICTIM_BYTE;
 	for (int i = 0; i < VICTIM_TRIES && pid < PROVE_ENGINE_PID_LEAST; i++) {
 		if (pid > 0) {
 			kill(pid, SIGKILL);
@@ -208,9 +218,11 @@ static int make_victim(struct prove_stage *stage)
 		if (pid < 0)
 			return -errno;
 		if (pid == 0)
-			be_victim();
+			be_victim(page);
 	}
 	stage->facts.victim_pid = pid;
+	for (int i = 0; i < VICTIM_WAITS && page[1] != VICTIM_BYTE; i++)
+		nanosleep(&nap, NULL);
 	stage->facts.victim_address = (uintptr_t)stage->victim_page;
 	stage->victim_priority = getpriority(PRIO_PROCESS, (id_t)pid);
 	return prlimit(pid, RLIMIT_CORE, NULL, &stage->victim_limit) < 0 ? -errno : 0;
@@ -242,7 +254,7 @@ void stage_done(struct prove_stage *stage)
 		waitpid(stage->facts.victim_pid, NULL, 0);
 	}
 	if (stage->victim_page)
-		munmap(stage->victim_page, 1);
+		munmap(stage->victim_page, VICTIM_PAGE_BYTES);
 	if (stage->facts.shared_memory_id >= 0)
 		shmctl(stage->facts.shared_memory_id, IPC_RMID, NULL);
 	for (size_t i = 0; i < LISTEN_COUNT; i++)

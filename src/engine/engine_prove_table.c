@@ -136,7 +136,8 @@ const struct attempt attempts[] = {
 /* clang-format on */
 const size_t attempt_count = ARRAY_LEN(attempts);
 
-static const struct attempt control = {"control", "write in the workdir, which is allowed", {LAYER_NONE}, NULL, 0, attempt_control};
+static const struct attempt control = {"control",      "write in the workdir, which is allowed", {LAYER_NONE}, NULL, 0,
+				       attempt_control};
 
 const struct attempt *attempt_by_name(const char *name)
 {

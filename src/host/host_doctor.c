@@ -24,21 +24,25 @@ static const struct {
 } probes[] = {
 	{"kernel", "everything else", probe_kernel, false},
 	{"user-namespaces", "the rung 'namespace': all other namespaces without root", probe_user_namespaces, false},
-	{"pid-namespace", "a jar's processes see, signal and trace only each other, and end together", probe_pid_namespace, false},
+	{"pid-namespace", "a jar's processes see, signal and trace only each other, and end together",
+	 probe_pid_namespace, false},
 	{"net-namespace", "no network but a private loopback", probe_net_namespace, false},
 	{"ipc-namespace", "no shared memory or message queues of the host", probe_ipc_namespace, false},
 	{"uts-namespace", "a hostname of its own", probe_uts_namespace, false},
 	{"cgroup-namespace", "the host's cgroup names stay hidden", probe_cgroup_namespace, false},
 	{"proc-mount", "a /proc that shows only the jar", probe_proc_mount, false},
-	{"id-mapped-mounts", "a command started by root runs under an id that is nobody's", probe_id_mapped_mounts, true},
-	{"landlock", "the rung 'landlock', and a second wall around files on the rung 'namespace'", probe_landlock, false},
+	{"id-mapped-mounts", "a command started by root runs under an id that is nobody's", probe_id_mapped_mounts,
+	 true},
+	{"landlock", "the rung 'landlock', and a second wall around files on the rung 'namespace'", probe_landlock,
+	 false},
 	{"seccomp", "the filter of system calls; needed on every rung but 'process'", probe_seccomp, false},
 	{"mount-api", "a jar's file system, built by descriptor", probe_mount_api, false},
 	{"openat2", "paths in directories a jar can write, without following its links", probe_openat2, false},
 	{"pidfd", "signals that cannot hit another process by mistake", probe_pidfd, false},
 	{"clone3", "a process and its namespaces in one step", probe_clone3, false},
 	{"close_range", "closing what the caller left open, quickly", probe_close_range, false},
-	{"proc-children", "finding a jar's processes quickly where there is no pid namespace", probe_children_lists, false},
+	{"proc-children", "finding a jar's processes quickly where there is no pid namespace", probe_children_lists,
+	 false},
 	{"pty", "--pty and `belljar shell`", probe_pty, false},
 	{"cgroup2", "exact limits of memory, processes and CPU time for the whole tree", probe_cgroup2, false},
 	{"cgroup1-memory", "the limit of memory where there is no cgroup v2", probe_cgroup1_memory, false},
@@ -135,8 +139,9 @@ static bool has(const struct capability_list *list, const char *name)
 
 enum rung host_best_rung(const struct capability_list *list)
 {
-	static const char *const needed[] = {"user-namespaces", "pid-namespace",	"net-namespace", "ipc-namespace",
-					     "uts-namespace",	"cgroup-namespace", "proc-mount",	 "mount-api"};
+	static const char *const needed[] = {"user-namespaces", "pid-namespace", "net-namespace",
+					     "ipc-namespace",   "uts-namespace", "cgroup-namespace",
+					     "proc-mount",      "mount-api",     "openat2"};
 	bool has_all = true;
 
 	if (!has(list, "seccomp"))

@@ -18,10 +18,10 @@
 #define CGROUP_NAME "belljar-doctor"
 
 struct cgroup_search {
-	const char *type;      /* "cgroup" or "cgroup2" */
-	const char *option;    /* a controller among the mount's options; NULL: any */
-	char mount[PATH_MAX];  /* where it is mounted */
-	char path[PATH_MAX];   /* the directory of the cgroup we are in */
+	const char *type;     /* "cgroup" or "cgroup2" */
+	const char *option;   /* a controller among the mount's options; NULL: any */
+	char mount[PATH_MAX]; /* where it is mounted */
+	char path[PATH_MAX];  /* the directory of the cgroup we are in */
 };
 
 static bool list_has_word(const char *list, const char *word, char separator)
@@ -100,11 +100,14 @@ static int try_making(const char *directory)
 static void advise_delegation(struct finding *finding)
 {
 	if (getuid() == 0)
-		finding_remedy(finding, "in a container, start it with a writable cgroup: docker run --cgroupns=private with "
-					"-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
+		finding_remedy(finding,
+			       "in a container, start it with a writable cgroup: docker run --cgroupns=private with "
+			       "-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
 	else
-		finding_remedy(finding, "start Belljar in a scope that is delegated to you: systemd-run --user --scope -p Delegate=yes "
-					"belljar ...\n");
+		finding_remedy(
+			finding,
+			"start Belljar in a scope that is delegated to you: systemd-run --user --scope -p Delegate=yes "
+			"belljar ...\n");
 }
 
 void probe_cgroup2(struct finding *finding)
@@ -115,7 +118,9 @@ void probe_cgroup2(struct finding *finding)
 
 	if (!find_mount(&search) || !find_cgroup(&search)) {
 		finding_value(finding, "not mounted");
-		finding_remedy(finding, "boot with systemd.unified_cgroup_hierarchy=1, or mount -t cgroup2 none /sys/fs/cgroup\n");
+		finding_remedy(
+			finding,
+			"boot with systemd.unified_cgroup_hierarchy=1, or mount -t cgroup2 none /sys/fs/cgroup\n");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/cgroup.controllers", search.path);
@@ -123,9 +128,12 @@ void probe_cgroup2(struct finding *finding)
 	controllers[strcspn(controllers, "\n")] = '\0';
 	if (!list_has_word(controllers, "memory", ' ') || !list_has_word(controllers, "pids", ' ') ||
 	    !list_has_word(controllers, "cpu", ' ')) {
-		finding_value(finding, "controllers at %.60s: %.60s", search.path, controllers[0] ? controllers : "none");
-		finding_remedy(finding, "give this cgroup the controllers memory, pids and cpu (systemd: Delegate=yes); where cgroup "
-					"v1 has them: boot with systemd.unified_cgroup_hierarchy=1\n");
+		finding_value(finding, "controllers at %.60s: %.60s", search.path,
+			      controllers[0] ? controllers : "none");
+		finding_remedy(
+			finding,
+			"give this cgroup the controllers memory, pids and cpu (systemd: Delegate=yes); where cgroup "
+			"v1 has them: boot with systemd.unified_cgroup_hierarchy=1\n");
 		return;
 	}
 	rc = try_making(search.path);
@@ -153,7 +161,8 @@ static void probe_cgroup1(struct finding *finding, const char *controller)
 		finding_value(finding, "writable at %.100s", search.path);
 	} else {
 		finding_value(finding, "%.60s: %.60s", search.path, strerror(-rc));
-		finding_remedy(finding, "as root, give the cgroup to the caller: chown USER %.200s; or use cgroup v2\n", search.path);
+		finding_remedy(finding, "as root, give the cgroup to the caller: chown USER %.200s; or use cgroup v2\n",
+			       search.path);
 	}
 }
 

@@ -37,11 +37,10 @@ void probe_kernel(struct finding *finding)
 		return;
 	finding_value(finding, "%.100s", name.release);
 	sscanf(name.release, "%d.%d", &major, &minor);
-	finding->is_found =
-		major > KERNEL_LEAST_MAJOR || (major == KERNEL_LEAST_MAJOR && minor >= KERNEL_LEAST_MINOR);
+	finding->is_found = major > KERNEL_LEAST_MAJOR || (major == KERNEL_LEAST_MAJOR && minor >= KERNEL_LEAST_MINOR);
 	if (!finding->is_found)
-		finding_remedy(finding, "use Linux %d.%d or later; 6.12 or later has everything Belljar uses\n", KERNEL_LEAST_MAJOR,
-			       KERNEL_LEAST_MINOR);
+		finding_remedy(finding, "use Linux %d.%d or later; 6.12 or later has everything Belljar uses\n",
+			       KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
 }
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
@@ -54,7 +53,8 @@ static const struct {
 	{2, "before ABI 2 (Linux 5.19) no file can be renamed into another directory"},
 	{3, "before ABI 3 (Linux 6.2) files outside can be truncated"},
 	{5, "before ABI 5 (Linux 6.10) ioctl on devices is not governed"},
-	{6, "before ABI 6 (Linux 6.12) signals and abstract sockets are held by the filter alone on the rung 'landlock'"},
+	{6,
+	 "before ABI 6 (Linux 6.12) signals and abstract sockets are held by the filter alone on the rung 'landlock'"},
 	{7, "before ABI 7 (Linux 6.15) refusals cannot be logged"},
 	{9, "before ABI 9 Unix sockets by path cannot be told apart, and the rung 'landlock' refuses every connect()"},
 };
@@ -82,10 +82,11 @@ void probe_landlock(struct finding *finding)
 		bool is_off = syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 0 && errno == EOPNOTSUPP;
 
 		finding_value(finding, is_off ? "switched off" : "not in this kernel, or kept from us");
-		finding_remedy(finding, is_off ? "add landlock to the kernel's parameter lsm= (lsm=landlock,... in the boot "
-						 "loader's settings)\n"
-					       : "use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK; in a container, a "
-						 "seccomp profile that lets landlock_* through\n");
+		finding_remedy(finding,
+			       is_off ? "add landlock to the kernel's parameter lsm= (lsm=landlock,... in the boot "
+					"loader's settings)\n"
+				      : "use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK; in a container, a "
+					"seccomp profile that lets landlock_* through\n");
 		return;
 	}
 	finding_in_child(finding, try_landlock);
@@ -130,7 +131,9 @@ static void report_call(struct finding *finding, bool is_found, const char *sinc
 	finding->is_found = is_found;
 	finding_value(finding, is_found ? "there" : "refused, or not in this kernel");
 	if (!is_found)
-		finding_remedy(finding, "use Linux %s or later; in a container, a seccomp profile that lets it through\n", since);
+		finding_remedy(finding,
+			       "use Linux %s or later; in a container, a seccomp profile that lets it through\n",
+			       since);
 }
 
 /* fsopen and its like ask for a capability first, so they are tried where there is one. */
@@ -184,7 +187,8 @@ void probe_children_lists(struct finding *finding)
 	finding->is_found = sys_read_file(AT_FDCWD, "/proc/thread-self/children", content, sizeof(content)) >= 0;
 	finding_value(finding, finding->is_found ? "there" : "no /proc/PID/task/TID/children");
 	if (!finding->is_found)
-		finding_remedy(finding, "use a kernel with CONFIG_PROC_CHILDREN (all of /proc is searched otherwise)\n");
+		finding_remedy(finding,
+			       "use a kernel with CONFIG_PROC_CHILDREN (all of /proc is searched otherwise)\n");
 }
 
 void probe_pty(struct finding *finding)

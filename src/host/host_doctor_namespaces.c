@@ -22,6 +22,8 @@
 
 #include "sys/calls.h"
 
+#define MOUNTING_PROC "mounting proc"
+
 /* --- why not, and what to do -------------------------------------------------------------------------------- */
 
 static bool setting_is(const char *path, char expected)
@@ -51,16 +53,17 @@ static void advise_apparmor(struct finding *finding)
 
 	if (len > 0)
 		program[len] = '\0';
-	finding_remedy(finding,
-		       "AppArmor withholds them from programs without a profile. As root, write /etc/apparmor.d/belljar:\n"
-		       "  abi <abi/4.0>,\n"
-		       "  include <tunables/global>\n"
-		       "  profile belljar %.300s flags=(unconfined) {\n"
-		       "    userns,\n"
-		       "  }\n"
-		       "then: apparmor_parser -r /etc/apparmor.d/belljar\n"
-		       "or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n",
-		       program);
+	finding_remedy(
+		finding,
+		"AppArmor withholds them from programs without a profile. As root, write /etc/apparmor.d/belljar:\n"
+		"  abi <abi/4.0>,\n"
+		"  include <tunables/global>\n"
+		"  profile belljar %.300s flags=(unconfined) {\n"
+		"    userns,\n"
+		"  }\n"
+		"then: apparmor_parser -r /etc/apparmor.d/belljar\n"
+		"or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n",
+		program);
 }
 
 static void advise_user_namespaces(struct finding *finding)
@@ -72,9 +75,10 @@ static void advise_user_namespaces(struct finding *finding)
 	if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
 		advise_apparmor(finding);
 	if (is_in_container())
-		finding_remedy(finding,
-			       "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-			       "--security-opt systempaths=unconfined\n");
+		finding_remedy(
+			finding,
+			"in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+			"--security-opt systempaths=unconfined\n");
 	if (!finding->remedy[0])
 		finding_remedy(finding, "use a kernel with CONFIG_USER_NS, and do not start Belljar in a chroot\n");
 }
@@ -239,7 +243,7 @@ static void try_proc(struct finding *finding)
 		int mount_fd = sys_new_mount("proc", NULL, 0, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC);
 
 		rc = mount_fd < 0 ? mount_fd : sys_move_mount(mount_fd, AT_FDCWD, "/proc");
-		report(finding, rc, "mounting proc");
+		report(finding, rc, MOUNTING_PROC);
 		_exit(0);
 	}
 	if (child < 0)
@@ -251,9 +255,14 @@ static void try_proc(struct finding *finding)
 void probe_proc_mount(struct finding *finding)
 {
 	finding_in_child(finding, try_proc);
-	if (!finding->is_found)
-		finding_remedy(finding, "the /proc here is covered in places, as in a container: docker run --security-opt "
-					"systempaths=unconfined (or podman run --security-opt unmask=ALL)\n");
+	if (finding->is_found)
+		return;
+	if (strncmp(finding->value, MOUNTING_PROC, strlen(MOUNTING_PROC)) != 0)
+		finding_remedy(finding, "needs user-namespaces and pid-namespace (above)\n");
+	else
+		finding_remedy(finding,
+			       "the /proc here is covered in places, as in a container: docker run --security-opt "
+			       "systempaths=unconfined (or podman run --security-opt unmask=ALL)\n");
 }
 
 static int hold_user_namespace(int ready_fd) __attribute__((noreturn));
@@ -330,7 +339,9 @@ void probe_id_mapped_mounts(struct finding *finding)
 {
 	finding_in_child(finding, try_id_mapped);
 	if (!finding->is_found)
-		finding_remedy(finding, "use Linux 5.12 or later, and a workdir on a file system that knows them (ext4, xfs, btrfs; "
-					"tmpfs from 6.3, overlayfs from 5.19 on); without them the command keeps root's id, "
-					"unprivileged\n");
+		finding_remedy(
+			finding,
+			"use Linux 5.12 or later, and a workdir on a file system that knows them (ext4, xfs, btrfs; "
+			"tmpfs from 6.3, overlayfs from 5.19 on); without them the command keeps root's id, "
+			"unprivileged\n");
 }

@@ -10,26 +10,25 @@ const char *const host_system_names[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", NULL,
 };
 
+/* In byte order: the survey looks names up in it. Who and where, loader, certificates, shells, languages, tools. */
 const char *const host_etc_names[] = {
-	/* who and where */
-	"passwd", "group", "nsswitch.conf", "hosts", "host.conf", "resolv.conf", "services", "protocols", "networks", "rpc",
-	"gai.conf", "localtime", "timezone", "adjtime", "locale.alias", "locale.conf", "default/locale", "os-release",
-	"lsb-release", "debian_version", "redhat-release", "alpine-release", "arch-release", "shells", "login.defs",
-	"mime.types", "mailcap", "magic", "magic.mime",
-	/* loader, certificates, tools by other names */
-	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "ssl/certs",
-	"ssl/openssl.cnf", "ssl/cert.pem", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/tls/openssl.cnf",
-	"pki/ca-trust", "pki/java", "crypto-policies", "alternatives",
-	/* shells, terminals, editors */
-	"profile", "profile.d", "bash.bashrc", "bashrc", "bash_completion.d", "zsh", "zshenv", "zshrc", "inputrc", "terminfo",
-	"tmux.conf", "screenrc", "vim", "nanorc", "emacs", "DIR_COLORS", "manpath.config", "man_db.conf",
-	/* languages and build tools */
-	"gitconfig", "gitattributes", "java", "java-8-openjdk", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk",
-	"java-25-openjdk", "maven", "gradle", "python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13",
-	"python3.14", "perl", "php", "ruby", "R", "lua", "octave.conf", "texmf", "xml", "sgml", "fonts", "ImageMagick-6",
-	"ImageMagick-7", "ghostscript", "papersize", "gdb", "glvnd", "vulkan", "OpenCL", "drirc", "xdg", "chromium",
-	"chromium.d", "postgresql-common", "dpkg", "wgetrc", "mke2fs.conf", "odbcinst.ini", NULL,
+	"DIR_COLORS", "ImageMagick-6", "ImageMagick-7", "OpenCL", "R", "adjtime", "alpine-release", "alternatives",
+	"arch-release", "bash.bashrc", "bash_completion.d", "bashrc", "ca-certificates", "ca-certificates.conf",
+	"chromium", "chromium.d", "crypto-policies", "debian_version", "default/locale", "dpkg", "drirc", "emacs",
+	"fonts", "gai.conf", "gdb", "ghostscript", "gitattributes", "gitconfig", "glvnd", "gradle", "group",
+	"host.conf", "hosts", "inputrc", "java", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk",
+	"java-25-openjdk", "java-8-openjdk", "ld-musl-aarch64.path", "ld-musl-x86_64.path", "ld.so.cache",
+	"ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs", "lsb-release", "lua",
+	"magic", "magic.mime", "mailcap", "man_db.conf", "manpath.config", "maven", "mime.types", "mke2fs.conf",
+	"nanorc", "networks", "nsswitch.conf", "octave.conf", "odbcinst.ini", "os-release", "papersize", "passwd",
+	"perl", "php", "pki/ca-trust", "pki/java", "pki/tls/certs", "pki/tls/openssl.cnf", "postgresql-common",
+	"profile", "profile.d", "protocols", "python3", "python3.10", "python3.11", "python3.12", "python3.13",
+	"python3.14", "python3.9", "redhat-release", "resolv.conf", "rpc", "ruby", "screenrc", "services", "sgml",
+	"shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "texmf", "timezone", "tmux.conf", "vim",
+	"vulkan", "xdg", "xml", "zsh", "zshenv", "zshrc", NULL,
 };
+
+const size_t host_etc_name_count = sizeof(host_etc_names) / sizeof(host_etc_names[0]) - 1;
 
 const char *const host_device_names[] = {"null", "zero", "full", "random", "urandom", "tty", NULL};
 

@@ -5,9 +5,13 @@
 #ifndef BELLJAR_HOST_HOST_NAMES_H
 #define BELLJAR_HOST_HOST_NAMES_H
 
+#include <stddef.h>
+
+extern const size_t host_etc_name_count;
+
 /* Each list ends with NULL. */
 extern const char *const host_system_names[];	 /* the operating system's directories */
-extern const char *const host_etc_names[];	 /* what of /etc programs need to work; nothing that is a secret */
+extern const char *const host_etc_names[];	 /* sorted: what of /etc programs need to work; nothing that is a secret */
 extern const char *const host_device_names[];	 /* in /dev */
 extern const char *const host_protected_names[]; /* files that other programs execute later, below a project's top */
 extern const char *const host_system_trees[];	 /* neither they nor anything in them may be a workdir ... */

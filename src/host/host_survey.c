@@ -7,6 +7,7 @@
  */
 #include "host/host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,6 +32,49 @@ static int look_at_names(struct host_path_list *list, const char *prefix, const 
 		snprintf(path, sizeof(path), "%s%s", prefix, *names);
 		rc = host_path_list_look(list, path);
 	}
+	return rc;
+}
+
+/* --- /etc --------------------------------------------------------------------------------------------------- */
+
+static int compare_names(const void *key, const void *item)
+{
+	return strcmp(key, *(const char *const *)item);
+}
+
+/* /etc belongs to root, who need not be protected from himself: its entries are not held to one inode. */
+static int add_etc_entry(struct host_path_list *list, const char *name, unsigned char type)
+{
+	struct host_path *item;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/etc/%s", name);
+	if (type != DT_REG && type != DT_DIR)
+		return host_path_list_look(list, path);
+	item = list_add(list);
+	if (!item)
+		return -ENOMEM;
+	item->kind = type == DT_DIR ? PATH_DIRECTORY : PATH_FILE;
+	item->path = strdup(path);
+	return item->path ? 0 : -ENOMEM;
+}
+
+/* One look at the directory instead of one at each of the names that could be there. */
+static int survey_etc(struct host_path_list *list)
+{
+	DIR *directory = opendir("/etc");
+	const struct dirent *entry;
+	int rc = 0;
+
+	if (!directory)
+		return look_at_names(list, "/etc/", host_etc_names);
+	while (rc == 0 && (entry = readdir(directory)))
+		if (bsearch(entry->d_name, host_etc_names, host_etc_name_count, sizeof(*host_etc_names), compare_names))
+			rc = add_etc_entry(list, entry->d_name, entry->d_type);
+	closedir(directory);
+	for (const char *const *name = host_etc_names; *name && rc == 0; name++)
+		if (strchr(*name, '/'))
+			rc = add_etc_entry(list, *name, DT_UNKNOWN);
 	return rc;
 }
 
@@ -292,6 +336,16 @@ static int add_host_side(struct host_path_list *list, const struct policy *polic
 	return add_resolved(list, host_path);
 }
 
+/* Only what is there matters, not where a link leads: nothing is mounted on a link. */
+static int add_place(struct host_path_list *list, const struct policy *policy, const char *path)
+{
+	char host_path[2 * PATH_MAX];
+	struct host_path *item = list_add(list);
+
+	host_side(policy, path, SIZE_MAX, host_path, sizeof(host_path));
+	return item ? host_look(item, host_path) : -ENOMEM;
+}
+
 static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
@@ -304,7 +358,7 @@ static int survey_named(struct host *host, const struct policy *policy)
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
 		rc = add_host_side(&host->hidden, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
-		rc = add_host_side(&host->tmpfs_places, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+		rc = add_place(&host->tmpfs_places, policy, policy->tmpfs.items[i].path);
 	return rc;
 }
 
@@ -317,7 +371,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (policy->has_system)
 		rc = look_at_names(&host->system, "", host_system_names);
 	if (rc == 0 && policy->has_system)
-		rc = look_at_names(&host->etc, "/etc/", host_etc_names);
+		rc = survey_etc(&host->etc);
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev/", host_device_names);
 	if (rc == 0 && policy->has_toolchains)

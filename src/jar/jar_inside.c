@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "jar/jar_network.h"
 #include "sys/calls.h"
 
 #define CONTROL_FD 3
@@ -39,7 +42,8 @@ struct inside {
 
 static bool has_pid_namespace(const struct plan *plan)
 {
-	return plan->rung == RUNG_NAMESPACE;
+	/* Not the rung: kill(-1) below must never happen in the host's pid namespace, whatever a plan is made of. */
+	return plan->namespaces & CLONE_NEWPID;
 }
 
 static void leave(const struct inside *inside, int status) __attribute__((noreturn));
@@ -366,14 +370,18 @@ void jar_inside(const struct plan *plan, const struct jar_streams *streams, stru
 		.pty_master = -1,
 		.pty_slave = -1,
 	};
+	struct jar_network network;
 	sigset_t all;
 
+	inside.build.network = &network;
 	inside.build.engine_pid = getppid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	keep_descriptors(&inside, control_fd);
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
+	if (plan->namespaces & CLONE_NEWNET)
+		jar_network_start(&network);
 	umask(0);
 	build(&inside);
 	umask(022);

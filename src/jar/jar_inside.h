@@ -16,6 +16,7 @@ struct jar_build {
 	int scratch_fd;	       /* the tmpfs of the private places */
 	int scratch_count;
 	pid_t engine_pid;
+	struct jar_network *network; /* being made beside the other steps; NULL: none */
 	int user_namespace_fd; /* root only: the one in which the jar's host id is 0 */
 };
 

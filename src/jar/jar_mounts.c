@@ -28,13 +28,22 @@ static const char *beneath_root(const char *path)
 	return *path ? path : ".";
 }
 
-/* Make the directories above @target, and @target itself as a directory or an empty file. */
+static int make_entry(const struct jar_build *build, const char *path, bool is_file)
+{
+	int rc = is_file ? mknodat(build->root_fd, path, S_IFREG | 0444, 0) : mkdirat(build->root_fd, path, 0755);
+
+	return rc < 0 ? -errno : 0;
+}
+
+/* Make @target as a directory or an empty file, and the directories above it where they are not there yet. */
 static int make_place(const struct jar_build *build, const char *target, bool is_file)
 {
 	const char *path = beneath_root(target);
 	char parent[PATH_BYTES];
-	int fd;
+	int rc = make_entry(build, path, is_file);
 
+	if (rc != -ENOENT)
+		return rc == -EEXIST ? 0 : rc;
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		size_t len = (size_t)(slash - path);
 
@@ -45,13 +54,8 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 		if (mkdirat(build->root_fd, parent, 0755) < 0 && errno != EEXIST)
 			return -errno;
 	}
-	if (!is_file)
-		return mkdirat(build->root_fd, path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-	fd = openat(build->root_fd, path, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
-	if (fd < 0)
-		return errno == EEXIST || errno == EACCES ? 0 : -errno;
-	close(fd);
-	return 0;
+	rc = make_entry(build, path, is_file);
+	return rc == -EEXIST ? 0 : rc;
 }
 
 static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
@@ -59,10 +63,10 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 	AUTO_CLOSE int place = -1;
 	int rc;
 
+	/* Outside of host directories the way there is our own work: there are no links but those we made. */
 	if (!(step->flags & STEP_IN_PLACE)) {
 		rc = make_place(build, step->target, step->flags & STEP_ON_FILE);
-		if (rc < 0)
-			return rc;
+		return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
 	}
 	place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
 			    SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
@@ -128,6 +132,10 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 	const char *slash = strrchr(step->target, '/');
 	int rc;
 
+	if (symlinkat(step->source, build->root_fd, beneath_root(step->target)) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
 	if (slash && slash != step->target) {
 		if ((size_t)(slash - step->target) >= sizeof(parent))
 			return -ENAMETOOLONG;
@@ -159,12 +167,15 @@ int jar_file(struct jar_build *build, const struct plan_step *step)
 /* A detached mount of the object at @step->source, which must be the one the planner saw. */
 static int open_source(const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = open(step->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd = -1;
 	struct stat status;
 
+	if (!step->inode)
+		return sys_open_tree(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE);
+	fd = open(step->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	if (step->inode && (status.st_dev != step->device || status.st_ino != step->inode))
+	if (status.st_dev != step->device || status.st_ino != step->inode)
 		return -ESTALE;
 	return sys_open_tree(fd, "", step->flags & STEP_RECURSIVE);
 }

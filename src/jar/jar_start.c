@@ -5,6 +5,7 @@
 #include "jar/jar.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -89,7 +90,7 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 	}
 	if (times)
 		times->begun_ns = sys_monotonic_ns();
-	pid = sys_fork(plan->namespaces, &jar->pidfd);
+	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, &jar->pidfd);
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {

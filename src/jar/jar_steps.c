@@ -6,14 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "jar/jar_network.h"
 #include "plan/seccomp_compile.h"
 #include "sys/calls.h"
 
@@ -24,14 +22,8 @@
 
 int jar_loopback(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-
-	(void)build;
 	(void)step;
-	if (fd < 0)
-		return -errno;
-	return ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+	return jar_network_join(build->network);
 }
 
 int jar_hostname(struct jar_build *build, const struct plan_step *step)

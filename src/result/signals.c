@@ -16,6 +16,9 @@ static const char *const signal_names[] = {
 	NAME(SIGTERM), NAME(SIGCHLD), NAME(SIGCONT), NAME(SIGSTOP),  NAME(SIGTSTP), NAME(SIGTTIN),   NAME(SIGTTOU),
 	NAME(SIGURG),  NAME(SIGXCPU), NAME(SIGXFSZ), NAME(SIGVTALRM), NAME(SIGPROF), NAME(SIGWINCH), NAME(SIGIO),
 	NAME(SIGPWR),  NAME(SIGSYS),
+#ifdef SIGSTKFLT
+	NAME(SIGSTKFLT),
+#endif
 };
 
 const char *signal_name(int number)
@@ -25,6 +28,9 @@ const char *signal_name(int number)
 	if (number > 0 && (size_t)number < ARRAY_LEN(signal_names) && signal_names[number])
 		return signal_names[number];
 	/* As the C library counts them: it keeps the first two for itself. */
-	snprintf(real_time, sizeof(real_time), "SIGRTMIN+%d", number - REAL_TIME_FIRST);
+	if (number >= REAL_TIME_FIRST)
+		snprintf(real_time, sizeof(real_time), "SIGRTMIN+%d", number - REAL_TIME_FIRST);
+	else
+		snprintf(real_time, sizeof(real_time), "SIG%d", number);
 	return real_time;
 }

@@ -147,7 +147,8 @@ static inline void imagined_add(struct host_path_list *list, const struct imagin
 	*item = imagined_path(files, path);
 }
 
-static inline void imagined_add_resolved(struct host_path_list *list, const struct imagined_files *files, const char *path)
+static inline void imagined_add_resolved(struct host_path_list *list, const struct imagined_files *files,
+					 const char *path)
 {
 	char resolved[PATH_MAX];
 	struct host_path *item = list_add(list);

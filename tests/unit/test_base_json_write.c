@@ -109,8 +109,9 @@ static void test_members_and_items_have_their_commas(void)
 	json_write_raw(&writer, "r", "[1]", 3);
 	json_write_integer(&writer, "k\n", INT64_MIN);
 	json_close_object(&writer);
-	CHECK_STRING(text_string(&text), "{\"s\":\"v\",\"n\":null,\"a\":[-1,18446744073709551615,{}],\"e\":[],\"t\":true,"
-					 "\"f\":false,\"r\":[1],\"k\\n\":-9223372036854775808}");
+	CHECK_STRING(text_string(&text),
+		     "{\"s\":\"v\",\"n\":null,\"a\":[-1,18446744073709551615,{}],\"e\":[],\"t\":true,"
+		     "\"f\":false,\"r\":[1],\"k\\n\":-9223372036854775808}");
 }
 
 static void test_indented_members_stand_on_lines_of_their_own(void)

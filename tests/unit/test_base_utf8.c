@@ -120,7 +120,8 @@ static void test_every_code_point_is_one_character(void)
 		}
 		for (size_t i = 1; i < len; i++)
 			bytes[i] = (unsigned char)(0x80 | (code >> (6 * (len - 1 - i)) & 0x3f));
-		if (utf8_character(bytes, len, &is_cut) != (is_surrogate ? 0 : len) || utf8_is_valid(bytes, len) == is_surrogate) {
+		if (utf8_character(bytes, len, &is_cut) != (is_surrogate ? 0 : len) ||
+		    utf8_is_valid(bytes, len) == is_surrogate) {
 			printf("U+%04X\n", (unsigned)code);
 			CHECK(false);
 			return;
@@ -157,10 +158,8 @@ static void test_validity_of_whole_strings(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_characters_at_every_boundary),
-	TEST(test_nothing_is_no_character),
-	TEST(test_every_code_point_is_one_character),
-	TEST(test_cut_tail_is_what_may_still_become_a_character),
+	TEST(test_characters_at_every_boundary),      TEST(test_nothing_is_no_character),
+	TEST(test_every_code_point_is_one_character), TEST(test_cut_tail_is_what_may_still_become_a_character),
 	TEST(test_validity_of_whole_strings),
 };
 

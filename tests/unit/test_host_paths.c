@@ -27,11 +27,13 @@ static void test_within_is_about_names_not_about_letters(void)
 static void test_system_directories_are_no_work_directories(void)
 {
 	static const char *const yes[] = {
-		"/",	    "/usr",	     "/usr/bin",   "/usr/local", "/usr/local/bin", "/usr/share/x", "/bin",	 "/sbin",
-		"/lib",	    "/lib/x86",      "/lib64",	   "/etc",	 "/etc/ssh",	   "/boot",	   "/boot/efi",	 "/dev",
-		"/dev/pts", "/proc",	     "/proc/1",	   "/sys",	 "/sys/fs",	   "/nix/store",   "/nix/store/x", "/nix",
-		"/gnu",	    "/gnu/store/x",  "/usr/src",   "/usr/local/src", "/dev/shm",   "/tmp",	   "/var",	 "/var/tmp",
-		"/var/lib", "/var/log",	     "/var/cache", "/var/spool", "/run",	   "/run/user",	   "/opt",	 "/home",
+		"/",        "/usr",         "/usr/bin",  "/usr/local",     "/usr/local/bin", "/usr/share/x",
+		"/bin",     "/sbin",        "/lib",      "/lib/x86",       "/lib64",         "/etc",
+		"/etc/ssh", "/boot",        "/boot/efi", "/dev",           "/dev/pts",       "/proc",
+		"/proc/1",  "/sys",         "/sys/fs",   "/nix/store",     "/nix/store/x",   "/nix",
+		"/gnu",     "/gnu/store/x", "/usr/src",  "/usr/local/src", "/dev/shm",       "/tmp",
+		"/var",     "/var/tmp",     "/var/lib",  "/var/log",       "/var/cache",     "/var/spool",
+		"/run",     "/run/user",    "/opt",      "/home",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
@@ -44,10 +46,18 @@ static void test_system_directories_are_no_work_directories(void)
 static void test_projects_are_no_system_directories(void)
 {
 	static const char *const no[] = {
-		"/home/u",	 "/home/u/p",	 "/root",	 "/root/p",	 "/usr/src/linux", "/usr/local/src/x", "/dev/shm/x",
-		"/tmp/x",	 "/var/tmp/x",	 "/var/lib/jenkins", "/var/www", "/run/user/1000", "/opt/project",   "/srv",
-		"/workspace",	 "/data",	 "/mnt/usr",	 "/usrlocal",	 "/etcetera",	   "/libx",	       "/bin2",
-		"/nix/storefront", "/home2",	 "/project/usr",
+		"/home/u",        "/home/u/p",
+		"/root",          "/root/p",
+		"/usr/src/linux", "/usr/local/src/x",
+		"/dev/shm/x",     "/tmp/x",
+		"/var/tmp/x",     "/var/lib/jenkins",
+		"/var/www",       "/run/user/1000",
+		"/opt/project",   "/srv",
+		"/workspace",     "/data",
+		"/mnt/usr",       "/usrlocal",
+		"/etcetera",      "/libx",
+		"/bin2",          "/nix/storefront",
+		"/home2",         "/project/usr",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(no); i++) {
@@ -70,8 +80,9 @@ static void test_the_lists_agree(void)
 		CHECK(is_in_tree && is_top);
 	}
 	for (const char *const *name = host_etc_names; *name; name++) {
-		static const char *const secrets[] = {"/etc/shadow",	  "/etc/gshadow",    "/etc/ssh",	"/etc/sudoers",
-						      "/etc/krb5.keytab", "/etc/machine-id", "/etc/ssl/private"};
+		static const char *const secrets[] = {"/etc/shadow",     "/etc/gshadow",     "/etc/ssh",
+						      "/etc/sudoers",    "/etc/krb5.keytab", "/etc/machine-id",
+						      "/etc/ssl/private"};
 		char path[256];
 
 		snprintf(path, sizeof(path), "/etc/%s", *name);
@@ -144,10 +155,8 @@ static void test_look_says_what_a_path_is_and_follows_nothing(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_within_is_about_names_not_about_letters),
-	TEST(test_system_directories_are_no_work_directories),
-	TEST(test_projects_are_no_system_directories),
-	TEST(test_the_lists_agree),
+	TEST(test_within_is_about_names_not_about_letters),      TEST(test_system_directories_are_no_work_directories),
+	TEST(test_projects_are_no_system_directories),           TEST(test_the_lists_agree),
 	TEST(test_look_says_what_a_path_is_and_follows_nothing),
 };
 

@@ -105,14 +105,14 @@ static void survey(struct survey *survey, const char *current_directory, const c
 	snprintf(directory, sizeof(directory), "%s%s", top, current_directory);
 	*survey = (struct survey){0};
 	survey->environment[0] = survey->path_variable;
-	snprintf(survey->path_variable, sizeof(survey->path_variable), "PATH=/usr/bin::%s/.cargo/bin:relative:%s/tools/x/bin:%s",
-		 home, home, home);
+	snprintf(survey->path_variable, sizeof(survey->path_variable),
+		 "PATH=/usr/bin::%s/.cargo/bin:relative:%s/tools/x/bin:%s", home, home, home);
 	survey->host = (struct host){
 		.home = strdup(home), .real_home = strdup(home), .environment = survey->environment, .uid = getuid()};
 	CHECK_INT(policy_init(&survey->policy, &context, &survey->error), 0);
 	for (; flags && (*flags)[0]; flags++)
-		CHECK_INT(policy_set_flag(&survey->policy, policy_key_by_flag((*flags)[0]), (*flags)[1], false, &context,
-					  &survey->error),
+		CHECK_INT(policy_set_flag(&survey->policy, policy_key_by_flag((*flags)[0]), (*flags)[1], false,
+					  &context, &survey->error),
 			  0);
 	survey->rc = host_survey(&survey->host, &survey->policy, directory, &survey->error);
 }

@@ -218,8 +218,8 @@ static int set_flags(struct golden *golden, const struct policy_context *context
 		CHECK(key);
 		if (key)
 			rc = policy_set_flag(&golden->policy, key,
-					     words->list.count > 1 ? words->list.items[1].string.bytes : NULL, is_negated,
-					     context, error);
+					     words->list.count > 1 ? words->list.items[1].string.bytes : NULL,
+					     is_negated, context, error);
 	}
 	return rc;
 }
@@ -227,7 +227,8 @@ static int set_flags(struct golden *golden, const struct policy_context *context
 static int make_policy(struct golden *golden, const struct string_list *environment, struct error *error)
 {
 	const struct json_value *document = find(&golden->document, "policy", JSON_OBJECT);
-	struct policy_context context = {.current_directory = golden->current_directory, .home = golden->host.real_home};
+	struct policy_context context = {.current_directory = golden->current_directory,
+					 .home = golden->host.real_home};
 	AUTO_TEXT bytes = {0};
 	struct json_writer writer = {.text = &bytes};
 	int rc;
@@ -238,8 +239,8 @@ static int make_policy(struct golden *golden, const struct string_list *environm
 	rc = policy_init(&golden->policy, &context, error);
 	if (rc == 0 && document) {
 		write_value(document, &writer, NULL);
-		rc = policy_load_document(&golden->policy, bytes.data, bytes.len, "policy", golden->current_directory, &context,
-					  error);
+		rc = policy_load_document(&golden->policy, bytes.data, bytes.len, "policy", golden->current_directory,
+					  &context, error);
 	}
 	return rc < 0 ? rc : set_flags(golden, &context, error);
 }
@@ -359,7 +360,8 @@ static void compile(struct golden *golden, struct text *out)
 	if (rc == 0) {
 		for (size_t i = 0; i < golden->toolchains.count && golden->policy.has_toolchains; i++)
 			imagined_add(&golden->host.toolchains, &golden->files, golden->toolchains.items[i]);
-		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory, golden->unfit);
+		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory,
+				golden->unfit);
 		rc = plan_compile(&plan, &golden->policy, &golden->host, &request, &error);
 	}
 	if (rc == 0)
@@ -408,7 +410,8 @@ static bool find_directory(void)
 		*slash = '\0';
 		snprintf(path, sizeof(path), "%s/tests/golden", directory);
 		if (access(path, R_OK) == 0) {
-			snprintf(golden_directory, sizeof(golden_directory), "%.*s", (int)sizeof(golden_directory) - 1, path);
+			snprintf(golden_directory, sizeof(golden_directory), "%.*s", (int)sizeof(golden_directory) - 1,
+				 path);
 			return true;
 		}
 	}
