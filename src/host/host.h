@@ -33,9 +33,20 @@ struct host_workdir {
 	struct host_path path;
 	const char *unfit;    /* why it may not be a workdir ("it is a home directory"); NULL: it may */
 	struct host_path top; /* of the git repository around it, where that is another directory; else PATH_ABSENT */
-	struct host_path git; /* that repository's .git, or the workdir's own */
+	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
+	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
+	bool has_git_file;	  /* .git is a file; `git` is what it names, and lies elsewhere */
 	struct host_path_list guarded; /* auto-run files that exist in it or at the repository's top */
 	struct host_path_list pinned;  /* directories above those: must not be renamed away */
+};
+
+/* Where cgroups of a run's own can be made: directories, NULL where there is none; in version 2 all the same one. */
+struct host_cgroups {
+	int version; /* 0: none to be had, or none needed */
+	char *memory;
+	char *pids;
+	char *cpu;
+	char *name; /* free, for a run's own */
 };
 
 struct host {
@@ -50,9 +61,11 @@ struct host {
 	char *home; /* where HOME points inside: the caller's, or a made-up one where that is unfit */
 	char *real_home; /* the caller's home directory, resolved; NULL: none */
 	char *run_directory; /* a name that is free, for a run that cannot have private mounts */
+	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
 	char *const *environment; /* borrowed */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
+	struct host_cgroups cgroups; /* looked for where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
 	struct host_path_list system;	  /* /usr, /bin, /lib ..., as they are */
 	struct host_path_list etc;	  /* the allowed names of /etc that exist */

@@ -41,6 +41,14 @@ static void check(const struct host *host, const char *top, const char *name, st
 		*item = (struct risky_path){strdup(path), why};
 }
 
+/* A repository that is no .git directory: there the names of what is in one stand by themselves. */
+static void check_git(const struct host *host, const struct host_path *git, struct risky_list *risky)
+{
+	for (const char *const *name = host_protected_names; git->kind == PATH_DIRECTORY && *name; name++)
+		if (!strncmp(*name, ".git/", 5))
+			check(host, git->path, *name + 5, risky);
+}
+
 void host_find_risky(const struct host *host, struct risky_list *risky)
 {
 	const char *tops[] = {host->workdir.path.path, host->workdir.top.kind == PATH_DIRECTORY ? host->workdir.top.path : NULL};
@@ -50,6 +58,10 @@ void host_find_risky(const struct host *host, struct risky_list *risky)
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		for (const char *const *name = host_protected_names; tops[i] && *name; name++)
 			check(host, tops[i], *name, risky);
+	if (host->workdir.has_git_file) {
+		check_git(host, &host->workdir.git, risky);
+		check_git(host, &host->workdir.git_own, risky);
+	}
 }
 
 void host_risky_done(struct risky_list *risky)

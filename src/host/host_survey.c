@@ -15,7 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/host_git.h"
 #include "host/host_names.h"
+#include "host/host_cgroup.h"
 #include "host/host_paths.h"
 
 static int out_of_memory(struct error *error)
@@ -123,10 +125,32 @@ static const char *why_unfit(const struct host *host, const char *path)
 	return NULL;
 }
 
+/* Where a .git file leads, if that is a repository that knows this directory and is fit to be shown. */
+static int follow_git_file(struct host *host, const char *git_file)
+{
+	struct host_workdir *workdir = &host->workdir;
+	char around[PATH_MAX];
+	char *slash;
+	int rc = host_git_follow(git_file, &workdir->git, &workdir->git_own);
+
+	if (rc <= 0)
+		return rc;
+	/* The same as for a repository above: that of a home directory kept in git is not for a jar. */
+	snprintf(around, sizeof(around), "%s", workdir->git.path);
+	slash = strstr(around, "/.git");
+	if (slash && slash != around)
+		*slash = '\0';
+	workdir->has_git_file = !why_unfit(host, around);
+	if (workdir->has_git_file)
+		return 1;
+	host_path_done(&workdir->git);
+	host_path_done(&workdir->git_own);
+	return 0;
+}
+
 /*
- * The nearest directory above that has a .git directory. One that is itself no fit workdir (a home directory kept in
- * git) is no project: showing it would show everything in it. A .git file is not followed: it could be the work of an
- * earlier command and point anywhere.
+ * The nearest directory above that has a .git. One that is itself no fit workdir (a home directory kept in git) is no
+ * project: showing it would show everything in it. A .git file counts only if the repository it names has a way back.
  */
 static int find_repository(struct host *host)
 {
@@ -138,6 +162,8 @@ static int find_repository(struct host *host)
 	if (snprintf(directory, sizeof(directory), "%s", workdir->path.path) >= (int)sizeof(directory))
 		return 0;
 	for (;;) {
+		bool is_file;
+
 		if (why_unfit(host, directory))
 			return 0;
 		if (snprintf(candidate, sizeof(candidate), "%s/.git", directory) >= (int)sizeof(candidate))
@@ -147,7 +173,13 @@ static int find_repository(struct host *host)
 			return rc;
 		if (workdir->git.kind == PATH_DIRECTORY)
 			break;
+		is_file = workdir->git.kind == PATH_FILE;
 		host_path_done(&workdir->git);
+		rc = is_file ? follow_git_file(host, candidate) : 0;
+		if (rc < 0)
+			return rc;
+		if (rc > 0)
+			break;
 		slash = strrchr(directory, '/');
 		if (!slash || slash == directory)
 			return 0;
@@ -208,6 +240,52 @@ static int find_guarded(struct host_workdir *workdir, const char *top)
 	return 0;
 }
 
+/* A repository elsewhere: what is guarded in a .git is guarded there, and neither it nor the worktree's part moves. */
+static int find_guarded_elsewhere(struct host_workdir *workdir, const struct host_path *git)
+{
+	char path[PATH_MAX];
+	int rc = host_path_list_look(&workdir->pinned, git->path);
+
+	for (const char *const *name = host_protected_names; *name && rc == 0; name++) {
+		size_t count = workdir->guarded.count;
+
+		if (strncmp(*name, ".git/", 5) != 0)
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", git->path, *name + 5) >= (int)sizeof(path))
+			return 0;
+		rc = host_path_list_look(&workdir->guarded, path);
+		if (rc == 0 && workdir->guarded.count > count)
+			rc = pin_parents(&workdir->pinned, git->path, path);
+	}
+	return rc;
+}
+
+/* Where a linked worktree is: what makes it this one. */
+static int find_guarded_worktree(struct host_workdir *workdir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/gitdir", workdir->git_own.path) >= (int)sizeof(path))
+		return 0;
+	return host_path_list_look(&workdir->guarded, path);
+}
+
+static int find_all_guarded(struct host_workdir *workdir)
+{
+	const char *top = workdir->top.kind == PATH_DIRECTORY ? workdir->top.path : workdir->path.path;
+	int rc = find_guarded(workdir, workdir->path.path);
+
+	if (rc == 0 && workdir->top.kind == PATH_DIRECTORY)
+		rc = find_guarded(workdir, top);
+	if (rc == 0 && workdir->has_git_file)
+		rc = find_guarded_elsewhere(workdir, &workdir->git);
+	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
+		rc = find_guarded_elsewhere(workdir, &workdir->git_own);
+	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
+		rc = find_guarded_worktree(workdir);
+	return rc;
+}
+
 static int survey_workdir(struct host *host, const struct policy *policy, const char *current_directory,
 			  struct error *error)
 {
@@ -235,9 +313,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		return 0;
 	rc = find_repository(host);
 	if (rc == 0)
-		rc = find_guarded(workdir, workdir->path.path);
-	if (rc == 0 && workdir->top.kind == PATH_DIRECTORY)
-		rc = find_guarded(workdir, workdir->top.path);
+		rc = find_all_guarded(workdir);
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
@@ -311,54 +387,66 @@ static int survey_toolchains(struct host *host)
 
 /* --- what the policy names ---------------------------------------------------------------------------------- */
 
+/* How long the name is of the nearest thing around @path that stands in the jar where it stands on the host. */
+static size_t nearest_in_place(const struct host *host, const struct policy *policy, const char *path, size_t skipped)
+{
+	const struct host_path_list *lists[] = {&host->system, &host->toolchains};
+	const struct host_path *single[] = {&host->workdir.path, &host->workdir.top};
+	size_t len = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(single); i++)
+		if (single[i]->path && path_is_within(path, single[i]->path))
+			len = MAX_OF(len, strlen(single[i]->path));
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			if (path_is_within(path, lists[i]->items[j].path))
+				len = MAX_OF(len, strlen(lists[i]->items[j].path));
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		if (i != skipped && !strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) &&
+		    path_is_within(path, host->mounts.items[i].path))
+			len = MAX_OF(len, strlen(host->mounts.items[i].path));
+	return len;
+}
+
 /* Where a path of the jar lies on the host: below a mount's destination it is below that mount's source. */
-static int host_side(const struct policy *policy, const char *path, size_t skipped, char *host_path, size_t capacity)
+static int host_side(const struct host *host, const struct policy *policy, const char *path, size_t skipped,
+		     char *host_path, size_t capacity)
 {
 	const struct policy_mount *nearest = NULL;
 
 	for (size_t i = 0; i < policy->mounts.count; i++) {
 		const struct policy_mount *mount = &policy->mounts.items[i];
 
-		if (i != skipped && path_is_within(path, mount->dest) &&
+		if (i != skipped && strcmp(mount->path, mount->dest) != 0 && path_is_within(path, mount->dest) &&
 		    (!nearest || strlen(mount->dest) >= strlen(nearest->dest)))
 			nearest = mount;
 	}
-	if (!nearest)
+	if (!nearest || strlen(nearest->dest) < nearest_in_place(host, policy, path, skipped))
 		return snprintf(host_path, capacity, "%s", path);
 	return snprintf(host_path, capacity, "%s%s", nearest->path, path + (nearest->dest[1] ? strlen(nearest->dest) : 0));
 }
 
-static int add_host_side(struct host_path_list *list, const struct policy *policy, const char *path, size_t skipped)
+static int add_host_side(struct host *host, struct host_path_list *list, const struct policy *policy, const char *path,
+			 size_t skipped)
 {
 	char host_path[2 * PATH_MAX];
 
-	host_side(policy, path, skipped, host_path, sizeof(host_path));
+	host_side(host, policy, path, skipped, host_path, sizeof(host_path));
 	return add_resolved(list, host_path);
-}
-
-/* Only what is there matters, not where a link leads: nothing is mounted on a link. */
-static int add_place(struct host_path_list *list, const struct policy *policy, const char *path)
-{
-	char host_path[2 * PATH_MAX];
-	struct host_path *item = list_add(list);
-
-	host_side(policy, path, SIZE_MAX, host_path, sizeof(host_path));
-	return item ? host_look(item, host_path) : -ENOMEM;
 }
 
 static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
-		if (rc == 0)
-			rc = add_host_side(&host->places, policy, policy->mounts.items[i].dest, i);
-	}
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
+		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
-		rc = add_host_side(&host->hidden, policy, policy->hide.items[i], SIZE_MAX);
+		rc = add_host_side(host, &host->hidden, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
-		rc = add_place(&host->tmpfs_places, policy, policy->tmpfs.items[i].path);
+		rc = add_host_side(host, &host->tmpfs_places, policy, policy->tmpfs.items[i].path, SIZE_MAX);
 	return rc;
 }
 
@@ -378,6 +466,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = survey_toolchains(host);
 	if (rc == 0)
 		rc = survey_named(host, policy);
+	if (rc == 0)
+		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
@@ -393,8 +483,12 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);
+	host_path_done(&host->workdir.git_own);
+	free(host->git_name);
+	free(host->git_email);
 	free(host->home);
 	free(host->real_home);
 	free(host->run_directory);
+	host_cgroups_done(&host->cgroups);
 	*host = (struct host){0};
 }

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

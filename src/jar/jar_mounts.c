@@ -20,6 +20,8 @@
 #define PATH_BYTES 4096
 /* The root tmpfs holds directories, mount points and small files only. */
 #define ROOT_SIZE "16m"
+/* A file up to this size may be copied. */
+#define SNAPSHOT_BYTES (32 << 10)
 
 static const char *beneath_root(const char *path)
 {
@@ -148,22 +150,6 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 	return symlinkat(step->source, build->root_fd, beneath_root(step->target)) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int jar_file(struct jar_build *build, const struct plan_step *step)
-{
-	int rc = make_place(build, step->target, true);
-	size_t len = strlen(step->source);
-	AUTO_CLOSE int fd = -1;
-
-	if (rc < 0)
-		return rc;
-	fd = openat(build->root_fd, beneath_root(step->target), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, step->source, len) != (ssize_t)len || fchmod(fd, step->mode) < 0)
-		return -errno;
-	return 0;
-}
-
 /* A detached mount of the object at @step->source, which must be the one the planner saw. */
 static int open_source(const struct plan_step *step)
 {
@@ -186,11 +172,38 @@ static uint64_t attributes_of(const struct plan_step *step)
 	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) | (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
 }
 
+/*
+ * Copy a small file instead of mounting it. Only what everybody may read: this process may read more than the command.
+ * The size of the root tmpfs bounds the whole. False: mount it.
+ */
+static bool copy_source(const struct jar_build *build, const struct plan_step *step)
+{
+	char content[SNAPSHOT_BYTES];
+	AUTO_CLOSE int source = open(step->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int target = -1;
+	struct stat status;
+	ssize_t len;
+
+	if (source < 0 || fstat(source, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & S_IROTH) ||
+	    status.st_size >= SNAPSHOT_BYTES)
+		return false;
+	len = read(source, content, sizeof(content));
+	if (len < 0 || len != status.st_size)
+		return false;
+	target = openat(build->root_fd, beneath_root(step->target), O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+			status.st_mode & 0555);
+	/* A target that half fails stays behind as a mount point. */
+	return target >= 0 && write(target, content, (size_t)len) == len;
+}
+
 int jar_bind(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = open_source(step);
+	AUTO_CLOSE int mount_fd = -1;
 	int rc;
 
+	if (step->flags & STEP_SNAPSHOT && step->flags & STEP_ON_FILE && copy_source(build, step))
+		return 0;
+	mount_fd = open_source(step);
 	if (mount_fd < 0)
 		return mount_fd;
 	rc = sys_mount_attributes(mount_fd, attributes_of(step), step->flags & STEP_RECURSIVE);
@@ -208,6 +221,37 @@ static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 	if (is_file ? mknodat(build->scratch_fd, name, S_IFREG | mode, 0) < 0 : mkdirat(build->scratch_fd, name, mode) < 0)
 		return -errno;
 	return sys_open_tree(build->scratch_fd, name, false);
+}
+
+static int write_new_file(int directory_fd, const char *path, const struct plan_step *step)
+{
+	AUTO_CLOSE int fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
+	size_t len = strlen(step->source);
+	ssize_t written = fd < 0 ? -1 : write(fd, step->source, len);
+
+	if (written < 0 || fchmod(fd, step->mode) < 0)
+		return -errno;
+	return written == (ssize_t)len ? 0 : -ENOSPC;
+}
+
+int jar_file(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd = -1;
+	char name[16];
+	int rc;
+
+	/* Without mounts the target lies in the run's own directory. */
+	if (build->root_fd < 0)
+		return write_new_file(AT_FDCWD, step->target, step);
+	snprintf(name, sizeof(name), "%d", build->scratch_count++);
+	rc = write_new_file(build->scratch_fd, name, step);
+	if (rc < 0)
+		return rc;
+	mount_fd = sys_open_tree(build->scratch_fd, name, false);
+	if (mount_fd < 0)
+		return mount_fd;
+	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY | SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC, false);
+	return rc < 0 ? rc : attach(build, mount_fd, step);
 }
 
 int jar_private(struct jar_build *build, const struct plan_step *step)

@@ -23,7 +23,7 @@ enum step_kind {
 	STEP_SCRATCH,	     /* one tmpfs for all private places; `value` bytes */
 	STEP_DIRECTORY,	     /* a directory `target` with `mode` */
 	STEP_SYMLINK,	     /* `target` pointing at `source` */
-	STEP_FILE,	     /* `target` with the content `source` */
+	STEP_FILE,	     /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
 	STEP_BIND,	     /* the host's `source` at `target` */
 	STEP_PRIVATE,	     /* an empty directory of the scratch tmpfs at `target`, `mode` */
 	STEP_TMPFS,	     /* a tmpfs of its own at `target`, `value` bytes */
@@ -54,6 +54,7 @@ enum step_flag {
 	STEP_ID_MAPPED = 1 << 4, /* the workdir of a command started by root */
 	STEP_IN_PLACE = 1 << 5,	 /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
+	STEP_SNAPSHOT = 1 << 7,	 /* a small file that anyone may read can be copied, which is cheaper than a mount */
 };
 
 struct plan_step {

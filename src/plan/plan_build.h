@@ -31,6 +31,9 @@ void plan_missing(struct plan_build *build, const char *name, const char *why, c
 /* Refuse: @what cannot be had on this rung. */
 int plan_needs_namespace(struct plan_build *build, const char *what);
 
+/* plan_git.c: the content of the private home's .gitconfig; the plan's workdir must be known. */
+const char *plan_gitconfig(struct plan_build *build);
+
 int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
 int plan_mounts(struct plan_build *build);	/* plan_mounts.c: the file system, as mounts and as Landlock rules */
 int plan_limits(struct plan_build *build);	/* plan_limits.c: rlimits, and what cannot be limited here */

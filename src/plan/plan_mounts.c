@@ -246,6 +246,16 @@ static int check_without_mounts(struct plan_build *build)
 	return 0;
 }
 
+/* Without mounts it could be replaced; it is the run's own, and goes with it. */
+static void add_gitconfig(struct plan_build *build)
+{
+	struct plan_step *step = plan_add(build, &build->plan->steps, STEP_FILE);
+
+	step->target = plan_format(build, "%s/home/.gitconfig", build->plan->run_directory);
+	step->source = plan_gitconfig(build);
+	step->mode = 0444;
+}
+
 int plan_mounts(struct plan_build *build)
 {
 	struct view view = {0};
@@ -258,6 +268,8 @@ int plan_mounts(struct plan_build *build)
 	if (rc == 0 && !build->has_failed) {
 		if (build->plan->rung == RUNG_NAMESPACE)
 			add_mount_steps(build, &view);
+		else
+			add_gitconfig(build);
 		add_rules(build, &view);
 	}
 	view_done(&view);

@@ -143,6 +143,17 @@ static void add_home(struct plan_build *build, struct view *view)
 	add(build, view, PLACE_PRIVATE, home)->mode = 0700;
 }
 
+/* Its own read-only mount: it can be neither changed nor replaced. */
+static void add_gitconfig(struct plan_build *build, struct view *view)
+{
+	const char *path = strcmp(build->host->home, "/") ? build->host->home : "";
+	struct place *place = add(build, view, PLACE_FILE, plan_format(build, "%s/.gitconfig", path));
+
+	place->source = plan_gitconfig(build);
+	place->flags = STEP_ON_FILE | STEP_READ_ONLY;
+	place->mode = 0444;
+}
+
 /* Naming the workdir in `ro` or `rw` says the same as workdir_mode, and later. */
 static bool has_read_only_workdir(const struct plan_build *build)
 {
@@ -157,6 +168,21 @@ static bool has_read_only_workdir(const struct plan_build *build)
 			is_read_only = mount->access == MOUNT_RO;
 	}
 	return is_read_only;
+}
+
+/* The repository's own directory, where it is not in the workdir; with `.git` as a file it is not in its top either. */
+static void add_git(struct plan_build *build, struct view *view, bool is_read_only)
+{
+	const struct host_workdir *workdir = &build->host->workdir;
+	unsigned flags = STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0);
+
+	if (workdir->git.kind != PATH_DIRECTORY || (is_read_only && !workdir->has_git_file))
+		return;
+	if (!view_is_within(workdir->git.path, workdir->path.path))
+		add_bind(build, view, &workdir->git, workdir->git.path, flags);
+	/* The other worktrees' parts are guarded, this one's own is not. */
+	if (workdir->git_own.kind == PATH_DIRECTORY)
+		add_bind(build, view, &workdir->git_own, workdir->git_own.path, flags);
 }
 
 /* The workdir, the repository around it, and what in both other programs would execute later. */
@@ -176,11 +202,9 @@ static void add_workdir(struct plan_build *build, struct view *view)
 	}
 	is_read_only = has_read_only_workdir(build);
 	build->plan->workdir = plan_string(build, workdir->path.path);
-	if (workdir->top.kind == PATH_DIRECTORY) {
+	if (workdir->top.kind == PATH_DIRECTORY)
 		add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
-		if (!is_read_only)
-			add_bind(build, view, &workdir->git, workdir->git.path, STEP_ID_MAPPED);
-	}
+	add_git(build, view, is_read_only);
 	add_bind(build, view, &workdir->path, workdir->path.path, STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
 	if (!build->policy->has_protect || is_read_only)
 		return;
@@ -239,11 +263,14 @@ static int add_named(struct plan_build *build, struct view *view)
 
 /* --- putting them in order ---------------------------------------------------------------------------------- */
 
+/* Of two at one target the later one counts, and a thing before a link: that link only says where the thing is. */
 static int by_target(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
 	int difference = strcmp(a->target, b->target);
 
+	if (!difference)
+		difference = (b->kind == PLACE_SYMLINK) - (a->kind == PLACE_SYMLINK);
 	return difference ? difference : (a->order < b->order ? -1 : a->order > b->order);
 }
 
@@ -384,7 +411,7 @@ static void add_protection(struct plan_build *build, struct view *view)
 	add_wherever_writable(build, view, &build->host->workdir.pinned, STEP_ID_MAPPED);
 }
 
-/* A symbolic link that lies in another place is that place's own affair. */
+/* A symbolic link, or a made-up file, that lies in a host directory is that directory's own affair. */
 static void drop_inner_links(struct view *view)
 {
 	size_t kept = 0;
@@ -392,7 +419,8 @@ static void drop_inner_links(struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *around = view_around(view, i);
 
-		if (view->items[i].kind == PLACE_SYMLINK && around && around->kind == PLACE_BIND)
+		if ((view->items[i].kind == PLACE_SYMLINK || view->items[i].kind == PLACE_FILE) && around &&
+		    around->kind == PLACE_BIND)
 			continue;
 		view->items[kept] = view->items[i];
 		kept++;
@@ -410,13 +438,31 @@ static void remove_within(struct view *view, const char *path)
 	view->count = kept;
 }
 
-static void remove_sources_within(struct view *view, const char *path)
+/* Nothing shows at the place any more; it stays a place, so that what it stood on does not show either. */
+static void blank(struct place *place)
+{
+	place->kind = PLACE_HIDDEN;
+	place->source = NULL;
+	place->flags = place->on_host == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+	place->is_guard = false;
+}
+
+/* What is at @path or in it, and wherever the host's object @hidden or part of it was mounted. */
+static void blank_places(struct view *view, const char *path, const struct host_path *hidden)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < view->count; i++)
-		if (view->items[i].kind != PLACE_BIND || !view_is_within(view->items[i].source, path))
-			view->items[kept++] = view->items[i];
+	for (size_t i = 0; i < view->count; i++) {
+		struct place place = view->items[i];
+		bool shows_hidden = place.kind == PLACE_BIND && hidden->kind != PATH_ABSENT &&
+				    view_is_within(place.source, hidden->path);
+
+		if (view_is_within(place.target, path) && (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
+			continue;
+		if (shows_hidden || !strcmp(place.target, path))
+			blank(&place);
+		view->items[kept++] = place;
+	}
 	view->count = kept;
 }
 
@@ -446,20 +492,22 @@ static void cover(struct plan_build *build, struct view *view, const struct host
  * A path is hidden by what it is, not only by its name: the host's object behind it is shown nowhere in the jar, under
  * whatever name a mount elsewhere or a symbolic link would give it.
  */
-static int hide(struct plan_build *build, struct view *view, const char *path, const struct host_path *on_host)
+static int hide(struct plan_build *build, struct view *view)
 {
-	const char *behind_links = through_links(build, view, path);
+	const struct string_list *paths = &build->policy->hide;
+	const struct host_path *hidden = build->host->hidden.items;
 
-	/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
-	if (on_host->kind == PATH_ABSENT && on_host->error && on_host->error != ENOENT && on_host->error != ENOTDIR)
-		return error_set(build->error, STAGE_FILES, on_host->error, "cannot hide '%s': %s", path,
-				 strerror(on_host->error));
-	remove_within(view, path);
-	remove_within(view, behind_links);
-	if (on_host->kind == PATH_ABSENT)
-		return 0;
-	remove_sources_within(view, on_host->path);
-	cover(build, view, on_host);
+	for (size_t i = 0; i < paths->count; i++) {
+		/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
+		if (hidden[i].kind == PATH_ABSENT && hidden[i].error && hidden[i].error != ENOENT && hidden[i].error != ENOTDIR)
+			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s", paths->items[i],
+					 strerror(hidden[i].error));
+		blank_places(view, through_links(build, view, paths->items[i]), &hidden[i]);
+		blank_places(view, paths->items[i], &hidden[i]);
+	}
+	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
+		if (hidden[i].kind != PATH_ABSENT)
+			cover(build, view, &hidden[i]);
 	return 0;
 }
 
@@ -473,16 +521,20 @@ static int check_workdir_is_there(struct plan_build *build, const struct view *v
 	return error_hint(build->error, "hide what is in it instead, or use -C none for a private one");
 }
 
-/* Outside of host directories there is nothing to hide once the places themselves are gone. */
+/* Outside of host directories there is nothing to hide, and in what is hidden nothing can stand. */
 static void drop_idle_hidings(struct view *view)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place *around = view_around(view, i);
+		const struct place place = view->items[i];
+		const struct place *around = NULL;
 
-		if (view->items[i].kind != PLACE_HIDDEN || (around && around->kind == PLACE_BIND))
-			view->items[kept++] = view->items[i];
+		for (size_t j = kept; j-- > 0 && !around;)
+			if (view_is_within(place.target, view->items[j].target))
+				around = &view->items[j];
+		if (place.kind == PLACE_HIDDEN ? around && around->kind == PLACE_BIND : !around || around->kind != PLACE_HIDDEN)
+			view->items[kept++] = place;
 	}
 	view->count = kept;
 }
@@ -513,10 +565,12 @@ int view_collect(struct plan_build *build, struct view *view)
 
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
-	add_list(build, view, &build->host->etc, STEP_READ_ONLY);
+	add_list(build, view, &build->host->etc, STEP_READ_ONLY | STEP_SNAPSHOT);
 	add_list(build, view, &build->host->toolchains, STEP_READ_ONLY | STEP_ID_MAPPED);
 	add_workdir(build, view);
 	add_private_places(build, view);
+	if (build->plan->rung == RUNG_NAMESPACE)
+		add_gitconfig(build, view);
 	rc = add_named(build, view);
 	if (rc < 0)
 		return rc;
@@ -527,8 +581,7 @@ int view_collect(struct plan_build *build, struct view *view)
 	sort(view);
 	drop_inner_links(view);
 	add_protection(build, view);
-	for (size_t i = 0; i < build->policy->hide.count && rc == 0; i++)
-		rc = hide(build, view, build->policy->hide.items[i], &build->host->hidden.items[i]);
+	rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
 	sort(view);

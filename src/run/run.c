@@ -428,7 +428,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 {
 	struct run *run = watch->owner;
 	struct jar_message message;
-	int fd, rc;
+	int fd, rc = -EAGAIN;
 
 	(void)events;
 	while (watch->loop && (rc = jar_receive(run->jar.control_fd, &message, &fd)) > 0)

@@ -159,20 +159,39 @@ static inline void imagined_add_resolved(struct host_path_list *list, const stru
 	*item = error ? (struct host_path){.path = strdup(path), .error = error} : imagined_path(files, resolved);
 }
 
-/* As host_survey() does it; the same mount may not be its own surroundings. */
-static inline void imagined_add_inside(struct host_path_list *list, const struct imagined_files *files,
-				       const struct policy *policy, const char *path, size_t skipped)
+/* As host_survey() does it: the nearest mount around the place says where it lies on the host. */
+static inline void imagined_add_inside(struct host *host, struct host_path_list *list,
+				       const struct imagined_files *files, const struct policy *policy,
+				       const char *path, size_t skipped)
 {
+	const struct host_path_list *lists[] = {&host->system, &host->toolchains};
+	const struct host_path *single[] = {&host->workdir.path, &host->workdir.top};
 	const struct policy_mount *nearest = NULL;
 	char on_host[2 * PATH_MAX];
+	size_t len = 0;
 
+	for (size_t i = 0; i < ARRAY_LEN(single); i++)
+		if (single[i]->path && path_is_within(path, single[i]->path))
+			len = MAX_OF(len, strlen(single[i]->path));
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			if (path_is_within(path, lists[i]->items[j].path))
+				len = MAX_OF(len, strlen(lists[i]->items[j].path));
 	for (size_t i = 0; i < policy->mounts.count; i++) {
 		const struct policy_mount *mount = &policy->mounts.items[i];
 
-		if (i != skipped && path_is_within(path, mount->dest) &&
-		    (!nearest || strlen(mount->dest) >= strlen(nearest->dest)))
+		if (i == skipped)
+			continue;
+		if (!strcmp(mount->path, mount->dest)) {
+			if (path_is_within(path, host->mounts.items[i].path))
+				len = MAX_OF(len, strlen(host->mounts.items[i].path));
+		} else if (path_is_within(path, mount->dest) &&
+			   (!nearest || strlen(mount->dest) >= strlen(nearest->dest))) {
 			nearest = mount;
+		}
 	}
+	if (nearest && strlen(nearest->dest) < len)
+		nearest = NULL;
 	snprintf(on_host, sizeof(on_host), "%s%s", nearest ? nearest->path : "",
 		 nearest && nearest->dest[1] ? path + strlen(nearest->dest) : path);
 	imagined_add_resolved(list, files, on_host);
@@ -261,14 +280,14 @@ static inline void imagined_survey(struct host *host, const struct imagined_file
 		*device = imagined_path(files, path);
 		device->kind = PATH_OTHER;
 	}
-	for (size_t i = 0; i < policy->mounts.count; i++) {
+	for (size_t i = 0; i < policy->mounts.count; i++)
 		imagined_add_resolved(&host->mounts, files, policy->mounts.items[i].path);
-		imagined_add_inside(&host->places, files, policy, policy->mounts.items[i].dest, i);
-	}
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		imagined_add_inside(host, &host->places, files, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count; i++)
-		imagined_add_inside(&host->hidden, files, policy, policy->hide.items[i], SIZE_MAX);
+		imagined_add_inside(host, &host->hidden, files, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count; i++)
-		imagined_add_inside(&host->tmpfs_places, files, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+		imagined_add_inside(host, &host->tmpfs_places, files, policy, policy->tmpfs.items[i].path, SIZE_MAX);
 }
 
 #endif

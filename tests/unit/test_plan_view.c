@@ -15,7 +15,7 @@
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
-#define ROUNDS 20000
+#define ROUNDS 4000
 #define LANDLOCK_MAKE_FILE (1ULL << 8)
 
 static const struct policy_context context = {.current_directory = "/home/u/p", .home = "/home/u"};
@@ -135,9 +135,23 @@ static uint64_t landlock_rights(const struct plan *plan, const char *path)
 
 /* --- what must hold ----------------------------------------------------------------------------------------- */
 
-static void check_hidden(const struct plan *plan, const struct policy *policy, const struct host *host)
+static void check_hidden(const struct plan *plan, const struct policy *policy, const struct host *host,
+			 const struct imagined_files *files)
 {
 	for (size_t i = 0; i < policy->hide.count; i++) {
+		const char *name = policy->hide.items[i];
+		const struct plan_step *step = covering(plan, name);
+		char on_host[PATH_MAX], resolved[PATH_MAX];
+
+		/* By its name: nothing of the host stands there, unless a link leads to what is hidden elsewhere. */
+		if (step && step->kind == STEP_BIND) {
+			snprintf(on_host, sizeof(on_host), "%s%s", step->source, name + strlen(step->target));
+			if (imagined_resolve(files, on_host, resolved) == 0 && !strcmp(on_host, resolved)) {
+				printf("at hidden %s there is %s\n", name, resolved);
+				CHECK(false);
+			}
+		}
+		/* By what it is: it shows nowhere. */
 		if (host->hidden.items[i].kind == PATH_ABSENT)
 			continue;
 		if (access_to(plan, host->hidden.items[i].path)) {
@@ -287,7 +301,7 @@ static bool round_holds(bool has_mounts, const struct imagined_files *files, int
 	CHECK((rc == 0) == (error.stage == STAGE_NONE));
 	if (rc == 0 && has_mounts) {
 		check_order(&plan);
-		check_hidden(&plan, &policy, &host);
+		check_hidden(&plan, &policy, &host, files);
 		check_protected(&plan, &policy, &host);
 		check_landlock(&plan);
 	} else if (rc == 0) {

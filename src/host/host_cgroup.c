@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_cgroup.c - where cgroups of a run's own can be made
+ *
+ * A few reads, since every run with such a limit pays for them; that a directory can really be made there shows when it
+ * is made, and the plan is made again without if not. Version 1 has one tree per controller, and ours goes below the
+ * cgroup we are in. In version 2 a cgroup that hands controllers on may have no processes of its own, and we are one: so
+ * ours goes beside the cgroup we are in, where the cgroup above belongs to us too, as in a systemd user session. Nothing
+ * that is there is changed.
+ */
+#include "host/host_cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/statfs.h>
+
+#include "policy/policy_build.h"
+#include "sys/calls.h"
+
+#define MOUNT "/sys/fs/cgroup"
+#define MAGIC_CGROUP1 0x27e0eb
+#define MAGIC_CGROUP2 0x63677270
+#define MEMBERSHIP_BYTES 8192
+
+bool host_wants_cgroups(const struct policy *policy)
+{
+	return policy->memory_bytes != LIMIT_NONE || policy->cpu_time_ns != LIMIT_NONE ||
+	       (policy->pids != LIMIT_NONE && policy_is_given(policy, "pids"));
+}
+
+static bool list_has_word(const char *list, const char *word, char separator)
+{
+	size_t len = strlen(word);
+
+	for (;;) {
+		size_t item_len = strcspn(list, separator == ',' ? ",\n" : " \n");
+
+		if (item_len == len && !memcmp(list, word, len))
+			return true;
+		if (list[item_len] != separator)
+			return false;
+		list += item_len + 1;
+	}
+}
+
+static bool is_on(const char *path, long magic)
+{
+	struct statfs status;
+
+	return statfs(path, &status) == 0 && (long)status.f_type == magic;
+}
+
+/*
+ * One line of /proc/self/cgroup, NUMBER:CONTROLLERS:PATH, with no controllers for version 2. Splits it in place; true for
+ * the line of @controller.
+ */
+static bool split_line(char *line, const char *controller, char **controllers_out, char **path_out)
+{
+	char *controllers = strchr(line, ':');
+	char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+	if (!path)
+		return false;
+	*path++ = '\0';
+	controllers++;
+	*controllers_out = controllers;
+	*path_out = path;
+	return controller ? list_has_word(controllers, controller, ',') : !controllers[0];
+}
+
+/* The path of our cgroup in the tree of @controller (NULL: version 2), and the controllers of that tree. */
+static bool find_membership(const char *membership, const char *controller, char *controllers, char *path)
+{
+	char line[PATH_MAX];
+
+	while (*membership) {
+		size_t len = strcspn(membership, "\n");
+		char *line_controllers, *line_path;
+
+		if (len < sizeof(line)) {
+			memcpy(line, membership, len);
+			line[len] = '\0';
+			if (split_line(line, controller, &line_controllers, &line_path)) {
+				snprintf(controllers, PATH_MAX, "%s", line_controllers);
+				snprintf(path, PATH_MAX, "%s", line_path);
+				return true;
+			}
+		}
+		membership += len + (membership[len] == '\n');
+	}
+	return false;
+}
+
+/* --- version 1 ---------------------------------------------------------------------------------------------- */
+
+/* A tree with several controllers is mounted under all their names, most often with a link for each of them. */
+static int find_version1(const char *membership, const char *controller, char **out)
+{
+	char controllers[PATH_MAX], path[PATH_MAX], directory[3 * PATH_MAX];
+	const char *names[] = {controller, controllers};
+
+	if (!find_membership(membership, controller, controllers, path))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		/* In a container the path may be the host's, and not be there: then we do not know which cgroup is ours. */
+		snprintf(directory, sizeof(directory), MOUNT "/%s%s", names[i], strcmp(path, "/") ? path : "");
+		if (!is_on(directory, MAGIC_CGROUP1) || access(directory, W_OK) < 0)
+			continue;
+		*out = strdup(directory);
+		return *out ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- version 2 ---------------------------------------------------------------------------------------------- */
+
+static int find_version2(const char *membership, struct host_cgroups *cgroups)
+{
+	const char *mount = is_on(MOUNT, MAGIC_CGROUP2) ? MOUNT : MOUNT "/unified";
+	char controllers[PATH_MAX], path[PATH_MAX], directory[2 * PATH_MAX], handed_on[512];
+	char file[2 * PATH_MAX + 32];
+
+	if (!find_membership(membership, NULL, controllers, path) || !is_on(mount, MAGIC_CGROUP2))
+		return 0;
+	*strrchr(path, '/') = '\0'; /* the cgroup above; the root is above itself */
+	snprintf(directory, sizeof(directory), "%s%s", mount, path);
+	snprintf(file, sizeof(file), "%s/cgroup.procs", directory);
+	/* Moving a process from one cgroup to another takes the right to do so in the one that holds both. */
+	if (access(directory, W_OK) < 0 || access(file, W_OK) < 0)
+		return 0;
+	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", directory);
+	if (sys_read_file(AT_FDCWD, file, handed_on, sizeof(handed_on)) <= 0)
+		return 0;
+	if (list_has_word(handed_on, "memory", ' '))
+		cgroups->memory = strdup(directory);
+	if (list_has_word(handed_on, "pids", ' '))
+		cgroups->pids = strdup(directory);
+	/* Time is counted in every cgroup, whatever its controllers. */
+	if (cgroups->memory || cgroups->pids)
+		cgroups->cpu = strdup(directory);
+	return 0;
+}
+
+/* --- both --------------------------------------------------------------------------------------------------- */
+
+static int name_cgroup(struct host_cgroups *cgroups)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	return asprintf(&cgroups->name, "belljar-%016" PRIx64, random) < 0 ? -ENOMEM : 0;
+}
+
+int host_find_cgroups(struct host_cgroups *cgroups)
+{
+	char membership[MEMBERSHIP_BYTES];
+	int rc;
+
+	*cgroups = (struct host_cgroups){0};
+	if (sys_read_file(AT_FDCWD, "/proc/self/cgroup", membership, sizeof(membership)) <= 0)
+		return 0;
+	rc = find_version2(membership, cgroups);
+	if (rc == 0 && cgroups->cpu) {
+		cgroups->version = 2;
+		return name_cgroup(cgroups);
+	}
+	if (rc == 0)
+		rc = find_version1(membership, "memory", &cgroups->memory);
+	if (rc == 0)
+		rc = find_version1(membership, "pids", &cgroups->pids);
+	if (rc == 0)
+		rc = find_version1(membership, "cpuacct", &cgroups->cpu);
+	if (rc < 0 || !(cgroups->memory || cgroups->pids || cgroups->cpu))
+		return rc;
+	cgroups->version = 1;
+	return name_cgroup(cgroups);
+}
+
+void host_cgroups_done(struct host_cgroups *cgroups)
+{
+	free(cgroups->memory);
+	free(cgroups->pids);
+	free(cgroups->cpu);
+	free(cgroups->name);
+	*cgroups = (struct host_cgroups){0};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_git.h - what git's own files say: who the caller is, and where a `.git` file leads
+ *
+ * git itself is never run: in a directory that an untrusted command has written it would execute what it finds there.
+ */
+#ifndef BELLJAR_HOST_HOST_GIT_H
+#define BELLJAR_HOST_HOST_GIT_H
+
+#include "host/host.h"
+
+/* A configuration file, a `.git` file or a pointer that is longer is not read at all. */
+#define GIT_CONFIG_BYTES_MAX (256 << 10)
+#define GIT_POINTER_BYTES_MAX 8192
+/* A longer value is passed over. */
+#define GIT_VALUE_MAX 1024
+
+/* One `key = value` of section @section, without a subsection; both names in lower case. */
+typedef void git_config_function(void *context, const char *section, const char *key, const char *value);
+
+/*
+ * Read the text of a git configuration file. Values are as git understands them, control characters included. Includes
+ * are not followed. 0, or -EINVAL for what git would refuse to read too; the values before that have been told.
+ */
+int git_config_parse(const char *text, size_t len, git_config_function *each, void *context);
+
+/* user.name and user.email of the caller's own configuration, or NULL in each: not there, or not readable. */
+int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out);
+
+/*
+ * The repository of a directory whose `.git`, @git_file, is a file: a linked worktree or a submodule. It counts only if
+ * the repository knows about it too (see host_git.c). 1 with both paths filled in, 0 if it does not count, -ENOMEM.
+ * In a submodule @own_out is PATH_ABSENT.
+ */
+int host_git_follow(const char *git_file, struct host_path *git_out, struct host_path *own_out);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_git.c - the .gitconfig of the private home: who commits, and that the workdir may be trusted
+ *
+ * Of the caller's own configuration nothing else comes in: credentials, aliases, proxies and includes stay outside. Git
+ * refuses a repository that belongs to somebody else unless it is named here; inside a jar started by root, files of
+ * other users belong to nobody.
+ */
+#include "plan/plan_build.h"
+
+#include <string.h>
+
+/* A value in quotes, as git reads it back. A path keeps every byte; elsewhere control characters have no business. */
+static void append_value(struct text *out, const char *value, bool is_path)
+{
+	text_append_char(out, '"');
+	for (; *value; value++) {
+		unsigned char byte = (unsigned char)*value;
+
+		if (byte == '"' || byte == '\\')
+			text_append_format(out, "\\%c", byte);
+		else if (byte == '\n' && is_path)
+			text_append_string(out, "\\n");
+		else if ((byte >= 0x20 && byte != 0x7f) || is_path)
+			text_append_char(out, (char)byte);
+	}
+	text_append_char(out, '"');
+}
+
+static void append_entry(struct text *out, const char *key, const char *value, bool is_path)
+{
+	text_append_format(out, "\t%s = ", key);
+	append_value(out, value, is_path);
+	text_append_char(out, '\n');
+}
+
+const char *plan_gitconfig(struct plan_build *build)
+{
+	const struct host *host = build->host;
+	const struct host_path *top = &host->workdir.top;
+	AUTO_TEXT content = {0};
+
+	text_append_string(&content, "# Made by Belljar for this run. It can be read and not changed.\n");
+	if (host->git_name || host->git_email)
+		text_append_string(&content, "[user]\n");
+	if (host->git_name)
+		append_entry(&content, "name", host->git_name, false);
+	if (host->git_email)
+		append_entry(&content, "email", host->git_email, false);
+	text_append_string(&content, "[safe]\n");
+	append_entry(&content, "directory", build->plan->workdir, true);
+	if (!build->has_private_workdir && top->kind == PATH_DIRECTORY)
+		append_entry(&content, "directory", top->path, true);
+	build->has_failed |= text_failed(&content);
+	return plan_string(build, text_string(&content));
+}

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`belljar doctor`: what it finds, what it proves, and that the proof would notice a layer that is not there."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from harness import host
+from harness.case import JarCase
+from harness.runner import Completed, Way
+
+NO_USERNS = Way("denied", ("userns",))
+NO_WALLS = Way("denied", ("userns", "landlock"))
+CAPABILITY_KEYS = {"name", "found", "value", "purpose", "remedy"}
+ATTEMPT_KEYS = {"name", "what", "layer", "stopped", "how", "covered", "expected"}
+FILES = [
+    "read-outside",
+    "list-outside",
+    "write-outside",
+    "create-outside",
+    "remove-outside",
+    "link-outside",
+    "truncate-outside",
+]
+CALLS = [
+    "chroot",
+    "unshare-user",
+    "clone-user",
+    "clone3-user",
+    "setns",
+    "perf",
+    "keyctl",
+    "personality",
+    "tiocsti",
+]
+# What is not promised on the landlock rung; SPEC's table of guarantees.
+LANDLOCK_GAPS = {"stat-outside", "chmod-outside", "protected", "see-other", "init-cmdline", "fork-bomb"}
+
+# Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
+# stands behind the first, both are left out.
+HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
+    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", "protected", "unix-stream", "unix-datagram"], ["chmod-outside"], []),
+    ("namespace", "net-ns", ["tcp", "tcp-fast-open", "udp"], [], []),
+    ("namespace", "net-ns,landlock", ["abstract-stream", "abstract-datagram", "pair-datagram"], [], []),
+    ("namespace", "pid-ns", ["see-other", "init-cmdline", "outlive"], ["limit-other", "renice-other"], []),
+    ("namespace", "pid-ns,landlock", [], ["signal-engine", "signal-other", "pidfd-other", "owner-other"], []),
+    ("namespace", "ipc-ns", ["shared-memory"], [], []),
+    ("namespace", "seccomp", CALLS, [], []),
+    ("namespace", "privileges", ["capabilities"], [], ["setuid"]),
+    ("namespace", "limits", ["fork-bomb"], [], []),
+    (
+        "landlock",
+        "landlock",
+        [*FILES, "signal-other", "pidfd-other", "owner-other"],
+        ["trace-other", "write-memory", "other-environ", "other-mem"],
+        ["proc-sys"],
+    ),
+    (
+        "landlock",
+        "seccomp",
+        [*CALLS, "tcp", "tcp-fast-open", "udp", "unix-stream", "unix-datagram", "limit-other", "shared-memory"],
+        ["renice-other"],
+        [],
+    ),
+    (
+        "landlock",
+        "landlock,seccomp",
+        ["abstract-stream", "abstract-datagram", "pair-datagram", "signal-engine"],
+        [],
+        [],
+    ),
+    (
+        "landlock",
+        "privileges,landlock,seccomp",
+        ["capabilities", "setuid"],
+        [],
+        ["trace-engine", "overwrite-engine", "read-by-engine", "mount"],
+    ),
+    ("landlock", "tree", ["outlive"], [], []),
+]
+
+
+def stages() -> List[str]:
+    """What proofs of this user have planted and not cleared away."""
+    return [str(path) for path in Path("/tmp").glob("belljar-prove-*") if path.stat().st_uid == os.getuid()]
+
+
+@functools.cache
+def can_be_tried(rung: str) -> bool:
+    return host.has_userns() if rung == "namespace" else host.landlock_abi() > 0
+
+
+class Doctor(JarCase):
+    def doctor(self, *args: str, **options: Any) -> Completed:
+        return self.belljar("doctor", *args, timeout=90, **options)
+
+    def found(self, **options: Any) -> Tuple[int, Dict[str, Any]]:
+        done = self.doctor("--json", **options)
+        return done.status, json.loads(done.stdout)
+
+    def test_the_object_has_its_keys(self) -> None:
+        status, answer = self.found()
+        self.assertEqual(answer["version"], 1)
+        self.assertIn(answer["best_rung"], ("namespace", "landlock", "process"))
+        self.assertEqual(status, 1 if answer["best_rung"] == "process" else 0)
+        names = [capability["name"] for capability in answer["capabilities"]]
+        self.assertEqual(len(names), len(set(names)))
+        for name in ("kernel", "user-namespaces", "proc-mount", "landlock", "seccomp", "cgroup2", "cgroup1-memory", "pidfd"):
+            self.assertIn(name, names)
+        self.assertEqual("id-mapped-mounts" in names, os.geteuid() == 0)
+        for capability in answer["capabilities"]:
+            self.assertEqual(set(capability), CAPABILITY_KEYS)
+            self.assertIsInstance(capability["found"], bool)
+            self.assertTrue(capability["purpose"])
+        self.assertEqual([rung["name"] for rung in answer["rungs"]], ["namespace", "landlock", "process"])
+        self.assertNotIn("attempts", answer)
+
+    def test_the_best_rung_is_what_a_run_gets(self) -> None:
+        for way in (Way("any"), NO_USERNS, *(Way(word, (word,)) for word in ("newmount", "mount_setattr", "clone3", "pidfd"))):
+            with self.subTest(way=way):
+                answer = self.found(way=way)[1]
+                result = self.json("--rung", "process", "--", "true", way=way)
+                self.assertEqual(answer["best_rung"], result["enforced"]["rung"])
+
+    def test_what_is_missing_comes_with_a_remedy(self) -> None:
+        status, answer = self.found(way=NO_USERNS)
+        missing = {item["name"]: item for item in answer["capabilities"] if not item["found"]}
+        for name in ("user-namespaces", "pid-namespace", "proc-mount", "mount-api"):
+            self.assertTrue(missing[name]["remedy"], name)
+        self.assertIn("seccomp=unconfined", missing["user-namespaces"]["remedy"])
+        if host.landlock_abi():
+            self.assertEqual((status, answer["best_rung"]), (0, "landlock"))
+
+    def test_without_any_wall_the_status_is_one(self) -> None:
+        done = self.doctor(way=NO_WALLS)
+        self.assertEqual(done.status, 1)
+        self.assertIn(b"best rung: process", done.stdout)
+
+    def test_one_line_for_each_capability(self) -> None:
+        lines = self.doctor().stdout.decode().splitlines()
+        names = {item["name"] for item in self.found()[1]["capabilities"]}
+        self.assertLessEqual(names, {line.split()[0] for line in lines if line and line.split()[1] in ("found", "missing")})
+
+    def test_it_changes_nothing(self) -> None:
+        def cgroups() -> List[str]:
+            return [str(path) for path in Path("/sys/fs/cgroup").glob("**/belljar-doctor-*")]
+
+        before = Path("/proc/self/mountinfo").read_bytes()
+        self.doctor()
+        self.assertEqual(Path("/proc/self/mountinfo").read_bytes(), before)
+        self.assertEqual(cgroups(), [])
+
+    def test_an_attempt_alone_is_refused(self) -> None:
+        self.assert_failed(self.doctor("--attempt", "read-outside"), "--prove")
+        self.assert_failed(self.doctor("--attempt", "nonsense"), "nonsense")
+
+    def test_an_unknown_rung_is_a_usage_error(self) -> None:
+        self.assert_failed(self.doctor("--prove", "--rung", "moon"), "rung")
+
+
+class Proof(JarCase):
+    """Every attempt, on every rung the host has, with the program users run."""
+
+    def prove(self, *args: str, program: str = "", **options: Any) -> Tuple[int, Dict[str, Any]]:
+        if program:
+            env = {**self.env, **options}
+            done = subprocess.run(
+                [program, "doctor", "--prove", "--json", *args], env=env, cwd=self.work, capture_output=True, timeout=120, check=False
+            )
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            return done.returncode, json.loads(done.stdout)
+        finished = self.belljar("doctor", "--prove", "--json", *args, timeout=120, **options)
+        self.assertIn(finished.status, (0, 1), finished.stderr)
+        return finished.status, json.loads(finished.stdout)
+
+    def check_all_stopped(self, rung: str, status: int, answer: Dict[str, Any]) -> None:
+        self.assertEqual(answer["proved_rung"], rung)
+        self.assertGreater(len(answer["attempts"]), 60)
+        for attempt in answer["attempts"]:
+            with self.subTest(rung=rung, attempt=attempt["name"]):
+                self.assertEqual(set(attempt), ATTEMPT_KEYS)
+                if attempt["covered"] and attempt["stopped"] is not None:
+                    self.assertTrue(attempt["stopped"], attempt)
+                    self.assertTrue(attempt["expected"], attempt)
+        self.assertEqual(status, 0)
+
+    def test_nothing_gets_through_on_the_namespace_rung(self) -> None:
+        host.need("userns")
+        status, answer = self.prove("--rung", "namespace")
+        self.check_all_stopped("namespace", status, answer)
+        self.assertEqual([item["name"] for item in answer["attempts"] if not item["covered"]], [])
+
+    def test_nothing_gets_through_on_the_landlock_rung(self) -> None:
+        host.need("landlock")
+        status, answer = self.prove("--rung", "landlock")
+        self.check_all_stopped("landlock", status, answer)
+        if host.landlock_abi() >= 6:
+            uncovered = {item["name"] for item in answer["attempts"] if not item["covered"]}
+            self.assertLessEqual(uncovered, LANDLOCK_GAPS)
+
+    def test_a_host_without_user_namespaces_is_proved_on_landlock(self) -> None:
+        host.need("landlock")
+        status, answer = self.prove(way=NO_USERNS)
+        self.check_all_stopped("landlock", status, answer)
+
+    def test_the_process_rung_says_that_it_covers_nothing(self) -> None:
+        status, answer = self.prove("--rung", "process")
+        by_name = {item["name"]: item for item in answer["attempts"]}
+        self.assertEqual(status, 0)
+        for name in ("read-outside", "tcp", "signal-other", "bpf"):
+            self.assertFalse(by_name[name]["covered"], name)
+        # The attempts are real: with no wall they succeed.
+        for name in ("read-outside", "write-outside", "tcp", "udp", "unix-stream", "abstract-datagram", "signal-other"):
+            self.assertIs(by_name[name]["stopped"], False, name)
+        for name in ("descriptor", "environment", "outlive", "capabilities"):
+            self.assertTrue(by_name[name]["covered"] and by_name[name]["stopped"], name)
+
+    def test_the_table_is_for_people(self) -> None:
+        done = self.belljar("doctor", "--prove", timeout=120)
+        self.assertIn(b"0 got through", done.stdout.splitlines()[-1])
+
+    def test_a_hole_is_status_one(self) -> None:
+        self.assertEqual(self.prove_without("namespace" if host.has_userns() else "landlock", "seccomp")[0], 1)
+
+    def test_it_leaves_nothing(self) -> None:
+        before = stages()
+        self.prove()
+        self.assertEqual(stages(), before)
+
+    def test_it_leaves_nothing_when_interrupted(self) -> None:
+        before = stages()
+        for delay in (0.02, 0.1, 0.2):
+            process = self.start("doctor", "--prove", verb="")
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            self.assertIn(process.wait(30), (0, -signal.SIGINT))
+            self.assertEqual(stages(), before)
+
+    # --- the proof proves itself ---
+
+    def prove_without(self, rung: str, layers: str) -> Tuple[int, Dict[str, Any]]:
+        program = os.environ.get("BELLJAR_TEST_BIN", "")
+        if not os.access(program, os.X_OK):
+            self.skipTest("needs:testing there is no test build of belljar in BELLJAR_TEST_BIN")
+        return self.prove("--rung", rung, program=program, BELLJAR_TEST_WITHOUT=layers)
+
+    def test_without_a_layer_the_attempt_gets_through(self) -> None:
+        for rung, layers, always, as_user, as_root in HOLES:
+            if not can_be_tried(rung) or (host.landlock_abi() < 6 and "landlock" in (rung, *layers.split(","))):
+                continue
+            wanted = [*always, *(as_root if os.geteuid() == 0 else as_user)]
+            status, answer = self.prove_without(rung, layers)
+            by_name = {item["name"]: item for item in answer["attempts"]}
+            for name in wanted:
+                with self.subTest(rung=rung, without=layers, attempt=name):
+                    self.assertIs(by_name[name]["stopped"], False, by_name[name])
+            self.assertEqual(status, 1 if wanted else status)
+
+    def test_a_layer_that_does_not_exist_is_an_error(self) -> None:
+        program = os.environ.get("BELLJAR_TEST_BIN", "")
+        if not os.access(program, os.X_OK):
+            self.skipTest("needs:testing there is no test build of belljar in BELLJAR_TEST_BIN")
+        env = {**self.env, "BELLJAR_TEST_WITHOUT": "moat"}
+        done = subprocess.run([program, "run", "--", "true"], env=env, cwd=self.work, capture_output=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, 125)
+
+    def test_the_program_users_run_cannot_leave_a_layer_out(self) -> None:
+        if os.environ.get("BELLJAR_TEST_SANITIZER"):
+            self.skipTest("needs:release this is a test build")
+        with tempfile.TemporaryDirectory(dir="/tmp") as outside:
+            secret = Path(outside) / "secret"
+            secret.write_text("secret")
+            env = {**self.env, "BELLJAR_TEST_WITHOUT": "mount-ns,landlock,seccomp"}
+            done = self.jar("--", "cat", secret, env=env)
+        self.assertNotEqual(done.status, 0)
+        self.assertEqual(done.stdout, b"")
+
+
+if __name__ == "__main__":
+    unittest.main()
