@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools/manual_pages.c - fill the templates of the man pages from the tables of options and policy keys
+ * tools/manual_pages.c - fill the templates of the man pages from the tables of options, policy keys and secret shapes
  *
  * The output is mdoc(7) that `mandoc -T lint` has nothing to say about: short input lines, every dash of a flag a real
  * minus, nothing at the start of a line that could be taken for a request.
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "run/redact_shapes.h"
 
 #define MARKER ".\\\" BELLJAR: "
 #define LINE_MAX_BYTES 78
@@ -207,14 +208,29 @@ static int append_presets(struct text *out, const char *argument, struct error *
 	return 0;
 }
 
+/* Of an example of several lines the first will do. */
+static int append_shapes(struct text *out, const char *argument, struct error *error)
+{
+	(void)argument;
+	(void)error;
+	text_append_string(out, ".Bl -tag -width Ds -compact\n");
+	for (size_t i = 0; i < redact_shape_count; i++) {
+		const struct redact_shape *shape = &redact_shapes[i];
+
+		text_append_format(out, ".It %s\n.Ql \"", shape->name);
+		append_escaped(out, shape->example, strcspn(shape->example, "\n"));
+		text_append_string(out, "\"\n");
+	}
+	text_append_string(out, ".El\n");
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*append)(struct text *out, const char *argument, struct error *error);
 } markers[] = {
-	{"options", append_options},
-	{"keys", append_keys},
-	{"environment", append_environment},
-	{"presets", append_presets},
+	{"options", append_options}, {"keys", append_keys},     {"environment", append_environment},
+	{"presets", append_presets}, {"shapes", append_shapes},
 };
 
 /* @line is what follows the marker: a name, and perhaps a word for it. */

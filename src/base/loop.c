@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #define EVENTS_PER_TURN 64
+#define NUMBER_EPOLL_PWAIT2 441
 
 struct loop {
 	int epoll_fd;
@@ -128,7 +130,9 @@ void loop_arm(struct loop *loop, struct loop_timer *timer, uint64_t deadline_ns,
 	*at = timer;
 }
 
-static int wait_milliseconds(const struct loop *loop)
+#define WAIT_FOREVER UINT64_MAX
+
+static uint64_t wait_ns(const struct loop *loop)
 {
 	uint64_t now;
 
@@ -136,12 +140,22 @@ static int wait_milliseconds(const struct loop *loop)
 		if (watch->events)
 			return 0;
 	if (!loop->timers)
-		return -1;
+		return WAIT_FOREVER;
 	now = now_ns();
-	if (loop->timers->deadline_ns <= now)
-		return 0;
-	/* Rounded up: waking a little early would turn in a circle until the deadline. */
-	return (int)MIN_OF((loop->timers->deadline_ns - now + 999999) / 1000000, 3600000ULL);
+	return loop->timers->deadline_ns <= now ? 0 : loop->timers->deadline_ns - now;
+}
+
+static int wait_for_events(struct loop *loop, uint64_t timeout_ns)
+{
+	struct timespec timeout = {(time_t)(timeout_ns / 1000000000ULL), (long)(timeout_ns % 1000000000ULL)};
+	int count = (int)syscall(NUMBER_EPOLL_PWAIT2, loop->epoll_fd, loop->events, EVENTS_PER_TURN,
+				 timeout_ns == WAIT_FOREVER ? NULL : &timeout, NULL, 0);
+
+	if (count >= 0 || errno != ENOSYS)
+		return count;
+	/* Before Linux 5.11, in milliseconds, rounded up: waking a little early would turn in a circle until the deadline. */
+	return epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN,
+			  timeout_ns == WAIT_FOREVER ? -1 : (int)MIN_OF((timeout_ns + 999999) / 1000000, 3600000ULL));
 }
 
 static void call_timers(struct loop *loop)
@@ -176,7 +190,7 @@ static void call_always_ready(struct loop *loop)
 
 int loop_turn(struct loop *loop)
 {
-	int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN, wait_milliseconds(loop));
+	int count = wait_for_events(loop, wait_ns(loop));
 
 	if (count < 0)
 		return errno == EINTR ? 0 : -errno;

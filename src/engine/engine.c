@@ -283,7 +283,6 @@ static int make_plan(struct engine_run *engine)
 		.argv = &engine->argv,
 		.is_captured = engine->request.mode == ENGINE_JSON,
 		.has_pty = engine->request.has_pty,
-		.has_stdin_file = engine->input.is_regular_file,
 	};
 	int rc = plan_compile(&engine->plan, engine->request.policy, &engine->host, &plan_request, &engine->error);
 
@@ -365,7 +364,7 @@ static int prepare(struct engine_run *engine)
 		rc = host_survey(&engine->host, request->policy, request->current_directory, &engine->error);
 	engine->surveyed_ns = sys_monotonic_ns();
 	if (rc == 0)
-		rc = engine_input_open(request, engine->host.landlock_abi > 0, &engine->input, &engine->error);
+		rc = engine_input_open(request, &engine->input, &engine->error);
 	return rc;
 }
 

@@ -14,6 +14,7 @@ struct failure_row {
 };
 
 static const struct failure_row rows[] = {
+	[STEP_CGROUP] = {STAGE_LIMITS, false},
 	[STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
 	[STEP_BECOME] = {STAGE_ISOLATE, true},
 	[STEP_ID_MAPS] = {STAGE_ISOLATE, true},
@@ -37,6 +38,7 @@ static const struct failure_row rows[] = {
 	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false},
 	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},
 	[STEP_WORKDIR] = {STAGE_FILES, false},
+	[STEP_METER] = {STAGE_LIMITS, false},
 	[STEP_RLIMIT] = {STAGE_LIMITS, false},
 	[STEP_PRIVILEGES] = {STAGE_ISOLATE, false},
 	[STEP_LANDLOCK] = {STAGE_ISOLATE, false},
@@ -63,7 +65,14 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 {
 	const struct plan_step *step = failed_step(plan, seen);
 
-	if (!step || seen->has_started || !is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
+	if (!step || seen->has_started)
+		return false;
+	/* A cgroup could be made and not entered, whatever the reason: the meter can do without. */
+	if (step->kind == STEP_CGROUP && host->cgroups.version) {
+		host->cgroups.version = 0;
+		return true;
+	}
+	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
 		return false;
 	/* A file system that knows no id-mapped mounts says so when the workdir is bound. */
 	if (step->kind == STEP_BIND && step->flags & STEP_ID_MAPPED && host->has_id_mapped_mounts &&
@@ -81,6 +90,10 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 
 bool engine_failure_corrects_host_start(const struct plan *plan, const struct error *error, struct host *host)
 {
+	if (error->stage == STAGE_LIMITS && host->cgroups.version) {
+		host->cgroups.version = 0;
+		return true;
+	}
 	if (plan->rung != RUNG_NAMESPACE || error->stage != STAGE_ISOLATE || !is_refusal(error->errno_value) ||
 	    !host->has_user_namespaces)
 		return false;

@@ -2,9 +2,10 @@
 /*
  * engine/engine_stdin.c - which descriptor a command may have as standard input
  *
- * A descriptor is an open door: a directory leads out of the jar, a terminal can be written to, a socket of the host's
- * network can be connected elsewhere. Pipes and regular files (under Landlock) are handed over as they are, so that
- * nothing more is read from them than the command reads; everything else is relayed byte by byte.
+ * A descriptor is an open door. A directory leads out of the jar; a terminal can be written to; a socket of the host's
+ * network can be connected elsewhere; through /proc/self/fd a pipe can be opened again for writing, and the mode and
+ * times of a file be changed. So nothing of the caller's is handed over but the null device: bytes are relayed, and of a
+ * file the caller's position is put back to where the command stopped reading.
  */
 #include "engine/engine_stdin.h"
 
@@ -30,8 +31,7 @@ static bool is_null_device(const struct stat *status)
 	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
 }
 
-int engine_input_open(const struct engine_request *request, bool has_landlock, struct engine_input *out,
-		      struct error *error)
+int engine_input_open(const struct engine_request *request, struct engine_input *out, struct error *error)
 {
 	AUTO_CLOSE int opened = -1;
 	struct stat status;
@@ -48,14 +48,11 @@ int engine_input_open(const struct engine_request *request, bool has_landlock, s
 		return error_set(error, STAGE_FILES, errno, "cannot use standard input: %s", strerror(errno));
 	if (S_ISDIR(status.st_mode))
 		return error_set(error, STAGE_FILES, EISDIR, "standard input is a directory");
-	is_direct = S_ISFIFO(status.st_mode) || is_null_device(&status) || (S_ISREG(status.st_mode) && has_landlock);
-	if (request->has_pty)
-		is_direct = false;
+	is_direct = is_null_device(&status) && !request->has_pty;
 	*out = (struct engine_input){
 		.direct_fd = is_direct ? fd : -1,
 		.relay_fd = is_direct ? -1 : fd,
 		.is_terminal = isatty(fd),
-		.is_regular_file = is_direct && S_ISREG(status.st_mode),
 	};
 	out->opened_fd = take_fd(&opened);
 	return 0;

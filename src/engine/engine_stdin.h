@@ -12,11 +12,8 @@ struct engine_input {
 	int relay_fd;	    /* -1: direct */
 	int opened_fd;	    /* what we opened ourselves, to be closed; -1: nothing */
 	bool is_terminal;
-	bool is_regular_file;
 };
 
-/* @has_landlock: a file opened again through /proc is held by Landlock; without that it is relayed. */
-int engine_input_open(const struct engine_request *request, bool has_landlock, struct engine_input *out,
-		      struct error *error);
+int engine_input_open(const struct engine_request *request, struct engine_input *out, struct error *error);
 
 #endif

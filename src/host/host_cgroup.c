@@ -27,10 +27,11 @@
 #define MAGIC_CGROUP2 0x63677270
 #define MEMBERSHIP_BYTES 8192
 
-bool host_wants_cgroups(const struct policy *policy)
+bool host_wants_cgroups(const struct host *host, const struct policy *policy)
 {
+	/* A process count that nobody asked for is held well enough by a user namespace, at no cost. */
 	return policy->memory_bytes != LIMIT_NONE || policy->cpu_time_ns != LIMIT_NONE ||
-	       (policy->pids != LIMIT_NONE && policy_is_given(policy, "pids"));
+	       (policy->pids != LIMIT_NONE && (policy_is_given(policy, "pids") || !host->has_user_namespaces));
 }
 
 static bool list_has_word(const char *list, const char *word, char separator)

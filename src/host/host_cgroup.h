@@ -7,8 +7,8 @@
 
 #include "host/host.h"
 
-/* True if @policy has a limit that a cgroup would hold better than anything else. */
-bool host_wants_cgroups(const struct policy *policy);
+/* True if @policy has a limit that a cgroup would hold better than anything else on @host. */
+bool host_wants_cgroups(const struct host *host, const struct policy *policy);
 /* Look, and make nothing. 0, or -ENOMEM. */
 int host_find_cgroups(struct host_cgroups *cgroups);
 void host_cgroups_done(struct host_cgroups *cgroups);

@@ -34,21 +34,14 @@ static bool sysctl_is_zero(const char *path)
 	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == '0';
 }
 
-static bool sysctl_is_one(const char *path)
-{
-	char content[16];
-
-	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == '1';
-}
-
 static bool may_use_user_namespaces(uid_t uid)
 {
 	if (sysctl_is_zero("/proc/sys/user/max_user_namespaces"))
 		return false;
 	if (uid == 0)
 		return true;
-	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone") &&
-	       !sysctl_is_one("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+	/* AppArmor may refuse them to us, or have a profile that allows them to us: that is told by trying. */
+	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone");
 }
 
 static const char *environment_value(char *const *environment, const char *name)

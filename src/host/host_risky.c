@@ -41,6 +41,17 @@ static void check(const struct host *host, const char *top, const char *name, st
 		*item = (struct risky_path){strdup(path), why};
 }
 
+/* A .git directory is watched by its parts; as a file or a link it says where host programs find a repository. */
+static void check_git_file(const struct host *host, const char *top, struct risky_list *risky)
+{
+	char path[PATH_MAX];
+	struct stat status;
+
+	if (snprintf(path, sizeof(path), "%s/.git", top) < (int)sizeof(path) && lstat(path, &status) == 0 &&
+	    !S_ISDIR(status.st_mode))
+		check(host, top, ".git", risky);
+}
+
 /* A repository that is no .git directory: there the names of what is in one stand by themselves. */
 static void check_git(const struct host *host, const struct host_path *git, struct risky_list *risky)
 {
@@ -55,9 +66,12 @@ void host_find_risky(const struct host *host, struct risky_list *risky)
 
 	if (host->workdir.unfit)
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
+	for (size_t i = 0; i < ARRAY_LEN(tops); i++) {
 		for (const char *const *name = host_protected_names; tops[i] && *name; name++)
 			check(host, tops[i], *name, risky);
+		if (tops[i])
+			check_git_file(host, tops[i], risky);
+	}
 	if (host->workdir.has_git_file) {
 		check_git(host, &host->workdir.git, risky);
 		check_git(host, &host->workdir.git_own, risky);

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/host_cgroup.h"
 #include "host/host_git.h"
 #include "host/host_names.h"
-#include "host/host_cgroup.h"
 #include "host/host_paths.h"
 
 static int out_of_memory(struct error *error)
@@ -468,6 +468,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = survey_named(host, policy);
 	if (rc == 0)
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
+	if (rc == 0 && host_wants_cgroups(host, policy))
+		rc = host_find_cgroups(&host->cgroups);
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 

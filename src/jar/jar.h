@@ -41,11 +41,22 @@ enum jar_message_kind {
 	/* from the jar */
 	JAR_STEP_FAILED = 1, /* step number in `step`, of the entry list if `is_entry`; nothing has run */
 	JAR_EXEC_FAILED,
+	JAR_VIEW,    /* attached: the descriptor that `step`, an enum jar_view, names; before JAR_STARTED */
 	JAR_STARTED, /* with a pty: its master is attached */
+	JAR_WRITTEN, /* all that was waited for has written `written_bytes` */
 	JAR_EXITED,  /* wait status of the command in `status` */
 	/* to the jar */
 	JAR_SIGNAL, /* send `status` to every process of the command's tree */
 	JAR_KILL,   /* end the jar now */
+};
+
+/* What the engine's meter looks at. */
+enum jar_view {
+	JAR_VIEW_PROC,	 /* the jar's /proc */
+	JAR_VIEW_ROOT,	 /* the jar's root directory (O_PATH), for its private places */
+	JAR_VIEW_SHARED, /* the list of System V shared memory of the jar */
+	JAR_VIEW_CLOCK,	 /* a clock of all CPU time of the jar */
+	JAR_VIEW_COUNT,
 };
 
 struct jar_message {
@@ -56,6 +67,7 @@ struct jar_message {
 	int32_t status;
 	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
 	uint32_t steps_done, entry_done;
+	uint64_t written_bytes;
 	struct rusage self; /* what making the jar cost, to be taken off the tree's usage */
 };
 

@@ -26,7 +26,6 @@
 #define CONTROL_FD 3
 #define STREAM_FDS 3
 #define FIRST_FREE_FD (CONTROL_FD + 1 + STREAM_FDS)
-_Static_assert(PLAN_STDIN_FD == CONTROL_FD + 1, "the plan names standard input by its number");
 
 struct inside {
 	const struct plan *plan;
@@ -126,6 +125,17 @@ static void build(struct inside *inside)
 		return;
 	report(inside, JAR_STEP_FAILED, -1);
 	leave(inside, 125);
+}
+
+static void hand_over_view(struct inside *inside)
+{
+	for (int i = 0; i < JAR_VIEW_COUNT; i++) {
+		if (inside->build.view_fds[i] < 0)
+			continue;
+		inside->report.step = i;
+		report(inside, JAR_VIEW, inside->build.view_fds[i]);
+		close_fd(&inside->build.view_fds[i]);
+	}
 }
 
 static int open_pty(struct inside *inside)
@@ -310,6 +320,17 @@ static void on_child(int number)
 	(void)number; /* it only has to interrupt ppoll() */
 }
 
+/* What ended processes have written is in nobody's account but ours. */
+static void report_written(struct inside *inside)
+{
+	uint64_t written = inside->build.written_fd < 0 ? 0 : jar_written_bytes(&inside->build);
+
+	if (written <= inside->report.written_bytes)
+		return;
+	inside->report.written_bytes = written;
+	report(inside, JAR_WRITTEN, -1);
+}
+
 static void reap(struct inside *inside)
 {
 	int status;
@@ -320,9 +341,11 @@ static void reap(struct inside *inside)
 		if (pid != inside->command || !(WIFEXITED(status) || WIFSIGNALED(status)))
 			continue;
 		inside->report.status = status;
+		report_written(inside);
 		report(inside, JAR_EXITED, -1);
 		leave(inside, 0);
 	}
+	report_written(inside);
 }
 
 static void obey(const struct inside *inside)
@@ -365,7 +388,7 @@ void jar_inside(const struct plan *plan, const struct jar_streams *streams, stru
 		.plan = plan,
 		.streams = *streams,
 		.times = times,
-		.build = {.plan = plan, .root_fd = -1, .scratch_fd = -1, .user_namespace_fd = -1},
+		.build = {.plan = plan, .root_fd = -1, .scratch_fd = -1, .user_namespace_fd = -1, .view_fds = {-1, -1, -1, -1}, .written_fd = -1},
 		.pty_master = -1,
 		.pty_slave = -1,
 	};
@@ -379,10 +402,12 @@ void jar_inside(const struct plan *plan, const struct jar_streams *streams, stru
 	keep_descriptors(&inside, control_fd);
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
+	jar_volunteer();
 	if (plan->namespaces & CLONE_NEWNET)
 		jar_network_start(&network);
 	umask(0);
 	build(&inside);
+	hand_over_view(&inside);
 	umask(022);
 	/* Steps that change ids make the process dumpable by the kernel's own rules; undo that before anything else runs. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -18,12 +18,20 @@ struct jar_build {
 	pid_t engine_pid;
 	struct jar_network *network; /* being made beside the other steps; NULL: none */
 	int user_namespace_fd; /* root only: the one in which the jar's host id is 0 */
+	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
+	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
 
 /* Carry out one step: 0 or a negative errno. */
 int jar_step(struct jar_build *build, const struct plan_step *step);
+
+/* Bytes that this process and all it has waited for have written, less what was taken back before it was stored. */
+uint64_t jar_written_bytes(const struct jar_build *build);
+
+/* When the host runs out of memory, this process and all it starts go before the engine does. */
+void jar_volunteer(void);
 
 /* Kill every descendant of this process, a subreaper, until none is left; all but the child @spared_pid (0: none). */
 void jar_hunt(pid_t spared_pid);

@@ -5,6 +5,7 @@
 #include "jar/jar.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -53,6 +54,9 @@ int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 	ssize_t len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	*fd_out = -1;
+	/* The other end closed with a message of ours unread: the kernel says so once, before what it had sent us. */
+	if (len < 0 && errno == ECONNRESET)
+		len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == ECONNRESET ? 0 : -errno;
 	carrier = CMSG_FIRSTHDR(&header);
@@ -70,11 +74,19 @@ void jar_clean_up(const struct plan *plan, pid_t spared_pid)
 		jar_sweep(plan->run_directory);
 }
 
+static const char *cgroup2_directory(const struct plan *plan)
+{
+	const struct plan_cgroup *cgroup = &plan->cgroup;
+
+	return cgroup->memory ? cgroup->memory : cgroup->pids ? cgroup->pids : cgroup->cpu;
+}
+
 int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
 	      struct jar_times *times, struct jar *jar, struct error *error)
 {
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
+	AUTO_CLOSE int cgroup_fd = -1;
 	int ends[2];
 	pid_t pid;
 
@@ -90,7 +102,16 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 	}
 	if (times)
 		times->begun_ns = sys_monotonic_ns();
-	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, &jar->pidfd);
+	if (plan->cgroup.version == 2) {
+		cgroup_fd = open(cgroup2_directory(plan), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (cgroup_fd < 0)
+			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s", strerror(errno));
+	}
+	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
+	/* The first process of a cgroup is refused for more reasons than we can tell apart: without one it may do. */
+	if (pid < 0 && cgroup_fd >= 0)
+		return error_set(error, STAGE_LIMITS, -pid, "cannot make the jar's first process in its cgroup: %s",
+				 strerror(-pid));
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "jar/jar_network.h"
@@ -43,19 +42,6 @@ int jar_workdir(struct jar_build *build, const struct plan_step *step)
 {
 	(void)build;
 	return chdir(step->target) < 0 ? -errno : 0;
-}
-
-int jar_rlimit(struct jar_build *build, const struct plan_step *step)
-{
-	struct rlimit limit;
-
-	(void)build;
-	if (getrlimit((int)step->value, &limit) < 0)
-		return -errno;
-	/* A hard limit that the caller has already stays: it can only be lowered. */
-	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit((int)step->value, &limit) < 0 ? -errno : 0;
 }
 
 static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
@@ -98,6 +84,7 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 }
 
 static jar_step_function *const jar_steps[] = {
+	[STEP_CGROUP] = jar_cgroup,
 	[STEP_PRIVATE_MOUNTS] = jar_private_mounts,
 	[STEP_BECOME] = jar_become,
 	[STEP_ID_MAPS] = jar_id_maps,
@@ -121,6 +108,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_RUN_DIRECTORY] = jar_run_directory,
 	[STEP_SUBREAPER] = jar_subreaper,
 	[STEP_WORKDIR] = jar_workdir,
+	[STEP_METER] = jar_meter,
 	[STEP_RLIMIT] = jar_rlimit,
 	[STEP_PRIVILEGES] = jar_privileges,
 	[STEP_LANDLOCK] = jar_landlock,

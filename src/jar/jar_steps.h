@@ -14,7 +14,9 @@ jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_
 jar_step_function jar_become, jar_id_maps, jar_join, jar_privileges;
 /* jar_directory.c */
 jar_step_function jar_run_directory;
+/* jar_limits.c */
+jar_step_function jar_cgroup, jar_meter, jar_rlimit;
 /* jar_steps.c */
-jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_rlimit, jar_landlock, jar_seccomp;
+jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_landlock, jar_seccomp;
 
 #endif

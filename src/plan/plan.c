@@ -271,16 +271,18 @@ int plan_compile(struct plan *plan, const struct policy *policy, const struct ho
 		rc = plan_environment(&build);
 	if (rc == 0)
 		rc = check_arguments(&build);
+	if (rc == 0)
+		rc = plan_back_ends(&build);
 	if (rc == 0) {
 		plan_identity(&build);
 		rc = plan_mounts(&build);
 	}
 	if (rc == 0) {
+		plan_meter(&build);
 		plan_network(&build);
-		rc = plan_limits(&build);
-	}
-	if (rc == 0)
+		plan_limits(&build);
 		rc = plan_walls(&build);
+	}
 	if (rc == 0 && build.has_failed)
 		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc < 0)

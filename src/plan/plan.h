@@ -16,6 +16,7 @@
 #include "host/host.h"
 
 enum step_kind {
+	STEP_CGROUP,	     /* be in the run's own cgroup `target`, of version `value2`, that holds the guarantees in `value` */
 	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
 	STEP_BECOME,	     /* root only: be host id `value`, keep the capabilities until the root is built */
 	STEP_ID_MAPS,	     /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
@@ -39,6 +40,7 @@ enum step_kind {
 	STEP_RUN_DIRECTORY,  /* without mounts: a directory `target` of the run's own on the host, removed at its end */
 	STEP_SUBREAPER,	     /* without a pid namespace: orphans of the tree come to the jar's first process */
 	STEP_WORKDIR,	     /* start in `target` */
+	STEP_METER,	     /* hand the engine a view of the jar, to measure the guarantees in `value` */
 	STEP_RLIMIT,	     /* resource `value`, limit `value2` */
 	STEP_PRIVILEGES,     /* no capabilities, none to be had, no new privileges */
 	STEP_LANDLOCK,
@@ -85,6 +87,14 @@ struct plan_remark {
 LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
 LIST_TYPE(struct plan_remark, plan_remark_list);
 
+/* The run's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one. */
+struct plan_cgroup {
+	int version;	    /* 0: there is none */
+	const char *memory; /* directories; NULL: that limit is held by something else, or not asked for */
+	const char *pids;
+	const char *cpu;
+};
+
 struct plan_limits {
 	uint64_t timeout_ns;
 	uint64_t grace_ns;
@@ -114,6 +124,8 @@ struct plan {
 	struct string_list argv;
 	struct string_list env;
 	struct plan_limits limits;
+	struct plan_cgroup cgroup;
+	uint32_t metered; /* 1 << enum guarantee: what the engine measures while the command runs */
 	struct string_list redact; /* literal texts */
 	bool has_redact_secrets;
 	const char *workdir; /* inside */
@@ -130,15 +142,11 @@ struct plan_request {
 	const struct string_list *argv;
 	bool is_captured;
 	bool has_pty;
-	bool has_stdin_file; /* standard input is a regular file: Landlock must let it through if it is opened again */
 };
 
-/* Standard input as the jar's first process and the command before exec can name it. */
 /* Places in the filter for processes that exist only later: the jar's first process, and the engine. */
 #define PLAN_GUARDED_PIDS 2
 
-#define PLAN_STDIN_FD 4
-#define PLAN_STDIN_PATH "/proc/self/fd/4"
 
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);

@@ -2,8 +2,10 @@
 /*
  * plan/plan_limits.c - which limit is held by what, and which cannot be held here
  *
- * A limit that someone asked for and that cannot be enforced refuses the run, unless the policy calls it optional. A
- * limit that is only a default is reported in `missing` instead.
+ * In order of preference: a cgroup of the run's own, where the kernel counts and refuses; what the kernel limits without
+ * one (processes per user namespace, the size of a tmpfs, rlimits); and a meter, the engine looking at the tree many
+ * times a second. A limit that someone asked for and that cannot be enforced refuses the run, unless the policy calls it
+ * optional. A limit that is only a default is reported in `missing` instead.
  */
 #include "plan/plan_build.h"
 
@@ -14,15 +16,13 @@
 
 #include "policy/policy_build.h"
 
-static void add_rlimit(struct plan_build *build, struct plan_step_list *list, int resource, uint64_t limit)
-{
-	struct plan_step *step;
+#define METER_HINT                                                                                                     \
+	"give Belljar a cgroup of its own (as root, or: systemd-run --user --scope -p Delegate=yes belljar ...); "     \
+	"`belljar doctor` says more"
 
-	if (limit == LIMIT_NONE)
-		return;
-	step = plan_add(build, list, STEP_RLIMIT);
-	step->value = (uint64_t)resource;
-	step->value2 = limit;
+static bool is_asked(const struct plan_build *build, enum guarantee guarantee)
+{
+	return build->plan->asked >> guarantee & 1;
 }
 
 /* Say that @name cannot be limited: refuse, or go on and report it. */
@@ -38,16 +38,59 @@ static int lacks(struct plan_build *build, const char *name, enum guarantee guar
 	return error_hint(build->error, "%s; or go on without it: --optional %s", hint, name);
 }
 
-static int limit_pids(struct plan_build *build)
+/* --- who holds it ------------------------------------------------------------------------------------------- */
+
+static const char *own_cgroup(struct plan_build *build, const char *directory)
 {
-	if (build->policy->pids == LIMIT_NONE)
-		return 0;
-	build->plan->asked |= 1U << GUARANTEE_PIDS;
-	if (build->plan->rung == RUNG_NAMESPACE && (build->host->uid != 0 || build->is_id_mapped)) {
-		/* Counted per user namespace; the jar's own first process is in it too. */
-		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, build->policy->pids + 1);
+	build->plan->cgroup.version = build->host->cgroups.version;
+	return plan_format(build, "%s/%s", directory, build->host->cgroups.name);
+}
+
+static void hold_memory(struct plan_build *build)
+{
+	if (build->host->cgroups.version && build->host->cgroups.memory) {
+		build->plan->cgroup.memory = own_cgroup(build, build->host->cgroups.memory);
+		return;
+	}
+	build->plan->metered |= 1U << GUARANTEE_MEMORY;
+	plan_missing(build, "memory",
+		     "it is measured by looking at the processes, which does not show memory files (memfd) that are not mapped, "
+		     "shared memory that only ended processes touched, and what waits in sockets and pipes",
+		     METER_HINT);
+}
+
+static void hold_cpu_time(struct plan_build *build)
+{
+	if (build->host->cgroups.version && build->host->cgroups.cpu) {
+		build->plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
+		return;
+	}
+	build->plan->metered |= 1U << GUARANTEE_CPU_TIME;
+	plan_missing(build, "cpu_time",
+		     "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what they "
+		     "used since the last look is lost",
+		     METER_HINT);
+}
+
+/*
+ * Counted per user namespace for nothing, but a refused fork leaves no trace: where the number was asked for, or there is
+ * a cgroup anyway, that counts better.
+ */
+static int hold_pids(struct plan_build *build)
+{
+	const struct host_cgroups *cgroups = &build->host->cgroups;
+	bool has_namespace_count =
+		build->plan->rung == RUNG_NAMESPACE && (build->host->uid != 0 || build->host->has_id_mapped_mounts);
+	bool is_wanted = policy_is_given(build->policy, "pids") || !has_namespace_count ||
+			 (cgroups->version == 2 && build->plan->cgroup.version);
+
+	if (cgroups->version && cgroups->pids && is_wanted) {
+		build->plan->cgroup.pids = own_cgroup(build, cgroups->pids);
 		return 0;
 	}
+	build->has_process_rlimit = has_namespace_count;
+	if (has_namespace_count)
+		return 0;
 	return lacks(build, "pids", GUARANTEE_PIDS,
 		     "without a user namespace of its own the kernel counts all processes of the user together",
 		     "allow user namespaces");
@@ -63,39 +106,87 @@ static bool has_writable_host_directory(const struct plan_build *build)
 	return false;
 }
 
-static int limit_disk(struct plan_build *build)
+/* The scratch tmpfs has that size; where there is nowhere else to write, only its filling up remains to be seen. */
+static void hold_disk(struct plan_build *build)
 {
-	if (build->policy->disk_bytes == LIMIT_NONE)
-		return 0;
-	build->plan->asked |= 1U << GUARANTEE_DISK;
+	build->plan->metered |= 1U << GUARANTEE_DISK;
 	if (build->plan->rung == RUNG_NAMESPACE && !has_writable_host_directory(build))
-		return 0; /* the scratch tmpfs has that size, and there is nowhere else to write */
-	return lacks(build, "disk", GUARANTEE_DISK, "bytes written to host directories are not metered yet",
-		     "use a private or read-only workdir (-C none, --workdir-mode ro)");
+		return;
+	plan_missing(build, "disk",
+		     "in host directories it is measured by looking at the processes: of children that nobody waits for (SIGCHLD "
+		     "ignored), what they wrote since the last look is lost, and bytes that are written and removed again count",
+		     "use a private or read-only workdir (-C none, --workdir-mode ro), where the limit is exact");
 }
 
-static int limit_unmetered(struct plan_build *build, const char *name, enum guarantee guarantee, uint64_t limit)
+/* --- steps -------------------------------------------------------------------------------------------------- */
+
+static void add_rlimit(struct plan_build *build, struct plan_step_list *list, int resource, uint64_t limit)
 {
+	struct plan_step *step;
+
 	if (limit == LIMIT_NONE)
-		return 0;
-	build->plan->asked |= 1U << guarantee;
-	return lacks(build, name, guarantee, "this version has no back end for it", "use --timeout, --pids and --file-size");
+		return;
+	step = plan_add(build, list, STEP_RLIMIT);
+	step->value = (uint64_t)resource;
+	step->value2 = limit;
 }
 
-int plan_limits(struct plan_build *build)
+/* The first steps of all: after them the command's root has no way there, and its id no right. */
+static void add_cgroup_steps(struct plan_build *build)
+{
+	const struct plan_cgroup *cgroup = &build->plan->cgroup;
+	const char *directories[] = {cgroup->memory, cgroup->pids, cgroup->cpu};
+	static const enum guarantee guarantees[] = {GUARANTEE_MEMORY, GUARANTEE_PIDS, GUARANTEE_CPU_TIME};
+	struct plan_step *step = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
+		if (!directories[i])
+			continue;
+		if (!step || cgroup->version == 1) {
+			step = plan_add(build, &build->plan->steps, STEP_CGROUP);
+			step->target = directories[i];
+			step->value2 = (uint64_t)cgroup->version;
+		}
+		step->value |= 1U << guarantees[i];
+	}
+}
+
+int plan_back_ends(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	struct plan *plan = build->plan;
+	int rc = 0;
+
+	plan->asked |= (policy->memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
+		       (policy->cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME | (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
+		       (policy->disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
+	if (is_asked(build, GUARANTEE_MEMORY))
+		hold_memory(build);
+	if (is_asked(build, GUARANTEE_CPU_TIME))
+		hold_cpu_time(build);
+	if (is_asked(build, GUARANTEE_PIDS))
+		rc = hold_pids(build);
+	if (is_asked(build, GUARANTEE_DISK))
+		hold_disk(build);
+	add_cgroup_steps(build);
+	return rc;
+}
+
+void plan_meter(struct plan_build *build)
+{
+	if (build->plan->metered)
+		plan_add(build, &build->plan->steps, STEP_METER)->value = build->plan->metered;
+}
+
+void plan_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	struct plan_step_list *entry = &build->plan->entry;
-	int rc = limit_pids(build);
 
-	if (rc == 0)
-		rc = limit_disk(build);
-	if (rc == 0)
-		rc = limit_unmetered(build, "memory", GUARANTEE_MEMORY, policy->memory_bytes);
-	if (rc == 0)
-		rc = limit_unmetered(build, "cpu_time", GUARANTEE_CPU_TIME, policy->cpu_time_ns);
+	/* Counted per user namespace; the jar's own first process is in it too. */
+	if (build->has_process_rlimit)
+		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, policy->pids + 1);
 	add_rlimit(build, entry, RLIMIT_CORE, policy->core_bytes);
 	add_rlimit(build, entry, RLIMIT_FSIZE, policy->file_size_bytes);
 	add_rlimit(build, entry, RLIMIT_NOFILE, policy->fds);
-	return rc;
 }

@@ -168,9 +168,6 @@ static void add_rules(struct plan_build *build, const struct view *view)
 			continue;
 		add_rule(build, place->target, rights);
 	}
-	/* A standard input that is a file can be opened again by its name in /proc; that shows no more than it holds. */
-	if (build->request->has_stdin_file)
-		add_rule(build, PLAN_STDIN_PATH, SYS_LANDLOCK_READ_FILE);
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "plan/seccomp_compile.h"
 
 static const char *const step_names[] = {
+	[STEP_CGROUP] = "cgroup",
 	[STEP_PRIVATE_MOUNTS] = "private-mounts",
 	[STEP_BECOME] = "become",
 	[STEP_ID_MAPS] = "id-maps",
@@ -38,6 +39,7 @@ static const char *const step_names[] = {
 	[STEP_RUN_DIRECTORY] = "run-directory",
 	[STEP_SUBREAPER] = "subreaper",
 	[STEP_WORKDIR] = "workdir",
+	[STEP_METER] = "meter",
 	[STEP_RLIMIT] = "rlimit",
 	[STEP_PRIVILEGES] = "privileges",
 	[STEP_LANDLOCK] = "landlock",
@@ -87,9 +89,35 @@ static const char *resource_name(uint64_t resource)
 	}
 }
 
+/* The limits that a step is for. */
+static const struct {
+	enum guarantee guarantee;
+	const char *name;
+} measured_names[] = {
+	{GUARANTEE_MEMORY, "memory"},
+	{GUARANTEE_PIDS, "pids"},
+	{GUARANTEE_CPU_TIME, "cpu_time"},
+	{GUARANTEE_DISK, "disk"},
+};
+
+static void describe_measured(uint64_t guarantees, struct text *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(measured_names); i++)
+		if (guarantees >> measured_names[i].guarantee & 1)
+			text_append_format(out, " %s", measured_names[i].name);
+}
+
 void plan_describe_step(const struct plan_step *step, struct text *out)
 {
 	switch (step->kind) {
+	case STEP_CGROUP:
+		text_append_format(out, "cgroup %s for:", step->target);
+		describe_measured(step->value, out);
+		break;
+	case STEP_METER:
+		text_append_string(out, "let the engine measure:");
+		describe_measured(step->value, out);
+		break;
 	case STEP_PRIVATE_MOUNTS:
 		text_append_string(out, "cut the mounts off from the host's");
 		break;
@@ -293,6 +321,14 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_ID_MAPS:
 		json_write_unsigned(writer, "uid", step->value);
 		json_write_unsigned(writer, "gid", step->value2);
+		break;
+	case STEP_CGROUP:
+	case STEP_METER:
+		json_open_array(writer, "holds");
+		for (size_t i = 0; i < ARRAY_LEN(measured_names); i++)
+			if (step->value >> measured_names[i].guarantee & 1)
+				json_write_string(writer, NULL, measured_names[i].name);
+		json_close_array(writer);
 		break;
 	case STEP_RLIMIT:
 		json_write_string(writer, "resource", resource_name(step->value));

@@ -15,11 +15,13 @@
 
 bool view_is_within(const char *path, const char *directory)
 {
-	size_t len = strlen(directory);
-
-	if (len == 1)
+	if (!directory[1])
 		return true;
-	return !strncmp(path, directory, len) && (path[len] == '\0' || path[len] == '/');
+	while (*directory && *path == *directory) {
+		path++;
+		directory++;
+	}
+	return !*directory && (*path == '\0' || *path == '/');
 }
 
 static struct place *add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target)
@@ -274,12 +276,40 @@ static int by_target(const void *left, const void *right)
 	return difference ? difference : (a->order < b->order ? -1 : a->order > b->order);
 }
 
+/* The place at the first @len bytes of @path, among the first @count of a sorted view; NULL: there is none. */
+static const struct place *place_at(const struct view *view, size_t count, const char *path, size_t len)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *target = view->items[middle].target;
+		int difference = strncmp(path, target, len);
+
+		if (!difference && !target[len])
+			return &view->items[middle];
+		if (difference > 0)
+			low = middle + 1;
+		else
+			high = middle; /* the longer of two with the same beginning comes later */
+	}
+	return NULL;
+}
+
 const struct place *view_around(const struct view *view, size_t index)
 {
-	for (size_t i = index; i-- > 0;)
-		if (strcmp(view->items[i].target, view->items[index].target) != 0 &&
-		    view_is_within(view->items[index].target, view->items[i].target))
-			return &view->items[i];
+	const char *target = view->items[index].target;
+
+	/* Every directory above it, innermost first. */
+	for (size_t len = strlen(target); len > 1;) {
+		const struct place *around;
+
+		while (len > 0 && target[--len] != '/')
+			;
+		around = place_at(view, index, target, len ? len : 1);
+		if (around)
+			return around;
+	}
 	return NULL;
 }
 
@@ -348,10 +378,9 @@ static const char *through_links(struct plan_build *build, const struct view *vi
 
 		for (size_t i = 0; i < view->count && path == before; i++) {
 			const struct place *link = &view->items[i];
-			size_t len = strlen(link->target);
 
-			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) && path[len] == '/')
-				path = follow(build, link->target, link->source, path + len);
+			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) && path[strlen(link->target)] == '/')
+				path = follow(build, link->target, link->source, path + strlen(link->target));
 		}
 		if (path == before)
 			break;
@@ -409,6 +438,28 @@ static void add_protection(struct plan_build *build, struct view *view)
 		return;
 	add_wherever_writable(build, view, &build->host->workdir.guarded, STEP_READ_ONLY | STEP_ID_MAPPED);
 	add_wherever_writable(build, view, &build->host->workdir.pinned, STEP_ID_MAPPED);
+}
+
+/*
+ * A file that is named writable, in a directory that is writable and shows it already, needs no mount; and as a mount
+ * point it could not be replaced, which is how git config and editors save. Naming it has lifted its protection.
+ */
+static void drop_idle_files(struct plan_build *build, struct view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+		const struct place *around = view_around(view, i);
+		bool is_writable_file = place->kind == PLACE_BIND && place->flags & STEP_ON_FILE && !(place->flags & STEP_READ_ONLY);
+
+		if (is_writable_file && around && around->kind == PLACE_BIND && !(around->flags & STEP_READ_ONLY) &&
+		    !strcmp(plan_format(build, "%s%s", around->source, place->target + strlen(around->target)), place->source))
+			continue;
+		view->items[kept] = view->items[i];
+		kept++;
+	}
+	view->count = kept;
 }
 
 /* A symbolic link, or a made-up file, that lies in a host directory is that directory's own affair. */
@@ -581,6 +632,7 @@ int view_collect(struct plan_build *build, struct view *view)
 	sort(view);
 	drop_inner_links(view);
 	add_protection(build, view);
+	drop_idle_files(build, view);
 	rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;

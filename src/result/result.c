@@ -127,6 +127,38 @@ static void filesystem_word(const struct plan *plan, const struct observation *s
 		text_append_format(out, "%slandlock%d", has_mounts ? "+" : "", plan->landlock_abi);
 }
 
+/* A cgroup that the jar is in, or the engine's own looking. */
+static void counted_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
+			 struct text *out)
+{
+	for (size_t i = 0; i < plan->steps.count && i < seen->steps_done; i++) {
+		const struct plan_step *step = &plan->steps.items[i];
+
+		if (step->kind != STEP_CGROUP || !(step->value >> guarantee & 1))
+			continue;
+		text_append_string(out, step->value2 == 2 ? "cgroup2" : "cgroup1");
+		return;
+	}
+	if (seen->metered >> guarantee & 1)
+		text_append_string(out, "meter");
+}
+
+/* The size of the private places, and the meter where there are other places to write to. */
+static void disk_word(const struct plan *plan, const struct observation *seen, struct text *out)
+{
+	bool has_host_directory = !done_step(plan, seen, STEP_SCRATCH, 0);
+
+	for (size_t i = 0; i < plan->steps.count && i < seen->steps_done; i++) {
+		const struct plan_step *step = &plan->steps.items[i];
+
+		has_host_directory |= step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE));
+	}
+	if (done_step(plan, seen, STEP_SCRATCH, plan->limits.disk_bytes))
+		text_append_string(out, "tmpfs");
+	if (has_host_directory && seen->metered >> GUARANTEE_DISK & 1)
+		text_append_format(out, "%smeter", out->len ? "+" : "");
+}
+
 static void guarantee_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
 			   struct text *out)
 {
@@ -156,15 +188,17 @@ static void guarantee_word(enum guarantee guarantee, const struct plan *plan, co
 			text_append_string(out, "seccomp");
 		break;
 	case GUARANTEE_PIDS:
-		if (done_step(plan, seen, STEP_RLIMIT, RLIMIT_NPROC))
+		counted_word(guarantee, plan, seen, out);
+		if (!out->len && done_step(plan, seen, STEP_RLIMIT, RLIMIT_NPROC))
 			text_append_string(out, "rlimit");
 		break;
 	case GUARANTEE_DISK:
-		if (done_step(plan, seen, STEP_SCRATCH, plan->limits.disk_bytes))
-			text_append_string(out, "tmpfs");
+		disk_word(plan, seen, out);
 		break;
 	case GUARANTEE_MEMORY:
 	case GUARANTEE_CPU_TIME:
+		counted_word(guarantee, plan, seen, out);
+		break;
 	case GUARANTEE_COUNT:
 		break;
 	}
@@ -314,14 +348,17 @@ static void write_usage(const struct observation *seen, struct json_writer *writ
 		json_write_milliseconds(writer, "user_ms", seen->user_us);
 		json_write_milliseconds(writer, "system_ms", seen->system_us);
 		json_write_unsigned(writer, "peak_memory_bytes", seen->peak_memory_bytes);
-		json_write_string(writer, "memory_by", "maxrss");
+		json_write_string(writer, "memory_by", seen->memory_by ? seen->memory_by : "maxrss");
 	} else {
 		static const char *const keys[] = {"wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "memory_by"};
 
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 			json_write_null(writer, keys[i]);
 	}
-	json_write_null(writer, "peak_processes");
+	if (has_run && seen->peak_processes)
+		json_write_unsigned(writer, "peak_processes", seen->peak_processes);
+	else
+		json_write_null(writer, "peak_processes");
 	json_close_object(writer);
 }
 

@@ -32,13 +32,15 @@ enum limit_name {
 	LIMIT_NAME_COUNT,
 };
 
+#define LIMIT_EVIDENCE_MAX 192
+
 struct limit_hit {
 	bool is_hit;
 	uint64_t limit; /* bytes, milliseconds or a count */
 	uint64_t peak;
 	bool has_peak;
 	const char *enforced_by;
-	char evidence[128];
+	char evidence[LIMIT_EVIDENCE_MAX];
 };
 
 struct observation {
@@ -54,6 +56,9 @@ struct observation {
 	uint64_t user_us;
 	uint64_t system_us;
 	uint64_t peak_memory_bytes;
+	const char *memory_by;	 /* who measured it */
+	uint64_t peak_processes; /* 0: nobody counted */
+	uint32_t metered;	 /* 1 << enum guarantee: what the engine really looked at while the command ran */
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
 	struct limit_hit limits[LIMIT_NAME_COUNT];

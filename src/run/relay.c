@@ -5,17 +5,22 @@
 #include "run/relay.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <termios.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define BACKGROUND_RETRY_NS 200000000ULL
+/* No event tells that a reader has emptied a pipe which was not full: look again, soon at first. */
+#define TAKEN_RETRY_LEAST_NS 50000ULL
+#define TAKEN_RETRY_MOST_NS 50000000ULL
+#define TEE_BYTES (64 << 10)
 #define END_OF_INPUT 4 /* what a person types, Control-D */
 
 static void on_source(struct loop_watch *watch, uint32_t events);
-static void on_target(struct loop_watch *watch, uint32_t events);
 
 static uint64_t now_ns(void)
 {
@@ -35,15 +40,20 @@ static void stop(struct relay *relay)
 {
 	loop_remove(&relay->source);
 	loop_disarm(&relay->retry);
-	relay->source_fd = -1;
 	close_target(relay);
 }
 
-static void on_retry(struct loop_timer *timer)
+/* Not watched rather than watched for nothing: the end of a pipe is reported whatever one asks for. */
+static void watch_source(struct relay *relay)
 {
-	struct relay *relay = timer->owner;
+	if (!relay->source.loop && !relay->has_ended &&
+	    loop_add(relay->loop, &relay->source, relay->source_fd, EPOLLIN, on_source, relay) < 0)
+		stop(relay);
+}
 
-	loop_change(&relay->source, EPOLLIN);
+static void on_retry_read(struct loop_timer *timer)
+{
+	watch_source(timer->owner);
 }
 
 /* Reading from a terminal in the background would stop us, though the command may never read at all. */
@@ -53,6 +63,8 @@ static bool is_in_background(const struct relay *relay)
 
 	return foreground > 0 && foreground != getpgrp();
 }
+
+/* --- by copying --------------------------------------------------------------------------------------------- */
 
 static void flush(struct relay *relay)
 {
@@ -76,8 +88,99 @@ static void flush(struct relay *relay)
 	if (relay->has_ended)
 		stop(relay);
 	else
-		loop_change(&relay->source, EPOLLIN);
+		watch_source(relay);
 }
+
+static void read_some(struct relay *relay)
+{
+	ssize_t count = read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
+
+	if (count < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	loop_remove(&relay->source);
+	relay->begin = 0;
+	relay->end = count > 0 ? (size_t)count : 0;
+	if (count <= 0) {
+		relay->has_ended = true;
+		if (relay->is_target_terminal)
+			relay->buffer[relay->end++] = END_OF_INPUT;
+	}
+	flush(relay);
+}
+
+/* --- by duplicating ----------------------------------------------------------------------------------------- */
+
+/* Take out of the caller's pipe what the command has taken out of ours. True if nothing is outstanding. */
+static bool settle(struct relay *relay)
+{
+	int unread = 0;
+	size_t taken;
+
+	if (ioctl(relay->peek_fd, FIONREAD, &unread) < 0)
+		return false;
+	/* The command may write into its own input; what is there beyond our bytes is its own affair. */
+	taken = relay->duplicated - MIN_OF(relay->duplicated, (size_t)unread);
+	while (taken) {
+		ssize_t count = read(relay->source_fd, relay->buffer, MIN_OF(taken, sizeof(relay->buffer)));
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			break; /* another reader was faster */
+		taken -= (size_t)count;
+		relay->duplicated -= (size_t)count;
+		relay->retry_ns = TAKEN_RETRY_LEAST_NS;
+	}
+	return relay->duplicated == 0;
+}
+
+/* Nobody can write into the caller's pipe any more, and all of it is in ours. */
+static bool is_all_duplicated(const struct relay *relay)
+{
+	struct pollfd state = {.fd = relay->source_fd, .events = POLLIN};
+	int left = 0;
+
+	return poll(&state, 1, 0) > 0 && state.revents & POLLHUP && ioctl(relay->source_fd, FIONREAD, &left) == 0 &&
+	       (size_t)left <= relay->duplicated;
+}
+
+static void duplicate(struct relay *relay);
+
+static void on_retry_duplicate(struct loop_timer *timer)
+{
+	duplicate(timer->owner);
+}
+
+static void duplicate(struct relay *relay)
+{
+	ssize_t count;
+
+	if (!settle(relay)) {
+		/* A full pipe reports when it has room again; any other needs looking at. */
+		loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_duplicate, relay);
+		relay->retry_ns = MIN_OF(relay->retry_ns * 2, TAKEN_RETRY_MOST_NS);
+		return;
+	}
+	count = tee(relay->source_fd, relay->target_fd, TEE_BYTES, SPLICE_F_NONBLOCK);
+	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+		watch_source(relay);
+		return;
+	}
+	if (count < 0) {
+		stop(relay);
+		return;
+	}
+	relay->duplicated = (size_t)count;
+	relay->retry_ns = TAKEN_RETRY_LEAST_NS;
+	if (count == 0 || is_all_duplicated(relay)) {
+		relay->has_ended = true;
+		stop(relay); /* what is outstanding is settled at the end */
+		return;
+	}
+	loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_duplicate, relay);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------- */
 
 static void on_target(struct loop_watch *watch, uint32_t events)
 {
@@ -87,58 +190,97 @@ static void on_target(struct loop_watch *watch, uint32_t events)
 		stop(relay);
 		return;
 	}
-	flush(relay);
+	if (relay->is_source_pipe)
+		duplicate(relay);
+	else
+		flush(relay);
 }
 
 static void on_source(struct loop_watch *watch, uint32_t events)
 {
 	struct relay *relay = watch->owner;
-	ssize_t count;
 
 	(void)events;
-	if (is_in_background(relay)) {
-		loop_change(&relay->source, 0);
-		loop_arm(relay->loop, &relay->retry, now_ns() + BACKGROUND_RETRY_NS, on_retry, relay);
-		return;
-	}
-	count = read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
-	if (count < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (count <= 0) {
-		relay->has_ended = true;
+	if (relay->is_source_pipe) {
 		loop_remove(&relay->source);
-		if (relay->is_target_terminal) {
-			relay->buffer[0] = END_OF_INPUT;
-			count = 1;
-		} else {
-			count = 0;
-		}
+		duplicate(relay);
+	} else if (is_in_background(relay)) {
+		loop_remove(&relay->source);
+		loop_arm(relay->loop, &relay->retry, now_ns() + BACKGROUND_RETRY_NS, on_retry_read, relay);
+	} else {
+		read_some(relay);
 	}
-	relay->begin = 0;
-	relay->end = (size_t)count;
-	loop_change(&relay->source, 0);
-	flush(relay);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+/* A description of our own of a pipe or terminal: a reader beside us must not be able to make our read wait. */
+static int reopen(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static void choose_source(struct relay *relay, int fd)
+{
+	struct stat status;
+	int own = -1;
+
+	relay->source_fd = fd;
+	relay->file_fd = -1;
+	if (fstat(fd, &status) < 0)
+		return;
+	if (S_ISREG(status.st_mode))
+		relay->file_fd = fd;
+	if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))
+		own = reopen(fd);
+	relay->is_source_owned = own >= 0;
+	if (own >= 0)
+		relay->source_fd = own;
+	relay->is_source_pipe = S_ISFIFO(status.st_mode) && own >= 0 && relay->peek_fd >= 0;
 }
 
 int relay_open(struct relay *relay, struct loop *loop, int source_fd, bool is_source_terminal, int target_fd,
-	       bool is_target_terminal)
+	       int peek_fd, bool is_target_terminal)
 {
 	int rc;
 
 	relay->loop = loop;
-	relay->source_fd = source_fd;
 	relay->target_fd = target_fd;
+	relay->peek_fd = peek_fd;
 	relay->is_source_terminal = is_source_terminal;
 	relay->is_target_terminal = is_target_terminal;
-	rc = loop_add(loop, &relay->target, target_fd, 0, on_target, relay);
+	relay->retry_ns = TAKEN_RETRY_LEAST_NS;
+	choose_source(relay, source_fd);
+	/* Room in a pipe that was full is news only once. */
+	rc = loop_add(loop, &relay->target, target_fd, relay->is_source_pipe ? EPOLLOUT | EPOLLET : 0, on_target, relay);
 	if (rc < 0)
 		return rc;
-	return loop_add(loop, &relay->source, source_fd, EPOLLIN, on_source, relay);
+	watch_source(relay);
+	return 0;
 }
 
 void relay_done(struct relay *relay)
 {
+	int unread = 0;
+
 	if (!relay)
 		return;
+	if (relay->is_source_pipe && relay->peek_fd >= 0)
+		settle(relay);
+	/* What was read ahead goes back: whoever reads the file next finds it where the command left it. */
+	if (relay->file_fd >= 0 && relay->peek_fd >= 0 && ioctl(relay->peek_fd, FIONREAD, &unread) == 0) {
+		unread += (int)(relay->end - relay->begin);
+		if (unread > 0)
+			lseek(relay->file_fd, -(off_t)unread, SEEK_CUR);
+	}
 	stop(relay);
+	relay->file_fd = -1;
+	close_fd(&relay->peek_fd);
+	if (relay->is_source_owned)
+		close_fd(&relay->source_fd);
+	relay->source_fd = -1;
+	relay->is_source_pipe = false;
 }

@@ -2,8 +2,10 @@
 /*
  * run/relay.h - carry bytes from the caller's standard input to the command's
  *
- * Used where the descriptor itself must not be handed over: a terminal could be written to, a socket or a directory
- * could be a way out. Reads stop while the command does not take what was read.
+ * The descriptor itself is not handed over: it would be a way to the caller's terminal, pipe, file or network. Yet the
+ * caller loses no more of its input than the command took. Of a pipe, bytes are duplicated with tee() and taken out only
+ * when the command has read them; of a file, the position is put back at the end. From terminals and sockets, which allow
+ * neither, the relay reads ahead.
  */
 #ifndef BELLJAR_RUN_RELAY_H
 #define BELLJAR_RUN_RELAY_H
@@ -16,19 +18,25 @@ struct relay {
 	struct loop *loop;
 	struct loop_watch source;
 	struct loop_watch target;
-	struct loop_timer retry; /* a terminal we are in the background of: look again later */
-	int source_fd;		 /* borrowed; -1: nothing to relay */
+	struct loop_timer retry; /* a terminal we are in the background of, or a pipe of which nothing was taken yet */
+	uint64_t retry_ns;
+	int source_fd;		 /* -1: nothing more to relay */
+	bool is_source_owned;	 /* a description of our own of the caller's pipe or terminal */
+	bool is_source_pipe;
+	int file_fd;		 /* the caller's regular file, borrowed; -1: it is none */
 	int target_fd;		 /* owned */
+	int peek_fd;		 /* the other end of the target, to see what was not read; owned; -1: none */
 	bool is_target_terminal; /* the end of input is typed, not shown by closing */
 	bool is_source_terminal;
 	bool has_ended;
+	size_t duplicated;	 /* bytes that are in both pipes, or were taken since we last looked */
 	size_t begin, end;
 	char buffer[RELAY_BYTES];
 };
 
-/* Takes over @target_fd, which must be non-blocking. */
+/* Takes over @target_fd, which must be non-blocking, and @peek_fd, its other end or -1. */
 int relay_open(struct relay *relay, struct loop *loop, int source_fd, bool is_source_terminal, int target_fd,
-	       bool is_target_terminal);
+	       int peek_fd, bool is_target_terminal);
 void relay_done(struct relay *relay);
 
 #endif

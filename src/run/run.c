@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "run/guard.h"
 #include "run/redact.h"
 #include "run/relay.h"
 #include "sys/calls.h"
@@ -65,11 +66,14 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
+	struct guard guard;
+	enum cause starved; /* a limit was reached while the jar was being made */
 	struct stream streams[STREAM_COUNT];
 	struct redactor *redactor;
 	struct capture *capture;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
+	int relay_peek_fd;   /* its read end, which tells what the command did not read; likewise */
 	int pty_fd;
 	uint64_t begun_ns;
 	uint64_t delivered; /* bytes after redaction, both streams */
@@ -100,16 +104,21 @@ uint64_t run_elapsed_ns(const struct run *run)
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
-static void hit_limit(struct run *run, enum limit_name name, uint64_t limit, uint64_t peak, const char *evidence)
+static void note_limit(struct run *run, enum limit_name name, const struct limit_hit *hit)
 {
-	struct limit_hit *hit = &run->seen.limits[name];
-
-	if (hit->is_hit)
+	if (run->seen.limits[name].is_hit)
 		return;
-	*hit = (struct limit_hit){.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = "engine"};
-	snprintf(hit->evidence, sizeof(hit->evidence), "%s", evidence);
+	run->seen.limits[name] = *hit;
 	if (run->request.listener.limit)
 		run->request.listener.limit(run->request.listener.owner, name, hit);
+}
+
+static void hit_limit(struct run *run, enum limit_name name, uint64_t limit, uint64_t peak, const char *evidence)
+{
+	struct limit_hit hit = {.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = "engine"};
+
+	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
+	note_limit(run, name, &hit);
 }
 
 static void set_cause(struct run *run, enum cause cause)
@@ -133,6 +142,38 @@ static void on_deadline(struct loop_timer *timer)
 	hit_limit(run, LIMIT_TIMEOUT, run->plan->limits.timeout_ns / 1000000, elapsed_ms, evidence);
 	set_cause(run, CAUSE_TIMEOUT);
 	handle(run, EVENT_SOFT_END);
+}
+
+static void on_guard(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+{
+	struct run *run = owner;
+
+	/* The news that the command has started may still be unread. If it has not, there is no run to tell of. */
+	if (!run->seen.has_started && run->control.loop)
+		run->control.function(&run->control, EPOLLIN);
+	if (!run->seen.has_started) {
+		run->starved = cause;
+		handle(run, EVENT_HARD_END);
+		return;
+	}
+	note_limit(run, name, hit);
+	if (cause == CAUSE_NONE)
+		return;
+	set_cause(run, cause);
+	if (run->state <= STATE_ENDING)
+		handle(run, EVENT_HARD_END);
+}
+
+/* Left by a signal that only a limit of its own sends. */
+static void check_file_size(struct run *run)
+{
+	uint64_t limit = run->plan->limits.file_size_bytes;
+	struct limit_hit hit = {.is_hit = true, .limit = limit, .enforced_by = "rlimit"};
+
+	if (limit == LIMIT_NONE || !WIFSIGNALED(run->seen.status) || WTERMSIG(run->seen.status) != SIGXFSZ)
+		return;
+	snprintf(hit.evidence, sizeof(hit.evidence), "the main process was ended by SIGXFSZ");
+	note_limit(run, LIMIT_FILE_SIZE, &hit);
 }
 
 static void on_grace_over(struct loop_timer *timer)
@@ -387,7 +428,7 @@ static void open_relay(struct run *run)
 	}
 	fcntl(target, F_SETFL, O_NONBLOCK);
 	relay_open(run->relay, run->loop, run->request.relay_fd, run->request.is_relay_terminal, target,
-		   run->request.has_pty);
+		   take_fd(&run->relay_peek_fd), run->request.has_pty);
 }
 
 static void on_message(struct run *run, const struct jar_message *message, int fd)
@@ -395,6 +436,12 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	run->seen.steps_done = message->steps_done;
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
+	case JAR_VIEW:
+		guard_take(&run->guard, (enum jar_view)message->step, fd);
+		return;
+	case JAR_WRITTEN:
+		guard_written(&run->guard, message->written_bytes);
+		return;
 	case JAR_STARTED:
 		run->making = message->self;
 		if (fd >= 0)
@@ -413,8 +460,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 			  run->plan->argv.items[0], strerror(message->error));
 		break;
 	case JAR_EXITED:
+		guard_check(&run->guard); /* before the command's own end: what the kernel ended came first */
 		run->seen.has_status = true;
 		run->seen.status = message->status;
+		check_file_size(run);
 		handle(run, EVENT_EXITED);
 		return;
 	case JAR_SIGNAL:
@@ -447,7 +496,7 @@ static uint64_t microseconds(struct timeval later, struct timeval earlier)
 static void on_pidfd(struct loop_watch *watch, uint32_t events)
 {
 	struct run *run = watch->owner;
-	struct rusage usage;
+	struct rusage usage = {0};
 	int status = 0;
 	pid_t pid;
 
@@ -464,10 +513,14 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
 	if (run->plan->rung != RUNG_NAMESPACE && !(WIFEXITED(status)))
 		jar_clean_up(run->plan, run->request.spared_pid);
+	guard_finish(&run->guard, &usage, &run->seen);
 	if (pid > 0) {
 		run->seen.user_us = microseconds(usage.ru_utime, run->making.ru_utime);
 		run->seen.system_us = microseconds(usage.ru_stime, run->making.ru_stime);
-		run->seen.peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	}
+	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
+		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM, "the memory limit is too small even to start the command");
+		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
 	}
 	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
 		error_set(&run->seen.error, STAGE_ENGINE, 0, "the jar's first process died while making the jar (status %d)", status);
@@ -496,7 +549,13 @@ static void start_running(struct run *run)
 {
 	run->state = STATE_RUNNING;
 	open_relay(run);
+	run->seen.metered = run->plan->metered;
 	note_started(run);
+	if (!guard_start(&run->guard, run->jar.pid, &run->making)) {
+		run->seen.metered = 0;
+		error_set(&run->seen.error, STAGE_LIMITS, ENOENT, "the jar cannot be measured: its /proc is not to be seen");
+		handle(run, EVENT_HARD_END);
+	}
 }
 
 static void start_draining(struct run *run)
@@ -615,6 +674,7 @@ static int start_jar(struct run *run, struct error *error)
 		if (rc == 0 && streams.stdin_fd < 0) {
 			rc = make_pipe(&stdin_reader, &run->relay_target_fd, error);
 			streams.stdin_fd = stdin_reader;
+			run->relay_peek_fd = rc < 0 ? -1 : fcntl(stdin_reader, F_DUPFD_CLOEXEC, 3);
 		}
 		streams.stdout_fd = stdout_writer;
 		streams.stderr_fd = stderr_writer;
@@ -650,11 +710,13 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->loop = loop;
 	run->request = *request;
 	run->plan = request->plan;
-	run->pty_fd = run->relay_target_fd = -1;
+	run->pty_fd = run->relay_target_fd = run->relay_peek_fd = -1;
 	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
 	rc = prepare_streams(run, error);
+	if (rc == 0)
+		rc = guard_open(&run->guard, loop, run->plan, on_guard, run, error);
 	if (rc == 0)
 		rc = start_jar(run, error);
 	if (rc == 0 && (rc = watch_all(run)) < 0)
@@ -691,6 +753,7 @@ void run_free(struct run *run)
 	relay_done(run->relay);
 	free(run->relay);
 	close_fd(&run->relay_target_fd);
+	close_fd(&run->relay_peek_fd);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		loop_remove(&run->streams[i].watch);
 		if (run->streams[i].fd != run->pty_fd)
@@ -702,6 +765,7 @@ void run_free(struct run *run)
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
 		waitpid(run->jar.pid, NULL, __WALL);
+	guard_done(&run->guard); /* its cgroup can go only when nothing is in it */
 	redactor_free(run->redactor);
 	capture_free(run->capture);
 	text_done(&run->clean);

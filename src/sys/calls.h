@@ -16,11 +16,16 @@
 
 /* --- processes ---------------------------------------------------------------------------------------------- */
 
-/* fork() with namespaces and a pidfd. Returns 0 in the child, the pid in the parent, a negative errno. */
-pid_t sys_fork(uint64_t clone_flags, int *pidfd_out);
+/*
+ * fork() with namespaces and a pidfd, into the version 2 cgroup whose directory is @cgroup_fd (-1: our own). Returns 0 in
+ * the child, the pid in the parent, a negative errno.
+ */
+pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out);
 int sys_pidfd_open(pid_t pid);
 int sys_pidfd_send_signal(int pidfd, int signal_number);
 int sys_close_range(unsigned first, unsigned last);
+/* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
+int sys_task_clock(void);
 
 /* --- mounts ------------------------------------------------------------------------------------------------- */
 

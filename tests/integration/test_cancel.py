@@ -53,6 +53,13 @@ class Cancel(JarCase):
                 self.assertEqual((code, result["outcome"]), (128 + number, "cancelled"))
                 self.assertEqual(result["signal"], number.name)
 
+    def test_the_end_of_the_main_process_is_never_lost(self) -> None:
+        """It may die of the signal while the engine is still sending to the jar."""
+        for _ in range(60):
+            process, status = self.started("--grace", "1000s", *self.sh("echo ready; exec sleep 1000"))
+            send(process, signal.SIGTERM)
+            self.assertEqual(self.ended(process, status)[1]["signal"], "SIGTERM")
+
     def test_after_the_grace_it_is_killed(self) -> None:
         process, status = self.started("--grace", "300ms", "--", self.tool("catcher"), "stay", self.marker)
         send(process, signal.SIGTERM)

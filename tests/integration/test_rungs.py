@@ -46,7 +46,7 @@ class Refusal(JarCase):
                 self.assertEqual((done.status, result["outcome"]), (125, "failed"))
                 self.assertFalse((self.work / "ran").exists())
 
-    def test_a_limit_that_cannot_be_had_is_an_error(self) -> None:
+    def test_the_weakest_rung_runs_where_it_was_named(self) -> None:
         done, result = self.status("--rung", "process", "--", "true", way=Way("denied", ("userns", "landlock")))
         self.assertEqual((done.status, result["enforced"]["rung"]), (0, "process"))
 

@@ -58,8 +58,15 @@ class Stdin(JarCase):
     def test_big_input_arrives_whole(self) -> None:
         block = os.urandom(1 << 20)
         data = block * (BIG >> 20)
-        done = self.jar("--", "wc", "-c", stdin=data)
-        self.assertEqual((done.status, done.stdout.strip()), (0, str(BIG).encode()), done)
+        for _ in range(3):
+            done = self.jar("--", "wc", "-c", stdin=data)
+            self.assertEqual((done.status, done.stdout.strip()), (0, str(BIG).encode()), done)
+
+    def test_the_end_of_the_input_arrives_every_time(self) -> None:
+        data = os.urandom(200000)
+        for _ in range(30):
+            done = self.jar("--", "cat", stdin=data)
+            self.assertTrue(done.stdout == data, f"{len(done.stdout)} of {len(data)} bytes")
 
     def test_input_that_nobody_reads_does_not_matter(self) -> None:
         done = self.jar("--", "true", stdin=b"x" * (4 << 20))
@@ -69,7 +76,15 @@ class Stdin(JarCase):
         process = self.start(*self.sh("exit 4"), stdin=subprocess.PIPE)
         self.assertEqual(process.wait(10), 4)
 
-    def test_only_what_the_command_took_is_gone(self) -> None:
+    def test_only_what_the_command_took_of_a_file_is_gone(self) -> None:
+        path = self.base / "input"
+        path.write_bytes(b"one\ntwo\n" + b"x" * 500000)
+        with open(path, "rb", buffering=0) as file:
+            done = self.jar(*self.sh("dd bs=4 count=1 2>/dev/null"), stdin=file)
+            self.assertEqual(done.stdout, b"one\n", done)
+            self.assertEqual(file.read(4), b"two\n")
+
+    def test_only_what_the_command_took_of_a_pipe_is_gone(self) -> None:
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         os.write(writer, b"one\ntwo\n")

@@ -10,7 +10,8 @@
  * attack_end tracer             a child traces the main process, which then exits 7
  * attack_end quiet              closes 0, 1 and 2 and lives on
  * attack_end flood              sends every signal that can be sent to every process that can be reached, then exits 6
- * attack_end starve             makes life hard for process 1: limits, priority, affinity; then lives on
+ * attack_end starve COUNT S     makes life hard for process 1: limits, priority, affinity; then COUNT processes turn
+ *                               in circles on its processor for S seconds
  * Everything ends by itself after SECONDS, or after 60.
  */
 #define _GNU_SOURCE
@@ -206,7 +207,7 @@ static int flood(void)
 	return 6;
 }
 
-static int starve(void)
+static int starve(int count, int seconds)
 {
 	uint64_t files[2] = {0, 0};
 	unsigned long mask[16] = {1};
@@ -219,8 +220,13 @@ static int starve(void)
 	setpriority(PRIO_PROCESS, 1, 19);
 	syscall(SYS_sched_setaffinity, 1, sizeof(mask), mask);
 	syscall(SYS_sched_setscheduler, 1, 5 /* SCHED_IDLE */, &parameter);
+	ignore_all();
+	syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask);
 	say("starved\n");
-	for (time_t end = time(NULL) + LIFE_SECONDS; time(NULL) < end;)
+	for (int i = 1; i < count; i++)
+		if (fork() == 0)
+			break;
+	for (time_t end = time(NULL) + seconds; time(NULL) < end;)
 		;
 	return 0;
 }
@@ -247,6 +253,6 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "flood"))
 		return flood();
 	if (!strcmp(what, "starve"))
-		return starve();
+		return starve(number, argc > 3 ? atoi(argv[3]) : 10);
 	return 2;
 }

@@ -135,7 +135,6 @@ struct golden {
 	char *unfit;
 	struct string_list toolchains;
 	struct string_list argv;
-	bool has_stdin_file;
 };
 
 static void set_bool(const struct json_value *object, const char *name, bool *out)
@@ -355,7 +354,6 @@ static void compile(struct golden *golden, struct text *out)
 		set_facts(golden, host, &environment);
 	golden->host.environment = environment.items;
 	set_strings(&golden->document, "argv", &golden->argv);
-	set_bool(&golden->document, "stdin_file", &request.has_stdin_file);
 	rc = make_policy(golden, &environment, &error);
 	if (rc == 0) {
 		for (size_t i = 0; i < golden->toolchains.count && golden->policy.has_toolchains; i++)

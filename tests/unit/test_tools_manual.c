@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "../../tools/manual_pages.h"
+#include "run/redact_shapes.h"
 #include "test.h"
 #include "test_flags.h"
 
@@ -188,6 +189,22 @@ static void test_page_of_policies_has_every_key_and_preset(void)
 	CHECK(strstr(text_string(&filled), "\n.Ev PATH ,\n"));
 }
 
+static void test_page_of_policies_has_every_secret_shape(void)
+{
+	AUTO_TEXT filled = {0};
+	AUTO_TEXT plain = {0};
+
+	read_page("belljar-policy.5.in", &filled, &plain);
+	for (size_t i = 0; i < redact_shape_count; i++) {
+		char item[96];
+
+		snprintf(item, sizeof(item), "\n.It %s\n.Ql \"", redact_shapes[i].name);
+		CHECK(strstr(text_string(&filled), item));
+	}
+	/* Of an example of several lines the first stands there. */
+	CHECK(strstr(text_string(&plain), "PRIVATE KEY-----\"\n"));
+}
+
 static void test_unknown_marker_is_an_error(void)
 {
 	AUTO_TEXT out = {0};
@@ -215,6 +232,7 @@ static const struct test tests[] = {
 	TEST(test_pages_mention_no_flag_that_is_not_there),
 	TEST(test_page_of_belljar_names_every_command),
 	TEST(test_page_of_policies_has_every_key_and_preset),
+	TEST(test_page_of_policies_has_every_secret_shape),
 	TEST(test_unknown_marker_is_an_error),
 	TEST(test_text_without_markers_is_copied),
 };

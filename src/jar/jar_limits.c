@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_limits.c - the steps that put limits on the jar
+ */
+#include "jar/jar_steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "sys/calls.h"
+
+#define PATH_BYTES 4096
+#define IO_BYTES 512
+/* Of 1000: above what a desktop gives to browser tabs, so that a jar goes before the user's own programs. */
+#define OOM_SCORE "500"
+
+void jar_volunteer(void)
+{
+	/* The files in /proc/self belong to root for a process that is not dumpable. Nothing of the jar runs yet. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	/* Only a preference: where a masked /proc forbids it, everything else holds. */
+	sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE);
+}
+
+/* Born in it: see that it is so. A line of /proc/self/cgroup ends with the path, however that begins from here. */
+static int check_cgroup(const char *directory)
+{
+	const char *name = strrchr(directory, '/');
+	char membership[PATH_BYTES];
+	ssize_t len = sys_read_file(AT_FDCWD, "/proc/self/cgroup", membership, sizeof(membership));
+	const char *found;
+
+	if (len < 0)
+		return (int)len;
+	found = name ? strstr(membership, name) : NULL;
+	return found && (found[strlen(name)] == '\n' || !found[strlen(name)]) ? 0 : -ENOENT;
+}
+
+int jar_cgroup(struct jar_build *build, const struct plan_step *step)
+{
+	char path[PATH_BYTES];
+
+	(void)build;
+	if (step->value2 == 2)
+		return check_cgroup(step->target);
+	if (snprintf(path, sizeof(path), "%s/tasks", step->target) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	/* Not cgroup.procs: moving a whole process waits until no process of the host is being started. */
+	return sys_write_file(AT_FDCWD, path, "0");
+}
+
+uint64_t jar_written_bytes(const struct jar_build *build)
+{
+	char content[IO_BYTES];
+	ssize_t len = pread(build->written_fd, content, sizeof(content) - 1, 0);
+	const char *written, *cancelled;
+	uint64_t bytes, taken_back;
+
+	if (len <= 0)
+		return 0;
+	content[len] = '\0';
+	written = strstr(content, "\nwrite_bytes: ");
+	cancelled = strstr(content, "\ncancelled_write_bytes: ");
+	if (!written || !cancelled)
+		return 0;
+	bytes = strtoull(strchr(written, ' '), NULL, 10);
+	taken_back = strtoull(strchr(cancelled, ' '), NULL, 10);
+	return bytes - MIN_OF(bytes, taken_back);
+}
+
+static int open_view(struct jar_build *build)
+{
+	build->view_fds[JAR_VIEW_PROC] = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	build->view_fds[JAR_VIEW_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (build->view_fds[JAR_VIEW_PROC] < 0 || build->view_fds[JAR_VIEW_ROOT] < 0)
+		return -errno;
+	/* Without it there is nothing to look at: a policy may have hidden it. */
+	if (access("/proc/self/stat", R_OK) < 0)
+		return -errno;
+	/* Where the kernel has none there is nothing to list. */
+	build->view_fds[JAR_VIEW_SHARED] = open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
+	return 0;
+}
+
+int jar_meter(struct jar_build *build, const struct plan_step *step)
+{
+	/* Without a pid namespace the jar's processes are in the host's /proc, and there is nothing to hand over. */
+	int rc = build->plan->namespaces & CLONE_NEWPID ? open_view(build) : 0;
+
+	if (rc < 0)
+		return rc;
+	/* The kernel may not let us have it: the processes are asked then. */
+	if (step->value >> GUARANTEE_CPU_TIME & 1)
+		build->view_fds[JAR_VIEW_CLOCK] = sys_task_clock();
+	/* Nobody but this process may read this, and only by a descriptor from before it ceases to be dumpable. */
+	if (step->value >> GUARANTEE_DISK & 1) {
+		build->written_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+		if (build->written_fd < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int jar_rlimit(struct jar_build *build, const struct plan_step *step)
+{
+	struct rlimit limit;
+
+	(void)build;
+	if (getrlimit((int)step->value, &limit) < 0)
+		return -errno;
+	/* A hard limit that the caller has already stays: it can only be lowered. */
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit((int)step->value, &limit) < 0 ? -errno : 0;
+}

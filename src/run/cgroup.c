@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/cgroup.c - the cgroups of one run: made before its jar, read while it runs, removed after it
+ *
+ * Version 1 has one directory in each controller's tree, version 2 one for all. The engine holds a lock on each of its
+ * directories. If it is killed the kernel ends the jar and drops the lock, and the empty directory stays: whoever makes
+ * the next one beside it removes every directory of ours that nobody has locked. That works for engines in other pid
+ * namespaces too, where a process number in the name would say nothing.
+ */
+#include "run/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "sys/calls.h"
+
+#define NAME_PREFIX "belljar-"
+/* The prefix and 16 digits: host_find_cgroups() makes the names. */
+#define NAME_LEN (sizeof(NAME_PREFIX) - 1 + 16)
+#define REMOVE_TRIES 50
+#define REMOVE_WAIT_NS 2000000L
+#define FILE_BYTES 512
+
+const char *cgroup_word(const struct cgroup *cgroup)
+{
+	return cgroup->version == 2 ? "cgroup2" : "cgroup1";
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+/* The number after @key (NULL: the file is one number). */
+static bool read_number(int directory_fd, const char *file, const char *key, uint64_t *out)
+{
+	char content[FILE_BYTES];
+	const char *at = content;
+	char *end;
+	uint64_t value;
+
+	if (directory_fd < 0 || sys_read_file(directory_fd, file, content, sizeof(content)) <= 0)
+		return false;
+	if (key) {
+		size_t len = strlen(key);
+
+		while (strncmp(at, key, len) != 0 || at[len] != ' ') {
+			at = strchr(at, '\n');
+			if (!at)
+				return false;
+			at++;
+		}
+		at += len + 1;
+	}
+	errno = 0;
+	value = strtoull(at, &end, 10);
+	if (end == at || errno)
+		return false;
+	*out = value;
+	return true;
+}
+
+uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
+{
+	uint64_t value = 0;
+
+	if (cgroup->version == 1)
+		return read_number(cgroup->fds[CGROUP_CPU], "cpuacct.usage", NULL, &value) ? value : 0;
+	return read_number(cgroup->fds[CGROUP_CPU], "cpu.stat", "usage_usec", &value) ? value * 1000 : 0;
+}
+
+static void read_memory(const struct cgroup *cgroup, struct cgroup_reading *reading)
+{
+	int fd = cgroup->fds[CGROUP_MEMORY];
+
+	if (cgroup->version == 1) {
+		reading->has_peak_memory = read_number(fd, "memory.max_usage_in_bytes", NULL, &reading->peak_memory_bytes);
+		read_number(fd, "memory.oom_control", "oom_kill", &reading->killed_for_memory);
+		return;
+	}
+	reading->has_peak_memory = read_number(fd, "memory.peak", NULL, &reading->peak_memory_bytes); /* since 5.19 */
+	read_number(fd, "memory.events", "oom_kill", &reading->killed_for_memory);
+	read_number(fd, "memory.events", "oom", &reading->memory_refusals);
+}
+
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading)
+{
+	*reading = (struct cgroup_reading){0};
+	if (cgroup->fds[CGROUP_MEMORY] >= 0)
+		read_memory(cgroup, reading);
+	if (cgroup->fds[CGROUP_PIDS] >= 0) {
+		reading->has_peak_pids = read_number(cgroup->fds[CGROUP_PIDS], "pids.peak", NULL, &reading->peak_pids);
+		read_number(cgroup->fds[CGROUP_PIDS], "pids.events", "max", &reading->refused_pids);
+	}
+	if (cgroup->fds[CGROUP_CPU] >= 0) {
+		reading->cpu_ns = cgroup_cpu_ns(cgroup);
+		reading->has_cpu = reading->cpu_ns > 0;
+	}
+}
+
+/* --- making ------------------------------------------------------------------------------------------------- */
+
+static int write_number(int directory_fd, const char *file, uint64_t value)
+{
+	char content[32];
+
+	snprintf(content, sizeof(content), "%" PRIu64, value);
+	return sys_write_file(directory_fd, file, content);
+}
+
+/* Swap must not stretch the limit. */
+static int limit_swap1(int fd, uint64_t limit)
+{
+	int rc = write_number(fd, "memory.memsw.limit_in_bytes", limit);
+
+	/* A kernel that does not count swap per cgroup can still be told to use none. */
+	return rc == -ENOENT ? sys_write_file(fd, "memory.swappiness", "0") : rc;
+}
+
+static int limit_swap2(int fd)
+{
+	int rc = sys_write_file(fd, "memory.swap.max", "0");
+
+	return rc == -ENOENT ? 0 : rc; /* a kernel without swap */
+}
+
+static int set_memory(const struct cgroup *cgroup, uint64_t limit)
+{
+	int fd = cgroup->fds[CGROUP_MEMORY];
+	int rc;
+
+	if (cgroup->version == 1) {
+		rc = write_number(fd, "memory.limit_in_bytes", limit);
+		return rc < 0 ? rc : limit_swap1(fd, limit);
+	}
+	rc = write_number(fd, "memory.max", limit);
+	if (rc == 0)
+		rc = limit_swap2(fd);
+	if (rc == 0)
+		rc = sys_write_file(fd, "memory.oom.group", "1");
+	return rc == -ENOENT ? 0 : rc; /* oom.group is there since 4.19; without it we kill the rest ourselves */
+}
+
+/* The kernel tells when it has killed. Without that it is only seen at the end. */
+static void open_notice(struct cgroup *cgroup)
+{
+	AUTO_CLOSE int event_fd = -1;
+	AUTO_CLOSE int control_fd = -1;
+	char words[32];
+
+	if (cgroup->version == 2) {
+		cgroup->notice_fd = openat(cgroup->fds[CGROUP_MEMORY], "memory.events", O_RDONLY | O_CLOEXEC);
+		return;
+	}
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	control_fd = openat(cgroup->fds[CGROUP_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	if (event_fd < 0 || control_fd < 0)
+		return;
+	snprintf(words, sizeof(words), "%d %d", event_fd, control_fd);
+	if (sys_write_file(cgroup->fds[CGROUP_MEMORY], "cgroup.event_control", words) == 0)
+		cgroup->notice_fd = take_fd(&event_fd);
+}
+
+/* Remove the directories of ours in @parent that no engine has locked. Those that are in use refuse to go anyway. */
+static void sweep(int parent)
+{
+	AUTO_CLOSE int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	if (!directory)
+		return;
+	take_fd(&copy); /* it is the stream's now */
+	while ((entry = readdir(directory))) {
+		AUTO_CLOSE int fd = -1;
+
+		if (strncmp(entry->d_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0 || strlen(entry->d_name) != NAME_LEN)
+			continue;
+		fd = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(directory);
+}
+
+/* A directory, locked. */
+static int make_directory(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char parent_path[PATH_MAX];
+	AUTO_CLOSE int parent = -1;
+	AUTO_CLOSE int fd = -1;
+
+	if ((size_t)snprintf(parent_path, sizeof(parent_path), "%.*s", (int)(name - path), path) >= sizeof(parent_path))
+		return -ENAMETOOLONG;
+	parent = open(parent_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0)
+		return -errno;
+	sweep(parent);
+	if (mkdirat(parent, name, 0755) < 0)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int saved = errno; /* somebody swept it in between */
+
+		unlinkat(parent, name, AT_REMOVEDIR);
+		return -saved;
+	}
+	return take_fd(&fd);
+}
+
+static int make_all(struct cgroup *cgroup)
+{
+	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
+		const char *path = cgroup->paths[i];
+
+		if (!path)
+			continue;
+		for (int j = 0; j < i && cgroup->version == 2; j++)
+			if (cgroup->fds[j] >= 0 && cgroup->fds[i] < 0)
+				cgroup->fds[i] = fcntl(cgroup->fds[j], F_DUPFD_CLOEXEC, 3);
+		if (cgroup->fds[i] < 0)
+			cgroup->fds[i] = make_directory(path);
+		if (cgroup->fds[i] < 0) {
+			int rc = cgroup->fds[i];
+
+			cgroup->fds[i] = -1;
+			return rc;
+		}
+	}
+	return 0;
+}
+
+int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error)
+{
+	int rc;
+
+	*cgroup = (struct cgroup){
+		.version = plan->cgroup.version,
+		.paths = {plan->cgroup.memory, plan->cgroup.pids, plan->cgroup.cpu},
+		.fds = {-1, -1, -1},
+		.notice_fd = -1,
+	};
+	if (!cgroup->version)
+		return 0;
+	rc = make_all(cgroup);
+	if (rc == 0 && cgroup->paths[CGROUP_MEMORY]) {
+		rc = set_memory(cgroup, plan->limits.memory_bytes);
+		if (rc == 0)
+			open_notice(cgroup);
+	}
+	/* The jar's own first process is in it too. */
+	if (rc == 0 && cgroup->paths[CGROUP_PIDS])
+		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", plan->limits.pids + 1);
+	if (rc == 0)
+		return 0;
+	cgroup_done(cgroup);
+	return error_set(error, STAGE_LIMITS, -rc, "cannot make a cgroup for the run: %s", strerror(-rc));
+}
+
+void cgroup_done(struct cgroup *cgroup)
+{
+	static const struct timespec wait = {.tv_nsec = REMOVE_WAIT_NS};
+
+	if (!cgroup->version)
+		return;
+	close_fd(&cgroup->notice_fd);
+	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
+		if (cgroup->fds[i] < 0)
+			continue;
+		/* A process that was just reaped may take a moment to leave its cgroup. */
+		for (int tries = 0; rmdir(cgroup->paths[i]) < 0 && errno == EBUSY && tries < REMOVE_TRIES; tries++)
+			nanosleep(&wait, NULL);
+		close_fd(&cgroup->fds[i]);
+	}
+	cgroup->version = 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/cgroup.h - the cgroups of one run: made before its jar, read while it runs, removed after it
+ */
+#ifndef BELLJAR_RUN_CGROUP_H
+#define BELLJAR_RUN_CGROUP_H
+
+#include "base/error.h"
+#include "plan/plan.h"
+
+enum cgroup_part { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_PART_COUNT };
+
+struct cgroup {
+	int version;
+	const char *paths[CGROUP_PART_COUNT]; /* the plan's; NULL: not used. In version 2 all used ones are the same */
+	int fds[CGROUP_PART_COUNT];	      /* the directories, locked; -1: not made */
+	int notice_fd;	 /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
+};
+
+/* What the kernel counted; each number is there only if its flag says so. */
+struct cgroup_reading {
+	bool has_peak_memory, has_peak_pids, has_cpu;
+	uint64_t peak_memory_bytes;
+	uint64_t killed_for_memory; /* processes of this cgroup, whoever's limit it was */
+	uint64_t memory_refusals;   /* version 2: how often this cgroup's own limit led to killing */
+	uint64_t peak_pids;
+	uint64_t refused_pids; /* forks */
+	uint64_t cpu_ns;
+};
+
+/* Make and set up what @plan has, and remove what engines that were killed left behind. On failure nothing is left. */
+int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error);
+/* Remove them; nothing may be in them any more. */
+void cgroup_done(struct cgroup *cgroup);
+
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading);
+uint64_t cgroup_cpu_ns(const struct cgroup *cgroup);
+/* "cgroup1", "cgroup2" */
+const char *cgroup_word(const struct cgroup *cgroup);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/guard.c - hold a run to its limits, and know which was reached
+ *
+ * What must be looked at is looked at as often as it could be reached in the meantime: far from every limit ten times a
+ * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU.
+ */
+#include "run/guard.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "sys/calls.h"
+
+#define INTERVAL_MIN_NS 5000000ULL
+#define INTERVAL_MAX_NS 100000000ULL
+#define INTERVAL_CPU_MAX_NS 250000000ULL
+/* As fast as one CPU can touch new pages, or make pages of a file dirty: bytes in a second. */
+#define MEMORY_SPEED (2ULL << 30)
+#define DISK_SPEED (1ULL << 30)
+#define COST_RATIO 20
+#define WEIGHING_RATIO 10
+/* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
+#define MEMORY_SLACK (1ULL << 20)
+#define SECOND_NS 1000000000ULL
+#define MILLISECOND_NS UINT64_C(1000000)
+
+static bool is_metered(const struct guard *guard, enum guarantee guarantee)
+{
+	return guard->metered >> guarantee & 1;
+}
+
+static void tell(struct guard *guard, enum limit_name name, uint64_t limit, uint64_t peak, const char *enforced_by,
+		 const char *evidence, enum cause cause)
+{
+	struct limit_hit hit = {.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = enforced_by};
+
+	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
+	guard->function(guard->owner, name, &hit, cause);
+}
+
+/* --- the cgroup --------------------------------------------------------------------------------------------- */
+
+/*
+ * Killed for our limit, and not because the host or a cgroup above ran out of memory. Version 2 says so; in version 1
+ * the peak tells: at our own limit it is as high as it can get.
+ */
+static bool is_over_memory(const struct guard *guard, const struct cgroup_reading *reading)
+{
+	if (!reading->killed_for_memory)
+		return false;
+	if (guard->cgroup.version == 2)
+		return reading->memory_refusals > 0;
+	return reading->has_peak_memory && reading->peak_memory_bytes + MEMORY_SLACK >= guard->plan->limits.memory_bytes;
+}
+
+static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading *reading)
+{
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	if (!is_over_memory(guard, reading))
+		return;
+	if (guard->cgroup.version == 2)
+		snprintf(evidence, sizeof(evidence), "memory.events: oom %" PRIu64 ", oom_kill %" PRIu64,
+			 reading->memory_refusals, reading->killed_for_memory);
+	else
+		snprintf(evidence, sizeof(evidence), "memory.oom_control: oom_kill %" PRIu64 "; memory.max_usage_in_bytes: %" PRIu64,
+			 reading->killed_for_memory, reading->peak_memory_bytes);
+	tell(guard, LIMIT_MEMORY, guard->plan->limits.memory_bytes, reading->peak_memory_bytes, cgroup_word(&guard->cgroup),
+	     evidence, CAUSE_MEMORY);
+}
+
+static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *reading)
+{
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	if (!reading->refused_pids)
+		return;
+	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64, reading->refused_pids);
+	tell(guard, LIMIT_PIDS, guard->plan->limits.pids, guard->plan->limits.pids, cgroup_word(&guard->cgroup), evidence,
+	     CAUSE_NONE);
+}
+
+static void on_notice(struct loop_watch *watch, uint32_t events)
+{
+	struct guard *guard = watch->owner;
+	char drained[512];
+
+	(void)events;
+	/* Until it is read it stays ready. */
+	if (pread(watch->fd, drained, sizeof(drained), 0) < 0 && read(watch->fd, drained, sizeof(drained)) < 0)
+		loop_remove(watch);
+	guard_check(guard);
+}
+
+/* --- CPU time ----------------------------------------------------------------------------------------------- */
+
+static uint64_t command_ns(const struct guard *guard, uint64_t cpu_ns)
+{
+	return cpu_ns - MIN_OF(cpu_ns, guard->making_ns);
+}
+
+static void tell_cpu(struct guard *guard, uint64_t used_ns, const char *enforced_by, const char *source, enum cause cause)
+{
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	snprintf(evidence, sizeof(evidence), "%s: %" PRIu64 " ms of CPU time in the tree", source, used_ns / MILLISECOND_NS);
+	tell(guard, LIMIT_CPU_TIME, guard->plan->limits.cpu_time_ns / MILLISECOND_NS, used_ns / MILLISECOND_NS, enforced_by, evidence, cause);
+}
+
+/* When it could be reached at the soonest. */
+static uint64_t cpu_interval(const struct guard *guard, uint64_t used_ns)
+{
+	uint64_t limit = guard->plan->limits.cpu_time_ns;
+	uint64_t left = limit - MIN_OF(limit, used_ns);
+
+	return MIN_OF(MAX_OF(left / guard->cpu_count, INTERVAL_MIN_NS), INTERVAL_CPU_MAX_NS);
+}
+
+/* Returns the time until it must be looked at again. */
+static uint64_t check_cgroup_cpu(struct guard *guard)
+{
+	uint64_t used_ns = command_ns(guard, cgroup_cpu_ns(&guard->cgroup));
+
+	if (used_ns > guard->plan->limits.cpu_time_ns)
+		tell_cpu(guard, used_ns, cgroup_word(&guard->cgroup), guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage",
+			 CAUSE_CPU);
+	return cpu_interval(guard, used_ns);
+}
+
+/* --- the meter ---------------------------------------------------------------------------------------------- */
+
+static uint64_t check_metered_memory(struct guard *guard, const struct meter_reading *reading)
+{
+	uint64_t limit = guard->plan->limits.memory_bytes;
+	uint64_t sum = reading->resident_bytes + reading->private_bytes;
+	uint64_t now_ns = sys_monotonic_ns();
+	uint64_t estimate, left;
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	/* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
+	if (sum > limit && (sum - MIN_OF(sum, guard->excess_bytes) > limit ||
+			    now_ns - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO)) {
+		uint64_t weight = meter_weigh(&guard->meter, reading, limit);
+
+		guard->weighed_ns = sys_monotonic_ns();
+		guard->weighing_ns = guard->weighed_ns - now_ns;
+		guard->excess_bytes = sum - MIN_OF(sum, weight);
+		if (weight > limit) {
+			guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, weight);
+			snprintf(evidence, sizeof(evidence),
+				 "meter: %" PRIu64 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
+				 " in private files",
+				 weight, reading->processes, reading->private_bytes);
+			tell(guard, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
+		}
+	}
+	estimate = sum - MIN_OF(sum, guard->excess_bytes);
+	guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, estimate);
+	if (sum > limit)
+		return INTERVAL_MIN_NS;
+	left = limit - sum;
+	return MIN_OF(MAX_OF((uint64_t)((double)left * SECOND_NS / MEMORY_SPEED) / guard->cpu_count, INTERVAL_MIN_NS),
+		      INTERVAL_MAX_NS);
+}
+
+static uint64_t check_metered_cpu(struct guard *guard, const struct meter_reading *reading)
+{
+	uint64_t used_ns = guard->meter.clock_fd >= 0 ? reading->cpu_ns : command_ns(guard, reading->cpu_ns);
+
+	if (used_ns > guard->plan->limits.cpu_time_ns)
+		tell_cpu(guard, used_ns, "meter", guard->meter.clock_fd >= 0 ? "meter: task clock" : "meter: /proc", CAUSE_CPU);
+	return cpu_interval(guard, used_ns);
+}
+
+/* A private place that is full refuses by itself; only what is written to the host beside it must be ended. */
+static uint64_t check_metered_disk(struct guard *guard, const struct meter_reading *reading)
+{
+	uint64_t limit = guard->plan->limits.disk_bytes;
+	uint64_t used = reading->written_bytes + reading->stored_bytes;
+	uint64_t left = limit - MIN_OF(limit, used);
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	if (used > limit) {
+		snprintf(evidence, sizeof(evidence), "meter: %" PRIu64 " bytes written to host directories, %" PRIu64
+						     " in private places",
+			 reading->written_bytes, reading->stored_bytes);
+		tell(guard, LIMIT_DISK, limit, used, "meter", evidence, CAUSE_DISK);
+	} else if (reading->is_scratch_full) {
+		snprintf(evidence, sizeof(evidence), "statfs: no block is free in the private places");
+		tell(guard, LIMIT_DISK, limit, reading->stored_bytes, "tmpfs", evidence, CAUSE_NONE);
+	}
+	return MIN_OF(MAX_OF((uint64_t)((double)left * SECOND_NS / DISK_SPEED) / guard->cpu_count, INTERVAL_MIN_NS),
+		      INTERVAL_MAX_NS);
+}
+
+static uint64_t check_meter(struct guard *guard)
+{
+	uint64_t begun_ns = sys_monotonic_ns();
+	uint64_t interval = INTERVAL_CPU_MAX_NS;
+	struct meter_reading reading;
+
+	if (!meter_look(&guard->meter, &reading))
+		return INTERVAL_MIN_NS;
+	guard->looks++;
+	guard->peak_processes = MAX_OF(guard->peak_processes, reading.processes);
+	if (is_metered(guard, GUARANTEE_MEMORY))
+		interval = MIN_OF(interval, check_metered_memory(guard, &reading));
+	if (is_metered(guard, GUARANTEE_CPU_TIME))
+		interval = MIN_OF(interval, check_metered_cpu(guard, &reading));
+	if (is_metered(guard, GUARANTEE_DISK))
+		interval = MIN_OF(interval, check_metered_disk(guard, &reading));
+	return MAX_OF(interval, (sys_monotonic_ns() - begun_ns) * COST_RATIO);
+}
+
+/* --- both --------------------------------------------------------------------------------------------------- */
+
+static void on_timer(struct loop_timer *timer)
+{
+	struct guard *guard = timer->owner;
+	uint64_t interval = INTERVAL_CPU_MAX_NS;
+
+	if (guard->metered)
+		interval = MIN_OF(interval, check_meter(guard));
+	if (guard->cgroup.fds[CGROUP_CPU] >= 0)
+		interval = MIN_OF(interval, check_cgroup_cpu(guard));
+	/* What was told may have ended the watch. */
+	if (guard->function)
+		loop_arm(guard->loop, timer, sys_monotonic_ns() + interval, on_timer, guard);
+}
+
+int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
+	       struct error *error)
+{
+	long cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
+	int rc;
+
+	*guard = (struct guard){.loop = loop, .plan = plan, .function = function, .owner = owner};
+	guard->cpu_count = cpu_count > 0 ? (unsigned)cpu_count : 1;
+	meter_init(&guard->meter, plan);
+	rc = cgroup_open(&guard->cgroup, plan, error);
+	if (rc < 0)
+		return rc;
+	if (guard->cgroup.notice_fd >= 0)
+		loop_add(loop, &guard->notice, guard->cgroup.notice_fd, guard->cgroup.version == 2 ? EPOLLPRI : EPOLLIN, on_notice,
+			 guard);
+	return 0;
+}
+
+void guard_take(struct guard *guard, enum jar_view view, int fd)
+{
+	if (fd >= 0)
+		meter_take(&guard->meter, view, fd);
+}
+
+void guard_written(struct guard *guard, uint64_t bytes)
+{
+	guard->meter.first_written_bytes = MAX_OF(guard->meter.first_written_bytes, bytes);
+}
+
+bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
+{
+	guard->making_ns = ((uint64_t)making->ru_utime.tv_sec + (uint64_t)making->ru_stime.tv_sec) * SECOND_NS +
+			   ((uint64_t)making->ru_utime.tv_usec + (uint64_t)making->ru_stime.tv_usec) * 1000;
+	if (guard->plan->metered && guard->meter.proc_fd < 0 &&
+	    (guard->plan->rung == RUNG_NAMESPACE || meter_follow(&guard->meter, pid) < 0))
+		return false;
+	guard->metered = guard->plan->metered;
+	if (guard->metered || guard->cgroup.fds[CGROUP_CPU] >= 0)
+		loop_arm(guard->loop, &guard->timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_timer, guard);
+	return true;
+}
+
+void guard_check(struct guard *guard)
+{
+	struct cgroup_reading reading;
+
+	if (!guard->cgroup.version)
+		return;
+	cgroup_read(&guard->cgroup, &reading);
+	check_cgroup_memory(guard, &reading);
+	check_cgroup_pids(guard, &reading);
+}
+
+static uint64_t total_ns(const struct rusage *usage)
+{
+	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * SECOND_NS +
+	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000;
+}
+
+/* The last numbers may show a limit that was passed between the last look and the end; that ended nothing any more. */
+static void finish_cpu(struct guard *guard, const struct cgroup_reading *reading, const struct rusage *usage)
+{
+	uint64_t used_ns = command_ns(guard, reading->has_cpu ? reading->cpu_ns : total_ns(usage));
+	bool is_cgroup = guard->cgroup.fds[CGROUP_CPU] >= 0;
+
+	if ((is_cgroup || is_metered(guard, GUARANTEE_CPU_TIME)) && used_ns > guard->plan->limits.cpu_time_ns)
+		tell_cpu(guard, used_ns, is_cgroup ? cgroup_word(&guard->cgroup) : "meter",
+			 is_cgroup ? (guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage") : "rusage", CAUSE_NONE);
+}
+
+void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen)
+{
+	struct cgroup_reading reading = {0};
+
+	loop_disarm(&guard->timer);
+	seen->memory_by = "maxrss";
+	seen->peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
+	seen->metered = guard->metered;
+	if (guard->cgroup.version) {
+		guard_check(guard);
+		cgroup_read(&guard->cgroup, &reading);
+	}
+	finish_cpu(guard, &reading, usage);
+	if (reading.has_peak_memory) {
+		seen->memory_by = cgroup_word(&guard->cgroup);
+		seen->peak_memory_bytes = reading.peak_memory_bytes;
+	} else if (is_metered(guard, GUARANTEE_MEMORY)) {
+		/* A run that was over before the first look has at least its largest process. */
+		seen->memory_by = "meter";
+		seen->peak_memory_bytes = MAX_OF(seen->peak_memory_bytes, guard->peak_memory_bytes);
+	}
+	if (reading.has_peak_pids)
+		seen->peak_processes = MAX_OF(reading.peak_pids, 2) - 1; /* the jar's first process is no part of the run */
+	else if (guard->peak_processes)
+		seen->peak_processes = guard->peak_processes;
+	guard_done(guard);
+}
+
+void guard_done(struct guard *guard)
+{
+	loop_disarm(&guard->timer);
+	loop_remove(&guard->notice);
+	meter_done(&guard->meter);
+	cgroup_done(&guard->cgroup);
+	guard->function = NULL;
+}

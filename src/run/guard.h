@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/guard.h - hold a run to its limits on memory, processes, CPU time and disk, and know which was reached
+ *
+ * Behind it stand the run's cgroup and the meter, whichever the plan chose for each limit. A limit that ends the run is
+ * told when it is seen; what was reached without that (a refused fork, a full private place) is told at the end.
+ */
+#ifndef BELLJAR_RUN_GUARD_H
+#define BELLJAR_RUN_GUARD_H
+
+#include <sys/resource.h>
+
+#include "base/loop.h"
+#include "jar/jar.h"
+#include "run/cgroup.h"
+#include "run/meter.h"
+#include "run/observation.h"
+
+/* A limit was reached. @cause is what it ends the run for; CAUSE_NONE if the run goes on. */
+typedef void guard_function(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
+
+struct guard {
+	struct loop *loop;
+	const struct plan *plan;
+	guard_function *function;
+	void *owner;
+	struct cgroup cgroup;
+	struct loop_watch notice;
+	struct meter meter;
+	struct loop_timer timer;
+	unsigned cpu_count;
+	uint64_t making_ns;	 /* CPU time that making the jar took: not the command's */
+	uint64_t peak_memory_bytes; /* as metered */
+	uint64_t peak_processes;
+	uint64_t excess_bytes;	 /* by how much the last look was above the last weighing */
+	uint64_t weighed_ns;	 /* when, and how long it took */
+	uint64_t weighing_ns;
+	uint64_t looks;
+	uint32_t metered; /* 1 << enum guarantee: what is really being looked at */
+};
+
+/* Make what must be there before the jar. On failure nothing is left behind. */
+int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
+	       struct error *error);
+/* A descriptor from the jar; the guard's from here on. */
+void guard_take(struct guard *guard, enum jar_view view, int fd);
+/* What ended processes have written. */
+void guard_written(struct guard *guard, uint64_t bytes);
+/* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */
+bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making);
+/* Look once, now: the command has ended, and the reason may be one of ours. */
+void guard_check(struct guard *guard);
+/* The jar is gone, and has used @usage: last readings, into @seen too. Removes the cgroup. */
+void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen);
+void guard_done(struct guard *guard);
+
+#endif

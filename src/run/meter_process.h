@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/meter_process.h - the processes that a meter knows of
+ */
+#ifndef BELLJAR_RUN_METER_PROCESS_H
+#define BELLJAR_RUN_METER_PROCESS_H
+
+#include "run/meter.h"
+
+/* Something that a process uses up and that its parent inherits when it waits for it. */
+struct meter_tally {
+	uint64_t before, now;
+	uint64_t expected; /* what ended children had at the last look: at least that must show in `now` */
+};
+
+struct meter_process {
+	pid_t pid;
+	pid_t parent;
+	int stat_fd; /* kept open: saves time, and names this process and no other; -1: opened each time */
+	bool is_new;
+	bool is_gone;
+	uint64_t start_time;
+	unsigned threads;
+	uint64_t resident_bytes;
+	struct meter_tally cpu_ns;
+	struct meter_tally written_bytes;
+};
+
+/* Bring the table up to date: who is there, and what each has used. False if /proc cannot be read. */
+bool meter_update(struct meter *meter);
+/* Forget those that are gone; to be called when their tallies were taken. */
+void meter_forget(struct meter *meter);
+struct meter_process *meter_find(const struct meter *meter, pid_t pid);
+
+#endif

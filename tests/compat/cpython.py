@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPython's own test modules, outside and in a default jar: no more failures inside, but for a listed few.
+
+They come with the interpreter, or in Debian's package libpython3-testsuite. A test that fails outside too does not count,
+and a test that runs outside and is skipped inside is reported like a failure: something it looks for is gone.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import pathlib
+import shutil
+import tempfile
+import xml.etree.ElementTree
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+from compat.cases import find_program
+
+MODULES = (
+    "test_os",
+    "test_posix",
+    "test_tempfile",
+    "test_signal",
+    "test_pty",
+    "test_subprocess",
+    "test_socket",
+    "test_asyncio",
+    "test_multiprocessing_main_handling",
+    "test_multiprocessing_fork",
+    "test_multiprocessing_spawn",
+    "test_multiprocessing_forkserver",
+)
+MODULE_SECONDS = 600
+
+# What differs inside, and why that is right. Patterns of "CLASS.METHOD".
+EXPECTED: Dict[str, str] = {}
+
+
+def outcomes(report: pathlib.Path) -> Dict[str, str]:
+    """CLASS.METHOD -> passed, failed or skipped, of a JUnit file; a test that ran twice counts as its worst."""
+    order = ("passed", "skipped", "failed")
+    found: Dict[str, str] = {}
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name = ".".join(case.get("name", "").split(".")[-2:])
+        word = "passed"
+        if case.find("failure") is not None or case.find("error") is not None:
+            word = "failed"
+        elif case.find("skipped") is not None:
+            word = "skipped"
+        found[name] = max(word, found.get(name, "passed"), key=order.index)
+    return found
+
+
+def run_module(person: Any, base: pathlib.Path, program: str, run: Callable[..., Any], module: str, is_inside: bool) -> Tuple[Dict[str, str], str]:
+    """What each test of the module came to; with the output where there is no report."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cpython-", dir=base))
+    shutil.chown(folder, person.uid, person.gid)
+    (folder / "tmp").mkdir()
+    shutil.chown(folder / "tmp", person.uid, person.gid)
+    python = find_program("python3", person.env, person.uid)
+    command = [python, "-m", "test", "--timeout=120", "--junit-xml", str(folder / "report.xml"), module]
+    if is_inside:
+        command = [program, "run", "--fds", "4096", "--", *command]
+    _, text = run(person, command, folder, MODULE_SECONDS, None if is_inside else folder / "tmp")
+    try:
+        return outcomes(folder / "report.xml"), text
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return {}, text
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_expected(name: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in EXPECTED)
+
+
+def compare(outside: Dict[str, str], inside: Dict[str, str]) -> Dict[str, str]:
+    """The tests that are worse inside, and how."""
+    worse = {}
+    for name, before in outside.items():
+        now = inside.get(name, "gone")
+        if before == "passed" and now != "passed" and not is_expected(name):
+            worse[name] = f"{before} outside, {now} inside"
+        elif before == "skipped" and now == "failed" and not is_expected(name):
+            worse[name] = f"{before} outside, {now} inside"
+    return worse
+
+
+def run_all(person: Any, base: pathlib.Path, program: str, run: Callable[..., Any], modules: Any = MODULES) -> Iterator[Tuple[str, str, str]]:
+    """("ok" | "FAIL" | "skip", name, detail) for each module."""
+    for module in modules:
+        python = find_program("python3", person.env, person.uid)
+        has_it = python and run(person, [python, "-c", f"import test.{module}"], person.env["HOME"], 60)[0] == 0
+        if not has_it:
+            yield "skip", f"cpython {module}", "not installed: CPython's test modules (libpython3-testsuite)"
+            continue
+        outside, text = run_module(person, base, program, run, module, False)
+        if not outside:
+            yield "skip", f"cpython {module}", "no report outside: " + text[-2000:]
+            continue
+        inside, text = run_module(person, base, program, run, module, True)
+        worse = compare(outside, inside)
+        if worse or not inside:
+            yield "FAIL", f"cpython {module}", "\n".join(f"{name}: {how}" for name, how in worse.items()) + "\n" + text[-6000:]
+        else:
+            counts = [sum(word == status for word in inside.values()) for status in ("passed", "failed", "skipped")]
+            yield "ok", f"cpython {module}", "{} passed, {} failed (outside too, or listed), {} skipped".format(*counts)
