@@ -12,20 +12,17 @@ const char *const host_system_names[] = {
 
 /* In byte order: the survey looks names up in it. Who and where, loader, certificates, shells, languages, tools. */
 const char *const host_etc_names[] = {
-	"DIR_COLORS", "ImageMagick-6", "ImageMagick-7", "OpenCL", "R", "adjtime", "alpine-release", "alternatives",
-	"arch-release", "bash.bashrc", "bash_completion.d", "bashrc", "ca-certificates", "ca-certificates.conf",
-	"chromium", "chromium.d", "crypto-policies", "debian_version", "default/locale", "dpkg", "drirc", "emacs",
-	"fonts", "gai.conf", "gdb", "ghostscript", "gitattributes", "gitconfig", "glvnd", "gradle", "group",
-	"host.conf", "hosts", "inputrc", "java", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk",
-	"java-25-openjdk", "java-8-openjdk", "ld-musl-aarch64.path", "ld-musl-x86_64.path", "ld.so.cache",
-	"ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs", "lsb-release", "lua",
-	"magic", "magic.mime", "mailcap", "man_db.conf", "manpath.config", "maven", "mime.types", "mke2fs.conf",
-	"nanorc", "networks", "nsswitch.conf", "octave.conf", "odbcinst.ini", "os-release", "papersize", "passwd",
-	"perl", "php", "pki/ca-trust", "pki/java", "pki/tls/certs", "pki/tls/openssl.cnf", "postgresql-common",
-	"profile", "profile.d", "protocols", "python3", "python3.10", "python3.11", "python3.12", "python3.13",
-	"python3.14", "python3.9", "redhat-release", "resolv.conf", "rpc", "ruby", "screenrc", "services", "sgml",
-	"shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "texmf", "timezone", "tmux.conf", "vim",
-	"vulkan", "xdg", "xml", "zsh", "zshenv", "zshrc", NULL,
+	"ImageMagick-6", "ImageMagick-7", "OpenCL", "R", "alternatives", "bash.bashrc", "bash_completion.d", "bashrc",
+	"chromium", "chromium.d", "crypto-policies", "debian_version", "default/locale", "fonts", "gai.conf", "gdb",
+	"gitattributes", "gitconfig", "glvnd", "group", "host.conf", "hosts", "inputrc", "java", "java-11-openjdk",
+	"java-17-openjdk", "java-21-openjdk", "java-25-openjdk", "java-8-openjdk", "ld-musl-aarch64.path",
+	"ld-musl-x86_64.path", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
+	"localtime", "lsb-release", "lua", "maven", "mime.types", "nsswitch.conf", "os-release", "passwd", "perl",
+	"php", "pki/ca-trust", "pki/java", "pki/tls/certs", "pki/tls/openssl.cnf", "postgresql-common", "profile",
+	"profile.d", "protocols", "python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14",
+	"python3.9", "resolv.conf", "ruby", "services", "sgml", "shells", "ssl/cert.pem", "ssl/certs",
+	"ssl/openssl.cnf", "terminfo", "texmf", "timezone", "tmux.conf", "vulkan", "xdg", "xml", "zsh", "zshenv",
+	"zshrc", NULL,
 };
 
 const size_t host_etc_name_count = sizeof(host_etc_names) / sizeof(host_etc_names[0]) - 1;
@@ -53,7 +50,7 @@ const char *const host_system_tops[] = {
 
 const struct host_toolchain host_toolchains[] = {
 	{".cargo/bin", {".cargo/bin", ".cargo/env", ".rustup"}},
-	{".local/bin", {".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv"}},
+	{".local/bin", {".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv"}, true},
 	{"go/bin", {"go/bin"}},
 	{"bin", {"bin"}},
 	{".pyenv/shims", {".pyenv"}},

@@ -5,6 +5,8 @@
 #ifndef BELLJAR_HOST_HOST_NAMES_H
 #define BELLJAR_HOST_HOST_NAMES_H
 
+#include <stdbool.h>
+
 #include <stddef.h>
 
 extern const size_t host_etc_name_count;
@@ -22,6 +24,7 @@ extern const char *const host_system_tops[];	 /* these themselves may not be a w
 struct host_toolchain {
 	const char *directory;
 	const char *needs[5];
+	bool has_links; /* installers put links there, to programs elsewhere below home; and it is nobody's workdir */
 };
 extern const struct host_toolchain host_toolchains[]; /* ends with a NULL directory */
 

@@ -19,6 +19,7 @@
 #include "host/host_git.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
+#include "host/host_toolchains.h"
 
 static int out_of_memory(struct error *error)
 {
@@ -317,74 +318,6 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
-/* --- toolchains --------------------------------------------------------------------------------------------- */
-
-static int add_toolchain_needs(struct host *host, const struct host_toolchain *toolchain)
-{
-	char path[PATH_MAX];
-	int rc = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(toolchain->needs) && toolchain->needs[i] && rc == 0; i++) {
-		snprintf(path, sizeof(path), "%s/%s", host->real_home, toolchain->needs[i]);
-		if (!list_has(&host->toolchains, path))
-			rc = host_path_list_look(&host->toolchains, path);
-	}
-	return rc;
-}
-
-/* A directory of PATH below home that the table does not know: for X/bin all of X, if X is not home itself. */
-static int add_unknown_toolchain(struct host *host, const char *directory)
-{
-	char path[PATH_MAX];
-	size_t len;
-
-	snprintf(path, sizeof(path), "%s", directory);
-	len = strlen(path);
-	if (len > 4 && !strcmp(path + len - 4, "/bin"))
-		path[len - 4] = '\0';
-	if (!strcmp(path, host->real_home) || list_has(&host->toolchains, path))
-		return 0;
-	return host_path_list_look(&host->toolchains, path);
-}
-
-static int add_toolchain(struct host *host, const char *directory)
-{
-	const char *below = directory + strlen(host->real_home) + 1;
-
-	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
-		if (!strcmp(below, toolchain->directory))
-			return add_toolchain_needs(host, toolchain);
-	return add_unknown_toolchain(host, directory);
-}
-
-static int survey_toolchains(struct host *host)
-{
-	const char *path = NULL;
-	char directory[PATH_MAX];
-
-	for (char *const *variable = host->environment; variable && *variable; variable++)
-		if (!strncmp(*variable, "PATH=", 5))
-			path = *variable + 5;
-	if (!path || !host->real_home || !strcmp(host->real_home, "/"))
-		return 0;
-	for (;;) {
-		size_t len = strcspn(path, ":");
-
-		if (len && len < sizeof(directory)) {
-			AUTO_FREE char *resolved = NULL;
-
-			snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
-			resolved = directory[0] == '/' ? realpath(directory, NULL) : NULL;
-			if (resolved && path_is_within(resolved, host->real_home) && strcmp(resolved, host->real_home) != 0 &&
-			    add_toolchain(host, resolved) < 0)
-				return -ENOMEM;
-		}
-		if (!path[len])
-			return 0;
-		path += len + 1;
-	}
-}
-
 /* --- what the policy names ---------------------------------------------------------------------------------- */
 
 /* How long the name is of the nearest thing around @path that stands in the jar where it stands on the host. */
@@ -463,7 +396,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev/", host_device_names);
 	if (rc == 0 && policy->has_toolchains)
-		rc = survey_toolchains(host);
+		rc = host_find_toolchains(host);
 	if (rc == 0)
 		rc = survey_named(host, policy);
 	if (rc == 0)

@@ -68,6 +68,17 @@ static void add_list(struct plan_build *build, struct view *view, const struct h
 		add_same(build, view, &list->items[i], flags);
 }
 
+/* Tools in the workdir (a project's own venv in PATH) are visible there already, and as writable as the rest of it. */
+static void add_toolchains(struct plan_build *build, struct view *view)
+{
+	const struct host_path_list *list = &build->host->toolchains;
+	const char *workdir = build->has_private_workdir ? NULL : build->host->workdir.path.path;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!workdir || !view_is_within(list->items[i].path, workdir))
+			add_same(build, view, &list->items[i], STEP_READ_ONLY | STEP_ID_MAPPED);
+}
+
 /* --- layers ------------------------------------------------------------------------------------------------- */
 
 static void add_devices(struct plan_build *build, struct view *view)
@@ -617,7 +628,7 @@ int view_collect(struct plan_build *build, struct view *view)
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
 	add_list(build, view, &build->host->etc, STEP_READ_ONLY | STEP_SNAPSHOT);
-	add_list(build, view, &build->host->toolchains, STEP_READ_ONLY | STEP_ID_MAPPED);
+	add_toolchains(build, view);
 	add_workdir(build, view);
 	add_private_places(build, view);
 	if (build->plan->rung == RUNG_NAMESPACE)
