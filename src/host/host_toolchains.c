@@ -100,23 +100,32 @@ static int resolve(const struct host *host, const char *path, char *resolved, st
 
 /* --- what to show ------------------------------------------------------------------------------------------- */
 
-static int add(struct host *host, const char *path)
+static bool is_shown(const struct host *host, const char *path)
 {
 	for (size_t i = 0; i < host->toolchains.count; i++)
 		if (path_is_within(path, host->toolchains.items[i].path))
-			return 0;
-	return host_path_list_look(&host->toolchains, path);
+			return true;
+	return false;
 }
 
-/* X of X/bin, where X is no directory of everything: home, or what holds it. */
+static int add(struct host *host, const char *path)
+{
+	return is_shown(host, path) ? 0 : host_path_list_look(&host->toolchains, path);
+}
+
+/* X of X/bin, where X is no directory of everything: home, what holds it, or what holds other programs' secrets. */
 static bool root_of(const struct host *host, const char *directory, char root[PATH_MAX])
 {
-	size_t len = strlen(directory);
+	static const char *const collections[] = {"/.local", "/.local/share", "/.local/state", "/.config", "/.cache"};
+	size_t home_len = strlen(host->real_home), len = strlen(directory);
 
 	if (len <= 4 || len >= PATH_MAX || strcmp(directory + len - 4, "/bin") != 0)
 		return false;
 	memcpy(root, directory, len - 4);
 	root[len - 4] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(collections); i++)
+		if (path_is_within(root, host->real_home) && !strcmp(root + home_len, collections[i]))
+			return false;
 	return !path_is_within(host->real_home, root);
 }
 
@@ -128,7 +137,7 @@ static int add_program(struct host *host, const char *link)
 	struct stat status;
 	char *slash;
 
-	if (!program || !path_is_within(program, host->real_home) || stat(program, &status) < 0 ||
+	if (!program || is_shown(host, program) || !path_is_within(program, host->real_home) || stat(program, &status) < 0 ||
 	    !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
 		return 0;
 	snprintf(directory, sizeof(directory), "%s", program);

@@ -103,7 +103,7 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 		return ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
 	case PLACE_PROC:
 		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR |
-		       (rung == RUNG_NAMESPACE ? SYS_LANDLOCK_WRITE_FILE : 0);
+		       (rung == RUNG_NAMESPACE ? SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_TRUNCATE : 0);
 	case PLACE_DEVPTS:
 		if (rung != RUNG_NAMESPACE)
 			return 0;

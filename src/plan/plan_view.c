@@ -238,6 +238,19 @@ static bool has_parent_component(const char *path)
 	return false;
 }
 
+/*
+ * A name inside the workdir that leads out of it: an earlier command may have put a link there, so that showing "./data"
+ * would show whatever the link says. A path with ".." is the user's own way out.
+ */
+static bool leads_out_of_workdir(const struct plan_build *build, const struct policy_mount *mount,
+				 const struct host_path *source)
+{
+	const char *workdir = build->host->workdir.path.path;
+
+	return workdir && !build->has_private_workdir && view_is_within(mount->path, workdir) &&
+	       !has_parent_component(mount->path) && !view_is_within(source->path, workdir);
+}
+
 static int add_named(struct plan_build *build, struct view *view)
 {
 	const struct policy *policy = build->policy;
@@ -258,6 +271,12 @@ static int add_named(struct plan_build *build, struct view *view)
 		if (source->kind == PATH_OTHER)
 			return error_set(build->error, STAGE_FILES, EINVAL,
 					 "cannot show '%s' in the jar: it is neither a file nor a directory", mount->path);
+		if (leads_out_of_workdir(build, mount, source)) {
+			error_set(build->error, STAGE_PLAN, ELOOP,
+				  "'%s' is a link that leads out of the work directory, and an earlier command may have put it there",
+				  mount->path);
+			return error_hint(build->error, "if it is meant, name the place it leads to: '%s'", source->path);
+		}
 		if (build->plan->rung == RUNG_NAMESPACE && !strcmp(has_own_place ? mount->dest : source->path, "/")) {
 			error_set(build->error, STAGE_PLAN, EINVAL, "the root of the jar is its own; '%s' cannot stand there",
 				  mount->path);

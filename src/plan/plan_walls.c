@@ -55,8 +55,16 @@ static void report_gaps(struct plan_build *build)
 		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path", hint);
 	if (build->plan->landlock_abi < 6 && build->policy->net == NET_HOST)
 		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on", hint);
-	plan_missing(build, "process_names", "the command can see the names of the host's processes", hint);
-	plan_missing(build, "metadata", "Landlock does not govern mode, times and attributes of files outside", hint);
+	if (build->plan->landlock_abi < 3)
+		plan_missing(build, "truncate", "files outside can be cut to nothing by path before Landlock ABI 3", hint);
+	if (build->plan->landlock_abi < 6)
+		plan_missing(build, "signals", "other processes of the same user can be signalled before Landlock ABI 6", hint);
+	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes", hint);
+	plan_missing(build, "metadata",
+		     build->host->uid == 0
+			     ? "Landlock does not govern mode, owner, times and attributes of files outside, and root owns most of them"
+			     : "Landlock does not govern mode, times and attributes of the caller's files outside",
+		     hint);
 }
 
 /* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */

@@ -34,6 +34,16 @@ static int refuse_file(const struct policy_origin *origin, struct error *error, 
 			 origin->line, origin->column, what, name);
 }
 
+/* The same where a system call failed: its reason is part of the message. */
+static int refuse_access(const struct policy_origin *origin, struct error *error, int errno_value, const char *what,
+			 const char *name)
+{
+	AUTO_TEXT words = {0};
+
+	text_append_format(&words, "%s (%s)", what, strerror(errno_value));
+	return refuse_file(origin, error, errno_value, text_string(&words), name);
+}
+
 /* Up to one byte more than is allowed, so that what is too large is seen to be. */
 static int read_all(int fd, struct text *out)
 {
@@ -98,9 +108,9 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 	int rc;
 
 	if (fd < 0)
-		return refuse_file(origin, error, errno, "cannot open the policy file", name);
+		return refuse_access(origin, error, errno, "cannot open the policy file", name);
 	if (fstat(fd, &status) < 0)
-		return refuse_file(origin, error, errno, "cannot look at the policy file", name);
+		return refuse_access(origin, error, errno, "cannot look at the policy file", name);
 	if (S_ISDIR(status.st_mode))
 		return refuse_file(origin, error, EISDIR, "a policy must be a file, not a directory:", name);
 	if (!S_ISREG(status.st_mode))
@@ -109,7 +119,7 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 	if (rc == -EFBIG)
 		return refuse_file(origin, error, EFBIG, "a policy may not be larger than 1 MiB:", name);
 	if (rc < 0)
-		return refuse_file(origin, error, -rc, "cannot read the policy file", name);
+		return refuse_access(origin, error, -rc, "cannot read the policy file", name);
 	rc = find_directory(path, &file.directory);
 	if (rc < 0)
 		return refuse_file(origin, error, -rc, "cannot find the directory of the policy file", name);

@@ -453,6 +453,7 @@ void result_explain(const struct result_source *source, struct text *out)
 		if (seen->is_truncated) {
 			text_append_string(out, "output was cut at ");
 			units_format_size(out, source->plan->limits.output_bytes);
+			text_append_string(out, source->plan->limits.output_bytes % 1024 ? " bytes" : "");
 		}
 		break;
 	case OUTCOME_FAILED:

@@ -458,6 +458,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 			  message->interpreter_missing ? "cannot run '%s': the interpreter it names is not there (%s)"
 						       : "cannot run '%s': %s",
 			  run->plan->argv.items[0], strerror(message->error));
+		if (message->error == ENOENT && !message->interpreter_missing)
+			error_hint(&run->seen.error, strchr(run->plan->argv.items[0], '/')
+							     ? "inside the jar there is no such file; --ro PATH shows one"
+							     : "it was looked for in the PATH that the command would have");
 		break;
 	case JAR_EXITED:
 		guard_check(&run->guard); /* before the command's own end: what the kernel ended came first */

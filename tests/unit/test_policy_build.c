@@ -17,7 +17,7 @@
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
 
-static const struct policy_context context = {.current_directory = "/work/dir", .home = "/home/user"};
+static const struct policy_context context = {.current_directory = "/project/dir", .home = "/home/user"};
 
 #define AUTO_POLICY AUTO(policy_done) struct policy
 
@@ -624,12 +624,12 @@ static void test_flags_of_every_type(void)
 
 	init(&policy);
 	check_flag(&policy, "workdir", "sub");
-	CHECK_STRING(policy.workdir, "/work/dir/sub");
+	CHECK_STRING(policy.workdir, "/project/dir/sub");
 	CHECK_INT(policy.workdir_choice, WORKDIR_NAMED);
 	check_flag(&policy, "workdir", "none");
 	CHECK(!policy.workdir && policy.workdir_choice == WORKDIR_PRIVATE);
 	check_flag(&policy, "workdir", "./none");
-	CHECK_STRING(policy.workdir, "/work/dir/none");
+	CHECK_STRING(policy.workdir, "/project/dir/none");
 	check_flag(&policy, "workdir-mode", "ro");
 	CHECK_INT(policy.workdir_mode, WORKDIR_RO);
 	check_flag(&policy, "net", "host");
@@ -665,7 +665,7 @@ static void test_flags_of_every_type(void)
 	CHECK_INT(policy.optional, 1 << GUARANTEE_PIDS | 1 << GUARANTEE_DISK);
 	check_flag(&policy, "redact", "hunter22");
 	check_flag(&policy, "hide", "x");
-	CHECK_STRING(policy.hide.items[0], "/work/dir/x");
+	CHECK_STRING(policy.hide.items[0], "/project/dir/x");
 	check_flag(&policy, "env", "A=1");
 	check_flag(&policy, "env", "B=x=y");
 	check_flag(&policy, "env", "A=");

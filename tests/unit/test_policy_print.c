@@ -6,7 +6,7 @@
 #include "policy/policy_build.h"
 #include "test.h"
 
-static const struct policy_context context = {.current_directory = "/work/dir", .home = "/home/user"};
+static const struct policy_context context = {.current_directory = "/project/dir", .home = "/home/user"};
 
 #define AUTO_POLICY AUTO(policy_done) struct policy
 

@@ -12,7 +12,7 @@
 #define SECOND UINT64_C(1000000000)
 #define MIB (UINT64_C(1) << 20)
 
-static const struct policy_context context = {.current_directory = "/work/dir", .home = "/home/user"};
+static const struct policy_context context = {.current_directory = "/project/dir", .home = "/home/user"};
 
 #define AUTO_POLICY AUTO(policy_done) struct policy
 
