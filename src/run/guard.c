@@ -22,6 +22,8 @@
 #define MEMORY_SPEED (2ULL << 30)
 #define DISK_SPEED (1ULL << 30)
 #define COST_RATIO 20
+/* For so many of the shortest intervals a kill is waited for that was announced. */
+#define RECHECKS 200
 #define WEIGHING_RATIO 10
 /* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
 #define MEMORY_SLACK (1ULL << 20)
@@ -84,6 +86,15 @@ static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *
 	     CAUSE_NONE);
 }
 
+static void on_recheck(struct loop_timer *timer)
+{
+	struct guard *guard = timer->owner;
+
+	guard_check(guard);
+	if (guard->function && guard->rechecks_left-- > 0)
+		loop_arm(guard->loop, timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_recheck, guard);
+}
+
 static void on_notice(struct loop_watch *watch, uint32_t events)
 {
 	struct guard *guard = watch->owner;
@@ -93,7 +104,8 @@ static void on_notice(struct loop_watch *watch, uint32_t events)
 	/* Until it is read it stays ready. */
 	if (pread(watch->fd, drained, sizeof(drained), 0) < 0 && read(watch->fd, drained, sizeof(drained)) < 0)
 		loop_remove(watch);
-	guard_check(guard);
+	guard->rechecks_left = RECHECKS;
+	on_recheck(&guard->recheck);
 }
 
 /* --- CPU time ----------------------------------------------------------------------------------------------- */
@@ -239,6 +251,7 @@ int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, 
 	int rc;
 
 	*guard = (struct guard){.loop = loop, .plan = plan, .function = function, .owner = owner};
+	guard->recheck.owner = guard;
 	guard->cpu_count = cpu_count > 0 ? (unsigned)cpu_count : 1;
 	meter_init(&guard->meter, plan);
 	rc = cgroup_open(&guard->cgroup, plan, error);
@@ -333,6 +346,7 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 void guard_done(struct guard *guard)
 {
 	loop_disarm(&guard->timer);
+	loop_disarm(&guard->recheck);
 	loop_remove(&guard->notice);
 	meter_done(&guard->meter);
 	cgroup_done(&guard->cgroup);

@@ -26,6 +26,8 @@ struct guard {
 	void *owner;
 	struct cgroup cgroup;
 	struct loop_watch notice;
+	struct loop_timer recheck; /* the kernel tells before it kills */
+	unsigned rechecks_left;
 	struct meter meter;
 	struct loop_timer timer;
 	unsigned cpu_count;

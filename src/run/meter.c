@@ -114,27 +114,32 @@ int meter_follow(struct meter *meter, pid_t pid)
 
 /* --- looking ------------------------------------------------------------------------------------------------ */
 
-/* Whoever lives of those above @process, as it was when last seen; at the end of every line is the first process. */
+/* Whoever lives of those above @process, as it was when last seen. NULL: only the first process, which waits for all. */
 static struct meter_process *survivor_above(const struct meter *meter, const struct meter_process *process)
 {
 	for (int depth = 0; process && depth < 64; depth++) {
 		struct meter_process *parent = meter_find(meter, process->parent);
 
+		if (parent && parent->pid == meter->first_pid)
+			return NULL;
 		if (parent && !parent->is_gone)
 			return parent;
 		process = parent;
 	}
-	return meter_find(meter, meter->first_pid);
+	return NULL;
 }
 
 static uint64_t lost(const struct meter_tally *tally)
 {
-	uint64_t grown = tally->now - MIN_OF(tally->now, tally->before);
+	uint64_t grown = tally->now - MIN_OF(tally->now, tally->older);
 
 	return tally->expected - MIN_OF(tally->expected, grown);
 }
 
-/* What ended since the last look must show in those who waited for it; if it does not, nobody waited. */
+/*
+ * What ended must show in those who waited for it; if it does not, nobody waited. One look is not enough to tell: the
+ * parent may have been looked at before the child, and the end may have come in between.
+ */
 static void add_lost(struct meter *meter)
 {
 	for (size_t i = 0; i < meter->process_count; i++) {
@@ -146,8 +151,8 @@ static void add_lost(struct meter *meter)
 		heir = survivor_above(meter, gone);
 		if (!heir)
 			continue;
-		heir->cpu_ns.expected += gone->cpu_ns.before;
-		heir->written_bytes.expected += gone->written_bytes.before;
+		heir->cpu_ns.pending += gone->cpu_ns.before;
+		heir->written_bytes.pending += gone->written_bytes.before;
 	}
 	for (size_t i = 0; i < meter->process_count; i++) {
 		const struct meter_process *process = &meter->processes[i];

@@ -249,6 +249,14 @@ static bool is_ours(const struct meter *meter, const struct meter_process *proce
 	       meter_find(meter, process->parent);
 }
 
+static void begin_tally(struct meter_tally *tally)
+{
+	tally->older = tally->before;
+	tally->before = tally->now;
+	tally->expected = tally->pending;
+	tally->pending = 0;
+}
+
 bool meter_update(struct meter *meter)
 {
 	bool has_disk = meter->plan->metered >> GUARANTEE_DISK & 1;
@@ -256,9 +264,8 @@ bool meter_update(struct meter *meter)
 
 	for (size_t i = 0; i < meter->process_count; i++) {
 		meter->processes[i].is_new = false;
-		meter->processes[i].cpu_ns.before = meter->processes[i].cpu_ns.now;
-		meter->processes[i].written_bytes.before = meter->processes[i].written_bytes.now;
-		meter->processes[i].cpu_ns.expected = meter->processes[i].written_bytes.expected = 0;
+		begin_tally(&meter->processes[i].cpu_ns);
+		begin_tally(&meter->processes[i].written_bytes);
 	}
 	if (meter->is_whole_proc)
 		for_each_entry(meter, meter->proc_fd, 0, note);

@@ -16,7 +16,7 @@ from harness.runner import LANDLOCK, NAMESPACE, Way
 
 LOOSE = {"rw": ["/"], "net": "host", "rung": "process", "protect": False, "pids": None, "timeout": None, "hide": []}
 NAMES = (
-    ".belljar .belljar.json belljar.json .belljarrc .config/belljar/policy.json .config/belljar.json policy.json agent "
+    ".belljar.json belljar.json .belljarrc .config/belljar/policy.json .config/belljar.json policy.json agent "
     "agent.json .belljar/policy.json belljar.toml .belljar.toml"
 ).split()
 
@@ -39,11 +39,8 @@ attempt("net", lambda: socket.socket(socket.AF_INET).connect(("127.0.0.1", 9)))
         for folder in (self.work, self.home):
             for name in NAMES:
                 path = folder / name
-                if path.exists():
-                    continue
                 path.parent.mkdir(parents=True, exist_ok=True)
-                if path.parent.is_dir():
-                    path.write_text(json.dumps(LOOSE))
+                path.write_text(json.dumps(LOOSE))
         loosened = self.probe()
         self.assertEqual((loosened["enforced"], loosened["missing"]), (plain["enforced"], plain["missing"]))
 

@@ -169,7 +169,7 @@ def tcp(host, port, family=socket.AF_INET):
 def udp(host, port, family=socket.AF_INET):
     s = socket.socket(family, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(b"attack", (host, port))
 def fast_open(host, port):
-    s = socket.socket(); s.settimeout(2); s.sendto(b"attack", 0x20000000, (host, port))
+    s = socket.socket(); s.sendto(b"attack", 0x20000000, (host, port))
 def ping(host):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1); s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\0", (host, 0))
 def broadcast(port):

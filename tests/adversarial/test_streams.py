@@ -94,6 +94,26 @@ for name in os.listdir("/proc"):
 
 
 @on_ways(NAMESPACE, LANDLOCK)
+class Order(AttackCase):
+    """A command that writes at once, on a busy machine: its output may be there before the news that it has started."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for _ in range(3):
+            self.background("/bin/sh", "-c", "while :; do :; done")
+
+    def test_the_start_comes_first(self) -> None:
+        for _ in range(40):
+            self.events("--output", "100K", "--", self.tool("writer"), "o:100")
+
+    def test_a_run_that_is_ended_at_its_first_byte_has_started(self) -> None:
+        for _ in range(40):
+            args = ["--output", "10", "--overflow", "kill", "--", self.tool("writer"), "b:0"]
+            self.assertEqual(self.json(*args)["outcome"], "output")
+            self.events(*args)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
 class Volume(AttackCase):
     def memory_of(self, *args: str, seconds: float) -> Dict[str, int]:
         """Run with --json and measure the engine's own memory."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import pathlib
+import re
 import shutil
 import tempfile
 import xml.etree.ElementTree
@@ -31,16 +32,27 @@ MODULES = (
     "test_multiprocessing_forkserver",
 )
 MODULE_SECONDS = 600
+# What a failing test printed may hold bytes that XML has no room for.
+CONTROLS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]|&#(x[0-8bcefBCEF]|x1[0-9a-fA-F]|[0-8]|1[124-9]|2[0-9]|3[01]);")
 
 # What differs inside, and why that is right. Patterns of "CLASS.METHOD".
-EXPECTED: Dict[str, str] = {}
+ONE_ID = "the jar's user namespace has one uid and one gid; for every other the kernel says EINVAL instead of EPERM"
+UDP_LITE = "the filter refuses UDP-Lite (seccomp_rules.c: protocols that are seldom used code)"
+EXPECTED: Dict[str, str] = {
+    "ChownFileTests.test_chown_without_permission": ONE_ID,
+    "POSIXProcessTestCase.test_group": ONE_ID,
+    "POSIXProcessTestCase.test_user": ONE_ID,
+}
+# Left out on both sides: their failing threads make the tests' own report break off.
+IGNORED: Dict[str, str] = {"*UDPLITE*": UDP_LITE}
 
 
 def outcomes(report: pathlib.Path) -> Dict[str, str]:
     """CLASS.METHOD -> passed, failed or skipped, of a JUnit file; a test that ran twice counts as its worst."""
     order = ("passed", "skipped", "failed")
     found: Dict[str, str] = {}
-    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+    text = CONTROLS.sub("", report.read_text(errors="replace"))
+    for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
         name = ".".join(case.get("name", "").split(".")[-2:])
         word = "passed"
         if case.find("failure") is not None or case.find("error") is not None:
@@ -59,6 +71,8 @@ def run_module(person: Any, base: pathlib.Path, program: str, run: Callable[...,
     shutil.chown(folder / "tmp", person.uid, person.gid)
     python = find_program("python3", person.env, person.uid)
     command = [python, "-m", "test", "--timeout=120", "--junit-xml", str(folder / "report.xml"), module]
+    for pattern in IGNORED:
+        command += ["-i", pattern]
     if is_inside:
         command = [program, "run", "--fds", "4096", "--", *command]
     _, text = run(person, command, folder, MODULE_SECONDS, None if is_inside else folder / "tmp")
@@ -99,8 +113,8 @@ def run_all(person: Any, base: pathlib.Path, program: str, run: Callable[..., An
             yield "skip", f"cpython {module}", "no report outside: " + text[-2000:]
             continue
         inside, text = run_module(person, base, program, run, module, True)
-        worse = compare(outside, inside)
-        if worse or not inside:
+        worse = compare(outside, inside) if inside else {"all": "no report inside"}
+        if worse:
             yield "FAIL", f"cpython {module}", "\n".join(f"{name}: {how}" for name, how in worse.items()) + "\n" + text[-6000:]
         else:
             counts = [sum(word == status for word in inside.values()) for status in ("passed", "failed", "skipped")]

@@ -5,14 +5,18 @@
  * deny WORD... -- CMD [ARG...]   installs a seccomp filter and executes CMD under it. Words are in the table below:
  *   userns    as in a default container: unshare, setns, the mount family and clone with any namespace flag answer
  *             EPERM; clone3 answers ENOSYS, since a filter cannot see its flags
+ *   cgroup    for root: nothing is mounted at /sys/fs/cgroup, in a mount namespace of its own; others have no rights there
+ *   perf      the clock of a tree's CPU time is refused, as in a default container
  *   others    the named calls answer ENOSYS, as on a kernel too old for them
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,6 +89,7 @@ static const struct {
 	{"userns", CALL_MOUNT_SETATTR, EPERM},
 	{"userns", CALL_CLONE3, ENOSYS},
 	{"clone3", CALL_CLONE3, ENOSYS},
+	{"perf", SYS_perf_event_open, EPERM},
 	{"landlock", CALL_LANDLOCK_CREATE_RULESET, ENOSYS},
 	{"landlock", CALL_LANDLOCK_ADD_RULE, ENOSYS},
 	{"landlock", CALL_LANDLOCK_RESTRICT_SELF, ENOSYS},
@@ -105,8 +110,20 @@ static const struct {
 };
 enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
 
+static int hide_cgroups(void)
+{
+	if (getuid() != 0)
+		return 0;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0)
+		return -1;
+	return 0;
+}
+
 static int is_word(const char *word)
 {
+	if (strcmp(word, "cgroup") == 0)
+		return 1;
 	for (int i = 0; i < CALL_COUNT; i++)
 		if (strcmp(calls[i].word, word) == 0)
 			return 1;
@@ -127,6 +144,10 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		has_userns |= strcmp(argv[at], "userns") == 0;
+		if (strcmp(argv[at], "cgroup") == 0 && hide_cgroups() < 0) {
+			perror("deny: cannot hide the cgroups");
+			return 2;
+		}
 	}
 	if (at + 1 >= argc) {
 		fprintf(stderr, "usage: deny WORD... -- CMD [ARG...]\n");

@@ -18,6 +18,7 @@
  *   say:TEXT         prints TEXT
  *   wait:MS
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

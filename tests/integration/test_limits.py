@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that hold for the whole tree, and the account that names the one that was reached.
+
+Each limit is tried with each back end that this host and user have: the best one there is (a cgroup for root), and the
+meter, with cgroups taken away. No test asserts how fast something is; what must end is bounded against for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List, Set
+
+from harness.case import JarCase, on_ways
+from harness.result import Result, limit_of
+from harness.runner import Way, send
+
+MIB = 1 << 20
+BEST = Way("best", (), ("--rung", "namespace"), "namespace", ("userns",))
+METER = Way("meter", ("cgroup",), ("--rung", "namespace"), "namespace", ("userns",))
+BARE = Way("bare", ("cgroup", "perf"), ("--rung", "namespace"), "namespace", ("userns",))
+LANDLOCK = Way("landlock", ("cgroup", "userns"), ("--rung", "landlock"), "landlock", ("landlock",))
+CGROUPS = ("cgroup1", "cgroup2")
+
+
+def cgroups() -> Set[str]:
+    """Every cgroup of ours."""
+    found = set()
+    for root, directories, _ in os.walk("/sys/fs/cgroup"):
+        found.update(os.path.join(root, name) for name in directories if name.startswith("belljar-"))
+    return found
+
+
+class LimitCase(JarCase):
+    """What the tests of all limits share."""
+
+    def ended(self, result: Result, outcome: str, name: str) -> Dict[str, Any]:
+        """The run was ended by a limit, and the account says so; the entry of limits_hit."""
+        self.assertEqual((result["outcome"], result["killed"]), (outcome, True), result)
+        hit = limit_of(result, name)
+        assert hit is not None, result
+        self.assertEqual(hit["enforced_by"], result["enforced"][name].split("+")[-1], result)
+        self.assertGreaterEqual(hit["peak"], hit["limit"] - MIB, result)
+        self.assertNotEqual(hit["evidence"], "")
+        return hit
+
+    def untouched(self, result: Result) -> None:
+        """The command ended by itself and no limit was reached."""
+        self.assertEqual((result["outcome"], result["exit_code"], result["limits_hit"]), ("exited", 0, []), result)
+
+    def backend(self, result: Result, key: str) -> str:
+        """What held a limit; it must be what this way is about."""
+        word = result["enforced"][key]
+        if self.way is not BEST:
+            self.assertNotIn(word, CGROUPS, result)
+        elif os.geteuid() == 0:
+            self.assertIn(word, CGROUPS, result)
+        return str(word)
+
+
+@on_ways(BEST, METER, LANDLOCK)
+class Memory(LimitCase):
+    def memory(self, limit: str, *words: str, **options: Any) -> Result:
+        result = self.json("--memory", limit, "--", self.tool("limit_memory"), *words, **options)
+        if result["outcome"] != "failed":
+            self.backend(result, "memory")
+            self.assertEqual(result["usage"]["memory_by"], result["enforced"]["memory"])
+        return result
+
+    def test_one_process(self) -> None:
+        result = self.memory("64M", "say:begun", f"touch:{2048 * MIB}", "say:done")
+        hit = self.ended(result, "memory", "memory")
+        self.assertEqual((hit["limit"], result["stdout"]), (64 * MIB, "begun\n"))
+        self.assertEqual(result["signal"], "SIGKILL")
+
+    def test_a_tree_of_small_processes(self) -> None:
+        result = self.memory("64M", f"tree:40:{4 * MIB}", "say:done")
+        self.ended(result, "memory", "memory")
+        self.assertNotIn("done", result["stdout"])
+
+    def test_just_below_it_finishes(self) -> None:
+        self.untouched(self.memory("64M", f"touch:{52 * MIB}", "wait:200", "say:done"))
+
+    def test_a_tree_just_below_it_finishes(self) -> None:
+        result = self.memory("64M", f"tree:10:{4 * MIB}", "wait:200")
+        self.untouched(result)
+        self.assertGreaterEqual(result["usage"]["peak_memory_bytes"], 40 * MIB)
+
+    def test_shared_pages_count_once(self) -> None:
+        self.untouched(self.memory("64M", f"shared:20:{24 * MIB}", "wait:300"))
+
+    def test_copies_of_shared_pages_count_each(self) -> None:
+        self.ended(self.memory("64M", f"copies:20:{24 * MIB}", "wait:1000000"), "memory", "memory")
+
+    def test_what_was_given_back_does_not_count(self) -> None:
+        self.untouched(self.memory("64M", *[f"drop:{40 * MIB}"] * 8))
+
+    def test_slow_growth(self) -> None:
+        self.ended(self.memory("32M", f"slow:{500 * MIB}"), "memory", "memory")
+
+    def test_an_allocation_that_failed_and_was_handled(self) -> None:
+        result = self.memory("64M", f"try:{1 << 50}", "say:went on")
+        self.untouched(result)
+        self.assertEqual(result["stdout"], "refused\nwent on\n")
+
+    def test_mapped_memory_files(self) -> None:
+        self.ended(self.memory("64M", f"memfdmap:{500 * MIB}", "wait:1000000"), "memory", "memory")
+
+    def test_unmapped_memory_files(self) -> None:
+        result = self.memory("64M", f"memfd:{200 * MIB}", "wait:200")
+        if result["enforced"]["memory"] in CGROUPS:
+            self.ended(result, "memory", "memory")
+        elif result["outcome"] == "exited":
+            self.assertIn("memory", [entry["name"] for entry in result["missing"]])
+
+    def test_private_files(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("private places are directories on the host here")
+        words = (f"file:/tmp/big:{100 * MIB}", "wait:1000000")
+        result = self.json("--memory", "64M", "--disk", "500M", "--", self.tool("limit_memory"), *words)
+        self.ended(result, "memory", "memory")
+
+    def test_a_mapped_private_file_counts_once(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("private places are directories on the host here")
+        self.untouched(self.memory("64M", f"map:/tmp/big:{40 * MIB}", "wait:300"))
+
+    def test_system_v_shared_memory(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("System V shared memory is the host's here")
+        self.ended(self.memory("64M", f"shm:{100 * MIB}", "wait:1000000"), "memory", "memory")
+
+    def test_a_child_that_is_ended_for_memory_ends_the_run(self) -> None:
+        hog = self.tool("limit_memory")
+        script = f'"{hog}" touch:{500 * MIB}; echo survived; sleep 1000'
+        result = self.json("--memory", "64M", *self.sh(script))
+        self.ended(result, "memory", "memory")
+
+    def test_a_main_process_that_leaves_after_its_child_was_ended(self) -> None:
+        hog = self.tool("limit_memory")
+        result = self.json("--memory", "64M", *self.sh(f'"{hog}" touch:{500 * MIB}; exit 0'))
+        self.ended(result, "memory", "memory")
+
+    def test_it_wins_over_a_later_timeout(self) -> None:
+        args = ("--memory", "64M", "--timeout", "20s", "--", self.tool("limit_memory"), f"touch:{500 * MIB}")
+        result = self.json(*args)
+        self.ended(result, "memory", "memory")
+        self.assertIsNone(limit_of(result, "timeout"))
+
+    def test_too_little_to_start_anything(self) -> None:
+        result = self.memory("4K", "say:hello")
+        if result["outcome"] == "failed":
+            self.assertEqual(result["error"]["stage"], "limits")
+
+    def test_events(self) -> None:
+        events = self.events("--memory", "64M", "--", self.tool("limit_memory"), f"touch:{500 * MIB}")
+        limits = [event["limit"]["name"] for event in events if event["event"] == "limit"]
+        self.assertEqual(limits, ["memory"])
+
+    def test_no_cgroup_is_left(self) -> None:
+        before = cgroups()
+        for words in (["say:x"], [f"touch:{500 * MIB}"], [f"tree:4:{MIB}"]):
+            self.memory("64M", *words)
+        self.assertEqual(cgroups() - before, set())
+
+
+@on_ways(BEST, METER, BARE, LANDLOCK)
+class CpuTime(LimitCase):
+    def cpu(self, limit: str, *words: str) -> Result:
+        result = self.json("--cpu-time", limit, "--", self.tool("limit_cpu"), *words, timeout=60)
+        self.backend(result, "cpu_time")
+        return result
+
+    def over(self, limit_ms: int, *words: str) -> None:
+        result = self.cpu(f"{limit_ms}ms", "say:begun", *words, "say:done")
+        hit = self.ended(result, "cpu", "cpu_time")
+        self.assertEqual((hit["limit"], result["stdout"]), (limit_ms, "begun\n"))
+        self.assertLess(hit["peak"], limit_ms + 2000)
+
+    def test_one_process(self) -> None:
+        self.over(500, "self:0")
+
+    def test_time_in_the_kernel(self) -> None:
+        self.over(500, "kernel:0")
+
+    def test_a_tree_of_small_processes(self) -> None:
+        self.over(600, "tree:20:200")
+
+    def test_processes_that_have_ended(self) -> None:
+        self.over(500, "one:200:50")
+
+    def test_threads(self) -> None:
+        self.over(500, "thread:4:0")
+
+    def test_orphans_in_sessions_of_their_own(self) -> None:
+        self.over(500, "orphan:20:100")
+
+    def test_children_that_nobody_waits_for(self) -> None:
+        self.over(500, "ignored:400:60")
+
+    def test_sleeping_costs_nothing(self) -> None:
+        result = self.json("--cpu-time", "500ms", "--", "sleep", "1")
+        self.untouched(result)
+
+    def test_just_below_it_finishes(self) -> None:
+        self.untouched(self.cpu("2s", "self:400", "tree:4:200"))
+
+    def test_making_the_jar_is_not_the_commands(self) -> None:
+        self.untouched(self.json("--cpu-time", "50ms", "--", "true"))
+
+    def test_no_cgroup_is_left(self) -> None:
+        before = cgroups()
+        self.cpu("100ms", "self:0")
+        self.assertEqual(cgroups() - before, set())
+
+
+@on_ways(BEST, METER)
+class Pids(LimitCase):
+    def count(self, *args: Any) -> Result:
+        return self.json(*args)
+
+    def test_refused_and_survived(self) -> None:
+        for word, name in (("fork", "forks"), ("thread", "threads")):
+            result = self.json("--pids", "10", "--", self.tool("limit_count"), f"{word}:50", "say:went on")
+            self.assertEqual((result["outcome"], result["stdout"]), ("exited", f"{name} 9\nwent on\n"), result)
+            hit = limit_of(result, "pids")
+            if self.backend(result, "pids") in CGROUPS:
+                assert hit is not None, result
+                self.assertEqual((hit["limit"], hit["enforced_by"]), (10, result["enforced"]["pids"]))
+                self.assertEqual(result["usage"]["peak_processes"], 10)
+            else:
+                self.assertEqual(result["enforced"]["pids"], "rlimit")
+                self.assertIsNone(hit, "an rlimit leaves no trace")
+
+    def test_just_below_it_finishes(self) -> None:
+        result = self.json("--pids", "10", "--", self.tool("limit_count"), "fork:9")
+        self.assertEqual((result["outcome"], result["stdout"], result["limits_hit"]), ("exited", "forks 9\n", []))
+
+    def test_one_process_alone(self) -> None:
+        result = self.json("--pids", "1", "--", self.tool("limit_count"), "fork:3")
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", "forks 0\n"))
+
+    def test_a_fork_bomb(self) -> None:
+        args = ("--pids", "50", "--timeout", "1s", "--grace", "0", "--", self.tool("limit_count"), "bomb")
+        result = self.json(*args)
+        self.assertEqual(result["outcome"], "timeout")
+
+    def test_a_fork_bomb_of_the_default_size(self) -> None:
+        result = self.json("--timeout", "1s", "--grace", "100ms", "--", self.tool("limit_count"), "bomb")
+        self.assertEqual(result["outcome"], "timeout")
+
+    def test_a_fork_bomb_under_every_limit(self) -> None:
+        args = ("--memory", "256M", "--cpu-time", "1s", "--disk", "10M", "--timeout", "20s", "--grace", "0")
+        result = self.json(*args, "--pids", "200", "--", self.tool("limit_count"), "bomb")
+        self.assertIn(result["outcome"], ("cpu", "memory"))
+
+
+@on_ways(BEST, METER, LANDLOCK)
+class Disk(LimitCase):
+    def stored(self) -> int:
+        """Bytes in the workdir, the tools left out."""
+        return sum(path.stat().st_size for path in self.work.rglob("*") if path.is_file() and "tools" not in path.parts)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.count = self.tool("limit_count")
+
+    def test_one_writer_in_a_host_directory(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"write:big:{4096 * MIB}", "say:done")
+        hit = self.ended(result, "disk", "disk")
+        self.assertEqual((hit["limit"], result["stdout"]), (20 * MIB, ""))
+        self.assertLess(self.stored(), 2048 * MIB)
+
+    def test_a_tree_of_small_writers(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"many:small:2000:{MIB}")
+        self.ended(result, "disk", "disk")
+
+    def test_just_below_it_finishes(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"write:big:{8 * MIB}", f"many:small:8:{MIB}", "wait:300")
+        self.assertEqual((result["outcome"], result["limits_hit"]), ("exited", []), result)
+
+    def test_writers_that_nobody_waits_for(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"lost:small:40:{16 * MIB}", "wait:500")
+        self.ended(result, "disk", "disk")
+
+    def test_a_private_place_is_exact(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("private places are directories on the host here")
+        result = self.json("-C", "none", "--disk", "4M", "--ro", str(self.work), "--", self.count,
+                           f"write:/tmp/big:{64 * MIB}", "say:went on", "wait:300")
+        self.assertEqual(result["outcome"], "exited", result)
+        wrote, why = result["stdout"].split("\n")[0].split()[1:]
+        self.assertEqual(why, "ENOSPC")
+        self.assertLessEqual(int(wrote), 4 * MIB)
+        self.assertGreater(int(wrote), 4 * MIB - 65536)
+        hit = limit_of(result, "disk")
+        assert hit is not None, result
+        self.assertEqual((hit["enforced_by"], result["enforced"]["disk"]), ("tmpfs", "tmpfs"))
+
+    def test_reading_and_pipes_cost_nothing(self) -> None:
+        script = "head -c 50000000 /dev/zero | cat > /dev/null"
+        self.untouched(self.json("--disk", "5M", *self.sh(script)))
+
+
+@on_ways(BEST, METER, LANDLOCK)
+class PerProcess(LimitCase):
+    def test_file_size(self) -> None:
+        result = self.json("--file-size", "1M", "--", self.tool("limit_count"), f"write:big:{4 * MIB}")
+        self.assertEqual((result["outcome"], result["signal"]), ("signaled", "SIGXFSZ"))
+        hit = limit_of(result, "file_size")
+        assert hit is not None, result
+        self.assertEqual((hit["limit"], hit["peak"], hit["enforced_by"]), (MIB, None, "rlimit"))
+        self.assertEqual((self.work / "big").stat().st_size, MIB)
+
+    def test_file_size_handled(self) -> None:
+        result = self.json("--file-size", "1M", "--", self.tool("limit_count"), "allow", f"write:big:{4 * MIB}")
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", f"wrote {MIB} EFBIG\n"))
+
+    def test_descriptors(self) -> None:
+        result = self.json("--fds", "20", "--", self.tool("limit_count"), "fd:100", "say:went on")
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", "fds 17\nwent on\n"))
+
+
+@on_ways(BEST, METER, LANDLOCK)
+class NoLimit(LimitCase):
+    """Ends that look like a limit and are none."""
+
+    LIMITS = ("--memory", "256M", "--cpu-time", "100s")
+
+    def check(self, script: str, outcome: str, **wanted: Any) -> None:
+        result = self.json(*self.LIMITS, *self.sh(script))
+        self.assertEqual((result["outcome"], result["killed"], result["limits_hit"]), (outcome, False, []), result)
+        for key, value in wanted.items():
+            self.assertEqual(result[key], value)
+
+    def test_a_self_inflicted_sigkill(self) -> None:
+        self.check("kill -KILL $$", "signaled", signal="SIGKILL")
+
+    def test_exit_statuses_of_signals(self) -> None:
+        for status in (137, 139, 124, 152):
+            self.check(f"exit {status}", "exited", exit_code=status)
+
+    def test_a_crash(self) -> None:
+        self.check("kill -SEGV $$", "signaled", signal="SIGSEGV")
+
+    def test_a_signal_of_another_limit(self) -> None:
+        self.check("kill -XCPU $$", "signaled", signal="SIGXCPU")
+        self.check("kill -XFSZ $$", "signaled", signal="SIGXFSZ")
+
+    def test_what_the_command_says(self) -> None:
+        self.check("echo MemoryError; echo Out of memory: Killed process >&2; exit 1", "exited", exit_code=1)
+
+    def test_a_killed_child(self) -> None:
+        self.check("sh -c 'kill -KILL $$'; exit 0", "exited", exit_code=0)
+
+
+@on_ways(BEST, METER)
+class Together(LimitCase):
+    def test_the_strict_preset(self) -> None:
+        result = self.json("--policy", "strict", "--", "/bin/sh", "-c", "echo hello; exit 3")
+        self.assertEqual((result["outcome"], result["exit_code"], result["stdout"]), ("exited", 3, "hello\n"), result)
+        for key in ("memory", "pids", "disk"):
+            self.assertNotIn(result["enforced"][key], (None, "none"), result)
+
+    def test_the_first_in_time_wins(self) -> None:
+        words = ("self:1000",)
+        args = ("--cpu-time", "300ms", "--timeout", "30s", "--memory", "256M", "--", self.tool("limit_cpu"), *words)
+        result = self.json(*args)
+        self.ended(result, "cpu", "cpu_time")
+        self.assertEqual([hit["name"] for hit in result["limits_hit"]], ["cpu_time"])
+
+    def test_a_refused_fork_is_listed_beside_the_cause(self) -> None:
+        args = ("--pids", "5", "--timeout", "500ms", "--grace", "0", "--", self.tool("limit_count"), "fork:20", "wait:60000")
+        result = self.json(*args)
+        self.assertEqual(result["outcome"], "timeout")
+        names = {hit["name"] for hit in result["limits_hit"]}
+        self.assertEqual(names, {"timeout", "pids"} if result["enforced"]["pids"] in CGROUPS else {"timeout"})
+
+    def test_a_stopped_tree_is_ended(self) -> None:
+        script = f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000 & sleep 0.5; kill -STOP $!; ' \
+                 f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000'
+        result = self.json("--memory", "64M", *self.sh(script))
+        self.ended(result, "memory", "memory")
+
+    def test_a_jar_is_the_oom_killers_choice_before_the_engine(self) -> None:
+        process = self.start("--", "sleep", "1000")
+        children: List[int] = []
+
+        def find() -> bool:
+            lists = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            children[:] = [int(word) for word in lists.read_text().split()]
+            return bool(children) and Path(f"/proc/{children[0]}/oom_score_adj").read_text().strip() == "500"
+
+        self.wait_for(find, "the jar has a higher score")
+        own = Path(f"/proc/{process.pid}/oom_score_adj").read_text()
+        self.assertEqual(own, Path("/proc/self/oom_score_adj").read_text())
+        send(process, signal.SIGTERM)
+        process.wait(10)
+
+
+class Sweep(LimitCase):
+    def test_what_a_killed_engine_left_is_swept(self) -> None:
+        before = cgroups()
+        process = self.start("--memory", "64M", "--pids", "20", "--cpu-time", "100s", "--", "sleep", "1000")
+        self.wait_for(lambda: process.poll() is not None or cgroups() - before or os.geteuid() != 0, "a cgroup")
+        time.sleep(0.2)
+        process.kill()
+        process.wait(10)
+        self.check_nothing_left()
+        result = self.json("--memory", "64M", "--pids", "20", "--cpu-time", "100s", "--", "true")
+        self.untouched(result)
+        self.assertEqual(cgroups() - before, set())
+
+    def test_a_living_engine_is_not_swept(self) -> None:
+        process = self.start("--memory", "64M", "--pids", "20", "--", "sleep", "1000")
+        time.sleep(0.3)
+        own = cgroups()
+        for _ in range(3):
+            self.untouched(self.json("--memory", "64M", "--pids", "20", "--", "true"))
+        self.assertEqual(cgroups(), own)
+        send(process, signal.SIGTERM)
+        process.wait(10)
+        self.wait_for(lambda: not cgroups() & own, "its cgroups are gone")
+
+
+if __name__ == "__main__":
+    unittest.main()
