@@ -72,6 +72,11 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		host->cgroups.version = 0;
 		return true;
 	}
+	/* A filter around us, as in Docker, may forbid the clock. */
+	if (step->kind == STEP_METER && step->value2 && host->has_task_clock) {
+		host->has_task_clock = false;
+		return true;
+	}
 	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
 		return false;
 	/* A file system that knows no id-mapped mounts says so when the workdir is bound. */

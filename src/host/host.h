@@ -55,6 +55,7 @@ struct host {
 	bool has_id_mapped_mounts;
 	bool has_seccomp;
 	int landlock_abi; /* 0: none */
+	bool has_task_clock; /* a clock of all CPU time of a tree; looked for where the policy limits that */
 	/* caller */
 	uid_t uid;
 	gid_t gid;
@@ -65,6 +66,7 @@ struct host {
 	char *const *environment; /* borrowed */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
+	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
 	struct host_cgroups cgroups; /* looked for where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
 	struct host_path_list system;	  /* /usr, /bin, /lib ..., as they are */

@@ -183,6 +183,51 @@ int host_find_cgroups(struct host_cgroups *cgroups)
 	return name_cgroup(cgroups);
 }
 
+/* --- without cgroups ---------------------------------------------------------------------------------------- */
+
+/* Bytes are counted when a page of a file becomes dirty and will have to be stored. */
+static bool is_uncounted(const char *path)
+{
+	static const long magics[] = {
+		0x01021994, /* tmpfs */
+		0x858458f6, /* ramfs */
+		0x958458f6, /* hugetlbfs */
+		0x65735546, /* FUSE */
+		0x01021997, /* 9p */
+		0x2fc12fc1, /* ZFS */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(magics); i++)
+		if (is_on(path, magics[i]))
+			return true;
+	return false;
+}
+
+int host_find_uncounted(struct host *host, const struct policy *policy)
+{
+	const char *found = NULL;
+
+	if (host->workdir.path.path && policy->workdir_mode == WORKDIR_RW && is_uncounted(host->workdir.path.path))
+		found = host->workdir.path.path;
+	for (size_t i = 0; i < policy->mounts.count && !found; i++)
+		if (policy->mounts.items[i].access == MOUNT_RW && host->mounts.items[i].path &&
+		    is_uncounted(host->mounts.items[i].path))
+			found = host->mounts.items[i].path;
+	if (!found)
+		return 0;
+	host->uncounted_path = strdup(found);
+	return host->uncounted_path ? 0 : -ENOMEM;
+}
+
+bool host_may_have_task_clock(void)
+{
+	char content[16];
+
+	/* 2 is the kernel's own default; some distributions know 3 and 4, which forbid everything. */
+	return sys_read_file(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", content, sizeof(content)) > 0 &&
+	       (getuid() == 0 || atoi(content) <= 2);
+}
+
 void host_cgroups_done(struct host_cgroups *cgroups)
 {
 	free(cgroups->memory);

@@ -146,7 +146,7 @@ static int read_value(struct reader *reader, struct text *value)
 		}
 		if (character == '\\') {
 			character = next(reader);
-			if (character == '\n' && reader->at < reader->end)
+			if (character == '\n')
 				continue;
 			character = unescape(character);
 			if (character < 0)
@@ -190,7 +190,6 @@ int git_config_parse(const char *text, size_t len, git_config_function *each, vo
 	struct reader reader = {text, text + len};
 	char section[NAME_MAX_LEN] = "";
 	AUTO_TEXT value = {0};
-	bool has_section = false;
 	int rc = 0;
 
 	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
@@ -204,9 +203,8 @@ int git_config_parse(const char *text, size_t len, git_config_function *each, vo
 			skip_line(&reader);
 		} else if (character == '[') {
 			rc = read_section(&reader, section);
-			has_section = true;
 		} else {
-			rc = has_section ? read_entry(&reader, (char)character, section, &value, each, context) : -EINVAL;
+			rc = read_entry(&reader, (char)character, section, &value, each, context);
 		}
 	}
 	return rc;
@@ -446,7 +444,8 @@ int host_git_follow(const char *git_file, struct host_path *git_out, struct host
 	struct stat status;
 	int rc;
 
-	if (snprintf(directory, sizeof(directory), "%s", git_file) >= (int)sizeof(directory) || !drop_names(directory, 1))
+	if (snprintf(directory, sizeof(directory), "%s", git_file) >= (int)sizeof(directory) ||
+	    !drop_names(directory, 1))
 		return 0;
 	directory_fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (directory_fd < 0 || fstatat(directory_fd, ".git", &status, AT_SYMLINK_NOFOLLOW) < 0)
@@ -456,7 +455,8 @@ int host_git_follow(const char *git_file, struct host_path *git_out, struct host
 		snprintf(path, sizeof(path), "%s%s%s", pointer.data[0] == '/' ? "" : directory,
 			 pointer.data[0] == '/' ? "" : "/", pointer.data);
 		resolved = realpath(path, NULL);
-		fd = resolved ? sys_openat2(AT_FDCWD, resolved, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, SYS_RESOLVE_NO_SYMLINKS)
+		fd = resolved ? sys_openat2(AT_FDCWD, resolved, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+					    SYS_RESOLVE_NO_SYMLINKS)
 			      : -errno;
 		rc = fd < 0 ? fd : follow_worktree(fd, resolved, &status, &git, &own);
 		if (rc < 0 && rc != -ENOMEM && fd >= 0 && !git.path)

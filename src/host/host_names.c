@@ -13,15 +13,15 @@ const char *const host_system_names[] = {
 /* In byte order: the survey looks names up in it. Who and where, loader, certificates, shells, languages, tools. */
 const char *const host_etc_names[] = {
 	"ImageMagick-6", "ImageMagick-7", "OpenCL", "R", "alternatives", "bash.bashrc", "bash_completion.d", "bashrc",
-	"chromium", "chromium.d", "crypto-policies", "debian_version", "default/locale", "fonts", "gai.conf", "gdb",
+	"chromium", "chromium.d", "crypto-policies", "debian_version", "default/locale", "dotnet", "fonts", "gai.conf", "gdb",
 	"gitattributes", "gitconfig", "glvnd", "group", "host.conf", "hosts", "inputrc", "java", "java-11-openjdk",
 	"java-17-openjdk", "java-21-openjdk", "java-25-openjdk", "java-8-openjdk", "ld-musl-aarch64.path",
 	"ld-musl-x86_64.path", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
-	"localtime", "lsb-release", "lua", "maven", "mime.types", "nsswitch.conf", "os-release", "passwd", "perl",
+	"localtime", "lsb-release", "lua", "maven", "mime.types", "mtab", "nsswitch.conf", "os-release", "passwd", "perl",
 	"php", "pki/ca-trust", "pki/java", "pki/tls/certs", "pki/tls/openssl.cnf", "postgresql-common", "profile",
 	"profile.d", "protocols", "python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14",
 	"python3.9", "resolv.conf", "ruby", "services", "sgml", "shells", "ssl/cert.pem", "ssl/certs",
-	"ssl/openssl.cnf", "terminfo", "texmf", "timezone", "tmux.conf", "vulkan", "xdg", "xml", "zsh", "zshenv",
+	"ssl/openssl.cnf", "static", "terminfo", "texmf", "timezone", "tmux.conf", "vulkan", "xdg", "xml", "zsh", "zshenv",
 	"zshrc", NULL,
 };
 

@@ -45,6 +45,25 @@ static int compare_names(const void *key, const void *item)
 	return strcmp(key, *(const char *const *)item);
 }
 
+/*
+ * A link out of /etc mostly leads to /usr, which is visible; but resolv.conf leads to a file in /run, which is private in the
+ * jar: without that file no name is found on the host's network. It is shown where it is.
+ */
+static int add_etc_link(struct host_path_list *list, const char *path)
+{
+	size_t count = list->count;
+	AUTO_FREE char *resolved = NULL;
+	struct stat status;
+	int rc = host_path_list_look(list, path);
+
+	if (rc < 0 || list->count == count || list->items[count].kind != PATH_SYMLINK)
+		return rc;
+	resolved = realpath(path, NULL);
+	if (!resolved || !path_is_within(resolved, "/run") || stat(resolved, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	return host_path_list_look(list, resolved);
+}
+
 /* /etc belongs to root, who need not be protected from himself: its entries are not held to one inode. */
 static int add_etc_entry(struct host_path_list *list, const char *name, unsigned char type)
 {
@@ -53,7 +72,7 @@ static int add_etc_entry(struct host_path_list *list, const char *name, unsigned
 
 	snprintf(path, sizeof(path), "/etc/%s", name);
 	if (type != DT_REG && type != DT_DIR)
-		return host_path_list_look(list, path);
+		return add_etc_link(list, path);
 	item = list_add(list);
 	if (!item)
 		return -ENOMEM;
@@ -401,8 +420,12 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = survey_named(host, policy);
 	if (rc == 0)
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
+	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
+		rc = host_find_uncounted(host, policy);
 	if (rc == 0 && host_wants_cgroups(host, policy))
 		rc = host_find_cgroups(&host->cgroups);
+	if (policy->cpu_time_ns != LIMIT_NONE)
+		host->has_task_clock = host_may_have_task_clock();
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
@@ -425,5 +448,6 @@ void host_done(struct host *host)
 	free(host->real_home);
 	free(host->run_directory);
 	host_cgroups_done(&host->cgroups);
+	free(host->uncounted_path);
 	*host = (struct host){0};
 }

@@ -137,8 +137,8 @@ static int add_program(struct host *host, const char *link)
 	struct stat status;
 	char *slash;
 
-	if (!program || is_shown(host, program) || !path_is_within(program, host->real_home) || stat(program, &status) < 0 ||
-	    !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
+	if (!program || is_shown(host, program) || !path_is_within(program, host->real_home) ||
+	    stat(program, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
 		return 0;
 	snprintf(directory, sizeof(directory), "%s", program);
 	slash = strrchr(directory, '/');

@@ -94,9 +94,11 @@ int jar_meter(struct jar_build *build, const struct plan_step *step)
 
 	if (rc < 0)
 		return rc;
-	/* The kernel may not let us have it: the processes are asked then. */
-	if (step->value >> GUARANTEE_CPU_TIME & 1)
+	if (step->value2) {
 		build->view_fds[JAR_VIEW_CLOCK] = sys_task_clock();
+		if (build->view_fds[JAR_VIEW_CLOCK] < 0)
+			return build->view_fds[JAR_VIEW_CLOCK];
+	}
 	/* Nobody but this process may read this, and only by a descriptor from before it ceases to be dumpable. */
 	if (step->value >> GUARANTEE_DISK & 1) {
 		build->written_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);

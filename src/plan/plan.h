@@ -40,7 +40,7 @@ enum step_kind {
 	STEP_RUN_DIRECTORY,  /* without mounts: a directory `target` of the run's own on the host, removed at its end */
 	STEP_SUBREAPER,	     /* without a pid namespace: orphans of the tree come to the jar's first process */
 	STEP_WORKDIR,	     /* start in `target` */
-	STEP_METER,	     /* hand the engine a view of the jar, to measure the guarantees in `value` */
+	STEP_METER,	     /* hand the engine a view of the jar, to measure the guarantees in `value`; a clock if `value2` */
 	STEP_RLIMIT,	     /* resource `value`, limit `value2` */
 	STEP_PRIVILEGES,     /* no capabilities, none to be had, no new privileges */
 	STEP_LANDLOCK,

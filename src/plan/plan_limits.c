@@ -54,8 +54,8 @@ static void hold_memory(struct plan_build *build)
 	}
 	build->plan->metered |= 1U << GUARANTEE_MEMORY;
 	plan_missing(build, "memory",
-		     "it is measured by looking at the processes, which does not show memory files (memfd) that are not mapped, "
-		     "shared memory that only ended processes touched, and what waits in sockets and pipes",
+		     "it is measured by looking at the processes, which does not show shared memory that only ended processes "
+		     "touched, memory files (memfd) on their way through a socket, and what waits in sockets and pipes",
 		     METER_HINT);
 }
 
@@ -66,10 +66,11 @@ static void hold_cpu_time(struct plan_build *build)
 		return;
 	}
 	build->plan->metered |= 1U << GUARANTEE_CPU_TIME;
-	plan_missing(build, "cpu_time",
-		     "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what they "
-		     "used since the last look is lost",
-		     METER_HINT);
+	if (!build->host->has_task_clock)
+		plan_missing(build, "cpu_time",
+			     "it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
+			     "waits for (SIGCHLD ignored), what they used since the last look is lost",
+			     METER_HINT);
 }
 
 /*
@@ -107,15 +108,31 @@ static bool has_writable_host_directory(const struct plan_build *build)
 }
 
 /* The scratch tmpfs has that size; where there is nowhere else to write, only its filling up remains to be seen. */
-static void hold_disk(struct plan_build *build)
+static int hold_disk(struct plan_build *build)
 {
+	const char *hint = "use a private or read-only workdir (-C none, --workdir-mode ro), where the limit is exact";
+
+	if (build->plan->rung == RUNG_NAMESPACE && !has_writable_host_directory(build)) {
+		build->plan->metered |= 1U << GUARANTEE_DISK;
+		return 0;
+	}
+	if (build->host->uncounted_path)
+		return lacks(build, "disk", GUARANTEE_DISK,
+			     plan_format(build, "'%s' is on a file system where the kernel does not count what is written (tmpfs, FUSE)",
+					 build->host->uncounted_path),
+			     hint);
 	build->plan->metered |= 1U << GUARANTEE_DISK;
-	if (build->plan->rung == RUNG_NAMESPACE && !has_writable_host_directory(build))
-		return;
+	build->has_counted_writes = true;
 	plan_missing(build, "disk",
-		     "in host directories it is measured by looking at the processes: of children that nobody waits for (SIGCHLD "
-		     "ignored), what they wrote since the last look is lost, and bytes that are written and removed again count",
-		     "use a private or read-only workdir (-C none, --workdir-mode ro), where the limit is exact");
+		     build->plan->rung == RUNG_NAMESPACE
+			     ? "in host directories it is measured by looking at the processes: of children that nobody waits for "
+			       "(SIGCHLD ignored), what they wrote since the last look is lost, and files that are stored and then "
+			       "removed still count"
+			     : "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
+			       "they wrote since the last look is lost, processes that forbid being looked at are not seen, and the "
+			       "run's own directory does not count where it is in memory",
+		     hint);
+	return 0;
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------- */
@@ -166,16 +183,21 @@ int plan_back_ends(struct plan_build *build)
 		hold_cpu_time(build);
 	if (is_asked(build, GUARANTEE_PIDS))
 		rc = hold_pids(build);
-	if (is_asked(build, GUARANTEE_DISK))
-		hold_disk(build);
+	if (rc == 0 && is_asked(build, GUARANTEE_DISK))
+		rc = hold_disk(build);
 	add_cgroup_steps(build);
 	return rc;
 }
 
 void plan_meter(struct plan_build *build)
 {
-	if (build->plan->metered)
-		plan_add(build, &build->plan->steps, STEP_METER)->value = build->plan->metered;
+	struct plan_step *step;
+
+	if (!build->plan->metered)
+		return;
+	step = plan_add(build, &build->plan->steps, STEP_METER);
+	step->value = build->plan->metered;
+	step->value2 = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
 }
 
 void plan_limits(struct plan_build *build)

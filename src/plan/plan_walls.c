@@ -22,6 +22,8 @@ static int compile_filter(struct plan_build *build)
 	seccomp_profile_init(&profile, plan->rung, build->policy->net);
 	if (build->host->uid == 0)
 		profile.parts |= SECCOMP_NO_SETGID_FILES;
+	if (build->has_counted_writes)
+		profile.parts |= SECCOMP_COUNTED_WRITES;
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;

@@ -41,6 +41,9 @@
 #define TIOCSTI_COMMAND 0x5412
 #define TIOCLINUX_COMMAND 0x541c
 #define TIOCSETD_COMMAND 0x5423
+#define FICLONE_COMMAND 0x40049409
+#define FICLONERANGE_COMMAND 0x4020940d
+#define FALLOCATE_PUNCH_HOLE 0x2U
 #define FIOSETOWN_COMMAND 0x8901
 #define SIOCSPGRP_COMMAND 0x8902
 #define F_SETOWN_COMMAND 8
@@ -319,6 +322,12 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * The calls by descriptor stay: Landlock decides who can open the file. futimens() is utimensat() without
 	 * a path.
 	 */
+	/* What a file system says that cannot do it: programs then write, and cp reads and writes. Holes may be made. */
+	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole", MASKED(1, FALLOCATE_PUNCH_HOLE, 0)),
+	REFUSE(copy_file_range, SECCOMP_COUNTED_WRITES, EOPNOTSUPP),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONE", EQUALS(1, FICLONE_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONERANGE", EQUALS(1, FICLONERANGE_COMMAND)),
+
 	REFUSE(chmod, SECCOMP_NO_METADATA, EPERM),
 	REFUSE(fchmodat, SECCOMP_NO_METADATA, EPERM),
 	REFUSE(fchmodat2, SECCOMP_NO_METADATA, EPERM),

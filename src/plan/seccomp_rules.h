@@ -79,7 +79,13 @@ enum seccomp_part {
 	 */
 	SECCOMP_NO_METADATA = 1 << 14,
 
-	SECCOMP_PART_ALL = (1 << 15) - 1,
+	/*
+	 * No space in a file but by writing to it: the kernel counts what a process writes, not what it reserves or shares
+	 * with another file. For runs whose writing is measured.
+	 */
+	SECCOMP_COUNTED_WRITES = 1 << 15,
+
+	SECCOMP_PART_ALL = (1 << 16) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

@@ -158,6 +158,9 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 			    now_ns - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO)) {
 		uint64_t weight = meter_weigh(&guard->meter, reading, limit);
 
+		/* A process that ended in the middle of it may have been counted here and there. */
+		if (weight > limit)
+			weight = MIN_OF(weight, meter_weigh(&guard->meter, reading, limit));
 		guard->weighed_ns = sys_monotonic_ns();
 		guard->weighing_ns = guard->weighed_ns - now_ns;
 		guard->excess_bytes = sum - MIN_OF(sum, weight);
@@ -165,7 +168,7 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 			guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, weight);
 			snprintf(evidence, sizeof(evidence),
 				 "meter: %" PRIu64 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
-				 " in private files",
+				 " in files in memory",
 				 weight, reading->processes, reading->private_bytes);
 			tell(guard, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
 		}

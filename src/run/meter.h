@@ -13,11 +13,18 @@
 
 struct meter_process;
 
+/* A memory file (memfd). */
+struct meter_file {
+	uint64_t inode;
+	uint64_t bytes;
+	unsigned round; /* in which it was last seen */
+};
+
 /* What one look showed. */
 struct meter_reading {
 	unsigned processes;	 /* and threads; the jar's first process not counted */
 	uint64_t resident_bytes; /* of all processes: a page shared by two counts twice */
-	uint64_t private_bytes;	 /* in the private places and in System V shared memory */
+	uint64_t private_bytes;	 /* in the private places, in System V shared memory and in memory files */
 	uint64_t cpu_ns;
 	uint64_t written_bytes; /* to host directories */
 	uint64_t stored_bytes;	/* in the scratch space of the private places */
@@ -36,6 +43,10 @@ struct meter {
 	bool has_scratch;
 	struct meter_process *processes; /* sorted by number */
 	size_t process_count, process_capacity;
+	struct meter_file *files;
+	size_t file_count;
+	unsigned round; /* through the descriptors of all processes */
+	pid_t next_pid; /* where it goes on */
 	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
 	uint64_t first_written_bytes;		  /* what the first process says of all that it has reaped */
 };

@@ -31,6 +31,8 @@ struct meter_process {
 bool meter_update(struct meter *meter);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
+/* Memory that shows in no process: System V segments, and memory files by the descriptors that are open. */
+uint64_t meter_hidden_bytes(struct meter *meter);
 struct meter_process *meter_find(const struct meter *meter, pid_t pid);
 
 #endif

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 import subprocess
+import unittest
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -15,6 +16,9 @@ from harness.case import JarCase
 from harness.runner import Arg
 
 PYTHON = "/usr/bin/python3"
+# Under the sanitizers everything takes longer, and memory is not what it is otherwise.
+IS_SANITIZED = "BELLJAR_TEST_SANITIZER" in os.environ
+SLOWNESS = 4.0 if IS_SANITIZED else 1.0
 
 # An attacker in Python: `attempt` prints one line for each try, so that a test can check how each was stopped.
 PREAMBLE = """
@@ -93,11 +97,6 @@ class AttackCase(JarCase):
         words = [paths.tool("attack_swap"), str(seconds), first, second, str(pause_us)]
         return self.background(*words, ready=b"swapping\n")
 
-    @property
-    def is_root(self) -> bool:
-        """True where the caller of belljar is root."""
-        return os.geteuid() == 0
-
     def git(self, *words: str, cwd: Path) -> None:
         """Git on the host, without anybody's settings."""
         env = {**self.env, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
@@ -112,9 +111,7 @@ def number(name: str) -> int:
 def needs_git() -> None:
     """Skip where the host has no git."""
     if not any(os.access(f"{folder}/git", os.X_OK) for folder in paths.SYSTEM_PATH.split(":")):
-        import unittest
-
         raise unittest.SkipTest("needs:git which is not installed")
 
 
-__all__ = ["PREAMBLE", "PYTHON", "AttackCase", "contents", "host", "needs_git", "number", "picture"]
+__all__ = ["IS_SANITIZED", "PREAMBLE", "PYTHON", "SLOWNESS", "AttackCase", "contents", "host", "needs_git", "number", "picture"]

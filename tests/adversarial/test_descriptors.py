@@ -9,7 +9,7 @@ import subprocess
 import unittest
 from typing import List
 
-from adversarial_support import AttackCase, contents, host
+from adversarial_support import AttackCase, contents, host, picture
 from harness import paths, runner
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE, PROCESS, Arg, Completed
@@ -69,6 +69,8 @@ class Stdin(AttackCase):
     """Layer: the engine hands over only what cannot lead anywhere, and relays the rest."""
 
     PROBE = """
+import stat
+print("kind", "relay" if stat.S_ISFIFO(os.fstat(0).st_mode) else "direct")
 attempt("fchdir", lambda: os.fchdir(0))
 attempt("openat", lambda: os.open("secret", os.O_RDONLY, dir_fd=0))
 attempt("openat_up", lambda: os.open("..", os.O_RDONLY, dir_fd=0))
@@ -100,26 +102,40 @@ attempt("tiocsti", lambda: fcntl.ioctl(0, 0x5412, b"x"))
         for target in (self.outside, self.secret):
             descriptor = os.open(target, os.O_PATH)
             self.addCleanup(os.close, descriptor)
+            before = contents(self.outside)
             done = self.jar(*self.python(self.PROBE), stdin=descriptor)
-            self.assertNotIn(b" ok", done.stdout.replace(b"write ok", b""), done)
+            answers = self.answers(done.stdout.decode())
+            ways = ("fchdir", "openat", "openat_up", "through_proc", "connect")
+            self.assertNotIn("ok", [answers.get(name) for name in ways], done)
+            self.assertEqual(contents(self.outside), before)
 
-    def test_a_file_opened_for_reading_cannot_be_written(self) -> None:
-        """Layer: Landlock: EACCES. The descriptor comes from outside the jar's mounts, which cannot hold it."""
-        host.need("landlock")
-        before = contents(self.secret)
-        with open(self.secret, "rb") as stream:
-            answers = self.probe(stream.fileno())
-        self.assertEqual({answers[call] for call in ("reopen_write", "reopen_both", "truncate")}, {"EACCES"})
+    def check_file(self, answers: "dict[str, str]") -> None:
+        """Layers: a relay, so that the file is not there at all; or Landlock (EACCES), which keeps it from being opened."""
+        if answers["kind"] == "direct":
+            self.assertEqual({answers[name] for name in ("reopen_write", "reopen_both", "truncate")}, {"EACCES"})
+            self.assertNotEqual(answers["fchmod"], "ok")
         self.assertNotEqual(answers["ftruncate"], "ok")
         self.assertNotEqual(answers["write"], "ok")
-        self.assertEqual(contents(self.secret), before)
+
+    def test_a_file_opened_for_reading_cannot_be_written(self) -> None:
+        before = picture(self.outside)
+        with open(self.secret, "rb") as stream:
+            self.check_file(self.probe(stream.fileno()))
+        self.assertEqual(picture(self.outside), before)
+
+    def test_a_file_opened_for_both_cannot_be_written_either(self) -> None:
+        """It is the command's input; that the caller's descriptor can do more is nobody's invitation."""
+        before = picture(self.outside)
+        with open(self.secret, "r+b") as stream:
+            answers = self.probe(stream.fileno())
+        if answers["kind"] == "relay":
+            self.assertEqual(picture(self.outside), before)
 
     def test_a_file_named_with_the_option_cannot_be_written(self) -> None:
-        before = contents(self.secret)
+        before = picture(self.outside)
         done = self.jar("--stdin", self.secret, *self.python(self.PROBE))
-        answers = self.answers(done.stdout.decode())
-        self.assertEqual({answers[call] for call in ("reopen_write", "reopen_both", "truncate")}, {"EACCES"}, done)
-        self.assertEqual(contents(self.secret), before)
+        self.check_file(self.answers(done.stdout.decode()))
+        self.assertEqual(picture(self.outside), before)
 
     def test_a_socket_is_relayed(self) -> None:
         ours, theirs = socket.socketpair()

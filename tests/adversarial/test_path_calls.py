@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, Tuple
 
 from adversarial_support import AttackCase, contents, needs_git, picture
+from harness import paths
 from harness.case import on_ways
 from harness.result import Result
 from harness.runner import LANDLOCK, NAMESPACE
@@ -86,8 +87,6 @@ class Mounts(PathCase):
         self.assertEqual(picture(self.outside), before)
 
     def test_the_engine_s_own_executable_is_absent_or_read_only(self) -> None:
-        from harness import paths
-
         before = Path(paths.belljar()).read_bytes()
         answers, _ = self.attack(Path(paths.belljar()))
         self.expect(answers, WRITE, "ENOENT", "EROFS")

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 from typing import Dict, List, Set
 
-from adversarial_support import AttackCase, number
+from adversarial_support import SLOWNESS, AttackCase, number
 from harness import runner
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE
@@ -97,7 +97,7 @@ class InNamespaces(ProcessCase):
         args = ["--timeout", "1s", "--grace", "300ms", "--", tool, "starve", "60", "20", self.marker]
         done, result = self.status(*args, timeout=30)
         self.assertEqual(result["outcome"], "timeout")
-        self.assertLess(done.seconds, 6)
+        self.assertLess(done.seconds, 6 * SLOWNESS)
 
 
 @on_ways(LANDLOCK)

@@ -6,6 +6,7 @@ Layer: the engine. What it writes is JSON of its own making, whatever the comman
 
 from __future__ import annotations
 
+import base64
 import os
 import resource
 import subprocess
@@ -13,8 +14,8 @@ import time
 import unittest
 from typing import Dict
 
-from adversarial_support import AttackCase
-from harness import runner
+from adversarial_support import IS_SANITIZED, SLOWNESS, AttackCase
+from harness import census, runner
 from harness.case import on_ways
 from harness.result import parse_line, stream_text
 from harness.runner import LANDLOCK, NAMESPACE
@@ -71,8 +72,6 @@ for name in os.listdir("/proc"):
         script = "data = bytes.fromhex(sys.argv[1])\nos.write(1, data)\nos.write(2, data[::-1])"
         done = self.jar("--json", "--bytes", *self.python(script, NASTY.hex()))
         result = runner.check_answer(done, done.stdout)
-        import base64
-
         self.assertEqual(base64.b64decode(result["stdout_base64"]), NASTY)
         self.assertEqual(base64.b64decode(result["stderr_base64"]), NASTY[::-1])
         self.assertEqual(result["encoding"], "utf-8-lossy")
@@ -120,9 +119,10 @@ class Volume(AttackCase):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         begun = time.monotonic()
         result = self.json(*args, timeout=60)
-        self.assertLess(time.monotonic() - begun, seconds)
+        self.assertLess(time.monotonic() - begun, seconds * SLOWNESS)
         after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        return {"grown": max(0, after - before), "peak": after, "bytes": result["stdout_bytes"] + result["stderr_bytes"]}
+        peak = 0 if IS_SANITIZED else after
+        return {"grown": max(0, after - before), "peak": peak, "bytes": result["stdout_bytes"] + result["stderr_bytes"]}
 
     def test_one_line_of_300_megabytes(self) -> None:
         found = self.memory_of("--output", "10K", *self.sh("head -c 300000000 /dev/zero"), seconds=30)
@@ -146,7 +146,7 @@ class Volume(AttackCase):
             with self.subTest(options=options):
                 done = self.jar(*options, "--timeout", "1s", "--grace", "200ms", "--", writer, "b:0", timeout=20)
                 self.assertEqual(done.status, 124)
-                self.assertLess(done.seconds, 5)
+                self.assertLess(done.seconds, 5 * SLOWNESS)
 
     def test_shapes_that_never_end_do_not_fill_the_memory(self) -> None:
         """A secret that has begun and does not end must not be held back for ever."""
@@ -173,15 +173,13 @@ class Volume(AttackCase):
                 else:
                     process.wait(8)
                 peak = self.peak_of(process.pid)
-                self.assertLess(peak, 64 << 10)
+                self.assertTrue(IS_SANITIZED or peak < 64 << 10, peak)
             finally:
                 os.close(reader)
                 process.wait(8)
 
     @staticmethod
     def jar_processes(pid: int) -> "list[int]":
-        from harness import census
-
         return census.descendants(pid)
 
     @staticmethod

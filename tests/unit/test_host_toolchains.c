@@ -77,7 +77,8 @@ static const char *found_for(const char *name)
 	for (size_t i = 0; i < host.toolchains.count; i++) {
 		size_t len = strlen(found);
 
-		snprintf(found + len, sizeof(found) - len, "%s%s", len ? " " : "", host.toolchains.items[i].path + strlen(top));
+		snprintf(found + len, sizeof(found) - len, "%s%s", len ? " " : "",
+			 host.toolchains.items[i].path + strlen(top));
 	}
 	host.environment = NULL;
 	host_done(&host);

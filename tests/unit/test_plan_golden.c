@@ -174,6 +174,22 @@ static void set_strings(const struct json_value *object, const char *name, struc
 		string_list_add(out, value->list.items[i].string.bytes);
 }
 
+/* "cgroups": {"version": 1, "memory": "/sys/fs/cgroup/memory", ...} */
+static void set_cgroups(const struct json_value *facts, struct host_cgroups *cgroups)
+{
+	const struct json_value *object = find(facts, "cgroups", JSON_OBJECT);
+	uint64_t version = (uint64_t)cgroups->version;
+
+	if (!object)
+		return;
+	set_number(object, "version", &version);
+	set_string(object, "memory", &cgroups->memory);
+	set_string(object, "pids", &cgroups->pids);
+	set_string(object, "cpu", &cgroups->cpu);
+	set_string(object, "name", &cgroups->name);
+	cgroups->version = (int)version;
+}
+
 static void set_facts(struct golden *golden, const struct json_value *facts, struct string_list *environment)
 {
 	struct host *host = &golden->host;
@@ -183,6 +199,9 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_bool(facts, "user_namespaces", &host->has_user_namespaces);
 	set_bool(facts, "id_mapped_mounts", &host->has_id_mapped_mounts);
 	set_bool(facts, "seccomp", &host->has_seccomp);
+	set_bool(facts, "task_clock", &host->has_task_clock);
+	set_string(facts, "uncounted_path", &host->uncounted_path);
+	set_cgroups(facts, &host->cgroups);
 	set_number(facts, "landlock", &abi);
 	set_number(facts, "uid", &uid);
 	set_number(facts, "gid", &gid);
