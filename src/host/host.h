@@ -24,6 +24,7 @@ struct host_path {
 	enum path_kind kind;
 	dev_t device;
 	ino_t inode;
+	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
 	int error; /* a positive errno: why it could not be looked at */
 };
 
@@ -74,6 +75,7 @@ struct host {
 	struct host_path_list toolchains; /* directories below home that PATH needs */
 	struct host_path_list devices;
 	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */
+	struct host_path_list nested;  /* directories of the workdir above what is named read-only in it: must not move either */
 	struct host_path_list places; /* one per policy.mounts: what is at its destination, if that is a host directory */
 	struct host_path_list hidden; /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */

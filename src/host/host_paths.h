@@ -15,9 +15,19 @@ bool host_is_system_directory(const char *path);
 
 /* Look at @path itself (a symbolic link is not followed). A path that does not exist is PATH_ABSENT, not an error. */
 int host_look(struct host_path *path_out, const char *path);
+/*
+ * The same for @name below the directory @top_fd, whose path is @top: no symbolic link is followed on the way there, so
+ * that what is found is really in it. What can only be reached through a link is PATH_ABSENT with the error ELOOP.
+ */
+int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, const char *name);
+/* A descriptor for looking beneath @top, which must still be the object that was seen; a negative errno. */
+int host_open_top(const struct host_path *top);
 void host_path_done(struct host_path *path);
 void host_path_list_done(struct host_path_list *list);
 /* host_look() into a new item of @list; what does not exist is left out. */
 int host_path_list_look(struct host_path_list *list, const char *path);
+
+/* host_look_beneath() into a new item of @list; what does not exist is left out: then 0, with an item 1, -ELOOP ... */
+int host_path_list_look_beneath(struct host_path_list *list, int top_fd, const char *top, const char *name);
 
 #endif

@@ -20,58 +20,70 @@ static const struct host_path *known(const struct host_path_list *list, const ch
 	return NULL;
 }
 
-static void check(const struct host *host, const char *top, const char *name, struct risky_list *risky)
+static bool is_same(const struct host_path *before, const struct host_path *now)
 {
-	char path[PATH_MAX];
+	/* Whatever is no link was held by a mount; of a link, a new one may have got the old one's number. */
+	return before->inode == now->inode && before->device == now->device && before->kind == now->kind &&
+	       (now->kind != PATH_SYMLINK || before->changed_ns == now->changed_ns);
+}
+
+static void check(const struct host *host, int top_fd, const char *top, const char *name, struct risky_list *risky)
+{
 	struct host_path now;
 	const struct host_path *before;
 	struct risky_path *item;
 	const char *why = NULL;
 
-	if (snprintf(path, sizeof(path), "%s/%s", top, name) >= (int)sizeof(path) || host_look(&now, path) < 0)
+	if (host_look_beneath(&now, top_fd, top, name) < 0)
 		return;
-	before = known(&host->workdir.guarded, path);
+	before = known(&host->workdir.guarded, now.path);
 	if (now.kind != PATH_ABSENT && !before)
 		why = "it appeared during the run; other programs execute or obey it later";
-	else if (now.kind != PATH_ABSENT && (before->inode != now.inode || before->device != now.device))
+	else if (now.kind != PATH_ABSENT && !is_same(before, &now))
 		why = "it was replaced during the run; other programs execute or obey it later";
-	host_path_done(&now);
 	item = why ? list_add(risky) : NULL;
 	if (item)
-		*item = (struct risky_path){strdup(path), why};
+		*item = (struct risky_path){take_ptr(now.path), why};
+	host_path_done(&now);
 }
 
 /* A .git directory is watched by its parts; as a file or a link it says where host programs find a repository. */
-static void check_git_file(const struct host *host, const char *top, struct risky_list *risky)
+static void check_git_file(const struct host *host, int top_fd, const char *top, struct risky_list *risky)
 {
-	char path[PATH_MAX];
-	struct stat status;
+	struct host_path git;
 
-	if (snprintf(path, sizeof(path), "%s/.git", top) < (int)sizeof(path) && lstat(path, &status) == 0 &&
-	    !S_ISDIR(status.st_mode))
-		check(host, top, ".git", risky);
+	if (host_look_beneath(&git, top_fd, top, ".git") == 0 && git.kind != PATH_DIRECTORY)
+		check(host, top_fd, top, ".git", risky);
+	host_path_done(&git);
+}
+
+static void check_project(const struct host *host, const struct host_path *top, struct risky_list *risky)
+{
+	AUTO_CLOSE int fd = top->kind == PATH_DIRECTORY ? host_open_top(top) : -1;
+
+	if (fd < 0)
+		return;
+	for (const char *const *name = host_protected_names; *name; name++)
+		check(host, fd, top->path, *name, risky);
+	check_git_file(host, fd, top->path, risky);
 }
 
 /* A repository that is no .git directory: there the names of what is in one stand by themselves. */
 static void check_git(const struct host *host, const struct host_path *git, struct risky_list *risky)
 {
-	for (const char *const *name = host_protected_names; git->kind == PATH_DIRECTORY && *name; name++)
+	AUTO_CLOSE int fd = git->kind == PATH_DIRECTORY ? host_open_top(git) : -1;
+
+	for (const char *const *name = host_protected_names; fd >= 0 && *name; name++)
 		if (!strncmp(*name, ".git/", 5))
-			check(host, git->path, *name + 5, risky);
+			check(host, fd, git->path, *name + 5, risky);
 }
 
 void host_find_risky(const struct host *host, struct risky_list *risky)
 {
-	const char *tops[] = {host->workdir.path.path, host->workdir.top.kind == PATH_DIRECTORY ? host->workdir.top.path : NULL};
-
 	if (host->workdir.unfit)
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(tops); i++) {
-		for (const char *const *name = host_protected_names; tops[i] && *name; name++)
-			check(host, tops[i], *name, risky);
-		if (tops[i])
-			check_git_file(host, tops[i], risky);
-	}
+	check_project(host, &host->workdir.path, risky);
+	check_project(host, &host->workdir.top, risky);
 	if (host->workdir.has_git_file) {
 		check_git(host, &host->workdir.git, risky);
 		check_git(host, &host->workdir.git_own, risky);

@@ -218,65 +218,88 @@ static bool list_has(const struct host_path_list *list, const char *path)
 	return false;
 }
 
-/* Every directory between @top and the last name of @path. */
-static int pin_parents(struct host_path_list *pinned, const char *top, const char *path)
+/* A directory with auto-run files in it, and how to look at them without being led astray. */
+struct top {
+	const char *path;
+	int fd;
+};
+
+/* Every directory between the top and the last name of @name. */
+static int pin_parents(struct host_path_list *pinned, const struct top *top, const char *name)
 {
-	char parent[PATH_MAX];
+	char parent[PATH_MAX], path[2 * PATH_MAX];
 	int rc = 0;
 
-	for (const char *slash = strchr(path + strlen(top) + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
-		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
-		if (!list_has(pinned, parent))
-			rc = host_path_list_look(pinned, parent);
+	for (const char *slash = strchr(name, '/'); slash && rc >= 0; slash = strchr(slash + 1, '/')) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
+		snprintf(path, sizeof(path), "%s/%s", top->path, parent);
+		if (!list_has(pinned, path))
+			rc = host_path_list_look_beneath(pinned, top->fd, top->path, parent);
 	}
-	return rc;
+	return rc == -ENOMEM ? rc : 0;
 }
 
-static int find_guarded(struct host_workdir *workdir, const char *top)
+/* 1: it is guarded, and a link; 0: it is guarded or not there; -ELOOP: the way to it leads through a link. */
+static int guard_object(struct host_workdir *workdir, const struct top *top, const char *name)
 {
-	struct host_path_list *guarded = &workdir->guarded;
-	char path[PATH_MAX];
-	int rc;
+	int rc = host_path_list_look_beneath(&workdir->guarded, top->fd, top->path, name);
+	bool is_link = rc == 1 && workdir->guarded.items[workdir->guarded.count - 1].kind == PATH_SYMLINK;
 
-	snprintf(path, sizeof(path), "%s/.git", top);
-	rc = host_path_list_look(guarded, path);
-	if (rc < 0)
-		return rc;
+	if (rc == 1)
+		rc = pin_parents(&workdir->pinned, top, name);
+	return rc == 0 && is_link ? 1 : rc;
+}
+
+/* What a link inside the project stands for is guarded too; what lies outside is not in the jar at all. */
+static int guard_behind_link(struct host_workdir *workdir, const struct top *top, const char *name)
+{
+	char path[2 * PATH_MAX];
+	AUTO_FREE char *resolved = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", top->path, name);
+	resolved = realpath(path, NULL);
+	if (!resolved || !path_is_within(resolved, top->path) || !strcmp(resolved, top->path) ||
+	    list_has(&workdir->guarded, resolved))
+		return 0;
+	return guard_object(workdir, top, resolved + strlen(top->path) + 1) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int guard_name(struct host_workdir *workdir, const struct top *top, const char *name)
+{
+	int rc = guard_object(workdir, top, name);
+
+	return rc == 1 || rc == -ELOOP ? guard_behind_link(workdir, top, name) : rc;
+}
+
+static int find_guarded(struct host_workdir *workdir, const struct host_path *directory)
+{
+	AUTO_CLOSE int fd = host_open_top(directory);
+	struct top top = {directory->path, fd};
+	struct host_path git;
+	int rc = 0;
+
+	if (fd < 0)
+		return fd;
 	/* As a file, .git says where the repository is; as a directory, only some of its contents are guarded. */
-	if (guarded->count && !strcmp(guarded->items[guarded->count - 1].path, path) &&
-	    guarded->items[guarded->count - 1].kind == PATH_DIRECTORY)
-		host_path_done(&guarded->items[--guarded->count]);
-	for (const char *const *name = host_protected_names; *name; name++) {
-		size_t count = guarded->count;
-
-		if (snprintf(path, sizeof(path), "%s/%s", top, *name) >= (int)sizeof(path))
-			return 0;
-		rc = host_path_list_look(guarded, path);
-		if (rc == 0 && guarded->count > count)
-			rc = pin_parents(&workdir->pinned, top, path);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	rc = host_look_beneath(&git, fd, top.path, ".git");
+	if (rc == 0 && git.kind != PATH_DIRECTORY)
+		rc = guard_name(workdir, &top, ".git");
+	host_path_done(&git);
+	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
+		rc = guard_name(workdir, &top, *name);
+	return rc;
 }
 
 /* A repository elsewhere: what is guarded in a .git is guarded there, and neither it nor the worktree's part moves. */
 static int find_guarded_elsewhere(struct host_workdir *workdir, const struct host_path *git)
 {
-	char path[PATH_MAX];
-	int rc = host_path_list_look(&workdir->pinned, git->path);
+	AUTO_CLOSE int fd = host_open_top(git);
+	struct top top = {git->path, fd};
+	int rc = fd < 0 ? fd : host_path_list_look(&workdir->pinned, git->path);
 
-	for (const char *const *name = host_protected_names; *name && rc == 0; name++) {
-		size_t count = workdir->guarded.count;
-
-		if (strncmp(*name, ".git/", 5) != 0)
-			continue;
-		if (snprintf(path, sizeof(path), "%s/%s", git->path, *name + 5) >= (int)sizeof(path))
-			return 0;
-		rc = host_path_list_look(&workdir->guarded, path);
-		if (rc == 0 && workdir->guarded.count > count)
-			rc = pin_parents(&workdir->pinned, git->path, path);
-	}
+	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
+		if (!strncmp(*name, ".git/", 5))
+			rc = guard_name(workdir, &top, *name + 5);
 	return rc;
 }
 
@@ -292,11 +315,10 @@ static int find_guarded_worktree(struct host_workdir *workdir)
 
 static int find_all_guarded(struct host_workdir *workdir)
 {
-	const char *top = workdir->top.kind == PATH_DIRECTORY ? workdir->top.path : workdir->path.path;
-	int rc = find_guarded(workdir, workdir->path.path);
+	int rc = find_guarded(workdir, &workdir->path);
 
 	if (rc == 0 && workdir->top.kind == PATH_DIRECTORY)
-		rc = find_guarded(workdir, top);
+		rc = find_guarded(workdir, &workdir->top);
 	if (rc == 0 && workdir->has_git_file)
 		rc = find_guarded_elsewhere(workdir, &workdir->git);
 	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
@@ -304,6 +326,14 @@ static int find_all_guarded(struct host_workdir *workdir)
 	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
 		rc = find_guarded_worktree(workdir);
 	return rc;
+}
+
+/* The directory this process stands in, whatever has become of its name since: that is the one that was meant. */
+static bool is_current_directory(const struct host_path *path)
+{
+	struct stat status;
+
+	return stat(".", &status) == 0 && status.st_dev == path->device && status.st_ino == path->inode;
 }
 
 static int survey_workdir(struct host *host, const struct policy *policy, const char *current_directory,
@@ -320,12 +350,16 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		error_set(error, STAGE_FILES, ENOENT, "the current directory no longer exists");
 		return error_hint(error, "name a work directory with -C DIR, or a private one with -C none");
 	}
-	resolved = realpath(path, NULL);
+	resolved = policy->workdir ? realpath(path, NULL) : strdup(path);
 	if (!resolved)
 		return error_set(error, STAGE_FILES, errno, "cannot use the work directory '%s': %s", path, strerror(errno));
 	rc = host_look(&workdir->path, resolved);
 	if (rc < 0)
 		return out_of_memory(error);
+	if (!policy->workdir && !is_current_directory(&workdir->path)) {
+		error_set(error, STAGE_FILES, ESTALE, "the current directory is no longer at '%s'", path);
+		return error_hint(error, "somebody moved it or put something else in its place; try again, or name one with -C DIR");
+	}
 	if (workdir->path.kind != PATH_DIRECTORY)
 		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", path);
 	workdir->unfit = why_unfit(host, workdir->path.path);
@@ -334,7 +368,11 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	rc = find_repository(host);
 	if (rc == 0)
 		rc = find_all_guarded(workdir);
-	return rc < 0 ? out_of_memory(error) : 0;
+	if (rc == -ENOMEM)
+		return out_of_memory(error);
+	if (rc < 0)
+		return error_set(error, STAGE_FILES, -rc, "cannot look into the work directory '%s': %s", path, strerror(-rc));
+	return 0;
 }
 
 /* --- what the policy names ---------------------------------------------------------------------------------- */
@@ -387,12 +425,27 @@ static int add_host_side(struct host *host, struct host_path_list *list, const s
 	return add_resolved(list, host_path);
 }
 
+/* A path in the workdir that is named read-only keeps its content at its path only if the directories above it stay. */
+static int pin_above(struct host *host, const struct policy_mount *mount, const char *path)
+{
+	const struct host_path *workdir = &host->workdir.path;
+	AUTO_CLOSE int fd = -1;
+
+	if (mount->access != MOUNT_RO || strcmp(mount->path, mount->dest) != 0 || workdir->kind != PATH_DIRECTORY ||
+	    !path_is_within(path, workdir->path) || !strcmp(path, workdir->path))
+		return 0;
+	fd = host_open_top(workdir);
+	return fd < 0 ? 0 : pin_parents(&host->nested, &(struct top){workdir->path, fd}, path + strlen(workdir->path) + 1);
+}
+
 static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
+		if (rc == 0)
+			rc = pin_above(host, &policy->mounts.items[i], host->mounts.items[i].path);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
@@ -433,7 +486,7 @@ void host_done(struct host *host)
 {
 	struct host_path_list *lists[] = {
 		&host->system, &host->etc,	 &host->toolchains,	 &host->devices,	 &host->mounts,
-		&host->places, &host->hidden, &host->tmpfs_places, &host->workdir.guarded, &host->workdir.pinned,
+		&host->places, &host->nested, &host->hidden, &host->tmpfs_places, &host->workdir.guarded, &host->workdir.pinned,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

@@ -3,8 +3,8 @@
  * jar/jar_hunt.c - find and end every descendant where there is no pid namespace to do it
  *
  * This process is a subreaper: a descendant whose parent ends becomes its child, in whatever session or process group it
- * hides. Killing all children until there are none therefore ends the whole tree; a chain that keeps forking away
- * (fork, setsid, exit) loses the race, since a kill costs less than a fork.
+ * hides. The tree is frozen, killed and reaped until no child is left; a chain that keeps forking away (fork, setsid,
+ * exit) comes up here with every link it loses.
  */
 #include "jar/jar_inside.h"
 
@@ -19,10 +19,12 @@
 
 #include "sys/calls.h"
 
-#define DEPTH_MAX 16
+/* What lies deeper comes up when those above it are gone. */
+#define DEPTH_MAX 64
 #define LIST_BYTES 4096
 /* So many processes are asked to end politely; any beyond meet SIGKILL after the grace. */
 #define HELD_MAX 768
+#define FREEZE_ROUNDS 16
 
 struct walk;
 
@@ -141,16 +143,6 @@ static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 	waitpid(child, NULL, WNOHANG | __WALL);
 }
 
-void jar_hunt(pid_t spared_pid)
-{
-	struct walk walk = {.visit = kill_child, .spared_pid = spared_pid};
-
-	do {
-		walk.found = 0;
-		visit_children(&walk, getpid());
-		sched_yield();
-	} while (walk.found);
-}
 
 /*
  * Deeper down a number may have been given to a stranger by now: hold the process first, then look at its parent. All
@@ -159,7 +151,7 @@ void jar_hunt(pid_t spared_pid)
  */
 static void hold(struct walk *walk, pid_t child, pid_t parent)
 {
-	int pidfd = walk->held_count < HELD_MAX ? sys_pidfd_open(child) : -1;
+	int pidfd = walk->held_count < HELD_MAX && child != walk->spared_pid ? sys_pidfd_open(child) : -1;
 
 	if (pidfd < 0)
 		return;
@@ -175,14 +167,56 @@ static void hold(struct walk *walk, pid_t child, pid_t parent)
 	}
 }
 
-void jar_signal_tree(int signal_number)
+/* Everything below this process but the child @spared_pid; how many were reached. */
+static int signal_tree(int signal_number, pid_t spared_pid)
 {
 	int held[HELD_MAX];
-	struct walk walk = {.visit = hold, .held = held};
+	struct walk walk = {.visit = hold, .held = held, .spared_pid = spared_pid};
 
 	visit_children(&walk, getpid());
 	for (int i = 0; i < walk.held_count; i++) {
 		sys_pidfd_send_signal(held[i], signal_number);
 		close(held[i]);
 	}
+	return walk.held_count;
+}
+
+void jar_signal_tree(int signal_number)
+{
+	signal_tree(signal_number, 0);
+}
+
+/*
+ * What is stopped cannot fork, and still takes up its place among the processes the user may have: a tree that keeps
+ * forking is frozen from round to round, until a round finds no more than the one before. Then all of it is killed.
+ */
+static void freeze(pid_t spared_pid)
+{
+	int last = 0;
+
+	for (int round = 0; round < FREEZE_ROUNDS; round++) {
+		int count = signal_tree(SIGSTOP, spared_pid);
+
+		if (count <= last)
+			return;
+		last = count;
+	}
+}
+
+void jar_hunt(pid_t spared_pid)
+{
+	struct walk walk = {.visit = kill_child, .spared_pid = spared_pid};
+
+	siginfo_t ended;
+
+	/* Most commands leave nothing behind. */
+	if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD)
+		return;
+	do {
+		freeze(spared_pid);
+		signal_tree(SIGKILL, spared_pid);
+		walk.found = 0;
+		visit_children(&walk, getpid());
+		sched_yield();
+	} while (walk.found);
 }

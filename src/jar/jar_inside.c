@@ -133,6 +133,9 @@ static void hand_over_view(struct inside *inside)
 		if (inside->build.view_fds[i] < 0)
 			continue;
 		inside->report.step = i;
+		if (i == JAR_VIEW_CLOCK &&
+		    read(inside->build.view_fds[i], &inside->report.clock_ns, sizeof(inside->report.clock_ns)) < 0)
+			inside->report.clock_ns = 0;
 		report(inside, JAR_VIEW, inside->build.view_fds[i]);
 		close_fd(&inside->build.view_fds[i]);
 	}
@@ -331,6 +334,32 @@ static void report_written(struct inside *inside)
 	report(inside, JAR_WRITTEN, -1);
 }
 
+static void report_end(struct inside *inside, int status) __attribute__((noreturn));
+static void report_end(struct inside *inside, int status)
+{
+	inside->report.status = status;
+	report_written(inside);
+	report(inside, JAR_EXITED, -1);
+	leave(inside, 0);
+}
+
+/*
+ * The command has ended, but its end is not ours to see yet: a process it left behind traces it. With all others gone it
+ * comes to us.
+ */
+static void reap_traced(struct inside *inside)
+{
+	int status = 0;
+
+	if (has_pid_namespace(inside->plan))
+		kill(-1, SIGKILL);
+	else
+		jar_hunt(inside->command);
+	while (waitpid(inside->command, &status, __WALL) < 0 && errno == EINTR)
+		;
+	report_end(inside, status);
+}
+
 static void reap(struct inside *inside)
 {
 	int status;
@@ -340,10 +369,7 @@ static void reap(struct inside *inside)
 		/* A command that asked to be traced by its parent only stops here; that is not its end. */
 		if (pid != inside->command || !(WIFEXITED(status) || WIFSIGNALED(status)))
 			continue;
-		inside->report.status = status;
-		report_written(inside);
-		report(inside, JAR_EXITED, -1);
-		leave(inside, 0);
+		report_end(inside, status);
 	}
 	report_written(inside);
 }
@@ -369,7 +395,10 @@ static void watch(struct inside *inside) __attribute__((noreturn));
 static void watch(struct inside *inside)
 {
 	struct sigaction interrupt = {.sa_handler = on_child};
-	struct pollfd control = {.fd = CONTROL_FD, .events = POLLIN};
+	struct pollfd waiting[] = {
+		{.fd = CONTROL_FD, .events = POLLIN},
+		{.fd = sys_pidfd_open(inside->command), .events = POLLIN},
+	};
 	sigset_t all_but_child;
 
 	sigaction(SIGCHLD, &interrupt, NULL);
@@ -377,8 +406,14 @@ static void watch(struct inside *inside)
 	sigdelset(&all_but_child, SIGCHLD);
 	for (;;) {
 		reap(inside);
-		if (ppoll(&control, 1, NULL, &all_but_child) > 0)
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+			continue;
+		if (waiting[0].revents)
 			obey(inside);
+		if (waiting[1].revents) {
+			reap(inside);
+			reap_traced(inside);
+		}
 	}
 }
 

@@ -27,18 +27,18 @@ void jar_volunteer(void)
 	sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE);
 }
 
-/* Born in it: see that it is so. A line of /proc/self/cgroup ends with the path, however that begins from here. */
+/* Born in it, and alone there: see that it is so. */
 static int check_cgroup(const char *directory)
 {
-	const char *name = strrchr(directory, '/');
-	char membership[PATH_BYTES];
-	ssize_t len = sys_read_file(AT_FDCWD, "/proc/self/cgroup", membership, sizeof(membership));
-	const char *found;
+	char path[PATH_BYTES], members[64];
+	ssize_t len;
 
+	if (snprintf(path, sizeof(path), "%s/cgroup.procs", directory) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	len = sys_read_file(AT_FDCWD, path, members, sizeof(members));
 	if (len < 0)
 		return (int)len;
-	found = name ? strstr(membership, name) : NULL;
-	return found && (found[strlen(name)] == '\n' || !found[strlen(name)]) ? 0 : -ENOENT;
+	return strtol(members, NULL, 10) == (long)getpid() ? 0 : -ENOENT;
 }
 
 int jar_cgroup(struct jar_build *build, const struct plan_step *step)

@@ -63,6 +63,7 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
 {
 	AUTO_CLOSE int place = -1;
+	struct stat status;
 	int rc;
 
 	/* Outside of host directories the way there is our own work: there are no links but those we made. */
@@ -72,7 +73,15 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 	}
 	place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
 			    SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
-	return place < 0 ? place : sys_move_mount(mount_fd, place, "");
+	if (place < 0)
+		return place;
+	if (step->place_inode) {
+		if (fstat(place, &status) < 0)
+			return -errno;
+		if (status.st_dev != step->place_device || status.st_ino != step->place_inode)
+			return -ESTALE;
+	}
+	return sys_move_mount(mount_fd, place, "");
 }
 
 static int new_tmpfs(uint64_t size_bytes, const char *mode)

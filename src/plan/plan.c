@@ -188,6 +188,11 @@ static void plan_identity(struct plan_build *build)
 		plan_add(build, &plan->steps, STEP_BECOME)->value = ROOT_JAR_ID;
 		return;
 	}
+	if (build->host->uid == 0)
+		plan_missing(build, "identity",
+			     "a file system that the jar shows knows no id-mapped mounts: uid 0 inside is the host's uid 0, without "
+			     "capabilities",
+			     "show only directories of file systems that have them (ext4, xfs, btrfs, tmpfs)");
 	plan->namespaces |= CLONE_NEWUSER;
 	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
 	step->value = build->host->uid;

@@ -66,8 +66,10 @@ struct plan_step {
 	const char *target;
 	mode_t mode;
 	uint64_t value, value2, value3;
-	dev_t device; /* which object `source` must be; 0: not checked */
+	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;
+	dev_t place_device; /* STEP_IN_PLACE: which object must stand at `target`; inode 0: not checked */
+	ino_t place_inode;
 };
 
 LIST_TYPE(struct plan_step, plan_step_list);

@@ -39,6 +39,8 @@ static void add_step(struct plan_build *build, const struct place *place)
 	step->value = place->size_bytes;
 	step->device = place->device;
 	step->inode = place->inode;
+	step->place_device = place->place_device;
+	step->place_inode = place->place_inode;
 	if (!build->is_id_mapped)
 		step->flags &= ~(unsigned)STEP_ID_MAPPED;
 }

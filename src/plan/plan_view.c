@@ -39,6 +39,14 @@ static struct place *add(struct plan_build *build, struct view *view, enum place
 	return place;
 }
 
+/* What the survey saw at the place: something else there when the jar is made is a race that somebody tries to win. */
+static void set_on_host(struct place *place, const struct host_path *path)
+{
+	place->on_host = path->kind;
+	place->place_device = path->device;
+	place->place_inode = path->inode;
+}
+
 static struct place *add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
 			      const char *target, unsigned flags)
 {
@@ -49,7 +57,7 @@ static struct place *add_bind(struct plan_build *build, struct view *view, const
 	place->inode = from->inode;
 	place->flags = flags | (from->kind == PATH_DIRECTORY ? STEP_RECURSIVE : STEP_ON_FILE);
 	/* By default a thing stands where it stands on the host. */
-	place->on_host = from->kind;
+	set_on_host(place, from);
 	return place;
 }
 
@@ -136,7 +144,7 @@ static void add_private_places(struct plan_build *build, struct view *view)
 		if (is_link && place->mode == 0755)
 			place->mode = private_mode(build, on_host->path);
 		place->size_bytes = tmpfs->size_bytes;
-		place->on_host = on_host->kind;
+		set_on_host(place, on_host);
 		if (is_link)
 			add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_host->path);
 		has_run |= !strcmp(tmpfs->path, "/run");
@@ -286,7 +294,7 @@ static int add_named(struct plan_build *build, struct view *view)
 		place = add_bind(build, view, source, has_own_place ? mount->dest : source->path,
 				 STEP_ID_MAPPED | (mount->access == MOUNT_RO ? STEP_READ_ONLY : 0));
 		if (has_own_place)
-			place->on_host = build->host->places.items[i].kind;
+			set_on_host(place, &build->host->places.items[i]);
 		else if (strcmp(source->path, mount->path) != 0 && !has_parent_component(mount->path))
 			add(build, view, PLACE_SYMLINK, mount->path)->source = plan_string(build, source->path);
 	}
@@ -464,6 +472,7 @@ static void add_wherever_writable(struct plan_build *build, struct view *view, c
  */
 static void add_protection(struct plan_build *build, struct view *view)
 {
+	add_wherever_writable(build, view, &build->host->nested, STEP_ID_MAPPED);
 	if (!build->policy->has_protect || build->has_private_workdir)
 		return;
 	add_wherever_writable(build, view, &build->host->workdir.guarded, STEP_READ_ONLY | STEP_ID_MAPPED);
@@ -563,7 +572,7 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 
 		remove_within(view, targets.items[i]);
 		place = add(build, view, PLACE_HIDDEN, targets.items[i]);
-		place->on_host = hidden->kind;
+		set_on_host(place, hidden);
 		place->flags = hidden->kind == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
 	}
 	string_list_done(&targets);

@@ -16,6 +16,7 @@
 #include "sys/calls.h"
 
 #define INTERVAL_MIN_NS 5000000ULL
+#define INTERVAL_SHORT_NS 20000000ULL
 #define INTERVAL_MAX_NS 100000000ULL
 #define INTERVAL_CPU_MAX_NS 250000000ULL
 /* As fast as one CPU can touch new pages, or make pages of a file dirty: bytes in a second. */
@@ -184,11 +185,14 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 
 static uint64_t check_metered_cpu(struct guard *guard, const struct meter_reading *reading)
 {
-	uint64_t used_ns = guard->meter.clock_fd >= 0 ? reading->cpu_ns : command_ns(guard, reading->cpu_ns);
+	bool has_clock = guard->meter.clock_fd >= 0;
+	uint64_t unseen_ns = has_clock ? guard->clock_ns : guard->making_ns;
+	uint64_t used_ns = reading->cpu_ns - MIN_OF(reading->cpu_ns, unseen_ns);
 
 	if (used_ns > guard->plan->limits.cpu_time_ns)
-		tell_cpu(guard, used_ns, "meter", guard->meter.clock_fd >= 0 ? "meter: task clock" : "meter: /proc", CAUSE_CPU);
-	return cpu_interval(guard, used_ns);
+		tell_cpu(guard, used_ns, "meter", has_clock ? "meter: task clock" : "meter: /proc", CAUSE_CPU);
+	/* Without the clock, what short-lived processes used shows only while they live. */
+	return MIN_OF(cpu_interval(guard, used_ns), has_clock ? INTERVAL_CPU_MAX_NS : INTERVAL_SHORT_NS);
 }
 
 /* A private place that is full refuses by itself; only what is written to the host beside it must be ended. */
@@ -209,7 +213,7 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 		tell(guard, LIMIT_DISK, limit, reading->stored_bytes, "tmpfs", evidence, CAUSE_NONE);
 	}
 	return MIN_OF(MAX_OF((uint64_t)((double)left * SECOND_NS / DISK_SPEED) / guard->cpu_count, INTERVAL_MIN_NS),
-		      INTERVAL_MAX_NS);
+		      INTERVAL_SHORT_NS);
 }
 
 static uint64_t check_meter(struct guard *guard)
@@ -266,8 +270,10 @@ int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, 
 	return 0;
 }
 
-void guard_take(struct guard *guard, enum jar_view view, int fd)
+void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_ns)
 {
+	if (view == JAR_VIEW_CLOCK)
+		guard->clock_ns = clock_ns;
 	if (fd >= 0)
 		meter_take(&guard->meter, view, fd);
 }

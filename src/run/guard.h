@@ -32,6 +32,7 @@ struct guard {
 	struct loop_timer timer;
 	unsigned cpu_count;
 	uint64_t making_ns;	 /* CPU time that making the jar took: not the command's */
+	uint64_t clock_ns;	 /* the part of it that the meter's clock has seen */
 	uint64_t peak_memory_bytes; /* as metered */
 	uint64_t peak_processes;
 	uint64_t excess_bytes;	 /* by how much the last look was above the last weighing */
@@ -44,8 +45,8 @@ struct guard {
 /* Make what must be there before the jar. On failure nothing is left behind. */
 int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
 	       struct error *error);
-/* A descriptor from the jar; the guard's from here on. */
-void guard_take(struct guard *guard, enum jar_view view, int fd);
+/* A descriptor from the jar; the guard's from here on. A clock stood at @clock_ns before the command began. */
+void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_ns);
 /* What ended processes have written. */
 void guard_written(struct guard *guard, uint64_t bytes);
 /* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */

@@ -51,6 +51,7 @@ struct stream {
 	struct loop_watch watch;
 	int fd; /* -1: at its end */
 	bool is_waiting; /* the listener asked to wait */
+	size_t left;	 /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
 	struct redact_stream *redact;
 };
 
@@ -248,9 +249,11 @@ static void close_stream(struct run *run, struct stream *stream)
 static bool read_stream(struct run *run, struct stream *stream)
 {
 	static char buffer[READ_BYTES];
-	ssize_t count = read(stream->fd, buffer, sizeof(buffer));
+	bool is_draining = run->state == STATE_DRAINING;
+	ssize_t count = read(stream->fd, buffer, is_draining ? MIN_OF(sizeof(buffer), stream->left) : sizeof(buffer));
 
 	if (count > 0) {
+		stream->left -= is_draining ? (size_t)count : 0;
 		process(run, stream, buffer, (size_t)count);
 		return true;
 	}
@@ -437,7 +440,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		guard_take(&run->guard, (enum jar_view)message->step, fd);
+		guard_take(&run->guard, (enum jar_view)message->step, fd, message->clock_ns);
 		return;
 	case JAR_WRITTEN:
 		guard_written(&run->guard, message->written_bytes);
@@ -570,6 +573,15 @@ static void start_draining(struct run *run)
 	loop_disarm(&run->grace);
 	relay_done(run->relay);
 	loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		int left = 0;
+
+		/* Nobody but the jar has the other end of its own terminal; a pipe's could have been handed on. */
+		if (run->pty_fd >= 0 || ioctl(run->streams[i].fd, FIONREAD, &left) < 0)
+			run->streams[i].left = SIZE_MAX;
+		else
+			run->streams[i].left = (size_t)left;
+	}
 	drain(run);
 }
 

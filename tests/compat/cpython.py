@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 import xml.etree.ElementTree
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from compat.cases import find_program
 
@@ -48,8 +48,11 @@ EXPECTED: Dict[str, str] = {
     "PosixGroupsTester.*": ROOT,
     "MakedirTests.test_exist_ok_s_isgid_directory": "for root the filter refuses the set-group-id bit, on directories too",
 }
-# Left out on both sides: their failing threads make the tests' own report break off.
-IGNORED: Dict[str, str] = {"*UDPLITE*": UDP_LITE}
+# Left out on both sides: failing threads, or waiting for ever, make the tests' own report break off.
+IGNORED: Dict[str, str] = {
+    "*UDPLITE*": UDP_LITE,
+    "*VSOCK*": "the filter refuses vsock, which reaches the hypervisor; outside, in some virtual machines, they hang",
+}
 
 
 def outcomes(report: pathlib.Path) -> Dict[str, str]:
@@ -68,13 +71,22 @@ def outcomes(report: pathlib.Path) -> Dict[str, str]:
     return found
 
 
-def run_module(person: Any, base: pathlib.Path, program: str, run: Callable[..., Any], module: str, is_inside: bool) -> Tuple[Dict[str, str], str]:
+def python_with(person: Any, run: Callable[..., Any], module: str) -> Optional[str]:
+    """The first interpreter that has the test module: some installations leave some out."""
+    for python in (find_program("python3", person.env, person.uid), "/usr/bin/python3"):
+        if python and run(person, [python, "-c", f"import test.{module}"], person.env["HOME"], 60)[0] == 0:
+            return python
+    return None
+
+
+def run_module(
+    person: Any, base: pathlib.Path, program: str, run: Callable[..., Any], python: str, module: str, is_inside: bool
+) -> Tuple[Dict[str, str], str]:
     """What each test of the module came to; with the output where there is no report."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cpython-", dir=base))
     shutil.chown(folder, person.uid, person.gid)
     (folder / "tmp").mkdir()
     shutil.chown(folder / "tmp", person.uid, person.gid)
-    python = find_program("python3", person.env, person.uid)
     command = [python, "-m", "test", "--timeout=120", "--junit-xml", str(folder / "report.xml"), module]
     for pattern in IGNORED:
         command += ["-i", pattern]
@@ -108,16 +120,15 @@ def compare(outside: Dict[str, str], inside: Dict[str, str]) -> Dict[str, str]:
 def run_all(person: Any, base: pathlib.Path, program: str, run: Callable[..., Any], modules: Any = MODULES) -> Iterator[Tuple[str, str, str]]:
     """("ok" | "FAIL" | "skip", name, detail) for each module."""
     for module in modules:
-        python = find_program("python3", person.env, person.uid)
-        has_it = python and run(person, [python, "-c", f"import test.{module}"], person.env["HOME"], 60)[0] == 0
-        if not has_it:
+        python = python_with(person, run, module)
+        if python is None:
             yield "skip", f"cpython {module}", "not installed: CPython's test modules (libpython3-testsuite)"
             continue
-        outside, text = run_module(person, base, program, run, module, False)
+        outside, text = run_module(person, base, program, run, python, module, False)
         if not outside:
             yield "skip", f"cpython {module}", "no report outside: " + text[-2000:]
             continue
-        inside, text = run_module(person, base, program, run, module, True)
+        inside, text = run_module(person, base, program, run, python, module, True)
         worse = compare(outside, inside) if inside else {"all": "no report inside"}
         if worse:
             yield "FAIL", f"cpython {module}", "\n".join(f"{name}: {how}" for name, how in worse.items()) + "\n" + text[-6000:]
