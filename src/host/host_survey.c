@@ -442,10 +442,11 @@ static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
 		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
 		if (rc == 0)
 			rc = pin_above(host, &policy->mounts.items[i], host->mounts.items[i].path);
+	}
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)

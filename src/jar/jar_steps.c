@@ -40,8 +40,19 @@ int jar_subreaper(struct jar_build *build, const struct plan_step *step)
 
 int jar_workdir(struct jar_build *build, const struct plan_step *step)
 {
+	AUTO_CLOSE int fd = open(step->target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
+
 	(void)build;
-	return chdir(step->target) < 0 ? -errno : 0;
+	if (fd < 0)
+		return -errno;
+	if (step->inode) {
+		if (fstat(fd, &status) < 0)
+			return -errno;
+		if (status.st_dev != step->device || status.st_ino != step->inode)
+			return -ESTALE;
+	}
+	return fchdir(fd) < 0 ? -errno : 0;
 }
 
 static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
@@ -53,6 +64,8 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 		return errno == ENOENT ? 0 : -errno;
 	if (fstat(fd, &status) < 0)
 		return -errno;
+	if (rule->inode && (status.st_dev != rule->device || status.st_ino != rule->inode))
+		return -ESTALE;
 	return sys_landlock_allow_path(ruleset_fd, fd, S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
 }
 

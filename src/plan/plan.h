@@ -77,6 +77,8 @@ LIST_TYPE(struct plan_step, plan_step_list);
 struct plan_landlock_rule {
 	const char *path;
 	uint64_t access;
+	dev_t device; /* which object it must be; inode 0: not checked */
+	ino_t inode;
 };
 
 /* Something asked for that this run does not have, or something the user should know. */

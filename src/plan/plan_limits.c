@@ -26,7 +26,8 @@ static bool is_asked(const struct plan_build *build, enum guarantee guarantee)
 }
 
 /* Say that @name cannot be limited: refuse, or go on and report it. */
-static int lacks(struct plan_build *build, const char *name, enum guarantee guarantee, const char *why, const char *hint)
+static int lacks(struct plan_build *build, const char *name, enum guarantee guarantee, const char *why,
+		 const char *hint)
 {
 	bool is_optional = build->policy->optional & (1U << guarantee);
 
@@ -53,10 +54,11 @@ static void hold_memory(struct plan_build *build)
 		return;
 	}
 	build->plan->metered |= 1U << GUARANTEE_MEMORY;
-	plan_missing(build, "memory",
-		     "it is measured by looking at the processes, which does not show shared memory that only ended processes "
-		     "touched, memory files (memfd) on their way through a socket, and what waits in sockets and pipes",
-		     METER_HINT);
+	plan_missing(
+		build, "memory",
+		"it is measured by looking at the processes, which does not show shared memory that only ended processes "
+		"touched, memory files (memfd) on their way through a socket, and what waits in sockets and pipes",
+		METER_HINT);
 }
 
 static void hold_cpu_time(struct plan_build *build)
@@ -67,10 +69,11 @@ static void hold_cpu_time(struct plan_build *build)
 	}
 	build->plan->metered |= 1U << GUARANTEE_CPU_TIME;
 	if (!build->host->has_task_clock)
-		plan_missing(build, "cpu_time",
-			     "it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
-			     "waits for (SIGCHLD ignored), what they used since the last look is lost",
-			     METER_HINT);
+		plan_missing(
+			build, "cpu_time",
+			"it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
+			"waits for (SIGCHLD ignored), what they used since the last look is lost",
+			METER_HINT);
 }
 
 /*
@@ -117,21 +120,25 @@ static int hold_disk(struct plan_build *build)
 		return 0;
 	}
 	if (build->host->uncounted_path)
-		return lacks(build, "disk", GUARANTEE_DISK,
-			     plan_format(build, "'%s' is on a file system where the kernel does not count what is written (tmpfs, FUSE)",
-					 build->host->uncounted_path),
-			     hint);
+		return lacks(
+			build, "disk", GUARANTEE_DISK,
+			plan_format(
+				build,
+				"'%s' is on a file system where the kernel does not count what is written (tmpfs, FUSE)",
+				build->host->uncounted_path),
+			hint);
 	build->plan->metered |= 1U << GUARANTEE_DISK;
 	build->has_counted_writes = true;
-	plan_missing(build, "disk",
-		     build->plan->rung == RUNG_NAMESPACE
-			     ? "in host directories it is measured by looking at the processes: of children that nobody waits for "
-			       "(SIGCHLD ignored), what they wrote since the last look is lost, and files that are stored and then "
-			       "removed still count"
-			     : "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
-			       "they wrote since the last look is lost, processes that forbid being looked at are not seen, and the "
-			       "run's own directory does not count where it is in memory",
-		     hint);
+	plan_missing(
+		build, "disk",
+		build->plan->rung == RUNG_NAMESPACE
+			? "in host directories it is measured by looking at the processes: of children that nobody waits for "
+			  "(SIGCHLD ignored), what they wrote since the last look is lost, and files that are stored and then "
+			  "removed still count"
+			: "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
+			  "they wrote since the last look is lost, processes that forbid being looked at are not seen, and the "
+			  "run's own directory does not count where it is in memory",
+		hint);
 	return 0;
 }
 
@@ -175,7 +182,8 @@ int plan_back_ends(struct plan_build *build)
 	int rc = 0;
 
 	plan->asked |= (policy->memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
-		       (policy->cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME | (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
+		       (policy->cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME |
+		       (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
 		       (policy->disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
 	if (is_asked(build, GUARANTEE_MEMORY))
 		hold_memory(build);

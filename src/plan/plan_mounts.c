@@ -81,15 +81,17 @@ static void add_mount_steps(struct plan_build *build, const struct view *view)
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
 
-static void add_rule(struct plan_build *build, const char *path, uint64_t access)
+static struct plan_landlock_rule *add_rule(struct plan_build *build, const char *path, uint64_t access)
 {
+	static struct plan_landlock_rule spare;
 	struct plan_landlock_rule *rule = list_add(&build->plan->landlock);
 
 	if (!rule) {
 		build->has_failed = true;
-		return;
+		return &spare;
 	}
-	*rule = (struct plan_landlock_rule){path, access & build->plan->landlock_files};
+	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->landlock_files};
+	return rule;
 }
 
 /* Without namespaces, the host's other processes and terminals are in /proc and /dev/pts too. */
@@ -137,6 +139,17 @@ static bool is_on_host(const struct place *place)
 	return false;
 }
 
+/* Without mounts the rule names the host's own object: it must be the one that was seen. */
+static void add_place_rule(struct plan_build *build, const struct place *place, uint64_t rights)
+{
+	struct plan_landlock_rule *rule = add_rule(build, place->target, rights);
+
+	if (build->plan->rung == RUNG_NAMESPACE)
+		return;
+	rule->device = place->device;
+	rule->inode = place->inode;
+}
+
 static void add_rules(struct plan_build *build, const struct view *view)
 {
 	struct plan *plan = build->plan;
@@ -168,7 +181,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 		/* Rights add up on the way down: what the place around it has need not be said again. */
 		if (around && (has_mounts || is_on_host(around)) && (rights & ~rights_of(around, plan->rung)) == 0)
 			continue;
-		add_rule(build, place->target, rights);
+		add_place_rule(build, place, rights);
 	}
 }
 

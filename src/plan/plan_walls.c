@@ -84,11 +84,18 @@ int plan_walls(struct plan_build *build)
 	struct plan *plan = build->plan;
 	bool is_shared = plan->rung == RUNG_NAMESPACE;
 	struct plan_step_list *walls = is_shared ? &plan->steps : &plan->entry;
+	struct plan_step *start;
 
 	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES | 1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net == NET_NONE)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
-	plan_add(build, &plan->steps, STEP_WORKDIR)->target = start_directory(build);
+	start = plan_add(build, &plan->steps, STEP_WORKDIR);
+	start->target = start_directory(build);
+	/* In a jar of mounts the workdir was held to its object when it was bound. */
+	if (plan->rung != RUNG_NAMESPACE && !build->policy->cd && !build->has_private_workdir) {
+		start->device = build->host->workdir.path.device;
+		start->inode = build->host->workdir.path.inode;
+	}
 	plan_add(build, walls, STEP_PRIVILEGES);
 	if (plan->rung == RUNG_PROCESS) {
 		plan_missing(build, "isolation", "this host has neither user namespaces nor Landlock: the command can read and change "

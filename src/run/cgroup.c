@@ -80,7 +80,8 @@ static void read_memory(const struct cgroup *cgroup, struct cgroup_reading *read
 	int fd = cgroup->fds[CGROUP_MEMORY];
 
 	if (cgroup->version == 1) {
-		reading->has_peak_memory = read_number(fd, "memory.max_usage_in_bytes", NULL, &reading->peak_memory_bytes);
+		reading->has_peak_memory =
+			read_number(fd, "memory.max_usage_in_bytes", NULL, &reading->peak_memory_bytes);
 		read_number(fd, "memory.oom_control", "oom_kill", &reading->killed_for_memory);
 		return;
 	}
@@ -180,7 +181,8 @@ static void sweep(int parent)
 	while ((entry = readdir(directory))) {
 		AUTO_CLOSE int fd = -1;
 
-		if (strncmp(entry->d_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0 || strlen(entry->d_name) != NAME_LEN)
+		if (strncmp(entry->d_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0 ||
+		    strlen(entry->d_name) != NAME_LEN)
 			continue;
 		fd = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)

@@ -13,8 +13,8 @@ enum cgroup_part { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_PART_COUNT };
 struct cgroup {
 	int version;
 	const char *paths[CGROUP_PART_COUNT]; /* the plan's; NULL: not used. In version 2 all used ones are the same */
-	int fds[CGROUP_PART_COUNT];	      /* the directories, locked; -1: not made */
-	int notice_fd;	 /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
+	int fds[CGROUP_PART_COUNT];           /* the directories, locked; -1: not made */
+	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };
 
 /* What the kernel counted; each number is there only if its flag says so. */

@@ -39,7 +39,8 @@ static bool is_metered(const struct guard *guard, enum guarantee guarantee)
 static void tell(struct guard *guard, enum limit_name name, uint64_t limit, uint64_t peak, const char *enforced_by,
 		 const char *evidence, enum cause cause)
 {
-	struct limit_hit hit = {.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = enforced_by};
+	struct limit_hit hit = {
+		.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = enforced_by};
 
 	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
 	guard->function(guard->owner, name, &hit, cause);
@@ -57,7 +58,8 @@ static bool is_over_memory(const struct guard *guard, const struct cgroup_readin
 		return false;
 	if (guard->cgroup.version == 2)
 		return reading->memory_refusals > 0;
-	return reading->has_peak_memory && reading->peak_memory_bytes + MEMORY_SLACK >= guard->plan->limits.memory_bytes;
+	return reading->has_peak_memory &&
+	       reading->peak_memory_bytes + MEMORY_SLACK >= guard->plan->limits.memory_bytes;
 }
 
 static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading *reading)
@@ -70,10 +72,11 @@ static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading
 		snprintf(evidence, sizeof(evidence), "memory.events: oom %" PRIu64 ", oom_kill %" PRIu64,
 			 reading->memory_refusals, reading->killed_for_memory);
 	else
-		snprintf(evidence, sizeof(evidence), "memory.oom_control: oom_kill %" PRIu64 "; memory.max_usage_in_bytes: %" PRIu64,
+		snprintf(evidence, sizeof(evidence),
+			 "memory.oom_control: oom_kill %" PRIu64 "; memory.max_usage_in_bytes: %" PRIu64,
 			 reading->killed_for_memory, reading->peak_memory_bytes);
-	tell(guard, LIMIT_MEMORY, guard->plan->limits.memory_bytes, reading->peak_memory_bytes, cgroup_word(&guard->cgroup),
-	     evidence, CAUSE_MEMORY);
+	tell(guard, LIMIT_MEMORY, guard->plan->limits.memory_bytes, reading->peak_memory_bytes,
+	     cgroup_word(&guard->cgroup), evidence, CAUSE_MEMORY);
 }
 
 static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *reading)
@@ -83,8 +86,8 @@ static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *
 	if (!reading->refused_pids)
 		return;
 	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64, reading->refused_pids);
-	tell(guard, LIMIT_PIDS, guard->plan->limits.pids, guard->plan->limits.pids, cgroup_word(&guard->cgroup), evidence,
-	     CAUSE_NONE);
+	tell(guard, LIMIT_PIDS, guard->plan->limits.pids, guard->plan->limits.pids, cgroup_word(&guard->cgroup),
+	     evidence, CAUSE_NONE);
 }
 
 static void on_recheck(struct loop_timer *timer)
@@ -116,12 +119,15 @@ static uint64_t command_ns(const struct guard *guard, uint64_t cpu_ns)
 	return cpu_ns - MIN_OF(cpu_ns, guard->making_ns);
 }
 
-static void tell_cpu(struct guard *guard, uint64_t used_ns, const char *enforced_by, const char *source, enum cause cause)
+static void tell_cpu(struct guard *guard, uint64_t used_ns, const char *enforced_by, const char *source,
+		     enum cause cause)
 {
 	char evidence[LIMIT_EVIDENCE_MAX];
 
-	snprintf(evidence, sizeof(evidence), "%s: %" PRIu64 " ms of CPU time in the tree", source, used_ns / MILLISECOND_NS);
-	tell(guard, LIMIT_CPU_TIME, guard->plan->limits.cpu_time_ns / MILLISECOND_NS, used_ns / MILLISECOND_NS, enforced_by, evidence, cause);
+	snprintf(evidence, sizeof(evidence), "%s: %" PRIu64 " ms of CPU time in the tree", source,
+		 used_ns / MILLISECOND_NS);
+	tell(guard, LIMIT_CPU_TIME, guard->plan->limits.cpu_time_ns / MILLISECOND_NS, used_ns / MILLISECOND_NS,
+	     enforced_by, evidence, cause);
 }
 
 /* When it could be reached at the soonest. */
@@ -139,8 +145,8 @@ static uint64_t check_cgroup_cpu(struct guard *guard)
 	uint64_t used_ns = command_ns(guard, cgroup_cpu_ns(&guard->cgroup));
 
 	if (used_ns > guard->plan->limits.cpu_time_ns)
-		tell_cpu(guard, used_ns, cgroup_word(&guard->cgroup), guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage",
-			 CAUSE_CPU);
+		tell_cpu(guard, used_ns, cgroup_word(&guard->cgroup),
+			 guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage", CAUSE_CPU);
 	return cpu_interval(guard, used_ns);
 }
 
@@ -168,7 +174,8 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 		if (weight > limit) {
 			guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, weight);
 			snprintf(evidence, sizeof(evidence),
-				 "meter: %" PRIu64 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
+				 "meter: %" PRIu64
+				 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
 				 " in files in memory",
 				 weight, reading->processes, reading->private_bytes);
 			tell(guard, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
@@ -204,8 +211,8 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	if (used > limit) {
-		snprintf(evidence, sizeof(evidence), "meter: %" PRIu64 " bytes written to host directories, %" PRIu64
-						     " in private places",
+		snprintf(evidence, sizeof(evidence),
+			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",
 			 reading->written_bytes, reading->stored_bytes);
 		tell(guard, LIMIT_DISK, limit, used, "meter", evidence, CAUSE_DISK);
 	} else if (reading->is_scratch_full) {
@@ -265,8 +272,8 @@ int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, 
 	if (rc < 0)
 		return rc;
 	if (guard->cgroup.notice_fd >= 0)
-		loop_add(loop, &guard->notice, guard->cgroup.notice_fd, guard->cgroup.version == 2 ? EPOLLPRI : EPOLLIN, on_notice,
-			 guard);
+		loop_add(loop, &guard->notice, guard->cgroup.notice_fd, guard->cgroup.version == 2 ? EPOLLPRI : EPOLLIN,
+			 on_notice, guard);
 	return 0;
 }
 
@@ -321,7 +328,8 @@ static void finish_cpu(struct guard *guard, const struct cgroup_reading *reading
 
 	if ((is_cgroup || is_metered(guard, GUARANTEE_CPU_TIME)) && used_ns > guard->plan->limits.cpu_time_ns)
 		tell_cpu(guard, used_ns, is_cgroup ? cgroup_word(&guard->cgroup) : "meter",
-			 is_cgroup ? (guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage") : "rusage", CAUSE_NONE);
+			 is_cgroup ? (guard->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage") : "rusage",
+			 CAUSE_NONE);
 }
 
 void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen)
@@ -346,7 +354,8 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 		seen->peak_memory_bytes = MAX_OF(seen->peak_memory_bytes, guard->peak_memory_bytes);
 	}
 	if (reading.has_peak_pids)
-		seen->peak_processes = MAX_OF(reading.peak_pids, 2) - 1; /* the jar's first process is no part of the run */
+		seen->peak_processes =
+			MAX_OF(reading.peak_pids, 2) - 1; /* the jar's first process is no part of the run */
 	else if (guard->peak_processes)
 		seen->peak_processes = guard->peak_processes;
 	guard_done(guard);

@@ -31,12 +31,12 @@ struct guard {
 	struct meter meter;
 	struct loop_timer timer;
 	unsigned cpu_count;
-	uint64_t making_ns;	 /* CPU time that making the jar took: not the command's */
-	uint64_t clock_ns;	 /* the part of it that the meter's clock has seen */
+	uint64_t making_ns;         /* CPU time that making the jar took: not the command's */
+	uint64_t clock_ns;          /* the part of it that the meter's clock has seen */
 	uint64_t peak_memory_bytes; /* as metered */
 	uint64_t peak_processes;
-	uint64_t excess_bytes;	 /* by how much the last look was above the last weighing */
-	uint64_t weighed_ns;	 /* when, and how long it took */
+	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
+	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
 	uint64_t looks;
 	uint32_t metered; /* 1 << enum guarantee: what is really being looked at */

@@ -22,33 +22,33 @@ struct meter_file {
 
 /* What one look showed. */
 struct meter_reading {
-	unsigned processes;	 /* and threads; the jar's first process not counted */
+	unsigned processes;      /* and threads; the jar's first process not counted */
 	uint64_t resident_bytes; /* of all processes: a page shared by two counts twice */
-	uint64_t private_bytes;	 /* in the private places, in System V shared memory and in memory files */
+	uint64_t private_bytes;  /* in the private places, in System V shared memory and in memory files */
 	uint64_t cpu_ns;
 	uint64_t written_bytes; /* to host directories */
-	uint64_t stored_bytes;	/* in the scratch space of the private places */
+	uint64_t stored_bytes;  /* in the scratch space of the private places */
 	bool is_scratch_full;
 };
 
 struct meter {
 	const struct plan *plan;
-	pid_t first_pid;   /* the jar's first process as /proc shows it */
+	pid_t first_pid;    /* the jar's first process as /proc shows it */
 	bool is_whole_proc; /* every process that /proc shows is the jar's */
-	int proc_fd;	   /* -1: not there yet */
-	int shared_fd;	   /* the list of System V shared memory; -1: none */
-	int clock_fd;	   /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
-	int *places;	   /* the private places; the first one is the scratch space if has_scratch */
+	int proc_fd;        /* -1: not there yet */
+	int shared_fd;      /* the list of System V shared memory; -1: none */
+	int clock_fd;       /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
+	int *places;        /* the private places; the first one is the scratch space if has_scratch */
 	size_t place_count;
 	bool has_scratch;
 	struct meter_process *processes; /* sorted by number */
 	size_t process_count, process_capacity;
 	struct meter_file *files;
 	size_t file_count;
-	unsigned round; /* through the descriptors of all processes */
-	pid_t next_pid; /* where it goes on */
+	unsigned round;                           /* through the descriptors of all processes */
+	pid_t next_pid;                           /* where it goes on */
 	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
-	uint64_t first_written_bytes;		  /* what the first process says of all that it has reaped */
+	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
 };
 
 void meter_init(struct meter *meter, const struct plan *plan);

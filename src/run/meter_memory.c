@@ -73,7 +73,8 @@ static void note_file(struct meter *meter, const struct stat *status)
 	if (!meter->files || meter->file_count == MEMORY_FILES_MAX)
 		return;
 	file = &meter->files[meter->file_count++];
-	*file = (struct meter_file){.inode = status->st_ino, .bytes = (uint64_t)status->st_blocks * 512, .round = meter->round};
+	*file = (struct meter_file){
+		.inode = status->st_ino, .bytes = (uint64_t)status->st_blocks * 512, .round = meter->round};
 }
 
 struct directory_entry {

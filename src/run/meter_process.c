@@ -70,7 +70,8 @@ static struct meter_process *insert(struct meter *meter, pid_t pid)
 		meter->processes = grown;
 		meter->process_capacity = capacity;
 	}
-	memmove(&meter->processes[at + 1], &meter->processes[at], (meter->process_count - at) * sizeof(*meter->processes));
+	memmove(&meter->processes[at + 1], &meter->processes[at],
+		(meter->process_count - at) * sizeof(*meter->processes));
 	meter->process_count++;
 	meter->processes[at] = (struct meter_process){.pid = pid, .stat_fd = -1, .is_new = true};
 	return &meter->processes[at];
@@ -99,7 +100,17 @@ static uint64_t to_nanoseconds(uint64_t ticks)
 /* The numbers after the name, which may hold anything, brackets too. The first is the fourth field of the line. */
 static bool parse_stat(struct meter_process *process, const char *line)
 {
-	enum { PARENT = 4, USER = 14, SYSTEM, CHILD_USER, CHILD_SYSTEM, THREADS = 20, START = 22, RESIDENT = 24, COUNT };
+	enum {
+		PARENT = 4,
+		USER = 14,
+		SYSTEM,
+		CHILD_USER,
+		CHILD_SYSTEM,
+		THREADS = 20,
+		START = 22,
+		RESIDENT = 24,
+		COUNT
+	};
 	uint64_t fields[COUNT] = {0};
 	const char *at = strrchr(line, ')');
 
@@ -120,8 +131,7 @@ static bool parse_stat(struct meter_process *process, const char *line)
 	process->parent = (pid_t)fields[PARENT];
 	process->threads = (unsigned)fields[THREADS];
 	process->resident_bytes = fields[RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
-	process->cpu_ns.now =
-		to_nanoseconds(fields[USER] + fields[SYSTEM] + fields[CHILD_USER] + fields[CHILD_SYSTEM]);
+	process->cpu_ns.now = to_nanoseconds(fields[USER] + fields[SYSTEM] + fields[CHILD_USER] + fields[CHILD_SYSTEM]);
 	return true;
 }
 

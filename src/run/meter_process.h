@@ -10,8 +10,9 @@
 /* Something that a process uses up and that its parent inherits when it waits for it. */
 struct meter_tally {
 	uint64_t older, before, now; /* at the last looks */
-	uint64_t expected; /* what children had that were gone at the look before: it shows in `now`, unless nobody waited */
-	uint64_t pending;  /* the same for children that are gone at this look; it may not show yet */
+	uint64_t
+		expected; /* what children had that were gone at the look before: it shows in `now`, unless nobody waited */
+	uint64_t pending; /* the same for children that are gone at this look; it may not show yet */
 };
 
 struct meter_process {

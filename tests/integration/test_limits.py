@@ -8,7 +8,9 @@ meter, with cgroups taken away. No test asserts how fast something is; what must
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -218,9 +220,6 @@ class CpuTime(LimitCase):
 
 @on_ways(BEST, METER)
 class Pids(LimitCase):
-    def count(self, *args: Any) -> Result:
-        return self.json(*args)
-
     def test_refused_and_survived(self) -> None:
         for word, name in (("fork", "forks"), ("thread", "threads")):
             result = self.json("--pids", "10", "--", self.tool("limit_count"), f"{word}:50", "say:went on")
@@ -288,8 +287,8 @@ class Disk(LimitCase):
     def test_a_private_place_is_exact(self) -> None:
         if self.way is LANDLOCK:
             self.skipTest("private places are directories on the host here")
-        result = self.json("-C", "none", "--disk", "4M", "--ro", str(self.work), "--", self.count,
-                           f"write:/tmp/big:{64 * MIB}", "say:went on", "wait:300")
+        words = (self.count, f"write:/tmp/big:{64 * MIB}", "say:went on", "wait:300")
+        result = self.json("-C", "none", "--disk", "4M", "--ro", str(self.work), "--", *words)
         self.assertEqual(result["outcome"], "exited", result)
         wrote, why = result["stdout"].split("\n")[0].split()[1:]
         self.assertEqual(why, "ENOSPC")
@@ -298,6 +297,16 @@ class Disk(LimitCase):
         hit = limit_of(result, "disk")
         assert hit is not None, result
         self.assertEqual((hit["enforced_by"], result["enforced"]["disk"]), ("tmpfs", "tmpfs"))
+
+    def test_space_cannot_be_had_without_writing(self) -> None:
+        result = self.json("--disk", "20M", "--", "fallocate", "-l", "100M", "reserved")
+        self.assertEqual((result["outcome"], self.stored() < 20 * MIB), ("exited", True), result)
+        self.assertNotEqual(result["exit_code"], 0)
+
+    def test_a_directory_in_memory_is_refused(self) -> None:
+        place = Path(tempfile.mkdtemp(prefix="bjt-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        self.assert_failed(self.jar("--disk", "20M", "-C", str(place), "--", "true"), "disk", str(place))
 
     def test_reading_and_pipes_cost_nothing(self) -> None:
         script = "head -c 50000000 /dev/zero | cat > /dev/null"
@@ -372,15 +381,15 @@ class Together(LimitCase):
         self.assertEqual([hit["name"] for hit in result["limits_hit"]], ["cpu_time"])
 
     def test_a_refused_fork_is_listed_beside_the_cause(self) -> None:
-        args = ("--pids", "5", "--timeout", "500ms", "--grace", "0", "--", self.tool("limit_count"), "fork:20", "wait:60000")
-        result = self.json(*args)
+        words = (self.tool("limit_count"), "fork:20", "wait:60000")
+        result = self.json("--pids", "5", "--timeout", "500ms", "--grace", "0", "--", *words)
         self.assertEqual(result["outcome"], "timeout")
         names = {hit["name"] for hit in result["limits_hit"]}
         self.assertEqual(names, {"timeout", "pids"} if result["enforced"]["pids"] in CGROUPS else {"timeout"})
 
     def test_a_stopped_tree_is_ended(self) -> None:
-        script = f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000 & sleep 0.5; kill -STOP $!; ' \
-                 f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000'
+        hog = f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000'
+        script = f"{hog} & sleep 0.5; kill -STOP $!; {hog}"
         result = self.json("--memory", "64M", *self.sh(script))
         self.ended(result, "memory", "memory")
 

@@ -94,10 +94,10 @@ static int write_file(const char *path, unsigned long len, int is_talking)
 		close(fd);
 	if (is_talking)
 		printf("wrote %lu %s\n", at,
-		       !error		? "all" :
-		       error == ENOSPC ? "ENOSPC" :
-		       error == EFBIG	? "EFBIG" :
-					  "error");
+		       !error            ? "all"
+		       : error == ENOSPC ? "ENOSPC"
+		       : error == EFBIG  ? "EFBIG"
+					 : "error");
 	return error;
 }
 
