@@ -27,6 +27,8 @@ static int compile_filter(struct plan_build *build)
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
+		if (plan->landlock_abi < 3)
+			profile.parts |= SECCOMP_NO_TRUNCATE;
 		if (plan->landlock_abi >= 9)
 			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
 		for (int slot = 0; slot < PLAN_GUARDED_PIDS; slot++)
@@ -57,8 +59,6 @@ static void report_gaps(struct plan_build *build)
 		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path", hint);
 	if (build->plan->landlock_abi < 6 && build->policy->net == NET_HOST)
 		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on", hint);
-	if (build->plan->landlock_abi < 3)
-		plan_missing(build, "truncate", "files outside can be cut to nothing by path before Landlock ABI 3", hint);
 	if (build->plan->landlock_abi < 6)
 		plan_missing(build, "signals", "other processes of the same user can be signalled before Landlock ABI 6", hint);
 	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes", hint);

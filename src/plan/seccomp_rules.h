@@ -85,7 +85,13 @@ enum seccomp_part {
 	 */
 	SECCOMP_COUNTED_WRITES = 1 << 15,
 
-	SECCOMP_PART_ALL = (1 << 16) - 1,
+	/*
+	 * No cutting of a file that was not opened for writing. Before ABI 3 Landlock does not see truncate(), nor that a
+	 * file opened for reading only is cut on the way. openat2() has its flags behind a pointer.
+	 */
+	SECCOMP_NO_TRUNCATE = 1 << 16,
+
+	SECCOMP_PART_ALL = (1 << 17) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

@@ -113,6 +113,7 @@ class Residue(JarCase):
             process.kill()
             process.wait(10)
         # An empty cgroup is all that stays behind; whoever makes the next one sweeps it away.
+        self.check_nothing_left()
         self.jar("--memory", "256M", "--", "true")
 
     def test_two_hundred_sudden_deaths(self) -> None:
