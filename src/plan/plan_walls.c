@@ -108,5 +108,9 @@ int plan_walls(struct plan_build *build)
 	plan_add(build, walls, STEP_SECCOMP);
 	if (plan->rung == RUNG_LANDLOCK)
 		report_gaps(build);
+	else if (build->policy->net == NET_HOST && plan->landlock_abi < 6)
+		plan_missing(build, "abstract_sockets",
+			     "with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
+			     "use a newer kernel, or no network");
 	return compile_filter(build);
 }

@@ -292,10 +292,15 @@ void guard_written(struct guard *guard, uint64_t bytes)
 
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 {
+	struct meter_reading reading;
+
 	guard->making_ns = ((uint64_t)making->ru_utime.tv_sec + (uint64_t)making->ru_stime.tv_sec) * SECOND_NS +
 			   ((uint64_t)making->ru_utime.tv_usec + (uint64_t)making->ru_stime.tv_usec) * 1000;
 	if (guard->plan->metered && guard->meter.proc_fd < 0 &&
 	    (guard->plan->rung == RUNG_NAMESPACE || meter_follow(&guard->meter, pid) < 0))
+		return false;
+	/* Where the host hides processes from us we would look in vain. */
+	if (guard->plan->metered && guard->plan->rung != RUNG_NAMESPACE && !meter_look(&guard->meter, &reading))
 		return false;
 	guard->metered = guard->plan->metered;
 	if (guard->metered || guard->cgroup.fds[CGROUP_CPU] >= 0)

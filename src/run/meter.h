@@ -43,6 +43,7 @@ struct meter {
 	bool has_scratch;
 	struct meter_process *processes; /* sorted by number */
 	size_t process_count, process_capacity;
+	bool keeps_nothing; /* no descriptors of processes between two looks */
 	struct meter_file *files;
 	size_t file_count;
 	unsigned round;                           /* through the descriptors of all processes */

@@ -135,22 +135,41 @@ static bool parse_stat(struct meter_process *process, const char *line)
 	return true;
 }
 
-static bool read_stat(const struct meter *meter, struct meter_process *process)
+/* Our own descriptors are used up: processes that cannot be opened would go unseen. Keep none from here on. */
+static void keep_nothing(struct meter *meter)
 {
-	char line[STAT_BYTES], name[32];
+	meter->keeps_nothing = true;
+	for (size_t i = 0; i < meter->process_count; i++)
+		close_fd(&meter->processes[i].stat_fd);
+}
+
+static int open_stat(struct meter *meter, pid_t pid)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "%d/stat", (int)pid);
+	fd = openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || meter->keeps_nothing)
+		return fd;
+	keep_nothing(meter);
+	return openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
+}
+
+static bool read_stat(struct meter *meter, struct meter_process *process)
+{
+	char line[STAT_BYTES];
 	ssize_t len;
 
 	if (process->stat_fd >= 0) {
 		len = pread(process->stat_fd, line, sizeof(line) - 1, 0);
 	} else {
-		int fd;
+		int fd = open_stat(meter, process->pid);
 
-		snprintf(name, sizeof(name), "%d/stat", (int)process->pid);
-		fd = openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return false;
 		len = read(fd, line, sizeof(line) - 1);
-		if (meter->process_count <= KEPT_MAX)
+		if (meter->process_count <= KEPT_MAX && !meter->keeps_nothing)
 			process->stat_fd = fd;
 		else
 			close(fd);

@@ -88,7 +88,7 @@ def run_module(
     shutil.chown(folder, person.uid, person.gid)
     (folder / "tmp").mkdir()
     shutil.chown(folder / "tmp", person.uid, person.gid)
-    command = [python, "-m", "test", "--timeout=120", "--junit-xml", str(folder / "report.xml"), module]
+    command = [python, "-m", "test", "--timeout=300", "--junit-xml", str(folder / "report.xml"), module]
     for pattern in IGNORED:
         command += ["-i", pattern]
     if is_inside:
