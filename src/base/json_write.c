@@ -48,7 +48,8 @@ static void write_quoted(struct text *text, const unsigned char *bytes, size_t l
 	text_append_char(text, '"');
 	while (at < len) {
 		size_t character = utf8_character(bytes + at, len - at, &is_cut);
-		bool is_plain = character && bytes[at] != '"' && bytes[at] != '\\' && !must_escape(bytes + at, character);
+		bool is_plain =
+			character && bytes[at] != '"' && bytes[at] != '\\' && !must_escape(bytes + at, character);
 
 		if (is_plain) {
 			at += character;

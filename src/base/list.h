@@ -36,7 +36,7 @@ static inline void *list_extend(void **items, size_t *count, size_t *capacity, s
 
 /* A new zeroed item at the end, or NULL: no memory. Earlier pointers into the list are void after this. */
 #define list_add(list)                                                                                                 \
-	((__typeof__((list)->items))list_extend((void **)&(list)->items, &(list)->count, &(list)->capacity,           \
+	((__typeof__((list)->items))list_extend((void **)&(list)->items, &(list)->count, &(list)->capacity,            \
 						sizeof(*(list)->items)))
 
 #endif

@@ -201,7 +201,8 @@ int command_run(const struct invocation *invocation, struct run_options *options
 	int status = EXIT_BELLJAR;
 
 	session.loop = loop_new();
-	if (!session.loop || signal_fd < 0 || loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0) {
+	if (!session.loop || signal_fd < 0 ||
+	    loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0) {
 		error_set(&error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
 		message_error(messenger, &error);
 		loop_free(session.loop);

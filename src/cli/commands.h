@@ -13,8 +13,8 @@
 struct invocation {
 	char *const *environment;
 	char *current_directory; /* NULL: it no longer exists */
-	char *home;		 /* NULL: none */
-	char *area;		 /* memory of arguments and environment, which /proc shows */
+	char *home;              /* NULL: none */
+	char *area;              /* memory of arguments and environment, which /proc shows */
 	size_t area_len;
 	bool has_stdin; /* descriptor 0 was open */
 };

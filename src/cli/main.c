@@ -19,8 +19,8 @@ struct command_entry {
 };
 
 static const struct command_entry entries[] = {
-	{COMMAND_RUN, command_run},	    {COMMAND_SHELL, command_shell},	      {COMMAND_PLAN, command_plan},
-	{COMMAND_DOCTOR, command_doctor},   {COMMAND_POLICY, command_policy},     {COMMAND_COMPLETION, command_completion},
+	{COMMAND_RUN, command_run},       {COMMAND_SHELL, command_shell},   {COMMAND_PLAN, command_plan},
+	{COMMAND_DOCTOR, command_doctor}, {COMMAND_POLICY, command_policy}, {COMMAND_COMPLETION, command_completion},
 	{COMMAND_HELP, command_help},
 };
 
@@ -82,7 +82,8 @@ static void find_area(struct invocation *invocation, int argc, char **argv)
 }
 
 /* The result object is due after a usage error too, wherever it was asked for. */
-static void write_failure(const struct run_options *options, const struct error *error, const struct messenger *messenger)
+static void write_failure(const struct run_options *options, const struct error *error,
+			  const struct messenger *messenger)
 {
 	AUTO_TEXT line = {0};
 	AUTO_TEXT status = {0};

@@ -117,12 +117,13 @@ struct run_options {
 	bool has_bytes;
 	bool has_events;
 	bool has_timing;
-	bool has_prove; /* doctor */
+	bool has_prove;         /* doctor */
 	const char *prove_rung; /* doctor; NULL: the best */
-	const char *attempt;    /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
-	bool has_help;  /* --help was given: nothing else was looked at, print the command's help */
-	int status_fd;  /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
-	int verbosity;  /* -1 quiet, 0, 1 */
+	const char
+		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
+	bool has_help;    /* --help was given: nothing else was looked at, print the command's help */
+	int status_fd;    /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
+	int verbosity;    /* -1 quiet, 0, 1 */
 	enum color_choice color;
 	char *const *command; /* run, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;

@@ -37,7 +37,7 @@ struct engine_run {
 	struct jar_area area;
 	struct jar_times *times;
 	uint64_t begun_ns, surveyed_ns, planned_ns;
-	struct error error; /* before the run */
+	struct error error;                  /* before the run */
 	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
 	bool has_outlet[STREAM_COUNT];
 	struct outlet status;
@@ -46,7 +46,7 @@ struct engine_run {
 	struct risky_list risky;
 	struct loop_timer stall;
 	struct loop_timer later; /* to leave a callback before starting anew or finishing */
-	bool is_over;	  /* the jar is gone; the result is being written */
+	bool is_over;            /* the jar is gone; the result is being written */
 	bool is_done;
 };
 
@@ -381,7 +381,8 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	engine->events.has_bytes = request->has_bytes;
 	engine->begun_ns = sys_monotonic_ns();
 	if (request->has_timing) {
-		engine->times = mmap(NULL, sizeof(*engine->times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		engine->times =
+			mmap(NULL, sizeof(*engine->times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (engine->times == MAP_FAILED)
 			engine->times = NULL;
 	}

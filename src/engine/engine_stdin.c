@@ -21,7 +21,8 @@ static int open_named(const char *path, struct error *error)
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (fd < 0)
-		return error_set(error, STAGE_FILES, errno, "cannot read standard input from '%s': %s", path, strerror(errno));
+		return error_set(error, STAGE_FILES, errno, "cannot read standard input from '%s': %s", path,
+				 strerror(errno));
 	fcntl(fd, F_SETFL, 0);
 	return fd;
 }

@@ -8,9 +8,9 @@
 #include "engine/engine.h"
 
 struct engine_input {
-	int direct_fd;	    /* for the command as it is; -1: relayed */
-	int relay_fd;	    /* -1: direct */
-	int opened_fd;	    /* what we opened ourselves, to be closed; -1: nothing */
+	int direct_fd; /* for the command as it is; -1: relayed */
+	int relay_fd;  /* -1: direct */
+	int opened_fd; /* what we opened ourselves, to be closed; -1: nothing */
 	bool is_terminal;
 };
 

@@ -19,13 +19,13 @@ enum path_kind { PATH_ABSENT, PATH_DIRECTORY, PATH_FILE, PATH_SYMLINK, PATH_OTHE
 
 /* What a path is, and which object exactly: what is mounted later must be this one. */
 struct host_path {
-	char *path;	/* absolute, without symbolic links, unless kind is PATH_SYMLINK */
-	char *target;	/* PATH_SYMLINK: its text */
+	char *path;   /* absolute, without symbolic links, unless kind is PATH_SYMLINK */
+	char *target; /* PATH_SYMLINK: its text */
 	enum path_kind kind;
 	dev_t device;
 	ino_t inode;
 	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
-	int error; /* a positive errno: why it could not be looked at */
+	int error;          /* a positive errno: why it could not be looked at */
 };
 
 LIST_TYPE(struct host_path, host_path_list);
@@ -36,7 +36,7 @@ struct host_workdir {
 	struct host_path top; /* of the git repository around it, where that is another directory; else PATH_ABSENT */
 	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
 	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
-	bool has_git_file;	  /* .git is a file; `git` is what it names, and lies elsewhere */
+	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
 	struct host_path_list guarded; /* auto-run files that exist in it or at the repository's top */
 	struct host_path_list pinned;  /* directories above those: must not be renamed away */
 };
@@ -55,29 +55,31 @@ struct host {
 	bool has_user_namespaces; /* may be true and yet fail: see above */
 	bool has_id_mapped_mounts;
 	bool has_seccomp;
-	int landlock_abi; /* 0: none */
+	int landlock_abi;    /* 0: none */
 	bool has_task_clock; /* a clock of all CPU time of a tree; looked for where the policy limits that */
 	/* caller */
 	uid_t uid;
 	gid_t gid;
-	char *home; /* where HOME points inside: the caller's, or a made-up one where that is unfit */
-	char *real_home; /* the caller's home directory, resolved; NULL: none */
-	char *run_directory; /* a name that is free, for a run that cannot have private mounts */
-	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
-	char *const *environment; /* borrowed */
+	char *home;                  /* where HOME points inside: the caller's, or a made-up one where that is unfit */
+	char *real_home;             /* the caller's home directory, resolved; NULL: none */
+	char *run_directory;         /* a name that is free, for a run that cannot have private mounts */
+	char *git_name, *git_email;  /* user.name and user.email of the caller's git; NULL: not set */
+	char *const *environment;    /* borrowed */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
 	struct host_cgroups cgroups; /* looked for where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
-	struct host_path_list system;	  /* /usr, /bin, /lib ..., as they are */
-	struct host_path_list etc;	  /* the allowed names of /etc that exist */
+	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
+	struct host_path_list etc;        /* the allowed names of /etc that exist */
 	struct host_path_list toolchains; /* directories below home that PATH needs */
 	struct host_path_list devices;
 	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */
-	struct host_path_list nested;  /* directories of the workdir above what is named read-only in it: must not move either */
-	struct host_path_list places; /* one per policy.mounts: what is at its destination, if that is a host directory */
-	struct host_path_list hidden; /* one per policy.hide */
+	struct host_path_list
+		nested; /* directories of the workdir above what is named read-only in it: must not move either */
+	struct host_path_list
+		places; /* one per policy.mounts: what is at its destination, if that is a host directory */
+	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
 	struct host_workdir workdir;
 };

@@ -12,13 +12,13 @@
 extern const size_t host_etc_name_count;
 
 /* Each list ends with NULL. */
-extern const char *const host_system_names[];	 /* the operating system's directories */
-extern const char *const host_etc_names[];	 /* sorted: what of /etc programs need to work; nothing that is a secret */
-extern const char *const host_device_names[];	 /* in /dev */
-extern const char *const host_protected_names[]; /* files that other programs execute later, below a project's top */
-extern const char *const host_system_trees[];	 /* neither they nor anything in them may be a workdir ... */
+extern const char *const host_system_names[]; /* the operating system's directories */
+extern const char *const host_etc_names[];    /* sorted: what of /etc programs need to work; nothing that is a secret */
+extern const char *const host_device_names[]; /* in /dev */
+extern const char *const host_protected_names[];   /* files that other programs execute later, below a project's top */
+extern const char *const host_system_trees[];      /* neither they nor anything in them may be a workdir ... */
 extern const char *const host_system_exceptions[]; /* ... but what lies in these may */
-extern const char *const host_system_tops[];	 /* these themselves may not be a workdir; what lies in them may */
+extern const char *const host_system_tops[];       /* these themselves may not be a workdir; what lies in them may */
 
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {

@@ -81,7 +81,8 @@ static int name_run_directory(struct host *host)
 	struct stat status;
 	uint64_t random = 0;
 
-	if (!base || base[0] != '/' || lstat(base, &status) < 0 || !S_ISDIR(status.st_mode) || status.st_uid != host->uid)
+	if (!base || base[0] != '/' || lstat(base, &status) < 0 || !S_ISDIR(status.st_mode) ||
+	    status.st_uid != host->uid)
 		base = "/tmp";
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;

@@ -352,13 +352,16 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	}
 	resolved = policy->workdir ? realpath(path, NULL) : strdup(path);
 	if (!resolved)
-		return error_set(error, STAGE_FILES, errno, "cannot use the work directory '%s': %s", path, strerror(errno));
+		return error_set(error, STAGE_FILES, errno, "cannot use the work directory '%s': %s", path,
+				 strerror(errno));
 	rc = host_look(&workdir->path, resolved);
 	if (rc < 0)
 		return out_of_memory(error);
 	if (!policy->workdir && !is_current_directory(&workdir->path)) {
 		error_set(error, STAGE_FILES, ESTALE, "the current directory is no longer at '%s'", path);
-		return error_hint(error, "somebody moved it or put something else in its place; try again, or name one with -C DIR");
+		return error_hint(
+			error,
+			"somebody moved it or put something else in its place; try again, or name one with -C DIR");
 	}
 	if (workdir->path.kind != PATH_DIRECTORY)
 		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", path);
@@ -371,7 +374,8 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
-		return error_set(error, STAGE_FILES, -rc, "cannot look into the work directory '%s': %s", path, strerror(-rc));
+		return error_set(error, STAGE_FILES, -rc, "cannot look into the work directory '%s': %s", path,
+				 strerror(-rc));
 	return 0;
 }
 
@@ -413,7 +417,8 @@ static int host_side(const struct host *host, const struct policy *policy, const
 	}
 	if (!nearest || strlen(nearest->dest) < nearest_in_place(host, policy, path, skipped))
 		return snprintf(host_path, capacity, "%s", path);
-	return snprintf(host_path, capacity, "%s%s", nearest->path, path + (nearest->dest[1] ? strlen(nearest->dest) : 0));
+	return snprintf(host_path, capacity, "%s%s", nearest->path,
+			path + (nearest->dest[1] ? strlen(nearest->dest) : 0));
 }
 
 static int add_host_side(struct host *host, struct host_path_list *list, const struct policy *policy, const char *path,
@@ -435,7 +440,8 @@ static int pin_above(struct host *host, const struct policy_mount *mount, const 
 	    !path_is_within(path, workdir->path) || !strcmp(path, workdir->path))
 		return 0;
 	fd = host_open_top(workdir);
-	return fd < 0 ? 0 : pin_parents(&host->nested, &(struct top){workdir->path, fd}, path + strlen(workdir->path) + 1);
+	return fd < 0 ? 0
+		      : pin_parents(&host->nested, &(struct top){workdir->path, fd}, path + strlen(workdir->path) + 1);
 }
 
 static int survey_named(struct host *host, const struct policy *policy)
@@ -486,8 +492,9 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 void host_done(struct host *host)
 {
 	struct host_path_list *lists[] = {
-		&host->system, &host->etc,	 &host->toolchains,	 &host->devices,	 &host->mounts,
-		&host->places, &host->nested, &host->hidden, &host->tmpfs_places, &host->workdir.guarded, &host->workdir.pinned,
+		&host->system,         &host->etc,    &host->toolchains, &host->devices,      &host->mounts,
+		&host->places,         &host->nested, &host->hidden,     &host->tmpfs_places, &host->workdir.guarded,
+		&host->workdir.pinned,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

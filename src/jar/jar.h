@@ -52,10 +52,10 @@ enum jar_message_kind {
 
 /* What the engine's meter looks at. */
 enum jar_view {
-	JAR_VIEW_PROC,	 /* the jar's /proc */
-	JAR_VIEW_ROOT,	 /* the jar's root directory (O_PATH), for its private places */
+	JAR_VIEW_PROC,   /* the jar's /proc */
+	JAR_VIEW_ROOT,   /* the jar's root directory (O_PATH), for its private places */
 	JAR_VIEW_SHARED, /* the list of System V shared memory of the jar */
-	JAR_VIEW_CLOCK,	 /* a clock of all CPU time of the jar */
+	JAR_VIEW_CLOCK,  /* a clock of all CPU time of the jar */
 	JAR_VIEW_COUNT,
 };
 
@@ -68,7 +68,7 @@ struct jar_message {
 	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
 	uint32_t steps_done, entry_done;
 	uint64_t written_bytes;
-	uint64_t clock_ns; /* JAR_VIEW_CLOCK: what it showed before the command began */
+	uint64_t clock_ns;  /* JAR_VIEW_CLOCK: what it showed before the command began */
 	struct rusage self; /* what making the jar cost, to be taken off the tree's usage */
 };
 

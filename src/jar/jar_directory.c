@@ -108,7 +108,8 @@ void jar_sweep(const char *path)
 				at += entry->len;
 				if (is_dots(entry->name))
 					continue;
-				if (unlinkat(top, entry->name, 0) == 0 || unlinkat(top, entry->name, AT_REMOVEDIR) == 0) {
+				if (unlinkat(top, entry->name, 0) == 0 ||
+				    unlinkat(top, entry->name, AT_REMOVEDIR) == 0) {
 					has_changed = true;
 					continue;
 				}

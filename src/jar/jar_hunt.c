@@ -153,7 +153,6 @@ static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 	waitpid(child, NULL, WNOHANG | __WALL);
 }
 
-
 /*
  * Deeper down a number may have been given to a stranger by now: hold the process first, then look at its parent. All
  * are held before any is signalled, since the children of one that dies go elsewhere; parents come before children, or a

@@ -268,8 +268,8 @@ static void command_child(struct inside *inside)
 	rc = execute_by_path(inside->plan);
 	inside->report.kind = JAR_EXEC_FAILED;
 	inside->report.error = -rc;
-	inside->report.interpreter_missing =
-		rc == -ENOENT && strchr(inside->plan->argv.items[0], '/') && access(inside->plan->argv.items[0], F_OK) == 0;
+	inside->report.interpreter_missing = rc == -ENOENT && strchr(inside->plan->argv.items[0], '/') &&
+					     access(inside->plan->argv.items[0], F_OK) == 0;
 	_exit(127);
 
 engine_failed:
@@ -293,7 +293,7 @@ static void start_command(struct inside *inside)
 	}
 	pid = vfork();
 	if (pid == 0)
-		command_child(inside);
+		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork): system calls only, until it execs or leaves */
 	inside->command = pid;
 	if (pid < 0) {
 		inside->report.step = -1;
@@ -423,7 +423,12 @@ void jar_inside(const struct plan *plan, const struct jar_streams *streams, stru
 		.plan = plan,
 		.streams = *streams,
 		.times = times,
-		.build = {.plan = plan, .root_fd = -1, .scratch_fd = -1, .user_namespace_fd = -1, .view_fds = {-1, -1, -1, -1}, .written_fd = -1},
+		.build = {.plan = plan,
+			  .root_fd = -1,
+			  .scratch_fd = -1,
+			  .user_namespace_fd = -1,
+			  .view_fds = {-1, -1, -1, -1},
+			  .written_fd = -1},
 		.pty_master = -1,
 		.pty_slave = -1,
 	};

@@ -12,12 +12,12 @@
 /* What the steps leave for one another. */
 struct jar_build {
 	const struct plan *plan;
-	int root_fd;	       /* the new root while it is built */
-	int scratch_fd;	       /* the tmpfs of the private places */
+	int root_fd;    /* the new root while it is built */
+	int scratch_fd; /* the tmpfs of the private places */
 	int scratch_count;
 	pid_t engine_pid;
-	struct jar_network *network; /* being made beside the other steps; NULL: none */
-	int user_namespace_fd; /* root only: the one in which the jar's host id is 0 */
+	struct jar_network *network;  /* being made beside the other steps; NULL: none */
+	int user_namespace_fd;        /* root only: the one in which the jar's host id is 0 */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
 };

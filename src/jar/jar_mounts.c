@@ -178,7 +178,8 @@ static int open_source(const struct plan_step *step)
 static uint64_t attributes_of(const struct plan_step *step)
 {
 	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
-	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) | (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
+	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) |
+	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
 }
 
 /*
@@ -199,8 +200,8 @@ static bool copy_source(const struct jar_build *build, const struct plan_step *s
 	len = read(source, content, sizeof(content));
 	if (len < 0 || len != status.st_size)
 		return false;
-	target = openat(build->root_fd, beneath_root(step->target), O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
-			status.st_mode & 0555);
+	target = openat(build->root_fd, beneath_root(step->target),
+			O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, status.st_mode & 0555);
 	/* A target that half fails stays behind as a mount point. */
 	return target >= 0 && write(target, content, (size_t)len) == len;
 }
@@ -227,14 +228,16 @@ static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", build->scratch_count++);
-	if (is_file ? mknodat(build->scratch_fd, name, S_IFREG | mode, 0) < 0 : mkdirat(build->scratch_fd, name, mode) < 0)
+	if (is_file ? mknodat(build->scratch_fd, name, S_IFREG | mode, 0) < 0
+		    : mkdirat(build->scratch_fd, name, mode) < 0)
 		return -errno;
 	return sys_open_tree(build->scratch_fd, name, false);
 }
 
 static int write_new_file(int directory_fd, const char *path, const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
+	AUTO_CLOSE int fd =
+		openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
 	size_t len = strlen(step->source);
 	ssize_t written = fd < 0 ? -1 : write(fd, step->source, len);
 
@@ -259,7 +262,8 @@ int jar_file(struct jar_build *build, const struct plan_step *step)
 	mount_fd = sys_open_tree(build->scratch_fd, name, false);
 	if (mount_fd < 0)
 		return mount_fd;
-	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY | SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC, false);
+	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY | SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC,
+				  false);
 	return rc < 0 ? rc : attach(build, mount_fd, step);
 }
 
@@ -303,8 +307,7 @@ int jar_devpts(struct jar_build *build, const struct plan_step *step)
 
 int jar_proc(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd =
-		sys_new_mount("proc", NULL, 0, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC);
+	AUTO_CLOSE int mount_fd = sys_new_mount("proc", NULL, 0, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC);
 
 	if (mount_fd < 0)
 		return mount_fd;

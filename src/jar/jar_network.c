@@ -46,8 +46,8 @@ void jar_network_start(struct jar_network *network)
 	network->error = 0;
 	network->is_alive = 1;
 	if (clone(thread_main, network->stack + sizeof(network->stack),
-		  CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID, network, NULL,
-		  NULL, &network->is_alive) < 0) {
+		  CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID, network,
+		  NULL, NULL, &network->is_alive) < 0) {
 		network->error = -errno;
 		network->is_alive = 0;
 	}

@@ -105,7 +105,8 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 	if (plan->cgroup.version == 2) {
 		cgroup_fd = open(cgroup2_directory(plan), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (cgroup_fd < 0)
-			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s", strerror(errno));
+			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
+					 strerror(errno));
 	}
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
 	/* The first process of a cgroup is refused for more reasons than we can tell apart: without one it may do. */

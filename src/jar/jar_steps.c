@@ -66,7 +66,8 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 		return -errno;
 	if (rule->inode && (status.st_dev != rule->device || status.st_ino != rule->inode))
 		return -ESTALE;
-	return sys_landlock_allow_path(ruleset_fd, fd, S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
+	return sys_landlock_allow_path(ruleset_fd, fd,
+				       S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
 }
 
 int jar_landlock(struct jar_build *build, const struct plan_step *step)

@@ -8,8 +8,8 @@
 #include "jar/jar_inside.h"
 
 /* jar_mounts.c */
-jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_symlink, jar_file, jar_bind, jar_private,
-	jar_tmpfs, jar_hide, jar_devpts, jar_proc, jar_proc_lock, jar_seal, jar_enter;
+jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_symlink, jar_file, jar_bind,
+	jar_private, jar_tmpfs, jar_hide, jar_devpts, jar_proc, jar_proc_lock, jar_seal, jar_enter;
 /* jar_identity.c */
 jar_step_function jar_become, jar_id_maps, jar_join, jar_privileges;
 /* jar_directory.c */

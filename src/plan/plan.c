@@ -110,12 +110,14 @@ static int choose_rung(struct plan_build *build)
 	build->plan->rung = rung;
 	if (rung >= build->policy->rung)
 		return 0;
-	error_set(build->error, STAGE_HOST, EPERM, "this host gives isolation only up to the rung '%s', and '%s' is asked for",
-		  rung_name(rung), rung_name(build->policy->rung));
-	return error_hint(build->error, "%s; `belljar doctor` says more",
-			  !host->has_user_namespaces && build->policy->rung == RUNG_NAMESPACE
-				  ? "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile)"
-				  : "use a kernel with seccomp and Landlock, or accept less with --rung process");
+	error_set(build->error, STAGE_HOST, EPERM,
+		  "this host gives isolation only up to the rung '%s', and '%s' is asked for", rung_name(rung),
+		  rung_name(build->policy->rung));
+	return error_hint(
+		build->error, "%s; `belljar doctor` says more",
+		!host->has_user_namespaces && build->policy->rung == RUNG_NAMESPACE
+			? "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile)"
+			: "use a kernel with seccomp and Landlock, or accept less with --rung process");
 }
 
 /* --- the command -------------------------------------------------------------------------------------------- */
@@ -127,8 +129,9 @@ static int check_argument_sizes(struct plan_build *build, const struct string_li
 		size_t len = strlen(list->items[i]) + 1;
 
 		if (len > ARGUMENT_MAX)
-			return error_set(build->error, stage, E2BIG, "%s %zu is %zu bytes long; the kernel takes %d at most", what,
-					 i, len - 1, ARGUMENT_MAX - 1);
+			return error_set(build->error, stage, E2BIG,
+					 "%s %zu is %zu bytes long; the kernel takes %d at most", what, i, len - 1,
+					 ARGUMENT_MAX - 1);
 		*total += len + sizeof(char *);
 	}
 	return 0;
@@ -142,7 +145,8 @@ static int check_arguments(struct plan_build *build)
 	if (rc == 0)
 		rc = check_argument_sizes(build, &build->plan->env, STAGE_USAGE, "environment variable", &total);
 	if (rc == 0 && total > build->host->argument_bytes_max) {
-		error_set(build->error, STAGE_USAGE, E2BIG, "arguments and environment are %llu bytes; the kernel takes %llu here",
+		error_set(build->error, STAGE_USAGE, E2BIG,
+			  "arguments and environment are %llu bytes; the kernel takes %llu here",
 			  (unsigned long long)total, (unsigned long long)build->host->argument_bytes_max);
 		rc = error_hint(build->error, "pass large data in a file or on standard input");
 	}
@@ -189,10 +193,11 @@ static void plan_identity(struct plan_build *build)
 		return;
 	}
 	if (build->host->uid == 0)
-		plan_missing(build, "identity",
-			     "a file system that the jar shows knows no id-mapped mounts: uid 0 inside is the host's uid 0, without "
-			     "capabilities",
-			     "show only directories of file systems that have them (ext4, xfs, btrfs, tmpfs)");
+		plan_missing(
+			build, "identity",
+			"a file system that the jar shows knows no id-mapped mounts: uid 0 inside is the host's uid 0, without "
+			"capabilities",
+			"show only directories of file systems that have them (ext4, xfs, btrfs, tmpfs)");
 	plan->namespaces |= CLONE_NEWUSER;
 	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
 	step->value = build->host->uid;
@@ -228,17 +233,20 @@ static int choose_workdir(struct plan_build *build)
 	if (is_named_rw)
 		return 0;
 	if (policy->workdir_choice == WORKDIR_NAMED) {
-		error_set(build->error, STAGE_PLAN, EINVAL, "'%s' will not do as a work directory: %s", workdir->path.path,
-			  workdir->unfit);
-		return error_hint(build->error, "name a project directory, use -C none for a private one, or say --rw '%s' as well",
+		error_set(build->error, STAGE_PLAN, EINVAL, "'%s' will not do as a work directory: %s",
+			  workdir->path.path, workdir->unfit);
+		return error_hint(build->error,
+				  "name a project directory, use -C none for a private one, or say --rw '%s' as well",
 				  workdir->path.path);
 	}
 	build->has_private_workdir = true;
-	plan_note(build, "workdir",
-		  plan_format(build, "the current directory '%s' is not given to the command: %s; it starts in a private, empty "
-				     "directory",
-			      workdir->path.path, workdir->unfit),
-		  "start Belljar in a project directory, or name one with -C DIR");
+	plan_note(
+		build, "workdir",
+		plan_format(build,
+			    "the current directory '%s' is not given to the command: %s; it starts in a private, empty "
+			    "directory",
+			    workdir->path.path, workdir->unfit),
+		"start Belljar in a project directory, or name one with -C DIR");
 	return 0;
 }
 

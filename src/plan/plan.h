@@ -16,33 +16,33 @@
 #include "host/host.h"
 
 enum step_kind {
-	STEP_CGROUP,	     /* be in the run's own cgroup `target`, of version `value2`, that holds the guarantees in `value` */
+	STEP_CGROUP, /* be in the run's own cgroup `target`, of version `value2`, that holds the guarantees in `value` */
 	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
-	STEP_BECOME,	     /* root only: be host id `value`, keep the capabilities until the root is built */
-	STEP_ID_MAPS,	     /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
-	STEP_ROOT,	     /* a fresh tmpfs over /, in which the following steps build */
-	STEP_SCRATCH,	     /* one tmpfs for all private places; `value` bytes */
-	STEP_DIRECTORY,	     /* a directory `target` with `mode` */
-	STEP_SYMLINK,	     /* `target` pointing at `source` */
-	STEP_FILE,	     /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
-	STEP_BIND,	     /* the host's `source` at `target` */
-	STEP_PRIVATE,	     /* an empty directory of the scratch tmpfs at `target`, `mode` */
-	STEP_TMPFS,	     /* a tmpfs of its own at `target`, `value` bytes */
-	STEP_HIDE,	     /* nothing at `target`, where there was something */
+	STEP_BECOME,         /* root only: be host id `value`, keep the capabilities until the root is built */
+	STEP_ID_MAPS,   /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
+	STEP_ROOT,      /* a fresh tmpfs over /, in which the following steps build */
+	STEP_SCRATCH,   /* one tmpfs for all private places; `value` bytes */
+	STEP_DIRECTORY, /* a directory `target` with `mode` */
+	STEP_SYMLINK,   /* `target` pointing at `source` */
+	STEP_FILE,      /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
+	STEP_BIND,      /* the host's `source` at `target` */
+	STEP_PRIVATE,   /* an empty directory of the scratch tmpfs at `target`, `mode` */
+	STEP_TMPFS,     /* a tmpfs of its own at `target`, `value` bytes */
+	STEP_HIDE,      /* nothing at `target`, where there was something */
 	STEP_DEVPTS,
 	STEP_PROC,
-	STEP_PROC_LOCK,	     /* /proc/sys and its like read-only, where uid 0 inside is the host's uid 0 */
-	STEP_SEAL,	     /* the root itself read-only */
-	STEP_ENTER,	     /* make it / */
+	STEP_PROC_LOCK, /* /proc/sys and its like read-only, where uid 0 inside is the host's uid 0 */
+	STEP_SEAL,      /* the root itself read-only */
+	STEP_ENTER,     /* make it / */
 	STEP_LOOPBACK,
 	STEP_HOSTNAME,
-	STEP_JOIN,	     /* root only: enter the user namespace in which STEP_BECOME's id is 0 */
-	STEP_RUN_DIRECTORY,  /* without mounts: a directory `target` of the run's own on the host, removed at its end */
-	STEP_SUBREAPER,	     /* without a pid namespace: orphans of the tree come to the jar's first process */
-	STEP_WORKDIR,	     /* start in `target` */
-	STEP_METER,	     /* hand the engine a view of the jar, to measure the guarantees in `value`; a clock if `value2` */
-	STEP_RLIMIT,	     /* resource `value`, limit `value2` */
-	STEP_PRIVILEGES,     /* no capabilities, none to be had, no new privileges */
+	STEP_JOIN,          /* root only: enter the user namespace in which STEP_BECOME's id is 0 */
+	STEP_RUN_DIRECTORY, /* without mounts: a directory `target` of the run's own on the host, removed at its end */
+	STEP_SUBREAPER,     /* without a pid namespace: orphans of the tree come to the jar's first process */
+	STEP_WORKDIR,       /* start in `target` */
+	STEP_METER,  /* hand the engine a view of the jar, to measure the guarantees in `value`; a clock if `value2` */
+	STEP_RLIMIT, /* resource `value`, limit `value2` */
+	STEP_PRIVILEGES, /* no capabilities, none to be had, no new privileges */
 	STEP_LANDLOCK,
 	STEP_SECCOMP,
 	STEP_KIND_COUNT,
@@ -51,12 +51,12 @@ enum step_kind {
 enum step_flag {
 	STEP_READ_ONLY = 1 << 0,
 	STEP_RECURSIVE = 1 << 1,
-	STEP_ON_FILE = 1 << 2,	 /* the target is a file, not a directory */
-	STEP_DEVICE = 1 << 3,	 /* a device node: nodev must not be set */
+	STEP_ON_FILE = 1 << 2,   /* the target is a file, not a directory */
+	STEP_DEVICE = 1 << 3,    /* a device node: nodev must not be set */
 	STEP_ID_MAPPED = 1 << 4, /* the workdir of a command started by root */
-	STEP_IN_PLACE = 1 << 5,	 /* the target lies in a host directory: it must exist, nothing is created */
+	STEP_IN_PLACE = 1 << 5,  /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
-	STEP_SNAPSHOT = 1 << 7,	 /* a small file that anyone may read can be copied, which is cheaper than a mount */
+	STEP_SNAPSHOT = 1 << 7, /* a small file that anyone may read can be copied, which is cheaper than a mount */
 };
 
 struct plan_step {
@@ -93,7 +93,7 @@ LIST_TYPE(struct plan_remark, plan_remark_list);
 
 /* The run's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one. */
 struct plan_cgroup {
-	int version;	    /* 0: there is none */
+	int version;        /* 0: there is none */
 	const char *memory; /* directories; NULL: that limit is held by something else, or not asked for */
 	const char *pids;
 	const char *cpu;
@@ -116,7 +116,7 @@ struct plan_limits {
 
 struct plan {
 	enum rung rung;
-	uint64_t namespaces; /* CLONE_NEW* flags the jar's first process is made with */
+	uint64_t namespaces;         /* CLONE_NEW* flags the jar's first process is made with */
 	struct plan_step_list steps; /* by the jar's first process, in order */
 	struct plan_step_list entry; /* by every command, between fork and exec */
 	int landlock_abi;
@@ -129,12 +129,12 @@ struct plan {
 	struct string_list env;
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
-	uint32_t metered; /* 1 << enum guarantee: what the engine measures while the command runs */
+	uint32_t metered;          /* 1 << enum guarantee: what the engine measures while the command runs */
 	struct string_list redact; /* literal texts */
 	bool has_redact_secrets;
-	const char *workdir; /* inside */
+	const char *workdir;       /* inside */
 	const char *run_directory; /* on the host; NULL on the namespace rung */
-	uint32_t asked;	     /* 1 << enum guarantee: what the policy asks for */
+	uint32_t asked;            /* 1 << enum guarantee: what the policy asks for */
 	uint32_t optional;
 	struct plan_remark_list missing;
 	struct plan_remark_list notes;
@@ -150,7 +150,6 @@ struct plan_request {
 
 /* Places in the filter for processes that exist only later: the jar's first process, and the engine. */
 #define PLAN_GUARDED_PIDS 2
-
 
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);

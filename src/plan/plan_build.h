@@ -16,8 +16,8 @@ struct plan_build {
 	const struct host *host;
 	const struct plan_request *request;
 	struct error *error;
-	bool has_failed;     /* out of memory */
-	bool is_id_mapped;   /* root, with an unprivileged host id of the jar's own */
+	bool has_failed;   /* out of memory */
+	bool is_id_mapped; /* root, with an unprivileged host id of the jar's own */
 	bool has_private_workdir;
 	bool has_counted_writes; /* what is written to host directories is measured */
 	bool has_process_rlimit; /* RLIMIT_NPROC holds the process count */
@@ -37,10 +37,10 @@ int plan_needs_namespace(struct plan_build *build, const char *what);
 const char *plan_gitconfig(struct plan_build *build);
 
 int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
-int plan_mounts(struct plan_build *build);	/* plan_mounts.c: the file system, as mounts and as Landlock rules */
-int plan_back_ends(struct plan_build *build);	/* plan_limits.c: what holds each limit, and what cannot be held here */
-void plan_meter(struct plan_build *build);	/* plan_limits.c: the engine's view of the jar */
-void plan_limits(struct plan_build *build);	/* plan_limits.c: rlimits */
-int plan_walls(struct plan_build *build);	/* plan_walls.c: privileges, Landlock, seccomp: in which process */
+int plan_mounts(struct plan_build *build);      /* plan_mounts.c: the file system, as mounts and as Landlock rules */
+int plan_back_ends(struct plan_build *build);   /* plan_limits.c: what holds each limit, and what cannot be held here */
+void plan_meter(struct plan_build *build);      /* plan_limits.c: the engine's view of the jar */
+void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
+int plan_walls(struct plan_build *build);       /* plan_walls.c: privileges, Landlock, seccomp: in which process */
 
 #endif

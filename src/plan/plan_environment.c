@@ -116,7 +116,8 @@ static void inherit(struct plan_build *build)
 			if (string_list_add(env, *variable) < 0)
 				build->has_failed = true;
 		} else if (build->policy->has_redact_env && (!inside || strcmp(inside, equals + 1) != 0)) {
-			redact_withheld(build, *variable, len, equals + 1); /* also where a made-up value stands in for it */
+			redact_withheld(build, *variable, len,
+					equals + 1); /* also where a made-up value stands in for it */
 		}
 	}
 }

@@ -18,14 +18,15 @@
 /* Everything an ABI knows: 13 rights in ABI 1, one more in 2, 3 and 5. */
 #define RIGHTS_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
 
-static const char *const locked_proc_names[] = {"/proc/sys", "/proc/irq",   "/proc/bus",  "/proc/fs",
+static const char *const locked_proc_names[] = {"/proc/sys",  "/proc/irq",  "/proc/bus",          "/proc/fs",
 						"/proc/acpi", "/proc/scsi", "/proc/sysrq-trigger"};
 
 /* --- mounts ------------------------------------------------------------------------------------------------- */
 
 static const enum step_kind step_of_place[] = {
-	[PLACE_BIND] = STEP_BIND,	[PLACE_PRIVATE] = STEP_PRIVATE, [PLACE_TMPFS] = STEP_TMPFS, [PLACE_SYMLINK] = STEP_SYMLINK,
-	[PLACE_FILE] = STEP_FILE,	[PLACE_HIDDEN] = STEP_HIDE,	[PLACE_PROC] = STEP_PROC,   [PLACE_DEVPTS] = STEP_DEVPTS,
+	[PLACE_BIND] = STEP_BIND,       [PLACE_PRIVATE] = STEP_PRIVATE, [PLACE_TMPFS] = STEP_TMPFS,
+	[PLACE_SYMLINK] = STEP_SYMLINK, [PLACE_FILE] = STEP_FILE,       [PLACE_HIDDEN] = STEP_HIDE,
+	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,
 };
 
 static void add_step(struct plan_build *build, const struct place *place)
@@ -111,7 +112,8 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 	case PLACE_DEVPTS:
 		if (rung != RUNG_NAMESPACE)
 			return 0;
-		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_IOCTL_DEV;
+		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR | SYS_LANDLOCK_WRITE_FILE |
+		       SYS_LANDLOCK_IOCTL_DEV;
 	case PLACE_FILE:
 		return READ_RIGHTS;
 	case PLACE_SYMLINK:
@@ -208,13 +210,16 @@ static int check_nested(struct plan_build *build, const struct view *view)
 				continue;
 			if (build->policy->optional & (1U << GUARANTEE_FILESYSTEM)) {
 				plan_missing(build, "filesystem",
-					     plan_format(build, "'%s' has the same rights as '%s' around it", place->target, outer->target),
+					     plan_format(build, "'%s' has the same rights as '%s' around it",
+							 place->target, outer->target),
 					     "allow user namespaces; `belljar doctor` says how");
 				break;
 			}
-			error_set(build->error, STAGE_HOST, EPERM, "'%s' cannot be kept %s inside '%s' without the rung 'namespace'",
-				  place->target, is_on_host(place) ? "read-only" : "private", outer->target);
-			return error_hint(build->error, "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
+			error_set(build->error, STAGE_HOST, EPERM,
+				  "'%s' cannot be kept %s inside '%s' without the rung 'namespace'", place->target,
+				  is_on_host(place) ? "read-only" : "private", outer->target);
+			return error_hint(build->error,
+					  "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
 					  outer->target);
 		}
 	}
@@ -243,7 +248,8 @@ static int check_without_mounts(struct plan_build *build)
 
 	for (size_t i = 0; i < policy->mounts.count; i++)
 		if (strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) != 0)
-			return plan_needs_namespace(build, plan_format(build, "showing '%s' at '%s'", policy->mounts.items[i].path,
+			return plan_needs_namespace(build, plan_format(build, "showing '%s' at '%s'",
+								       policy->mounts.items[i].path,
 								       policy->mounts.items[i].dest));
 	for (size_t i = 0; i < policy->tmpfs.count; i++) {
 		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];

@@ -58,9 +58,9 @@ struct flag_name {
 };
 
 static const struct flag_name flag_names[] = {
-	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"}, {STEP_ON_FILE, "file"},	 {STEP_DEVICE, "device"},
-	{STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},   {STEP_NO_EXEC, "no-exec"},
-	{STEP_SNAPSHOT, "snapshot"},
+	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"}, {STEP_ON_FILE, "file"},
+	{STEP_DEVICE, "device"},       {STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},
+	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},
 };
 
 struct namespace_name {
@@ -69,8 +69,8 @@ struct namespace_name {
 };
 
 static const struct namespace_name namespace_names[] = {
-	{CLONE_NEWUSER, "user"}, {CLONE_NEWNS, "mount"}, {CLONE_NEWPID, "pid"},	      {CLONE_NEWNET, "network"},
-	{CLONE_NEWIPC, "ipc"},	 {CLONE_NEWUTS, "uts"},	 {CLONE_NEWCGROUP, "cgroup"},
+	{CLONE_NEWUSER, "user"}, {CLONE_NEWNS, "mount"}, {CLONE_NEWPID, "pid"},       {CLONE_NEWNET, "network"},
+	{CLONE_NEWIPC, "ipc"},   {CLONE_NEWUTS, "uts"},  {CLONE_NEWCGROUP, "cgroup"},
 };
 
 static const char *resource_name(uint64_t resource)
@@ -125,7 +125,8 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		text_append_format(out, "become host id %" PRIu64 ", which nothing belongs to", step->value);
 		break;
 	case STEP_ID_MAPS:
-		text_append_format(out, "user namespace with uid %" PRIu64 " and gid %" PRIu64 " only", step->value, step->value2);
+		text_append_format(out, "user namespace with uid %" PRIu64 " and gid %" PRIu64 " only", step->value,
+				   step->value2);
 		break;
 	case STEP_ROOT:
 		text_append_string(out, "an empty root");

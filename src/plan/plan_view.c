@@ -272,23 +272,30 @@ static int add_named(struct plan_build *build, struct view *view)
 		if (source->kind == PATH_ABSENT) {
 			if (mount->is_optional)
 				continue;
-			error_set(build->error, STAGE_FILES, source->error ? source->error : ENOENT, "cannot show '%s' in the jar: %s",
-				  mount->path, strerror(source->error ? source->error : ENOENT));
-			return error_hint(build->error, "check the path; in a policy file, \"optional\": true skips what is not there");
+			error_set(build->error, STAGE_FILES, source->error ? source->error : ENOENT,
+				  "cannot show '%s' in the jar: %s", mount->path,
+				  strerror(source->error ? source->error : ENOENT));
+			return error_hint(
+				build->error,
+				"check the path; in a policy file, \"optional\": true skips what is not there");
 		}
 		if (source->kind == PATH_OTHER)
 			return error_set(build->error, STAGE_FILES, EINVAL,
-					 "cannot show '%s' in the jar: it is neither a file nor a directory", mount->path);
+					 "cannot show '%s' in the jar: it is neither a file nor a directory",
+					 mount->path);
 		if (leads_out_of_workdir(build, mount, source)) {
-			error_set(build->error, STAGE_PLAN, ELOOP,
-				  "'%s' is a link that leads out of the work directory, and an earlier command may have put it there",
-				  mount->path);
-			return error_hint(build->error, "if it is meant, name the place it leads to: '%s'", source->path);
+			error_set(
+				build->error, STAGE_PLAN, ELOOP,
+				"'%s' is a link that leads out of the work directory, and an earlier command may have put it there",
+				mount->path);
+			return error_hint(build->error, "if it is meant, name the place it leads to: '%s'",
+					  source->path);
 		}
 		if (build->plan->rung == RUNG_NAMESPACE && !strcmp(has_own_place ? mount->dest : source->path, "/")) {
-			error_set(build->error, STAGE_PLAN, EINVAL, "the root of the jar is its own; '%s' cannot stand there",
-				  mount->path);
-			return error_hint(build->error, "name the directories that the command needs, or another place: %s:/host",
+			error_set(build->error, STAGE_PLAN, EINVAL,
+				  "the root of the jar is its own; '%s' cannot stand there", mount->path);
+			return error_hint(build->error,
+					  "name the directories that the command needs, or another place: %s:/host",
 					  mount->path);
 		}
 		place = add_bind(build, view, source, has_own_place ? mount->dest : source->path,
@@ -417,7 +424,8 @@ static const char *through_links(struct plan_build *build, const struct view *vi
 		for (size_t i = 0; i < view->count && path == before; i++) {
 			const struct place *link = &view->items[i];
 
-			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) && path[strlen(link->target)] == '/')
+			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) &&
+			    path[strlen(link->target)] == '/')
 				path = follow(build, link->target, link->source, path + strlen(link->target));
 		}
 		if (path == before)
@@ -441,7 +449,8 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 
 	if (place->kind != PLACE_BIND || !view_is_within(path, place->source) || !strcmp(path, place->source))
 		return NULL;
-	target = plan_format(build, "%s%s", place->target, path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
+	target = plan_format(build, "%s%s", place->target,
+			     path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
 	return innermost(view, target) == place ? target : NULL;
 }
 
@@ -457,7 +466,8 @@ static void add_wherever_writable(struct plan_build *build, struct view *view, c
 			continue;
 		for (size_t j = 0; j < view->count && !build->has_failed; j++) {
 			bool is_writable = !(view->items[j].flags & STEP_READ_ONLY);
-			const char *target = is_writable ? seen_through(build, view, &view->items[j], path->path) : NULL;
+			const char *target =
+				is_writable ? seen_through(build, view, &view->items[j], path->path) : NULL;
 
 			if (target)
 				add_bind(build, view, path, target, flags)->is_guard = flags & STEP_READ_ONLY;
@@ -490,10 +500,12 @@ static void drop_idle_files(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 		const struct place *around = view_around(view, i);
-		bool is_writable_file = place->kind == PLACE_BIND && place->flags & STEP_ON_FILE && !(place->flags & STEP_READ_ONLY);
+		bool is_writable_file =
+			place->kind == PLACE_BIND && place->flags & STEP_ON_FILE && !(place->flags & STEP_READ_ONLY);
 
 		if (is_writable_file && around && around->kind == PLACE_BIND && !(around->flags & STEP_READ_ONLY) &&
-		    !strcmp(plan_format(build, "%s%s", around->source, place->target + strlen(around->target)), place->source))
+		    !strcmp(plan_format(build, "%s%s", around->source, place->target + strlen(around->target)),
+			    place->source))
 			continue;
 		view->items[kept] = view->items[i];
 		kept++;
@@ -547,7 +559,8 @@ static void blank_places(struct view *view, const char *path, const struct host_
 		bool shows_hidden = place.kind == PLACE_BIND && hidden->kind != PATH_ABSENT &&
 				    view_is_within(place.source, hidden->path);
 
-		if (view_is_within(place.target, path) && (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
+		if (view_is_within(place.target, path) &&
+		    (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
 			continue;
 		if (shows_hidden || !strcmp(place.target, path))
 			blank(&place);
@@ -589,9 +602,10 @@ static int hide(struct plan_build *build, struct view *view)
 
 	for (size_t i = 0; i < paths->count; i++) {
 		/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
-		if (hidden[i].kind == PATH_ABSENT && hidden[i].error && hidden[i].error != ENOENT && hidden[i].error != ENOTDIR)
-			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s", paths->items[i],
-					 strerror(hidden[i].error));
+		if (hidden[i].kind == PATH_ABSENT && hidden[i].error && hidden[i].error != ENOENT &&
+		    hidden[i].error != ENOTDIR)
+			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s",
+					 paths->items[i], strerror(hidden[i].error));
 		blank_places(view, through_links(build, view, paths->items[i]), &hidden[i]);
 		blank_places(view, paths->items[i], &hidden[i]);
 	}
@@ -623,7 +637,8 @@ static void drop_idle_hidings(struct view *view)
 		for (size_t j = kept; j-- > 0 && !around;)
 			if (view_is_within(place.target, view->items[j].target))
 				around = &view->items[j];
-		if (place.kind == PLACE_HIDDEN ? around && around->kind == PLACE_BIND : !around || around->kind != PLACE_HIDDEN)
+		if (place.kind == PLACE_HIDDEN ? around && around->kind == PLACE_BIND
+					       : !around || around->kind != PLACE_HIDDEN)
 			view->items[kept++] = place;
 	}
 	view->count = kept;
@@ -641,9 +656,12 @@ static int check_places(struct plan_build *build, struct view *view)
 			continue;
 		if (place->on_host == PATH_ABSENT || place->on_host == PATH_SYMLINK ||
 		    wants_file == (place->on_host == PATH_DIRECTORY)) {
-			error_set(build->error, STAGE_PLAN, ENOENT, "nothing can be placed at '%s': there is no %s of that name in '%s'",
-				  place->target, wants_file ? "file" : "directory", around->target);
-			return error_hint(build->error, "Belljar creates nothing on the host; make it first, or choose another place");
+			error_set(build->error, STAGE_PLAN, ENOENT,
+				  "nothing can be placed at '%s': there is no %s of that name in '%s'", place->target,
+				  wants_file ? "file" : "directory", around->target);
+			return error_hint(
+				build->error,
+				"Belljar creates nothing on the host; make it first, or choose another place");
 		}
 	}
 	return 0;

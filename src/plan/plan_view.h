@@ -11,22 +11,31 @@
 
 #include "plan/plan_build.h"
 
-enum place_kind { PLACE_BIND, PLACE_PRIVATE, PLACE_TMPFS, PLACE_SYMLINK, PLACE_FILE, PLACE_HIDDEN, PLACE_PROC, PLACE_DEVPTS };
+enum place_kind {
+	PLACE_BIND,
+	PLACE_PRIVATE,
+	PLACE_TMPFS,
+	PLACE_SYMLINK,
+	PLACE_FILE,
+	PLACE_HIDDEN,
+	PLACE_PROC,
+	PLACE_DEVPTS
+};
 
 struct place {
 	enum place_kind kind;
 	const char *target;
-	const char *source;  /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
-	unsigned flags;	     /* enum step_flag */
+	const char *source; /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
+	unsigned flags;     /* enum step_flag */
 	mode_t mode;
 	uint64_t size_bytes; /* PLACE_TMPFS */
 	dev_t device;
 	ino_t inode;
 	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
-	dev_t place_device;	/* ... and which object exactly; inode 0: any */
+	dev_t place_device;     /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
-	bool is_guard;		/* a protected file: of the mounts alone, Landlock cannot take it back */
-	bool is_in_host;	/* the place around it is a host directory: finished views only */
+	bool is_guard;   /* a protected file: of the mounts alone, Landlock cannot take it back */
+	bool is_in_host; /* the place around it is a host directory: finished views only */
 	size_t order;
 };
 

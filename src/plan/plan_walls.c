@@ -51,22 +51,29 @@ static void report_gaps(struct plan_build *build)
 	const char *hint = "allow user namespaces; `belljar doctor` says how";
 
 	if (build->policy->has_protect && !build->has_private_workdir)
-		plan_missing(build, "protect", "files that other programs execute later cannot be made read-only inside the workdir",
+		plan_missing(build, "protect",
+			     "files that other programs execute later cannot be made read-only inside the workdir",
 			     hint);
 	if (build->policy->net == NET_NONE)
-		plan_missing(build, "loopback", "there is no private loopback: internet sockets cannot be made at all", hint);
+		plan_missing(build, "loopback", "there is no private loopback: internet sockets cannot be made at all",
+			     hint);
 	if (build->policy->net == NET_HOST)
-		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path", hint);
+		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path",
+			     hint);
 	if (build->plan->landlock_abi < 6 && build->policy->net == NET_HOST)
-		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on", hint);
+		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on",
+			     hint);
 	if (build->plan->landlock_abi < 6)
-		plan_missing(build, "signals", "other processes of the same user can be signalled before Landlock ABI 6", hint);
-	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes", hint);
-	plan_missing(build, "metadata",
-		     build->host->uid == 0
-			     ? "Landlock does not govern mode, owner, times and attributes of files outside, and root owns most of them"
-			     : "Landlock does not govern mode, times and attributes of the caller's files outside",
+		plan_missing(build, "signals",
+			     "other processes of the same user can be signalled before Landlock ABI 6", hint);
+	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes",
 		     hint);
+	plan_missing(
+		build, "metadata",
+		build->host->uid == 0
+			? "Landlock does not govern mode, owner, times and attributes of files outside, and root owns most of them"
+			: "Landlock does not govern mode, times and attributes of the caller's files outside",
+		hint);
 }
 
 /* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */
@@ -86,7 +93,8 @@ int plan_walls(struct plan_build *build)
 	struct plan_step_list *walls = is_shared ? &plan->steps : &plan->entry;
 	struct plan_step *start;
 
-	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES | 1U << GUARANTEE_SYSCALLS;
+	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES |
+		       1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net == NET_NONE)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
 	start = plan_add(build, &plan->steps, STEP_WORKDIR);
@@ -98,8 +106,9 @@ int plan_walls(struct plan_build *build)
 	}
 	plan_add(build, walls, STEP_PRIVILEGES);
 	if (plan->rung == RUNG_PROCESS) {
-		plan_missing(build, "isolation", "this host has neither user namespaces nor Landlock: the command can read and change "
-						 "whatever the caller can",
+		plan_missing(build, "isolation",
+			     "this host has neither user namespaces nor Landlock: the command can read and change "
+			     "whatever the caller can",
 			     "use a kernel with Landlock (5.13 or later)");
 		return 0;
 	}
@@ -109,8 +118,9 @@ int plan_walls(struct plan_build *build)
 	if (plan->rung == RUNG_LANDLOCK)
 		report_gaps(build);
 	else if (build->policy->net == NET_HOST && plan->landlock_abi < 6)
-		plan_missing(build, "abstract_sockets",
-			     "with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
-			     "use a newer kernel, or no network");
+		plan_missing(
+			build, "abstract_sockets",
+			"with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
+			"use a newer kernel, or no network");
 	return compile_filter(build);
 }

@@ -325,16 +325,18 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * a path.
 	 */
 	/* What a file system says that cannot do it: programs then write, and cp reads and writes. Holes may be made. */
-	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole", MASKED(1, FALLOCATE_PUNCH_HOLE, 0)),
+	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole",
+		  MASKED(1, FALLOCATE_PUNCH_HOLE, 0)),
 	REFUSE(copy_file_range, SECCOMP_COUNTED_WRITES, EOPNOTSUPP),
 	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONE", EQUALS(1, FICLONE_COMMAND)),
-	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONERANGE", EQUALS(1, FICLONERANGE_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONERANGE",
+		  EQUALS(1, FICLONERANGE_COMMAND)),
 
 	REFUSE(truncate, SECCOMP_NO_TRUNCATE, EPERM),
-	REFUSE_IF(open, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing", MASKED(1, OPEN_ACCESS_MODE, 0),
-		  HAS_ANY(1, OPEN_TRUNCATE)),
-	REFUSE_IF(openat, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing", MASKED(2, OPEN_ACCESS_MODE, 0),
-		  HAS_ANY(2, OPEN_TRUNCATE)),
+	REFUSE_IF(open, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing",
+		  MASKED(1, OPEN_ACCESS_MODE, 0), HAS_ANY(1, OPEN_TRUNCATE)),
+	REFUSE_IF(openat, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing",
+		  MASKED(2, OPEN_ACCESS_MODE, 0), HAS_ANY(2, OPEN_TRUNCATE)),
 	REFUSE(openat2, SECCOMP_NO_TRUNCATE, ENOSYS),
 
 	REFUSE(chmod, SECCOMP_NO_METADATA, EPERM),

@@ -76,7 +76,7 @@ struct policy {
 	bool has_toolchains;
 	bool has_protect;
 	enum net_mode net;
-	char *hostname; /* NULL: the caller's */
+	char *hostname;              /* NULL: the caller's */
 	struct string_list pass_env; /* names; a '*' at the end matches any rest */
 	POLICY_LIST(struct policy_env, env);
 	uint64_t timeout_ns;
@@ -95,7 +95,7 @@ struct policy {
 	bool has_redact_secrets;
 	bool has_redact_env;
 	enum rung rung;
-	uint32_t optional;  /* 1 << enum guarantee */
+	uint32_t optional;   /* 1 << enum guarantee */
 	uint64_t given_keys; /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
 };
 

@@ -17,17 +17,17 @@ enum policy_type {
 	POLICY_SIZE,     /* stored in bytes */
 	POLICY_COUNT,
 	POLICY_STRING,
-	POLICY_WORKDIR,  /* path or null/none */
+	POLICY_WORKDIR, /* path or null/none */
 	POLICY_PATH,
-	POLICY_MOUNTS,   /* PATH[:DEST] */
+	POLICY_MOUNTS, /* PATH[:DEST] */
 	POLICY_PATHS,
-	POLICY_TMPFS,    /* PATH[:SIZE] */
+	POLICY_TMPFS, /* PATH[:SIZE] */
 	POLICY_STRINGS,
-	POLICY_NAMES,    /* names of environment variables */
-	POLICY_ENV,      /* NAME=VALUE; in JSON an object */
+	POLICY_NAMES, /* names of environment variables */
+	POLICY_ENV,   /* NAME=VALUE; in JSON an object */
 	POLICY_GUARANTEES,
-	POLICY_VERSION,  /* file only */
-	POLICY_EXTENDS,  /* file only */
+	POLICY_VERSION, /* file only */
+	POLICY_EXTENDS, /* file only */
 };
 
 enum policy_scope { SCOPE_JAR, SCOPE_RUN, SCOPE_BOTH };
@@ -44,18 +44,18 @@ enum policy_tightening {
 };
 
 struct policy_key {
-	const char *name;            /* JSON key: "cpu_time" */
-	const char *flag;            /* "cpu-time"; NULL: no flag */
-	char short_flag;             /* 'C'; 0: none */
-	const char *placeholder;     /* "D", "PATH[:DEST]"; NULL for a bool, which also has a --no- form */
-	const char *help;            /* what it does, for --help and the man page; one sentence, no full stop */
-	const char *default_text;    /* for --help and the man page; NULL: nothing to say */
+	const char *name;         /* JSON key: "cpu_time" */
+	const char *flag;         /* "cpu-time"; NULL: no flag */
+	char short_flag;          /* 'C'; 0: none */
+	const char *placeholder;  /* "D", "PATH[:DEST]"; NULL for a bool, which also has a --no- form */
+	const char *help;         /* what it does, for --help and the man page; one sentence, no full stop */
+	const char *default_text; /* for --help and the man page; NULL: nothing to say */
 	enum policy_type type;
 	enum policy_scope scope;
-	const char *const *words;    /* POLICY_WORD: NULL-terminated */
-	bool may_be_zero;            /* core, output, grace */
-	bool may_be_none;            /* null in JSON; for limits and the workdir the flag word none too */
-	size_t offset;               /* of the member in struct policy */
+	const char *const *words; /* POLICY_WORD: NULL-terminated */
+	bool may_be_zero;         /* core, output, grace */
+	bool may_be_none;         /* null in JSON; for limits and the workdir the flag word none too */
+	size_t offset;            /* of the member in struct policy */
 	enum policy_tightening tightening;
 };
 

@@ -21,9 +21,14 @@
 /* --- outcome ------------------------------------------------------------------------------------------------ */
 
 static const enum outcome outcome_of_cause[] = {
-	[CAUSE_NONE] = OUTCOME_EXITED,	     [CAUSE_TIMEOUT] = OUTCOME_TIMEOUT, [CAUSE_CPU] = OUTCOME_CPU,
-	[CAUSE_MEMORY] = OUTCOME_MEMORY,     [CAUSE_DISK] = OUTCOME_DISK,	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
-	[CAUSE_CANCELLED] = OUTCOME_CANCELLED, [CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
+	[CAUSE_NONE] = OUTCOME_EXITED,
+	[CAUSE_TIMEOUT] = OUTCOME_TIMEOUT,
+	[CAUSE_CPU] = OUTCOME_CPU,
+	[CAUSE_MEMORY] = OUTCOME_MEMORY,
+	[CAUSE_DISK] = OUTCOME_DISK,
+	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
+	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
+	[CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
 };
 
 struct outcome_row {
@@ -98,9 +103,9 @@ int result_exit_status(const struct result_source *source)
 /* --- enforced ----------------------------------------------------------------------------------------------- */
 
 static const char *const guarantee_names[] = {
-	[GUARANTEE_RUNG] = "rung",	     [GUARANTEE_FILESYSTEM] = "filesystem", [GUARANTEE_NETWORK] = "network",
-	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",	    [GUARANTEE_MEMORY] = "memory",
-	[GUARANTEE_PIDS] = "pids",	     [GUARANTEE_CPU_TIME] = "cpu_time",	    [GUARANTEE_DISK] = "disk",
+	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem", [GUARANTEE_NETWORK] = "network",
+	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",     [GUARANTEE_MEMORY] = "memory",
+	[GUARANTEE_PIDS] = "pids",           [GUARANTEE_CPU_TIME] = "cpu_time",     [GUARANTEE_DISK] = "disk",
 };
 
 /* The last step of @kind that was really carried out; NULL: none was. */
@@ -230,8 +235,9 @@ void result_write_missing(const struct plan *plan, struct json_writer *writer)
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
 static const char *const limit_names[] = {
-	[LIMIT_TIMEOUT] = "timeout", [LIMIT_CPU_TIME] = "cpu_time",	  [LIMIT_MEMORY] = "memory", [LIMIT_PIDS] = "pids",
-	[LIMIT_DISK] = "disk",	     [LIMIT_FILE_SIZE] = "file_size", [LIMIT_FDS] = "fds",	     [LIMIT_OUTPUT] = "output",
+	[LIMIT_TIMEOUT] = "timeout", [LIMIT_CPU_TIME] = "cpu_time", [LIMIT_MEMORY] = "memory",
+	[LIMIT_PIDS] = "pids",       [LIMIT_DISK] = "disk",         [LIMIT_FILE_SIZE] = "file_size",
+	[LIMIT_FDS] = "fds",         [LIMIT_OUTPUT] = "output",
 };
 _Static_assert(ARRAY_LEN(limit_names) == LIMIT_NAME_COUNT, "every limit has a name");
 
@@ -270,7 +276,8 @@ static void write_end(const struct result_source *source, enum outcome outcome, 
 	else
 		json_write_null(writer, "exit_code");
 	json_write_string(writer, "signal",
-			  seen && seen->has_status && WIFSIGNALED(seen->status) ? signal_name(WTERMSIG(seen->status)) : NULL);
+			  seen && seen->has_status && WIFSIGNALED(seen->status) ? signal_name(WTERMSIG(seen->status))
+										: NULL);
 	json_write_bool(writer, "timed_out", outcome == OUTCOME_TIMEOUT);
 	json_write_bool(writer, "killed", outcomes[outcome].is_killed);
 }

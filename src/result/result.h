@@ -25,10 +25,10 @@ enum outcome {
 
 /* Everything a result is made of; all borrowed. */
 struct result_source {
-	const struct plan *plan;		/* NULL: it never came to a plan */
-	const struct observation *seen;		/* NULL: it never came to a run; then @error says why */
+	const struct plan *plan;        /* NULL: it never came to a plan */
+	const struct observation *seen; /* NULL: it never came to a run; then @error says why */
 	const struct error *error;
-	const struct capture *capture;		/* NULL: output was not captured, stdout and stderr are null */
+	const struct capture *capture; /* NULL: output was not captured, stdout and stderr are null */
 	bool is_captured;
 	bool has_bytes;
 	const struct risky_list *risky;

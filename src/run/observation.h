@@ -56,9 +56,9 @@ struct observation {
 	uint64_t user_us;
 	uint64_t system_us;
 	uint64_t peak_memory_bytes;
-	const char *memory_by;	 /* who measured it */
+	const char *memory_by;   /* who measured it */
 	uint64_t peak_processes; /* 0: nobody counted */
-	uint32_t metered;	 /* 1 << enum guarantee: what the engine really looked at while the command ran */
+	uint32_t metered;        /* 1 << enum guarantee: what the engine really looked at while the command ran */
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
 	struct limit_hit limits[LIMIT_NAME_COUNT];

@@ -20,10 +20,10 @@ typedef void outlet_function(struct outlet *outlet);
 struct outlet {
 	struct loop *loop;
 	struct loop_watch watch;
-	int fd;		/* the one written to; owned if it is not @borrowed_fd */
+	int fd; /* the one written to; owned if it is not @borrowed_fd */
 	int borrowed_fd;
 	bool is_socket;
-	bool is_careful; /* could not be made non-blocking: only small writes when ready */
+	bool is_careful;         /* could not be made non-blocking: only small writes when ready */
 	bool is_watching_reader; /* notice a reader that goes away even while there is nothing to write */
 	struct text pending;
 	int lost_error; /* a positive errno: nobody takes the bytes any more */

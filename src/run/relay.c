@@ -255,7 +255,8 @@ int relay_open(struct relay *relay, struct loop *loop, int source_fd, bool is_so
 	relay->retry_ns = TAKEN_RETRY_LEAST_NS;
 	choose_source(relay, source_fd);
 	/* Room in a pipe that was full is news only once. */
-	rc = loop_add(loop, &relay->target, target_fd, relay->is_source_pipe ? EPOLLOUT | EPOLLET : 0, on_target, relay);
+	rc = loop_add(loop, &relay->target, target_fd, relay->is_source_pipe ? EPOLLOUT | EPOLLET : 0, on_target,
+		      relay);
 	if (rc < 0)
 		return rc;
 	watch_source(relay);

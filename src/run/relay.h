@@ -20,16 +20,16 @@ struct relay {
 	struct loop_watch target;
 	struct loop_timer retry; /* a terminal we are in the background of, or a pipe of which nothing was taken yet */
 	uint64_t retry_ns;
-	int source_fd;		 /* -1: nothing more to relay */
-	bool is_source_owned;	 /* a description of our own of the caller's pipe or terminal */
+	int source_fd;        /* -1: nothing more to relay */
+	bool is_source_owned; /* a description of our own of the caller's pipe or terminal */
 	bool is_source_pipe;
-	int file_fd;		 /* the caller's regular file, borrowed; -1: it is none */
-	int target_fd;		 /* owned */
-	int peek_fd;		 /* the other end of the target, to see what was not read; owned; -1: none */
+	int file_fd;             /* the caller's regular file, borrowed; -1: it is none */
+	int target_fd;           /* owned */
+	int peek_fd;             /* the other end of the target, to see what was not read; owned; -1: none */
 	bool is_target_terminal; /* the end of input is typed, not shown by closing */
 	bool is_source_terminal;
 	bool has_ended;
-	size_t duplicated;	 /* bytes that are in both pipes, or were taken since we last looked */
+	size_t duplicated; /* bytes that are in both pipes, or were taken since we last looked */
 	size_t begin, end;
 	char buffer[RELAY_BYTES];
 };

@@ -35,10 +35,10 @@ enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STA
 
 enum run_event {
 	EVENT_STARTED,
-	EVENT_FAILED,	  /* a step or exec failed: the command never ran */
-	EVENT_EXITED,	  /* the main process ended */
-	EVENT_SOFT_END,	  /* timeout or cancel: grace */
-	EVENT_HARD_END,	  /* another limit, a second cancel, lost output: no grace */
+	EVENT_FAILED,   /* a step or exec failed: the command never ran */
+	EVENT_EXITED,   /* the main process ended */
+	EVENT_SOFT_END, /* timeout or cancel: grace */
+	EVENT_HARD_END, /* another limit, a second cancel, lost output: no grace */
 	EVENT_GRACE_OVER,
 	EVENT_GONE,
 	EVENT_DRAINED,
@@ -49,9 +49,9 @@ struct stream {
 	struct run *run;
 	enum stream_index index;
 	struct loop_watch watch;
-	int fd; /* -1: at its end */
+	int fd;          /* -1: at its end */
 	bool is_waiting; /* the listener asked to wait */
-	size_t left;	 /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
+	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
 	struct redact_stream *redact;
 };
 
@@ -77,7 +77,7 @@ struct run {
 	int relay_peek_fd;   /* its read end, which tells what the command did not read; likewise */
 	int pty_fd;
 	uint64_t begun_ns;
-	uint64_t delivered; /* bytes after redaction, both streams */
+	uint64_t delivered;   /* bytes after redaction, both streams */
 	struct rusage making; /* what the jar's first process itself used */
 	struct observation seen;
 	struct text clean; /* redacted bytes of one read */
@@ -116,7 +116,8 @@ static void note_limit(struct run *run, enum limit_name name, const struct limit
 
 static void hit_limit(struct run *run, enum limit_name name, uint64_t limit, uint64_t peak, const char *evidence)
 {
-	struct limit_hit hit = {.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = "engine"};
+	struct limit_hit hit = {
+		.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = "engine"};
 
 	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
 	note_limit(run, name, &hit);
@@ -139,7 +140,8 @@ static void on_deadline(struct loop_timer *timer)
 	if (run->state > STATE_RUNNING)
 		return;
 	elapsed_ms = run_elapsed_ns(run) / 1000000;
-	snprintf(evidence, sizeof(evidence), "monotonic clock: %llu ms since the run began", (unsigned long long)elapsed_ms);
+	snprintf(evidence, sizeof(evidence), "monotonic clock: %llu ms since the run began",
+		 (unsigned long long)elapsed_ms);
 	hit_limit(run, LIMIT_TIMEOUT, run->plan->limits.timeout_ns / 1000000, elapsed_ms, evidence);
 	set_cause(run, CAUSE_TIMEOUT);
 	handle(run, EVENT_SOFT_END);
@@ -396,8 +398,8 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 		return;
 	if (run->seen.cause == CAUSE_NONE) {
 		run->seen.cause = CAUSE_OUTPUT_LOST;
-		error_set(&run->seen.error, STAGE_OUTPUT, errno_value, "nobody takes the output: writing to %s failed: %s", what,
-			  strerror(errno_value));
+		error_set(&run->seen.error, STAGE_OUTPUT, errno_value,
+			  "nobody takes the output: writing to %s failed: %s", what, strerror(errno_value));
 	}
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		run->streams[i].is_waiting = false;
@@ -412,7 +414,8 @@ static void take_pty(struct run *run, int fd)
 	run->pty_fd = fd;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	run->streams[STREAM_STDOUT].fd = fd;
-	if (loop_add(run->loop, &run->streams[STREAM_STDOUT].watch, fd, EPOLLIN, on_output, &run->streams[STREAM_STDOUT]) < 0)
+	if (loop_add(run->loop, &run->streams[STREAM_STDOUT].watch, fd, EPOLLIN, on_output,
+		     &run->streams[STREAM_STDOUT]) < 0)
 		handle(run, EVENT_HARD_END);
 	if (run->request.relay_fd >= 0)
 		run->relay_target_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -454,7 +457,8 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_STEP_FAILED:
 		run->seen.failed_step = message->step;
 		run->seen.failed_in_entry = message->is_entry;
-		error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s", strerror(message->error));
+		error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s",
+			  strerror(message->error));
 		break;
 	case JAR_EXEC_FAILED:
 		error_set(&run->seen.error, STAGE_EXEC, message->error,
@@ -462,9 +466,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 						       : "cannot run '%s': %s",
 			  run->plan->argv.items[0], strerror(message->error));
 		if (message->error == ENOENT && !message->interpreter_missing)
-			error_hint(&run->seen.error, strchr(run->plan->argv.items[0], '/')
-							     ? "inside the jar there is no such file; --ro PATH shows one"
-							     : "it was looked for in the PATH that the command would have");
+			error_hint(&run->seen.error,
+				   strchr(run->plan->argv.items[0], '/')
+					   ? "inside the jar there is no such file; --ro PATH shows one"
+					   : "it was looked for in the PATH that the command would have");
 		break;
 	case JAR_EXITED:
 		guard_check(&run->guard); /* before the command's own end: what the kernel ended came first */
@@ -526,11 +531,13 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 		run->seen.system_us = microseconds(usage.ru_stime, run->making.ru_stime);
 	}
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
-		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM, "the memory limit is too small even to start the command");
+		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM,
+			  "the memory limit is too small even to start the command");
 		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
 	}
 	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
-		error_set(&run->seen.error, STAGE_ENGINE, 0, "the jar's first process died while making the jar (status %d)", status);
+		error_set(&run->seen.error, STAGE_ENGINE, 0,
+			  "the jar's first process died while making the jar (status %d)", status);
 	/* Killed from outside, and the command with it: what ended the one ended the other. */
 	if (run->seen.has_started && !run->seen.has_status) {
 		run->seen.has_status = true;
@@ -560,7 +567,8 @@ static void start_running(struct run *run)
 	note_started(run);
 	if (!guard_start(&run->guard, run->jar.pid, &run->making)) {
 		run->seen.metered = 0;
-		error_set(&run->seen.error, STAGE_LIMITS, ENOENT, "the jar cannot be measured: its /proc is not to be seen");
+		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
+			  "the jar cannot be measured: its /proc is not to be seen");
 		handle(run, EVENT_HARD_END);
 	}
 }

@@ -35,8 +35,8 @@ struct run_request {
 	struct jar_times *times; /* may be NULL */
 	struct run_listener listener;
 	bool is_captured; /* keep output for the result */
-	int stdin_fd;	  /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
-	int relay_fd;	  /* bytes read here become the command's standard input (or are typed into its terminal); -1: none */
+	int stdin_fd;     /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
+	int relay_fd; /* bytes read here become the command's standard input (or are typed into its terminal); -1: none */
 	bool is_relay_terminal;
 	bool has_pty;
 	struct winsize window;

@@ -170,7 +170,8 @@ int sys_new_mount(const char *type, const struct sys_option *options, size_t opt
 	if (context < 0)
 		return context;
 	for (size_t i = 0; i < option_count; i++) {
-		rc = result(syscall(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0));
+		rc = result(
+			syscall(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0));
 		if (rc < 0)
 			return rc;
 	}

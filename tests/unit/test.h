@@ -21,9 +21,9 @@ struct test {
 
 static int test_failed_checks;
 
-#define TEST(function)                                                                                                 \
+#define TEST(test_function)                                                                                            \
 	{                                                                                                              \
-		#function, function                                                                                    \
+		.name = #test_function, .function = (test_function)                                                    \
 	}
 
 #define CHECK(condition)                                                                                               \

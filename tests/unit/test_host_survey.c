@@ -114,6 +114,9 @@ static void survey(struct survey *survey, const char *current_directory, const c
 		CHECK_INT(policy_set_flag(&survey->policy, policy_key_by_flag((*flags)[0]), (*flags)[1], false,
 					  &context, &survey->error),
 			  0);
+	/* The survey holds the default workdir to the directory that this process stands in. */
+	if (chdir(directory) < 0)
+		printf("cannot enter %s\n", directory);
 	survey->rc = host_survey(&survey->host, &survey->policy, directory, &survey->error);
 }
 

@@ -535,7 +535,8 @@ static void test_what_is_no_readable_file_is_refused_at_once(void)
 	fd = open("large.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK_INT(ftruncate(fd, (1 << 20) + 1), 0);
 	close(fd);
-	check_load_refused(&scratch, "./missing", ENOENT, "cannot open the policy file './missing'");
+	check_load_refused(&scratch, "./missing", ENOENT,
+			   "cannot open the policy file (No such file or directory) './missing'");
 	check_load_refused(&scratch, "d.json", EISDIR, "a policy must be a file, not a directory: 'd.json'");
 	check_load_refused(&scratch, "fifo.json", EINVAL, "a policy must be a regular file: 'fifo.json'");
 	check_load_refused(&scratch, "/dev/null", EINVAL, "a policy must be a regular file: '/dev/null'");
@@ -567,8 +568,10 @@ static void test_extends_follows_files_but_not_in_circles(void)
 	check_load_refused(&scratch, "a.json", 0, "a.json:1:13: extends: these files extend each other in a circle");
 	write_file("a.json", "{\"extends\": \"missing.json\"}");
 	text_clear(&message);
-	text_append_format(&message, "a.json:1:13: extends: cannot open the policy file '%s/missing.json'",
-			   scratch.directory);
+	text_append_format(
+		&message,
+		"a.json:1:13: extends: cannot open the policy file (No such file or directory) '%s/missing.json'",
+		scratch.directory);
 	check_load_refused(&scratch, "a.json", ENOENT, text_string(&message));
 	unlink("a.json");
 	unlink("b.json");
