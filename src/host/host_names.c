@@ -29,6 +29,8 @@ const char *const host_etc_names[] = {
 	"fonts",
 	"gai.conf",
 	"gdb",
+	"gitattributes",
+	"gitconfig",
 	"glvnd",
 	"group",
 	"host.conf",

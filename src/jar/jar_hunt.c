@@ -142,7 +142,11 @@ static void visit_own_children(struct walk *walk)
 		visit_directory(walk, "/proc", getpid(), visit_if_child);
 }
 
-/* A child of ours that nobody has reaped keeps its number: killing by number is safe. */
+/*
+ * A child of ours keeps its number until we reap it: killing by number is safe as long as nothing is reaped between
+ * looking and killing. A list that changes while it is read may name one twice, and a number that was free for a moment
+ * may be a stranger's.
+ */
 static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 {
 	(void)parent;
@@ -150,7 +154,13 @@ static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 		return;
 	walk->found++;
 	kill(child, SIGKILL);
-	waitpid(child, NULL, WNOHANG | __WALL);
+}
+
+static void reap_child(struct walk *walk, pid_t child, pid_t parent)
+{
+	(void)parent;
+	if (child != walk->spared_pid)
+		waitpid(child, NULL, WNOHANG | __WALL);
 }
 
 /*
@@ -214,18 +224,19 @@ static void freeze(pid_t spared_pid)
 
 void jar_hunt(pid_t spared_pid)
 {
-	struct walk walk = {.visit = kill_child, .spared_pid = spared_pid};
-
+	struct walk killing = {.visit = kill_child, .spared_pid = spared_pid};
+	struct walk reaping = {.visit = reap_child, .spared_pid = spared_pid};
 	siginfo_t ended;
 
 	/* Most commands leave nothing behind. */
 	if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD)
 		return;
 	for (unsigned round = 1;; round++) {
-		walk.found = 0;
-		visit_own_children(&walk);
-		if (!walk.found)
+		killing.found = 0;
+		visit_own_children(&killing);
+		if (!killing.found)
 			return;
+		visit_own_children(&reaping);
 		if (round % QUICK_ROUNDS == 0) {
 			freeze(spared_pid);
 			signal_tree(SIGKILL, spared_pid);

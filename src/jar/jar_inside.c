@@ -293,7 +293,8 @@ static void start_command(struct inside *inside)
 	}
 	pid = vfork();
 	if (pid == 0)
-		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork): system calls only, until it execs or leaves */
+		command_child(
+			inside); /* NOLINT(clang-analyzer-unix.Vfork): system calls only, until it execs or leaves */
 	inside->command = pid;
 	if (pid < 0) {
 		inside->report.step = -1;

@@ -8,6 +8,7 @@ that was running when a module had to be killed. At the end no process may be le
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
@@ -24,6 +25,8 @@ from runner import process  # noqa: E402
 
 # Jars that were cut loose by a killed engine end by themselves, but not at once.
 LEFT_BEHIND_GRACE_SECONDS = 5.0
+
+HIGH_DESCRIPTOR = 500
 
 
 class Reporter(unittest.TestResult):
@@ -128,11 +131,13 @@ def left_behind() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """See the file's header."""
-    folder, name, fd, *filters = arguments
-    os.set_inheritable(int(fd), False)
+    folder, name, given, *filters = arguments
+    # Out of the way of tests that need a certain low number for themselves.
+    fd = fcntl.fcntl(int(given), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    os.close(int(given))
     process.become_subreaper()
     sys.path[:0] = [folder, str(pathlib.Path(folder).parent), str(pathlib.Path(folder).parent.parent)]
-    reporter = Reporter(int(fd))
+    reporter = Reporter(fd)
     try:
         suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name))
     except unittest.SkipTest as skip:
