@@ -60,6 +60,7 @@ struct host {
 	/* caller */
 	uid_t uid;
 	gid_t gid;
+	uid_t jar_id; /* root only: an unused host id, this jar's alone, that a jar is built and run as */
 	char *home;                  /* where HOME points inside: the caller's, or a made-up one where that is unfit */
 	char *real_home;             /* the caller's home directory, resolved; NULL: none */
 	char *run_directory;         /* a name that is free, for a run that cannot have private mounts */

@@ -25,6 +25,11 @@
 /* The kernel takes a quarter of the stack limit, at most three quarters of 8 MiB, at least 128 KiB. */
 #define ARGUMENT_BYTES_LEAST (128ULL << 10)
 #define ARGUMENT_BYTES_MOST (6ULL << 20)
+/*
+ * Above all ranges that distributions hand out to users, containers and services. With the number of this process added
+ * no two jars share one: what one of them uses up (processes, signals, keys) is not another's.
+ */
+#define JAR_ID_BASE 1900000000U
 #define MADE_UP_HOME "/home/jar"
 
 static bool sysctl_is_zero(const char *path)
@@ -97,6 +102,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 	*host = (struct host){
 		.uid = getuid(),
 		.gid = getgid(),
+		.jar_id = JAR_ID_BASE + (uid_t)getpid(),
 		.environment = environment,
 		.landlock_abi = sys_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,

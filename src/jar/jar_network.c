@@ -45,9 +45,11 @@ void jar_network_start(struct jar_network *network)
 	network->namespace_fd = -1;
 	network->error = 0;
 	network->is_alive = 1;
-	if (clone(thread_main, network->stack + sizeof(network->stack),
-		  CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID, network,
-		  NULL, NULL, &network->is_alive) < 0) {
+	network->thread =
+		clone(thread_main, network->stack + sizeof(network->stack),
+		      CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID,
+		      network, NULL, NULL, &network->is_alive);
+	if (network->thread < 0) {
 		network->error = -errno;
 		network->is_alive = 0;
 	}
@@ -55,9 +57,14 @@ void jar_network_start(struct jar_network *network)
 
 int jar_network_join(struct jar_network *network)
 {
-	/* Until the thread is gone for good: a process with two threads may not change its user namespace. */
 	while (__atomic_load_n(&network->is_alive, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &network->is_alive, FUTEX_WAIT, 1, NULL, NULL, 0);
+	/*
+	 * It has left our memory, but the kernel may still count it: a process with two threads may not change its user
+	 * namespace. It is gone for good when it cannot be signalled any more.
+	 */
+	while (network->thread > 0 && syscall(SYS_tgkill, getpid(), network->thread, 0) == 0)
+		sched_yield();
 	if (network->error < 0)
 		return network->error;
 	if (setns(network->namespace_fd, CLONE_NEWNET) < 0)

@@ -17,12 +17,6 @@
 /* The kernel keeps the program's name and its own notes in the same space. */
 #define ARGUMENT_RESERVE (8 << 10)
 
-/*
- * An unused host id for a jar that root makes. Above all ranges that distributions hand out to users, containers and
- * services; which one of them does not matter, since nothing on the host belongs to it.
- */
-#define ROOT_JAR_ID 1900000000U
-
 struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list, enum step_kind kind)
 {
 	static struct plan_step spare;
@@ -189,7 +183,7 @@ static void plan_identity(struct plan_build *build)
 	build->is_id_mapped = build->host->uid == 0 && build->host->has_id_mapped_mounts;
 	if (build->is_id_mapped) {
 		plan_add(build, &plan->steps, STEP_PRIVATE_MOUNTS);
-		plan_add(build, &plan->steps, STEP_BECOME)->value = ROOT_JAR_ID;
+		plan_add(build, &plan->steps, STEP_BECOME)->value = build->host->jar_id;
 		return;
 	}
 	if (build->host->uid == 0)

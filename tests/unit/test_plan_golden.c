@@ -217,6 +217,7 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	for (size_t i = 0; files && i < files->list.count; i++)
 		imagine_file(&golden->files, files->list.items[i].string.bytes);
 	host->uid = (uid_t)uid;
+	host->jar_id = 1900000000;
 	host->gid = (gid_t)gid;
 	host->landlock_abi = (int)abi;
 }
