@@ -60,12 +60,12 @@ struct host {
 	/* caller */
 	uid_t uid;
 	gid_t gid;
-	uid_t jar_id; /* root only: an unused host id, this jar's alone, that a jar is built and run as */
-	char *home;                  /* where HOME points inside: the caller's, or a made-up one where that is unfit */
-	char *real_home;             /* the caller's home directory, resolved; NULL: none */
-	char *run_directory;         /* a name that is free, for a run that cannot have private mounts */
-	char *git_name, *git_email;  /* user.name and user.email of the caller's git; NULL: not set */
-	char *const *environment;    /* borrowed */
+	uid_t jar_id;               /* root only: an unused host id, this jar's alone, that a jar is built and run as */
+	char *home;                 /* where HOME points inside: the caller's, or a made-up one where that is unfit */
+	char *real_home;            /* the caller's home directory, resolved; NULL: none */
+	char *run_directory;        /* a name that is free, for a run that cannot have private mounts */
+	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
+	char *const *environment;   /* borrowed */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */

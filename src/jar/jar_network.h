@@ -17,7 +17,7 @@
 struct jar_network {
 	_Alignas(16) char stack[JAR_NETWORK_STACK];
 	int namespace_fd;
-	int error;    /* a negative errno; 0: none */
+	int error; /* a negative errno; 0: none */
 	pid_t thread;
 	int is_alive; /* cleared by the kernel when the thread has left our memory */
 };
