@@ -291,10 +291,10 @@ static void start_command(struct inside *inside)
 		report(inside, JAR_STEP_FAILED, -1);
 		leave(inside, 125);
 	}
+	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
 	if (pid == 0)
-		command_child(
-			inside); /* NOLINT(clang-analyzer-unix.Vfork): system calls only, until it execs or leaves */
+		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork) */
 	inside->command = pid;
 	if (pid < 0) {
 		inside->report.step = -1;

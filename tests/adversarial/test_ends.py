@@ -174,7 +174,7 @@ class Litter(AttackCase):
 
     def test_the_run_s_directory_is_removed_whatever_is_in_it(self) -> None:
         if self.way is NAMESPACE:
-            self.skipTest("needs:landlock rung, the other has no such directory")
+            self.skipTest("only the landlock rung has such a directory")
         scripts = {
             "deep": "i=0; while [ $i -lt 600 ]; do mkdir d && cd d || break; i=$((i+1)); done; true",
             "locked": "mkdir -p a/b/c; touch a/b/c/f; chmod 0 a/b/c a/b a",
