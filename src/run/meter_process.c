@@ -143,17 +143,23 @@ static void keep_nothing(struct meter *meter)
 		close_fd(&meter->processes[i].stat_fd);
 }
 
-static int open_stat(struct meter *meter, pid_t pid)
+/* Every look into /proc goes this way, so that none fails for want of a descriptor that we only keep for speed. */
+static int open_proc(struct meter *meter, const char *name, int flags)
 {
-	char name[32];
-	int fd;
+	int fd = openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC | flags);
 
-	snprintf(name, sizeof(name), "%d/stat", (int)pid);
-	fd = openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || meter->keeps_nothing)
 		return fd;
 	keep_nothing(meter);
-	return openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
+	return openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC | flags);
+}
+
+static int open_stat(struct meter *meter, pid_t pid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d/stat", (int)pid);
+	return open_proc(meter, name, 0);
 }
 
 static bool read_stat(struct meter *meter, struct meter_process *process)
@@ -236,7 +242,7 @@ static void note_children(struct meter *meter, pid_t thread, pid_t parent)
 	AUTO_CLOSE int fd = -1;
 
 	snprintf(name, sizeof(name), "%d/task/%d/children", (int)parent, (int)thread);
-	fd = openat(meter->proc_fd, name, O_RDONLY | O_CLOEXEC);
+	fd = open_proc(meter, name, 0);
 	while (fd >= 0 && (len = read(fd, list + kept, sizeof(list) - 1 - kept)) > 0) {
 		char *at = list, *end;
 
@@ -263,7 +269,7 @@ static void follow_children(struct meter *meter)
 			char name[32];
 
 			snprintf(name, sizeof(name), "%d/task", (int)pid);
-			fd = openat(meter->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			fd = open_proc(meter, name, O_DIRECTORY);
 			if (fd >= 0)
 				for_each_entry(meter, fd, pid, note_children);
 		}
