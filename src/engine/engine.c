@@ -513,7 +513,7 @@ void engine_print_timing(const struct engine_run *engine, struct text *out)
 	}
 	print_time(out, last, times->started_ns, "start the command");
 	if (engine->run)
-		print_time(out, times->started_ns, times->begun_ns + run_observation(engine->run)->wall_us * 1000,
+		print_time(out, times->started_ns, times->started_ns + run_observation(engine->run)->wall_us * 1000,
 			   "the command, until everything is gone");
 }
 

@@ -28,6 +28,8 @@
 #define READ_BYTES (64 << 10)
 /* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
 #define STALL_NS 1000000000ULL
+/* A call with a time limit returns in bounded time also where the jar cannot be made: after the limit and this long. */
+#define MAKING_NS 5000000000ULL
 /* What the jar's first process may take to kill and reap the rest. */
 #define OVERDUE_NS 400000000ULL
 
@@ -177,6 +179,14 @@ static void check_file_size(struct run *run)
 		return;
 	snprintf(hit.evidence, sizeof(hit.evidence), "the main process was ended by SIGXFSZ");
 	note_limit(run, LIMIT_FILE_SIZE, &hit);
+}
+
+static void arm_deadline(struct run *run, uint64_t allowance_ns)
+{
+	uint64_t timeout_ns = run->plan->limits.timeout_ns;
+
+	if (timeout_ns != LIMIT_NONE)
+		loop_arm(run->loop, &run->deadline, run->begun_ns + timeout_ns + allowance_ns, on_deadline, run);
 }
 
 static void on_grace_over(struct loop_timer *timer)
@@ -559,9 +569,12 @@ static void note_started(struct run *run)
 			loop_change(&run->streams[i].watch, EPOLLIN);
 }
 
+/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 static void start_running(struct run *run)
 {
 	run->state = STATE_RUNNING;
+	run->begun_ns = sys_monotonic_ns();
+	arm_deadline(run, 0);
 	open_relay(run);
 	run->seen.metered = run->plan->metered;
 	note_started(run);
@@ -752,8 +765,7 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	/* No relay and nothing to hand over: the command's input is at its end from the start. */
 	if (request->relay_fd < 0)
 		close_fd(&run->relay_target_fd);
-	if (run->plan->limits.timeout_ns != LIMIT_NONE)
-		loop_arm(loop, &run->deadline, run->begun_ns + run->plan->limits.timeout_ns, on_deadline, run);
+	arm_deadline(run, MAKING_NS);
 	*out = run;
 	return 0;
 }

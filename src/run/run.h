@@ -60,7 +60,7 @@ void run_resume(struct run *run, enum stream_index stream);
 const struct observation *run_observation(const struct run *run);
 /* NULL where output was not captured. */
 const struct capture *run_capture(const struct run *run);
-/* Nanoseconds since the run began. */
+/* Nanoseconds since the command began; before that, since the making of its jar began. */
 uint64_t run_elapsed_ns(const struct run *run);
 
 #endif

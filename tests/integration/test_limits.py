@@ -71,7 +71,7 @@ class Memory(LimitCase):
         self.assertEqual(result["signal"], "SIGKILL")
 
     def test_a_tree_of_small_processes(self) -> None:
-        result = self.memory("64M", f"tree:40:{4 * MIB}", "say:done")
+        result = self.memory("64M", f"tree:40:{4 * MIB}", "wait:10000", "say:done")
         self.ended(result, "memory", "memory")
         self.assertNotIn("done", result["stdout"])
 
