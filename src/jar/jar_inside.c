@@ -291,6 +291,7 @@ static void start_command(struct inside *inside)
 		report(inside, JAR_STEP_FAILED, -1);
 		leave(inside, 125);
 	}
+	inside->report.begun_ns = sys_monotonic_ns();
 	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
 	if (pid == 0)

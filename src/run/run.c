@@ -460,6 +460,8 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		return;
 	case JAR_STARTED:
 		run->making = message->self;
+		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
+		run->begun_ns = message->begun_ns;
 		if (fd >= 0)
 			take_pty(run, fd);
 		handle(run, EVENT_STARTED);
@@ -569,11 +571,9 @@ static void note_started(struct run *run)
 			loop_change(&run->streams[i].watch, EPOLLIN);
 }
 
-/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 static void start_running(struct run *run)
 {
 	run->state = STATE_RUNNING;
-	run->begun_ns = sys_monotonic_ns();
 	arm_deadline(run, 0);
 	open_relay(run);
 	run->seen.metered = run->plan->metered;
