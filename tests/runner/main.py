@@ -78,8 +78,11 @@ def fill(stage: Stage, good: set[str]) -> None:
         stage.add_tools(tools)
 
 
-def run_group(report: Report, context: Context, group: Group) -> None:
-    """Run one group; whatever goes wrong is a failure of it and not of the runner."""
+def run_group(report: Report, context: Context, group: Group, again: list[Group] | None = None) -> None:
+    """Run one group; whatever goes wrong is a failure of it and not of the runner.
+
+    With `again`, a failure is not final: it is shown, and the group is put there.
+    """
     start = time.monotonic()
     # A lint needs a build's description of how files are compiled; that is there even where they do not compile.
     lacking = [name for name in group.builds if name not in context.good_builds and group.part != "lint"]
@@ -92,19 +95,32 @@ def run_group(report: Report, context: Context, group: Group) -> None:
             outcomes = group.run(context)
     except Exception:
         outcomes = [Outcome("the runner", FAILED, traceback.format_exc())]
-    if outcomes:
+    failed = [outcome for outcome in outcomes if outcome.status == FAILED]
+    if again is not None and failed and not lacking:
+        report.note(f"once more, alone: {group.title}: " + "; ".join(f"{o.name}: {o.detail[-600:]}" for o in failed))
+        again.append(group)
+    elif outcomes:
         report.add(group.title, outcomes, time.monotonic() - start)
 
 
 def run_part(report: Report, context: Context, groups: list[Group], jobs: int) -> None:
-    """Run groups beside each other, then those that must be alone."""
+    """Run groups beside each other, then those that must be alone.
+
+    Tests of the engine watch clocks, processes and memory on a machine that is busy with other tests: a group that fails is
+    run once more by itself. What fails again has failed.
+    """
+    again: list[Group] | None = [] if groups and groups[0].part in ENGINE_PARTS else None
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for group in groups:
             if not group.is_alone:
-                pool.submit(run_group, report, context, group)
+                pool.submit(run_group, report, context, group, again)
     for group in groups:
         if group.is_alone:
-            run_group(report, context, group)
+            run_group(report, context, group, again)
+    for group in again or []:
+        run_group(report, context, group)
+    if again:
+        report.note(f"{len(again)} of {len(groups)} groups were run twice")
 
 
 def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
