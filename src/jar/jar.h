@@ -16,6 +16,19 @@
 
 #include "plan/plan.h"
 
+/* So many descriptors beside the three streams can be given to a command. */
+#define JAR_EXTRA_MAX 64
+
+/* How a file in a kept jar is opened. */
+enum jar_access {
+	JAR_READ,  /* a regular file, to read */
+	JAR_WRITE, /* a regular file, made or emptied, to write; the last component is not followed if it is a link */
+	JAR_LIST,  /* a directory; likewise */
+};
+
+/* Children of this process that are nobody's orphans: see jar_clean_up(). */
+LIST_TYPE(pid_t, jar_family);
+
 /* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1 and the master comes with JAR_STARTED. */
 struct jar_streams {
 	int stdin_fd;

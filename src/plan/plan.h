@@ -114,7 +114,17 @@ struct plan_limits {
 	enum keep_mode keep;
 };
 
+/* What a plan is for. */
+enum plan_kind {
+	PLAN_ONCE,     /* a jar and its only command */
+	PLAN_PREPARED, /* a jar whose only command is not known yet */
+	PLAN_KEPT,     /* a jar for many commands */
+	PLAN_RUN,      /* one command in a jar of the two kinds above */
+};
+
 struct plan {
+	enum plan_kind kind;
+	const struct plan *jar; /* PLAN_RUN: the jar's plan; it owns the steps, the Landlock rules and the filter */
 	enum rung rung;
 	uint64_t namespaces;         /* CLONE_NEW* flags the jar's first process is made with */
 	struct plan_step_list steps; /* by the jar's first process, in order */
@@ -153,6 +163,20 @@ struct plan_request {
 
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);
+/*
+ * The plan of a jar without a command: @kind is PLAN_PREPARED or PLAN_KEPT. The limits on memory, processes and disk hold
+ * for the sum of its runs; of the keys that are a run's own only cpu_time is used, and for a prepared jar only.
+ */
+int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
+		     struct error *error);
+/*
+ * The plan of one command in the jar of @jar, which must outlive it. @policy is the jar's with the run's own keys on top,
+ * @host the one the jar was planned for, with the environment that the run takes its variables from. A limit above the
+ * jar's is refused (STAGE_POLICY). In a prepared jar memory, pids, disk and cpu_time must be the jar's own: they are held
+ * by what was prepared.
+ */
+int plan_compile_run(struct plan *plan, const struct plan *jar, const struct policy *policy, const struct host *host,
+		     const struct plan_request *request, struct error *error);
 void plan_done(struct plan *plan);
 
 void plan_print(const struct plan *plan, struct text *out);

@@ -15,6 +15,7 @@
 #include "run/observation.h"
 
 struct run;
+struct kept_jar;
 
 /* What a door wants to hear; any may be NULL. Called from within the loop. */
 struct run_listener {
@@ -25,17 +26,28 @@ struct run_listener {
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
 	/* A limit was reached for the first time. */
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
-	/* The jar is gone, all output was handed over. The run may be freed now, but not from within this call. */
+	/*
+	 * No process of the run is left, all output was handed over. The run may be freed now, but not from within this
+	 * call. A jar of its own is gone too; one it was given (run_request.jar) says so itself.
+	 */
 	void (*done)(void *owner, struct run *run);
 };
 
 struct run_request {
 	const struct plan *plan; /* must outlive the run */
-	const struct jar_area *area;
-	struct jar_times *times; /* may be NULL */
+	/*
+	 * The jar to run in, of plan->jar; it need not be ready yet. A prepared one is used up by it. NULL: a jar of the
+	 * run's own. If the jar cannot be made or dies, the run is done too, and its observation says why.
+	 */
+	struct kept_jar *jar;
+	const struct jar_area *area; /* a jar of its own only */
+	struct jar_times *times;     /* may be NULL; a jar of its own only */
 	struct run_listener listener;
-	bool is_captured; /* keep output for the result */
-	int stdin_fd;     /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
+	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
+	bool is_merged;       /* the command's standard error is its standard output */
+	const int *extra_fds; /* the command has them as 3, 4, ...; borrowed until run_start() returns */
+	size_t extra_count;   /* at most JAR_EXTRA_MAX */
+	int stdin_fd;         /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
 	int relay_fd; /* bytes read here become the command's standard input (or are typed into its terminal); -1: none */
 	bool is_relay_terminal;
 	bool has_pty;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/kept.h - a jar that outlives the call that made it: prepared for one run, or kept for many
+ *
+ * kept_open() begins; runs may be started in it at once (run_request.jar) and wait until it stands. A prepared jar
+ * (PLAN_PREPARED) takes one run and is gone after it. A kept one (PLAN_KEPT) takes runs, also at the same time, until it
+ * is closed: each has a keeper of its own inside, which starts the command and ends its tree. One keeper is always ready
+ * ahead. The jar's own limits hold for the sum of its runs.
+ */
+#ifndef BELLJAR_RUN_KEPT_H
+#define BELLJAR_RUN_KEPT_H
+
+#include "base/loop.h"
+#include "jar/jar.h"
+#include "run/observation.h"
+
+struct kept_jar;
+
+/* What a door wants to hear; any may be NULL. Called from within the loop. */
+struct kept_listener {
+	void *owner;
+	/* The jar stands. */
+	void (*ready)(void *owner, struct kept_jar *jar);
+	/*
+	 * No process of it is left, and every run in it has been told so. It may be freed now, but not from within this
+	 * call. kept_observation() says whether it ever stood (has_started), and if not, why.
+	 */
+	void (*gone)(void *owner, struct kept_jar *jar);
+};
+
+struct kept_request {
+	const struct plan *plan; /* plan_compile_jar(); must outlive the jar */
+	const struct jar_area *area;
+	struct jar_family *family; /* the engine's, one for all its jars; this jar enters and leaves it by itself */
+	struct kept_listener listener;
+};
+
+/* Begin. On failure nothing is running. */
+int kept_open(struct loop *loop, const struct kept_request *request, struct kept_jar **out, struct error *error);
+/* Kill what is left and take the jar down; runs in it end as cancelled. The listener hears when it is gone. */
+void kept_close(struct kept_jar *jar);
+/* One that is gone; or kill it and wait until it is. No run may be in it. */
+void kept_free(struct kept_jar *jar);
+
+bool kept_is_ready(const struct kept_jar *jar);
+/* has_started: it stands or stood; error, failed_step, steps_done: as of a run. */
+const struct observation *kept_observation(const struct kept_jar *jar);
+
+/* @fd is the receiver's from here on; -1: it could not be opened, for the reason @errno_value. */
+typedef void kept_file_function(void *owner, int fd, int errno_value);
+
+/*
+ * Open a file behind the jar's walls. @path is the jar's; a relative one starts at the workdir. @mode is for a file that
+ * is made. The answer comes from within the loop, never from within this call. 0 or a negative errno.
+ */
+int kept_open_file(struct kept_jar *jar, const char *path, enum jar_access access, mode_t mode,
+		   kept_file_function *function, void *owner);
+/* @owner does not wait for its answers any more. */
+void kept_forget_files(struct kept_jar *jar, const void *owner);
+
+#endif
