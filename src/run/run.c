@@ -21,11 +21,10 @@
 #include <sys/wait.h>
 
 #include "run/guard.h"
-#include "run/redact.h"
 #include "run/relay.h"
+#include "run/streams.h"
 #include "sys/calls.h"
 
-#define READ_BYTES (64 << 10)
 /* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
 #define STALL_NS 1000000000ULL
 /* A call with a time limit returns in bounded time also where the jar cannot be made: after the limit and this long. */
@@ -47,16 +46,6 @@ enum run_event {
 	EVENT_COUNT,
 };
 
-struct stream {
-	struct run *run;
-	enum stream_index index;
-	struct loop_watch watch;
-	int fd;          /* -1: at its end */
-	bool is_waiting; /* the listener asked to wait */
-	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
-	struct redact_stream *redact;
-};
-
 struct run {
 	struct loop *loop;
 	struct run_request request;
@@ -71,24 +60,18 @@ struct run {
 	struct loop_timer stall;
 	struct guard guard;
 	enum cause starved; /* a limit was reached while the jar was being made */
-	struct stream streams[STREAM_COUNT];
-	struct redactor *redactor;
-	struct capture *capture;
+	struct streams streams;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
 	int relay_peek_fd;   /* its read end, which tells what the command did not read; likewise */
-	int pty_fd;
 	uint64_t begun_ns;
-	uint64_t delivered;   /* bytes after redaction, both streams */
 	struct rusage making; /* what the jar's first process itself used */
 	struct observation seen;
-	struct text clean; /* redacted bytes of one read */
 };
 
 typedef void transition(struct run *run);
 
 static void handle(struct run *run, enum run_event event);
-static void drain(struct run *run);
 
 const struct observation *run_observation(const struct run *run)
 {
@@ -97,7 +80,7 @@ const struct observation *run_observation(const struct run *run)
 
 const struct capture *run_capture(const struct run *run)
 {
-	return run->capture;
+	return run->streams.capture;
 }
 
 uint64_t run_elapsed_ns(const struct run *run)
@@ -196,113 +179,30 @@ static void on_grace_over(struct loop_timer *timer)
 
 /* --- output ------------------------------------------------------------------------------------------------- */
 
-static void hand_over(struct run *run, struct stream *stream, const char *bytes, size_t len)
+static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
 {
-	const struct run_listener *listener = &run->request.listener;
+	const struct run_listener *listener = &((struct run *)owner)->request.listener;
 
-	if (len && listener->output && listener->output(listener->owner, stream->index, bytes, len))
-		stream->is_waiting = true;
+	return listener->output && listener->output(listener->owner, stream, bytes, len);
 }
 
-/* Count against the cap; what fits goes on. The cap holds for both streams together, in the order bytes arrive. */
-static void deliver(struct run *run, struct stream *stream, const char *bytes, size_t len)
+static void on_overflow(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes)
 {
-	uint64_t limit = run->plan->limits.output_bytes;
-	uint64_t room = limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, run->delivered);
+	struct run *run = owner;
 	char evidence[96];
 
-	if (!len)
-		return;
-	run->delivered += len;
-	if (run->capture && capture_add(run->capture, stream->index, bytes, len) < 0)
-		run->seen.is_truncated = true;
-	/* A run ended for its output shows exactly the cap; draining after that adds nothing. */
-	hand_over(run, stream, bytes, (size_t)MIN_OF((uint64_t)len, room));
-	if (len <= room)
-		return;
-	run->seen.is_truncated = true;
 	snprintf(evidence, sizeof(evidence), "engine counted %llu bytes of output after redaction",
-		 (unsigned long long)run->delivered);
-	hit_limit(run, LIMIT_OUTPUT, limit, run->delivered, evidence);
+		 (unsigned long long)delivered_bytes);
+	hit_limit(run, LIMIT_OUTPUT, limit_bytes, delivered_bytes, evidence);
 	if (run->plan->limits.overflow == OVERFLOW_KILL && run->state <= STATE_ENDING) {
 		set_cause(run, CAUSE_OUTPUT);
 		handle(run, EVENT_HARD_END);
 	}
 }
 
-static void process(struct run *run, struct stream *stream, const char *bytes, size_t len)
+static void on_drained(void *owner)
 {
-	run->seen.stream_bytes[stream->index] += len;
-	if (!stream->redact) {
-		deliver(run, stream, bytes, len);
-		return;
-	}
-	text_clear(&run->clean);
-	redact_feed(stream->redact, bytes, len, &run->clean);
-	deliver(run, stream, text_string(&run->clean), run->clean.len);
-}
-
-static void close_stream(struct run *run, struct stream *stream)
-{
-	if (stream->fd < 0)
-		return;
-	loop_remove(&stream->watch);
-	if (stream->fd != run->pty_fd)
-		close(stream->fd);
-	stream->fd = -1;
-	if (stream->redact) {
-		text_clear(&run->clean);
-		redact_finish(stream->redact, &run->clean);
-		deliver(run, stream, text_string(&run->clean), run->clean.len);
-	}
-}
-
-/* Read once. True if there may be more. */
-static bool read_stream(struct run *run, struct stream *stream)
-{
-	static char buffer[READ_BYTES];
-	bool is_draining = run->state == STATE_DRAINING;
-	ssize_t count = read(stream->fd, buffer, is_draining ? MIN_OF(sizeof(buffer), stream->left) : sizeof(buffer));
-
-	if (count > 0) {
-		stream->left -= is_draining ? (size_t)count : 0;
-		process(run, stream, buffer, (size_t)count);
-		return true;
-	}
-	if (count < 0 && errno == EINTR)
-		return true;
-	/* When the jar is gone nothing more can come, even if somebody holds the other end. A terminal ends with EIO. */
-	if (count == 0 || errno != EAGAIN || run->state == STATE_DRAINING)
-		close_stream(run, stream);
-	return false;
-}
-
-static void on_output(struct loop_watch *watch, uint32_t events)
-{
-	struct stream *stream = watch->owner;
-	struct run *run = stream->run;
-
-	(void)events;
-	read_stream(run, stream);
-	if (stream->fd >= 0 && stream->is_waiting)
-		loop_change(&stream->watch, 0);
-	if (run->state == STATE_DRAINING)
-		drain(run);
-}
-
-void run_resume(struct run *run, enum stream_index index)
-{
-	struct stream *stream = &run->streams[index];
-
-	if (!stream->is_waiting)
-		return;
-	stream->is_waiting = false;
-	if (run->state == STATE_DRAINING) {
-		loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, run->stall.function, run);
-		drain(run);
-	} else if (stream->fd >= 0) {
-		loop_change(&stream->watch, EPOLLIN);
-	}
+	handle(owner, EVENT_DRAINED);
 }
 
 static void on_stall(struct loop_timer *timer)
@@ -311,31 +211,15 @@ static void on_stall(struct loop_timer *timer)
 
 	if (run->seen.cause == CAUSE_NONE)
 		return;
-	run->seen.is_truncated = true;
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		run->streams[i].is_waiting = false;
-		close_stream(run, &run->streams[i]);
-		run->streams[i].is_waiting = false;
-	}
+	streams_drop(&run->streams);
 	handle(run, EVENT_DRAINED);
 }
 
-static void drain(struct run *run)
+void run_resume(struct run *run, enum stream_index index)
 {
-	bool is_waiting = false;
-
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		struct stream *stream = &run->streams[i];
-
-		while (stream->fd >= 0 && !stream->is_waiting)
-			if (!read_stream(run, stream))
-				break;
-		if (stream->fd >= 0)
-			loop_change(&stream->watch, 0);
-		is_waiting |= stream->is_waiting;
-	}
-	if (!is_waiting && run->state == STATE_DRAINING)
-		handle(run, EVENT_DRAINED);
+	if (run->state == STATE_DRAINING)
+		loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
+	streams_resume(&run->streams, index);
 }
 
 /* --- ending the jar ----------------------------------------------------------------------------------------- */
@@ -411,21 +295,16 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 		error_set(&run->seen.error, STAGE_OUTPUT, errno_value,
 			  "nobody takes the output: writing to %s failed: %s", what, strerror(errno_value));
 	}
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		run->streams[i].is_waiting = false;
 	if (run->state < STATE_KILLING)
 		handle(run, EVENT_HARD_END);
+	streams_lose(&run->streams);
 }
 
 /* --- news from the jar -------------------------------------------------------------------------------------- */
 
 static void take_pty(struct run *run, int fd)
 {
-	run->pty_fd = fd;
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	run->streams[STREAM_STDOUT].fd = fd;
-	if (loop_add(run->loop, &run->streams[STREAM_STDOUT].watch, fd, EPOLLIN, on_output,
-		     &run->streams[STREAM_STDOUT]) < 0)
+	if (streams_take_pty(&run->streams, fd) < 0)
 		handle(run, EVENT_HARD_END);
 	if (run->request.relay_fd >= 0)
 		run->relay_target_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -566,9 +445,7 @@ static void note_started(struct run *run)
 	run->seen.has_started = true;
 	if (run->request.listener.started)
 		run->request.listener.started(run->request.listener.owner, run);
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (run->streams[i].fd >= 0)
-			loop_change(&run->streams[i].watch, EPOLLIN);
+	streams_read(&run->streams);
 }
 
 static void start_running(struct run *run)
@@ -594,24 +471,18 @@ static void start_draining(struct run *run)
 	loop_disarm(&run->grace);
 	relay_done(run->relay);
 	loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		int left = 0;
-
-		/* Nobody but the jar has the other end of its own terminal; a pipe's could have been handed on. */
-		if (run->pty_fd >= 0 || ioctl(run->streams[i].fd, FIONREAD, &left) < 0)
-			run->streams[i].left = SIZE_MAX;
-		else
-			run->streams[i].left = (size_t)left;
-	}
-	drain(run);
+	streams_drain(&run->streams);
 }
 
 static void finish(struct run *run)
 {
 	run->state = STATE_DONE;
 	loop_disarm(&run->stall);
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		run->seen.stream_bytes[i] = run->streams.items[i].bytes;
+	run->seen.is_truncated = run->streams.is_truncated;
 	if (run->seen.limits[LIMIT_OUTPUT].is_hit)
-		run->seen.limits[LIMIT_OUTPUT].peak = run->delivered;
+		run->seen.limits[LIMIT_OUTPUT].peak = run->streams.delivered_bytes;
 	if (run->request.listener.done)
 		run->request.listener.done(run->request.listener.owner, run);
 }
@@ -661,42 +532,12 @@ static void handle(struct run *run, enum run_event event)
 
 /* --- making and freeing ------------------------------------------------------------------------------------- */
 
-static int make_pipe(int *reader, int *writer, struct error *error)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_set(error, STAGE_ENGINE, errno, "cannot make a pipe: %s", strerror(errno));
-	*reader = ends[0];
-	*writer = ends[1];
-	return 0;
-}
-
-static int prepare_streams(struct run *run, struct error *error)
-{
-	int rc = redactor_new(&run->plan->redact, run->plan->has_redact_secrets, &run->redactor, error);
-
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		run->streams[i] = (struct stream){.run = run, .index = (enum stream_index)i, .fd = -1};
-		if (rc == 0 && run->redactor) {
-			run->streams[i].redact = redact_stream_new(run->redactor);
-			if (!run->streams[i].redact)
-				rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-		}
-	}
-	if (rc == 0 && run->request.is_captured) {
-		run->capture = capture_new(run->plan->limits.output_bytes, run->plan->limits.keep);
-		if (!run->capture)
-			rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	}
-	return rc;
-}
-
 static int start_jar(struct run *run, struct error *error)
 {
 	AUTO_CLOSE int stdin_reader = -1;
 	AUTO_CLOSE int stdout_writer = -1;
 	AUTO_CLOSE int stderr_writer = -1;
+	int writers[STREAM_COUNT] = {-1, -1};
 	struct jar_streams streams = {.stdin_fd = run->request.stdin_fd,
 				      .has_pty = run->request.has_pty,
 				      .window = run->request.window,
@@ -705,16 +546,16 @@ static int start_jar(struct run *run, struct error *error)
 	int rc = 0;
 
 	if (!streams.has_pty) {
-		rc = make_pipe(&run->streams[STREAM_STDOUT].fd, &stdout_writer, error);
-		if (rc == 0)
-			rc = make_pipe(&run->streams[STREAM_STDERR].fd, &stderr_writer, error);
-		if (rc == 0 && streams.stdin_fd < 0) {
-			rc = make_pipe(&stdin_reader, &run->relay_target_fd, error);
-			streams.stdin_fd = stdin_reader;
-			run->relay_peek_fd = rc < 0 ? -1 : fcntl(stdin_reader, F_DUPFD_CLOEXEC, 3);
-		}
-		streams.stdout_fd = stdout_writer;
-		streams.stderr_fd = stderr_writer;
+		rc = streams_make_pipes(&run->streams, writers, error);
+		streams.stdout_fd = stdout_writer = writers[STREAM_STDOUT];
+		streams.stderr_fd = stderr_writer = writers[STREAM_STDERR];
+	}
+	if (rc == 0 && !streams.has_pty && streams.stdin_fd < 0) {
+		rc = sys_pipe(&stdin_reader, &run->relay_target_fd);
+		if (rc < 0)
+			return error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc));
+		streams.stdin_fd = stdin_reader;
+		run->relay_peek_fd = fcntl(stdin_reader, F_DUPFD_CLOEXEC, 3);
 	}
 	return rc < 0 ? rc : jar_start(run->plan, &streams, run->request.area, run->request.times, &run->jar, error);
 }
@@ -725,21 +566,13 @@ static int watch_all(struct run *run)
 
 	if (rc == 0)
 		rc = loop_add(run->loop, &run->pidfd, run->jar.pidfd, EPOLLIN, on_pidfd, run);
-	for (size_t i = 0; i < STREAM_COUNT && rc == 0; i++) {
-		struct stream *stream = &run->streams[i];
-
-		if (stream->fd < 0)
-			continue;
-		fcntl(stream->fd, F_SETFL, O_NONBLOCK);
-		/* Not read before the news that the command has started: a door hears of that first. */
-		rc = loop_add(run->loop, &stream->watch, stream->fd, 0, on_output, stream);
-	}
-	return rc;
+	return rc < 0 ? rc : streams_watch(&run->streams);
 }
 
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
 {
 	struct run *run = calloc(1, sizeof(*run));
+	struct streams_listener listener = {run, on_output, on_overflow, on_drained};
 	int rc;
 
 	if (!run)
@@ -747,11 +580,11 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->loop = loop;
 	run->request = *request;
 	run->plan = request->plan;
-	run->pty_fd = run->relay_target_fd = run->relay_peek_fd = -1;
+	run->relay_target_fd = run->relay_peek_fd = -1;
 	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
-	rc = prepare_streams(run, error);
+	rc = streams_init(&run->streams, loop, run->plan, request->is_captured, &listener, error);
 	if (rc == 0)
 		rc = guard_open(&run->guard, loop, run->plan, on_guard, run, error);
 	if (rc == 0)
@@ -772,8 +605,8 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 
 void run_resize(struct run *run, const struct winsize *window)
 {
-	if (run->pty_fd >= 0)
-		ioctl(run->pty_fd, TIOCSWINSZ, window);
+	if (run->streams.pty_fd >= 0)
+		ioctl(run->streams.pty_fd, TIOCSWINSZ, window);
 }
 
 void run_free(struct run *run)
@@ -790,20 +623,11 @@ void run_free(struct run *run)
 	free(run->relay);
 	close_fd(&run->relay_target_fd);
 	close_fd(&run->relay_peek_fd);
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		loop_remove(&run->streams[i].watch);
-		if (run->streams[i].fd != run->pty_fd)
-			close_fd(&run->streams[i].fd);
-		redact_stream_free(run->streams[i].redact);
-	}
-	close_fd(&run->pty_fd);
+	streams_done(&run->streams);
 	close_fd(&run->jar.pidfd);
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
 		waitpid(run->jar.pid, NULL, __WALL);
 	guard_done(&run->guard); /* its cgroup can go only when nothing is in it */
-	redactor_free(run->redactor);
-	capture_free(run->capture);
-	text_done(&run->clean);
 	free(run);
 }

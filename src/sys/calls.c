@@ -293,6 +293,17 @@ ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t c
 	return len;
 }
 
+int sys_pipe(int *reader, int *writer)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	*reader = ends[0];
+	*writer = ends[1];
+	return 0;
+}
+
 uint64_t sys_monotonic_ns(void)
 {
 	struct timespec now;

@@ -92,6 +92,9 @@ int sys_write_file(int directory_fd, const char *path, const char *content);
 /* Read a small file whole, NUL-terminated; the length, or a negative errno. */
 ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity);
 
+/* Two descriptors that are closed on exec from birth; written only on success. */
+int sys_pipe(int *reader, int *writer);
+
 uint64_t sys_monotonic_ns(void);
 
 #endif

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 import unittest
 from typing import Any, Tuple
 
@@ -101,6 +102,15 @@ class OutputGone(JarCase):
         process.stdout.close()
         self.assertEqual(head.stdout, b"abcde")
         self.assertEqual(process.wait(20), 125)
+
+    def test_a_reader_that_leaves_long_after_the_command(self) -> None:
+        """The command has ended, its output waits for a reader that never took any, and then there is none."""
+        process, status = self.start_status("--", self.tool("writer"), "o:180000", stdout=subprocess.PIPE)
+        assert process.stdout
+        time.sleep(2.0)  # more than the second after which a run that was ended drops what nobody takes
+        process.stdout.close()
+        self.assertEqual(process.wait(20), 125)
+        self.assertIn(b'"cancelled"', status.read())
 
     def test_nobody_takes_the_status(self) -> None:
         reader, writer = os.pipe()

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/streams.c - what the command of one run writes: read, redact, count against the cap, hand on, drain at the end
+ *
+ * The order is fixed: redaction first, since a secret cut by the cap would no longer be known; then the cap, over both
+ * streams in the order in which bytes arrive; then whoever listens.
+ */
+#include "run/streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "run/redact.h"
+#include "sys/calls.h"
+
+#define READ_BYTES (64 << 10)
+
+/* --- on their way ------------------------------------------------------------------------------------------- */
+
+static void hand_over(struct stream *stream, const char *bytes, size_t len)
+{
+	const struct streams_listener *listener = &stream->streams->listener;
+
+	if (len && listener->output && !stream->streams->is_lost)
+		stream->is_waiting |= listener->output(listener->owner, stream->index, bytes, len);
+	if (stream->streams->is_lost)
+		stream->is_waiting = false;
+}
+
+/* Count against the cap; what fits goes on. The cap holds for both streams together, in the order bytes arrive. */
+static void deliver(struct stream *stream, const char *bytes, size_t len)
+{
+	struct streams *streams = stream->streams;
+	uint64_t limit = streams->plan->limits.output_bytes;
+	uint64_t room = limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, streams->delivered_bytes);
+
+	if (!len)
+		return;
+	streams->delivered_bytes += len;
+	if (streams->capture && capture_add(streams->capture, stream->index, bytes, len) < 0)
+		streams->is_truncated = true;
+	/* A run ended for its output shows exactly the cap; draining after that adds nothing. */
+	hand_over(stream, bytes, (size_t)MIN_OF((uint64_t)len, room));
+	if (len <= room)
+		return;
+	streams->is_truncated = true;
+	if (streams->listener.overflow)
+		streams->listener.overflow(streams->listener.owner, limit, streams->delivered_bytes);
+}
+
+static void process(struct stream *stream, const char *bytes, size_t len)
+{
+	struct text *clean = &stream->streams->clean;
+
+	stream->bytes += len;
+	if (!stream->redact) {
+		deliver(stream, bytes, len);
+		return;
+	}
+	text_clear(clean);
+	redact_feed(stream->redact, bytes, len, clean);
+	deliver(stream, text_string(clean), clean->len);
+}
+
+static void close_stream(struct stream *stream)
+{
+	struct text *clean = &stream->streams->clean;
+
+	if (stream->fd < 0)
+		return;
+	loop_remove(&stream->watch);
+	if (stream->fd != stream->streams->pty_fd)
+		close(stream->fd);
+	stream->fd = -1;
+	if (stream->redact) {
+		text_clear(clean);
+		redact_finish(stream->redact, clean);
+		deliver(stream, text_string(clean), clean->len);
+	}
+}
+
+/* Read once. True if there may be more. */
+static bool read_stream(struct stream *stream)
+{
+	static char buffer[READ_BYTES];
+	bool is_draining = stream->streams->is_draining;
+	ssize_t count = read(stream->fd, buffer, is_draining ? MIN_OF(sizeof(buffer), stream->left) : sizeof(buffer));
+
+	if (count > 0) {
+		stream->left -= is_draining ? (size_t)count : 0;
+		process(stream, buffer, (size_t)count);
+		return true;
+	}
+	if (count < 0 && errno == EINTR)
+		return true;
+	/* When the jar is gone nothing more can come, even if somebody holds the other end. A terminal ends with EIO. */
+	if (count == 0 || errno != EAGAIN || is_draining)
+		close_stream(stream);
+	return false;
+}
+
+static void drain(struct streams *streams)
+{
+	bool is_waiting = false;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		struct stream *stream = &streams->items[i];
+
+		while (stream->fd >= 0 && !stream->is_waiting)
+			if (!read_stream(stream))
+				break;
+		if (stream->fd >= 0)
+			loop_change(&stream->watch, 0);
+		is_waiting |= stream->is_waiting;
+	}
+	if (!is_waiting && streams->listener.drained)
+		streams->listener.drained(streams->listener.owner);
+}
+
+static void on_output(struct loop_watch *watch, uint32_t events)
+{
+	struct stream *stream = watch->owner;
+
+	(void)events;
+	read_stream(stream);
+	if (stream->fd >= 0 && stream->is_waiting)
+		loop_change(&stream->watch, 0);
+	if (stream->streams->is_draining)
+		drain(stream->streams);
+}
+
+void streams_read(struct streams *streams)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (streams->items[i].fd >= 0)
+			loop_change(&streams->items[i].watch, EPOLLIN);
+}
+
+void streams_drain(struct streams *streams)
+{
+	streams->is_draining = true;
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		int left = 0;
+
+		/* Nobody but the jar has the other end of its own terminal; a pipe's could have been handed on. */
+		if (streams->pty_fd >= 0 || ioctl(streams->items[i].fd, FIONREAD, &left) < 0)
+			streams->items[i].left = SIZE_MAX;
+		else
+			streams->items[i].left = (size_t)left;
+	}
+	drain(streams);
+}
+
+void streams_resume(struct streams *streams, enum stream_index index)
+{
+	struct stream *stream = &streams->items[index];
+
+	if (!stream->is_waiting)
+		return;
+	stream->is_waiting = false;
+	if (streams->is_draining)
+		drain(streams);
+	else if (stream->fd >= 0)
+		loop_change(&stream->watch, EPOLLIN);
+}
+
+void streams_lose(struct streams *streams)
+{
+	bool was_waiting = false;
+
+	if (streams->is_lost)
+		return;
+	streams->is_lost = true;
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		was_waiting |= streams->items[i].is_waiting;
+		streams->items[i].is_waiting = false;
+	}
+	/* Those who asked to wait will never ask for more. If none did, the draining is under way. */
+	if (streams->is_draining && was_waiting)
+		drain(streams);
+}
+
+void streams_drop(struct streams *streams)
+{
+	streams->is_truncated = true;
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		close_stream(&streams->items[i]);
+		streams->items[i].is_waiting = false;
+	}
+}
+
+/* --- making and freeing ------------------------------------------------------------------------------------- */
+
+int streams_init(struct streams *streams, struct loop *loop, const struct plan *plan, bool is_captured,
+		 const struct streams_listener *listener, struct error *error)
+{
+	int rc;
+
+	*streams = (struct streams){.loop = loop, .plan = plan, .listener = *listener, .pty_fd = -1};
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		streams->items[i] = (struct stream){.streams = streams, .index = (enum stream_index)i, .fd = -1};
+	rc = redactor_new(&plan->redact, plan->has_redact_secrets, &streams->redactor, error);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < STREAM_COUNT && streams->redactor; i++) {
+		streams->items[i].redact = redact_stream_new(streams->redactor);
+		if (!streams->items[i].redact)
+			return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	if (is_captured && !(streams->capture = capture_new(plan->limits.output_bytes, plan->limits.keep)))
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	return 0;
+}
+
+int streams_make_pipes(struct streams *streams, int writers[STREAM_COUNT], struct error *error)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		int rc = sys_pipe(&streams->items[i].fd, &writers[i]);
+
+		if (rc < 0)
+			return error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc));
+	}
+	return 0;
+}
+
+int streams_watch(struct streams *streams)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		struct stream *stream = &streams->items[i];
+		int rc;
+
+		if (stream->fd < 0)
+			continue;
+		fcntl(stream->fd, F_SETFL, O_NONBLOCK);
+		rc = loop_add(streams->loop, &stream->watch, stream->fd, 0, on_output, stream);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int streams_take_pty(struct streams *streams, int fd)
+{
+	streams->pty_fd = fd;
+	streams->items[STREAM_STDOUT].fd = fd;
+	return streams_watch(streams);
+}
+
+void streams_done(struct streams *streams)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		loop_remove(&streams->items[i].watch);
+		if (streams->items[i].fd != streams->pty_fd)
+			close_fd(&streams->items[i].fd);
+		redact_stream_free(streams->items[i].redact);
+	}
+	close_fd(&streams->pty_fd);
+	redactor_free(streams->redactor);
+	capture_free(streams->capture);
+	text_done(&streams->clean);
+}

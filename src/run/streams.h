@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/streams.h - what the command of one run writes: read, redact, count against the cap, hand on, drain at the end
+ *
+ * Two pipes, or one terminal. A listener that cannot take more stops the reading, and with it the command. When the jar
+ * is gone, what the pipes hold is all that counts, although somebody may hold a copy of the other end.
+ */
+#ifndef BELLJAR_RUN_STREAMS_H
+#define BELLJAR_RUN_STREAMS_H
+
+#include "base/loop.h"
+#include "base/text.h"
+#include "plan/plan.h"
+#include "run/capture.h"
+
+struct streams;
+struct redactor;
+struct redact_stream;
+
+/* Any may be NULL. */
+struct streams_listener {
+	void *owner;
+	/* Bytes that may be seen by others. Return true to be asked to wait: see streams_resume(). */
+	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
+	/* More than the cap has arrived; told with every byte beyond it. */
+	void (*overflow)(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes);
+	/* After streams_drain(): nothing is left. */
+	void (*drained)(void *owner);
+};
+
+struct stream {
+	struct streams *streams;
+	enum stream_index index;
+	struct loop_watch watch;
+	int fd;          /* -1: at its end */
+	bool is_waiting; /* the listener asked to wait */
+	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
+	uint64_t bytes; /* as the command wrote them */
+	struct redact_stream *redact;
+};
+
+struct streams {
+	struct loop *loop;
+	const struct plan *plan;
+	struct streams_listener listener;
+	struct stream items[STREAM_COUNT];
+	struct redactor *redactor;
+	struct capture *capture; /* NULL: not kept */
+	int pty_fd;              /* the command's terminal, which is then its only stream; -1: none */
+	bool is_draining;
+	bool is_lost; /* nobody takes the bytes any more */
+	bool is_truncated;
+	uint64_t delivered_bytes; /* after redaction, both streams */
+	struct text clean;        /* redacted bytes of one read */
+};
+
+/* On failure too, streams_done() must follow. @plan must outlive the streams. */
+int streams_init(struct streams *streams, struct loop *loop, const struct plan *plan, bool is_captured,
+		 const struct streams_listener *listener, struct error *error);
+void streams_done(struct streams *streams);
+
+/* Make the two pipes. @writers is the command's side, owned by the caller; -1 where none was made. */
+int streams_make_pipes(struct streams *streams, int writers[STREAM_COUNT], struct error *error);
+/* The command has a terminal: @fd is its master, owned from here on. A negative errno if it cannot be watched. */
+int streams_take_pty(struct streams *streams, int fd);
+/* Prepare to read the pipes. Nothing is read before streams_read(). */
+int streams_watch(struct streams *streams);
+void streams_read(struct streams *streams);
+/* The listener that asked to wait can take more. */
+void streams_resume(struct streams *streams, enum stream_index index);
+/* The jar is gone: read what is there, then tell that the streams are drained. */
+void streams_drain(struct streams *streams);
+/* Nobody takes the bytes any more: they are still counted, and no longer handed on. */
+void streams_lose(struct streams *streams);
+/* Give up what was not read. */
+void streams_drop(struct streams *streams);
+
+#endif
