@@ -18,7 +18,7 @@
 #define SMALLEST_BYTES 32
 #define LARGEST_BYTES (SMALLEST_BYTES << ((CLASS_COUNT - 1) / 2)) /* 64 KiB */
 #define LARGE CLASS_COUNT
-#define FIRST_CHUNK_BYTES (64 << 10) /* what a start needs, with its pages, by one system call */
+#define FIRST_CHUNK_BYTES (96 << 10) /* what a start needs, with its pages, by one system call */
 #define CHUNK_BYTES (256 << 10)
 #define PAGE_BYTES 4096
 

@@ -447,7 +447,7 @@ int host_git_follow(const char *git_file, struct host_path *git_out, struct host
 	if (snprintf(directory, sizeof(directory), "%s", git_file) >= (int)sizeof(directory) ||
 	    !drop_names(directory, 1))
 		return 0;
-	directory_fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	directory_fd = sys_open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	if (directory_fd < 0 || fstatat(directory_fd, ".git", &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	rc = read_pointer(directory_fd, ".git", "gitdir: ", &pointer);

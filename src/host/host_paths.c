@@ -90,9 +90,60 @@ int host_look(struct host_path *path_out, const char *path)
 	return 0;
 }
 
+/* Neither "." nor "..", and one slash between two names: what realpath() would not change. */
+static bool is_clean(const char *path)
+{
+	if (path[0] != '/')
+		return false;
+	for (const char *at = path; *at; at++) {
+		if (at[0] != '/')
+			continue;
+		if (at[1] == '/' || (at[1] == '\0' && at != path))
+			return false;
+		if (at[1] == '.' &&
+		    (at[2] == '/' || at[2] == '\0' || (at[2] == '.' && (at[3] == '/' || at[3] == '\0'))))
+			return false;
+	}
+	return true;
+}
+
+static int open_plain(const char *path)
+{
+	return is_clean(path) ? sys_openat2(AT_FDCWD, path, O_PATH, 0, SYS_RESOLVE_NO_SYMLINKS) : -ELOOP;
+}
+
+int host_is_plain(const char *path)
+{
+	AUTO_CLOSE int fd = open_plain(path);
+
+	return fd >= 0 ? 1 : fd == -ENOENT || fd == -ENOTDIR ? -ENOENT : 0;
+}
+
+int host_look_through(struct host_path *path_out, const char *path)
+{
+	AUTO_CLOSE int fd = open_plain(path);
+	struct host_path found = {.kind = PATH_ABSENT};
+	AUTO_FREE char *resolved = NULL;
+	struct stat status;
+
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		describe(&found, &status);
+	} else {
+		resolved = realpath(path, NULL);
+		if (resolved)
+			return host_look(path_out, resolved);
+		found.error = errno;
+	}
+	found.path = strdup(path);
+	if (!found.path)
+		return -ENOMEM;
+	*path_out = found;
+	return 0;
+}
+
 int host_open_top(const struct host_path *top)
 {
-	AUTO_CLOSE int fd = open(top->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = sys_open(top->path, O_PATH | O_DIRECTORY);
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
@@ -120,6 +171,23 @@ int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, c
 		read_target(&found, fd >= 0 ? fd : AT_FDCWD, fd >= 0 ? "" : found.path);
 	*path_out = found;
 	return 0;
+}
+
+bool host_is_in_absent(int top_fd, const char *name, const char **absent)
+{
+	size_t len = strcspn(name, "/");
+	char first[NAME_MAX + 1];
+	struct stat status;
+
+	if (!name[len])
+		return false;
+	if (*absent && !strncmp(*absent, name, len + 1))
+		return true;
+	snprintf(first, sizeof(first), "%.*s", (int)len, name);
+	if (fstatat(top_fd, first, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return false;
+	*absent = name;
+	return true;
 }
 
 void host_path_done(struct host_path *path)

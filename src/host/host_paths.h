@@ -16,12 +16,24 @@ bool host_is_system_directory(const char *path);
 /* Look at @path itself (a symbolic link is not followed). A path that does not exist is PATH_ABSENT, not an error. */
 int host_look(struct host_path *path_out, const char *path);
 /*
+ * The object at the absolute @path, symbolic links followed; where there is none, the error. The common case, no link on
+ * the way, is one look instead of one at each directory above it.
+ */
+int host_look_through(struct host_path *path_out, const char *path);
+/* Does the way to the absolute @path lead through no symbolic link? 1: yes, it is its own real path; 0: unknown; -ENOENT. */
+int host_is_plain(const char *path);
+/*
  * The same for @name below the directory @top_fd, whose path is @top: no symbolic link is followed on the way there, so
  * that what is found is really in it. What can only be reached through a link is PATH_ABSENT with the error ELOOP.
  */
 int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, const char *name);
 /* A descriptor for looking beneath @top, which must still be the object that was seen; a negative errno. */
 int host_open_top(const struct host_path *top);
+/*
+ * For names that stand together by their first directory: is the one of @name not there? *@absent is a name of the last
+ * such directory, NULL at first.
+ */
+bool host_is_in_absent(int top_fd, const char *name, const char **absent);
 void host_path_done(struct host_path *path);
 void host_path_list_done(struct host_path_list *list);
 /* host_look() into a new item of @list; what does not exist is left out. */

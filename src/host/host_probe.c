@@ -63,15 +63,18 @@ static const char *environment_value(char *const *environment, const char *name)
 static int find_home(struct host *host)
 {
 	const char *home = environment_value(host->environment, "HOME");
-	struct stat status;
+	struct host_path found = {0};
 
 	if (!home || home[0] != '/') {
 		const struct passwd *entry = getpwuid(host->uid);
 
 		home = entry ? entry->pw_dir : NULL;
 	}
-	if (home && home[0] == '/' && stat(home, &status) == 0 && S_ISDIR(status.st_mode))
-		host->real_home = realpath(home, NULL);
+	if (home && home[0] == '/' && host_look_through(&found, home) < 0)
+		return -ENOMEM;
+	if (found.kind == PATH_DIRECTORY)
+		host->real_home = take_ptr(found.path);
+	host_path_done(&found);
 	if (host->real_home && !host_is_system_directory(host->real_home))
 		host->home = strdup(host->real_home);
 	else

@@ -60,11 +60,13 @@ static void check_git_file(const struct host *host, int top_fd, const char *top,
 static void check_project(const struct host *host, const struct host_path *top, struct risky_list *risky)
 {
 	AUTO_CLOSE int fd = top->kind == PATH_DIRECTORY ? host_open_top(top) : -1;
+	const char *absent = NULL;
 
 	if (fd < 0)
 		return;
 	for (const char *const *name = host_protected_names; *name; name++)
-		check(host, fd, top->path, *name, risky);
+		if (!host_is_in_absent(fd, *name, &absent))
+			check(host, fd, top->path, *name, risky);
 	check_git_file(host, fd, top->path, risky);
 }
 

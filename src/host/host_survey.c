@@ -45,6 +45,17 @@ static int compare_names(const void *key, const void *item)
 	return strcmp(key, *(const char *const *)item);
 }
 
+/* Links that distributions have in /etc lead there; they need not be followed to know that they do not lead to /run. */
+static bool leads_to_system(const char *target)
+{
+	static const char *const beginnings[] = {"/usr/", "../usr/", "/proc/"};
+
+	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+		if (!strncmp(target, beginnings[i], strlen(beginnings[i])))
+			return !strstr(target + strlen(beginnings[i]), "..");
+	return false;
+}
+
 /*
  * A link out of /etc mostly leads to /usr, which is visible; but resolv.conf leads to a file in /run, which is private in the
  * jar: without that file no name is found on the host's network. It is shown where it is.
@@ -56,7 +67,8 @@ static int add_etc_link(struct host_path_list *list, const char *path)
 	struct stat status;
 	int rc = host_path_list_look(list, path);
 
-	if (rc < 0 || list->count == count || list->items[count].kind != PATH_SYMLINK)
+	if (rc < 0 || list->count == count || list->items[count].kind != PATH_SYMLINK ||
+	    leads_to_system(list->items[count].target))
 		return rc;
 	resolved = realpath(path, NULL);
 	if (!resolved || !path_is_within(resolved, "/run") || stat(resolved, &status) < 0 || !S_ISREG(status.st_mode))
@@ -100,22 +112,12 @@ static int survey_etc(struct host_path_list *list)
 	return rc;
 }
 
-/* The object at @path, symbolic links followed; one item in every case, with the error where there is none. */
+/* One item in every case. */
 static int add_resolved(struct host_path_list *list, const char *path)
 {
 	struct host_path *item = list_add(list);
-	AUTO_FREE char *resolved = NULL;
-	int rc;
 
-	if (!item)
-		return -ENOMEM;
-	resolved = realpath(path, NULL);
-	if (resolved)
-		return host_look(item, resolved);
-	rc = errno;
-	item->path = strdup(path);
-	item->error = rc;
-	return item->path ? 0 : -ENOMEM;
+	return item ? host_look_through(item, path) : -ENOMEM;
 }
 
 /* --- the workdir -------------------------------------------------------------------------------------------- */
@@ -275,6 +277,7 @@ static int find_guarded(struct host_workdir *workdir, const struct host_path *di
 {
 	AUTO_CLOSE int fd = host_open_top(directory);
 	struct top top = {directory->path, fd};
+	const char *absent = NULL;
 	struct host_path git;
 	int rc = 0;
 
@@ -286,7 +289,8 @@ static int find_guarded(struct host_workdir *workdir, const struct host_path *di
 		rc = guard_name(workdir, &top, ".git");
 	host_path_done(&git);
 	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
-		rc = guard_name(workdir, &top, *name);
+		if (!host_is_in_absent(fd, *name, &absent))
+			rc = guard_name(workdir, &top, *name);
 	return rc;
 }
 
@@ -341,7 +345,6 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 {
 	const char *path = policy->workdir ? policy->workdir : current_directory;
 	struct host_workdir *workdir = &host->workdir;
-	AUTO_FREE char *resolved = NULL;
 	int rc;
 
 	if (policy->workdir_choice == WORKDIR_PRIVATE)
@@ -350,13 +353,12 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		error_set(error, STAGE_FILES, ENOENT, "the current directory no longer exists");
 		return error_hint(error, "name a work directory with -C DIR, or a private one with -C none");
 	}
-	resolved = policy->workdir ? realpath(path, NULL) : strdup(path);
-	if (!resolved)
-		return error_set(error, STAGE_FILES, errno, "cannot use the work directory '%s': %s", path,
-				 strerror(errno));
-	rc = host_look(&workdir->path, resolved);
+	rc = policy->workdir ? host_look_through(&workdir->path, path) : host_look(&workdir->path, path);
 	if (rc < 0)
 		return out_of_memory(error);
+	if (workdir->path.error)
+		return error_set(error, STAGE_FILES, workdir->path.error, "cannot use the work directory '%s': %s",
+				 path, strerror(workdir->path.error));
 	if (!policy->workdir && !is_current_directory(&workdir->path)) {
 		error_set(error, STAGE_FILES, ESTALE, "the current directory is no longer at '%s'", path);
 		return error_hint(

@@ -195,8 +195,12 @@ static int add_entry(struct host *host, const char *entry)
 {
 	struct string_list bounds = {0};
 	char resolved[PATH_MAX];
-	int rc = resolve(host, entry, resolved, &bounds);
+	int rc = host_is_plain(entry);
 
+	if (rc == 1)
+		rc = snprintf(resolved, sizeof(resolved), "%s", entry) < (int)sizeof(resolved) ? 0 : -ENAMETOOLONG;
+	else if (rc == 0)
+		rc = resolve(host, entry, resolved, &bounds);
 	string_list_done(&bounds);
 	if (rc == -ENOMEM)
 		return rc;

@@ -72,7 +72,7 @@ static void visit_list(struct walk *walk, const char *path, pid_t parent)
 	char list[LIST_BYTES];
 	size_t kept = 0;
 	ssize_t len;
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO_CLOSE int fd = sys_open(path, O_RDONLY);
 
 	if (fd < 0)
 		return;
@@ -95,7 +95,7 @@ static void visit_directory(struct walk *walk, const char *path, pid_t parent, n
 {
 	char entries[LIST_BYTES];
 	long len;
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = sys_open(path, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
 		return;

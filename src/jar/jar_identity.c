@@ -49,34 +49,30 @@ int jar_id_maps(struct jar_build *build, const struct plan_step *step)
 	return write_maps(step->value, step->value, step->value2, step->value2);
 }
 
+/* Makes the user namespace of root's jar while its parent goes on: a process of its own that shares memory and descriptors. */
 struct helper {
+	_Alignas(16) char stack[HELPER_STACK_BYTES];
 	uint64_t id;
-	int namespace_fd;
+	pid_t pid;
+	int namespace_fd; /* or a negative errno */
 };
 
-/* In a new user namespace, sharing memory and descriptors with its waiting parent. */
 static int helper_main(void *argument)
 {
 	struct helper *helper = argument;
 	int rc = write_maps(0, helper->id, 0, helper->id);
 
-	if (rc < 0) {
-		helper->namespace_fd = rc;
-		return 0;
-	}
-	helper->namespace_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-	if (helper->namespace_fd < 0)
-		helper->namespace_fd = -errno;
+	helper->namespace_fd = rc < 0 ? rc : sys_open("/proc/self/ns/user", O_RDONLY);
 	return 0;
 }
 
+static struct helper helper;
+
 int jar_become(struct jar_build *build, const struct plan_step *step)
 {
-	static char stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
-	struct helper helper = {.id = step->value, .namespace_fd = -EIO};
-	pid_t pid;
 	int rc;
 
+	(void)build;
 	if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
 	    setresgid((gid_t)step->value, (gid_t)step->value, (gid_t)step->value) < 0 ||
 	    setresuid((uid_t)step->value, (uid_t)step->value, (uid_t)step->value) < 0)
@@ -86,21 +82,30 @@ int jar_become(struct jar_build *build, const struct plan_step *step)
 		return rc;
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	pid = clone(helper_main, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
-		    &helper);
-	if (pid < 0)
-		return -errno;
-	waitpid(pid, NULL, __WALL);
-	if (helper.namespace_fd < 0)
-		return helper.namespace_fd;
+	helper.id = step->value;
+	helper.pid = clone(helper_main, helper.stack + sizeof(helper.stack),
+			   CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, &helper);
+	return helper.pid < 0 ? -errno : 0;
+}
+
+int jar_user_namespace(struct jar_build *build)
+{
+	if (build->user_namespace_fd >= 0)
+		return build->user_namespace_fd;
+	while (waitpid(helper.pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
 	build->user_namespace_fd = helper.namespace_fd;
-	return 0;
+	return helper.namespace_fd;
 }
 
 int jar_join(struct jar_build *build, const struct plan_step *step)
 {
+	int fd = jar_user_namespace(build);
+
 	(void)step;
-	if (setns(build->user_namespace_fd, CLONE_NEWUSER) < 0)
+	if (fd < 0)
+		return fd;
+	if (setns(fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	close_fd(&build->user_namespace_fd);
 	return 0;

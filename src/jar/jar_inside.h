@@ -17,12 +17,15 @@ struct jar_build {
 	int scratch_count;
 	pid_t engine_pid;
 	struct jar_network *network;  /* being made beside the other steps; NULL: none */
-	int user_namespace_fd;        /* root only: the one in which the jar's host id is 0 */
+	int user_namespace_fd;        /* see jar_user_namespace(); -1: not looked for yet */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
+
+/* Root only: the user namespace in which the jar's host id is 0, when it is made; or a negative errno. */
+int jar_user_namespace(struct jar_build *build);
 
 /* Carry out one step: 0 or a negative errno. */
 int jar_step(struct jar_build *build, const struct plan_step *step);

@@ -32,9 +32,7 @@ static const char *beneath_root(const char *path)
 
 static int make_entry(const struct jar_build *build, const char *path, bool is_file)
 {
-	int rc = is_file ? mknodat(build->root_fd, path, S_IFREG | 0444, 0) : mkdirat(build->root_fd, path, 0755);
-
-	return rc < 0 ? -errno : 0;
+	return is_file ? sys_make_file(build->root_fd, path, 0444) : sys_make_directory(build->root_fd, path, 0755);
 }
 
 /* Make @target as a directory or an empty file, and the directories above it where they are not there yet. */
@@ -53,8 +51,9 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 			return -ENAMETOOLONG;
 		memcpy(parent, path, len);
 		parent[len] = '\0';
-		if (mkdirat(build->root_fd, parent, 0755) < 0 && errno != EEXIST)
-			return -errno;
+		rc = sys_make_directory(build->root_fd, parent, 0755);
+		if (rc < 0 && rc != -EEXIST)
+			return rc;
 	}
 	rc = make_entry(build, path, is_file);
 	return rc == -EEXIST ? 0 : rc;
@@ -141,12 +140,10 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 {
 	char parent[PATH_BYTES];
 	const char *slash = strrchr(step->target, '/');
-	int rc;
+	int rc = sys_make_link(step->source, build->root_fd, beneath_root(step->target));
 
-	if (symlinkat(step->source, build->root_fd, beneath_root(step->target)) == 0 || errno == EEXIST)
-		return 0;
-	if (errno != ENOENT)
-		return -errno;
+	if (rc != -ENOENT)
+		return rc == -EEXIST ? 0 : rc;
 	if (slash && slash != step->target) {
 		if ((size_t)(slash - step->target) >= sizeof(parent))
 			return -ENAMETOOLONG;
@@ -156,23 +153,21 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 		if (rc < 0)
 			return rc;
 	}
-	return symlinkat(step->source, build->root_fd, beneath_root(step->target)) < 0 && errno != EEXIST ? -errno : 0;
+	rc = sys_make_link(step->source, build->root_fd, beneath_root(step->target));
+	return rc == -EEXIST ? 0 : rc;
 }
 
 /* A detached mount of the object at @step->source, which must be the one the planner saw. */
 static int open_source(const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = -1;
+	AUTO_CLOSE int mount_fd = sys_open_tree(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE);
 	struct stat status;
 
-	if (!step->inode)
-		return sys_open_tree(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE);
-	fd = open(step->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (mount_fd < 0 || !step->inode)
+		return take_fd(&mount_fd);
+	if (fstat(mount_fd, &status) < 0)
 		return -errno;
-	if (status.st_dev != step->device || status.st_ino != step->inode)
-		return -ESTALE;
-	return sys_open_tree(fd, "", step->flags & STEP_RECURSIVE);
+	return status.st_dev == step->device && status.st_ino == step->inode ? take_fd(&mount_fd) : -ESTALE;
 }
 
 static uint64_t attributes_of(const struct plan_step *step)
@@ -188,8 +183,8 @@ static uint64_t attributes_of(const struct plan_step *step)
  */
 static bool copy_source(const struct jar_build *build, const struct plan_step *step)
 {
-	char content[SNAPSHOT_BYTES];
-	AUTO_CLOSE int source = open(step->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	static char content[SNAPSHOT_BYTES];
+	AUTO_CLOSE int source = sys_open(step->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 	AUTO_CLOSE int target = -1;
 	struct stat status;
 	ssize_t len;
@@ -217,8 +212,12 @@ int jar_bind(struct jar_build *build, const struct plan_step *step)
 	if (mount_fd < 0)
 		return mount_fd;
 	rc = sys_mount_attributes(mount_fd, attributes_of(step), step->flags & STEP_RECURSIVE);
-	if (rc == 0 && step->flags & STEP_ID_MAPPED)
-		rc = sys_mount_idmap(mount_fd, build->user_namespace_fd, step->flags & STEP_RECURSIVE);
+	if (rc == 0 && step->flags & STEP_ID_MAPPED) {
+		int namespace_fd = jar_user_namespace(build);
+
+		rc = namespace_fd < 0 ? namespace_fd
+				      : sys_mount_idmap(mount_fd, namespace_fd, step->flags & STEP_RECURSIVE);
+	}
 	return rc < 0 ? rc : attach(build, mount_fd, step);
 }
 
@@ -226,12 +225,11 @@ int jar_bind(struct jar_build *build, const struct plan_step *step)
 static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 {
 	char name[16];
+	int rc;
 
 	snprintf(name, sizeof(name), "%d", build->scratch_count++);
-	if (is_file ? mknodat(build->scratch_fd, name, S_IFREG | mode, 0) < 0
-		    : mkdirat(build->scratch_fd, name, mode) < 0)
-		return -errno;
-	return sys_open_tree(build->scratch_fd, name, false);
+	rc = is_file ? sys_make_file(build->scratch_fd, name, mode) : sys_make_directory(build->scratch_fd, name, mode);
+	return rc < 0 ? rc : sys_open_tree(build->scratch_fd, name, false);
 }
 
 static int write_new_file(int directory_fd, const char *path, const struct plan_step *step)

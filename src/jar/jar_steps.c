@@ -40,7 +40,7 @@ int jar_subreaper(struct jar_build *build, const struct plan_step *step)
 
 int jar_workdir(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = open(step->target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = sys_open(step->target, O_PATH | O_DIRECTORY);
 	struct stat status;
 
 	(void)build;
@@ -57,7 +57,7 @@ int jar_workdir(struct jar_build *build, const struct plan_step *step)
 
 static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 {
-	AUTO_CLOSE int fd = open(rule->path, O_PATH | O_CLOEXEC);
+	AUTO_CLOSE int fd = sys_open(rule->path, O_PATH);
 	struct stat status;
 
 	if (fd < 0)

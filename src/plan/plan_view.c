@@ -310,62 +310,71 @@ static int add_named(struct plan_build *build, struct view *view)
 
 /* --- putting them in order ---------------------------------------------------------------------------------- */
 
-/* Of two at one target the later one counts, and a thing before a link: that link only says where the thing is. */
-static int by_target(const void *left, const void *right)
+/* A directory, then all that is in it: the slash sorts before every other character. */
+static int compare_paths(const char *a, const char *b)
 {
-	const struct place *a = left, *b = right;
-	int difference = strcmp(a->target, b->target);
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (*a == *b)
+		return 0;
+	if (!*a || !*b)
+		return *a ? 1 : -1;
+	if (*a == '/' || *b == '/')
+		return *a == '/' ? -1 : 1;
+	return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+/* Of two at one target the later one counts, and a thing before a link: that link only says where the thing is. */
+static int compare_places(const struct place *a, const struct place *b)
+{
+	int difference = compare_paths(a->target, b->target);
 
 	if (!difference)
 		difference = (b->kind == PLACE_SYMLINK) - (a->kind == PLACE_SYMLINK);
 	return difference ? difference : (a->order < b->order ? -1 : a->order > b->order);
 }
 
-/* The place at the first @len bytes of @path, among the first @count of a sorted view; NULL: there is none. */
-static const struct place *place_at(const struct view *view, size_t count, const char *path, size_t len)
+/* In a view in order the places around one are among those before it, the innermost last. */
+static void find_around(struct view *view)
 {
-	size_t low = 0, high = count;
+	for (size_t i = 0; i < view->count; i++) {
+		size_t around = i - 1; /* SIZE_MAX for the first */
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *target = view->items[middle].target;
-		int difference = strncmp(path, target, len);
-
-		if (!difference && !target[len])
-			return &view->items[middle];
-		if (difference > 0)
-			low = middle + 1;
-		else
-			high = middle; /* the longer of two with the same beginning comes later */
+		while (around != SIZE_MAX && !view_is_within(view->items[i].target, view->items[around].target))
+			around = view->items[around].around;
+		view->items[i].around = around;
 	}
-	return NULL;
 }
 
 const struct place *view_around(const struct view *view, size_t index)
 {
-	const char *target = view->items[index].target;
+	size_t around = view->items[index].around;
 
-	/* Every directory above it, innermost first. */
-	for (size_t len = strlen(target); len > 1;) {
-		const struct place *around;
+	return around == SIZE_MAX ? NULL : &view->items[around];
+}
 
-		while (len > 0 && target[--len] != '/')
-			;
-		around = place_at(view, index, target, len ? len : 1);
-		if (around)
-			return around;
+static void remove_dropped(struct view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->items[i].is_dropped)
+			continue;
+		if (kept != i)
+			view->items[kept] = view->items[i];
+		kept++;
 	}
-	return NULL;
+	view->count = kept;
+	find_around(view);
 }
 
 static void keep_last_of_each(struct view *view)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < view->count; i++)
-		if (i + 1 == view->count || strcmp(view->items[i].target, view->items[i + 1].target) != 0)
-			view->items[kept++] = view->items[i];
-	view->count = kept;
+	for (size_t i = 0; i + 1 < view->count; i++)
+		view->items[i].is_dropped = !strcmp(view->items[i].target, view->items[i + 1].target);
+	remove_dropped(view);
 }
 
 /* The innermost place that encloses @path, which need not be a place itself; NULL: the root. */
@@ -380,11 +389,48 @@ static const struct place *innermost(const struct view *view, const char *path)
 	return found;
 }
 
-static void sort(struct view *view)
+/* Where @place belongs among the first @count of @sorted. */
+static size_t position_of(const struct place *place, struct place *const *sorted, size_t count)
 {
-	if (!view->count)
+	size_t low = 0, high = count;
+
+	/* Places mostly come in order. */
+	if (!count || compare_places(sorted[count - 1], place) <= 0)
+		return count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_places(sorted[middle], place) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* By pointer: places are large. */
+static void sort(struct plan_build *build, struct view *view)
+{
+	size_t count = view->count;
+	AUTO_FREE struct place **sorted = calloc(count + 1, sizeof(struct place *));
+	struct place *items = calloc(count + 1, sizeof(*items));
+
+	if (!sorted || !items) {
+		build->has_failed = true;
+		free(items);
 		return;
-	qsort(view->items, view->count, sizeof(*view->items), by_target);
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t at = position_of(&view->items[i], sorted, i);
+
+		memmove(&sorted[at + 1], &sorted[at], (i - at) * sizeof(struct place *));
+		sorted[at] = &view->items[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		items[i] = *sorted[i];
+	free(view->items);
+	view->items = items;
+	view->capacity = count + 1;
 	keep_last_of_each(view);
 }
 
@@ -424,8 +470,8 @@ static const char *through_links(struct plan_build *build, const struct view *vi
 		for (size_t i = 0; i < view->count && path == before; i++) {
 			const struct place *link = &view->items[i];
 
-			if (link->kind == PLACE_SYMLINK && view_is_within(path, link->target) &&
-			    path[strlen(link->target)] == '/')
+			if (link->kind == PLACE_SYMLINK && path[1] == link->target[1] &&
+			    view_is_within(path, link->target) && path[strlen(link->target)] == '/')
 				path = follow(build, link->target, link->source, path + strlen(link->target));
 		}
 		if (path == before)
@@ -458,6 +504,8 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 static void add_wherever_writable(struct plan_build *build, struct view *view, const struct host_path_list *list,
 				  unsigned flags)
 {
+	size_t count = view->count;
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct host_path *path = &list->items[i];
 
@@ -473,7 +521,8 @@ static void add_wherever_writable(struct plan_build *build, struct view *view, c
 				add_bind(build, view, path, target, flags)->is_guard = flags & STEP_READ_ONLY;
 		}
 	}
-	sort(view);
+	if (view->count != count)
+		sort(build, view);
 }
 
 /*
@@ -495,39 +544,31 @@ static void add_protection(struct plan_build *build, struct view *view)
  */
 static void drop_idle_files(struct plan_build *build, struct view *view)
 {
-	size_t kept = 0;
-
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place *place = &view->items[i];
+		struct place *place = &view->items[i];
 		const struct place *around = view_around(view, i);
 		bool is_writable_file =
 			place->kind == PLACE_BIND && place->flags & STEP_ON_FILE && !(place->flags & STEP_READ_ONLY);
 
-		if (is_writable_file && around && around->kind == PLACE_BIND && !(around->flags & STEP_READ_ONLY) &&
-		    !strcmp(plan_format(build, "%s%s", around->source, place->target + strlen(around->target)),
-			    place->source))
-			continue;
-		view->items[kept] = view->items[i];
-		kept++;
+		if (is_writable_file && around && around->kind == PLACE_BIND && !(around->flags & STEP_READ_ONLY))
+			place->is_dropped = !strcmp(
+				plan_format(build, "%s%s", around->source, place->target + strlen(around->target)),
+				place->source);
 	}
-	view->count = kept;
+	remove_dropped(view);
 }
 
 /* A symbolic link, or a made-up file, that lies in a host directory is that directory's own affair. */
 static void drop_inner_links(struct view *view)
 {
-	size_t kept = 0;
-
 	for (size_t i = 0; i < view->count; i++) {
+		struct place *place = &view->items[i];
 		const struct place *around = view_around(view, i);
 
-		if ((view->items[i].kind == PLACE_SYMLINK || view->items[i].kind == PLACE_FILE) && around &&
-		    around->kind == PLACE_BIND)
-			continue;
-		view->items[kept] = view->items[i];
-		kept++;
+		place->is_dropped = (place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE) && around &&
+				    around->kind == PLACE_BIND;
 	}
-	view->count = kept;
+	remove_dropped(view);
 }
 
 static void remove_within(struct view *view, const char *path)
@@ -628,20 +669,19 @@ static int check_workdir_is_there(struct plan_build *build, const struct view *v
 /* Outside of host directories there is nothing to hide, and in what is hidden nothing can stand. */
 static void drop_idle_hidings(struct view *view)
 {
-	size_t kept = 0;
-
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place place = view->items[i];
-		const struct place *around = NULL;
+		struct place *place = &view->items[i];
+		const struct place *around = view_around(view, i);
 
-		for (size_t j = kept; j-- > 0 && !around;)
-			if (view_is_within(place.target, view->items[j].target))
-				around = &view->items[j];
-		if (place.kind == PLACE_HIDDEN ? around && around->kind == PLACE_BIND
-					       : !around || around->kind != PLACE_HIDDEN)
-			view->items[kept++] = place;
+		/* What was dropped around it is not there either. */
+		while (around && around->is_dropped)
+			around = view_around(view, (size_t)(around - view->items));
+		if (place->kind == PLACE_HIDDEN)
+			place->is_dropped = !around || around->kind != PLACE_BIND;
+		else
+			place->is_dropped = around && around->kind == PLACE_HIDDEN;
 	}
-	view->count = kept;
+	remove_dropped(view);
 }
 
 static int check_places(struct plan_build *build, struct view *view)
@@ -686,15 +726,17 @@ int view_collect(struct plan_build *build, struct view *view)
 	resolve_links(build, view);
 	if (build->has_failed)
 		return 0;
-	sort(view);
+	sort(build, view);
 	drop_inner_links(view);
 	add_protection(build, view);
 	drop_idle_files(build, view);
 	rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
-	sort(view);
-	drop_idle_hidings(view);
+	if (build->policy->hide.count) {
+		sort(build, view);
+		drop_idle_hidings(view);
+	}
 	rc = check_workdir_is_there(build, view);
 	return rc < 0 ? rc : check_places(build, view);
 }

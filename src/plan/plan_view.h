@@ -36,6 +36,8 @@ struct place {
 	ino_t place_inode;
 	bool is_guard;   /* a protected file: of the mounts alone, Landlock cannot take it back */
 	bool is_in_host; /* the place around it is a host directory: finished views only */
+	bool is_dropped; /* while the view is being made */
+	size_t around;   /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
 	size_t order;
 };
 
@@ -43,7 +45,7 @@ LIST_TYPE(struct place, view);
 
 /* The places of build's policy on its host: sorted, each target once, outer before inner. */
 int view_collect(struct plan_build *build, struct view *view);
-/* The innermost place that encloses place @index; NULL: the root itself. */
+/* The innermost place that encloses place @index of a finished view; NULL: the root itself. */
 const struct place *view_around(const struct view *view, size_t index);
 void view_done(struct view *view);
 

@@ -43,9 +43,14 @@ struct redact_stream {
 
 int redactor_new(const struct string_list *literals, bool has_shapes, struct redactor **out, struct error *error)
 {
-	struct redactor *redactor = calloc(1, sizeof(*redactor));
+	struct redactor *redactor = NULL;
 	int rc;
 
+	if (!literals->count && !has_shapes) {
+		*out = NULL;
+		return 0;
+	}
+	redactor = calloc(1, sizeof(*redactor));
 	if (!redactor)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to redact output");
 	rc = redact_literals_init(&redactor->literals, literals, error);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -48,6 +49,32 @@
 static int result(long value)
 {
 	return value < 0 ? -errno : (int)value;
+}
+
+/* As the kernel answers: a negative errno, and errno as it was. */
+static long raw_call(long number, long first, long second, long third, long fourth)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = fourth;
+	long value;
+
+	__asm__ volatile("syscall"
+			 : "=a"(value)
+			 : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return value;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = first;
+	register long x1 __asm__("x1") = second;
+	register long x2 __asm__("x2") = third;
+	register long x3 __asm__("x3") = fourth;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory", "cc");
+	return x0;
+#else
+#error "how this architecture makes a system call is not known here"
+#endif
 }
 
 struct clone_arguments {
@@ -116,6 +143,26 @@ int sys_task_clock(void)
 	};
 
 	return result(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+int sys_open(const char *path, int flags)
+{
+	return result(openat(AT_FDCWD, path, flags | O_CLOEXEC));
+}
+
+int sys_make_directory(int directory_fd, const char *path, mode_t mode)
+{
+	return (int)raw_call(SYS_mkdirat, directory_fd, (long)path, (long)mode, 0);
+}
+
+int sys_make_file(int directory_fd, const char *path, mode_t mode)
+{
+	return (int)raw_call(SYS_mknodat, directory_fd, (long)path, (long)(S_IFREG | mode), 0);
+}
+
+int sys_make_link(const char *text, int directory_fd, const char *path)
+{
+	return (int)raw_call(SYS_symlinkat, (long)text, directory_fd, (long)path, 0);
 }
 
 int sys_open_tree(int directory_fd, const char *path, bool is_recursive)

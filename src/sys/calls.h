@@ -27,6 +27,15 @@ int sys_close_range(unsigned first, unsigned last);
 /* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
 int sys_task_clock(void);
 
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+/* What the C library's open() does, without asking the kernel twice for O_CLOEXEC, which is always set. */
+int sys_open(const char *path, int flags);
+/* These leave errno alone, which threads of the jar's first process share. */
+int sys_make_directory(int directory_fd, const char *path, mode_t mode);
+int sys_make_file(int directory_fd, const char *path, mode_t mode); /* an empty one */
+int sys_make_link(const char *text, int directory_fd, const char *path);
+
 /* --- mounts ------------------------------------------------------------------------------------------------- */
 
 #define SYS_MOUNT_RDONLY 0x1ULL
