@@ -496,7 +496,7 @@ static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const
 void engine_print_timing(const struct engine_run *engine, struct text *out)
 {
 	const struct jar_times *times = engine->times;
-	uint64_t last;
+	uint64_t last, last_beside = 0;
 
 	print_time(out, engine->begun_ns, engine->surveyed_ns, "survey the host");
 	print_time(out, engine->surveyed_ns, engine->planned_ns, "make the plan");
@@ -505,11 +505,17 @@ void engine_print_timing(const struct engine_run *engine, struct text *out)
 	print_time(out, engine->planned_ns, times->begun_ns, "prepare the streams");
 	last = times->begun_ns;
 	for (size_t i = 0; i < engine->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
+		bool is_beside = engine->plan.steps.items[i].flags & STEP_BESIDE;
+		uint64_t *before = is_beside ? &last_beside : &last;
 		AUTO_TEXT words = {0};
 
+		/* The second thread starts where the first one is. */
+		if (is_beside && !last_beside)
+			last_beside = last;
 		plan_describe_step(&engine->plan.steps.items[i], &words);
-		print_time(out, last, times->step_ns[i], text_string(&words));
-		last = times->step_ns[i];
+		text_append_string(&words, is_beside ? " (beside)" : "");
+		print_time(out, *before, times->step_ns[i], text_string(&words));
+		*before = times->step_ns[i];
 	}
 	print_time(out, last, times->started_ns, "start the command");
 	if (engine->run)

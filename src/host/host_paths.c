@@ -146,7 +146,9 @@ int host_open_top(const struct host_path *top)
 	AUTO_CLOSE int fd = sys_open(top->path, O_PATH | O_DIRECTORY);
 	struct stat status;
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) < 0)
 		return -errno;
 	if (status.st_dev != top->device || status.st_ino != top->inode)
 		return -ESTALE;

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "jar/jar_carry.h"
 #include "jar/jar_network.h"
 #include "sys/calls.h"
 
@@ -102,19 +103,15 @@ static void keep_descriptors(struct inside *inside, int control_fd)
 
 static int carry_out(struct inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times)
 {
-	for (size_t i = 0; i < steps->count; i++) {
-		int rc = jar_step(&inside->build, &steps->items[i]);
+	struct jar_progress progress;
+	int rc = jar_carry_out(&inside->build, steps, times, &progress);
 
-		if (times && i < JAR_TIMES_MAX)
-			times[i] = sys_monotonic_ns();
-		if (rc < 0) {
-			inside->report.step = (int32_t)i;
-			inside->report.error = -rc;
-			return rc;
-		}
-		(*done)++;
+	*done += progress.done;
+	if (rc < 0) {
+		inside->report.step = progress.failed_step;
+		inside->report.error = -rc;
 	}
-	return 0;
+	return rc;
 }
 
 static void build(struct inside *inside)
@@ -434,7 +431,7 @@ void jar_inside(const struct plan *plan, const struct jar_streams *streams, stru
 		.pty_master = -1,
 		.pty_slave = -1,
 	};
-	struct jar_network network;
+	static struct jar_network network;
 	sigset_t all;
 
 	inside.build.network = &network;

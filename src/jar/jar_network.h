@@ -8,18 +8,12 @@
 #ifndef BELLJAR_JAR_JAR_NETWORK_H
 #define BELLJAR_JAR_JAR_NETWORK_H
 
-#include <sys/types.h>
-
-#include "base/base.h"
-
-#define JAR_NETWORK_STACK 16384
+#include "jar/jar_thread.h"
 
 struct jar_network {
-	_Alignas(16) char stack[JAR_NETWORK_STACK];
+	struct jar_thread thread;
 	int namespace_fd;
 	int error; /* a negative errno; 0: none */
-	pid_t thread;
-	int is_alive; /* cleared by the kernel when the thread has left our memory */
 };
 
 /* Begin. A failure is told by jar_network_join(). */

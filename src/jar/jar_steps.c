@@ -45,7 +45,7 @@ int jar_workdir(struct jar_build *build, const struct plan_step *step)
 
 	(void)build;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (step->inode) {
 		if (fstat(fd, &status) < 0)
 			return -errno;
@@ -61,7 +61,7 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 	struct stat status;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return fd == -ENOENT ? 0 : fd;
 	if (fstat(fd, &status) < 0)
 		return -errno;
 	if (rule->inode && (status.st_dev != rule->device || status.st_ino != rule->inode))

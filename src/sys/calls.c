@@ -46,21 +46,17 @@
 #define COMMAND_CREATE 6U
 #define LANDLOCK_RULE_IS_PATH 1
 
-static int result(long value)
-{
-	return value < 0 ? -errno : (int)value;
-}
-
 /* As the kernel answers: a negative errno, and errno as it was. */
-static long raw_call(long number, long first, long second, long third, long fourth)
+static long raw_call(long number, long first, long second, long third, long fourth, long fifth)
 {
 #if defined(__x86_64__)
 	register long r10 __asm__("r10") = fourth;
+	register long r8 __asm__("r8") = fifth;
 	long value;
 
 	__asm__ volatile("syscall"
 			 : "=a"(value)
-			 : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10)
+			 : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8)
 			 : "rcx", "r11", "memory");
 	return value;
 #elif defined(__aarch64__)
@@ -69,13 +65,19 @@ static long raw_call(long number, long first, long second, long third, long four
 	register long x1 __asm__("x1") = second;
 	register long x2 __asm__("x2") = third;
 	register long x3 __asm__("x3") = fourth;
+	register long x4 __asm__("x4") = fifth;
 
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory", "cc");
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory", "cc");
 	return x0;
 #else
 #error "how this architecture makes a system call is not known here"
 #endif
 }
+
+/* call(NUMBER, ARGUMENT...): up to five arguments, numbers or pointers. */
+#define call_five(number, a, b, c, d, e, ...)                                                                          \
+	((int)raw_call((long)(number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e)))
+#define call(...) call_five(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 
 struct clone_arguments {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
@@ -99,13 +101,13 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 		arguments.cgroup = (uint64_t)cgroup_fd;
 		size = sizeof(arguments);
 	}
-	pid = result(syscall(NUMBER_CLONE3, &arguments, size));
+	pid = call(NUMBER_CLONE3, &arguments, size);
 	/* Default Docker answers ENOSYS for clone3, to see clone's flags. */
 	if (pid == -ENOSYS && cgroup_fd < 0)
 #if defined(__s390__)
 #error "clone takes its arguments in another order here"
 #endif
-		pid = result(syscall(SYS_clone, clone_flags | FLAG_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL));
+		pid = call(SYS_clone, clone_flags | FLAG_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
 	if (pid > 0)
 		*pidfd_out = pidfd;
 	return pid;
@@ -113,17 +115,17 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 
 int sys_pidfd_open(pid_t pid)
 {
-	return result(syscall(NUMBER_PIDFD_OPEN, pid, 0));
+	return call(NUMBER_PIDFD_OPEN, pid, 0);
 }
 
 int sys_pidfd_send_signal(int pidfd, int signal_number)
 {
-	return result(syscall(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0));
+	return call(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0);
 }
 
 int sys_close_range(unsigned first, unsigned last)
 {
-	int rc = result(syscall(NUMBER_CLOSE_RANGE, first, last, 0));
+	int rc = call(NUMBER_CLOSE_RANGE, first, last, 0);
 
 	if (rc != -ENOSYS)
 		return rc;
@@ -142,27 +144,27 @@ int sys_task_clock(void)
 		.exclude_kernel = 1, /* else it takes a privilege; this clock counts the kernel's share all the same */
 	};
 
-	return result(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+	return call(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 int sys_open(const char *path, int flags)
 {
-	return result(openat(AT_FDCWD, path, flags | O_CLOEXEC));
+	return call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_LARGEFILE, 0);
 }
 
 int sys_make_directory(int directory_fd, const char *path, mode_t mode)
 {
-	return (int)raw_call(SYS_mkdirat, directory_fd, (long)path, (long)mode, 0);
+	return call(SYS_mkdirat, directory_fd, path, mode);
 }
 
 int sys_make_file(int directory_fd, const char *path, mode_t mode)
 {
-	return (int)raw_call(SYS_mknodat, directory_fd, (long)path, (long)(S_IFREG | mode), 0);
+	return call(SYS_mknodat, directory_fd, path, S_IFREG | mode);
 }
 
 int sys_make_link(const char *text, int directory_fd, const char *path)
 {
-	return (int)raw_call(SYS_symlinkat, (long)text, directory_fd, (long)path, 0);
+	return call(SYS_symlinkat, text, directory_fd, path);
 }
 
 int sys_open_tree(int directory_fd, const char *path, bool is_recursive)
@@ -171,14 +173,14 @@ int sys_open_tree(int directory_fd, const char *path, bool is_recursive)
 
 	if (!path[0])
 		flags |= AT_EMPTY_PATH;
-	return result(syscall(NUMBER_OPEN_TREE, directory_fd, path, flags | AT_SYMLINK_NOFOLLOW));
+	return call(NUMBER_OPEN_TREE, directory_fd, path, flags | AT_SYMLINK_NOFOLLOW);
 }
 
 int sys_move_mount(int mount_fd, int directory_fd, const char *path)
 {
 	unsigned flags = FLAG_MOVE_FROM_EMPTY_PATH | (path[0] ? 0 : FLAG_MOVE_TO_EMPTY_PATH);
 
-	return result(syscall(NUMBER_MOVE_MOUNT, mount_fd, "", directory_fd, path, flags));
+	return call(NUMBER_MOVE_MOUNT, mount_fd, "", directory_fd, path, flags);
 }
 
 struct mount_attributes {
@@ -187,7 +189,7 @@ struct mount_attributes {
 
 static int set_attributes(int fd, const char *path, unsigned flags, const struct mount_attributes *attributes)
 {
-	return result(syscall(NUMBER_MOUNT_SETATTR, fd, path, flags, attributes, sizeof(*attributes)));
+	return call(NUMBER_MOUNT_SETATTR, fd, path, flags, attributes, sizeof(*attributes));
 }
 
 int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive)
@@ -206,26 +208,25 @@ int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive)
 
 int sys_mounts_private(void)
 {
-	return result(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	return call(SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 int sys_new_mount(const char *type, const struct sys_option *options, size_t option_count, uint64_t attributes)
 {
-	AUTO_CLOSE int context = result(syscall(NUMBER_FSOPEN, type, FLAG_FS_CLOEXEC));
+	AUTO_CLOSE int context = call(NUMBER_FSOPEN, type, FLAG_FS_CLOEXEC);
 	int rc;
 
 	if (context < 0)
 		return context;
 	for (size_t i = 0; i < option_count; i++) {
-		rc = result(
-			syscall(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0));
+		rc = call(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0);
 		if (rc < 0)
 			return rc;
 	}
-	rc = result(syscall(NUMBER_FSCONFIG, context, COMMAND_CREATE, NULL, NULL, 0));
+	rc = call(NUMBER_FSCONFIG, context, COMMAND_CREATE, NULL, NULL, 0);
 	if (rc < 0)
 		return rc;
-	return result(syscall(NUMBER_FSMOUNT, context, FLAG_FS_CLOEXEC, attributes));
+	return call(NUMBER_FSMOUNT, context, FLAG_FS_CLOEXEC, attributes);
 }
 
 struct open_how_arguments {
@@ -236,12 +237,12 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 {
 	struct open_how_arguments how = {flags | O_CLOEXEC, mode, resolve};
 
-	return result(syscall(NUMBER_OPENAT2, directory_fd, path, &how, sizeof(how)));
+	return call(NUMBER_OPENAT2, directory_fd, path, &how, sizeof(how));
 }
 
 int sys_landlock_abi(void)
 {
-	int abi = result(syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1U));
+	int abi = call(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1U);
 
 	return abi < 0 ? 0 : abi;
 }
@@ -255,7 +256,7 @@ int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scop
 	struct landlock_ruleset_arguments arguments = {handled_fs, handled_net, scoped};
 	size_t size = abi >= 6 ? sizeof(arguments) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 
-	return result(syscall(NUMBER_LANDLOCK_CREATE_RULESET, &arguments, size, 0U));
+	return call(NUMBER_LANDLOCK_CREATE_RULESET, &arguments, size, 0U);
 }
 
 struct landlock_path_arguments {
@@ -267,19 +268,19 @@ int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access)
 {
 	struct landlock_path_arguments arguments = {access, path_fd};
 
-	return result(syscall(NUMBER_LANDLOCK_ADD_RULE, ruleset_fd, LANDLOCK_RULE_IS_PATH, &arguments, 0U));
+	return call(NUMBER_LANDLOCK_ADD_RULE, ruleset_fd, LANDLOCK_RULE_IS_PATH, &arguments, 0U);
 }
 
 int sys_landlock_restrict(int ruleset_fd)
 {
-	return result(syscall(NUMBER_LANDLOCK_RESTRICT_SELF, ruleset_fd, 0U));
+	return call(NUMBER_LANDLOCK_RESTRICT_SELF, ruleset_fd, 0U);
 }
 
 int sys_seccomp_load(const struct sock_filter *program, size_t len)
 {
 	struct sock_fprog filter = {.len = (unsigned short)len, .filter = (struct sock_filter *)program};
 
-	return result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter));
+	return call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
 int sys_drop_capabilities(void)
@@ -288,20 +289,20 @@ int sys_drop_capabilities(void)
 	struct __user_cap_data_struct data[2] = {{0}, {0}};
 
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return result(syscall(SYS_capset, &header, data));
+	return call(SYS_capset, &header, data);
 }
 
 int sys_raise_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
-	int rc = result(syscall(SYS_capget, &header, data));
+	int rc = call(SYS_capget, &header, data);
 
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < ARRAY_LEN(data); i++)
 		data[i].effective = data[i].permitted;
-	return result(syscall(SYS_capset, &header, data));
+	return call(SYS_capset, &header, data);
 }
 
 int sys_drop_bounding_set(void)
