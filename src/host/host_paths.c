@@ -155,6 +155,19 @@ int host_open_top(const struct host_path *top)
 	return take_fd(&fd);
 }
 
+char *path_join(const char *directory, const char *name)
+{
+	size_t directory_len = strlen(directory), name_len = strlen(name);
+	char *path = malloc(directory_len + name_len + 2);
+
+	if (!path)
+		return NULL;
+	memcpy(path, directory, directory_len);
+	path[directory_len] = '/';
+	memcpy(path + directory_len + 1, name, name_len + 1);
+	return path;
+}
+
 int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, const char *name)
 {
 	struct host_path found = {.kind = PATH_ABSENT};
@@ -162,7 +175,13 @@ int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, c
 					SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
 	struct stat status;
 
-	if (asprintf(&found.path, "%s/%s", top, name) < 0)
+	if (fd == -ENOENT) {
+		found.error = ENOENT;
+		*path_out = found;
+		return 0;
+	}
+	found.path = path_join(top, name);
+	if (!found.path)
 		return -ENOMEM;
 	/* Before Linux 5.6 no jar is built from mounts; there this is only for the report. */
 	if (fd == -ENOSYS ? lstat(found.path, &status) == 0 : fd >= 0 && fstat(fd, &status) == 0)
@@ -185,7 +204,10 @@ bool host_is_in_absent(int top_fd, const char *name, const char **absent)
 		return false;
 	if (*absent && !strncmp(*absent, name, len + 1))
 		return true;
-	snprintf(first, sizeof(first), "%.*s", (int)len, name);
+	if (len > NAME_MAX)
+		return false;
+	memcpy(first, name, len);
+	first[len] = '\0';
 	if (fstatat(top_fd, first, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
 		return false;
 	*absent = name;

@@ -8,6 +8,8 @@
 #include "host/host.h"
 
 /* @path is @directory or lies in it. Both absolute and resolved. */
+/* DIRECTORY/NAME, to be freed; NULL: no memory. */
+char *path_join(const char *directory, const char *name);
 bool path_is_within(const char *path, const char *directory);
 
 /* "/", "/usr", "/etc/ssh", ...: nothing that a command should be able to write. */
@@ -26,6 +28,7 @@ int host_is_plain(const char *path);
  * The same for @name below the directory @top_fd, whose path is @top: no symbolic link is followed on the way there, so
  * that what is found is really in it. What can only be reached through a link is PATH_ABSENT with the error ELOOP.
  */
+/* @path_out has no path where nothing is there. */
 int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, const char *name);
 /* A descriptor for looking beneath @top, which must still be the object that was seen; a negative errno. */
 int host_open_top(const struct host_path *top);

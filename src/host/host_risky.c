@@ -29,28 +29,29 @@ static bool is_same(const struct host_path *before, const struct host_path *now)
 
 static void check(const struct host *host, int top_fd, const char *top, const char *name, struct risky_list *risky)
 {
-	struct host_path now;
+	struct host_path now = {0};
 	const struct host_path *before;
 	struct risky_path *item;
 	const char *why = NULL;
 
-	if (host_look_beneath(&now, top_fd, top, name) < 0)
-		return;
+	if (host_look_beneath(&now, top_fd, top, name) < 0 || now.kind == PATH_ABSENT)
+		goto done;
 	before = known(&host->workdir.guarded, now.path);
-	if (now.kind != PATH_ABSENT && !before)
+	if (!before)
 		why = "it appeared during the run; other programs execute or obey it later";
-	else if (now.kind != PATH_ABSENT && !is_same(before, &now))
+	else if (!is_same(before, &now))
 		why = "it was replaced during the run; other programs execute or obey it later";
 	item = why ? list_add(risky) : NULL;
 	if (item)
 		*item = (struct risky_path){take_ptr(now.path), why};
+done:
 	host_path_done(&now);
 }
 
 /* A .git directory is watched by its parts; as a file or a link it says where host programs find a repository. */
 static void check_git_file(const struct host *host, int top_fd, const char *top, struct risky_list *risky)
 {
-	struct host_path git;
+	struct host_path git = {0};
 
 	if (host_look_beneath(&git, top_fd, top, ".git") == 0 && git.kind != PATH_DIRECTORY)
 		check(host, top_fd, top, ".git", risky);

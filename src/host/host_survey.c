@@ -26,14 +26,15 @@ static int out_of_memory(struct error *error)
 	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 }
 
-static int look_at_names(struct host_path_list *list, const char *prefix, const char *const *names)
+/* @directory NULL: they are whole paths. */
+static int look_at_names(struct host_path_list *list, const char *directory, const char *const *names)
 {
-	char path[PATH_MAX];
 	int rc = 0;
 
 	for (; *names && rc == 0; names++) {
-		snprintf(path, sizeof(path), "%s%s", prefix, *names);
-		rc = host_path_list_look(list, path);
+		AUTO_FREE char *path = directory ? path_join(directory, *names) : strdup(*names);
+
+		rc = path ? host_path_list_look(list, path) : -ENOMEM;
 	}
 	return rc;
 }
@@ -79,18 +80,19 @@ static int add_etc_link(struct host_path_list *list, const char *path)
 /* /etc belongs to root, who need not be protected from himself: its entries are not held to one inode. */
 static int add_etc_entry(struct host_path_list *list, const char *name, unsigned char type)
 {
+	AUTO_FREE char *path = path_join("/etc", name);
 	struct host_path *item;
-	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/etc/%s", name);
+	if (!path)
+		return -ENOMEM;
 	if (type != DT_REG && type != DT_DIR)
 		return add_etc_link(list, path);
 	item = list_add(list);
 	if (!item)
 		return -ENOMEM;
 	item->kind = type == DT_DIR ? PATH_DIRECTORY : PATH_FILE;
-	item->path = strdup(path);
-	return item->path ? 0 : -ENOMEM;
+	item->path = take_ptr(path);
+	return 0;
 }
 
 /* One look at the directory instead of one at each of the names that could be there. */
@@ -101,7 +103,7 @@ static int survey_etc(struct host_path_list *list)
 	int rc = 0;
 
 	if (!directory)
-		return look_at_names(list, "/etc/", host_etc_names);
+		return look_at_names(list, "/etc", host_etc_names);
 	while (rc == 0 && (entry = readdir(directory)))
 		if (bsearch(entry->d_name, host_etc_names, host_etc_name_count, sizeof(*host_etc_names), compare_names))
 			rc = add_etc_entry(list, entry->d_name, entry->d_type);
@@ -278,7 +280,7 @@ static int find_guarded(struct host_workdir *workdir, const struct host_path *di
 	AUTO_CLOSE int fd = host_open_top(directory);
 	struct top top = {directory->path, fd};
 	const char *absent = NULL;
-	struct host_path git;
+	struct host_path git = {0};
 	int rc = 0;
 
 	if (fd < 0)
@@ -471,11 +473,11 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (rc < 0)
 		return rc;
 	if (policy->has_system)
-		rc = look_at_names(&host->system, "", host_system_names);
+		rc = look_at_names(&host->system, NULL, host_system_names);
 	if (rc == 0 && policy->has_system)
 		rc = survey_etc(&host->etc);
 	if (rc == 0)
-		rc = look_at_names(&host->devices, "/dev/", host_device_names);
+		rc = look_at_names(&host->devices, "/dev", host_device_names);
 	if (rc == 0 && policy->has_toolchains)
 		rc = host_find_toolchains(host);
 	if (rc == 0)
