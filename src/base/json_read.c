@@ -216,6 +216,11 @@ static int read_unicode_escape(struct reader *reader, struct text *text)
 		return refuse(reader, reader->here, "'\\u' needs four hexadecimal digits");
 	if (code == 0)
 		return refuse(reader, reader->here, "a string may not hold a NUL");
+	if (reader->input->has_byte_escapes && code >= 0xdc80 && code <= 0xdcff) {
+		text_append_char(text, (char)(code - 0xdc00));
+		advance(reader, len);
+		return 0;
+	}
 	if (code >= 0xdc00 && code <= 0xdfff)
 		return refuse(reader, reader->here, "a low surrogate without a high one before it");
 	if (code >= 0xd800 && code <= 0xdbff) {

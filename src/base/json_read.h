@@ -69,6 +69,8 @@ struct json_input {
 	enum stage stage;   /* of the errors */
 	size_t max_bytes;   /* 0: JSON_MAX_BYTES */
 	size_t max_entries; /* of a list; 0: JSON_MAX_ENTRIES */
+	/* A lone low surrogate, U+DC80 to U+DCFF, stands for the byte 0x80 to 0xFF, which is then no UTF-8. */
+	bool has_byte_escapes;
 };
 
 /* Parse the whole input as one value. Nothing in *@out points into the input. */

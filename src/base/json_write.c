@@ -40,8 +40,9 @@ static void write_escape(struct text *text, unsigned code)
 	text_append_format(text, "\\u%04x", code);
 }
 
-static void write_quoted(struct text *text, const unsigned char *bytes, size_t len)
+static void write_quoted(const struct json_writer *writer, const unsigned char *bytes, size_t len)
 {
+	struct text *text = writer->text;
 	size_t plain_from = 0, at = 0;
 	bool is_cut;
 
@@ -56,7 +57,10 @@ static void write_quoted(struct text *text, const unsigned char *bytes, size_t l
 			continue;
 		}
 		text_append(text, bytes + plain_from, at - plain_from);
-		if (!character) {
+		if (!character && writer->has_byte_escapes) {
+			text_append_format(text, "\\udc%02x", bytes[at]);
+			character = 1;
+		} else if (!character) {
 			text_append_string(text, replacement_character);
 			character = utf8_bad_span(bytes + at, len - at);
 		} else if (bytes[at] == '"' || bytes[at] == '\\') {
@@ -79,7 +83,7 @@ static void begin_member(struct json_writer *writer, const char *key)
 	if (writer->depth)
 		new_line(writer);
 	if (key) {
-		write_quoted(writer->text, (const unsigned char *)key, strlen(key));
+		write_quoted(writer, (const unsigned char *)key, strlen(key));
 		text_append_string(writer->text, writer->indent ? ": " : ":");
 	}
 	writer->needs_comma = true;
@@ -125,7 +129,7 @@ void json_close_array(struct json_writer *writer)
 void json_write_bytes(struct json_writer *writer, const char *key, const void *bytes, size_t len)
 {
 	begin_member(writer, key);
-	write_quoted(writer->text, bytes, len);
+	write_quoted(writer, bytes, len);
 }
 
 void json_write_string(struct json_writer *writer, const char *key, const char *string)

@@ -15,6 +15,7 @@ struct json_writer {
 	bool needs_comma;
 	int indent; /* 0: everything on one line; otherwise members stand on lines of their own */
 	int depth;
+	bool has_byte_escapes; /* a byte that is no UTF-8 is not lost: it is written as a lone surrogate, \\udc80 to \\udcff */
 };
 
 void json_open_object(struct json_writer *writer, const char *key);

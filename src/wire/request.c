@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire/request.c - what the JSON of a frame asks for: one table of keys
+ */
+#include "wire/request.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Far more than arguments and environment of 4 MiB can have; policies have bounds of their own. */
+#define ENTRIES_MAX ((size_t)1 << 20)
+
+enum field_type {
+	FIELD_VERSION,
+	FIELD_ANY,
+	FIELD_OBJECT,
+	FIELD_STRING, /* or null */
+	FIELD_STRINGS,
+	FIELD_BOOL,
+	FIELD_NUMBER,
+	FIELD_WORD,
+	FIELD_GROUP, /* an object whose members are those of JOIN */
+};
+
+struct field {
+	const char *name;
+	enum field_type type;
+	unsigned kinds; /* 1 << enum request_kind: where it may stand */
+	size_t offset;
+	const char *const *words; /* FIELD_WORD */
+	int64_t least, most;      /* FIELD_NUMBER */
+};
+
+#define IN_RUN (1U << REQUEST_RUN)
+#define IN_OPEN (1U << REQUEST_OPEN)
+#define IN_JOIN (1U << REQUEST_JOIN)
+#define IN_FILE (1U << REQUEST_FILE)
+#define IN_ASK (1U << REQUEST_ASK)
+/* Members of `run`, which are members of JOIN itself. */
+#define IN_GROUP (1U << REQUEST_KIND_COUNT)
+#define AT(member) offsetof(struct request, member)
+
+static const char *const stdin_words[] = {"null", "descriptor", "none", NULL};
+static const char *const sink_words[] = {"none", "frames", "pipes", NULL};
+static const char *const access_words[] = {"read", "write", "list", NULL};
+static const char *const question_words[] = {"capabilities", NULL};
+
+static const struct field fields[] = {
+	{.name = "version", .type = FIELD_VERSION, .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_FILE | IN_ASK},
+	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN, .offset = AT(policy)},
+	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(base)},
+	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(cwd)},
+	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
+	{.name = "environ", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(environment)},
+	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
+	{.name = "argv", .type = FIELD_STRINGS, .kinds = IN_JOIN | IN_GROUP, .offset = AT(argv)},
+	{.name = "shell", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_shell_string)},
+	{.name = "stdin",
+	 .type = FIELD_WORD,
+	 .kinds = IN_JOIN | IN_GROUP,
+	 .offset = AT(stdin_choice),
+	 .words = stdin_words},
+	{.name = "pty", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(has_pty)},
+	{.name = "rows", .type = FIELD_NUMBER, .kinds = IN_JOIN | IN_GROUP, .offset = AT(rows), .most = UINT16_MAX},
+	{.name = "columns", .type = FIELD_NUMBER, .kinds = IN_JOIN | IN_GROUP, .offset = AT(columns), .most = UINT16_MAX},
+	{.name = "sink", .type = FIELD_WORD, .kinds = IN_JOIN | IN_GROUP, .offset = AT(sink), .words = sink_words},
+	{.name = "merge", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_merged)},
+	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
+	{.name = "extra",
+	 .type = FIELD_NUMBER,
+	 .kinds = IN_JOIN | IN_GROUP,
+	 .offset = AT(extra_count),
+	 .most = FRAME_MAX_EXTRA},
+	{.name = "path", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(path)},
+	{.name = "access", .type = FIELD_WORD, .kinds = IN_FILE, .offset = AT(access), .words = access_words},
+	{.name = "mode", .type = FIELD_NUMBER, .kinds = IN_FILE, .offset = AT(mode), .most = 07777},
+	{.name = "what", .type = FIELD_WORD, .kinds = IN_ASK, .words = question_words},
+};
+
+static int refuse(const struct json_member *member, struct error *error, const char *expected)
+{
+	return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: '%.60s' must be %s, not %s", member->name,
+			 expected, json_type_name(member->value.type));
+}
+
+static int read_version(const struct json_member *member, struct error *error)
+{
+	if (member->value.type != JSON_INTEGER)
+		return refuse(member, error, "a number");
+	if (member->value.number.integer == WIRE_VERSION)
+		return 0;
+	error_set(error, STAGE_ENGINE, EPROTO, "this engine speaks version %d of the protocol, not %lld", WIRE_VERSION,
+		  (long long)member->value.number.integer);
+	return error_hint(error, "the library and the program 'belljar' must come from one build");
+}
+
+static int read_strings(const struct json_member *member, char ***out, struct error *error)
+{
+	const struct json_value *value = &member->value;
+	char **strings;
+
+	if (value->type != JSON_LIST)
+		return refuse(member, error, "a list of strings");
+	for (size_t i = 0; i < value->list.count; i++)
+		if (value->list.items[i].type != JSON_STRING)
+			return refuse(member, error, "a list of strings");
+	strings = calloc(value->list.count + 1, sizeof(*strings));
+	if (!strings)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	for (size_t i = 0; i < value->list.count; i++)
+		strings[i] = value->list.items[i].string.bytes;
+	*out = strings;
+	return 0;
+}
+
+static int read_word(const struct json_member *member, const struct field *field, int *out, struct error *error)
+{
+	if (member->value.type != JSON_STRING)
+		return refuse(member, error, "a word");
+	for (int i = 0; field->words[i]; i++) {
+		if (!strcmp(field->words[i], member->value.string.bytes)) {
+			*out = i;
+			return 0;
+		}
+	}
+	return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: '%s' cannot be '%.60s'", member->name,
+			 member->value.string.bytes);
+}
+
+static int read_number(const struct json_member *member, const struct field *field, int64_t *out, struct error *error)
+{
+	int64_t number = member->value.type == JSON_INTEGER ? member->value.number.integer : -1;
+
+	if (number < field->least || number > field->most)
+		return error_set(error, STAGE_ENGINE, EINVAL,
+				 "malformed request: '%s' must be a number from %lld to %lld", member->name,
+				 (long long)field->least, (long long)field->most);
+	*out = number;
+	return 0;
+}
+
+static int read_members(struct request *request, const struct json_value *object, unsigned kind, struct error *error);
+
+static int read_field(struct request *request, const struct json_member *member, const struct field *field,
+		      struct error *error)
+{
+	void *place = (char *)request + field->offset;
+	const struct json_value *value = &member->value;
+	int word;
+
+	switch (field->type) {
+	case FIELD_VERSION:
+		return read_version(member, error);
+	case FIELD_ANY:
+		*(const struct json_value **)place = value;
+		return 0;
+	case FIELD_OBJECT:
+		if (value->type != JSON_OBJECT)
+			return refuse(member, error, "an object");
+		*(const struct json_value **)place = value;
+		return 0;
+	case FIELD_STRING:
+		if (value->type != JSON_STRING && value->type != JSON_NULL)
+			return refuse(member, error, "a string");
+		*(const char **)place = value->type == JSON_NULL ? NULL : value->string.bytes;
+		return 0;
+	case FIELD_STRINGS:
+		return read_strings(member, place, error);
+	case FIELD_BOOL:
+		if (value->type != JSON_BOOL)
+			return refuse(member, error, "a bool");
+		*(bool *)place = value->boolean;
+		return 0;
+	case FIELD_NUMBER:
+		return read_number(member, field, place, error);
+	case FIELD_WORD:
+		return read_word(member, field, field->offset ? place : &word, error);
+	case FIELD_GROUP:
+		if (value->type != JSON_OBJECT)
+			return refuse(member, error, "an object");
+		return read_members(request, value, IN_GROUP, error);
+	}
+	return -EINVAL;
+}
+
+static int read_members(struct request *request, const struct json_value *object, unsigned kind, struct error *error)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < object->object.count && rc == 0; i++) {
+		const struct json_member *member = &object->object.members[i];
+		const struct field *found = NULL;
+
+		for (size_t j = 0; j < ARRAY_LEN(fields) && !found; j++)
+			if (fields[j].kinds & kind && !strcmp(fields[j].name, member->name))
+				found = &fields[j];
+		rc = found ? read_field(request, member, found, error)
+			   : error_set(error, STAGE_ENGINE, EINVAL, "malformed request: unknown key '%.60s'",
+				       member->name);
+	}
+	return rc;
+}
+
+/* What must be there, and what does not go together. */
+static int check(struct request *request, enum request_kind kind, struct error *error)
+{
+	bool has_command = kind == REQUEST_RUN || kind == REQUEST_JOIN;
+
+	if (!json_find(&request->document, "version"))
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'version'");
+	for (char **at = request->argv; at && *at; at++)
+		request->argument_count++;
+	if (has_command && !request->argument_count)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+	if (request->is_shell_string && request->argument_count != 1)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'shell' takes one string");
+	if (kind == REQUEST_FILE && !request->path)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'path'");
+	if (kind == REQUEST_ASK && !json_find(&request->document, "what"))
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'what'");
+	return 0;
+}
+
+int request_parse(enum request_kind kind, const char *bytes, size_t len, struct request *out, struct error *error)
+{
+	struct json_input input = {
+		.name = "request",
+		.bytes = bytes,
+		.len = len,
+		.stage = STAGE_ENGINE,
+		.max_bytes = FRAME_MAX_BYTES,
+		.max_entries = ENTRIES_MAX,
+		.has_byte_escapes = true,
+	};
+	AUTO_REQUEST made = {.rows = 24, .columns = 80, .mode = 0644, .is_captured = true};
+	int rc = json_parse(&input, &made.document, error);
+
+	if (rc == 0 && made.document.type != JSON_OBJECT)
+		rc = error_set(error, STAGE_ENGINE, EINVAL, "malformed request: it must be an object");
+	if (rc == 0)
+		rc = read_members(&made, &made.document, 1U << kind, error);
+	if (rc == 0)
+		rc = check(&made, kind, error);
+	if (rc < 0)
+		return rc;
+	*out = made;
+	made = (struct request){0};
+	return 0;
+}
+
+void request_done(struct request *request)
+{
+	free(request->argv);
+	free(request->environment);
+	json_value_done(&request->document);
+	*request = (struct request){0};
+}
+
+size_t request_descriptors(const struct request *request)
+{
+	return (request->stdin_choice == REQUEST_STDIN_DESCRIPTOR) + (request->sink == REQUEST_SINK_PIPES ? 2U : 0U) +
+	       (size_t)request->extra_count;
+}

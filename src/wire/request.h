@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire/request.h - what the JSON of a frame asks for
+ *
+ * Strict: a key that is not known, a value of another type, a number out of bounds are errors. What a policy means is not
+ * decided here.
+ */
+#ifndef BELLJAR_WIRE_REQUEST_H
+#define BELLJAR_WIRE_REQUEST_H
+
+#include "base/json_read.h"
+#include "wire/wire.h"
+
+enum request_kind { REQUEST_RUN, REQUEST_OPEN, REQUEST_JOIN, REQUEST_FILE, REQUEST_ASK, REQUEST_KIND_COUNT };
+
+enum request_stdin { REQUEST_STDIN_NULL, REQUEST_STDIN_DESCRIPTOR, REQUEST_STDIN_NONE };
+enum request_sink { REQUEST_SINK_NONE, REQUEST_SINK_FRAMES, REQUEST_SINK_PIPES };
+enum request_access { REQUEST_READ, REQUEST_WRITE, REQUEST_LIST };
+
+/* Strings and lists are the document's. */
+struct request {
+	struct json_value document;
+	/* RUN, OPEN */
+	const struct json_value *policy; /* a string, an object, or null; NULL: not said */
+	const char *base;                /* NULL: not said */
+	const char *cwd;                 /* NULL: there is none */
+	/* and JOIN */
+	const struct json_value *keys; /* an object; NULL: not said */
+	char **environment;            /* NULL-terminated */
+	/* RUN, JOIN */
+	char **argv; /* NULL-terminated */
+	size_t argument_count;
+	bool is_shell_string;
+	bool has_pty;
+	bool is_merged;
+	bool is_captured;
+	int64_t rows, columns;
+	int64_t extra_count;
+	int stdin_choice; /* enum request_stdin */
+	int sink;         /* enum request_sink */
+	/* FILE */
+	const char *path;
+	int access; /* enum request_access */
+	int64_t mode;
+};
+
+/* *@out need not be initialised; it is written only on success. */
+int request_parse(enum request_kind kind, const char *bytes, size_t len, struct request *out, struct error *error);
+void request_done(struct request *request);
+
+/* How many descriptors must have come with it, a channel of its own for JOIN and FILE not counted. */
+size_t request_descriptors(const struct request *request);
+
+#define AUTO_REQUEST AUTO(request_done) struct request
+
+#endif

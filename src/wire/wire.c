@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire/wire.c - frames in and out over one stream socket
+ */
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Frames handed over in one turn of the loop: a host that sends without end must not keep others waiting. */
+#define FRAMES_PER_TURN 16
+/* A length is only a claim: memory is taken as the bytes arrive. */
+#define READ_BYTES ((size_t)64 << 10)
+/* What a host sent behind the last frame is thrown away, so that it reads an end rather than an error. */
+#define LEFT_OVER_READS 16
+
+/* --- descriptors -------------------------------------------------------------------------------------------- */
+
+static void close_descriptors(struct wire *wire)
+{
+	for (size_t i = 0; i < wire->fd_count; i++)
+		close_fd(&wire->fds[i]);
+	wire->fd_count = 0;
+}
+
+/* All that came with @header go into @fds, which has room for them; more than that the kernel has closed already. */
+static size_t take_descriptors(struct msghdr *header, int *fds)
+{
+	size_t count = 0;
+
+	for (struct cmsghdr *carrier = CMSG_FIRSTHDR(header); carrier; carrier = CMSG_NXTHDR(header, carrier)) {
+		size_t some;
+
+		if (carrier->cmsg_level != SOL_SOCKET || carrier->cmsg_type != SCM_RIGHTS)
+			continue;
+		some = (carrier->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds + count, CMSG_DATA(carrier), some * sizeof(int));
+		count += some;
+	}
+	return count;
+}
+
+static int check_descriptors(struct wire *wire, const struct msghdr *header, size_t count, bool is_first,
+			     struct error *error)
+{
+	if (header->msg_flags & MSG_CTRUNC && count + wire->fd_count < FRAME_MAX_DESCRIPTORS)
+		return error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for those of the request");
+	if (header->msg_flags & MSG_CTRUNC)
+		return error_set(error, STAGE_ENGINE, EPROTO, "a frame with more than %d descriptors",
+				 FRAME_MAX_DESCRIPTORS);
+	if (count && !is_first)
+		return error_set(error, STAGE_ENGINE, EPROTO, "descriptors in the middle of a frame");
+	return 0;
+}
+
+/* Read at most @len bytes: how many, 0 at the end, -EAGAIN, or a negative errno with the error recorded. */
+static ssize_t receive(struct wire *wire, void *bytes, size_t len, bool is_first, struct error *error)
+{
+	struct iovec part = {.iov_base = bytes, .iov_len = len};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * FRAME_MAX_DESCRIPTORS)];
+		struct cmsghdr align;
+	} ancillary;
+	struct msghdr header = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = ancillary.bytes,
+		.msg_controllen = sizeof(ancillary.bytes),
+	};
+	int fds[FRAME_MAX_DESCRIPTORS];
+	ssize_t count = recvmsg(wire->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t fd_count;
+	int rc;
+
+	if (count < 0)
+		return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0; /* a reset is an end like another */
+	fd_count = take_descriptors(&header, fds);
+	rc = check_descriptors(wire, &header, fd_count, is_first, error);
+	for (size_t i = 0; i < fd_count; i++) {
+		if (rc == 0)
+			wire->fds[wire->fd_count++] = fds[i];
+		else
+			close(fds[i]);
+	}
+	return rc < 0 ? rc : count;
+}
+
+/* --- in ----------------------------------------------------------------------------------------------------- */
+
+/* 1: the header is complete; 0: not yet; a negative errno as receive() has it, -EPIPE at the end. */
+static int read_header(struct wire *wire, struct frame_header *header, struct error *error)
+{
+	if (wire->header_len < FRAME_HEADER_BYTES) {
+		ssize_t count = receive(wire, wire->header + wire->header_len, FRAME_HEADER_BYTES - wire->header_len,
+					wire->header_len == 0, error);
+
+		if (count <= 0)
+			return count == 0 ? -EPIPE : (int)count;
+		wire->header_len += (size_t)count;
+		if (wire->header_len < FRAME_HEADER_BYTES)
+			return 0;
+	}
+	if (frame_header_read(wire->header, header) < 0)
+		return error_set(error, STAGE_ENGINE, EPROTO, "this is no frame: its header is not what it must be");
+	if (header->len > FRAME_MAX_BYTES)
+		return error_set(error, STAGE_ENGINE, EMSGSIZE, "a frame of %u bytes is too long", header->len);
+	return 1;
+}
+
+static int read_payload(struct wire *wire, size_t len, struct error *error)
+{
+	while (wire->payload.len < len) {
+		size_t wanted = MIN_OF(len - wire->payload.len, READ_BYTES);
+		char *room = text_reserve(&wire->payload, wanted);
+		ssize_t count;
+
+		if (!room)
+			return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for a request");
+		count = receive(wire, room, wanted, false, error);
+		if (count <= 0)
+			return count == 0 ? -EPIPE : (int)count;
+		wire->payload.len += (size_t)count;
+	}
+	return 1;
+}
+
+/* 1: a frame was handed over. */
+static int read_frame(struct wire *wire, struct error *error)
+{
+	struct frame_header header;
+	int rc = read_header(wire, &header, error);
+
+	if (rc > 0)
+		rc = read_payload(wire, header.len, error);
+	if (rc <= 0)
+		return rc;
+	text_append(&wire->payload, "", 0); /* so that there is a NUL */
+	if (text_failed(&wire->payload))
+		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for a request");
+	wire->header_len = 0;
+	wire->listener.frame(wire->listener.owner, &(struct wire_frame){
+							   .type = (enum frame_type)header.type,
+							   .payload = wire->payload.data,
+							   .len = wire->payload.len,
+							   .fds = wire->fds,
+							   .fd_count = wire->fd_count,
+						   });
+	close_descriptors(wire);
+	text_done(&wire->payload);
+	return 1;
+}
+
+static void read_frames(struct wire *wire)
+{
+	struct error error = {0};
+	int rc = 1;
+
+	for (int i = 0; i < FRAMES_PER_TURN && rc > 0 && wire->is_reading; i++)
+		rc = read_frame(wire, &error);
+	if (rc >= 0 || rc == -EAGAIN || !wire->is_reading)
+		return;
+	wire_stop_reading(wire);
+	wire->listener.ended(wire->listener.owner, error.stage == STAGE_NONE ? NULL : &error);
+}
+
+/* --- out ---------------------------------------------------------------------------------------------------- */
+
+static void set_interest(struct wire *wire)
+{
+	uint32_t events = (wire->is_reading ? EPOLLIN : 0) | (wire_is_empty(wire) ? 0 : EPOLLOUT);
+
+	/* Not watched rather than watched for nothing: a hang-up is reported whatever one asks for. */
+	if (!events)
+		loop_remove(&wire->watch);
+	else
+		loop_change(&wire->watch, events);
+}
+
+static void lose(struct wire *wire)
+{
+	wire->is_lost = true;
+	text_done(&wire->pending);
+	wire->pending_at = 0;
+}
+
+static void flush(struct wire *wire)
+{
+	while (!wire_is_empty(wire)) {
+		ssize_t count = send(wire->fd, wire->pending.data + wire->pending_at,
+				     wire->pending.len - wire->pending_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0 && errno == EAGAIN)
+			break;
+		if (count < 0) {
+			lose(wire);
+			break;
+		}
+		wire->pending_at += (size_t)count;
+	}
+	if (wire_is_empty(wire)) {
+		text_done(&wire->pending);
+		wire->pending_at = 0;
+	} else if (wire->pending_at > wire->pending.len / 2) {
+		text_consume(&wire->pending, wire->pending_at);
+		wire->pending_at = 0;
+	}
+}
+
+static void on_ready(struct loop_watch *watch, uint32_t events)
+{
+	struct wire *wire = watch->owner;
+
+	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && !wire_is_empty(wire)) {
+		flush(wire);
+		if (!wire_is_full(wire))
+			wire->listener.drained(wire->listener.owner);
+	}
+	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && wire->is_reading)
+		read_frames(wire);
+	set_interest(wire);
+}
+
+/* What the socket takes of a frame now; the descriptor goes with it or not at all. */
+static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ancillary = {{0}};
+	struct msghdr header = {.msg_iov = parts, .msg_iovlen = part_count};
+	ssize_t count;
+
+	if (fd >= 0) {
+		struct cmsghdr *carrier;
+
+		header.msg_control = ancillary.bytes;
+		header.msg_controllen = sizeof(ancillary.bytes);
+		carrier = CMSG_FIRSTHDR(&header);
+		carrier->cmsg_level = SOL_SOCKET;
+		carrier->cmsg_type = SCM_RIGHTS;
+		carrier->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(carrier), &fd, sizeof(int));
+	}
+	do
+		count = sendmsg(wire->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (count < 0 && errno == EINTR);
+	if (count < 0 && (errno != EAGAIN || fd >= 0))
+		lose(wire);
+	return count < 0 ? 0 : (size_t)count;
+}
+
+static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count, int fd)
+{
+	size_t sent = wire_is_empty(wire) && !wire->is_lost ? send_now(wire, parts, part_count, fd) : 0;
+
+	for (size_t i = 0; i < part_count && !wire->is_lost; i++) {
+		size_t skipped = MIN_OF(sent, parts[i].iov_len);
+
+		text_append(&wire->pending, (const char *)parts[i].iov_base + skipped, parts[i].iov_len - skipped);
+		sent -= skipped;
+	}
+	if (text_failed(&wire->pending))
+		lose(wire);
+	if (!wire_is_empty(wire) && !wire->watch.loop && loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, on_ready, wire) < 0)
+		lose(wire);
+	set_interest(wire);
+}
+
+void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd)
+{
+	unsigned char header[FRAME_HEADER_BYTES];
+	struct iovec parts[] = {{header, sizeof(header)}, {(void *)payload, len}};
+
+	frame_header_write(header, type, len);
+	send_parts(wire, parts, ARRAY_LEN(parts), fd);
+}
+
+void wire_send_stream(struct wire *wire, enum frame_type type, unsigned stream, const void *bytes, size_t len)
+{
+	unsigned char header[FRAME_HEADER_BYTES + FRAME_STREAM_BYTES] = {0};
+	struct iovec parts[] = {{header, sizeof(header)}, {(void *)bytes, len}};
+
+	frame_header_write(header, type, FRAME_STREAM_BYTES + len);
+	header[FRAME_HEADER_BYTES] = (unsigned char)stream;
+	send_parts(wire, parts, ARRAY_LEN(parts), -1);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+static bool is_channel(int fd)
+{
+	int type = 0, domain = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
+	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
+int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_listener *listener)
+{
+	int rc;
+
+	*wire = (struct wire){.loop = loop, .fd = fd, .listener = *listener, .is_reading = true};
+	rc = is_channel(fd) ? loop_add(loop, &wire->watch, fd, EPOLLIN, on_ready, wire) : -ENOTSOCK;
+	if (rc < 0)
+		close_fd(&wire->fd);
+	return rc;
+}
+
+void wire_stop_reading(struct wire *wire)
+{
+	wire->is_reading = false;
+	set_interest(wire);
+}
+
+/* Closing a socket with bytes unread makes the other side read an error behind our last frame. */
+static void drop_left_overs(struct wire *wire)
+{
+	char bytes[4096];
+	struct error error = {0};
+
+	for (int i = 0; i < LEFT_OVER_READS; i++) {
+		wire->fd_count = 0;
+		if (receive(wire, bytes, sizeof(bytes), true, &error) <= 0)
+			break;
+		close_descriptors(wire);
+	}
+}
+
+void wire_done(struct wire *wire)
+{
+	loop_remove(&wire->watch);
+	close_descriptors(wire);
+	if (wire->fd >= 0 && !wire->is_lost)
+		drop_left_overs(wire);
+	close_fd(&wire->fd);
+	text_done(&wire->payload);
+	text_done(&wire->pending);
+	wire->pending_at = 0;
+}
