@@ -27,6 +27,7 @@ int command_policy(const struct invocation *invocation, struct run_options *opti
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);
+int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_help(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 
 /* Print a text on stdout: 0, or 125 with a message if it cannot be written. */

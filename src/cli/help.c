@@ -127,10 +127,16 @@ static void print_options(struct text *out, enum cli_command command)
 
 static void print_examples(struct text *out, unsigned commands)
 {
-	text_append_string(out, "\nExamples:\n");
-	for (size_t i = 0; i < ARRAY_LEN(examples); i++)
-		if (examples[i].command & commands)
-			text_append_format(out, "  %s\n      %s\n", examples[i].line, examples[i].meaning);
+	bool is_first = true;
+
+	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+		if (!(examples[i].command & commands))
+			continue;
+		if (is_first)
+			text_append_string(out, "\nExamples:\n");
+		is_first = false;
+		text_append_format(out, "  %s\n      %s\n", examples[i].line, examples[i].meaning);
+	}
 }
 
 void help_print_overview(struct text *out)
@@ -139,7 +145,8 @@ void help_print_overview(struct text *out)
 				"little,\ncannot outlive its limits, and its end is told truthfully.\n\n"
 				"Usage: belljar COMMAND [options]\n\nCommands:\n");
 	for (size_t i = 0; i < cli_command_count; i++)
-		print_entry(out, cli_commands[i].name, cli_commands[i].summary, OVERVIEW_MEANING_COLUMN);
+		if (!cli_commands[i].is_for_programs)
+			print_entry(out, cli_commands[i].name, cli_commands[i].summary, OVERVIEW_MEANING_COLUMN);
 	text_append_string(out, "\nOptions:\n");
 	print_entry(out, "-h, --help", "print this help; 'belljar COMMAND --help' says more about a command",
 		    OVERVIEW_MEANING_COLUMN);
@@ -163,7 +170,7 @@ void help_print_command(enum cli_command command, struct text *out)
 {
 	const struct command_row *row = command_row_of(command);
 
-	text_append_format(out, "Usage: belljar %s %s\n\n", row->name, row->arguments);
+	text_append_format(out, "Usage: belljar %s%s%s\n\n", row->name, row->arguments[0] ? " " : "", row->arguments);
 	text_append_format(out, "belljar %s: %s.\n", row->name, row->summary);
 	print_options(out, command);
 	print_examples(out, command);

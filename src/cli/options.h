@@ -20,6 +20,7 @@ enum cli_command {
 	COMMAND_POLICY = 1 << 4,
 	COMMAND_COMPLETION = 1 << 5,
 	COMMAND_HELP = 1 << 6,
+	COMMAND_ENGINE = 1 << 7,
 };
 
 struct command_row {
@@ -32,6 +33,7 @@ struct command_row {
 	int word_count_max;      /* of words that are not options; where a command line follows, it does not count */
 	bool takes_command_line; /* the first word that is no option ends the options and begins COMMAND */
 	bool takes_policy;       /* accepts the policy keys as options */
+	bool is_for_programs;    /* left out where people look for what they could do */
 };
 
 extern const struct command_row cli_commands[];

@@ -10,11 +10,13 @@
 #include <string.h>
 
 #define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN)
-#define COMMANDS_ALL (COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP)
+#define COMMANDS_ALL                                                                                                   \
+	(COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP | COMMAND_ENGINE)
 
 static const char *const policy_actions[] = {"show", "check", "schema", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run", "shell", "plan", "doctor", "policy", "completion", "help", NULL};
+static const char *const command_names[] = {"run",        "shell", "plan",   "doctor", "policy",
+					    "completion", "help",  "engine", NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -71,6 +73,13 @@ const struct command_row cli_commands[] = {
 		.summary = "print help, as --help does",
 		.first_words = command_names,
 		.word_count_max = 1,
+	},
+	{
+		.command = COMMAND_ENGINE,
+		.name = "engine",
+		.arguments = "",
+		.summary = "serve one host program over a socket; started by libbelljar and the Python package",
+		.is_for_programs = true,
 	},
 };
 const size_t cli_command_count = ARRAY_LEN(cli_commands);

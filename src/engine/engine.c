@@ -11,15 +11,9 @@
 #include <sys/mman.h>
 
 #include "engine/engine_events.h"
-#include "engine/engine_failure.h"
+#include "engine/engine_job.h"
 #include "engine/engine_stdin.h"
-#include "host/host.h"
-#include "host/host_risky.h"
-#include "plan/plan.h"
-#include "plan/plan_test.h"
-#include "result/result.h"
 #include "run/outlet.h"
-#include "run/run.h"
 #include "sys/calls.h"
 
 /* A run that a limit ended, and a reader that takes nothing: after this long the rest is dropped. */
@@ -28,30 +22,19 @@
 struct engine_run {
 	struct loop *loop;
 	struct engine_request request;
-	struct string_list argv;
+	struct job job;
 	struct engine_input input;
-	struct host host;
-	struct plan plan;
-	bool has_plan;
-	struct run *run;
-	struct jar_area area;
 	struct jar_times *times;
-	uint64_t begun_ns, surveyed_ns, planned_ns;
-	struct error error;                  /* before the run */
+	uint64_t begun_ns;
 	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
 	bool has_outlet[STREAM_COUNT];
 	struct outlet status;
 	bool has_status;
 	struct event_stream events;
-	struct risky_list risky;
 	struct loop_timer stall;
-	struct loop_timer later; /* to leave a callback before starting anew or finishing */
-	bool is_over;            /* the jar is gone; the result is being written */
+	bool is_over; /* the jar is gone; the result is being written */
 	bool is_done;
 };
-
-static void begin(struct engine_run *engine);
-static void finish(struct engine_run *engine);
 
 static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
 
@@ -62,28 +45,24 @@ static struct outlet *outlet_of(struct engine_run *engine, enum stream_index str
 
 static uint64_t elapsed_us(const struct engine_run *engine)
 {
-	return engine->run ? run_elapsed_ns(engine->run) / 1000 : 0;
+	return engine->job.run ? run_elapsed_ns(engine->job.run) / 1000 : 0;
 }
 
 static struct result_source source_of(const struct engine_run *engine)
 {
-	return (struct result_source){
-		.plan = engine->has_plan ? &engine->plan : NULL,
-		.seen = engine->run ? run_observation(engine->run) : NULL,
-		.error = &engine->error,
-		.capture = engine->run ? run_capture(engine->run) : NULL,
-		.is_captured = engine->request.mode == ENGINE_JSON,
-		.has_bytes = engine->request.has_bytes,
-		.risky = &engine->risky,
-	};
+	struct result_source source = job_result(&engine->job);
+
+	source.is_captured = engine->request.mode == ENGINE_JSON;
+	source.has_bytes = engine->request.has_bytes;
+	return source;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
 static void write_lines(struct engine_run *engine, struct text *lines)
 {
-	if (text_failed(lines) && engine->run)
-		run_output_lost(engine->run, ENOMEM, "memory");
+	if (text_failed(lines) && engine->job.run)
+		run_output_lost(engine->job.run, ENOMEM, "memory");
 	outlet_write(&engine->outlets[STREAM_STDOUT], text_string(lines), lines->len);
 }
 
@@ -105,15 +84,15 @@ static void on_outlet(struct outlet *outlet)
 	struct engine_run *engine = outlet->owner;
 	enum stream_index stream = outlet == &engine->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
 
-	if (outlet->lost_error && engine->run)
-		run_output_lost(engine->run, outlet->lost_error, stream_words[stream]);
+	if (outlet->lost_error && engine->job.run)
+		run_output_lost(engine->job.run, outlet->lost_error, stream_words[stream]);
 	else if (outlet->lost_error)
-		error_set(&engine->error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
+		error_set(&engine->job.making.error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
 			  strerror(outlet->lost_error));
-	if (engine->run && !outlet_is_full(outlet) && !engine->is_over) {
+	if (engine->job.run && !outlet_is_full(outlet) && !engine->is_over) {
 		for (size_t i = 0; i < STREAM_COUNT; i++)
 			if (outlet_of(engine, (enum stream_index)i) == outlet)
-				run_resume(engine->run, (enum stream_index)i);
+				run_resume(engine->job.run, (enum stream_index)i);
 	}
 	check_done(engine);
 }
@@ -156,14 +135,14 @@ static int open_outlets(struct engine_run *engine, struct error *error)
 
 /* --- hearing from the run ----------------------------------------------------------------------------------- */
 
-static void on_started(void *owner, struct run *run)
+static void on_started(void *owner)
 {
 	struct engine_run *engine = owner;
 	AUTO_TEXT lines = {0};
 
 	if (engine->request.mode != ENGINE_EVENTS)
 		return;
-	event_start(&engine->events, elapsed_us(engine), &engine->plan, run_observation(run), &lines);
+	event_start(&engine->events, elapsed_us(engine), job_plan(&engine->job), job_seen(&engine->job), &lines);
 	write_lines(engine, &lines);
 }
 
@@ -192,30 +171,6 @@ static void on_limit(void *owner, enum limit_name name, const struct limit_hit *
 	write_lines(engine, &lines);
 }
 
-static void on_later(struct loop_timer *timer)
-{
-	struct engine_run *engine = timer->owner;
-
-	/* The host gave less than it seemed, and nothing has run: plan again for what is there. */
-	if (engine_failure_corrects_host(&engine->plan, run_observation(engine->run), &engine->host)) {
-		run_free(engine->run);
-		engine->run = NULL;
-		plan_done(&engine->plan);
-		engine->has_plan = false;
-		begin(engine);
-		return;
-	}
-	finish(engine);
-}
-
-static void on_run_done(void *owner, struct run *run)
-{
-	struct engine_run *engine = owner;
-
-	(void)run;
-	loop_arm(engine->loop, &engine->later, 0, on_later, engine);
-}
-
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
 static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
@@ -235,16 +190,13 @@ static void write_result_line(const struct result_source *source, struct text *l
 	text_append_char(line, '\n');
 }
 
-static void finish(struct engine_run *engine)
+static void on_over(void *owner)
 {
+	struct engine_run *engine = owner;
 	struct result_source source = source_of(engine);
 	AUTO_TEXT lines = {0};
 	AUTO_TEXT status_line = {0};
 
-	if (engine->run && engine->has_plan) {
-		engine_failure_explain(&engine->plan, (struct observation *)run_observation(engine->run));
-		host_find_risky(&engine->host, &engine->risky);
-	}
 	engine->is_over = true;
 	if (engine->request.mode == ENGINE_EVENTS)
 		write_events_end(engine, &source, &lines);
@@ -263,120 +215,53 @@ static void finish(struct engine_run *engine)
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
 
-static int copy_command(const struct engine_request *request, struct string_list *argv, struct error *error)
+static struct making making_of(const struct engine_request *request)
 {
-	int rc = 0;
-
-	if (request->is_shell_string) {
-		rc = string_list_add(argv, "/bin/sh");
-		if (rc == 0)
-			rc = string_list_add(argv, "-c");
-	}
-	for (int i = 0; i < request->command_count && rc == 0; i++)
-		rc = string_list_add(argv, request->command[i]);
-	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
-}
-
-static int make_plan(struct engine_run *engine)
-{
-	struct plan_request plan_request = {
-		.argv = &engine->argv,
-		.is_captured = engine->request.mode == ENGINE_JSON,
-		.has_pty = engine->request.has_pty,
+	return (struct making){
+		.policy = request->policy,
+		.environment = request->environment,
+		.current_directory = request->current_directory,
+		.is_rung_limited = request->is_rung_limited,
+		.rung_max = request->rung_max,
 	};
-	int rc = plan_compile(&engine->plan, engine->request.policy, &engine->host, &plan_request, &engine->error);
-
-#ifdef BELLJAR_TEST_BUILD
-	if (rc == 0)
-		rc = plan_leave_out(&engine->plan, engine->request.environment, &engine->error);
-#endif
-	engine->has_plan = rc == 0;
-	engine->planned_ns = sys_monotonic_ns();
-	return rc;
 }
 
-static int start_run(struct engine_run *engine)
+static struct job_request job_request_of(struct engine_run *engine)
 {
-	struct run_request request = {
-		.plan = &engine->plan,
-		.area = &engine->area,
-		.times = engine->times,
+	const struct engine_request *request = &engine->request;
+
+	return (struct job_request){
+		.loop = engine->loop,
 		.listener =
 			{
 				.owner = engine,
 				.started = on_started,
-				.output = engine->request.mode == ENGINE_JSON ? NULL : on_output,
+				.output = request->mode == ENGINE_JSON ? NULL : on_output,
 				.limit = on_limit,
-				.done = on_run_done,
+				.over = on_over,
 			},
-		.is_captured = engine->request.mode == ENGINE_JSON,
+		.area = {request->area, request->area_len},
+		.times = engine->times,
+		.is_captured = request->mode == ENGINE_JSON,
+		.has_pty = request->has_pty,
+		.window = request->window,
 		.stdin_fd = engine->input.direct_fd,
 		.relay_fd = engine->input.relay_fd,
 		.is_relay_terminal = engine->input.is_terminal,
-		.has_pty = engine->request.has_pty,
-		.window = engine->request.window,
-		.spared_pid = engine->request.spared_pid,
+		.spared_pid = request->spared_pid,
 	};
-
-	return run_start(engine->loop, &request, &engine->run, &engine->error);
-}
-
-static void begin(struct engine_run *engine)
-{
-	int rc = make_plan(engine);
-
-	if (rc == 0)
-		rc = start_run(engine);
-	if (rc == 0)
-		return;
-	if (engine->has_plan && engine_failure_corrects_host_start(&engine->plan, &engine->error, &engine->host)) {
-		engine->error = (struct error){0};
-		plan_done(&engine->plan);
-		engine->has_plan = false;
-		begin(engine); /* each time with one fact less: it ends */
-		return;
-	}
-	finish(engine);
-}
-
-static void limit_rung(const struct engine_request *request, struct host *host)
-{
-	if (!request->is_rung_limited)
-		return;
-	if (request->rung_max < RUNG_NAMESPACE)
-		host->has_user_namespaces = false;
-	if (request->rung_max < RUNG_LANDLOCK)
-		host->landlock_abi = 0;
-}
-
-static int prepare(struct engine_run *engine)
-{
-	const struct engine_request *request = &engine->request;
-	int rc = open_outlets(engine, &engine->error);
-
-	if (rc == 0)
-		rc = copy_command(request, &engine->argv, &engine->error);
-	if (rc == 0)
-		rc = host_probe(&engine->host, request->environment, &engine->error);
-	if (rc == 0)
-		limit_rung(request, &engine->host);
-	if (rc == 0)
-		rc = host_survey(&engine->host, request->policy, request->current_directory, &engine->error);
-	engine->surveyed_ns = sys_monotonic_ns();
-	if (rc == 0)
-		rc = engine_input_open(request, &engine->input, &engine->error);
-	return rc;
 }
 
 int engine_start(struct loop *loop, const struct engine_request *request, struct engine_run **out)
 {
 	struct engine_run *engine = calloc(1, sizeof(*engine));
+	struct error error = {0};
+	int rc;
 
 	if (!engine)
 		return -ENOMEM;
 	engine->loop = loop;
 	engine->request = *request;
-	engine->area = (struct jar_area){request->area, request->area_len};
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;
 	engine->begun_ns = sys_monotonic_ns();
@@ -386,11 +271,17 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 		if (engine->times == MAP_FAILED)
 			engine->times = NULL;
 	}
+	rc = open_outlets(engine, &error);
+	if (rc == 0)
+		rc = engine_input_open(request, &engine->input, &error);
+	engine->job.making = making_of(request);
+	engine->job.request = job_request_of(engine);
+	if (rc == 0)
+		job_set_command(&engine->job, request->command, (size_t)request->command_count,
+				request->is_shell_string, &error);
+	engine->job.making.error = error;
+	job_start(&engine->job);
 	*out = engine;
-	if (prepare(engine) == 0)
-		begin(engine);
-	else
-		finish(engine);
 	return 0;
 }
 
@@ -403,9 +294,8 @@ void engine_free(struct engine_run *engine)
 {
 	if (!engine)
 		return;
-	loop_disarm(&engine->later);
 	loop_disarm(&engine->stall);
-	run_free(engine->run);
+	job_done(&engine->job);
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		if (engine->has_outlet[i])
 			outlet_done(&engine->outlets[i]);
@@ -413,10 +303,6 @@ void engine_free(struct engine_run *engine)
 		outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
 	close_fd(&engine->input.opened_fd);
-	plan_done(&engine->plan);
-	host_done(&engine->host);
-	string_list_done(&engine->argv);
-	host_risky_done(&engine->risky);
 	if (engine->times)
 		munmap(engine->times, sizeof(*engine->times));
 	free(engine);
@@ -424,20 +310,17 @@ void engine_free(struct engine_run *engine)
 
 void engine_cancel(struct engine_run *engine, int signal_number)
 {
-	if (engine->run && !engine->is_over)
-		run_cancel(engine->run, signal_number);
+	job_cancel(&engine->job, signal_number);
 }
 
 void engine_signal(struct engine_run *engine, int signal_number)
 {
-	if (engine->run && !engine->is_over)
-		run_signal(engine->run, signal_number);
+	job_signal(&engine->job, signal_number);
 }
 
 void engine_resize(struct engine_run *engine, const struct winsize *window)
 {
-	if (engine->run)
-		run_resize(engine->run, window);
+	job_resize(&engine->job, window);
 }
 
 /* --- asking about it ---------------------------------------------------------------------------------------- */
@@ -451,11 +334,12 @@ int engine_exit_status(const struct engine_run *engine)
 
 const struct error *engine_error(const struct engine_run *engine)
 {
-	const struct observation *seen = engine->run ? run_observation(engine->run) : NULL;
+	const struct observation *seen = job_seen(&engine->job);
+	const struct error *error = &engine->job.making.error;
 
 	if (seen && seen->error.stage != STAGE_NONE)
 		return &seen->error;
-	return engine->error.stage != STAGE_NONE ? &engine->error : NULL;
+	return error->stage != STAGE_NONE ? error : NULL;
 }
 
 void engine_explain(const struct engine_run *engine, struct text *out)
@@ -467,25 +351,29 @@ void engine_explain(const struct engine_run *engine, struct text *out)
 
 bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint)
 {
-	if (!engine->has_plan || index >= engine->plan.notes.count)
+	const struct plan *plan = job_plan(&engine->job);
+
+	if (!plan || index >= plan->notes.count)
 		return false;
-	*why = engine->plan.notes.items[index].why;
-	*hint = engine->plan.notes.items[index].hint;
+	*why = plan->notes.items[index].why;
+	*hint = plan->notes.items[index].hint;
 	return true;
 }
 
 bool engine_missing(const struct engine_run *engine, size_t index, const char **name, const char **why)
 {
-	if (!engine->has_plan || index >= engine->plan.missing.count)
+	const struct plan *plan = job_plan(&engine->job);
+
+	if (!plan || index >= plan->missing.count)
 		return false;
-	*name = engine->plan.missing.items[index].name;
-	*why = engine->plan.missing.items[index].why;
+	*name = plan->missing.items[index].name;
+	*why = plan->missing.items[index].why;
 	return true;
 }
 
 const char *engine_rung(const struct engine_run *engine)
 {
-	return engine->has_plan ? rung_name(engine->plan.rung) : "none";
+	return job_plan(&engine->job) ? rung_name(job_plan(&engine->job)->rung) : "none";
 }
 
 static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const char *what)
@@ -496,30 +384,31 @@ static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const
 void engine_print_timing(const struct engine_run *engine, struct text *out)
 {
 	const struct jar_times *times = engine->times;
+	const struct making *making = &engine->job.making;
 	uint64_t last, last_beside = 0;
 
-	print_time(out, engine->begun_ns, engine->surveyed_ns, "survey the host");
-	print_time(out, engine->surveyed_ns, engine->planned_ns, "make the plan");
+	print_time(out, engine->begun_ns, making->surveyed_ns, "survey the host");
+	print_time(out, making->surveyed_ns, making->planned_ns, "make the plan");
 	if (!times || !times->begun_ns)
 		return;
-	print_time(out, engine->planned_ns, times->begun_ns, "prepare the streams");
+	print_time(out, making->planned_ns, times->begun_ns, "prepare the streams");
 	last = times->begun_ns;
-	for (size_t i = 0; i < engine->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
-		bool is_beside = engine->plan.steps.items[i].flags & STEP_BESIDE;
+	for (size_t i = 0; i < making->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
+		bool is_beside = making->plan.steps.items[i].flags & STEP_BESIDE;
 		uint64_t *before = is_beside ? &last_beside : &last;
 		AUTO_TEXT words = {0};
 
 		/* The second thread starts where the first one is. */
 		if (is_beside && !last_beside)
 			last_beside = last;
-		plan_describe_step(&engine->plan.steps.items[i], &words);
+		plan_describe_step(&making->plan.steps.items[i], &words);
 		text_append_string(&words, is_beside ? " (beside)" : "");
 		print_time(out, *before, times->step_ns[i], text_string(&words));
 		*before = times->step_ns[i];
 	}
 	print_time(out, last, times->started_ns, "start the command");
-	if (engine->run)
-		print_time(out, times->started_ns, times->started_ns + run_observation(engine->run)->wall_us * 1000,
+	if (job_seen(&engine->job))
+		print_time(out, times->started_ns, times->started_ns + job_seen(&engine->job)->wall_us * 1000,
 			   "the command, until everything is gone");
 }
 
@@ -542,26 +431,26 @@ void engine_failure_event(const struct error *error, struct text *out)
 
 int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error)
 {
-	struct engine_run engine = {.request = *request};
-	int rc = copy_command(request, &engine.argv, error);
+	struct job job = {.making = making_of(request)};
+	struct making *making = &job.making;
+	int rc = job_set_command(&job, request->command, (size_t)request->command_count, request->is_shell_string,
+				 &making->error);
 
+	making->request = (struct plan_request){
+		.argv = &job.argv,
+		.is_captured = request->mode == ENGINE_JSON,
+		.has_pty = request->has_pty,
+	};
 	if (rc == 0)
-		rc = host_probe(&engine.host, request->environment, error);
+		rc = making_survey(making);
 	if (rc == 0)
-		rc = host_survey(&engine.host, request->policy, request->current_directory, error);
-	if (rc == 0) {
-		rc = make_plan(&engine);
-		if (rc < 0)
-			*error = engine.error;
-	}
-	if (rc == 0) {
-		if (is_json)
-			plan_print_json(&engine.plan, out);
-		else
-			plan_print(&engine.plan, out);
-	}
-	plan_done(&engine.plan);
-	host_done(&engine.host);
-	string_list_done(&engine.argv);
+		rc = making_compile(making);
+	if (rc < 0)
+		*error = making->error;
+	else if (is_json)
+		plan_print_json(&making->plan, out);
+	else
+		plan_print(&making->plan, out);
+	job_done(&job);
 	return rc;
 }

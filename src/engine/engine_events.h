@@ -5,18 +5,17 @@
 #ifndef BELLJAR_ENGINE_ENGINE_EVENTS_H
 #define BELLJAR_ENGINE_ENGINE_EVENTS_H
 
+#include "engine/engine_pieces.h"
 #include "result/result.h"
-
-/* A character at the end of what has arrived may not be complete; it waits for the rest. */
-#define EVENT_CARRY_MAX 3
-#define EVENT_BYTES_MAX (64 << 10)
 
 struct event_stream {
 	uint64_t sequence;
 	bool has_bytes;
-	unsigned char carry[STREAM_COUNT][EVENT_CARRY_MAX];
-	size_t carry_len[STREAM_COUNT];
+	struct pieces pieces;
 };
+
+/* The members that say what the command was started as. */
+void event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 
 /* Each appends whole lines to @out. @elapsed_us counts from the beginning of the run. */
 void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,

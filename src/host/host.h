@@ -66,6 +66,7 @@ struct host {
 	char *run_directory;        /* a name that is free, for a run that cannot have private mounts */
 	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
 	char *const *environment;   /* borrowed */
+	bool is_caller_elsewhere;   /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
@@ -87,6 +88,8 @@ struct host {
 
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
+/* Root only: the host id of a jar; @number tells apart those that this process has at the same time. */
+uid_t host_jar_id(unsigned number);
 /* The files that @policy is about. */
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
 void host_done(struct host *host);

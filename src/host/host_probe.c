@@ -26,10 +26,12 @@
 #define ARGUMENT_BYTES_LEAST (128ULL << 10)
 #define ARGUMENT_BYTES_MOST (6ULL << 20)
 /*
- * Above all ranges that distributions hand out to users, containers and services. With the number of this process added
- * no two jars share one: what one of them uses up (processes, signals, keys) is not another's.
+ * Above all ranges that distributions hand out to users, containers and services. With the number of this process and one
+ * of its own among those of this process no two jars share an id: what one of them uses up (processes, signals, keys) is
+ * not another's. Process numbers have 22 bits; only beyond 512 jars of one process do some share.
  */
 #define JAR_ID_BASE 1900000000U
+#define JAR_ID_PROCESS_SHIFT 9
 #define MADE_UP_HOME "/home/jar"
 
 static bool sysctl_is_zero(const char *path)
@@ -97,6 +99,13 @@ static int name_run_directory(struct host *host)
 	return asprintf(&host->run_directory, "%s/belljar-%016" PRIx64, base, random) < 0 ? -ENOMEM : 0;
 }
 
+uid_t host_jar_id(unsigned number)
+{
+	unsigned per_process = 1U << JAR_ID_PROCESS_SHIFT;
+
+	return JAR_ID_BASE + ((uid_t)getpid() << JAR_ID_PROCESS_SHIFT) + number % per_process;
+}
+
 int host_probe(struct host *host, char *const *environment, struct error *error)
 {
 	struct rlimit stack;
@@ -105,7 +114,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 	*host = (struct host){
 		.uid = getuid(),
 		.gid = getgid(),
-		.jar_id = JAR_ID_BASE + (uid_t)getpid(),
+		.jar_id = host_jar_id(0),
 		.environment = environment,
 		.landlock_abi = sys_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,

@@ -355,13 +355,13 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		error_set(error, STAGE_FILES, ENOENT, "the current directory no longer exists");
 		return error_hint(error, "name a work directory with -C DIR, or a private one with -C none");
 	}
-	rc = policy->workdir ? host_look_through(&workdir->path, path) : host_look(&workdir->path, path);
+	rc = policy->workdir || host->is_caller_elsewhere ? host_look_through(&workdir->path, path) : host_look(&workdir->path, path);
 	if (rc < 0)
 		return out_of_memory(error);
 	if (workdir->path.error)
 		return error_set(error, STAGE_FILES, workdir->path.error, "cannot use the work directory '%s': %s",
 				 path, strerror(workdir->path.error));
-	if (!policy->workdir && !is_current_directory(&workdir->path)) {
+	if (!policy->workdir && !host->is_caller_elsewhere && !is_current_directory(&workdir->path)) {
 		error_set(error, STAGE_FILES, ESTALE, "the current directory is no longer at '%s'", path);
 		return error_hint(
 			error,

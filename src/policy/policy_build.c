@@ -88,8 +88,10 @@ static int refuse_preset(const char *name, const struct policy_origin *origin, s
 	const char *near = suggest_from(name, policy_preset_names);
 	AUTO_TEXT message = {0};
 
-	if (origin)
-		text_append_format(&message, "%s:%u:%u: extends: ", origin->source->name, origin->line, origin->column);
+	if (origin) {
+		policy_append_place(&message, origin->source, origin->line, origin->column);
+		text_append_string(&message, "extends: ");
+	}
 	text_append_format(&message, "there is no preset '%.100s'", name);
 	if (near)
 		text_append_format(&message, " (did you mean '%s'?)", near);
@@ -135,22 +137,28 @@ static int make_base(struct policy *out, const struct json_value *document, cons
 	return make_named(out, extends->value.string.bytes, &origin, frame, context);
 }
 
-static int make_from_document(struct policy *out, const char *bytes, size_t len, const struct policy_source *source,
-			      const struct load_frame *frame, const struct policy_context *context)
+static int make_from_value(struct policy *out, const struct json_value *document, const struct policy_source *source,
+			   const struct load_frame *frame, const struct policy_context *context)
 {
 	AUTO(policy_done) struct policy made = {0};
-	AUTO_JSON document = {0};
-	int rc = policy_document_parse(bytes, len, source->name, &document, source->error);
+	int rc = make_base(&made, document, source, frame, context);
 
 	if (rc == 0)
-		rc = make_base(&made, &document, source, frame, context);
-	if (rc == 0)
-		rc = policy_document_apply(&made, &document, false, source);
+		rc = policy_document_apply(&made, document, false, source);
 	if (rc < 0)
 		return rc;
 	*out = made;
 	made = (struct policy){0};
 	return 0;
+}
+
+static int make_from_document(struct policy *out, const char *bytes, size_t len, const struct policy_source *source,
+			      const struct load_frame *frame, const struct policy_context *context)
+{
+	AUTO_JSON document = {0};
+	int rc = policy_document_parse(bytes, len, source->name, &document, source->error);
+
+	return rc < 0 ? rc : make_from_value(out, &document, source, frame, context);
 }
 
 static int check_chain(const struct policy_file *file, const struct policy_origin *origin,
@@ -237,28 +245,59 @@ int policy_load_document(struct policy *policy, const char *document, size_t len
 	return rc;
 }
 
-int policy_append_document(struct policy *policy, const char *document, size_t len, const char *name,
-			   const char *directory, const struct policy_context *context, struct error *error)
+int policy_load_value(struct policy *policy, const struct json_value *value, const char *directory,
+		      const struct policy_context *context, struct error *error)
 {
 	AUTO(policy_done) struct policy made = {0};
-	struct policy_source source = source_of(name, directory, context, error);
-	const struct json_member *extends;
-	AUTO_JSON root = {0};
-	int rc = policy_document_parse(document, len, name, &root, error);
+	struct policy_source source = source_of("policy", directory, context, error);
+	struct load_frame frame = {0};
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	extends = json_find(&root, "extends");
-	if (extends)
-		return error_set(error, STAGE_POLICY, 0, "%s:%u:%u: extends: only a policy file has it", name,
-				 extends->line, extends->column);
-	rc = policy_copy(policy, &made);
-	if (rc < 0)
-		return error_set(error, STAGE_POLICY, -rc, "no memory for the policy");
-	rc = policy_document_apply(&made, &root, true, &source);
+	source.is_from_program = true;
+	rc = make_from_value(&made, value, &source, &frame, context);
 	if (rc == 0)
 		replace(policy, &made);
 	return rc;
+}
+
+static int append(struct policy *policy, const struct json_value *value, const struct policy_source *source)
+{
+	AUTO(policy_done) struct policy made = {0};
+	const struct json_member *extends = json_find(value, "extends");
+	AUTO_TEXT place = {0};
+	int rc;
+
+	if (extends) {
+		policy_append_place(&place, source, extends->line, extends->column);
+		return error_set(source->error, STAGE_POLICY, 0, "%sextends: only a policy file has it",
+				 text_string(&place));
+	}
+	rc = policy_copy(policy, &made);
+	if (rc < 0)
+		return error_set(source->error, STAGE_POLICY, -rc, "no memory for the policy");
+	rc = policy_document_apply(&made, value, true, source);
+	if (rc == 0)
+		replace(policy, &made);
+	return rc;
+}
+
+int policy_append_document(struct policy *policy, const char *document, size_t len, const char *name,
+			   const char *directory, const struct policy_context *context, struct error *error)
+{
+	struct policy_source source = source_of(name, directory, context, error);
+	AUTO_JSON root = {0};
+	int rc = policy_document_parse(document, len, name, &root, error);
+
+	return rc < 0 ? rc : append(policy, &root, &source);
+}
+
+int policy_append_value(struct policy *policy, const struct json_value *value, const struct policy_context *context,
+			struct error *error)
+{
+	struct policy_source source = source_of("keys", context->current_directory, context, error);
+
+	source.is_from_program = true;
+	return append(policy, value, &source);
 }
 
 int policy_set_flag(struct policy *policy, const struct policy_key *key, const char *value, bool is_negated,

@@ -5,6 +5,7 @@
 #ifndef BELLJAR_POLICY_POLICY_BUILD_H
 #define BELLJAR_POLICY_POLICY_BUILD_H
 
+#include "base/json_read.h"
 #include "policy/policy_keys.h"
 
 /* What relative paths and '~' mean. Borrowed strings, absolute paths. */
@@ -32,6 +33,15 @@ int policy_load_document(struct policy *policy, const char *document, size_t len
 /* A document of keywords on top of *policy: as with flags, lists are appended to; `extends` is refused. */
 int policy_append_document(struct policy *policy, const char *document, size_t len, const char *name,
 			   const char *directory, const struct policy_context *context, struct error *error);
+
+/*
+ * The same two for objects that a program handed over: messages name the key only, and relative paths of keywords start at
+ * the current directory, as those of flags do.
+ */
+int policy_load_value(struct policy *policy, const struct json_value *value, const char *directory,
+		      const struct policy_context *context, struct error *error);
+int policy_append_value(struct policy *policy, const struct json_value *value, const struct policy_context *context,
+			struct error *error);
 
 /* One flag. @value is NULL for a bool; @is_negated for the --no- form. Lists are appended to. */
 int policy_set_flag(struct policy *policy, const struct policy_key *key, const char *value, bool is_negated,

@@ -28,10 +28,12 @@ void policy_file_done(struct policy_file *file)
 static int refuse_file(const struct policy_origin *origin, struct error *error, int errno_value, const char *what,
 		       const char *name)
 {
+	AUTO_TEXT place = {0};
+
 	if (!origin)
 		return error_set(error, STAGE_POLICY, errno_value, "%s '%s'", what, name);
-	return error_set(error, STAGE_POLICY, errno_value, "%s:%u:%u: extends: %s '%s'", origin->source->name,
-			 origin->line, origin->column, what, name);
+	policy_append_place(&place, origin->source, origin->line, origin->column);
+	return error_set(error, STAGE_POLICY, errno_value, "%sextends: %s '%s'", text_string(&place), what, name);
 }
 
 /* The same where a system call failed: its reason is part of the message. */
@@ -151,6 +153,7 @@ int policy_document_key(const struct json_member *member, const struct policy_so
 {
 	const struct policy_key *key = policy_key_by_name(member->name);
 	struct suggestion suggestion = {.word = member->name};
+	AUTO_TEXT place = {0};
 
 	if (key) {
 		*out = key;
@@ -158,11 +161,11 @@ int policy_document_key(const struct json_member *member, const struct policy_so
 	}
 	for (size_t i = 0; i < policy_key_count; i++)
 		suggest_consider(&suggestion, policy_keys[i].name);
+	policy_append_place(&place, source, member->line, member->column);
 	if (suggestion.best)
-		return error_set(source->error, STAGE_POLICY, 0, "%s:%u:%u: unknown key '%.100s' (did you mean '%s'?)",
-				 source->name, member->line, member->column, member->name, suggestion.best);
-	return error_set(source->error, STAGE_POLICY, 0, "%s:%u:%u: unknown key '%.100s'", source->name, member->line,
-			 member->column, member->name);
+		return error_set(source->error, STAGE_POLICY, 0, "%sunknown key '%.100s' (did you mean '%s'?)",
+				 text_string(&place), member->name, suggestion.best);
+	return error_set(source->error, STAGE_POLICY, 0, "%sunknown key '%.100s'", text_string(&place), member->name);
 }
 
 int policy_document_apply_member(struct policy *policy, const struct policy_key *key, const struct json_member *member,

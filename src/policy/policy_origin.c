@@ -25,6 +25,12 @@ static void append_shown(struct text *text, const char *shown)
 	text_append_string(text, "...");
 }
 
+void policy_append_place(struct text *text, const struct policy_source *source, unsigned line, unsigned column)
+{
+	if (!source->is_from_program)
+		text_append_format(text, "%s:%u:%u: ", source->name, line, column);
+}
+
 int policy_refuse(const struct policy_origin *origin, const char *shown, const char *format, ...)
 {
 	const struct policy_source *source = origin->source;
@@ -32,11 +38,12 @@ int policy_refuse(const struct policy_origin *origin, const char *shown, const c
 	AUTO_TEXT message = {0};
 	va_list arguments;
 
-	if (is_flag)
+	if (is_flag) {
 		text_append_format(&message, "--%s%s", origin->is_negated ? "no-" : "", origin->key->flag);
-	else
-		text_append_format(&message, "%s:%u:%u: %s", source->name, origin->line, origin->column,
-				   origin->key->name);
+	} else {
+		policy_append_place(&message, source, origin->line, origin->column);
+		text_append_string(&message, origin->key->name);
+	}
 	if (shown) {
 		text_append_string(&message, is_flag ? " " : " '");
 		append_shown(&message, shown);

@@ -10,6 +10,7 @@
 /* A document, or all the flags. */
 struct policy_source {
 	const char *name;      /* of the document; NULL: flags */
+	bool is_from_program;  /* values that a program handed over: lines and columns would mean nothing to it */
 	const char *directory; /* where relative paths start */
 	const char *home;      /* NULL: not known */
 	struct error *error;
@@ -23,6 +24,9 @@ struct policy_origin {
 	unsigned line;   /* documents */
 	unsigned column;
 };
+
+/* "p.json:2:14: ", or nothing where the values come from a program. */
+void policy_append_place(struct text *text, const struct policy_source *source, unsigned line, unsigned column);
 
 /*
  * Record an error about the value: "--timeout 5x: MESSAGE" or "p.json:2:14: timeout '5x': MESSAGE". @shown is the value;

@@ -381,7 +381,7 @@ static void write_risky(const struct risky_list *risky, struct json_writer *writ
 	json_close_array(writer);
 }
 
-static void write_error(const struct error *error, struct json_writer *writer)
+void result_write_error(const struct error *error, struct json_writer *writer)
 {
 	if (!error) {
 		json_write_null(writer, "error");
@@ -423,7 +423,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	write_risky(source->risky, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->workdir : NULL);
 	write_notes(source->plan, writer);
-	write_error(error_of(source), writer);
+	result_write_error(error_of(source), writer);
 	json_close_object(writer);
 }
 

@@ -43,6 +43,8 @@ void result_write(const struct result_source *source, struct json_writer *writer
 
 /* Parts that events have too. */
 void result_write_enforced(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
+/* As a member "error": an object, or null. */
+void result_write_error(const struct error *error, struct json_writer *writer);
 void result_write_missing(const struct plan *plan, struct json_writer *writer);
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
 

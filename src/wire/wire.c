@@ -266,7 +266,8 @@ static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count
 	}
 	if (text_failed(&wire->pending))
 		lose(wire);
-	if (!wire_is_empty(wire) && !wire->watch.loop && loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, on_ready, wire) < 0)
+	if (!wire_is_empty(wire) && !wire->watch.loop &&
+	    loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, on_ready, wire) < 0)
 		lose(wire);
 	set_interest(wire);
 }

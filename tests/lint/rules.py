@@ -20,7 +20,8 @@ MAY_INCLUDE = {
     "jar": "base sys plan",
     "run": "base sys policy plan jar",
     "result": "base policy host plan run",
-    "engine": "base sys policy host plan jar run result",
+    "wire": "base",
+    "engine": "base sys policy host plan jar run result wire",
     "cli": "base policy engine",
 }
 

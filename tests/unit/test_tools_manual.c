@@ -136,8 +136,8 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 static void test_pages_mention_no_flag_that_is_not_there(void)
 {
 	static const char *const pages[] = {
-		"belljar.1",        "belljar-run.1.in", "belljar-shell.1",     "belljar-plan.1",
-		"belljar-doctor.1", "belljar-policy.1", "belljar-policy.5.in",
+		"belljar.1",        "belljar-run.1.in", "belljar-shell.1",  "belljar-plan.1",
+		"belljar-doctor.1", "belljar-engine.1", "belljar-policy.1", "belljar-policy.5.in",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {

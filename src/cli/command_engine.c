@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/command_engine.c - `engine`: serve one host program
+ */
+#include "cli/commands.h"
+#include "engine/engine_serve.h"
+
+/* Where the host program puts its socket. */
+#define ROOT_FD 3
+
+int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	struct engine_serve_request request = {
+		.root_fd = ROOT_FD,
+		.environment = invocation->environment,
+		.area = invocation->area,
+		.area_len = invocation->area_len,
+	};
+	struct error error = {0};
+
+	(void)options;
+	if (engine_serve(&request, &error) == 0)
+		return 0;
+	message_error(messenger, &error);
+	return EXIT_BELLJAR;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_job.c - one command: survey, plan, run, end
+ */
+#include "engine/engine_job.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "engine/engine_failure.h"
+#include "host/host_risky.h"
+
+static void begin(struct job *job);
+
+const struct plan *job_plan(const struct job *job)
+{
+	return job->making.has_plan ? &job->making.plan : NULL;
+}
+
+const struct observation *job_seen(const struct job *job)
+{
+	return job->run ? run_observation(job->run) : NULL;
+}
+
+struct result_source job_result(const struct job *job)
+{
+	return (struct result_source){
+		.plan = job_plan(job),
+		.seen = job_seen(job),
+		.error = &job->making.error,
+		.capture = job->run ? run_capture(job->run) : NULL,
+		.risky = &job->risky,
+	};
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static const struct host *host_of(const struct job *job)
+{
+	return job->request.jar.jar ? job->request.jar.host : &job->making.host;
+}
+
+static void on_later(struct loop_timer *timer)
+{
+	struct job *job = timer->owner;
+
+	if (job->run && !job->request.jar.jar && making_is_corrected(&job->making, job_seen(job))) {
+		run_free(job->run);
+		job->run = NULL;
+		begin(job);
+		return;
+	}
+	if (job->run) {
+		engine_failure_explain(&job->making.plan, (struct observation *)job_seen(job));
+		host_find_risky(host_of(job), &job->risky);
+	}
+	job->is_over = true;
+	job->request.listener.over(job->request.listener.owner);
+}
+
+static void finish_later(struct job *job)
+{
+	loop_arm(job->request.loop, &job->later, 0, on_later, job);
+}
+
+/* --- hearing from the run ----------------------------------------------------------------------------------- */
+
+static void on_started(void *owner, struct run *run)
+{
+	struct job *job = owner;
+
+	(void)run;
+	if (job->request.listener.started)
+		job->request.listener.started(job->request.listener.owner);
+}
+
+static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+{
+	struct job *job = owner;
+
+	return job->request.listener.output(job->request.listener.owner, stream, bytes, len);
+}
+
+static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
+{
+	struct job *job = owner;
+
+	if (job->request.listener.limit)
+		job->request.listener.limit(job->request.listener.owner, name, hit);
+}
+
+static void on_done(void *owner, struct run *run)
+{
+	(void)run;
+	finish_later(owner);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error)
+{
+	int rc = 0;
+
+	if (is_shell_string) {
+		rc = string_list_add(&job->argv, "/bin/sh");
+		if (rc == 0)
+			rc = string_list_add(&job->argv, "-c");
+	}
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = string_list_add(&job->argv, command[i]);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
+}
+
+static int start_run(struct making *making, void *owner)
+{
+	struct job *job = owner;
+	struct run_request request = {
+		.plan = &making->plan,
+		.jar = job->request.jar.jar,
+		.area = &job->request.area,
+		.times = job->request.times,
+		.listener =
+			{
+				.owner = job,
+				.started = on_started,
+				.output = job->request.listener.output ? on_output : NULL,
+				.limit = on_limit,
+				.done = on_done,
+			},
+		.is_captured = job->request.is_captured,
+		.is_merged = job->request.is_merged,
+		.extra_fds = job->request.extra_fds,
+		.extra_count = job->request.extra_count,
+		.stdin_fd = job->request.stdin_fd,
+		.relay_fd = job->request.relay_fd,
+		.is_relay_terminal = job->request.is_relay_terminal,
+		.has_pty = job->request.has_pty,
+		.window = job->request.window,
+		.spared_pid = job->request.spared_pid,
+	};
+
+	return run_start(job->request.loop, &request, &job->run, &making->error);
+}
+
+static void begin(struct job *job)
+{
+	int rc = making_start(&job->making, start_run, job);
+
+	if (rc < 0)
+		finish_later(job);
+}
+
+void job_start(struct job *job)
+{
+	job->making.request = (struct plan_request){
+		.argv = &job->argv,
+		.is_captured = job->request.is_captured,
+		.has_pty = job->request.has_pty,
+	};
+	if (job->making.error.stage != STAGE_NONE || (!job->request.jar.jar && making_survey(&job->making) < 0)) {
+		finish_later(job);
+		return;
+	}
+	begin(job);
+}
+
+void job_done(struct job *job)
+{
+	loop_disarm(&job->later);
+	run_free(job->run);
+	job->run = NULL;
+	making_done(&job->making);
+	string_list_done(&job->argv);
+	host_risky_done(&job->risky);
+}
+
+/* --- meddling with it --------------------------------------------------------------------------------------- */
+
+void job_cancel(struct job *job, int signal_number)
+{
+	if (job->run && !job->is_over)
+		run_cancel(job->run, signal_number);
+}
+
+void job_kill(struct job *job)
+{
+	job_cancel(job, SIGKILL);
+	job_cancel(job, SIGKILL); /* the second one does not wait for the grace */
+}
+
+void job_signal(struct job *job, int signal_number)
+{
+	if (job->run && !job->is_over)
+		run_signal(job->run, signal_number);
+}
+
+void job_resize(struct job *job, const struct winsize *window)
+{
+	if (job->run)
+		run_resize(job->run, window);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_making.c - survey, plan, start, and plan again
+ */
+#include "engine/engine_making.h"
+
+#include "engine/engine_failure.h"
+#include "plan/plan_test.h"
+#include "sys/calls.h"
+
+static void limit_rung(const struct making *making, struct host *host)
+{
+	if (!making->is_rung_limited)
+		return;
+	if (making->rung_max < RUNG_NAMESPACE)
+		host->has_user_namespaces = false;
+	if (making->rung_max < RUNG_LANDLOCK)
+		host->landlock_abi = 0;
+}
+
+int making_survey(struct making *making)
+{
+	int rc = host_probe(&making->host, making->environment, &making->error);
+
+	if (rc == 0) {
+		limit_rung(making, &making->host);
+		making->host.jar_id = host_jar_id(making->jar_number);
+		making->host.is_caller_elsewhere = making->is_caller_elsewhere;
+		rc = host_survey(&making->host, making->policy, making->current_directory, &making->error);
+	}
+	making->surveyed_ns = sys_monotonic_ns();
+	return rc;
+}
+
+int making_compile(struct making *making)
+{
+	int rc;
+
+	plan_done(&making->plan);
+	making->has_plan = false;
+	rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
+#ifdef BELLJAR_TEST_BUILD
+	if (rc == 0)
+		rc = plan_leave_out(&making->plan, making->environment, &making->error);
+#endif
+	making->has_plan = rc == 0;
+	making->planned_ns = sys_monotonic_ns();
+	return rc;
+}
+
+int making_start(struct making *making, making_start_function *start, void *owner)
+{
+	for (;;) {
+		int rc = making_compile(making);
+
+		if (rc == 0)
+			rc = start(making, owner);
+		if (rc == 0 || !making->has_plan ||
+		    !engine_failure_corrects_host_start(&making->plan, &making->error, &making->host))
+			return rc;
+		making->error = (struct error){0}; /* each time with one fact less: it ends */
+	}
+}
+
+bool making_is_corrected(struct making *making, const struct observation *seen)
+{
+	return engine_failure_corrects_host(&making->plan, seen, &making->host);
+}
+
+void making_done(struct making *making)
+{
+	plan_done(&making->plan);
+	host_done(&making->host);
+	making->has_plan = false;
+}

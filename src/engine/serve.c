@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve.c - the server: the root, the list of channels and bodies, one loop
+ *
+ * The only thing that ends it is the end of the root: the host closed it or died. Signals of the terminal are not for it:
+ * a host that survives Control-C must not lose its jars behind its back.
+ */
+#include "engine/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "engine/engine_serve.h"
+
+/* Channels taken in one turn of the loop. */
+#define CHANNELS_PER_TURN 64
+#define CHANNEL_WORD 'c'
+
+/* --- bodies ------------------------------------------------------------------------------------------------- */
+
+void server_add(struct server *server, struct body *body)
+{
+	body->server = server;
+	body->next = server->bodies;
+	server->bodies = body;
+}
+
+unsigned server_take_number(struct server *server)
+{
+	for (unsigned i = 0; i < SERVE_JAR_NUMBERS; i++) {
+		unsigned number = (server->next_number + i) % SERVE_JAR_NUMBERS;
+
+		if (!(server->jar_numbers[number / 8] >> number % 8 & 1)) {
+			server->jar_numbers[number / 8] |= (unsigned char)(1U << number % 8);
+			server->next_number = number + 1;
+			return number;
+		}
+	}
+	return server->next_number++ % SERVE_JAR_NUMBERS; /* so many at once share */
+}
+
+void server_return_number(struct server *server, unsigned number)
+{
+	server->jar_numbers[number / 8] &= (unsigned char)~(1U << number % 8);
+}
+
+static void sweep(struct server *server)
+{
+	for (struct channel **at = &server->channels; *at;) {
+		struct channel *channel = *at;
+
+		if (channel->is_dead) {
+			*at = channel->next;
+			channel_free(channel);
+		} else {
+			at = &channel->next;
+		}
+	}
+	for (struct body **at = &server->bodies; *at;) {
+		struct body *body = *at;
+
+		if (body->is_dead) {
+			*at = body->next;
+			body->free(body);
+		} else {
+			at = &body->next;
+		}
+	}
+}
+
+/* --- the root ----------------------------------------------------------------------------------------------- */
+
+static void open_reserve(struct server *server)
+{
+	if (server->reserve_fd < 0)
+		server->reserve_fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool has_descriptor(const struct server *server)
+{
+	int fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* The channel in one message of the root; -1: there is none in it. *@rc_out as recvmsg(). */
+static int receive_channel(const struct server *server, ssize_t *rc_out)
+{
+	char word[2] = {0};
+	struct iovec part = {word, sizeof(word)};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ancillary;
+	struct msghdr header = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = ancillary.bytes,
+		.msg_controllen = sizeof(ancillary.bytes),
+	};
+	const struct cmsghdr *carrier;
+	int fd = -1;
+
+	*rc_out = recvmsg(server->root_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (*rc_out <= 0)
+		return -1;
+	carrier = CMSG_FIRSTHDR(&header);
+	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(carrier), sizeof(int));
+	if (fd >= 0 && (*rc_out != 1 || word[0] != CHANNEL_WORD))
+		close_fd(&fd);
+	return fd;
+}
+
+static void refuse_channel(struct server *server, int fd)
+{
+	struct channel *channel = channel_open(server, fd, NULL, NULL);
+	struct error error = {0};
+
+	if (!channel)
+		return;
+	error_set(&error, STAGE_ENGINE, EMFILE, "no descriptors are left for another run or jar");
+	error_hint(&error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
+	channel_fail(channel, &error, NULL);
+}
+
+static void on_root(struct loop_watch *watch, uint32_t events)
+{
+	struct server *server = watch->owner;
+
+	for (int i = 0; i < CHANNELS_PER_TURN; i++) {
+		bool is_short = !has_descriptor(server);
+		ssize_t rc;
+		int fd;
+
+		if (is_short)
+			close_fd(&server->reserve_fd);
+		fd = receive_channel(server, &rc);
+		if (fd >= 0 && is_short)
+			refuse_channel(server, fd);
+		else if (fd >= 0)
+			channel_open(server, fd, NULL, NULL);
+		if (is_short) {
+			sweep(server);
+			open_reserve(server);
+		}
+		if (rc < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		/* An empty message is nothing; an end is one only with the word of the kernel. */
+		if (rc < 0 || (rc == 0 && events & (EPOLLHUP | EPOLLERR))) {
+			server->is_host_gone = true;
+			return;
+		}
+		if (rc == 0)
+			return;
+	}
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+static bool is_root(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* Signals of a terminal or a service manager go to the host too, who decides; commands get all of them back. */
+static void stand_apart(void)
+{
+	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
+
+	setsid();
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		signal(others[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int open_server(struct server *server, struct error *error)
+{
+	int rc;
+
+	fcntl(server->root_fd, F_SETFD, FD_CLOEXEC);
+	server->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (server->null_fd < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot open /dev/null: %s", strerror(errno));
+	open_reserve(server);
+	server->loop = loop_new();
+	if (!server->loop)
+		return error_set(error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
+	rc = loop_add(server->loop, &server->root, server->root_fd, EPOLLIN, on_root, server);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the root: %s", strerror(-rc)) : 0;
+}
+
+static void close_server(struct server *server)
+{
+	/* All are told before any is waited for. */
+	for (struct body *body = server->bodies; body; body = body->next)
+		body->kill(body);
+	for (struct body *body = server->bodies; body; body = body->next)
+		body->is_dead = true;
+	for (struct channel *channel = server->channels; channel; channel = channel->next)
+		channel->is_dead = true;
+	sweep(server);
+	loop_remove(&server->root);
+	loop_free(server->loop);
+	close_fd(&server->null_fd);
+	close_fd(&server->reserve_fd);
+	free(server->family.items);
+}
+
+int engine_serve(const struct engine_serve_request *request, struct error *error)
+{
+	struct server server = {
+		.root_fd = request->root_fd,
+		.null_fd = -1,
+		.reserve_fd = -1,
+		.area = {request->area, request->area_len},
+		.environment = request->environment,
+	};
+	int rc;
+
+	if (!is_root(request->root_fd)) {
+		error_set(error, STAGE_USAGE, ENOTSOCK, "descriptor %d is not the socket of a host program",
+			  request->root_fd);
+		return error_hint(error,
+				  "libbelljar and the Python package start this program; use `belljar run` by hand");
+	}
+	stand_apart();
+	raise_descriptor_limit();
+	rc = open_server(&server, error);
+	while (rc == 0 && !server.is_host_gone) {
+		rc = loop_turn(server.loop);
+		sweep(&server);
+	}
+	if (rc < 0)
+		error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
+	close_server(&server);
+	return rc;
+}

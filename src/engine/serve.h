@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve.h - what the files of the server share: the server, its channels, and what hangs on them
+ *
+ * The host sends channels over the root; the first frame of a channel decides what it is: its role. A body (a run, a kept
+ * jar, a question) belongs to the server's list, not to its channel: it may have to live a little longer, until nothing of
+ * it is left. Nothing is freed from within a callback: what is finished says so and is swept between two turns of the loop.
+ */
+#ifndef BELLJAR_ENGINE_SERVE_H
+#define BELLJAR_ENGINE_SERVE_H
+
+#include "jar/jar.h"
+#include "wire/wire.h"
+
+struct server;
+struct channel;
+
+/* Jars that have a number of their own, for host_jar_id(). */
+#define SERVE_JAR_NUMBERS 512
+
+/* What a channel is, from its first frame on. */
+struct channel_role {
+	void (*frame)(struct channel *channel, struct wire_frame *frame);
+	/* What was waiting to be sent is sent, or nearly; may be NULL. */
+	void (*drained)(struct channel *channel);
+	/* The channel is ending without a last frame of the body's own; it must not be used after this. */
+	void (*gone)(struct channel *channel);
+};
+
+struct channel {
+	struct server *server;
+	struct channel *next;
+	struct wire wire;
+	const struct channel_role *role; /* NULL: nothing hangs on it */
+	void *body;
+	bool is_ending; /* its last frame was queued */
+	bool is_dead;
+};
+
+/* Something the server keeps until it is finished; embedded in each kind of body. */
+struct body {
+	struct server *server;
+	struct body *next;
+	/* Begin to end it at once, without waiting; may be called again. */
+	void (*kill)(struct body *body);
+	/* Free it, waiting if need be. */
+	void (*free)(struct body *body);
+	bool is_dead;
+};
+
+struct server {
+	struct loop *loop;
+	int root_fd;
+	struct loop_watch root;
+	int null_fd;    /* what commands have as an empty standard input */
+	int reserve_fd; /* given up for a moment to tell that descriptors have run out */
+	struct jar_area area;
+	char *const *environment;
+	struct jar_family family;
+	struct channel *channels;
+	struct body *bodies;
+	bool is_host_gone;
+	unsigned char jar_numbers[SERVE_JAR_NUMBERS / 8]; /* bits of those in use */
+	unsigned next_number;
+};
+
+/* --- serve_channel.c --- */
+
+/* Takes over @fd. With @role the channel is that from the start. NULL: it is no channel, or there is no memory. */
+struct channel *channel_open(struct server *server, int fd, const struct channel_role *role, void *body);
+void channel_set_role(struct channel *channel, const struct channel_role *role, void *body);
+/* The last frame was sent: close when all is out. The role hears no more. */
+void channel_end(struct channel *channel);
+/* FAILED, then the end. @plan says what was missing; may be NULL. */
+struct plan;
+void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
+/* The same for a frame that has no place here. */
+void channel_refuse(struct channel *channel, struct wire_frame *frame);
+void channel_free(struct channel *channel);
+
+/* --- serve.c --- */
+
+void server_add(struct server *server, struct body *body);
+unsigned server_take_number(struct server *server);
+void server_return_number(struct server *server, unsigned number);
+
+/* --- what first frames begin --- */
+
+void serve_run_begin(struct channel *channel, struct wire_frame *frame);
+void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve_channel.c - one channel: its first frame decides what it is
+ */
+#include "engine/serve.h"
+
+#include <errno.h>
+
+#include "plan/plan.h"
+#include "result/result.h"
+
+struct first_frame {
+	enum frame_type type;
+	void (*begin)(struct channel *channel, struct wire_frame *frame);
+};
+
+static const struct first_frame first_frames[] = {
+	{FRAME_RUN, serve_run_begin},
+	{FRAME_ASK, serve_ask_begin},
+};
+
+static void on_frame(void *owner, struct wire_frame *frame)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		return;
+	if (channel->role) {
+		channel->role->frame(channel, frame);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(first_frames); i++) {
+		if (first_frames[i].type == frame->type) {
+			first_frames[i].begin(channel, frame);
+			return;
+		}
+	}
+	channel_refuse(channel, frame);
+}
+
+static void on_drained(void *owner)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		channel->is_dead |= wire_is_empty(&channel->wire);
+	else if (channel->role && channel->role->drained)
+		channel->role->drained(channel);
+}
+
+/* What hangs on it loses it. */
+static void detach(struct channel *channel)
+{
+	const struct channel_role *role = channel->role;
+
+	channel->role = NULL;
+	if (role)
+		role->gone(channel);
+	channel->body = NULL;
+}
+
+static void on_ended(void *owner, const struct error *error)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		return;
+	if (error) {
+		channel_fail(channel, error, NULL);
+		return;
+	}
+	detach(channel);
+	channel->is_dead = true;
+}
+
+struct channel *channel_open(struct server *server, int fd, const struct channel_role *role, void *body)
+{
+	struct channel *channel = calloc(1, sizeof(*channel));
+	struct wire_listener listener = {channel, on_frame, on_drained, on_ended};
+
+	if (!channel) {
+		close(fd);
+		return NULL;
+	}
+	channel->server = server;
+	if (wire_open(&channel->wire, server->loop, fd, &listener) < 0) {
+		free(channel);
+		return NULL;
+	}
+	channel->next = server->channels;
+	server->channels = channel;
+	channel_set_role(channel, role, body);
+	return channel;
+}
+
+void channel_set_role(struct channel *channel, const struct channel_role *role, void *body)
+{
+	channel->role = role;
+	channel->body = body;
+}
+
+void channel_end(struct channel *channel)
+{
+	channel->role = NULL;
+	channel->body = NULL;
+	channel->is_ending = true;
+	wire_stop_reading(&channel->wire);
+	channel->is_dead |= wire_is_empty(&channel->wire);
+}
+
+void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	detach(channel);
+	json_open_object(&writer, NULL);
+	result_write_error(error, &writer);
+	result_write_missing(plan, &writer);
+	json_close_object(&writer);
+	wire_send(&channel->wire, FRAME_FAILED, text_string(&payload), payload.len, -1);
+	channel_end(channel);
+}
+
+void channel_refuse(struct channel *channel, struct wire_frame *frame)
+{
+	struct error error = {0};
+
+	error_set(&error, STAGE_ENGINE, EPROTO, "a frame of type %d has no place here", (int)frame->type);
+	channel_fail(channel, &error, NULL);
+}
+
+void channel_free(struct channel *channel)
+{
+	wire_done(&channel->wire);
+	free(channel);
+}

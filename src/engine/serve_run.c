@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve_run.c - a run on a channel: STARTED, OUTPUT, KEPT, RESULT
+ *
+ * The run belongs to the server's list. A host that closes the channel before the result has it killed; the body stays
+ * until nothing of the run is left, and until its pipes have taken what was already read.
+ */
+#include "engine/serve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/engine_events.h"
+#include "engine/engine_job.h"
+#include "engine/serve_request.h"
+#include "policy/policy_build.h"
+#include "run/outlet.h"
+#include "sys/calls.h"
+
+/* A run that a limit ended, and a pipe that nobody empties: after this long the rest is dropped. */
+#define FLUSH_STALL_NS 1000000000ULL
+
+struct serve_run {
+	struct body body;
+	struct channel *channel; /* NULL: the host does not wait for it any more */
+	struct request request;
+	struct policy policy;
+	struct job job;
+	unsigned jar_number;
+	int stdin_fd;
+	int sink_fds[STREAM_COUNT];
+	int extra_fds[FRAME_MAX_EXTRA];
+	struct outlet outlets[STREAM_COUNT];
+	bool has_outlet[STREAM_COUNT];
+	struct pieces pieces;
+	struct loop_timer stall;
+};
+
+static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
+
+static void close_extra(struct serve_run *run)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->extra_fds); i++)
+		close_fd(&run->extra_fds[i]);
+}
+
+/* --- frames to the host ------------------------------------------------------------------------------------- */
+
+static void send_json(struct serve_run *run, enum frame_type type, const struct text *payload)
+{
+	struct error error = {0};
+
+	if (!run->channel)
+		return;
+	if (text_failed(payload)) {
+		error_set(&error, STAGE_ENGINE, ENOMEM, "no memory for an answer");
+		channel_fail(run->channel, &error, NULL);
+		return;
+	}
+	wire_send(&run->channel->wire, type, text_string(payload), payload->len, -1);
+}
+
+static void on_started(void *owner)
+{
+	struct serve_run *run = owner;
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
+	json_open_object(&writer, NULL);
+	event_write_start(job_plan(&run->job), job_seen(&run->job), &writer);
+	json_close_object(&writer);
+	send_json(run, FRAME_STARTED, &payload);
+}
+
+static void send_output(void *owner, enum stream_index stream, const char *bytes, size_t len)
+{
+	struct serve_run *run = owner;
+
+	if (run->channel)
+		wire_send_stream(&run->channel->wire, FRAME_OUTPUT, stream + 1, bytes, len);
+}
+
+static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+{
+	struct serve_run *run = owner;
+
+	if (run->request.sink == REQUEST_SINK_PIPES) {
+		outlet_write(&run->outlets[stream], bytes, len);
+		return outlet_is_full(&run->outlets[stream]);
+	}
+	if (pieces_feed(&run->pieces, stream, bytes, len, send_output, run) < 0)
+		run_output_lost(run->job.run, ENOMEM, "memory");
+	return run->channel && wire_is_full(&run->channel->wire);
+}
+
+static void send_kept(struct serve_run *run, const struct capture *capture)
+{
+	for (int i = 0; i < STREAM_COUNT && run->channel; i++) {
+		AUTO_TEXT bytes = {0};
+
+		capture_bytes(capture, (enum stream_index)i, &bytes);
+		for (size_t at = 0, part; at < bytes.len; at += part) {
+			part = MIN_OF(bytes.len - at, FRAME_OUTPUT_MAX_BYTES);
+			wire_send_stream(&run->channel->wire, FRAME_KEPT, (unsigned)i + 1, bytes.data + at, part);
+		}
+	}
+}
+
+static void send_result(struct serve_run *run)
+{
+	struct result_source source = job_result(&run->job);
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+	bool is_cut = source.seen && source.seen->is_truncated;
+
+	for (int i = 0; i < STREAM_COUNT; i++)
+		pieces_end(&run->pieces, (enum stream_index)i, is_cut, send_output, run);
+	if (source.capture)
+		send_kept(run, source.capture);
+	source.has_bytes = true; /* offsets count bytes, which is what KEPT has */
+	result_write(&source, &writer, NULL);
+	send_json(run, FRAME_RESULT, &payload);
+	if (run->channel)
+		channel_end(run->channel);
+	run->channel = NULL;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static void check_dead(struct serve_run *run)
+{
+	if (!run->job.is_over || run->channel)
+		return;
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (run->has_outlet[i] && !outlet_is_empty(&run->outlets[i]))
+			return;
+	run->body.is_dead = true;
+}
+
+static void on_stall(struct loop_timer *timer)
+{
+	struct serve_run *run = timer->owner;
+
+	run->body.is_dead = true;
+}
+
+static void on_over(void *owner)
+{
+	struct serve_run *run = owner;
+	const struct observation *seen = job_seen(&run->job);
+
+	close_extra(run);
+	if (seen && seen->cause != CAUSE_NONE)
+		loop_arm(run->body.server->loop, &run->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, run);
+	send_result(run);
+	check_dead(run);
+}
+
+static void kill_run(struct body *body)
+{
+	job_kill(&((struct serve_run *)body)->job);
+}
+
+static void free_run(struct body *body)
+{
+	struct serve_run *run = (struct serve_run *)body;
+
+	loop_disarm(&run->stall);
+	job_done(&run->job);
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		if (run->has_outlet[i])
+			outlet_done(&run->outlets[i]);
+		close_fd(&run->sink_fds[i]);
+	}
+	close_fd(&run->stdin_fd);
+	close_extra(run);
+	server_return_number(body->server, run->jar_number);
+	policy_done(&run->policy);
+	request_done(&run->request);
+	free(run);
+}
+
+/* --- frames from the host ----------------------------------------------------------------------------------- */
+
+static int check_signal(const struct wire_frame *frame, uint32_t least, struct error *error)
+{
+	uint32_t number = frame->len == 4 ? frame_number(frame->payload, 4) : UINT32_MAX;
+
+	if (number < least || number > 64)
+		return error_set(error, STAGE_ENGINE, EINVAL, "this is no signal");
+	return (int)number;
+}
+
+static int take_resize(struct serve_run *run, const struct wire_frame *frame, struct error *error)
+{
+	struct winsize window = {0};
+
+	if (frame->len != 4)
+		return error_set(error, STAGE_ENGINE, EINVAL, "this is no size of a window");
+	window.ws_row = (unsigned short)frame_number(frame->payload, 2);
+	window.ws_col = (unsigned short)frame_number(frame->payload + 2, 2);
+	job_resize(&run->job, &window);
+	return 0;
+}
+
+static void on_frame(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_run *run = channel->body;
+	struct error error = {0};
+	int rc;
+
+	if (frame->fd_count) {
+		error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+	} else if (frame->type == FRAME_SIGNAL) {
+		rc = check_signal(frame, 1, &error);
+		if (rc > 0)
+			job_signal(&run->job, rc);
+	} else if (frame->type == FRAME_CANCEL) {
+		rc = check_signal(frame, 0, &error);
+		if (rc >= 0)
+			job_cancel(&run->job, rc);
+	} else if (frame->type == FRAME_RESIZE) {
+		take_resize(run, frame, &error);
+	} else {
+		channel_refuse(channel, frame);
+		return;
+	}
+	if (error.stage != STAGE_NONE)
+		channel_fail(channel, &error, NULL);
+}
+
+static void on_drained(struct channel *channel)
+{
+	struct serve_run *run = channel->body;
+
+	for (int i = 0; i < STREAM_COUNT && run->job.run && !run->job.is_over; i++)
+		run_resume(run->job.run, (enum stream_index)i);
+}
+
+/* Nobody waits for the result: what runs is ended at once, what was written goes nowhere. */
+static void on_gone(struct channel *channel)
+{
+	struct serve_run *run = channel->body;
+
+	run->channel = NULL;
+	job_kill(&run->job);
+	if (run->request.sink == REQUEST_SINK_FRAMES)
+		on_drained(channel);
+	check_dead(run);
+}
+
+static const struct channel_role run_role = {on_frame, on_drained, on_gone};
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+static void on_outlet(struct outlet *outlet)
+{
+	struct serve_run *run = outlet->owner;
+	enum stream_index stream = outlet == &run->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
+
+	if (run->job.run && !run->job.is_over) {
+		if (outlet->lost_error)
+			run_output_lost(run->job.run, outlet->lost_error, stream_words[stream]);
+		if (!outlet_is_full(outlet))
+			run_resume(run->job.run, stream);
+	}
+	check_dead(run);
+}
+
+static int take_descriptors(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
+{
+	size_t expected = request_descriptors(&run->request), at = first;
+
+	if (frame->fd_count != first + expected)
+		return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
+				 frame->fd_count, first + expected);
+	if (run->request.stdin_choice == REQUEST_STDIN_DESCRIPTOR)
+		run->stdin_fd = take_fd(&frame->fds[at++]);
+	for (size_t i = 0; i < STREAM_COUNT && run->request.sink == REQUEST_SINK_PIPES; i++)
+		run->sink_fds[i] = take_fd(&frame->fds[at++]);
+	for (size_t i = 0; at < frame->fd_count; i++)
+		run->extra_fds[i] = take_fd(&frame->fds[at++]);
+	return 0;
+}
+
+static int open_outlets(struct serve_run *run, struct error *error)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < STREAM_COUNT && rc == 0 && run->request.sink == REQUEST_SINK_PIPES; i++) {
+		rc = outlet_open(&run->outlets[i], run->body.server->loop, run->sink_fds[i], true, on_outlet, run);
+		run->has_outlet[i] = rc == 0;
+	}
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
+}
+
+static struct job_request job_request_of(struct serve_run *run)
+{
+	const struct request *request = &run->request;
+	bool has_null = request->stdin_choice == REQUEST_STDIN_NULL;
+	int null_fd = run->body.server->null_fd;
+
+	return (struct job_request){
+		.loop = run->body.server->loop,
+		.listener =
+			{
+				.owner = run,
+				.started = on_started,
+				.output = request->sink == REQUEST_SINK_NONE ? NULL : on_output,
+				.over = on_over,
+			},
+		.area = run->body.server->area,
+		.is_captured = request->is_captured,
+		.is_merged = request->is_merged,
+		.has_pty = request->has_pty,
+		.window = {.ws_row = (unsigned short)request->rows, .ws_col = (unsigned short)request->columns},
+		/* A terminal's input is typed: there the end of an empty input is too. */
+		.stdin_fd = has_null && !request->has_pty ? null_fd : -1,
+		.relay_fd = has_null && request->has_pty ? null_fd : run->stdin_fd,
+		.extra_fds = run->extra_fds,
+		.extra_count = (size_t)request->extra_count,
+	};
+}
+
+static struct serve_run *new_run(struct server *server)
+{
+	struct serve_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->body = (struct body){.kill = kill_run, .free = free_run};
+	run->stdin_fd = run->sink_fds[STREAM_STDOUT] = run->sink_fds[STREAM_STDERR] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(run->extra_fds); i++)
+		run->extra_fds[i] = -1;
+	run->jar_number = server_take_number(server);
+	server_add(server, &run->body);
+	return run;
+}
+
+static void start(struct serve_run *run, struct channel *channel)
+{
+	struct error error = {0};
+	int rc = open_outlets(run, &error);
+
+	run->channel = channel;
+	channel_set_role(channel, &run_role, run);
+	run->job.making = (struct making){
+		.policy = &run->policy,
+		.environment = run->request.environment,
+		.current_directory = run->request.cwd,
+		.is_caller_elsewhere = true,
+		.jar_number = run->jar_number,
+	};
+	run->job.request = job_request_of(run);
+	if (rc == 0)
+		job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string,
+				&error);
+	run->job.making.error = error;
+	job_start(&run->job);
+}
+
+void serve_run_begin(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_run *run = new_run(channel->server);
+	struct error error = {0};
+	int rc;
+
+	if (!run) {
+		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	rc = request_parse(REQUEST_RUN, frame->payload, frame->len, &run->request, &error);
+	if (rc == 0)
+		rc = take_descriptors(run, frame, 0, &error);
+	if (rc == 0)
+		rc = serve_policy(&run->request, &run->policy, &error);
+	if (rc == 0) {
+		start(run, channel);
+		return;
+	}
+	run->body.is_dead = true;
+	channel_fail(channel, &error, NULL);
+}
