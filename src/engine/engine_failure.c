@@ -29,6 +29,7 @@ static const struct failure_row rows[] = {
 	[STEP_WORKDIR] = {STAGE_FILES, false},       [STEP_METER] = {STAGE_LIMITS, false},
 	[STEP_RLIMIT] = {STAGE_LIMITS, false},       [STEP_PRIVILEGES] = {STAGE_ISOLATE, false},
 	[STEP_LANDLOCK] = {STAGE_ISOLATE, false},    [STEP_SECCOMP] = {STAGE_ISOLATE, false},
+	[STEP_SCOPE] = {STAGE_ISOLATE, false},
 };
 _Static_assert(ARRAY_LEN(rows) == STEP_KIND_COUNT, "every step kind has a row");
 

@@ -19,6 +19,9 @@
 /* So many descriptors beside the three streams can be given to a command. */
 #define JAR_EXTRA_MAX 64
 
+/* A path that is opened in a kept jar is shorter than this. */
+#define JAR_PATH_MAX 4095
+
 /* How a file in a kept jar is opened. */
 enum jar_access {
 	JAR_READ,  /* a regular file, to read */
@@ -34,8 +37,17 @@ struct jar_streams {
 	int stdin_fd;
 	int stdout_fd;
 	int stderr_fd;
+	const int *extra_fds; /* the command has them as 3, 4, ... */
+	size_t extra_count;   /* at most JAR_EXTRA_MAX */
 	bool has_pty;
 	struct winsize window;
+};
+
+/* What the jar's first process does when everything stands. */
+enum jar_mode {
+	JAR_MODE_ONCE,  /* start the plan's command, and leave with it */
+	JAR_MODE_WAIT,  /* wait for one command to be sent, and leave with it */
+	JAR_MODE_SERVE, /* make keepers, each for one command, until told to leave */
 };
 
 /* Memory of this process that /proc shows as command line and environment; the jar's first process wipes its copy. */
@@ -58,9 +70,16 @@ enum jar_message_kind {
 	JAR_STARTED, /* with a pty: its master is attached */
 	JAR_WRITTEN, /* all that was waited for has written `written_bytes` */
 	JAR_EXITED,  /* wait status of the command in `status` */
+	JAR_READY, /* not JAR_MODE_ONCE: a command can be sent, or a keeper asked for; the sender's pid inside: `status` */
+	JAR_EMPTY,       /* likewise: every process but the sender is dead and reaped; `self` is what they used */
+	JAR_KEEPER_GONE, /* the keeper numbered `step` and all it started are dead and reaped */
+	JAR_OPENED,      /* the answer to one JAR_OPEN, in order; attached: the file, or `error` says why not */
 	/* to the jar */
 	JAR_SIGNAL, /* send `status` to every process of the command's tree */
-	JAR_KILL,   /* end the jar now */
+	JAR_KILL,   /* end the jar now, or only the keeper numbered `step` if that is not 0 */
+	JAR_RUN,    /* attached: a specification (jar_spec.h), and the command's descriptors */
+	JAR_KEEPER, /* make keeper number `step`; attached: its own control socket, and cgroups to enter */
+	JAR_OPEN,   /* open the path that follows, `status` an enum jar_access, with the mode `error` */
 };
 
 /* What the engine's meter looks at. */
@@ -95,16 +114,31 @@ struct jar_times {
 	uint64_t started_ns;
 };
 
-int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
-	      struct jar_times *times, struct jar *jar, struct error *error);
+/* @streams may be NULL where @mode is not JAR_MODE_ONCE; so may @times. */
+int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_streams *streams,
+	      const struct jar_area *area, struct jar_times *times, struct jar *jar, struct error *error);
 /*
  * The jar's first process was killed before it could do its work, on a rung without a pid namespace: what it left are
- * children of this process now (jar_start() has made it a subreaper). End them, all but @spared_pid, and remove what is
+ * children of this process now (jar_start() has made it a subreaper). End them, all but the @spared, and remove what is
  * left on the host.
  */
-void jar_clean_up(const struct plan *plan, pid_t spared_pid);
+void jar_clean_up(const struct plan *plan, const struct jar_family *spared);
+
 /* Receive one message; *@fd_out is a descriptor that came with it, or -1. 1, 0 at the end, -EAGAIN, a negative errno. */
 int jar_receive(int control_fd, struct jar_message *message, int *fd_out);
+/* All sending is without waiting: -EAGAIN if the other side has left too much unread. */
 int jar_send(int control_fd, const struct jar_message *message, int fd);
+
+/* Send @plan's command to a first process or keeper that waits for one. It may be sent before that is ready. */
+int jar_send_run(int control_fd, const struct plan *plan, const struct jar_streams *streams);
+/* Two ends of a control socket. */
+int jar_socket_pair(int *engine_end, int *jar_end);
+/*
+ * Ask for keeper @number, which is not 0, with the control socket @keeper_end. It enters the cgroups whose files of
+ * members are @cgroup_fds, then says JAR_READY or JAR_STEP_FAILED there. Its end is told with JAR_KEEPER_GONE on
+ * @control_fd, in every case.
+ */
+int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *cgroup_fds, size_t cgroup_count);
+int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode);
 
 #endif

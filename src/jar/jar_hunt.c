@@ -37,9 +37,13 @@ struct walk {
 	visit_function *visit;
 	int depth;
 	bool has_lists; /* the kernel lists children (CONFIG_PROC_CHILDREN) */
+	const struct jar_family *spared;
 	/* killing */
-	pid_t spared_pid;
 	int found;
+	/* reaping */
+	bool is_patient; /* look for those that cannot be reaped */
+	int left;        /* neither reaped nor that */
+	int ignored;
 	/* signalling */
 	int *held;
 	int held_count;
@@ -64,6 +68,28 @@ static pid_t parent_of(pid_t pid)
 	/* The name before it may hold anything, brackets too. */
 	after = strrchr(content, ')');
 	return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Dead, and traced by another: whoever traces it is told first, and may take its time. */
+static bool is_dead_and_traced(pid_t pid)
+{
+	char path[64], content[1024];
+	const char *state, *tracer;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (sys_read_file(AT_FDCWD, path, content, sizeof(content)) <= 0)
+		return false;
+	state = strstr(content, "\nState:\tZ");
+	tracer = strstr(content, "\nTracerPid:\t");
+	return state && tracer && atoi(tracer + strlen("\nTracerPid:\t")) != 0;
+}
+
+static bool is_spared(const struct walk *walk, pid_t pid)
+{
+	for (size_t i = 0; walk->spared && i < walk->spared->count; i++)
+		if (walk->spared->items[i] == pid)
+			return true;
+	return false;
 }
 
 /* The numbers in one `children` file of the kernel's, read piece by piece: it may be longer than the buffer. */
@@ -150,7 +176,7 @@ static void visit_own_children(struct walk *walk)
 static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 {
 	(void)parent;
-	if (child == walk->spared_pid)
+	if (is_spared(walk, child))
 		return;
 	walk->found++;
 	kill(child, SIGKILL);
@@ -159,8 +185,12 @@ static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 static void reap_child(struct walk *walk, pid_t child, pid_t parent)
 {
 	(void)parent;
-	if (child != walk->spared_pid)
-		waitpid(child, NULL, WNOHANG | __WALL);
+	if (is_spared(walk, child) || waitpid(child, NULL, WNOHANG | __WALL) != 0)
+		return;
+	if (walk->is_patient && is_dead_and_traced(child))
+		walk->ignored++;
+	else
+		walk->left++;
 }
 
 /*
@@ -170,7 +200,7 @@ static void reap_child(struct walk *walk, pid_t child, pid_t parent)
  */
 static void hold(struct walk *walk, pid_t child, pid_t parent)
 {
-	int pidfd = walk->held_count < HELD_MAX && child != walk->spared_pid ? sys_pidfd_open(child) : -1;
+	int pidfd = walk->held_count < HELD_MAX && !is_spared(walk, child) ? sys_pidfd_open(child) : -1;
 
 	if (pidfd < 0)
 		return;
@@ -186,11 +216,11 @@ static void hold(struct walk *walk, pid_t child, pid_t parent)
 	}
 }
 
-/* Everything below this process but the child @spared_pid; how many were reached. */
-static int signal_tree(int signal_number, pid_t spared_pid)
+/* Everything below this process but the children @spared; how many were reached. */
+static int signal_tree(int signal_number, const struct jar_family *spared)
 {
 	int held[HELD_MAX];
-	struct walk walk = {.visit = hold, .held = held, .spared_pid = spared_pid};
+	struct walk walk = {.visit = hold, .held = held, .spared = spared};
 
 	visit_children(&walk, getpid());
 	for (int i = 0; i < walk.held_count; i++) {
@@ -202,19 +232,19 @@ static int signal_tree(int signal_number, pid_t spared_pid)
 
 void jar_signal_tree(int signal_number)
 {
-	signal_tree(signal_number, 0);
+	signal_tree(signal_number, NULL);
 }
 
 /*
  * What is stopped cannot fork, and still takes up its place among the processes the user may have: a tree that keeps
  * forking is frozen from round to round, until a round finds no more than the one before. Then all of it is killed.
  */
-static void freeze(pid_t spared_pid)
+static void freeze(const struct jar_family *spared)
 {
 	int last = 0;
 
 	for (int round = 0; round < FREEZE_ROUNDS; round++) {
-		int count = signal_tree(SIGSTOP, spared_pid);
+		int count = signal_tree(SIGSTOP, spared);
 
 		if (count <= last)
 			return;
@@ -222,10 +252,10 @@ static void freeze(pid_t spared_pid)
 	}
 }
 
-void jar_hunt(pid_t spared_pid)
+void jar_hunt(const struct jar_family *spared)
 {
-	struct walk killing = {.visit = kill_child, .spared_pid = spared_pid};
-	struct walk reaping = {.visit = reap_child, .spared_pid = spared_pid};
+	struct walk killing = {.visit = kill_child, .spared = spared};
+	struct walk reaping = {.visit = reap_child, .spared = spared};
 	siginfo_t ended;
 
 	/* Most commands leave nothing behind. */
@@ -234,12 +264,15 @@ void jar_hunt(pid_t spared_pid)
 	for (unsigned round = 1;; round++) {
 		killing.found = 0;
 		visit_own_children(&killing);
-		if (!killing.found)
+		/* None, or only such as are dead and cannot be reaped yet. */
+		if (killing.found == reaping.ignored && !reaping.left)
 			return;
+		reaping.left = reaping.ignored = 0;
+		reaping.is_patient = round >= QUICK_ROUNDS;
 		visit_own_children(&reaping);
 		if (round % QUICK_ROUNDS == 0) {
-			freeze(spared_pid);
-			signal_tree(SIGKILL, spared_pid);
+			freeze(spared);
+			signal_tree(SIGKILL, spared);
 		}
 	}
 }

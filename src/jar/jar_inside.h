@@ -7,7 +7,14 @@
 #ifndef BELLJAR_JAR_JAR_INSIDE_H
 #define BELLJAR_JAR_JAR_INSIDE_H
 
+#include <signal.h>
+
 #include "jar/jar.h"
+
+#define JAR_STREAM_FDS 3
+#define JAR_ATTACHED_MAX (1 + JAR_STREAM_FDS + JAR_EXTRA_MAX)
+/* The control socket of a first process or keeper. */
+#define JAR_CONTROL_FD 3
 
 /* What the steps leave for one another. */
 struct jar_build {
@@ -16,10 +23,46 @@ struct jar_build {
 	int scratch_fd; /* the tmpfs of the private places */
 	int scratch_count;
 	pid_t engine_pid;
+	pid_t first_pid;              /* the jar's first process */
+	bool has_run_cgroup;          /* a keeper has entered the cgroups of its own run */
 	struct jar_network *network;  /* being made beside the other steps; NULL: none */
 	int user_namespace_fd;        /* see jar_user_namespace(); -1: not looked for yet */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
+};
+
+/* A command to start: the plan's own, or one that was sent. */
+struct jar_command {
+	char *const *argv;
+	size_t argv_count;
+	char *const *env;
+	size_t env_count;
+	struct plan_step_list entry;
+	int fds[JAR_STREAM_FDS + JAR_EXTRA_MAX]; /* what it has as 0, 1, 2, ...; higher numbers than these */
+	size_t fd_count;
+	bool has_pty;
+	struct winsize window;
+};
+
+/* The state of a first process or keeper. */
+struct jar_inside {
+	const struct plan *plan;
+	enum jar_mode mode;
+	bool is_keeper;
+	struct jar_times *times;
+	struct jar_build build;
+	struct jar_message report;
+	struct jar_command command;
+	pid_t pid; /* the command's */
+	int pty_master;
+	int pty_slave;
+};
+
+/* What came with a message. */
+struct jar_attached {
+	int fds[JAR_ATTACHED_MAX];
+	size_t fd_count;
+	char text[JAR_PATH_MAX + 1]; /* NUL-terminated */
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
@@ -36,15 +79,37 @@ uint64_t jar_written_bytes(const struct jar_build *build);
 /* When the host runs out of memory, this process and all it starts go before the engine does. */
 void jar_volunteer(void);
 
-/* Kill every descendant of this process, a subreaper, until none is left; all but the child @spared_pid (0: none). */
-void jar_hunt(pid_t spared_pid);
+/* Kill every descendant of this process, a subreaper, until none is left; all but the children @spared (NULL: none). */
+void jar_hunt(const struct jar_family *spared);
 /* Remove the run's own directory and all in it. */
 void jar_sweep(const char *path);
 /* Send a signal to every descendant once. */
 void jar_signal_tree(int signal_number);
 
+/* jar_start.c */
+int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached);
+
+/* jar_command.c */
+/* Tell the engine. */
+void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd);
+/* A failure that no step of the plan stands for. */
+void jar_report_failure(struct jar_inside *inside, int errno_value);
+/* Carry out a list of steps; the one that failed is in the report. */
+int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times);
+/* Start the command and watch over it until nothing of it is left. Never returns. */
+void jar_keep(struct jar_inside *inside) __attribute__((noreturn));
+/* Wait for a command to be sent, then keep it. Never returns. */
+void jar_wait_and_keep(struct jar_inside *inside) __attribute__((noreturn));
+/* End everything this process is in charge of, and leave. */
+void jar_leave(struct jar_inside *inside, int status) __attribute__((noreturn));
+/* Wake from sleep when a child ends; the signals that may come then. */
+void jar_catch_children(sigset_t *all_but_child);
+
+/* jar_serve.c: make keepers and open files until told to leave. Never returns. */
+void jar_serve(struct jar_inside *inside) __attribute__((noreturn));
+
 /* The life of the jar's first process. Never returns. */
-void jar_inside(const struct plan *plan, const struct jar_streams *streams, struct jar_times *times, int control_fd)
-	__attribute__((noreturn));
+void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_streams *streams, struct jar_times *times,
+		int control_fd) __attribute__((noreturn));
 
 #endif

@@ -12,88 +12,177 @@
 #include <sys/socket.h>
 
 #include "jar/jar_inside.h"
+#include "jar/jar_spec.h"
 #include "sys/calls.h"
 
-int jar_send(int control_fd, const struct jar_message *message, int fd)
-{
-	struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} ancillary = {{0}};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+/* --- messages ----------------------------------------------------------------------------------------------- */
 
-	if (fd >= 0) {
+union ancillary {
+	char bytes[CMSG_SPACE(JAR_ATTACHED_MAX * sizeof(int))];
+	struct cmsghdr align;
+};
+
+static int send_all(int control_fd, const struct jar_message *message, const char *text, const int *fds,
+		    size_t fd_count)
+{
+	struct iovec parts[] = {
+		{.iov_base = (void *)message, .iov_len = sizeof(*message)},
+		{.iov_base = (void *)text, .iov_len = text ? strlen(text) + 1 : 0},
+	};
+	struct msghdr header = {.msg_iov = parts, .msg_iovlen = text ? 2 : 1};
+	union ancillary ancillary;
+
+	if (fd_count > JAR_ATTACHED_MAX)
+		return -E2BIG;
+	if (fd_count) {
 		struct cmsghdr *carrier;
 
+		memset(&ancillary, 0, sizeof(ancillary.align));
 		header.msg_control = ancillary.bytes;
-		header.msg_controllen = sizeof(ancillary.bytes);
+		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
 		carrier = CMSG_FIRSTHDR(&header);
 		carrier->cmsg_level = SOL_SOCKET;
 		carrier->cmsg_type = SCM_RIGHTS;
-		carrier->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(carrier), &fd, sizeof(int));
+		carrier->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(carrier), fds, fd_count * sizeof(int));
 	}
-	return sendmsg(control_fd, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
+int jar_send(int control_fd, const struct jar_message *message, int fd)
 {
-	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} ancillary;
+	return send_all(control_fd, message, NULL, &fd, fd >= 0);
+}
+
+int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached)
+{
+	struct iovec parts[] = {
+		{.iov_base = message, .iov_len = sizeof(*message)},
+		{.iov_base = attached->text, .iov_len = sizeof(attached->text) - 1},
+	};
+	union ancillary ancillary;
 	struct msghdr header = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
+		.msg_iov = parts,
+		.msg_iovlen = 2,
 		.msg_control = ancillary.bytes,
 		.msg_controllen = sizeof(ancillary.bytes),
 	};
-	struct cmsghdr *carrier;
+	const struct cmsghdr *carrier;
 	ssize_t len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-	*fd_out = -1;
+	attached->fd_count = 0;
 	/* The other end closed with a message of ours unread: the kernel says so once, before what it had sent us. */
 	if (len < 0 && errno == ECONNRESET)
 		len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == ECONNRESET ? 0 : -errno;
+	attached->text[len - MIN_OF(len, (ssize_t)sizeof(*message))] = '\0';
 	carrier = CMSG_FIRSTHDR(&header);
-	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS)
-		memcpy(fd_out, CMSG_DATA(carrier), sizeof(int));
+	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS) {
+		attached->fd_count = (carrier->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(attached->fds, CMSG_DATA(carrier), attached->fd_count * sizeof(int));
+	}
 	if (len == 0)
 		return 0;
-	return len == (ssize_t)sizeof(*message) ? 1 : -EPROTO;
+	if (len < (ssize_t)sizeof(*message) || header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EPROTO;
+	return 1;
 }
 
-void jar_clean_up(const struct plan *plan, pid_t spared_pid)
+int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 {
-	jar_hunt(spared_pid);
+	struct jar_attached attached;
+	int rc = jar_receive_all(control_fd, message, &attached);
+
+	*fd_out = attached.fd_count ? attached.fds[0] : -1;
+	for (size_t i = 1; i < attached.fd_count; i++)
+		close(attached.fds[i]);
+	return rc;
+}
+
+int jar_send_run(int control_fd, const struct plan *plan, const struct jar_streams *streams)
+{
+	struct jar_message message = {.kind = JAR_RUN};
+	AUTO_CLOSE int spec_fd = jar_spec_write(plan, streams);
+	int fds[JAR_ATTACHED_MAX];
+	size_t count = 0;
+
+	if (spec_fd < 0)
+		return spec_fd;
+	if (streams->extra_count > JAR_EXTRA_MAX)
+		return -E2BIG;
+	fds[count++] = spec_fd;
+	if (!streams->has_pty) {
+		fds[count++] = streams->stdin_fd;
+		fds[count++] = streams->stdout_fd;
+		fds[count++] = streams->stderr_fd;
+	}
+	for (size_t i = 0; i < streams->extra_count; i++)
+		fds[count++] = streams->extra_fds[i];
+	return send_all(control_fd, &message, NULL, fds, count);
+}
+
+int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *cgroup_fds, size_t cgroup_count)
+{
+	struct jar_message message = {.kind = JAR_KEEPER, .step = (int32_t)number};
+	int fds[JAR_ATTACHED_MAX];
+
+	if (cgroup_count > JAR_ATTACHED_MAX - 1)
+		return -E2BIG;
+	fds[0] = keeper_end;
+	for (size_t i = 0; i < cgroup_count; i++)
+		fds[i + 1] = cgroup_fds[i];
+	return send_all(control_fd, &message, NULL, fds, cgroup_count + 1);
+}
+
+int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode)
+{
+	struct jar_message message = {.kind = JAR_OPEN, .status = (int32_t)access, .error = (int32_t)mode};
+
+	if (strlen(path) >= JAR_PATH_MAX)
+		return -ENAMETOOLONG;
+	return send_all(control_fd, &message, path, NULL, 0);
+}
+
+/* --- making ------------------------------------------------------------------------------------------------- */
+
+void jar_clean_up(const struct plan *plan, const struct jar_family *spared)
+{
+	jar_hunt(spared);
 	if (plan->run_directory)
 		jar_sweep(plan->run_directory);
 }
 
 static const char *cgroup2_directory(const struct plan *plan)
 {
-	const struct plan_cgroup *cgroup = &plan->cgroup;
-
-	return cgroup->memory ? cgroup->memory : cgroup->pids ? cgroup->pids : cgroup->cpu;
+	for (size_t i = 0; i < plan->steps.count; i++)
+		if (plan->steps.items[i].kind == STEP_CGROUP)
+			return plan->steps.items[i].target;
+	return "";
 }
 
-int jar_start(const struct plan *plan, const struct jar_streams *streams, const struct jar_area *area,
-	      struct jar_times *times, struct jar *jar, struct error *error)
+int jar_socket_pair(int *engine_end, int *jar_end)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	*engine_end = ends[0];
+	*jar_end = ends[1];
+	return 0;
+}
+
+int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_streams *streams,
+	      const struct jar_area *area, struct jar_times *times, struct jar *jar, struct error *error)
 {
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
-	int ends[2];
+	int rc = jar_socket_pair(&engine_end, &jar_end);
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return error_set(error, STAGE_ENGINE, errno, "cannot make a control socket: %s", strerror(errno));
-	engine_end = ends[0];
-	jar_end = ends[1];
+	if (rc < 0)
+		return error_set(error, STAGE_ENGINE, -rc, "cannot make a control socket: %s", strerror(-rc));
 	if (plan->rung != RUNG_NAMESPACE) {
 		/* Should the jar's first process be killed, its orphans must come to us. */
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -119,7 +208,7 @@ int jar_start(const struct plan *plan, const struct jar_streams *streams, const 
 		/* This is a copy: the engine's own command line and environment stay as they are. */
 		if (area->len)
 			memset(area->start, 0, area->len);
-		jar_inside(plan, streams, times, jar_end);
+		jar_inside(plan, mode, streams, times, jar_end);
 	}
 	jar->pid = pid;
 	jar->control_fd = take_fd(&engine_end);

@@ -88,12 +88,21 @@ int jar_landlock(struct jar_build *build, const struct plan_step *step)
 	return sys_landlock_restrict(ruleset_fd);
 }
 
+int jar_scope(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int ruleset_fd = sys_landlock_create(0, 0, SYS_LANDLOCK_SCOPE_SIGNAL, build->plan->landlock_abi);
+
+	(void)step;
+	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd);
+}
+
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
 	(void)step;
 	/* On the landlock rung this runs in the command's process: its parent is the keeper, whose parent is the engine. */
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
+	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
 	return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
 }
 
@@ -127,6 +136,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_PRIVILEGES] = jar_privileges,
 	[STEP_LANDLOCK] = jar_landlock,
 	[STEP_SECCOMP] = jar_seccomp,
+	[STEP_SCOPE] = jar_scope,
 };
 _Static_assert(ARRAY_LEN(jar_steps) == STEP_KIND_COUNT, "every step kind has a function");
 

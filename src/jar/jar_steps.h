@@ -17,6 +17,6 @@ jar_step_function jar_run_directory;
 /* jar_limits.c */
 jar_step_function jar_cgroup, jar_meter, jar_rlimit;
 /* jar_steps.c */
-jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_landlock, jar_seccomp;
+jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_landlock, jar_seccomp, jar_scope;
 
 #endif

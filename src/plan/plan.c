@@ -147,7 +147,7 @@ static int check_arguments(struct plan_build *build)
 	return rc;
 }
 
-static void copy_limits(struct plan_limits *limits, const struct policy *policy)
+void plan_copy_limits(struct plan_limits *limits, const struct policy *policy)
 {
 	*limits = (struct plan_limits){
 		.timeout_ns = policy->timeout_ns,
@@ -257,27 +257,37 @@ static int refuse_what_is_not_there(struct plan_build *build)
 	return 0;
 }
 
-int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
-		 const struct plan_request *request, struct error *error)
+int plan_command(struct plan_build *build)
+{
+	int rc;
+
+	if (string_list_copy(&build->plan->argv, build->request->argv) < 0)
+		build->has_failed = true;
+	rc = plan_environment(build);
+	return rc < 0 ? rc : check_arguments(build);
+}
+
+static int compile(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
+		   const struct plan_request *request, struct error *error)
 {
 	struct plan_build build = {.plan = plan, .policy = policy, .host = host, .request = request, .error = error};
 	int rc;
 
-	*plan = (struct plan){.optional = policy->optional, .has_redact_secrets = policy->has_redact_secrets};
-	copy_limits(&plan->limits, policy);
+	*plan = (struct plan){
+		.kind = kind, .optional = policy->optional, .has_redact_secrets = policy->has_redact_secrets};
+	plan_copy_limits(&plan->limits, policy);
+	/* Of a kept jar's commands each has its own. */
+	if (kind == PLAN_KEPT)
+		plan->limits.cpu_time_ns = LIMIT_NONE;
 	rc = choose_rung(&build);
 	if (rc == 0)
 		rc = refuse_what_is_not_there(&build);
 	if (rc == 0)
 		rc = choose_workdir(&build);
-	if (rc == 0 && string_list_copy(&plan->argv, request->argv) < 0)
-		build.has_failed = true;
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
 		plan->run_directory = plan_string(&build, host->run_directory);
-	if (rc == 0)
-		rc = plan_environment(&build);
-	if (rc == 0)
-		rc = check_arguments(&build);
+	if (rc == 0 && kind == PLAN_ONCE)
+		rc = plan_command(&build);
 	if (rc == 0)
 		rc = plan_back_ends(&build);
 	if (rc == 0) {
@@ -297,14 +307,29 @@ int plan_compile(struct plan *plan, const struct policy *policy, const struct ho
 	return rc;
 }
 
+int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
+		 const struct plan_request *request, struct error *error)
+{
+	return compile(plan, PLAN_ONCE, policy, host, request, error);
+}
+
+int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
+		     struct error *error)
+{
+	return compile(plan, kind, policy, host, NULL, error);
+}
+
 void plan_done(struct plan *plan)
 {
 	if (!plan)
 		return;
-	free(plan->steps.items);
+	/* A run's are its jar's. */
+	if (plan->kind != PLAN_RUN) {
+		free(plan->steps.items);
+		free(plan->landlock.items);
+		free(plan->filter);
+	}
 	free(plan->entry.items);
-	free(plan->landlock.items);
-	free(plan->filter);
 	free(plan->missing.items);
 	free(plan->notes.items);
 	string_list_done(&plan->argv);

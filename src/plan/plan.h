@@ -16,7 +16,7 @@
 #include "host/host.h"
 
 enum step_kind {
-	STEP_CGROUP, /* be in the run's own cgroup `target`, of version `value2`, that holds the guarantees in `value` */
+	STEP_CGROUP, /* be in the cgroup `target` (NULL: the run's own), version `value2`, for the guarantees in `value` */
 	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
 	STEP_BECOME,         /* root only: be host id `value`, keep the capabilities until the root is built */
 	STEP_ID_MAPS,   /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
@@ -45,6 +45,7 @@ enum step_kind {
 	STEP_PRIVILEGES, /* no capabilities, none to be had, no new privileges */
 	STEP_LANDLOCK,
 	STEP_SECCOMP,
+	STEP_SCOPE, /* signals go no further than this command's own processes */
 	STEP_KIND_COUNT,
 };
 
@@ -93,7 +94,10 @@ struct plan_remark {
 LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
 LIST_TYPE(struct plan_remark, plan_remark_list);
 
-/* The run's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one. */
+/*
+ * The jar's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one.
+ * PLAN_RUN: those of its jar in which the run has one of its own.
+ */
 struct plan_cgroup {
 	int version;        /* 0: there is none */
 	const char *memory; /* directories; NULL: that limit is held by something else, or not asked for */
@@ -160,8 +164,12 @@ struct plan_request {
 	bool has_pty;
 };
 
-/* Places in the filter for processes that exist only later: the jar's first process, and the engine. */
-#define PLAN_GUARDED_PIDS 2
+/* Places in the filter for processes that exist only later: the command's keeper, the engine, a kept jar's first process. */
+#define PLAN_GUARDED_PIDS 3
+/* Version 2: where below its cgroup a kept jar's first process is; there may be none beside the cgroups of runs. */
+#define PLAN_CGROUP_LEAF "first"
+/* A kept jar has so many processes of its own beside those of its commands: the first one, and keepers. */
+#define PLAN_KEEPERS_ROOM 64
 
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);

@@ -23,6 +23,12 @@ struct plan_build {
 	bool has_process_rlimit; /* RLIMIT_NPROC holds the process count */
 };
 
+/* The plan is one of a jar without a command. */
+static inline bool plan_is_jar(const struct plan *plan)
+{
+	return plan->kind == PLAN_PREPARED || plan->kind == PLAN_KEPT;
+}
+
 /* A new step; never NULL (after a failure a spare one that nobody reads). */
 struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list, enum step_kind kind);
 /* A copy of @string that lives as long as the plan; never NULL. */
@@ -36,11 +42,19 @@ int plan_needs_namespace(struct plan_build *build, const char *what);
 /* plan_git.c: the content of the private home's .gitconfig; the plan's workdir must be known. */
 const char *plan_gitconfig(struct plan_build *build);
 
+/* plan.c: the rows of struct plan_limits; argv, environment and redaction. */
+void plan_copy_limits(struct plan_limits *limits, const struct policy *policy);
+int plan_command(struct plan_build *build);
+
 int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
 int plan_mounts(struct plan_build *build);      /* plan_mounts.c: the file system, as mounts and as Landlock rules */
 int plan_back_ends(struct plan_build *build);   /* plan_limits.c: what holds each limit, and what cannot be held here */
 void plan_meter(struct plan_build *build);      /* plan_limits.c: the engine's view of the jar */
 void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
-int plan_walls(struct plan_build *build);       /* plan_walls.c: privileges, Landlock, seccomp: in which process */
+int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */
+void plan_run_limits(struct plan_build *build);
+void plan_run_walls(
+	struct plan_build *build);        /* plan_walls.c: what of them a command in a standing jar puts up itself */
+int plan_walls(struct plan_build *build); /* plan_walls.c: privileges, Landlock, seccomp: in which process */
 
 #endif

@@ -168,7 +168,9 @@ static void add_cgroup_steps(struct plan_build *build)
 			continue;
 		if (!step || cgroup->version == 1) {
 			step = plan_add(build, &build->plan->steps, STEP_CGROUP);
-			step->target = directories[i];
+			step->target = cgroup->version == 2 && build->plan->kind == PLAN_KEPT
+					       ? plan_format(build, "%s/" PLAN_CGROUP_LEAF, directories[i])
+					       : directories[i];
 			step->value2 = (uint64_t)cgroup->version;
 		}
 		step->value |= 1U << guarantees[i];
@@ -182,13 +184,17 @@ int plan_back_ends(struct plan_build *build)
 	int rc = 0;
 
 	plan->asked |= (policy->memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
-		       (policy->cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME |
+		       (plan->limits.cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME |
 		       (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
 		       (policy->disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
 	if (is_asked(build, GUARANTEE_MEMORY))
 		hold_memory(build);
 	if (is_asked(build, GUARANTEE_CPU_TIME))
 		hold_cpu_time(build);
+	/* Not the jar's limit, but each of its commands may have one. */
+	if (plan->kind == PLAN_KEPT && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
+	    build->host->cgroups.cpu)
+		plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
 	if (is_asked(build, GUARANTEE_PIDS))
 		rc = hold_pids(build);
 	if (rc == 0 && is_asked(build, GUARANTEE_DISK))
@@ -201,22 +207,123 @@ void plan_meter(struct plan_build *build)
 {
 	struct plan_step *step;
 
-	if (!build->plan->metered)
+	/* What a kept jar's commands may not use is known only later: there must be something to look at. */
+	if (!build->plan->metered && build->plan->kind != PLAN_KEPT)
 		return;
 	step = plan_add(build, &build->plan->steps, STEP_METER);
 	step->value = build->plan->metered;
 	step->value2 = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
 }
 
-void plan_limits(struct plan_build *build)
+static void add_process_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	struct plan_step_list *entry = &build->plan->entry;
 
-	/* Counted per user namespace; the jar's own first process is in it too. */
-	if (build->has_process_rlimit)
-		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, policy->pids + 1);
 	add_rlimit(build, entry, RLIMIT_CORE, policy->core_bytes);
 	add_rlimit(build, entry, RLIMIT_FSIZE, policy->file_size_bytes);
 	add_rlimit(build, entry, RLIMIT_NOFILE, policy->fds);
+}
+
+void plan_limits(struct plan_build *build)
+{
+	uint64_t own = build->plan->kind == PLAN_KEPT ? PLAN_KEEPERS_ROOM : 1;
+
+	/* Counted per user namespace; the jar's own processes are in it too. */
+	if (build->has_process_rlimit)
+		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, build->policy->pids + own);
+	if (!plan_is_jar(build->plan))
+		add_process_limits(build);
+}
+
+/* --- one run in a kept jar ---------------------------------------------------------------------------------- */
+
+static bool has_process_rlimit(const struct plan *jar)
+{
+	for (size_t i = 0; i < jar->steps.count; i++)
+		if (jar->steps.items[i].kind == STEP_RLIMIT && jar->steps.items[i].value == RLIMIT_NPROC)
+			return true;
+	return false;
+}
+
+static void hold_run_memory(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	plan->cgroup.memory = plan->jar->cgroup.memory;
+	if (plan->cgroup.memory)
+		return;
+	plan->metered |= 1U << GUARANTEE_MEMORY;
+	plan_missing(
+		build, "memory",
+		"it is measured by looking at the processes of the run: what lies in the jar's private places counts for "
+		"the jar, and shared memory that only ended processes touched is not seen",
+		METER_HINT);
+}
+
+static void hold_run_cpu_time(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	plan->cgroup.cpu = plan->jar->cgroup.cpu;
+	if (plan->cgroup.cpu)
+		return;
+	plan->metered |= 1U << GUARANTEE_CPU_TIME;
+	plan_missing(
+		build, "cpu_time",
+		"it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
+		"waits for (SIGCHLD ignored), what they used since the last look is lost",
+		METER_HINT);
+}
+
+static int hold_run_pids(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	plan->cgroup.pids = plan->jar->cgroup.pids;
+	if (plan->cgroup.pids || (has_process_rlimit(plan->jar) && plan->limits.pids == plan->jar->limits.pids))
+		return 0;
+	if (!has_process_rlimit(plan->jar))
+		return lacks(build, "pids", GUARANTEE_PIDS,
+			     "without a user namespace of its own the kernel counts all processes of the user together",
+			     "allow user namespaces");
+	add_rlimit(build, &plan->entry, RLIMIT_NPROC, plan->limits.pids + PLAN_KEEPERS_ROOM);
+	plan_missing(build, "pids", "the processes of all runs in the jar are counted together", METER_HINT);
+	return 0;
+}
+
+int plan_run_back_ends(struct plan_build *build)
+{
+	const uint32_t own =
+		1U << GUARANTEE_MEMORY | 1U << GUARANTEE_CPU_TIME | 1U << GUARANTEE_PIDS | 1U << GUARANTEE_DISK;
+	struct plan *plan = build->plan;
+	struct plan_step *step;
+	int rc = 0;
+
+	plan->asked = (plan->jar->asked & ~own) | (plan->limits.memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
+		      (plan->limits.cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME |
+		      (plan->limits.pids != LIMIT_NONE) << GUARANTEE_PIDS |
+		      (plan->limits.disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
+	if (is_asked(build, GUARANTEE_MEMORY))
+		hold_run_memory(build);
+	if (is_asked(build, GUARANTEE_CPU_TIME))
+		hold_run_cpu_time(build);
+	if (is_asked(build, GUARANTEE_PIDS))
+		rc = hold_run_pids(build);
+	/* Its jar has such a limit too, or this one would be above it: what is counted for that is counted here. */
+	plan->metered |= plan->jar->metered & 1U << GUARANTEE_DISK;
+	if (plan->cgroup.memory || plan->cgroup.cpu || plan->cgroup.pids) {
+		plan->cgroup.version = plan->jar->cgroup.version;
+		step = plan_add(build, &plan->entry, STEP_CGROUP);
+		step->value2 = (uint64_t)plan->cgroup.version;
+		step->value = (plan->cgroup.memory ? 1U << GUARANTEE_MEMORY : 0) |
+			      (plan->cgroup.cpu ? 1U << GUARANTEE_CPU_TIME : 0) |
+			      (plan->cgroup.pids ? 1U << GUARANTEE_PIDS : 0);
+	}
+	return rc;
+}
+
+void plan_run_limits(struct plan_build *build)
+{
+	add_process_limits(build);
 }

@@ -44,6 +44,7 @@ static const char *const step_names[] = {
 	[STEP_PRIVILEGES] = "privileges",
 	[STEP_LANDLOCK] = "landlock",
 	[STEP_SECCOMP] = "seccomp",
+	[STEP_SCOPE] = "scope",
 };
 _Static_assert(ARRAY_LEN(step_names) == STEP_KIND_COUNT, "every step kind has a name");
 
@@ -205,6 +206,9 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 	case STEP_SECCOMP:
 		text_append_string(out, "seccomp filter");
 		break;
+	case STEP_SCOPE:
+		text_append_string(out, "signals only to its own processes");
+		break;
 	case STEP_KIND_COUNT:
 		break;
 	}
@@ -354,6 +358,7 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_PRIVILEGES:
 	case STEP_LANDLOCK:
 	case STEP_SECCOMP:
+	case STEP_SCOPE:
 	case STEP_KIND_COUNT:
 		break;
 	}

@@ -31,7 +31,7 @@ static int compile_filter(struct plan_build *build)
 			profile.parts |= SECCOMP_NO_TRUNCATE;
 		if (plan->landlock_abi >= 9)
 			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
-		for (int slot = 0; slot < PLAN_GUARDED_PIDS; slot++)
+		for (int slot = 0; slot < (plan->kind == PLAN_KEPT ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
 			profile.protected_pids[profile.protected_count++] = SECCOMP_PID_PLACEHOLDER(slot);
 	}
 	plan->filter_parts = profile.parts;
@@ -98,9 +98,10 @@ int plan_walls(struct plan_build *build)
 	if (build->policy->net == NET_NONE)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
 	start = plan_add(build, &plan->steps, STEP_WORKDIR);
-	start->target = start_directory(build);
+	/* A jar's own first process is in the workdir; where its commands start is their own matter. */
+	start->target = plan_is_jar(plan) ? plan->workdir : start_directory(build);
 	/* In a jar of mounts the workdir was held to its object when it was bound. */
-	if (plan->rung != RUNG_NAMESPACE && !build->policy->cd && !build->has_private_workdir) {
+	if (plan->rung != RUNG_NAMESPACE && (!build->policy->cd || plan_is_jar(plan)) && !build->has_private_workdir) {
 		start->device = build->host->workdir.path.device;
 		start->inode = build->host->workdir.path.inode;
 	}
@@ -123,4 +124,20 @@ int plan_walls(struct plan_build *build)
 			"with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
 			"use a newer kernel, or no network");
 	return compile_filter(build);
+}
+
+void plan_run_walls(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	if (build->policy->cd)
+		plan_add(build, &plan->entry, STEP_WORKDIR)->target = start_directory(build);
+	/* Keepers and the commands of other runs have the same uid, and must not be signalled. */
+	if (plan->jar->kind == PLAN_KEPT && plan->rung == RUNG_NAMESPACE && plan->landlock_abi >= 6)
+		plan_add(build, &plan->entry, STEP_SCOPE);
+	for (size_t i = 0; i < plan->jar->entry.count; i++) {
+		struct plan_step *step = plan_add(build, &plan->entry, plan->jar->entry.items[i].kind);
+
+		*step = plan->jar->entry.items[i];
+	}
 }

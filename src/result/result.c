@@ -136,14 +136,18 @@ static void filesystem_word(const struct plan *plan, const struct observation *s
 static void counted_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
 			 struct text *out)
 {
-	for (size_t i = 0; i < plan->steps.count && i < seen->steps_done; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	const struct plan_step_list *lists[] = {&plan->steps, &plan->entry};
+	const uint32_t done[] = {seen->steps_done, seen->entry_done};
 
-		if (step->kind != STEP_CGROUP || !(step->value >> guarantee & 1))
-			continue;
-		text_append_string(out, step->value2 == 2 ? "cgroup2" : "cgroup1");
-		return;
-	}
+	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
+		for (size_t i = 0; i < lists[list]->count && i < done[list]; i++) {
+			const struct plan_step *step = &lists[list]->items[i];
+
+			if (step->kind != STEP_CGROUP || !(step->value >> guarantee & 1))
+				continue;
+			text_append_string(out, step->value2 == 2 ? "cgroup2" : "cgroup1");
+			return;
+		}
 	if (seen->metered >> guarantee & 1)
 		text_append_string(out, "meter");
 }

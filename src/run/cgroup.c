@@ -6,6 +6,9 @@
  * directories. If it is killed the kernel ends the jar and drops the lock, and the empty directory stays: whoever makes
  * the next one beside it removes every directory of ours that nobody has locked. That works for engines in other pid
  * namespaces too, where a process number in the name would say nothing.
+ *
+ * In a kept jar each run has one of its own below the jar's, so that the jar's limits hold for the sum. Version 2 wants
+ * processes in leaves only: there the jar's first process has one too.
  */
 #include "run/cgroup.h"
 
@@ -29,6 +32,7 @@
 #define REMOVE_TRIES 50
 #define REMOVE_WAIT_NS 2000000L
 #define FILE_BYTES 512
+#define RUN_PREFIX "run-"
 
 const char *cgroup_word(const struct cgroup *cgroup)
 {
@@ -141,11 +145,17 @@ static int set_memory(const struct cgroup *cgroup, uint64_t limit)
 		return rc < 0 ? rc : limit_swap1(fd, limit);
 	}
 	rc = write_number(fd, "memory.max", limit);
-	if (rc == 0)
-		rc = limit_swap2(fd);
-	if (rc == 0)
-		rc = sys_write_file(fd, "memory.oom.group", "1");
-	return rc == -ENOENT ? 0 : rc; /* oom.group is there since 4.19; without it we kill the rest ourselves */
+	return rc < 0 ? rc : limit_swap2(fd);
+}
+
+/* One process killed for memory takes the others of the run along. Not those of other runs in the same jar. */
+static int kill_together(const struct cgroup *cgroup)
+{
+	int rc = cgroup->version == 2 && cgroup->fds[CGROUP_MEMORY] >= 0
+			 ? sys_write_file(cgroup->fds[CGROUP_MEMORY], "memory.oom.group", "1")
+			 : 0;
+
+	return rc == -ENOENT ? 0 : rc; /* it is there since 4.19; without it we kill the rest ourselves */
 }
 
 /* The kernel tells when it has killed. Without that it is only seen at the end. */
@@ -168,6 +178,22 @@ static void open_notice(struct cgroup *cgroup)
 		cgroup->notice_fd = take_fd(&event_fd);
 }
 
+/* The directories of runs in a kept jar's, left by an engine that was killed. */
+static void empty(int fd)
+{
+	AUTO_CLOSE int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	if (!directory)
+		return;
+	take_fd(&copy); /* it is the stream's now */
+	while ((entry = readdir(directory)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+	closedir(directory);
+}
+
 /* Remove the directories of ours in @parent that no engine has locked. Those that are in use refuse to go anyway. */
 static void sweep(int parent)
 {
@@ -185,8 +211,12 @@ static void sweep(int parent)
 		    strlen(entry->d_name) != NAME_LEN)
 			continue;
 		fd = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue;
+		if (unlinkat(parent, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY) {
+			empty(fd);
 			unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+		}
 	}
 	closedir(directory);
 }
@@ -239,6 +269,40 @@ static int make_all(struct cgroup *cgroup)
 	return 0;
 }
 
+int cgroup_limit(const struct cgroup *cgroup, const struct plan_limits *limits)
+{
+	int rc = 0;
+
+	if (cgroup->fds[CGROUP_MEMORY] >= 0 && limits->memory_bytes != LIMIT_NONE)
+		rc = set_memory(cgroup, limits->memory_bytes);
+	/* The keeper, or the jar's own first process, is in it too. */
+	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE)
+		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + 1);
+	return rc;
+}
+
+/* Below it there will be cgroups of runs. */
+static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limits *limits)
+{
+	int fd = cgroup->fds[CGROUP_MEMORY];
+	int rc = 0;
+
+	if (cgroup->fds[CGROUP_PIDS] >= 0)
+		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + PLAN_KEEPERS_ROOM);
+	/* Before 5.11 a limit of version 1 holds for what is below only if that is said; since then always. */
+	if (cgroup->version == 1 && fd >= 0)
+		sys_write_file(fd, "memory.use_hierarchy", "1");
+	if (cgroup->version != 2)
+		return rc;
+	for (int i = 0; i < CGROUP_PART_COUNT && fd < 0; i++)
+		fd = cgroup->fds[i];
+	if (rc == 0 && cgroup->fds[CGROUP_MEMORY] >= 0)
+		rc = sys_write_file(fd, "cgroup.subtree_control", "+memory");
+	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0)
+		rc = sys_write_file(fd, "cgroup.subtree_control", "+pids");
+	return rc < 0 || mkdirat(fd, PLAN_CGROUP_LEAF, 0755) == 0 ? rc : -errno;
+}
+
 int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error)
 {
 	int rc;
@@ -252,18 +316,80 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 	if (!cgroup->version)
 		return 0;
 	rc = make_all(cgroup);
-	if (rc == 0 && cgroup->paths[CGROUP_MEMORY]) {
-		rc = set_memory(cgroup, plan->limits.memory_bytes);
-		if (rc == 0)
-			open_notice(cgroup);
-	}
-	/* The jar's own first process is in it too. */
-	if (rc == 0 && cgroup->paths[CGROUP_PIDS])
-		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", plan->limits.pids + 1);
 	if (rc == 0)
+		rc = cgroup_limit(cgroup, &plan->limits);
+	if (rc == 0)
+		rc = plan->kind == PLAN_KEPT ? prepare_for_runs(cgroup, &plan->limits) : kill_together(cgroup);
+	if (rc == 0) {
+		if (cgroup->fds[CGROUP_MEMORY] >= 0)
+			open_notice(cgroup);
 		return 0;
+	}
 	cgroup_done(cgroup);
 	return error_set(error, STAGE_LIMITS, -rc, "cannot make a cgroup for the run: %s", strerror(-rc));
+}
+
+static int make_run_part(struct cgroup *cgroup, int part, int *member_fd)
+{
+	int parent = cgroup->parent->fds[part];
+
+	if (mkdirat(parent, cgroup->name, 0755) < 0)
+		return -errno;
+	cgroup->fds[part] = openat(parent, cgroup->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cgroup->fds[part] < 0) {
+		int saved = errno;
+
+		unlinkat(parent, cgroup->name, AT_REMOVEDIR);
+		return -saved;
+	}
+	/* Not cgroup.procs in version 1: moving a whole process waits until no process of the host is being started. */
+	*member_fd = openat(cgroup->fds[part], cgroup->version == 2 ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
+	return *member_fd < 0 ? -errno : 0;
+}
+
+int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t number, int member_fds[CGROUP_PART_COUNT],
+		    size_t *member_count)
+{
+	int rc = 0;
+
+	*cgroup = (struct cgroup){.version = jar->version, .fds = {-1, -1, -1}, .parent = jar, .notice_fd = -1};
+	*member_count = 0;
+	snprintf(cgroup->name, sizeof(cgroup->name), RUN_PREFIX "%" PRIu32, number);
+	for (int i = 0; i < CGROUP_PART_COUNT && jar->version && rc == 0; i++) {
+		int first = -1;
+
+		if (jar->fds[i] < 0)
+			continue;
+		for (int j = 0; j < i && cgroup->version == 2 && first < 0; j++)
+			first = cgroup->fds[j];
+		if (first >= 0) {
+			cgroup->fds[i] = fcntl(first, F_DUPFD_CLOEXEC, 3);
+			continue;
+		}
+		rc = make_run_part(cgroup, i, &member_fds[*member_count]);
+		if (rc == 0)
+			(*member_count)++;
+	}
+	if (rc == 0)
+		rc = kill_together(cgroup);
+	if (rc == 0) {
+		if (cgroup->fds[CGROUP_MEMORY] >= 0)
+			open_notice(cgroup);
+		return 0;
+	}
+	while (*member_count)
+		close(member_fds[--*member_count]);
+	cgroup_done(cgroup);
+	return rc;
+}
+
+static int remove_part(const struct cgroup *cgroup, int part)
+{
+	if (cgroup->parent)
+		return unlinkat(cgroup->parent->fds[part], cgroup->name, AT_REMOVEDIR);
+	if (cgroup->version == 2)
+		unlinkat(cgroup->fds[part], PLAN_CGROUP_LEAF, AT_REMOVEDIR);
+	return rmdir(cgroup->paths[part]);
 }
 
 void cgroup_done(struct cgroup *cgroup)
@@ -277,7 +403,7 @@ void cgroup_done(struct cgroup *cgroup)
 		if (cgroup->fds[i] < 0)
 			continue;
 		/* A process that was just reaped may take a moment to leave its cgroup. */
-		for (int tries = 0; rmdir(cgroup->paths[i]) < 0 && errno == EBUSY && tries < REMOVE_TRIES; tries++)
+		for (int tries = 0; remove_part(cgroup, i) < 0 && errno == EBUSY && tries < REMOVE_TRIES; tries++)
 			nanosleep(&wait, NULL);
 		close_fd(&cgroup->fds[i]);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/cgroup.h - the cgroups of one run: made before its jar, read while it runs, removed after it
+ * run/cgroup.h - the cgroups of a jar: made before it, read while it stands, removed after it; and, in a kept jar, of a run
  */
 #ifndef BELLJAR_RUN_CGROUP_H
 #define BELLJAR_RUN_CGROUP_H
@@ -10,10 +10,15 @@
 
 enum cgroup_part { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_PART_COUNT };
 
+#define CGROUP_NAME_MAX 32
+
 struct cgroup {
 	int version;
 	const char *paths[CGROUP_PART_COUNT]; /* the plan's; NULL: not used. In version 2 all used ones are the same */
 	int fds[CGROUP_PART_COUNT];           /* the directories, locked; -1: not made */
+	const struct cgroup
+		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
+	char name[CGROUP_NAME_MAX];
 	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };
 
@@ -30,6 +35,14 @@ struct cgroup_reading {
 
 /* Make and set up what @plan has, and remove what engines that were killed left behind. On failure nothing is left. */
 int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error);
+/*
+ * Make one for a run in the kept jar of @jar, with no limits yet: it is made ahead. Keepers enter it by writing to
+ * @member_fds, owned by the caller, of which there are *@member_count.
+ */
+int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t number, int member_fds[CGROUP_PART_COUNT],
+		    size_t *member_count);
+/* Put the limits of a run on it. 0 or a negative errno. */
+int cgroup_limit(const struct cgroup *cgroup, const struct plan_limits *limits);
 /* Remove them; nothing may be in them any more. */
 void cgroup_done(struct cgroup *cgroup);
 

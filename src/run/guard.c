@@ -36,12 +36,19 @@ static bool is_metered(const struct guard *guard, enum guarantee guarantee)
 	return guard->metered >> guarantee & 1;
 }
 
+static bool has_cgroup_cpu(const struct guard *guard)
+{
+	return guard->cgroup.fds[CGROUP_CPU] >= 0 && guard->plan->limits.cpu_time_ns != LIMIT_NONE;
+}
+
 static void tell(struct guard *guard, enum limit_name name, uint64_t limit, uint64_t peak, const char *enforced_by,
 		 const char *evidence, enum cause cause)
 {
 	struct limit_hit hit = {
 		.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = enforced_by};
 
+	if (!guard->function)
+		return;
 	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
 	guard->function(guard->owner, name, &hit, cause);
 }
@@ -52,21 +59,35 @@ static void tell(struct guard *guard, enum limit_name name, uint64_t limit, uint
  * Killed for our limit, and not because the host or a cgroup above ran out of memory. Version 2 says so; in version 1
  * the peak tells: at our own limit it is as high as it can get.
  */
-static bool is_over_memory(const struct guard *guard, const struct cgroup_reading *reading)
+static bool is_at_limit(const struct guard *guard, const struct cgroup_reading *reading)
 {
-	if (!reading->killed_for_memory)
-		return false;
 	if (guard->cgroup.version == 2)
 		return reading->memory_refusals > 0;
 	return reading->has_peak_memory &&
 	       reading->peak_memory_bytes + MEMORY_SLACK >= guard->plan->limits.memory_bytes;
 }
 
+/* Whose limit it was: the run's own, or that of the kept jar around it. NULL: none of ours. */
+static const struct guard *over_memory(const struct guard *guard, const struct cgroup_reading *reading)
+{
+	struct cgroup_reading jars;
+
+	if (!reading->killed_for_memory)
+		return NULL;
+	if (is_at_limit(guard, reading))
+		return guard;
+	if (!guard->jar)
+		return NULL;
+	cgroup_read(&guard->jar->cgroup, &jars);
+	return is_at_limit(guard->jar, &jars) ? guard->jar : NULL;
+}
+
 static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading *reading)
 {
+	const struct guard *whose = over_memory(guard, reading);
 	char evidence[LIMIT_EVIDENCE_MAX];
 
-	if (!is_over_memory(guard, reading))
+	if (!whose)
 		return;
 	if (guard->cgroup.version == 2)
 		snprintf(evidence, sizeof(evidence), "memory.events: oom %" PRIu64 ", oom_kill %" PRIu64,
@@ -75,7 +96,7 @@ static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading
 		snprintf(evidence, sizeof(evidence),
 			 "memory.oom_control: oom_kill %" PRIu64 "; memory.max_usage_in_bytes: %" PRIu64,
 			 reading->killed_for_memory, reading->peak_memory_bytes);
-	tell(guard, LIMIT_MEMORY, guard->plan->limits.memory_bytes, reading->peak_memory_bytes,
+	tell(guard, LIMIT_MEMORY, whose->plan->limits.memory_bytes, reading->peak_memory_bytes,
 	     cgroup_word(&guard->cgroup), evidence, CAUSE_MEMORY);
 }
 
@@ -160,6 +181,7 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 	uint64_t estimate, left;
 	char evidence[LIMIT_EVIDENCE_MAX];
 
+	guard->last_memory_bytes = sum;
 	/* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
 	if (sum > limit && (sum - MIN_OF(sum, guard->excess_bytes) > limit ||
 			    now_ns - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO)) {
@@ -210,6 +232,7 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 	uint64_t left = limit - MIN_OF(limit, used);
 	char evidence[LIMIT_EVIDENCE_MAX];
 
+	guard->last_disk_bytes = used;
 	if (used > limit) {
 		snprintf(evidence, sizeof(evidence),
 			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",
@@ -251,30 +274,61 @@ static void on_timer(struct loop_timer *timer)
 
 	if (guard->metered)
 		interval = MIN_OF(interval, check_meter(guard));
-	if (guard->cgroup.fds[CGROUP_CPU] >= 0)
+	if (has_cgroup_cpu(guard))
 		interval = MIN_OF(interval, check_cgroup_cpu(guard));
 	/* What was told may have ended the watch. */
 	if (guard->function)
 		loop_arm(guard->loop, timer, sys_monotonic_ns() + interval, on_timer, guard);
 }
 
-int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
-	       struct error *error)
+static void init(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner)
 {
 	long cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
-	int rc;
 
 	*guard = (struct guard){.loop = loop, .plan = plan, .function = function, .owner = owner};
 	guard->recheck.owner = guard;
 	guard->cpu_count = cpu_count > 0 ? (unsigned)cpu_count : 1;
 	meter_init(&guard->meter, plan);
-	rc = cgroup_open(&guard->cgroup, plan, error);
-	if (rc < 0)
-		return rc;
+}
+
+static void watch_notice(struct guard *guard)
+{
 	if (guard->cgroup.notice_fd >= 0)
-		loop_add(loop, &guard->notice, guard->cgroup.notice_fd, guard->cgroup.version == 2 ? EPOLLPRI : EPOLLIN,
-			 on_notice, guard);
+		loop_add(guard->loop, &guard->notice, guard->cgroup.notice_fd,
+			 guard->cgroup.version == 2 ? EPOLLPRI : EPOLLIN, on_notice, guard);
+}
+
+int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
+	       struct error *error)
+{
+	int rc;
+
+	init(guard, loop, plan, function, owner);
+	rc = cgroup_open(&guard->cgroup, plan, error);
+	if (rc == 0)
+		watch_notice(guard);
+	return rc;
+}
+
+int guard_open_run(struct guard *guard, struct loop *loop, const struct plan *plan, const struct guard *jar,
+		   const struct cgroup *cgroup, guard_function *function, void *owner, struct error *error)
+{
+	int rc;
+
+	init(guard, loop, plan, function, owner);
+	guard->jar = jar;
+	guard->cgroup = *cgroup;
+	rc = cgroup_limit(&guard->cgroup, &plan->limits);
+	if (rc < 0)
+		return error_set(error, STAGE_LIMITS, -rc, "cannot set the limits of the run's cgroup: %s",
+				 strerror(-rc));
+	watch_notice(guard);
 	return 0;
+}
+
+int guard_join(struct guard *guard, pid_t pid)
+{
+	return guard->plan->metered ? meter_join(&guard->meter, &guard->jar->meter, pid) : 0;
 }
 
 void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_ns)
@@ -299,11 +353,12 @@ bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 	if (guard->plan->metered && guard->meter.proc_fd < 0 &&
 	    (guard->plan->rung == RUNG_NAMESPACE || meter_follow(&guard->meter, pid) < 0))
 		return false;
-	/* Where the host hides processes from us we would look in vain. */
-	if (guard->plan->metered && guard->plan->rung != RUNG_NAMESPACE && !meter_look(&guard->meter, &reading))
+	/* Where the host hides processes from us we would look in vain. A keeper may be gone already. */
+	if (guard->plan->metered && guard->plan->rung != RUNG_NAMESPACE && !guard->jar &&
+	    !meter_look(&guard->meter, &reading))
 		return false;
 	guard->metered = guard->plan->metered;
-	if (guard->metered || guard->cgroup.fds[CGROUP_CPU] >= 0)
+	if (guard->metered || has_cgroup_cpu(guard))
 		loop_arm(guard->loop, &guard->timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_timer, guard);
 	return true;
 }
@@ -329,7 +384,7 @@ static uint64_t total_ns(const struct rusage *usage)
 static void finish_cpu(struct guard *guard, const struct cgroup_reading *reading, const struct rusage *usage)
 {
 	uint64_t used_ns = command_ns(guard, reading->has_cpu ? reading->cpu_ns : total_ns(usage));
-	bool is_cgroup = guard->cgroup.fds[CGROUP_CPU] >= 0;
+	bool is_cgroup = has_cgroup_cpu(guard);
 
 	if ((is_cgroup || is_metered(guard, GUARANTEE_CPU_TIME)) && used_ns > guard->plan->limits.cpu_time_ns)
 		tell_cpu(guard, used_ns, is_cgroup ? cgroup_word(&guard->cgroup) : "meter",
@@ -363,15 +418,22 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 			MAX_OF(reading.peak_pids, 2) - 1; /* the jar's first process is no part of the run */
 	else if (guard->peak_processes)
 		seen->peak_processes = guard->peak_processes;
-	guard_done(guard);
+	guard_stop(guard);
 }
 
-void guard_done(struct guard *guard)
+void guard_stop(struct guard *guard)
 {
 	loop_disarm(&guard->timer);
 	loop_disarm(&guard->recheck);
 	loop_remove(&guard->notice);
+	guard->function = NULL;
+}
+
+void guard_done(struct guard *guard)
+{
+	if (!guard->loop)
+		return;
+	guard_stop(guard);
 	meter_done(&guard->meter);
 	cgroup_done(&guard->cgroup);
-	guard->function = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/guard.h - hold a run to its limits on memory, processes, CPU time and disk, and know which was reached
+ * run/guard.h - hold a run, or a jar with all its runs, to its limits on memory, processes, CPU time and disk, and know which was reached
  *
  * Behind it stand the run's cgroup and the meter, whichever the plan chose for each limit. A limit that ends the run is
  * told when it is seen; what was reached without that (a refused fork, a full private place) is told at the end.
@@ -40,11 +40,23 @@ struct guard {
 	uint64_t weighing_ns;
 	uint64_t looks;
 	uint32_t metered; /* 1 << enum guarantee: what is really being looked at */
+	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
+	const struct guard *jar;
+	/* What the last look showed. */
+	uint64_t last_memory_bytes, last_disk_bytes;
 };
 
 /* Make what must be there before the jar. On failure nothing is left behind. */
 int guard_open(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner,
 	       struct error *error);
+/*
+ * For one run in the kept jar of @jar, which must outlive it. @cgroup, made ahead, is the guard's from here on; the limits
+ * of @plan are put on it. On failure guard_done() must follow too.
+ */
+int guard_open_run(struct guard *guard, struct loop *loop, const struct plan *plan, const struct guard *jar,
+		   const struct cgroup *cgroup, guard_function *function, void *owner, struct error *error);
+/* The run's keeper is @pid inside the jar. 0 or a negative errno. */
+int guard_join(struct guard *guard, pid_t pid);
 /* A descriptor from the jar; the guard's from here on. A clock stood at @clock_ns before the command began. */
 void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_ns);
 /* What ended processes have written. */
@@ -53,8 +65,11 @@ void guard_written(struct guard *guard, uint64_t bytes);
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making);
 /* Look once, now: the command has ended, and the reason may be one of ours. */
 void guard_check(struct guard *guard);
-/* The jar is gone, and has used @usage: last readings, into @seen too. Removes the cgroup. */
+/* All is over, and has used @usage: last readings, into @seen too. Nothing is told after this. */
 void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen);
+/* Look no more, and tell nothing. The plan may go after this. */
+void guard_stop(struct guard *guard);
+/* Removes the cgroup: nothing may be in it any more. */
 void guard_done(struct guard *guard);
 
 #endif

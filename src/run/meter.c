@@ -104,6 +104,43 @@ int meter_follow(struct meter *meter, pid_t pid)
 	return meter->proc_fd < 0 ? -errno : 0;
 }
 
+static uint64_t used_bytes(int fd, bool *is_full)
+{
+	struct statfs status;
+
+	if (fstatfs(fd, &status) < 0)
+		return 0;
+	*is_full = status.f_blocks && !status.f_bfree;
+	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
+}
+
+int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
+{
+	bool is_full;
+
+	meter->is_run = true;
+	/* Without a pid namespace there is only the host's /proc. */
+	if (jar->proc_fd < 0)
+		return meter_follow(meter, pid);
+	meter->first_pid = pid;
+	/* A directory's position is the open file's: looking at the same time as the jar needs one of its own. */
+	meter->proc_fd = openat(jar->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (meter->proc_fd < 0)
+		return -errno;
+	if (!jar->has_scratch || !(meter->plan->metered >> GUARANTEE_DISK & 1))
+		return 0;
+	meter->places = calloc(1, sizeof(*meter->places));
+	if (!meter->places)
+		return -ENOMEM;
+	meter->places[0] = fcntl(jar->places[0], F_DUPFD_CLOEXEC, 3);
+	if (meter->places[0] < 0)
+		return -errno;
+	meter->place_count = 1;
+	meter->has_scratch = true;
+	meter->stored_base = used_bytes(meter->places[0], &is_full);
+	return 0;
+}
+
 /* --- looking ------------------------------------------------------------------------------------------------ */
 
 /* Whoever lives of those above @process, as it was when last seen. NULL: only the first process, which waits for all. */
@@ -156,25 +193,16 @@ static void add_lost(struct meter *meter)
 	}
 }
 
-static uint64_t used_bytes(int fd, bool *is_full)
-{
-	struct statfs status;
-
-	if (fstatfs(fd, &status) < 0)
-		return 0;
-	*is_full = status.f_blocks && !status.f_bfree;
-	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
-}
-
 static void look_at_places(struct meter *meter, struct meter_reading *reading)
 {
 	for (size_t i = 0; i < meter->place_count; i++) {
 		bool is_full = false;
 		uint64_t used = used_bytes(meter->places[i], &is_full);
 
-		reading->private_bytes += used;
+		if (!meter->is_run)
+			reading->private_bytes += used;
 		if (i == 0 && meter->has_scratch) {
-			reading->stored_bytes = used;
+			reading->stored_bytes = used - MIN_OF(used, meter->stored_base);
 			reading->is_scratch_full = is_full;
 		}
 	}

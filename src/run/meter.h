@@ -41,6 +41,8 @@ struct meter {
 	int *places;        /* the private places; the first one is the scratch space if has_scratch */
 	size_t place_count;
 	bool has_scratch;
+	bool is_run;                     /* one of several runs in the jar: the private places are not its alone */
+	uint64_t stored_base;            /* what they held when it began */
 	struct meter_process *processes; /* sorted by number */
 	size_t process_count, process_capacity;
 	bool keeps_nothing; /* no descriptors of processes between two looks */
@@ -57,6 +59,8 @@ void meter_init(struct meter *meter, const struct plan *plan);
 void meter_take(struct meter *meter, enum jar_view view, int fd);
 /* Without namespaces: the jar's first process is @pid in our own /proc. */
 int meter_follow(struct meter *meter, pid_t pid);
+/* One run in the kept jar that @jar looks at: all below its keeper, @pid. */
+int meter_join(struct meter *meter, const struct meter *jar, pid_t pid);
 void meter_done(struct meter *meter);
 
 /* Look at what the plan has metered. False if nothing could be seen. */

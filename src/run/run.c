@@ -6,8 +6,9 @@
  *       └──────────────────── a limit, a second cancel, lost output: straight to KILLING ┘
  *
  * "Gone" is told by the pidfd of the jar's first process: the kernel reports it when every process of the jar's pid
- * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. What the
- * pipes hold then is all that will ever come, so draining ends although somebody may hold a copy of the other end.
+ * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. In a jar
+ * that was given to the run it is told by the run's seat. What the pipes hold then is all that will ever come, so draining
+ * ends although somebody may hold a copy of the other end.
  */
 #include "run/run.h"
 
@@ -22,6 +23,7 @@
 
 #include "run/guard.h"
 #include "run/relay.h"
+#include "run/seat.h"
 #include "run/streams.h"
 #include "sys/calls.h"
 
@@ -51,6 +53,7 @@ struct run {
 	struct run_request request;
 	const struct plan *plan;
 	enum run_state state;
+	struct seat *seat; /* in a jar that was given; NULL: in one of its own, the next three */
 	struct jar jar;
 	struct loop_watch control;
 	struct loop_watch pidfd;
@@ -58,8 +61,9 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
-	struct guard guard;
-	enum cause starved; /* a limit was reached while the jar was being made */
+	struct guard own_guard;
+	struct guard *guard; /* that, or the seat's */
+	enum cause starved;  /* a limit was reached while the jar was being made */
 	struct streams streams;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
@@ -114,14 +118,22 @@ static void set_cause(struct run *run, enum cause cause)
 		run->seen.cause = cause;
 }
 
+/* What has arrived from the jar and was not looked at yet. */
+static void poll_news(struct run *run)
+{
+	if (run->seat)
+		seat_poll(run->seat);
+	else if (run->control.loop)
+		run->control.function(&run->control, EPOLLIN);
+}
+
 static void on_deadline(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
 	uint64_t elapsed_ms;
 	char evidence[96];
 
-	/* The command may have ended in time, with the news still unread. */
-	run->control.function(&run->control, EPOLLIN);
+	poll_news(run); /* the command may have ended in time */
 	if (run->state > STATE_RUNNING)
 		return;
 	elapsed_ms = run_elapsed_ns(run) / 1000000;
@@ -137,8 +149,8 @@ static void on_guard(void *owner, enum limit_name name, const struct limit_hit *
 	struct run *run = owner;
 
 	/* The news that the command has started may still be unread. If it has not, there is no run to tell of. */
-	if (!run->seen.has_started && run->control.loop)
-		run->control.function(&run->control, EPOLLIN);
+	if (!run->seen.has_started)
+		poll_news(run);
 	if (!run->seen.has_started) {
 		run->starved = cause;
 		handle(run, EVENT_HARD_END);
@@ -224,12 +236,20 @@ void run_resume(struct run *run, enum stream_index index)
 
 /* --- ending the jar ----------------------------------------------------------------------------------------- */
 
+static void send_message(struct run *run, const struct jar_message *message)
+{
+	if (run->seat)
+		seat_send(run->seat, message);
+	else
+		jar_send(run->jar.control_fd, message, -1);
+}
+
 void run_signal(struct run *run, int signal_number)
 {
 	struct jar_message message = {.kind = JAR_SIGNAL, .status = signal_number};
 
 	if (run->state < STATE_KILLING)
-		jar_send(run->jar.control_fd, &message, -1);
+		send_message(run, &message);
 }
 
 /* The jar's first process does not do its part: it is stopped, or was not given the time. Without it, the kernel does. */
@@ -237,7 +257,10 @@ static void on_overdue(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
 
-	sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
+	if (run->seat)
+		loop_arm(run->loop, timer, sys_monotonic_ns() + seat_overdue(run->seat), timer->function, run);
+	else
+		sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
 }
 
 /* The jar's first process is leaving by itself, and takes the rest along. */
@@ -253,7 +276,7 @@ static void kill_jar(struct run *run)
 {
 	struct jar_message message = {.kind = JAR_KILL};
 
-	jar_send(run->jar.control_fd, &message, -1);
+	send_message(run, &message);
 	on_main_gone(run);
 }
 
@@ -332,13 +355,15 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		guard_take(&run->guard, (enum jar_view)message->step, fd, message->clock_ns);
+		guard_take(run->guard, (enum jar_view)message->step, fd, message->clock_ns);
 		return;
 	case JAR_WRITTEN:
-		guard_written(&run->guard, message->written_bytes);
+		guard_written(run->guard, message->written_bytes);
 		return;
 	case JAR_STARTED:
-		run->making = message->self;
+		/* In a jar that stood already only what the command's tree uses is told. */
+		if (!run->seat)
+			run->making = message->self;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 		run->begun_ns = message->begun_ns;
 		if (fd >= 0)
@@ -348,8 +373,12 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_STEP_FAILED:
 		run->seen.failed_step = message->step;
 		run->seen.failed_in_entry = message->is_entry;
-		error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s",
-			  strerror(message->error));
+		if (run->seat && message->step < 0 && !message->is_entry && message->error == EAGAIN)
+			error_set(&run->seen.error, STAGE_LIMITS, message->error,
+				  "no process can be made in the jar: %s", strerror(message->error));
+		else
+			error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s",
+				  strerror(message->error));
 		break;
 	case JAR_EXEC_FAILED:
 		error_set(&run->seen.error, STAGE_EXEC, message->error,
@@ -363,14 +392,21 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 					   : "it was looked for in the PATH that the command would have");
 		break;
 	case JAR_EXITED:
-		guard_check(&run->guard); /* before the command's own end: what the kernel ended came first */
+		guard_check(run->guard); /* before the command's own end: what the kernel ended came first */
 		run->seen.has_status = true;
 		run->seen.status = message->status;
 		check_file_size(run);
 		handle(run, EVENT_EXITED);
 		return;
+	case JAR_READY:
+	case JAR_EMPTY:
+	case JAR_KEEPER_GONE:
+	case JAR_OPENED:
 	case JAR_SIGNAL:
 	case JAR_KILL:
+	case JAR_RUN:
+	case JAR_KEEPER:
+	case JAR_OPEN:
 		return;
 	}
 	handle(run, EVENT_FAILED);
@@ -396,9 +432,35 @@ static uint64_t microseconds(struct timeval later, struct timeval earlier)
 	return difference < 0 ? 0 : (uint64_t)difference;
 }
 
+/* Nothing of the run is left. @status: how the process in charge of it ended. */
+static void note_gone(struct run *run, const struct rusage *usage, int status)
+{
+	run->seen.wall_us = run_elapsed_ns(run) / 1000;
+	guard_finish(run->guard, usage, &run->seen);
+	run->seen.user_us = microseconds(usage->ru_utime, run->making.ru_utime);
+	run->seen.system_us = microseconds(usage->ru_stime, run->making.ru_stime);
+	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
+		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM,
+			  "the memory limit is too small even to start the command");
+		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
+	}
+	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
+		error_set(&run->seen.error, STAGE_ENGINE, 0,
+			  run->seat ? "the jar, or the run's keeper in it, died before the command began (status %d)"
+				    : "the jar's first process died while making the jar (status %d)",
+			  status);
+	/* Killed from outside, and the command with it: what ended the one ended the other. */
+	if (run->seen.has_started && !run->seen.has_status) {
+		run->seen.has_status = true;
+		run->seen.status = SIGKILL;
+	}
+	handle(run, EVENT_GONE);
+}
+
 static void on_pidfd(struct loop_watch *watch, uint32_t events)
 {
 	struct run *run = watch->owner;
+	const struct jar_family spared = {.items = &run->request.spared_pid, .count = run->request.spared_pid > 0};
 	struct rusage usage = {0};
 	int status = 0;
 	pid_t pid;
@@ -412,29 +474,31 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	run->jar.pid = -1;
 	loop_remove(&run->pidfd);
 	loop_remove(&run->control);
-	run->seen.wall_us = run_elapsed_ns(run) / 1000;
 	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
 	if (run->plan->rung != RUNG_NAMESPACE && !(WIFEXITED(status)))
-		jar_clean_up(run->plan, run->request.spared_pid);
-	guard_finish(&run->guard, &usage, &run->seen);
-	if (pid > 0) {
-		run->seen.user_us = microseconds(usage.ru_utime, run->making.ru_utime);
-		run->seen.system_us = microseconds(usage.ru_stime, run->making.ru_stime);
-	}
-	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
-		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM,
-			  "the memory limit is too small even to start the command");
-		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
-	}
-	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
-		error_set(&run->seen.error, STAGE_ENGINE, 0,
-			  "the jar's first process died while making the jar (status %d)", status);
-	/* Killed from outside, and the command with it: what ended the one ended the other. */
-	if (run->seen.has_started && !run->seen.has_status) {
-		run->seen.has_status = true;
-		run->seen.status = SIGKILL;
-	}
-	handle(run, EVENT_GONE);
+		jar_clean_up(run->plan, &spared);
+	note_gone(run, &usage, status);
+}
+
+/* --- news from the seat ------------------------------------------------------------------------------------- */
+
+static void on_seat_message(void *owner, const struct jar_message *message, int fd)
+{
+	on_message(owner, message, fd);
+}
+
+static void on_seat_closing(void *owner)
+{
+	struct run *run = owner;
+
+	if (run->seen.cause == CAUSE_NONE)
+		run->seen.cancel_signal = SIGKILL;
+	set_cause(run, CAUSE_CANCELLED);
+}
+
+static void on_seat_gone(void *owner, const struct rusage *usage, int status)
+{
+	note_gone(owner, usage, status);
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -455,7 +519,7 @@ static void start_running(struct run *run)
 	open_relay(run);
 	run->seen.metered = run->plan->metered;
 	note_started(run);
-	if (!guard_start(&run->guard, run->jar.pid, &run->making)) {
+	if (!(run->seat ? seat_guard_start(run->seat) : guard_start(run->guard, run->jar.pid, &run->making))) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
 			  "the jar cannot be measured: its /proc is not to be seen");
@@ -532,7 +596,8 @@ static void handle(struct run *run, enum run_event event)
 
 /* --- making and freeing ------------------------------------------------------------------------------------- */
 
-static int start_jar(struct run *run, struct error *error)
+/* Start the jar with the command in it, or send the command to the jar that was given. */
+static int start_command(struct run *run, struct error *error)
 {
 	AUTO_CLOSE int stdin_reader = -1;
 	AUTO_CLOSE int stdout_writer = -1;
@@ -541,14 +606,18 @@ static int start_jar(struct run *run, struct error *error)
 	struct jar_streams streams = {.stdin_fd = run->request.stdin_fd,
 				      .has_pty = run->request.has_pty,
 				      .window = run->request.window,
+				      .extra_fds = run->request.extra_fds,
+				      .extra_count = run->request.extra_count,
 				      .stdout_fd = -1,
 				      .stderr_fd = -1};
 	int rc = 0;
 
 	if (!streams.has_pty) {
-		rc = streams_make_pipes(&run->streams, writers, error);
+		rc = streams_make_pipes(&run->streams, run->request.is_merged, writers, error);
 		streams.stdout_fd = stdout_writer = writers[STREAM_STDOUT];
 		streams.stderr_fd = stderr_writer = writers[STREAM_STDERR];
+		if (run->request.is_merged)
+			streams.stderr_fd = streams.stdout_fd;
 	}
 	if (rc == 0 && !streams.has_pty && streams.stdin_fd < 0) {
 		rc = sys_pipe(&stdin_reader, &run->relay_target_fd);
@@ -557,16 +626,34 @@ static int start_jar(struct run *run, struct error *error)
 		streams.stdin_fd = stdin_reader;
 		run->relay_peek_fd = fcntl(stdin_reader, F_DUPFD_CLOEXEC, 3);
 	}
-	return rc < 0 ? rc : jar_start(run->plan, &streams, run->request.area, run->request.times, &run->jar, error);
+	if (rc < 0)
+		return rc;
+	if (run->seat) {
+		rc = seat_send_run(run->seat, run->plan, &streams);
+		return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot send the command to its jar: %s",
+					  strerror(-rc))
+			      : 0;
+	}
+	return jar_start(run->plan, JAR_MODE_ONCE, &streams, run->request.area, run->request.times, &run->jar, error);
 }
 
 static int watch_all(struct run *run)
 {
-	int rc = loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
+	int rc = run->seat ? 0 : loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
 
-	if (rc == 0)
+	if (rc == 0 && !run->seat)
 		rc = loop_add(run->loop, &run->pidfd, run->jar.pidfd, EPOLLIN, on_pidfd, run);
 	return rc < 0 ? rc : streams_watch(&run->streams);
+}
+
+static int take_seat(struct run *run, struct error *error)
+{
+	struct seat_occupant occupant = {run, on_seat_message, on_guard, on_seat_closing, on_seat_gone};
+	int rc = seat_take(run->request.jar, run->plan, &occupant, &run->seat, error);
+
+	if (rc == 0)
+		run->guard = seat_guard(run->seat);
+	return rc;
 }
 
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
@@ -584,11 +671,17 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
+	run->guard = &run->own_guard;
 	rc = streams_init(&run->streams, loop, run->plan, request->is_captured, &listener, error);
+	if (rc == 0 && request->extra_count > JAR_EXTRA_MAX)
+		rc = error_set(error, STAGE_USAGE, E2BIG, "a command can be given at most %d descriptors",
+			       JAR_EXTRA_MAX);
+	if (rc == 0 && request->jar)
+		rc = take_seat(run, error);
+	else if (rc == 0)
+		rc = guard_open(&run->own_guard, loop, run->plan, on_guard, run, error);
 	if (rc == 0)
-		rc = guard_open(&run->guard, loop, run->plan, on_guard, run, error);
-	if (rc == 0)
-		rc = start_jar(run, error);
+		rc = start_command(run, error);
 	if (rc == 0 && (rc = watch_all(run)) < 0)
 		error_set(error, STAGE_ENGINE, -rc, "cannot watch the jar: %s", strerror(-rc));
 	if (rc < 0) {
@@ -617,6 +710,8 @@ void run_free(struct run *run)
 	loop_disarm(&run->grace);
 	loop_disarm(&run->overdue);
 	loop_disarm(&run->stall);
+	if (run->seat)
+		seat_leave(run->seat);
 	loop_remove(&run->control);
 	loop_remove(&run->pidfd);
 	relay_done(run->relay);
@@ -628,6 +723,6 @@ void run_free(struct run *run)
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
 		waitpid(run->jar.pid, NULL, __WALL);
-	guard_done(&run->guard); /* its cgroup can go only when nothing is in it */
+	guard_done(&run->own_guard); /* its cgroup can go only when nothing is in it */
 	free(run);
 }

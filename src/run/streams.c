@@ -215,9 +215,9 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 	return 0;
 }
 
-int streams_make_pipes(struct streams *streams, int writers[STREAM_COUNT], struct error *error)
+int streams_make_pipes(struct streams *streams, bool is_merged, int writers[STREAM_COUNT], struct error *error)
 {
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
+	for (size_t i = 0; i < (is_merged ? STREAM_STDERR : STREAM_COUNT); i++) {
 		int rc = sys_pipe(&streams->items[i].fd, &writers[i]);
 
 		if (rc < 0)

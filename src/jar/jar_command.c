@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_command.c - one command from inside: start it, reap, and end its tree
+ *
+ * Whoever does this is the keeper of that command: the jar's first process where it is the only one, a child of it where
+ * a jar has many. A keeper cannot be traced (not dumpable) and holds a control socket as its leash.
+ */
+#include "jar/jar_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include "jar/jar_carry.h"
+#include "jar/jar_spec.h"
+#include "sys/calls.h"
+
+/* What getrusage() counts in. */
+#define BLOCK_BYTES 512
+
+static bool owns_pid_namespace(const struct jar_inside *inside)
+{
+	/* Not the rung: kill(-1) below must never happen in the host's pid namespace, whatever a plan is made of. */
+	return inside->plan->namespaces & CLONE_NEWPID && !inside->is_keeper;
+}
+
+void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd)
+{
+	struct pollfd room = {.fd = JAR_CONTROL_FD, .events = POLLOUT};
+
+	inside->report.kind = (int32_t)kind;
+	while (jar_send(JAR_CONTROL_FD, &inside->report, fd) == -EAGAIN)
+		poll(&room, 1, -1);
+}
+
+void jar_report_failure(struct jar_inside *inside, int errno_value)
+{
+	inside->report.step = -1;
+	inside->report.error = errno_value;
+	jar_report(inside, JAR_STEP_FAILED, -1);
+}
+
+void jar_leave(struct jar_inside *inside, int status)
+{
+	/*
+	 * The kernel would kill what is left in a pid namespace anyway, but would not count it: processes are reaped here,
+	 * so that their CPU time reaches the engine with our own end.
+	 */
+	if (owns_pid_namespace(inside)) {
+		kill(-1, SIGKILL);
+		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+			;
+	} else {
+		jar_hunt(NULL);
+		if (!inside->is_keeper)
+			jar_sweep(inside->plan->run_directory);
+	}
+	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
+	if (inside->mode != JAR_MODE_ONCE) {
+		getrusage(RUSAGE_CHILDREN, &inside->report.self);
+		jar_report(inside, JAR_EMPTY, -1);
+	}
+	_exit(status);
+}
+
+int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times)
+{
+	struct jar_progress progress;
+	int rc = jar_carry_out(&inside->build, steps, times, &progress);
+
+	*done += progress.done;
+	if (rc < 0) {
+		inside->report.step = progress.failed_step;
+		inside->report.error = -rc;
+	}
+	return rc;
+}
+
+/* --- starting ----------------------------------------------------------------------------------------------- */
+
+static int open_pty(struct jar_inside *inside)
+{
+	int unlock = 0, number;
+	char path[32];
+
+	inside->pty_master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (inside->pty_master < 0)
+		return -errno;
+	if (ioctl(inside->pty_master, TIOCSPTLCK, &unlock) < 0 || ioctl(inside->pty_master, TIOCGPTN, &number) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/dev/pts/%d", number);
+	inside->pty_slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (inside->pty_slave < 0)
+		return -errno;
+	ioctl(inside->pty_slave, TIOCSWINSZ, &inside->command.window);
+	for (int i = 0; i < JAR_STREAM_FDS; i++)
+		inside->command.fds[i] = inside->pty_slave;
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &standard, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static const char *environment_value(const struct jar_command *command, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < command->env_count; i++)
+		if (!strncmp(command->env[i], name, len) && command->env[i][len] == '=')
+			return command->env[i] + len + 1;
+	return NULL;
+}
+
+/* A script without a first line that says what runs it is the shell's, as everywhere; a foreign binary is not. */
+static int execute_as_script(const char *path, const struct jar_command *command)
+{
+	enum { ARGUMENTS_MAX = 1024 };
+	char *arguments[ARGUMENTS_MAX + 2];
+	char magic[4] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t count = 0;
+
+	if (fd < 0 || read(fd, magic, sizeof(magic)) < 0 || !memcmp(magic, "\177ELF", 4) ||
+	    command->argv_count > ARGUMENTS_MAX)
+		return -ENOEXEC;
+	arguments[count++] = (char *)"/bin/sh";
+	arguments[count++] = (char *)path;
+	for (size_t i = 1; i < command->argv_count; i++)
+		arguments[count++] = command->argv[i];
+	arguments[count] = NULL;
+	execve(arguments[0], arguments, command->env);
+	return -errno;
+}
+
+static int execute(const char *path, const struct jar_command *command)
+{
+	execve(path, command->argv, command->env);
+	return errno == ENOEXEC ? execute_as_script(path, command) : -errno;
+}
+
+/* Look the command up in the PATH it will have itself. Returns only on failure. */
+static int execute_by_path(const struct jar_command *command)
+{
+	const char *name = command->argv[0];
+	const char *path = environment_value(command, "PATH");
+	bool was_refused = false;
+	char candidate[4096];
+
+	if (!name[0])
+		return -ENOENT;
+	if (strchr(name, '/'))
+		return execute(name, command);
+	if (!path)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	for (;;) {
+		size_t len = strcspn(path, ":");
+		int rc;
+
+		/* An empty or relative entry would mean the workdir, where the untrusted side writes: not searched. */
+		if (len && path[0] == '/' &&
+		    snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)len, path, name) < (int)sizeof(candidate)) {
+			rc = execute(candidate, command);
+			if (rc == -EACCES)
+				was_refused = true;
+			else if (rc != -ENOENT && rc != -ENOTDIR && rc != -ENAMETOOLONG)
+				return rc;
+		}
+		if (!path[len])
+			return was_refused ? -EACCES : -ENOENT;
+		path += len + 1;
+	}
+}
+
+/* Runs in a child that shares this process's memory until it execs: what it writes here is seen by the parent. */
+static void command_child(struct jar_inside *inside) __attribute__((noreturn, noinline));
+static void command_child(struct jar_inside *inside)
+{
+	const struct jar_command *command = &inside->command;
+	int rc;
+
+	setsid();
+	for (size_t i = 0; i < command->fd_count; i++)
+		if (dup2(command->fds[i], (int)i) < 0)
+			goto engine_failed;
+	if (command->has_pty && ioctl(0, TIOCSCTTY, 0) < 0)
+		goto engine_failed;
+	rc = jar_carry(inside, &command->entry, &inside->report.entry_done,
+		       inside->times ? inside->times->entry_ns : NULL);
+	if (rc < 0) {
+		inside->report.kind = JAR_STEP_FAILED;
+		inside->report.is_entry = 1;
+		_exit(125);
+	}
+	reset_signals();
+	rc = execute_by_path(command);
+	inside->report.kind = JAR_EXEC_FAILED;
+	inside->report.error = -rc;
+	inside->report.interpreter_missing =
+		rc == -ENOENT && strchr(command->argv[0], '/') && access(command->argv[0], F_OK) == 0;
+	_exit(127);
+
+engine_failed:
+	inside->report.kind = JAR_STEP_FAILED;
+	inside->report.step = -1;
+	inside->report.error = errno;
+	_exit(125);
+}
+
+static void start_command(struct jar_inside *inside)
+{
+	int rc = inside->command.has_pty ? open_pty(inside) : 0;
+
+	inside->report.kind = 0;
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+	inside->report.begun_ns = sys_monotonic_ns();
+	/* The child makes system calls only, until it execs or leaves. */
+	inside->pid = vfork();
+	if (inside->pid == 0)
+		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork) */
+	if (inside->pid < 0) {
+		jar_report_failure(inside, errno);
+		jar_leave(inside, 125);
+	}
+	if (inside->report.kind) {
+		jar_report(inside, (enum jar_message_kind)inside->report.kind, -1);
+		jar_leave(inside, 125);
+	}
+	getrusage(RUSAGE_SELF, &inside->report.self);
+	if (inside->times)
+		inside->times->started_ns = sys_monotonic_ns();
+	jar_report(inside, JAR_STARTED, inside->pty_master);
+	for (size_t i = inside->command.has_pty ? JAR_STREAM_FDS : 0; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+	if (inside->pty_master >= 0) {
+		close(inside->pty_master);
+		close(inside->pty_slave);
+	}
+}
+
+/* --- watching over it --------------------------------------------------------------------------------------- */
+
+static void on_child(int number)
+{
+	(void)number; /* it only has to interrupt ppoll() */
+}
+
+/* What ended processes have written is in nobody's account but ours. */
+static uint64_t written_bytes(const struct jar_inside *inside)
+{
+	struct rusage usage;
+
+	if (inside->build.written_fd < 0)
+		return 0;
+	if (!inside->is_keeper)
+		return jar_written_bytes(&inside->build);
+	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (uint64_t)usage.ru_oublock * BLOCK_BYTES;
+}
+
+static void report_written(struct jar_inside *inside)
+{
+	uint64_t written = written_bytes(inside);
+
+	if (written <= inside->report.written_bytes)
+		return;
+	inside->report.written_bytes = written;
+	jar_report(inside, JAR_WRITTEN, -1);
+}
+
+static void report_end(struct jar_inside *inside, int status) __attribute__((noreturn));
+static void report_end(struct jar_inside *inside, int status)
+{
+	inside->report.status = status;
+	report_written(inside);
+	jar_report(inside, JAR_EXITED, -1);
+	jar_leave(inside, 0);
+}
+
+/*
+ * The command has ended, but its end is not ours to see yet: a process it left behind traces it. With all others gone it
+ * comes to us.
+ */
+static void reap_traced(struct jar_inside *inside)
+{
+	int status = 0;
+
+	if (owns_pid_namespace(inside))
+		kill(-1, SIGKILL);
+	else
+		jar_hunt(&(struct jar_family){.items = &inside->pid, .count = 1});
+	while (waitpid(inside->pid, &status, __WALL) < 0 && errno == EINTR)
+		;
+	report_end(inside, status);
+}
+
+static void reap(struct jar_inside *inside)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		/* A command that asked to be traced by its parent only stops here; that is not its end. */
+		if (pid != inside->pid || !(WIFEXITED(status) || WIFSIGNALED(status)))
+			continue;
+		report_end(inside, status);
+	}
+	report_written(inside);
+}
+
+static void obey(struct jar_inside *inside)
+{
+	struct jar_message message;
+	int fd, rc = jar_receive(JAR_CONTROL_FD, &message, &fd);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc <= 0 || message.kind == JAR_KILL)
+		jar_leave(inside, 0);
+	if (message.kind != JAR_SIGNAL)
+		return;
+	if (owns_pid_namespace(inside))
+		kill(-1, message.status); /* everything in the pid namespace but this process */
+	else
+		jar_signal_tree(message.status);
+}
+
+void jar_catch_children(sigset_t *all_but_child)
+{
+	struct sigaction interrupt = {.sa_handler = on_child};
+
+	sigaction(SIGCHLD, &interrupt, NULL);
+	sigfillset(all_but_child);
+	sigdelset(all_but_child, SIGCHLD);
+}
+
+void jar_keep(struct jar_inside *inside)
+{
+	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	sigset_t all_but_child;
+
+	start_command(inside);
+	waiting[1].fd = sys_pidfd_open(inside->pid);
+	jar_catch_children(&all_but_child);
+	for (;;) {
+		reap(inside);
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+			continue;
+		if (waiting[0].revents)
+			obey(inside);
+		if (waiting[1].revents) {
+			reap(inside);
+			reap_traced(inside);
+		}
+	}
+}
+
+/* --- a command that is sent --------------------------------------------------------------------------------- */
+
+/* The descriptors go out of the way of the numbers that the command will have. */
+static int take_command(struct jar_inside *inside, const struct jar_attached *attached)
+{
+	struct jar_command *command = &inside->command;
+	size_t skipped, count = attached->fd_count - 1;
+	int rc;
+
+	if (!attached->fd_count)
+		return -EBADMSG;
+	rc = jar_spec_read(attached->fds[0], count, command);
+	if (rc < 0)
+		return rc;
+	close(attached->fds[0]);
+	skipped = command->has_pty ? JAR_STREAM_FDS : 0;
+	command->fd_count = skipped + count;
+	for (size_t i = 0; i < count; i++) {
+		int fd = fcntl(attached->fds[i + 1], F_DUPFD_CLOEXEC, JAR_CONTROL_FD + 1 + (int)command->fd_count);
+
+		if (fd < 0)
+			return -errno;
+		close(attached->fds[i + 1]);
+		command->fds[skipped + i] = fd;
+	}
+	return 0;
+}
+
+void jar_wait_and_keep(struct jar_inside *inside)
+{
+	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
+	static struct jar_attached attached;
+	struct jar_message message;
+	int rc;
+
+	inside->report.status = (int32_t)getpid();
+	jar_report(inside, JAR_READY, -1);
+	for (;;) {
+		if (poll(&waiting, 1, -1) < 0)
+			continue;
+		rc = jar_receive_all(JAR_CONTROL_FD, &message, &attached);
+		if (rc == -EAGAIN || rc == -EINTR)
+			continue;
+		if (rc <= 0 || message.kind == JAR_KILL)
+			jar_leave(inside, 0);
+		if (message.kind == JAR_RUN)
+			break;
+	}
+	inside->report.status = 0;
+	rc = take_command(inside, &attached);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+	jar_keep(inside);
+}

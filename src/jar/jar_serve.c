@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_serve.c - the first process of a kept jar: make keepers, see that nothing of theirs is left, open files
+ *
+ * Each keeper is a child and a subreaper: what a command's tree loses comes to its keeper, which ends all of it before it
+ * leaves with status 0. A keeper that leaves otherwise was killed, by a command that could reach it or by the kernel for
+ * want of memory; then its orphans are children of this process, and every child that is no keeper is hunted down before
+ * the engine is told. On the namespace rung this process is the pid namespace's first: nothing inside can stop it.
+ */
+#include "jar/jar_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+
+#include "sys/calls.h"
+
+#define KEEPERS_MAX 1024
+#define MAGIC_PROC 0x9fa0
+
+struct serving {
+	struct jar_inside *inside;
+	pid_t pids[KEEPERS_MAX];
+	uint32_t numbers[KEEPERS_MAX];
+	size_t count;
+};
+
+static void close_attached(const struct jar_attached *attached)
+{
+	for (size_t i = 0; i < attached->fd_count; i++)
+		close(attached->fds[i]);
+}
+
+/* --- keepers ------------------------------------------------------------------------------------------------ */
+
+static void become_keeper(struct jar_inside *inside, const struct jar_attached *attached) __attribute__((noreturn));
+static void become_keeper(struct jar_inside *inside, const struct jar_attached *attached)
+{
+	int rc = 0;
+
+	inside->is_keeper = true;
+	inside->mode = JAR_MODE_WAIT;
+	/* The jar's own control socket is not for it, and neither are the files of members once it is in. */
+	for (int fd = 0; fd <= JAR_CONTROL_FD; fd++)
+		dup3(attached->fds[0], fd, O_CLOEXEC);
+	for (size_t i = 1; i < attached->fd_count && rc == 0; i++)
+		rc = write(attached->fds[i], "0", 1) < 0 ? -errno : 0;
+	sys_close_range(JAR_CONTROL_FD + 1, ~0U);
+	inside->build.has_run_cgroup = attached->fd_count > 1;
+	inside->report.written_bytes = 0;
+	if (rc == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		rc = -errno;
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+	jar_wait_and_keep(inside);
+}
+
+static void tell_keeper_gone(struct jar_inside *inside, uint32_t number)
+{
+	inside->report.step = (int32_t)number;
+	inside->report.written_bytes = inside->build.written_fd < 0 ? 0 : jar_written_bytes(&inside->build);
+	jar_report(inside, JAR_KEEPER_GONE, -1);
+}
+
+static void make_keeper(struct serving *serving, uint32_t number, const struct jar_attached *attached)
+{
+	struct jar_inside *inside = serving->inside;
+	struct jar_message refusal = {.kind = JAR_STEP_FAILED, .step = -1, .error = EAGAIN};
+	pid_t pid = -1;
+
+	if (serving->count < KEEPERS_MAX && attached->fd_count) {
+		pid = fork();
+		if (pid == 0)
+			become_keeper(inside, attached);
+		refusal.error = errno;
+	}
+	if (pid < 0) {
+		if (attached->fd_count)
+			jar_send(attached->fds[0], &refusal, -1);
+		tell_keeper_gone(inside, number);
+		return;
+	}
+	serving->pids[serving->count] = pid;
+	serving->numbers[serving->count++] = number;
+}
+
+static void hunt_orphans(struct serving *serving)
+{
+	jar_hunt(&(struct jar_family){.items = serving->pids, .count = serving->count});
+}
+
+static void bury_keeper(struct serving *serving, pid_t pid, int status, const struct rusage *usage)
+{
+	for (size_t i = 0; i < serving->count; i++) {
+		uint32_t number = serving->numbers[i];
+
+		if (serving->pids[i] != pid)
+			continue;
+		serving->count--;
+		serving->pids[i] = serving->pids[serving->count];
+		serving->numbers[i] = serving->numbers[serving->count];
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			hunt_orphans(serving);
+		serving->inside->report.self = *usage;
+		tell_keeper_gone(serving->inside, number);
+		return;
+	}
+}
+
+static bool is_keeper(const struct serving *serving, pid_t pid)
+{
+	for (size_t i = 0; i < serving->count; i++)
+		if (serving->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void bury_children(struct serving *serving)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED | __WALL, &usage)) > 0) {
+		if (WIFEXITED(status) || WIFSIGNALED(status))
+			bury_keeper(serving, pid, status, &usage);
+		else if (is_keeper(serving, pid))
+			kill(pid, SIGCONT); /* a command that could reach it has stopped it */
+	}
+}
+
+static void kill_keeper(const struct serving *serving, uint32_t number)
+{
+	for (size_t i = 0; i < serving->count; i++)
+		if (serving->numbers[i] == number)
+			kill(serving->pids[i], SIGKILL);
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	uint64_t flags;
+	mode_t type;
+} accesses[] = {
+	[JAR_READ] = {O_RDONLY, S_IFREG},
+	[JAR_WRITE] = {O_WRONLY | O_CREAT | O_NOFOLLOW, S_IFREG},
+	[JAR_LIST] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW, S_IFDIR},
+};
+
+/* Nothing blocks: a FIFO or a device that somebody put there is opened without waiting, and found out. */
+static int open_file(const char *path, uint32_t access, mode_t mode)
+{
+	AUTO_CLOSE int fd = -1;
+	struct statfs system;
+	struct stat status;
+
+	if (access >= ARRAY_LEN(accesses))
+		return -EINVAL;
+	umask(0);
+	fd = sys_openat2(AT_FDCWD, path, accesses[access].flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			 accesses[access].flags & O_CREAT ? mode & 07777 : 0, SYS_RESOLVE_NO_MAGICLINKS);
+	umask(022);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) < 0 || fstatfs(fd, &system) < 0)
+		return -errno;
+	if ((status.st_mode & S_IFMT) != accesses[access].type)
+		return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+	/* What /proc shows of this process is not the jar's. */
+	if (system.f_type == MAGIC_PROC)
+		return -EACCES;
+	if (access == JAR_WRITE && ftruncate(fd, 0) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+static void answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
+{
+	AUTO_CLOSE int fd = open_file(path, (uint32_t)message->status, (mode_t)message->error);
+
+	inside->report.error = fd < 0 ? -fd : 0;
+	jar_report(inside, JAR_OPENED, fd);
+	inside->report.error = 0;
+}
+
+/* Without a pid namespace this process stands outside the walls: a child puts them up and opens. */
+static void answer_behind_walls(struct jar_inside *inside, const struct jar_message *message, const char *path)
+{
+	const struct plan_step_list *walls = &inside->plan->entry;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int rc = 0;
+
+		/* The filter is for programs; it names system calls that this one needs. */
+		for (size_t i = 0; i < walls->count && rc == 0; i++)
+			if (walls->items[i].kind != STEP_SECCOMP)
+				rc = jar_step(&inside->build, &walls->items[i]);
+		if (rc < 0) {
+			inside->report.error = -rc;
+			jar_report(inside, JAR_OPENED, -1);
+		} else {
+			answer(inside, message, path);
+		}
+		_exit(0);
+	}
+	if (pid < 0) {
+		inside->report.error = errno;
+		jar_report(inside, JAR_OPENED, -1);
+		inside->report.error = 0;
+		return;
+	}
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+/* --- the loop ----------------------------------------------------------------------------------------------- */
+
+static void obey(struct serving *serving)
+{
+	static struct jar_attached attached;
+	struct jar_inside *inside = serving->inside;
+	struct jar_message message;
+	int rc = jar_receive_all(JAR_CONTROL_FD, &message, &attached);
+
+	if (rc == -EAGAIN || rc == -EINTR)
+		return;
+	if (rc <= 0 || (message.kind == JAR_KILL && !message.step))
+		jar_leave(inside, 0);
+	if (message.kind == JAR_KEEPER)
+		make_keeper(serving, (uint32_t)message.step, &attached);
+	else if (message.kind == JAR_KILL)
+		kill_keeper(serving, (uint32_t)message.step);
+	else if (message.kind == JAR_OPEN && inside->plan->rung == RUNG_NAMESPACE)
+		answer(inside, &message, attached.text);
+	else if (message.kind == JAR_OPEN)
+		answer_behind_walls(inside, &message, attached.text);
+	close_attached(&attached);
+}
+
+void jar_serve(struct jar_inside *inside)
+{
+	static struct serving serving;
+	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
+	sigset_t all_but_child;
+
+	serving.inside = inside;
+	jar_catch_children(&all_but_child);
+	/* Keepers find their descendants there; a policy may have hidden it. */
+	if (access("/proc/self/stat", R_OK) < 0) {
+		jar_report_failure(inside, errno);
+		jar_leave(inside, 125);
+	}
+	inside->report.status = (int32_t)getpid();
+	jar_report(inside, JAR_READY, -1);
+	for (;;) {
+		bury_children(&serving);
+		if (ppoll(&waiting, 1, NULL, &all_but_child) > 0)
+			obey(&serving);
+	}
+}
