@@ -142,9 +142,22 @@ static int start_run(struct making *making, void *owner)
 	return run_start(job->request.loop, &request, &job->run, &making->error);
 }
 
+static int start_in_jar(struct job *job)
+{
+	struct making *making = &job->making;
+	int rc;
+
+	job->joined_host = *job->request.jar.host;
+	job->joined_host.environment = making->environment;
+	rc = plan_compile_run(&making->plan, job->request.jar.plan, making->policy, &job->joined_host, &making->request,
+			      &making->error);
+	making->has_plan = rc == 0;
+	return rc < 0 ? rc : start_run(making, job);
+}
+
 static void begin(struct job *job)
 {
-	int rc = making_start(&job->making, start_run, job);
+	int rc = job->request.jar.jar ? start_in_jar(job) : making_start(&job->making, start_run, job);
 
 	if (rc < 0)
 		finish_later(job);
@@ -157,7 +170,7 @@ void job_start(struct job *job)
 		.is_captured = job->request.is_captured,
 		.has_pty = job->request.has_pty,
 	};
-	if (job->making.error.stage != STAGE_NONE || (!job->request.jar.jar && making_survey(&job->making) < 0)) {
+	if (job->making.error.stage != STAGE_NONE || (!job->request.jar.jar && !job->making.surveyed_ns && making_survey(&job->making) < 0)) {
 		finish_later(job);
 		return;
 	}

@@ -61,7 +61,10 @@ struct job {
 
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
 int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error);
-/* Begin; what goes wrong is told by over(). Where making.error is set already, that is all that comes of it. */
+/*
+ * Begin; what goes wrong is told by over(). Where making.error is set already, that is all that comes of it; where
+ * making_survey() was called already, it is not called again.
+ */
 void job_start(struct job *job);
 void job_done(struct job *job);
 

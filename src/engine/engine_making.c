@@ -38,7 +38,10 @@ int making_compile(struct making *making)
 
 	plan_done(&making->plan);
 	making->has_plan = false;
-	rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
+	if (making->kind == PLAN_ONCE)
+		rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
+	else
+		rc = plan_compile_jar(&making->plan, making->kind, making->policy, &making->host, &making->error);
 #ifdef BELLJAR_TEST_BUILD
 	if (rc == 0)
 		rc = plan_leave_out(&making->plan, making->environment, &making->error);
@@ -59,12 +62,16 @@ int making_start(struct making *making, making_start_function *start, void *owne
 		    !engine_failure_corrects_host_start(&making->plan, &making->error, &making->host))
 			return rc;
 		making->error = (struct error){0}; /* each time with one fact less: it ends */
+		making->corrections++;
 	}
 }
 
 bool making_is_corrected(struct making *making, const struct observation *seen)
 {
-	return engine_failure_corrects_host(&making->plan, seen, &making->host);
+	if (!engine_failure_corrects_host(&making->plan, seen, &making->host))
+		return false;
+	making->corrections++;
+	return true;
 }
 
 void making_done(struct making *making)

@@ -32,6 +32,7 @@ struct making {
 	struct plan plan;
 	bool has_plan;
 	struct error error;
+	unsigned corrections; /* how often a fact about the host turned out to be wrong */
 	uint64_t surveyed_ns, planned_ns;
 };
 

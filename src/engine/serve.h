@@ -14,6 +14,7 @@
 
 struct server;
 struct channel;
+struct ready;
 
 /* Jars that have a number of their own, for host_jar_id(). */
 #define SERVE_JAR_NUMBERS 512
@@ -59,6 +60,7 @@ struct server {
 	struct jar_family family;
 	struct channel *channels;
 	struct body *bodies;
+	struct ready *ready; /* jars made ahead; they are among the bodies too */
 	bool is_host_gone;
 	unsigned char jar_numbers[SERVE_JAR_NUMBERS / 8]; /* bits of those in use */
 	unsigned next_number;
@@ -87,6 +89,7 @@ void server_return_number(struct server *server, unsigned number);
 /* --- what first frames begin --- */
 
 void serve_run_begin(struct channel *channel, struct wire_frame *frame);
+void serve_jar_begin(struct channel *channel, struct wire_frame *frame);
 void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
 
 #endif

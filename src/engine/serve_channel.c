@@ -16,6 +16,7 @@ struct first_frame {
 
 static const struct first_frame first_frames[] = {
 	{FRAME_RUN, serve_run_begin},
+	{FRAME_OPEN, serve_jar_begin},
 	{FRAME_ASK, serve_ask_begin},
 };
 

@@ -5,13 +5,13 @@
  * The run belongs to the server's list. A host that closes the channel before the result has it killed; the body stays
  * until nothing of the run is left, and until its pipes have taken what was already read.
  */
-#include "engine/serve.h"
+#include "engine/serve_run.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "engine/engine_events.h"
-#include "engine/engine_job.h"
+#include "engine/serve_ready.h"
 #include "engine/serve_request.h"
 #include "policy/policy_build.h"
 #include "run/outlet.h"
@@ -26,7 +26,10 @@ struct serve_run {
 	struct request request;
 	struct policy policy;
 	struct job job;
-	unsigned jar_number;
+	struct house *house; /* the jar it is given; NULL: one of its own */
+	bool is_joined;      /* that is a kept one */
+	unsigned jar_number; /* of one of its own */
+	struct text key;     /* of those that could stand for it; empty: not asked */
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
 	int extra_fds[FRAME_MAX_EXTRA];
@@ -37,6 +40,17 @@ struct serve_run {
 };
 
 static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
+
+/* What was running in it is done; it can be used by nobody else. */
+static void leave_house(struct serve_run *run)
+{
+	job_done(&run->job);
+	if (run->house && !run->is_joined)
+		house_close(run->house);
+	if (run->house)
+		house_leave(run->house);
+	run->house = NULL;
+}
 
 static void close_extra(struct serve_run *run)
 {
@@ -145,16 +159,39 @@ static void on_stall(struct loop_timer *timer)
 	run->body.is_dead = true;
 }
 
+static void start_alone(struct serve_run *run);
+
+/* One made ahead could not be made after all: that is not the run's fault. */
+static bool is_let_down(const struct serve_run *run)
+{
+	const struct observation *seen = job_seen(&run->job);
+
+	return run->house && !run->is_joined && !run->house->is_standing && seen && !seen->has_started &&
+	       seen->cause == CAUSE_NONE && run->channel;
+}
+
 static void on_over(void *owner)
 {
 	struct serve_run *run = owner;
 	const struct observation *seen = job_seen(&run->job);
 
+	if (is_let_down(run)) {
+		leave_house(run);
+		start_alone(run);
+		return;
+	}
 	close_extra(run);
 	if (seen && seen->cause != CAUSE_NONE)
 		loop_arm(run->body.server->loop, &run->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, run);
 	send_result(run);
 	check_dead(run);
+}
+
+/* The same policy is likely to be asked for again. */
+static void prepare_next(struct serve_run *run, bool has_gone_well)
+{
+	if (has_gone_well && run->key.len && !run->body.server->is_host_gone)
+		ready_prepare(run->body.server, &run->key, &run->request, &run->policy);
 }
 
 static void kill_run(struct body *body)
@@ -165,9 +202,10 @@ static void kill_run(struct body *body)
 static void free_run(struct body *body)
 {
 	struct serve_run *run = (struct serve_run *)body;
+	bool has_gone_well = job_seen(&run->job) && job_seen(&run->job)->has_started && !run->job.making.corrections;
 
 	loop_disarm(&run->stall);
-	job_done(&run->job);
+	leave_house(run);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		if (run->has_outlet[i])
 			outlet_done(&run->outlets[i]);
@@ -176,6 +214,8 @@ static void free_run(struct body *body)
 	close_fd(&run->stdin_fd);
 	close_extra(run);
 	server_return_number(body->server, run->jar_number);
+	prepare_next(run, has_gone_well);
+	text_done(&run->key);
 	policy_done(&run->policy);
 	request_done(&run->request);
 	free(run);
@@ -338,29 +378,50 @@ static struct serve_run *new_run(struct server *server)
 	return run;
 }
 
-static void start(struct serve_run *run, struct channel *channel)
+/* All but the jar. */
+static void set_up(struct serve_run *run)
 {
 	struct error error = {0};
-	int rc = open_outlets(run, &error);
+	char *const *environment = run->request.environment;
 
-	run->channel = channel;
-	channel_set_role(channel, &run_role, run);
-	run->job.making = (struct making){
-		.policy = &run->policy,
-		.environment = run->request.environment,
-		.current_directory = run->request.cwd,
-		.is_caller_elsewhere = true,
-		.jar_number = run->jar_number,
+	if (run->is_joined && !environment)
+		environment = run->house->request.environment;
+	run->job = (struct job){
+		.making =
+			{
+				.policy = &run->policy,
+				.environment = environment,
+				.current_directory = run->request.cwd,
+				.is_caller_elsewhere = true,
+				.jar_number = run->jar_number,
+			},
+		.request = job_request_of(run),
 	};
-	run->job.request = job_request_of(run);
-	if (rc == 0)
-		job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string,
-				&error);
+	job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string, &error);
 	run->job.making.error = error;
+}
+
+static void start_alone(struct serve_run *run)
+{
+	set_up(run);
 	job_start(&run->job);
 }
 
-void serve_run_begin(struct channel *channel, struct wire_frame *frame)
+/* In one made ahead, if that shows what one made now would show. */
+static void start(struct serve_run *run)
+{
+	struct making *making = &run->job.making;
+
+	set_up(run);
+	ready_key(&run->policy, run->request.cwd, &run->key);
+	if (making->error.stage == STAGE_NONE && making_survey(making) == 0)
+		run->house = ready_take(run->body.server, &run->key, &making->host);
+	if (run->house)
+		run->job.request.jar = house_enter(run->house);
+	job_start(&run->job);
+}
+
+static void begin(struct channel *channel, struct house *house, struct wire_frame *frame)
 {
 	struct serve_run *run = new_run(channel->server);
 	struct error error = {0};
@@ -371,15 +432,39 @@ void serve_run_begin(struct channel *channel, struct wire_frame *frame)
 		channel_fail(channel, &error, NULL);
 		return;
 	}
-	rc = request_parse(REQUEST_RUN, frame->payload, frame->len, &run->request, &error);
+	rc = request_parse(house ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request, &error);
 	if (rc == 0)
-		rc = take_descriptors(run, frame, 0, &error);
-	if (rc == 0)
+		rc = take_descriptors(run, frame, house ? 1 : 0, &error);
+	if (rc == 0 && house)
+		rc = serve_policy_of_run(&run->request, &house->policy, &run->policy, &error);
+	else if (rc == 0)
 		rc = serve_policy(&run->request, &run->policy, &error);
-	if (rc == 0) {
-		start(run, channel);
+	if (rc == 0)
+		rc = open_outlets(run, &error);
+	if (rc < 0) {
+		run->body.is_dead = true;
+		channel_fail(channel, &error, NULL);
 		return;
 	}
-	run->body.is_dead = true;
-	channel_fail(channel, &error, NULL);
+	run->channel = channel;
+	channel_set_role(channel, &run_role, run);
+	if (!house) {
+		start(run);
+		return;
+	}
+	run->house = house;
+	run->is_joined = true;
+	set_up(run);
+	run->job.request.jar = house_enter(house);
+	job_start(&run->job);
+}
+
+void serve_run_begin(struct channel *channel, struct wire_frame *frame)
+{
+	begin(channel, NULL, frame);
+}
+
+void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame)
+{
+	begin(channel, house, frame);
 }

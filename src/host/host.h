@@ -84,6 +84,7 @@ struct host {
 	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
 	struct host_workdir workdir;
+	struct host_path_list stamps; /* a closer look at `etc`, where host_stamp() took one */
 };
 
 /* The kernel's and the caller's facts. */

@@ -498,7 +498,7 @@ void host_done(struct host *host)
 	struct host_path_list *lists[] = {
 		&host->system,         &host->etc,    &host->toolchains, &host->devices,      &host->mounts,
 		&host->places,         &host->nested, &host->hidden,     &host->tmpfs_places, &host->workdir.guarded,
-		&host->workdir.pinned,
+		&host->workdir.pinned, &host->stamps,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

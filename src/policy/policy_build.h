@@ -62,6 +62,8 @@ bool policy_is_given(const struct policy *policy, const char *key_name);
  * and variables that came from flags, do not survive.
  */
 void policy_print(const struct policy *policy, struct text *out, int indent);
+/* What of a policy decides how a jar is made, one command's CPU time included; two that print the same make the same jar. */
+void policy_print_jar(const struct policy *policy, struct text *out);
 /* JSON Schema (draft 2020-12) made from the table. */
 void policy_print_schema(struct text *out);
 

@@ -156,6 +156,18 @@ static print_fn *const printers[] = {
 };
 _Static_assert(ARRAY_LEN(printers) == POLICY_TYPE_COUNT, "every type is printed");
 
+void policy_print_jar(const struct policy *policy, struct text *out)
+{
+	struct json_writer writer = {.text = out, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	for (size_t i = 0; i < policy_key_count; i++)
+		if (policy_keys[i].scope != SCOPE_RUN || !strcmp(policy_keys[i].name, "cpu_time"))
+			printers[policy_keys[i].type](&writer, policy, &policy_keys[i]);
+	json_write_bool(&writer, "pids_given", policy_is_given(policy, "pids"));
+	json_close_object(&writer);
+}
+
 void policy_print(const struct policy *policy, struct text *out, int indent)
 {
 	struct json_writer writer = {.text = out, .indent = indent};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve_jar.c - a kept jar on a channel: OPENED, JOIN, FILE, CLOSE
+ *
+ * Each run and each file has a channel of its own, which comes with the frame that asks for it; what is wrong with such a
+ * request is told there and harms nothing else.
+ */
+#include "engine/serve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/engine_events.h"
+#include "engine/serve_house.h"
+#include "engine/serve_request.h"
+#include "engine/serve_run.h"
+#include "policy/policy_build.h"
+
+struct serve_jar {
+	struct house house;      /* first: it is freed through it */
+	struct channel *channel; /* NULL: the host has let go of it */
+	bool is_closing;
+};
+
+/* One answer that is waited for. */
+struct serve_file {
+	struct body body;
+	struct channel *channel; /* NULL: nobody waits any more */
+	struct house *house;
+};
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static void leave_file(struct serve_file *file)
+{
+	file->channel = NULL;
+	file->body.is_dead = true;
+}
+
+static void kill_file(struct body *body)
+{
+	(void)body;
+}
+
+static void free_file(struct body *body)
+{
+	struct serve_file *file = (struct serve_file *)body;
+
+	kept_forget_files(file->house->jar, file);
+	house_leave(file->house);
+	free(file);
+}
+
+static void on_file(void *owner, int fd, int errno_value)
+{
+	struct serve_file *file = owner;
+	struct channel *channel = file->channel;
+	struct error error = {0};
+	AUTO_CLOSE int opened = fd;
+
+	if (channel && opened >= 0) {
+		wire_send(&channel->wire, FRAME_DESCRIPTOR, "{}", 2, opened);
+		channel_end(channel);
+	} else if (channel) {
+		error_set(&error, STAGE_FILES, errno_value, "cannot open the file in the jar: %s",
+			  strerror(errno_value));
+		channel_set_role(channel, NULL, NULL);
+		channel_fail(channel, &error, NULL);
+	}
+	leave_file(file);
+}
+
+static void on_file_gone(struct channel *channel)
+{
+	leave_file(channel->body);
+}
+
+static const struct channel_role file_role = {channel_refuse, NULL, on_file_gone};
+
+static int ask_for_file(struct house *house, struct channel *channel, const struct wire_frame *frame,
+			struct error *error)
+{
+	static const enum jar_access accesses[] = {
+		[REQUEST_READ] = JAR_READ,
+		[REQUEST_WRITE] = JAR_WRITE,
+		[REQUEST_LIST] = JAR_LIST,
+	};
+	struct serve_file *file;
+	AUTO_REQUEST request = {0};
+	int rc = request_parse(REQUEST_FILE, frame->payload, frame->len, &request, error);
+
+	if (rc < 0)
+		return rc;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	file->body = (struct body){.kill = kill_file, .free = free_file};
+	file->house = house;
+	house_enter(house);
+	server_add(channel->server, &file->body);
+	rc = kept_open_file(house->jar, request.path, accesses[request.access], (mode_t)request.mode, on_file, file);
+	if (rc < 0) {
+		file->body.is_dead = true;
+		return error_set(error, STAGE_FILES, -rc, "cannot open the file in the jar: %s", strerror(-rc));
+	}
+	file->channel = channel;
+	channel_set_role(channel, &file_role, file);
+	return 0;
+}
+
+/* --- frames from the host ----------------------------------------------------------------------------------- */
+
+/* The channel that came with the frame: what is wrong with the rest is told there. */
+static struct channel *take_channel(struct channel *channel, struct wire_frame *frame)
+{
+	struct channel *own = NULL;
+	struct error error = {0};
+
+	if (frame->fd_count)
+		own = channel_open(channel->server, take_fd(&frame->fds[0]), NULL, NULL);
+	if (!own) {
+		error_set(&error, STAGE_ENGINE, EPROTO, "no channel came with a frame that needs one of its own");
+		channel_fail(channel, &error, NULL);
+	}
+	return own;
+}
+
+static void on_join(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+
+	if (own)
+		serve_run_join(own, &jar->house, frame);
+}
+
+static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	struct error error = {0};
+
+	if (!own)
+		return;
+	if (frame->fd_count != 1)
+		error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not 1", frame->fd_count);
+	else
+		ask_for_file(&jar->house, own, frame, &error);
+	if (error.stage != STAGE_NONE)
+		channel_fail(own, &error, NULL);
+}
+
+static void on_frame(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = channel->body;
+	bool is_open = jar->house.is_standing && !jar->house.is_gone && !jar->is_closing;
+
+	if (frame->type == FRAME_JOIN && is_open) {
+		on_join(jar, frame);
+	} else if (frame->type == FRAME_FILE && is_open) {
+		on_file_request(jar, frame);
+	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
+		jar->is_closing = true;
+		house_close(&jar->house);
+	} else {
+		channel_refuse(channel, frame);
+	}
+}
+
+static void on_channel_gone(struct channel *channel)
+{
+	struct serve_jar *jar = channel->body;
+
+	jar->channel = NULL;
+	jar->is_closing = true;
+	house_close(&jar->house);
+}
+
+static const struct channel_role jar_role = {on_frame, NULL, on_channel_gone};
+
+/* --- hearing from the jar ----------------------------------------------------------------------------------- */
+
+static void on_stands(struct house *house)
+{
+	struct serve_jar *jar = (struct serve_jar *)house;
+	const struct plan *plan = &house->making.plan;
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	if (!jar->channel || jar->is_closing)
+		return;
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "rung", rung_name(plan->rung));
+	result_write_enforced(plan, kept_observation(house->jar), &writer);
+	result_write_missing(plan, &writer);
+	plan_write_limits(&plan->limits, &writer, "limits");
+	json_write_string(&writer, "workdir", plan->workdir);
+	json_close_object(&writer);
+	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
+}
+
+static void on_gone(struct house *house)
+{
+	struct serve_jar *jar = (struct serve_jar *)house;
+	struct channel *channel = jar->channel;
+	struct error error = house->making.error;
+
+	jar->channel = NULL;
+	if (!channel)
+		return;
+	channel_set_role(channel, NULL, NULL);
+	if (jar->is_closing) {
+		wire_send(&channel->wire, FRAME_CLOSED, "", 0, -1);
+		channel_end(channel);
+		return;
+	}
+	if (error.stage == STAGE_NONE)
+		error_set(&error, STAGE_ENGINE, 0, "the jar ended though nobody closed it: its first process was killed");
+	channel_fail(channel, &error, house->making.has_plan ? &house->making.plan : NULL);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+static void kill_jar(struct body *body)
+{
+	house_close((struct house *)body);
+}
+
+static void free_jar(struct body *body)
+{
+	house_done((struct house *)body);
+	free(body);
+}
+
+void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = NULL;
+	AUTO_REQUEST request = {0};
+	AUTO(policy_done) struct policy policy = {0};
+	struct error error = {0};
+	int rc = request_parse(REQUEST_OPEN, frame->payload, frame->len, &request, &error);
+
+	if (rc == 0 && frame->fd_count)
+		rc = error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+	if (rc == 0)
+		rc = serve_policy(&request, &policy, &error);
+	if (rc == 0) {
+		jar = calloc(1, sizeof(*jar));
+		rc = jar ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	if (rc < 0) {
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	jar->house.body = (struct body){.kill = kill_jar, .free = free_jar};
+	jar->house.stands = on_stands;
+	jar->house.gone = on_gone;
+	jar->channel = channel;
+	channel_set_role(channel, &jar_role, jar);
+	house_init(&jar->house, channel->server, PLAN_KEPT, &request, &policy);
+	house_build(&jar->house);
+}

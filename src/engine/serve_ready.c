@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve_ready.c - jars that stand before anybody asks for them
+ */
+#include "engine/serve_ready.h"
+
+#include <string.h>
+
+#include "host/host_same.h"
+#include "policy/policy_build.h"
+#include "sys/calls.h"
+
+/* So many at a time, for the policies used last. */
+#define READY_MAX 4
+/* One that nobody has asked for goes after this long. */
+#define IDLE_NS 30000000000ULL
+
+struct ready {
+	struct house house; /* first: it is freed through it */
+	struct ready *next;
+	struct text key;
+	struct loop_timer idle;
+};
+
+void ready_key(const struct policy *policy, const char *current_directory, struct text *out)
+{
+	text_append_string(out, current_directory ? current_directory : "");
+	text_append(out, "", 1);
+	policy_print_jar(policy, out);
+}
+
+static bool is_same_key(const struct text *left, const struct text *right)
+{
+	return left->len == right->len && !text_failed(left) && !text_failed(right) &&
+	       !memcmp(text_string(left), text_string(right), left->len);
+}
+
+static void unlist(struct ready *ready)
+{
+	for (struct ready **at = &ready->house.body.server->ready; *at; at = &(*at)->next) {
+		if (*at == ready) {
+			*at = ready->next;
+			break;
+		}
+	}
+	loop_disarm(&ready->idle);
+}
+
+static void drop(struct ready *ready)
+{
+	unlist(ready);
+	house_close(&ready->house);
+}
+
+static void on_idle(struct loop_timer *timer)
+{
+	drop(timer->owner);
+}
+
+static void on_gone(struct house *house)
+{
+	unlist((struct ready *)house);
+}
+
+static void kill_ready(struct body *body)
+{
+	house_close((struct house *)body);
+}
+
+static void free_ready(struct body *body)
+{
+	struct ready *ready = (struct ready *)body;
+
+	unlist(ready);
+	house_done(&ready->house);
+	text_done(&ready->key);
+	free(ready);
+}
+
+struct house *ready_take(struct server *server, const struct text *key, struct host *host)
+{
+	struct ready *next;
+
+	for (struct ready *ready = server->ready; ready; ready = next) {
+		next = ready->next;
+		if (!is_same_key(&ready->key, key))
+			continue;
+		if (ready->house.jar && !ready->house.is_gone && host_stamp(host) == 0 &&
+		    host_is_same(&ready->house.making.host, host)) {
+			unlist(ready);
+			return &ready->house;
+		}
+		drop(ready);
+	}
+	return NULL;
+}
+
+/* The one that has waited longest makes room. */
+static void make_room(struct server *server)
+{
+	size_t count = 0;
+
+	for (struct ready *ready = server->ready, *next; ready; ready = next) {
+		next = ready->next;
+		if (++count >= READY_MAX)
+			drop(ready);
+	}
+}
+
+void ready_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy)
+{
+	struct ready *ready;
+
+	for (ready = server->ready; ready; ready = ready->next)
+		if (is_same_key(&ready->key, key))
+			return;
+	make_room(server);
+	ready = calloc(1, sizeof(*ready));
+	if (!ready)
+		return;
+	ready->key = *key;
+	*key = (struct text){0};
+	ready->house.body = (struct body){.kill = kill_ready, .free = free_ready};
+	ready->house.gone = on_gone;
+	house_init(&ready->house, server, PLAN_PREPARED, request, policy);
+	ready->next = server->ready;
+	server->ready = ready;
+	loop_arm(server->loop, &ready->idle, sys_monotonic_ns() + IDLE_NS, on_idle, ready);
+	house_build(&ready->house);
+}

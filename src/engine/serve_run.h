@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/serve_run.h - a run on a channel
+ */
+#ifndef BELLJAR_ENGINE_SERVE_RUN_H
+#define BELLJAR_ENGINE_SERVE_RUN_H
+
+#include "engine/serve_house.h"
+
+/* JOIN: a run in @house, on a channel of its own, which was the first descriptor of @frame. */
+void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame);
+
+#endif

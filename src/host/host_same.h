@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_same.h - would the same jar be made now?
+ *
+ * A jar that was made ahead shows the host as it was then. Before it is used the host is surveyed anew, and all that the
+ * planner decides on is compared: paths by device and inode, which nothing else can have as long as the jar holds the object.
+ */
+#ifndef BELLJAR_HOST_HOST_SAME_H
+#define BELLJAR_HOST_HOST_SAME_H
+
+#include "host/host.h"
+
+/*
+ * Look closer at what a survey takes by its name only: the entries of /etc, some of which a jar copies. To be called before
+ * the jar is made, and again before the comparison.
+ */
+int host_stamp(struct host *host);
+/* Everything but what is new for each jar: its id, its directory, the name of its cgroup; and the environment. */
+bool host_is_same(const struct host *left, const struct host *right);
+
+#endif
