@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -93,7 +94,9 @@ static void flush(struct relay *relay)
 
 static void read_some(struct relay *relay)
 {
-	ssize_t count = read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
+	/* A socket may be the caller's own description, and another reader faster: never wait for it. */
+	ssize_t count = relay->is_source_socket ? recv(relay->source_fd, relay->buffer, sizeof(relay->buffer), MSG_DONTWAIT)
+						: read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
 
 	if (count < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -234,6 +237,7 @@ static void choose_source(struct relay *relay, int fd)
 		return;
 	if (S_ISREG(status.st_mode))
 		relay->file_fd = fd;
+	relay->is_source_socket = S_ISSOCK(status.st_mode);
 	if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))
 		own = reopen(fd);
 	relay->is_source_owned = own >= 0;

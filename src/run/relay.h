@@ -23,6 +23,7 @@ struct relay {
 	int source_fd;        /* -1: nothing more to relay */
 	bool is_source_owned; /* a description of our own of the caller's pipe or terminal */
 	bool is_source_pipe;
+	bool is_source_socket;
 	int file_fd;             /* the caller's regular file, borrowed; -1: it is none */
 	int target_fd;           /* owned */
 	int peek_fd;             /* the other end of the target, to see what was not read; owned; -1: none */
