@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "engine/engine_serve.h"
+#include "sys/calls.h"
 
 /* Channels taken in one turn of the loop. */
 #define CHANNELS_PER_TURN 64
@@ -182,6 +183,9 @@ static void stand_apart(void)
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		signal(others[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
+	/* glibc's posix_spawn() leaves its own two ignored. */
+	for (int number = 32; number <= 34; number++)
+		sys_reset_signal(number);
 }
 
 static void raise_descriptor_limit(void)

@@ -35,6 +35,9 @@
 #define NUMBER_LANDLOCK_ADD_RULE 445
 #define NUMBER_LANDLOCK_RESTRICT_SELF 446
 
+/* A set of signals, as the kernel has it. */
+#define SIGNAL_SET_BYTES 8
+
 #define FLAG_PIDFD 0x1000ULL
 #define FLAG_INTO_CGROUP 0x200000000ULL
 #define FLAG_OPEN_TREE_CLONE 1U
@@ -121,6 +124,14 @@ int sys_pidfd_open(pid_t pid)
 int sys_pidfd_send_signal(int pidfd, int signal_number)
 {
 	return call(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0);
+}
+
+void sys_reset_signal(int number)
+{
+	/* As the kernel wants it: a handler, flags, a restorer and a mask, all of them nothing. */
+	static const unsigned long standard[8];
+
+	syscall(SYS_rt_sigaction, number, standard, NULL, SIGNAL_SET_BYTES);
 }
 
 int sys_close_range(unsigned first, unsigned last)

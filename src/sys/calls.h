@@ -23,6 +23,8 @@
 pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out);
 int sys_pidfd_open(pid_t pid);
 int sys_pidfd_send_signal(int pidfd, int signal_number);
+/* The standard action again; also for those that the C library keeps to itself and would not let go of. */
+void sys_reset_signal(int number);
 int sys_close_range(unsigned first, unsigned last);
 /* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
 int sys_task_clock(void);
