@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`belljar engine`: jars made ahead are used once, and only if they show what one made now would show."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unittest
+from typing import Any, Dict, List, Optional
+
+from harness import census, wire
+from harness.case import JarCase
+from harness.runner import NAMESPACE
+from harness.wire import CANCEL, OUTPUT, STARTED
+
+
+class ReadyCase(JarCase):
+    """A test with an engine of its own that has one jar ready."""
+
+    way = NAMESPACE
+    keys: Dict[str, Any] = {}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.engine = wire.Engine(self.env, self.work, self.way)
+        self.addCleanup(self.close_engine)
+
+    def close_engine(self) -> None:
+        """Every test ends as a host does that leaves."""
+        if self.engine.status is None:
+            self.assertEqual(self.engine.close(), 0)
+
+    def children(self) -> List[int]:
+        """The engine's own children: first processes of jars."""
+        with open(f"/proc/{self.engine.pid}/task/{self.engine.pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+
+    def prepare(self, keys: Optional[Dict[str, Any]] = None) -> int:
+        """Run once, wait until another jar stands: its first process."""
+        self.keys = keys or {}
+        outcome = self.engine.run(["/bin/true"], self.keys)
+        self.assertEqual(outcome.result["exit_code"], 0, outcome.frames)
+        self.wait_for(lambda: self.waiting() is not None, "a jar is made ahead")
+        found = self.waiting()
+        assert found is not None
+        return found
+
+    def waiting(self) -> Optional[int]:
+        """The only child, if it is waiting for something to do."""
+        children = self.children()
+        if len(children) != 1:
+            return None
+        try:
+            with open(f"/proc/{children[0]}/wchan", encoding="ascii") as file:
+                state = file.read()
+        except OSError:
+            return None
+        return children[0] if census.state(children[0]) == "S" or "poll" in state else None
+
+    def run_script(self, text: str, **options: Any) -> bytes:
+        """A script under the policy that a jar was made ahead for; its output."""
+        outcome = self.engine.run(["/bin/sh", "-c", text, self.marker], self.keys, **options)
+        self.assertEqual(outcome.result["outcome"], "exited", outcome.frames)
+        return outcome.stdout
+
+    def parent_of_run(self) -> int:
+        """Which first process a run gets."""
+        channel = self.engine.start(["/bin/sh", "-c", "echo up; sleep 1000", self.marker], self.keys, sink="frames")
+        self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
+        (shell,) = [pid for pid in census.marked(self.marker) if "echo up" in census.command_line(pid)]
+        with open(f"/proc/{shell}/stat", encoding="ascii") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        channel.send(CANCEL, wire.number(9))
+        self.assertEqual(wire.finish(channel).result["outcome"], "cancelled")
+        return parent
+
+
+class UsedOnce(ReadyCase):
+    """What is made ahead is used, for one run."""
+
+    def test_a_run_gets_the_jar_that_stands_and_no_second_one_does(self) -> None:
+        ready = self.prepare()
+        self.assertEqual(self.parent_of_run(), ready)
+        self.assertNotEqual(self.parent_of_run(), ready)
+
+    def test_nothing_of_an_earlier_command_is_there(self) -> None:
+        self.prepare()
+        for _ in range(4):
+            self.assertEqual(self.run_script("ls -A $HOME /tmp | grep -v gitconfig | grep mine; echo x > /tmp/mine; echo x > $HOME/mine"), b"")
+
+    def test_other_policies_and_directories_do_not_get_it(self) -> None:
+        ready = self.prepare()
+        self.keys = {"net": "host"}
+        self.assertNotEqual(self.parent_of_run(), ready)
+        self.keys = {"memory": "300M"}
+        self.assertNotEqual(self.parent_of_run(), ready)
+        self.keys = {}
+        other = self.directory("other")
+        self.assertEqual(self.run_script("pwd", top={"cwd": str(other)}).decode().strip(), str(other))
+
+    def test_keys_of_a_run_are_its_own(self) -> None:
+        ready = self.prepare()
+        self.keys = {"timeout": "20s", "env": {"A": "b"}, "fds": 77, "output": 3}
+        self.assertEqual(self.parent_of_run(), ready)
+        self.prepare(self.keys)
+        self.assertEqual(self.run_script("printf %s%s $A $(ulimit -n)"), b"b77")
+
+    def test_the_environment_is_the_runs_own(self) -> None:
+        self.prepare({"pass_env": ["MINE"]})
+        request = self.engine.request(["/bin/sh", "-c", "printf %s $MINE"], self.keys)
+        request["environ"].append("MINE=now")
+        self.assertEqual(wire.finish(self.engine.channel().send(wire.RUN, request)).stdout, b"now")
+
+    def test_a_command_that_is_not_there_fails_as_ever(self) -> None:
+        self.prepare()
+        result = self.engine.run(["/no/such"], self.keys).result
+        self.assertEqual((result["outcome"], result["error"]["stage"]), ("failed", "exec"))
+
+    def test_a_jar_that_was_killed_meanwhile_is_not_missed(self) -> None:
+        os.kill(self.prepare(), 9)
+        self.assertEqual(self.run_script("echo fine"), b"fine\n")
+
+
+class Stale(ReadyCase):
+    """The host changes between preparing and use: the command sees it as it is now."""
+
+    def test_the_workdir_was_replaced(self) -> None:
+        (self.work / "x").write_text("old")
+        self.prepare()
+        self.work.rename(self.base / "moved")
+        self.work.mkdir()
+        (self.work / "x").write_text("new")
+        self.assertEqual(self.run_script("cat x"), b"new")
+
+    def test_a_protected_file_appeared(self) -> None:
+        self.prepare()
+        (self.work / ".envrc").write_text("mine\n")
+        self.assertEqual(self.run_script("echo yours >> .envrc || echo refused"), b"refused\n")
+        self.assertEqual((self.work / ".envrc").read_text(), "mine\n")
+
+    def test_a_protected_file_was_replaced(self) -> None:
+        (self.work / ".envrc").write_text("old\n")
+        self.prepare()
+        (self.work / "new").write_text("new\n")
+        (self.work / "new").rename(self.work / ".envrc")
+        self.assertEqual(self.run_script("cat .envrc; echo yours >> .envrc || echo refused"), b"new\nrefused\n")
+
+    def test_a_source_was_replaced(self) -> None:
+        data = self.directory("data")
+        (data / "x").write_text("old")
+        self.prepare({"ro": [str(data)]})
+        data.rename(self.base / "moved")
+        data.mkdir()
+        (data / "x").write_text("new")
+        self.assertEqual(self.run_script(f"cat {data}/x"), b"new")
+
+    def test_a_source_was_removed(self) -> None:
+        data = self.directory("data")
+        self.prepare({"ro": [str(data)]})
+        data.rmdir()
+        result = self.engine.run(["/bin/true"], self.keys).result
+        self.assertEqual(result["outcome"], "failed")
+        self.assertIn(str(data), result["error"]["message"])
+
+    def test_a_link_leads_elsewhere_now(self) -> None:
+        for name in ("one", "two"):
+            (self.directory(name) / "x").write_text(name)
+        link = self.base / "link"
+        link.symlink_to(self.base / "one")
+        self.prepare({"ro": [f"{link}:/data"]})
+        link.unlink()
+        link.symlink_to(self.base / "two")
+        self.assertEqual(self.run_script("cat /data/x"), b"two")
+
+    def test_a_hidden_path_appeared(self) -> None:
+        self.prepare({"hide": [str(self.work / "secret")]})
+        (self.work / "secret").write_text("secret")
+        self.assertEqual(self.run_script("cat secret 2> /dev/null || echo hidden"), b"hidden\n")
+
+    def test_a_toolchain_was_replaced(self) -> None:
+        tools = self.home / ".cargo" / "bin"
+        self.make_tool(tools, "old")
+        self.env["PATH"] = f"{tools}:{self.env['PATH']}"
+        self.engine.env["PATH"] = self.env["PATH"]
+        self.prepare()
+        shutil.rmtree(self.home / ".cargo")
+        self.make_tool(tools, "new")
+        self.assertEqual(self.run_script("mytool"), b"new\n")
+
+    def make_tool(self, directory: Any, says: str) -> None:
+        """A program that says something."""
+        directory.mkdir(parents=True)
+        (directory / "mytool").write_text(f"#!/bin/sh\necho {says}\n")
+        (directory / "mytool").chmod(0o755)
+
+    def test_a_repository_appeared_in_the_workdir(self) -> None:
+        self.prepare()
+        for name in ("hooks", "objects", "refs"):
+            (self.work / ".git" / name).mkdir(parents=True)
+        (self.work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        self.assertEqual(self.run_script("echo x > .git/hooks/post-commit || echo refused"), b"refused\n")
+
+    def test_the_callers_name_for_git_changed(self) -> None:
+        (self.home / ".gitconfig").write_text("[user]\n\tname = Old\n\temail = o@example.org\n")
+        self.prepare()
+        (self.home / ".gitconfig").write_text("[user]\n\tname = New\n\temail = n@example.org\n")
+        self.assertIn(b"New", self.run_script("cat $HOME/.gitconfig"))
+
+    def test_a_file_of_etc_was_replaced_or_rewritten(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root can change /etc")
+        path = "/etc/gai.conf"
+        before = open(path, "rb").read() if os.path.exists(path) else None
+        self.addCleanup(self.restore, path, before)
+        self.restore(path, b"# one\n")
+        self.prepare()
+        with open(path + ".bjt", "wb") as file:
+            file.write(b"# two\n")
+        os.chmod(path + ".bjt", 0o644)
+        os.rename(path + ".bjt", path)
+        self.assertEqual(self.run_script(f"cat {path}"), b"# two\n")
+        self.prepare()
+        with open(path, "r+b") as file:
+            file.write(b"# 333\n")
+        self.assertEqual(self.run_script(f"cat {path}"), b"# 333\n")
+
+    @staticmethod
+    def restore(path: str, content: Optional[bytes]) -> None:
+        """Put a file back as it was."""
+        if content is None:
+            if os.path.exists(path):
+                os.unlink(path)
+            return
+        with open(path, "wb") as file:
+            file.write(content)
+
+
+if __name__ == "__main__":
+    unittest.main()
