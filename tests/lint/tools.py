@@ -81,27 +81,53 @@ def cppcheck(root: pathlib.Path) -> list[str]:
     return advice(run(root, command))
 
 
+OWN_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def with_headers(root: pathlib.Path, path: pathlib.Path, seen: dict[pathlib.Path, bytes]) -> dict[pathlib.Path, bytes]:
+    """The contents of a file and of all of ours that it includes, directly or not."""
+    if path not in seen and (root / path).is_file():
+        seen[path] = (root / path).read_bytes()
+        for name in OWN_INCLUDE.findall(seen[path]):
+            with_headers(root, pathlib.Path("src") / name.decode(), seen)
+    return seen
+
+
 def tidy_key(root: pathlib.Path, path: pathlib.Path, common: bytes) -> str:
     """Names a file's contents together with all that its verdict depends on."""
-    return hashlib.sha256(common + (root / path).read_bytes()).hexdigest()
+    key = hashlib.sha256(common)
+    for name, content in sorted(with_headers(root, path, {}).items()):
+        key.update(str(name).encode() + b"\0" + content)
+    return key.hexdigest()
+
+
+def tidy_cache(root: pathlib.Path) -> pathlib.Path:
+    """One for all work trees of a repository."""
+    command = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    found = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+    try:
+        folder = pathlib.Path(found or root / "build") / "clang-tidy"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "writable").touch()
+    except OSError:
+        folder = root / "build" / "clang-tidy"
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def clang_tidy(root: pathlib.Path) -> list[str]:
-    """The slowest: a file that was clean is looked at again when it, a header or the settings have changed."""
-    cache = root / "build" / "clang-tidy"
-    cache.mkdir(parents=True, exist_ok=True)
+    """The slowest: a file that was clean is looked at again when it, a header of it or the settings have changed."""
+    cache = tidy_cache(root)
     common = hashlib.sha256(subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout)
-    for path in [pathlib.Path(".clang-tidy"), *(path for path in c_files(root, "src") if path.suffix == ".h")]:
-        common.update((root / path).read_bytes())
+    common.update((root / ".clang-tidy").read_bytes())
 
     def look(path: pathlib.Path) -> list[str]:
-        stamp = cache / str(path).replace("/", "_")
-        key = tidy_key(root, path, common.digest())
-        if stamp.is_file() and stamp.read_text() == key:
+        stamp = cache / tidy_key(root, path, common.digest())
+        if stamp.is_file():
             return []
         lines = run(root, ["clang-tidy", "--quiet", "--warnings-as-errors=*", "-p", "build/clang", str(path)])
         if not lines:
-            stamp.write_text(key)
+            stamp.touch()
         # The findings, without the path that led the analyzer there.
         return [line for line in lines if re.search(r": (warning|error): ", line)] or lines
 
