@@ -355,7 +355,8 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		error_set(error, STAGE_FILES, ENOENT, "the current directory no longer exists");
 		return error_hint(error, "name a work directory with -C DIR, or a private one with -C none");
 	}
-	rc = policy->workdir || host->is_caller_elsewhere ? host_look_through(&workdir->path, path) : host_look(&workdir->path, path);
+	rc = policy->workdir || host->is_caller_elsewhere ? host_look_through(&workdir->path, path)
+							  : host_look(&workdir->path, path);
 	if (rc < 0)
 		return out_of_memory(error);
 	if (workdir->path.error)

@@ -95,8 +95,9 @@ static void flush(struct relay *relay)
 static void read_some(struct relay *relay)
 {
 	/* A socket may be the caller's own description, and another reader faster: never wait for it. */
-	ssize_t count = relay->is_source_socket ? recv(relay->source_fd, relay->buffer, sizeof(relay->buffer), MSG_DONTWAIT)
-						: read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
+	ssize_t count = relay->is_source_socket
+				? recv(relay->source_fd, relay->buffer, sizeof(relay->buffer), MSG_DONTWAIT)
+				: read(relay->source_fd, relay->buffer, sizeof(relay->buffer));
 
 	if (count < 0 && (errno == EINTR || errno == EAGAIN))
 		return;

@@ -793,8 +793,7 @@ static void test_killed_keepers_are_survived(void)
 		CHECK_INT(start(&one, &stage, scripts[i], NULL), 0);
 		CHECK_INT(ended(&one)->cause, CAUSE_NONE);
 		/* A keeper may be dead before it could say that the command runs; then the run says that. */
-		CHECK(run_observation(one.run)->has_started ||
-		      run_observation(one.run)->error.stage == STAGE_ENGINE);
+		CHECK(run_observation(one.run)->has_started || run_observation(one.run)->error.stage == STAGE_ENGINE);
 		finish(&one);
 		CHECK(!stage.is_gone);
 		run_script(&stage, &one, "ps -e 2>/dev/null | grep -c '[s]leep'; exit 0", 0);
