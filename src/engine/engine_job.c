@@ -170,7 +170,8 @@ void job_start(struct job *job)
 		.is_captured = job->request.is_captured,
 		.has_pty = job->request.has_pty,
 	};
-	if (job->making.error.stage != STAGE_NONE || (!job->request.jar.jar && !job->making.surveyed_ns && making_survey(&job->making) < 0)) {
+	if (job->making.error.stage != STAGE_NONE ||
+	    (!job->request.jar.jar && !job->making.surveyed_ns && making_survey(&job->making) < 0)) {
 		finish_later(job);
 		return;
 	}

@@ -141,7 +141,8 @@ static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 	if (!own)
 		return;
 	if (frame->fd_count != 1)
-		error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not 1", frame->fd_count);
+		error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not 1",
+			  frame->fd_count);
 	else
 		ask_for_file(&jar->house, own, frame, &error);
 	if (error.stage != STAGE_NONE)
@@ -213,7 +214,8 @@ static void on_gone(struct house *house)
 		return;
 	}
 	if (error.stage == STAGE_NONE)
-		error_set(&error, STAGE_ENGINE, 0, "the jar ended though nobody closed it: its first process was killed");
+		error_set(&error, STAGE_ENGINE, 0,
+			  "the jar ended though nobody closed it: its first process was killed");
 	channel_fail(channel, &error, house->making.has_plan ? &house->making.plan : NULL);
 }
 

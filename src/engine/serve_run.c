@@ -397,7 +397,8 @@ static void set_up(struct serve_run *run)
 			},
 		.request = job_request_of(run),
 	};
-	job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string, &error);
+	job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string,
+			&error);
 	run->job.making.error = error;
 }
 
