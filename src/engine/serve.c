@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,6 +21,8 @@
 
 /* Channels taken in one turn of the loop. */
 #define CHANNELS_PER_TURN 64
+/* What making one jar may take for a moment, here and in its first process. */
+#define DESCRIPTORS_KEPT_FREE 64
 #define CHANNEL_WORD 'c'
 
 /* --- bodies ------------------------------------------------------------------------------------------------- */
@@ -82,13 +85,30 @@ static void open_reserve(struct server *server)
 		server->reserve_fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, 3);
 }
 
-static bool has_descriptor(const struct server *server)
+/*
+ * The lowest free number is always the next one, so with a free one this close to the limit about so many are left. Not
+ * counted: a process that has its own limit lowered, or numbers given out of order, are no reason to be exact.
+ */
+bool server_has_descriptors(const struct server *server)
 {
-	int fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, 3);
+	struct rlimit limit;
+	int least, fd;
 
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return true;
+	least = (int)(MIN_OF(limit.rlim_cur, (rlim_t)INT_MAX) - MIN_OF(limit.rlim_cur / 4, (rlim_t)DESCRIPTORS_KEPT_FREE));
+	fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, least);
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0;
+	return fd == least;
+}
+
+int server_check_descriptors(const struct server *server, struct error *error)
+{
+	if (server_has_descriptors(server))
+		return 0;
+	error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for another run or jar");
+	return error_hint(error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
 }
 
 /* The channel in one message of the root; -1: there is none in it. *@rc_out as recvmsg(). */
@@ -127,8 +147,7 @@ static void refuse_channel(struct server *server, int fd)
 
 	if (!channel)
 		return;
-	error_set(&error, STAGE_ENGINE, EMFILE, "no descriptors are left for another run or jar");
-	error_hint(&error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
+	server_check_descriptors(server, &error);
 	channel_fail(channel, &error, NULL);
 }
 
@@ -137,7 +156,7 @@ static void on_root(struct loop_watch *watch, uint32_t events)
 	struct server *server = watch->owner;
 
 	for (int i = 0; i < CHANNELS_PER_TURN; i++) {
-		bool is_short = !has_descriptor(server);
+		bool is_short = !server_has_descriptors(server);
 		ssize_t rc;
 		int fd;
 

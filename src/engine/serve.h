@@ -83,6 +83,9 @@ void channel_free(struct channel *channel);
 /* --- serve.c --- */
 
 void server_add(struct server *server, struct body *body);
+/* Are there enough for another run or jar? The second as an error. */
+bool server_has_descriptors(const struct server *server);
+int server_check_descriptors(const struct server *server, struct error *error);
 unsigned server_take_number(struct server *server);
 void server_return_number(struct server *server, unsigned number);
 

@@ -243,6 +243,8 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 	if (rc == 0 && frame->fd_count)
 		rc = error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
 	if (rc == 0)
+		rc = server_check_descriptors(channel->server, &error);
+	if (rc == 0)
 		rc = serve_policy(&request, &policy, &error);
 	if (rc == 0) {
 		jar = calloc(1, sizeof(*jar));

@@ -320,8 +320,8 @@ class Many(EngineCase):
         return first if first == self.engine.descriptors() else None
 
     def test_when_descriptors_run_out_new_channels_are_told_and_others_live(self) -> None:
-        resource.prlimit(self.engine.pid, resource.RLIMIT_NOFILE, (40, 40))
-        channels = [self.engine.start(["sleep", "1000"]) for _ in range(12)]
+        resource.prlimit(self.engine.pid, resource.RLIMIT_NOFILE, (120, 120))
+        channels = [self.engine.start(["sleep", "1000"]) for _ in range(30)]
         outcomes = []
         alive = []
         for channel in channels:
