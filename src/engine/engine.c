@@ -25,6 +25,7 @@ struct engine_run {
 	struct job job;
 	struct engine_input input;
 	struct jar_times *times;
+	struct jar_family family; /* the caller's own child, and the jar */
 	uint64_t begun_ns;
 	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
 	bool has_outlet[STREAM_COUNT];
@@ -248,7 +249,7 @@ static struct job_request job_request_of(struct engine_run *engine)
 		.stdin_fd = engine->input.direct_fd,
 		.relay_fd = engine->input.relay_fd,
 		.is_relay_terminal = engine->input.is_terminal,
-		.spared_pid = request->spared_pid,
+		.family = &engine->family,
 	};
 }
 
@@ -272,6 +273,8 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 			engine->times = NULL;
 	}
 	rc = open_outlets(engine, &error);
+	if (rc == 0 && request->spared_pid > 0 && jar_family_add(&engine->family, request->spared_pid) < 0)
+		rc = error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = engine_input_open(request, &engine->input, &error);
 	engine->job.making = making_of(request);
@@ -303,6 +306,7 @@ void engine_free(struct engine_run *engine)
 		outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
 	close_fd(&engine->input.opened_fd);
+	free(engine->family.items);
 	if (engine->times)
 		munmap(engine->times, sizeof(*engine->times));
 	free(engine);

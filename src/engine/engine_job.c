@@ -136,7 +136,7 @@ static int start_run(struct making *making, void *owner)
 		.is_relay_terminal = job->request.is_relay_terminal,
 		.has_pty = job->request.has_pty,
 		.window = job->request.window,
-		.spared_pid = job->request.spared_pid,
+		.family = job->request.family,
 	};
 
 	return run_start(job->request.loop, &request, &job->run, &making->error);

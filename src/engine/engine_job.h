@@ -44,7 +44,7 @@ struct job_request {
 	bool is_relay_terminal;
 	const int *extra_fds;
 	size_t extra_count;
-	pid_t spared_pid;
+	struct jar_family *family;
 	struct job_jar jar; /* .jar NULL: one of its own */
 };
 

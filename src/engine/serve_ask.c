@@ -81,6 +81,7 @@ static void free_ask(struct body *body)
 	if (ask->pid > 0)
 		while (waitpid(ask->pid, NULL, 0) < 0 && errno == EINTR)
 			;
+	jar_family_remove(&body->server->family, ask->pid);
 	loop_remove(&ask->watch);
 	close_fd(&ask->pipe_fd);
 	text_done(&ask->answer);
@@ -145,6 +146,8 @@ static int start(struct serve_ask *ask, struct error *error)
 		find_out(ask->body.server, ends[1]);
 	rc = ask->pid < 0 ? -errno : 0;
 	close(ends[1]);
+	if (rc == 0)
+		rc = jar_family_add(&ask->body.server->family, ask->pid);
 	if (rc == 0) {
 		fcntl(ask->pipe_fd, F_SETFL, O_NONBLOCK);
 		rc = loop_add(ask->body.server->loop, &ask->watch, ask->pipe_fd, EPOLLIN, on_answer, ask);

@@ -351,6 +351,7 @@ static struct job_request job_request_of(struct serve_run *run)
 				.over = on_over,
 			},
 		.area = run->body.server->area,
+		.family = &run->body.server->family,
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,
 		.has_pty = request->has_pty,

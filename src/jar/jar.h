@@ -31,6 +31,9 @@ enum jar_access {
 
 /* Children of this process that are nobody's orphans: see jar_clean_up(). */
 LIST_TYPE(pid_t, jar_family);
+/* 0 or -ENOMEM; both accept NULL, for a process that has no other children. */
+int jar_family_add(struct jar_family *family, pid_t pid);
+void jar_family_remove(struct jar_family *family, pid_t pid);
 
 /* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1 and the master comes with JAR_STARTED. */
 struct jar_streams {

@@ -28,8 +28,14 @@ static void keep_descriptors(struct jar_command *command, int control_fd)
 
 	/* First out of the way of the numbers that will be used. */
 	high_control = fcntl(control_fd, F_DUPFD_CLOEXEC, first_free);
-	for (size_t i = 0; i < command->fd_count; i++)
+	for (size_t i = 0; i < command->fd_count; i++) {
 		high[i] = command->fds[i] < 0 ? -1 : fcntl(command->fds[i], F_DUPFD_CLOEXEC, first_free);
+		if (high[i] < 0 && command->fds[i] >= 0)
+			_exit(125);
+	}
+	/* With no number left, whatever the engine has at ours would be taken for the control socket. */
+	if (high_control < 0)
+		_exit(125);
 	dup3(high_control, JAR_CONTROL_FD, O_CLOEXEC);
 	/* 0, 1 and 2 stay taken, so that nothing opened later is mistaken for the command's own. */
 	for (int fd = 0; fd < JAR_CONTROL_FD; fd++)

@@ -84,9 +84,9 @@ int jar_receive_all(int control_fd, struct jar_message *message, struct jar_atta
 	}
 	if (len == 0)
 		return 0;
-	if (len < (ssize_t)sizeof(*message) || header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+	if (len < (ssize_t)sizeof(*message) || header.msg_flags & MSG_TRUNC)
 		return -EPROTO;
-	return 1;
+	return header.msg_flags & MSG_CTRUNC ? -EMFILE : 1;
 }
 
 int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
@@ -97,7 +97,11 @@ int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 	*fd_out = attached.fd_count ? attached.fds[0] : -1;
 	for (size_t i = 1; i < attached.fd_count; i++)
 		close(attached.fds[i]);
-	return rc;
+	/* The message is heard all the same: who needs what came with it finds it missing. */
+	if (rc != -EMFILE)
+		return rc;
+	message->error = message->error ? message->error : EMFILE;
+	return 1;
 }
 
 int jar_send_run(int control_fd, const struct plan *plan, const struct jar_streams *streams)
@@ -145,6 +149,26 @@ int jar_send_open(int control_fd, const char *path, enum jar_access access, mode
 }
 
 /* --- making ------------------------------------------------------------------------------------------------- */
+
+int jar_family_add(struct jar_family *family, pid_t pid)
+{
+	pid_t *member = family ? list_add(family) : NULL;
+
+	if (!member)
+		return family ? -ENOMEM : 0;
+	*member = pid;
+	return 0;
+}
+
+void jar_family_remove(struct jar_family *family, pid_t pid)
+{
+	for (size_t i = 0; family && i < family->count; i++) {
+		if (family->items[i] == pid) {
+			family->items[i] = family->items[--family->count];
+			return;
+		}
+	}
+}
 
 void jar_clean_up(const struct plan *plan, const struct jar_family *spared)
 {

@@ -244,18 +244,6 @@ void kept_poll(struct kept_jar *jar)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-static void leave_family(struct kept_jar *jar)
-{
-	struct jar_family *family = jar->request.family;
-
-	for (size_t i = 0; i < family->count; i++)
-		if (family->items[i] == jar->jar.pid) {
-			family->items[i] = family->items[--family->count];
-			break;
-		}
-	jar->jar.pid = -1;
-}
-
 /* The first process has ended: reap it, and do what it could not do. */
 static void bury(struct kept_jar *jar, struct rusage *usage, int *status)
 {
@@ -264,7 +252,8 @@ static void bury(struct kept_jar *jar, struct rusage *usage, int *status)
 	do
 		pid = wait4(jar->jar.pid, status, __WALL, usage);
 	while (pid < 0 && errno == EINTR);
-	leave_family(jar);
+	jar_family_remove(jar->request.family, jar->jar.pid);
+	jar->jar.pid = -1;
 	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
 	if (jar->plan->rung != RUNG_NAMESPACE && !WIFEXITED(*status))
 		jar_clean_up(jar->plan, jar->request.family);

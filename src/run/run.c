@@ -368,6 +368,11 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		run->begun_ns = message->begun_ns;
 		if (fd >= 0)
 			take_pty(run, fd);
+		if (run->request.has_pty && fd < 0) {
+			error_set(&run->seen.error, STAGE_ENGINE, EMFILE, "no descriptor is left for the terminal");
+			handle(run, EVENT_HARD_END);
+			return;
+		}
 		handle(run, EVENT_STARTED);
 		return;
 	case JAR_STEP_FAILED:
@@ -460,7 +465,6 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 static void on_pidfd(struct loop_watch *watch, uint32_t events)
 {
 	struct run *run = watch->owner;
-	const struct jar_family spared = {.items = &run->request.spared_pid, .count = run->request.spared_pid > 0};
 	struct rusage usage = {0};
 	int status = 0;
 	pid_t pid;
@@ -471,12 +475,13 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	do
 		pid = wait4(run->jar.pid, &status, __WALL, &usage);
 	while (pid < 0 && errno == EINTR);
+	jar_family_remove(run->request.family, run->jar.pid);
 	run->jar.pid = -1;
 	loop_remove(&run->pidfd);
 	loop_remove(&run->control);
 	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
 	if (run->plan->rung != RUNG_NAMESPACE && !(WIFEXITED(status)))
-		jar_clean_up(run->plan, &spared);
+		jar_clean_up(run->plan, run->request.family);
 	note_gone(run, &usage, status);
 }
 
@@ -634,7 +639,10 @@ static int start_command(struct run *run, struct error *error)
 					  strerror(-rc))
 			      : 0;
 	}
-	return jar_start(run->plan, JAR_MODE_ONCE, &streams, run->request.area, run->request.times, &run->jar, error);
+	rc = jar_start(run->plan, JAR_MODE_ONCE, &streams, run->request.area, run->request.times, &run->jar, error);
+	if (rc == 0 && jar_family_add(run->request.family, run->jar.pid) < 0)
+		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	return rc;
 }
 
 static int watch_all(struct run *run)
@@ -723,6 +731,7 @@ void run_free(struct run *run)
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
 		waitpid(run->jar.pid, NULL, __WALL);
+	jar_family_remove(run->request.family, run->jar.pid);
 	guard_done(&run->own_guard); /* its cgroup can go only when nothing is in it */
 	free(run);
 }

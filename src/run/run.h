@@ -52,7 +52,8 @@ struct run_request {
 	bool is_relay_terminal;
 	bool has_pty;
 	struct winsize window;
-	pid_t spared_pid; /* a child of this process that is nobody's orphan; 0: none */
+	/* Children of this process that are nobody's orphans; a jar of the run's own enters and leaves it. NULL: none. */
+	struct jar_family *family;
 };
 
 /* Begin. On failure nothing is running. */

@@ -40,22 +40,16 @@ class ReadyCase(JarCase):
         self.keys = keys or {}
         outcome = self.engine.run(["/bin/true"], self.keys)
         self.assertEqual(outcome.result["exit_code"], 0, outcome.frames)
-        self.wait_for(lambda: self.waiting() is not None, "a jar is made ahead")
-        found = self.waiting()
-        assert found is not None
-        return found
+        found: List[int] = []
+        self.wait_for(lambda: self.waiting(found), "a jar is made ahead")
+        return found[0]
 
-    def waiting(self) -> Optional[int]:
-        """The only child, if it is waiting for something to do."""
+    def waiting(self, found: List[int]) -> bool:
+        """Is the only child waiting for something to do? Then it is found."""
         children = self.children()
-        if len(children) != 1:
-            return None
-        try:
-            with open(f"/proc/{children[0]}/wchan", encoding="ascii") as file:
-                state = file.read()
-        except OSError:
-            return None
-        return children[0] if census.state(children[0]) == "S" or "poll" in state else None
+        if len(children) == 1 and census.state(children[0]) == "S":
+            found.append(children[0])
+        return bool(found)
 
     def run_script(self, text: str, **options: Any) -> bytes:
         """A script under the policy that a jar was made ahead for; its output."""
