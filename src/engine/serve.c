@@ -96,7 +96,8 @@ bool server_has_descriptors(const struct server *server)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return true;
-	least = (int)(MIN_OF(limit.rlim_cur, (rlim_t)INT_MAX) - MIN_OF(limit.rlim_cur / 4, (rlim_t)DESCRIPTORS_KEPT_FREE));
+	least = (int)(MIN_OF(limit.rlim_cur, (rlim_t)INT_MAX) -
+		      MIN_OF(limit.rlim_cur / 4, (rlim_t)DESCRIPTORS_KEPT_FREE));
 	fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, least);
 	if (fd >= 0)
 		close(fd);

@@ -12,7 +12,7 @@ static void build(struct house *house);
 
 static void check_dead(struct house *house)
 {
-	house->body.is_dead = house->is_gone && !house->run_count;
+	house->body.is_dead |= house->is_gone && !house->run_count; /* the server's end has said so before */
 }
 
 static void on_later(struct loop_timer *timer)

@@ -190,7 +190,8 @@ static void on_over(void *owner)
 /* The same policy is likely to be asked for again. */
 static void prepare_next(struct serve_run *run, bool has_gone_well)
 {
-	if (has_gone_well && run->key.len && !run->body.server->is_host_gone && server_has_descriptors(run->body.server))
+	if (has_gone_well && run->key.len && !run->body.server->is_host_gone &&
+	    server_has_descriptors(run->body.server))
 		ready_prepare(run->body.server, &run->key, &run->request, &run->policy);
 }
 
@@ -436,7 +437,8 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 	}
 	rc = server_check_descriptors(channel->server, &error);
 	if (rc == 0)
-		rc = request_parse(house ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request, &error);
+		rc = request_parse(house ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request,
+				   &error);
 	if (rc == 0)
 		rc = take_descriptors(run, frame, house ? 1 : 0, &error);
 	if (rc == 0 && house)

@@ -61,7 +61,7 @@ class ReadyCase(JarCase):
         """Which first process a run gets."""
         channel = self.engine.start(["/bin/sh", "-c", "echo up; sleep 1000", self.marker], self.keys, sink="frames")
         self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
-        (shell,) = [pid for pid in census.marked(self.marker) if "echo up" in census.command_line(pid)]
+        shell = min(pid for pid in census.marked(self.marker) if "echo up" in census.command_line(pid))
         with open(f"/proc/{shell}/stat", encoding="ascii") as file:
             parent = int(file.read().rsplit(")", 1)[1].split()[1])
         channel.send(CANCEL, wire.number(9))
