@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import lint
 from runner import process
+from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
 from runner.stage import Stage
 
@@ -162,7 +163,9 @@ def python_for(uid: int | None) -> str:
     return sys.executable if uid is None else "/usr/bin/python3"
 
 
-def run_module(context: Context, path: pathlib.Path, kind: str, env: dict[str, str], timeout: float) -> list[Outcome]:
+def run_module(
+    context: Context, path: pathlib.Path, kind: str, env: dict[str, str], timeout: float, python: str | None = None
+) -> list[Outcome]:
     """Run one module as root or as an ordinary user."""
     stage = context.stage
     uid = stage.uid_of(kind)
@@ -171,7 +174,7 @@ def run_module(context: Context, path: pathlib.Path, kind: str, env: dict[str, s
     with tempfile.TemporaryFile("w+") as events:
         fd = events.fileno()
         finished = process.run(
-            [python_for(uid), child, str(folder), path.stem, str(fd), *context.filters],
+            [python or python_for(uid), child, str(folder), path.stem, str(fd), *context.filters],
             timeout_seconds=context.timeout(timeout),
             env=env,
             cwd=stage.root,
@@ -194,6 +197,21 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     return Group(part, f"{kind} {path.stem}", ("release", "tools"), run, is_alone)
+
+
+def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Group:
+    """One module of the Python package's tests with one of the machine's interpreters."""
+
+    def run(context: Context) -> list[Outcome]:
+        root = context.stage.root
+        env = context.stage.env(kind, root / "bin" / "belljar")
+        env["PYTHONPATH"] = f"{root / 'tests'}:{root / 'python'}"
+        env["BELLJAR_TEST_WHEELS"] = str(root / "wheel")
+        return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS, interpreter.path)
+
+    is_alone = bool(RUN_ALONE.search(path.read_text()))
+    name = f"{kind} {interpreter.version} {path.stem}"
+    return Group("python", name, ("release", "tools", "wheel"), run, is_alone)
 
 
 def runner_group(path: pathlib.Path) -> Group:
@@ -300,6 +318,14 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     suites = {part: sorted((tests / part).glob("test_*.py")) for part in ("integration", "adversarial")}
     for part, paths in suites.items():
         groups += [module_group(part, path, kind) for kind in stage.kinds() for path in paths]
+    interpreters = find_interpreters()
+    for kind in stage.kinds():
+        groups += [
+            python_group(path, kind, interpreter)
+            for interpreter in interpreters
+            if interpreter.is_open or stage.uid_of(kind) is None
+            for path in sorted((tests / "python").glob("test_*.py"))
+        ]
     groups += [sanitizer_group(path) for paths in suites.values() for path in paths]
     if any(suites.values()):
         groups.append(sanitizer_reports_group())

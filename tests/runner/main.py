@@ -25,14 +25,14 @@ from runner.stage import Stage
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "sanitizer")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "python", "sanitizer")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parser.add_argument("--only", metavar="PART", help="unit, lint, golden, integration, adversarial, sanitizer or fuzz")
+    parser.add_argument("--only", metavar="PART", help="unit, lint, golden, integration, adversarial, python, sanitizer or fuzz")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=5)
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
@@ -73,6 +73,9 @@ def fill(stage: Stage, good: set[str]) -> None:
         path = SOURCE / "build" / program
         if name in good and path.exists():
             stage.add_program(path, {"release": "belljar"}.get(name, f"belljar-{name}"))
+    for name in ("python", "wheel"):
+        if (SOURCE / "build" / name).is_dir():
+            stage.add_folder(SOURCE / "build" / name, name)
     tools = SOURCE / "build" / "tests" / "tools"
     if "tools" in good and tools.is_dir():
         stage.add_tools(tools)
@@ -132,7 +135,7 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
         return
     is_whole = not options.filters and not options.only
     with report.part("build"):
-        order = ("release", "tools", "testing", "gcc", "clang", "asan", "fuzz")
+        order = ("release", "wheel", "tools", "testing", "gcc", "clang", "asan", "fuzz")
         wanted = {name for group in groups for name in group.builds}
         if any(group.part in ENGINE_PARTS for group in groups):
             wanted.add("testing")

@@ -93,6 +93,11 @@ class Stage:
         target.chmod(0o755)
         return target
 
+    def add_folder(self, folder: pathlib.Path, name: str) -> None:
+        """Copy a folder that was built."""
+        shutil.copytree(folder, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        open_to_all(self.root / name)
+
     def add_tools(self, folder: pathlib.Path) -> None:
         """Copy the helper programs that tests run inside jars."""
         for tool in folder.iterdir():

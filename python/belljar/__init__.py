@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run commands that nobody has reviewed, in a jar: little to see, limits that hold, and a truthful account of the end.
+
+    import belljar
+
+    result = belljar.run(["python3", "-c", "print(6 * 7)"], timeout=5, memory="256M")
+    result.stdout, result.outcome        # ('42\\n', 'exited')
+
+`run` and `run_async` run one command in a jar of its own; `spawn` and `spawn_async` give its streams while it runs; a
+`Jar` is kept for many runs over the same files. Keywords such as timeout=, ro= or net= are policy keys; `Policy` holds
+them as data. A timeout or limit does not raise unless check=True: `Result.outcome` says why a run ended.
+
+The work is done by one small program, started at first use: everything ends with this process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._async import AsyncProcess as AsyncProcess
+    from ._async import run_async as run_async
+    from ._async import spawn_async as spawn_async
+    from ._errors import BelljarError as BelljarError
+    from ._errors import EngineError as EngineError
+    from ._errors import PolicyError as PolicyError
+    from ._errors import RunError as RunError
+    from ._errors import RunTimeout as RunTimeout
+    from ._errors import StartError as StartError
+    from ._errors import UnavailableError as UnavailableError
+    from ._files import FileInfo as FileInfo
+    from ._host import capabilities as capabilities
+    from ._host import safe_env as safe_env
+    from ._jar import Jar as Jar
+    from ._launch import DEVNULL as DEVNULL
+    from ._launch import PIPE as PIPE
+    from ._policy import Policy as Policy
+    from ._process import Process as Process
+    from ._process import spawn as spawn
+    from ._result import Result as Result
+    from ._run import run as run
+    from ._tree import kill_tree as kill_tree
+
+__version__ = "0.1.0"
+
+# What is public, and where it lives. A module is imported when something of it is first used: importing belljar itself
+# costs a program that may never run anything next to nothing.
+_HOME = {
+    "AsyncProcess": "_async",
+    "BelljarError": "_errors",
+    "DEVNULL": "_launch",
+    "EngineError": "_errors",
+    "FileInfo": "_files",
+    "Jar": "_jar",
+    "PIPE": "_launch",
+    "Policy": "_policy",
+    "PolicyError": "_errors",
+    "Process": "_process",
+    "Result": "_result",
+    "RunError": "_errors",
+    "RunTimeout": "_errors",
+    "StartError": "_errors",
+    "UnavailableError": "_errors",
+    "capabilities": "_host",
+    "kill_tree": "_tree",
+    "run": "_run",
+    "run_async": "_async",
+    "safe_env": "_host",
+    "spawn": "_process",
+    "spawn_async": "_async",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'belljar' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

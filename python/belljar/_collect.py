@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has been read of one run: pieces of output on the way, the result in the end. Same for threads and event loops."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _wire
+from ._errors import EngineError
+from ._result import Result, failure, make_result
+
+Piece = Tuple[str, bytes]
+
+
+class Collector:
+    """Feed it the bytes of the channel until `is_over`; then ask for the result."""
+
+    __slots__ = ("has_started", "is_over", "_args", "_text", "_errors", "_inbox", "_kept", "_answer", "_failed")
+
+    def __init__(self, args: Sequence[str], text: bool, errors: str) -> None:
+        self.has_started = False
+        self.is_over = False
+        self._args = args
+        self._text = text
+        self._errors = errors
+        self._inbox = _wire.Inbox()
+        self._kept: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
+        self._answer: Optional[Dict[str, Any]] = None
+        self._failed: Optional[Dict[str, Any]] = None
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """The pieces of live output in these bytes."""
+        pieces: List[Piece] = []
+        for kind, payload in self._inbox.feed(data):
+            if self.is_over:
+                raise EngineError("the engine went on after its last word")
+            if kind == _wire.OUTPUT:
+                pieces.append(_wire.piece(payload))
+            elif kind == _wire.KEPT:
+                stream, kept = _wire.piece(payload)
+                self._kept[stream].append(kept)
+            elif kind == _wire.STARTED:
+                self.has_started = True
+            elif kind == _wire.RESULT:
+                self._answer = _wire.parse(payload)
+                self.is_over = True
+            elif kind == _wire.FAILED:
+                self._failed = _wire.parse(payload)
+                self.is_over = True
+            else:
+                raise EngineError(f"the engine answered a run with a frame of type {kind}")
+        return pieces
+
+    def _stream(self, name: str) -> Union[str, bytes]:
+        kept = b"".join(self._kept[name])
+        return kept.decode("utf-8", self._errors) if self._text else kept
+
+    def result(self) -> Result:
+        """The result; if the run never started, the reason is raised."""
+        command = self._args[0] if self._args else ""
+        if self._answer is None:
+            failed = self._failed or {}
+            raise failure(failed.get("error"), failed.get("missing"), None, command)
+        result = make_result(self._answer, self._args, self._stream("stdout"), self._stream("stderr"))
+        if result.outcome == "failed":
+            raise failure(result.error, result.missing, result, command)
+        return result

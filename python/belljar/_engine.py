@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of this process: started at first use, shared by all threads, gone with the process.
+
+The engine is a child made with posix_spawn, never fork: a host with gigabytes and many threads pays nothing for them. A
+socket, the root, leads to it. All that ever crosses the root is channels, one per run, each in a single atomic message:
+threads need no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
+
+The kernel closes the root when this process ends, however it ends, and the engine then kills every jar. A forked child
+would keep a copy of it open, and with it the jars of a dead parent: so what must not be inherited is listed in `_held`,
+and is closed in the child. The child starts an engine of its own when it needs one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import struct
+import threading
+import time
+from typing import Any, List, Optional, Sequence, Set, Tuple
+
+from . import _wire
+from ._errors import EngineError
+from ._program import engine_path
+
+ENGINE_FD = 3
+READ_BYTES = 64 << 10
+LEAVE_SECONDS = 10.0
+RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
+# The queue of the root holds hundreds of channels; when it is full the engine needs a moment.
+RETRY_SECONDS = 0.001
+BUSY = (errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS)
+GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNREFUSED)
+
+_lock = threading.Lock()
+_engine: Optional[Engine] = None
+_owner_pid = os.getpid()
+_held: Set[Any] = set()
+
+
+def close_all(fds: Sequence[int]) -> None:
+    """Close descriptors that nobody wants."""
+    for fd in fds:
+        os.close(fd)
+
+
+def rights(fds: Sequence[int]) -> List[Tuple[int, int, bytes]]:
+    """Ancillary data that carries descriptors."""
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
+
+
+class Engine:
+    """One engine process. Its descriptors are closed when nobody uses the object any more, never under a thread's hands."""
+
+    __slots__ = ("root", "pid", "pidfd")
+
+    def __init__(self, root: socket.socket, pid: int, pidfd: int) -> None:
+        self.root = root
+        self.pid = pid
+        self.pidfd = pidfd
+
+    def __del__(self) -> None:
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the descriptors, without a word to the engine."""
+        _held.discard(self.root)
+        self.root.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+    def has_ended(self, seconds: float = 0.0) -> bool:
+        """Wait at most so long for the end of the process."""
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def reap(self) -> str:
+        """Collect the process, which must have ended or be about to; how it ended, in words."""
+        try:
+            info = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        except ChildProcessError:
+            return "ended, and somebody else has collected it"
+        if info is not None and info.si_code == os.CLD_EXITED:
+            return f"ended with exit status {info.si_status}"
+        return f"was ended by signal {info.si_status if info else '?'}"
+
+
+def _spawn() -> Engine:
+    """Start an engine with one end of a new root at descriptor 3, and nothing else of ours."""
+    path = engine_path()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _held.update((ours, theirs))
+    try:
+        # A descriptor that has the right number already would be closed at exec.
+        source = os.dup(theirs.fileno()) if theirs.fileno() == ENGINE_FD else theirs.fileno()
+        actions = [(os.POSIX_SPAWN_DUP2, source, ENGINE_FD)]
+        actions += [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in (0, 1, 2)]
+        if hasattr(os, "POSIX_SPAWN_CLOSEFROM"):
+            actions.append((os.POSIX_SPAWN_CLOSEFROM, ENGINE_FD + 1))
+        try:
+            # A session of its own: Ctrl-C at the terminal is for this process. No signal of ours stays ignored or blocked.
+            pid = os.posix_spawn(
+                path,
+                ["belljar", "engine"],
+                os.environ,
+                file_actions=actions,
+                setsid=True,
+                setsigmask=[],
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+            )
+        finally:
+            if source != theirs.fileno():
+                os.close(source)
+        return Engine(ours, pid, os.pidfd_open(pid))
+    except OSError as error:
+        _held.discard(ours)
+        ours.close()
+        raise EngineError(f"cannot start the engine '{path}': {error}") from error
+    finally:
+        _held.discard(theirs)
+        theirs.close()
+
+
+def current() -> Engine:
+    """The engine of this process, started if need be."""
+    global _engine
+    if _owner_pid != os.getpid():
+        _after_fork()
+    engine = _engine
+    if engine is not None:
+        return engine
+    with _lock:
+        if _engine is None:
+            _engine = _spawn()
+        return _engine
+
+
+def retire(engine: Engine) -> str:
+    """Give up an engine that has died or must; how it ended. The next use starts another."""
+    global _engine
+    with _lock:
+        if _engine is engine:
+            _engine = None
+        with contextlib.suppress(OSError):
+            engine.root.shutdown(socket.SHUT_RDWR)
+        if not engine.has_ended(LEAVE_SECONDS):
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(engine.pidfd, signal.SIGKILL)
+        return engine.reap()
+
+
+def is_ours(pid: int) -> bool:
+    """False in a process that only inherited what belongs to the process `pid`."""
+    if _owner_pid != os.getpid():
+        _after_fork()
+    return pid == _owner_pid
+
+
+def owner_pid() -> int:
+    """The process that things made now belong to."""
+    if _owner_pid != os.getpid():
+        _after_fork()
+    return _owner_pid
+
+
+def _after_fork() -> None:
+    """In a forked child: close what belongs to the parent, forget the parent's engine."""
+    global _lock, _engine, _owner_pid
+    _lock = threading.Lock()
+    _owner_pid = os.getpid()
+    engine, _engine = _engine, None
+    if engine is not None:
+        engine.drop()
+    for item in list(_held):
+        with contextlib.suppress(OSError):
+            item.close()
+    _held.clear()
+
+
+def _at_exit() -> None:
+    """Everything ends, and the engine leaves no zombie behind."""
+    if _engine is not None and _owner_pid == os.getpid():
+        retire(_engine)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)
+
+
+class Channel:
+    """Our end of a channel: one run, one jar, or one question."""
+
+    __slots__ = ("engine", "socket")
+
+    def __init__(self, engine: Engine, ours: socket.socket) -> None:
+        self.engine = engine
+        self.socket = ours
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """Send a short frame; whoever is not there any more needs none."""
+        try:
+            self.socket.send(_wire.frame(kind, payload), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except OSError as error:
+            if error.errno not in GONE and error.errno not in (errno.EAGAIN, errno.EBADF):
+                raise
+
+    def cancel(self, number: int = 0) -> None:
+        """End the run as a timeout would; the second time, at once."""
+        self.send(_wire.CANCEL, struct.pack("<i", number))
+
+    def hang_up(self) -> None:
+        """What hangs on the channel is killed at once; the engine closes its end when nothing is left."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
+
+    def drain(self) -> None:
+        """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
+        while True:
+            try:
+                while self.socket.recv(READ_BYTES):
+                    pass
+                return
+            except OSError:
+                return
+            except KeyboardInterrupt:
+                self.cancel()
+
+    def answer(self) -> Tuple[int, bytes, List[int]]:
+        """Wait for one frame: its type, its payload, and the descriptors that came with it, which are the caller's."""
+        inbox = _wire.Inbox()
+        fds: List[int] = []
+        try:
+            while True:
+                try:
+                    data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
+                except ConnectionResetError:
+                    data, ancillary = b"", []
+                for level, kind, carried in ancillary:
+                    if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                        fds += struct.unpack(f"{len(carried) // 4}i", carried[: len(carried) // 4 * 4])
+                if not data:
+                    raise self.lost()
+                for kind, payload in inbox.feed(data):
+                    return kind, payload, fds
+        except BaseException:
+            close_all(fds)
+            raise
+
+    def lost(self) -> EngineError:
+        """The channel ended too early: why."""
+        if self.engine.has_ended(0.2):
+            return EngineError(f"the engine {retire(self.engine)}; its jars have ended with it")
+        return EngineError("the engine closed the channel without an answer")
+
+    def kill(self) -> None:
+        """Have what hangs on the channel killed at once, without waiting for its end. Also for copies that others hold."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of our end. Discarded first: a number that is closed may be somebody else's a moment later."""
+        _held.discard(self.socket)
+        self.socket.close()
+
+
+def pair() -> Tuple[socket.socket, socket.socket]:
+    """The two ends of a new channel, ours first."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    _held.add(ours)
+    return ours, theirs
+
+
+def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
+    """Give the engine its end of a channel. None: it is busy, and we are not to wait."""
+    ancillary = rights([theirs.fileno()])
+    flags = socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT
+    attempts = 0
+    while True:
+        engine = current()
+        try:
+            engine.root.sendmsg([b"c"], ancillary, flags)
+            return engine
+        except OSError as error:
+            if error.errno in BUSY:
+                if not is_patient:
+                    return None
+                time.sleep(RETRY_SECONDS)
+                continue
+            attempts += 1
+            if error.errno not in GONE or attempts > 2:
+                raise EngineError(f"cannot reach the engine: {error}") from error
+        retire(engine)
+
+
+class Opening:
+    """A channel on its way to the engine, in steps, so that a thread can wait for them and an event loop need not.
+
+    The request is written before the channel is handed over, as far as it fits, so that the engine wakes up once.
+    """
+
+    __slots__ = ("_ours", "_theirs", "_rest", "_fds")
+
+    def __init__(self, request: bytes, fds: Sequence[int]) -> None:
+        if len(request) - _wire.HEADER_BYTES > _wire.SEND_MAX_BYTES:
+            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+        self._ours, self._theirs = pair()
+        try:
+            sent = self._ours.sendmsg([request], rights(fds), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except BaseException:
+            self.abandon()
+            raise
+        self._rest = memoryview(request)[sent:]
+
+    def hand_over(self, is_patient: bool) -> Optional[Channel]:
+        """The channel; None if that would mean waiting."""
+        try:
+            engine = _hand_over(self._theirs, is_patient)
+        except BaseException:
+            self.abandon()
+            raise
+        if engine is None:
+            return None
+        self._theirs.close()
+        return Channel(engine, self._ours)
+
+    @property
+    def rest(self) -> memoryview:
+        """What did not fit, to be sent on the channel now."""
+        return self._rest
+
+    def abandon(self) -> None:
+        """Nothing was started."""
+        _held.discard(self._ours)
+        self._ours.close()
+        self._theirs.close()
+
+
+def open_channel(request: bytes, fds: Sequence[int] = ()) -> Channel:
+    """Make a channel whose first frame is the request."""
+    opening = Opening(request, fds)
+    channel = opening.hand_over(is_patient=True)
+    assert channel is not None
+    if opening.rest:
+        try:
+            channel.socket.sendall(opening.rest)
+        except ConnectionError:
+            pass  # refused before it was read to the end: the answer says why
+        except BaseException:
+            channel.hang_up()
+            channel.drain()
+            channel.close()
+            raise
+    return channel
+
+

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, as exceptions. All can be pickled, so that they cross process pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from ._result import Result
+
+
+class BelljarError(Exception):
+    """The base of all. `result` is the account of the run where there is one."""
+
+    result: Optional[Result] = None
+    hint: Optional[str] = None
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}\n  hint: {self.hint}" if self.hint else message
+
+    def with_(self, result: Optional[Result] = None, hint: Optional[str] = None) -> Any:
+        """The same exception with what belongs to it attached."""
+        if result is not None:
+            self.result = result
+        if hint:
+            self.hint = hint
+        return self
+
+
+class PolicyError(BelljarError, ValueError):
+    """An unknown key, a bad value, a bad policy file. Nothing ran."""
+
+
+class UnavailableError(BelljarError):
+    """This host cannot enforce what the policy asks for. Nothing ran.
+
+    `missing` lists what is lacking as {"name", "why", "hint"}; `hint` is the remedy, if one is known.
+    """
+
+    missing: "list[dict[str, Any]]" = []
+
+    def __init__(self, message: str = "", missing: "Optional[list[dict[str, Any]]]" = None) -> None:
+        super().__init__(message)
+        self.missing = missing or []
+
+
+class StartError(BelljarError, OSError):
+    """The command or its work directory was not found or cannot be used. Nothing ran. Has `errno` and `filename`."""
+
+    def __str__(self) -> str:
+        message = self.strerror or OSError.__str__(self)
+        return f"{message}\n  hint: {self.hint}" if self.hint else message
+
+
+class EngineError(BelljarError):
+    """The engine could not be started, died, or spoke nonsense; or the object belongs to another process."""
+
+
+class RunError(BelljarError):
+    """check=True, and the command did not end with exit status 0. `result` is always there."""
+
+    result: Result
+
+    @property
+    def returncode(self) -> int:
+        """See `Result.returncode`."""
+        return self.result.returncode
+
+    @property
+    def stdout(self) -> Any:
+        """What was kept of the command's output."""
+        return self.result.stdout
+
+    @property
+    def stderr(self) -> Any:
+        """What was kept of the command's messages."""
+        return self.result.stderr
+
+
+class RunTimeout(RunError, TimeoutError):
+    """check=True, and the wall-clock limit ended the run."""

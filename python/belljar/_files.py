@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and writing files of a jar, over descriptors that the jar's own first process opened behind its walls.
+
+A path is never looked up out here: it would be the host's. Below a directory of the jar only single names are used, with
+O_NOFOLLOW, so no link leads anywhere. Everything has a bound, for whoever is in the jar decides what is to be found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import stat
+from typing import Any, List, Optional
+
+READ_CHUNK_BYTES = 1 << 20
+LIST_MAX_ENTRIES = 100_000
+LIST_MAX_DEPTH = 100
+
+_TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
+
+
+@dataclasses.dataclass(frozen=True)
+class FileInfo:
+    """A name in a jar. `type` is "file", "dir", "symlink" or "other"; `name` is relative to the listed directory."""
+
+    name: str
+    type: str
+    size: int
+    mode: int
+
+
+def read_all(fd: int, path: Any, max_bytes: int) -> bytes:
+    """The whole file; OSError with EFBIG if it holds more than max_bytes."""
+    parts: List[bytes] = []
+    count = 0
+    while True:
+        part = os.read(fd, min(READ_CHUNK_BYTES, max_bytes + 1 - count))
+        if not part:
+            return b"".join(parts)
+        count += len(part)
+        if count > max_bytes:
+            raise OSError(errno.EFBIG, f"the file is larger than {max_bytes} bytes", path)
+        parts.append(part)
+
+
+def write_all(fd: int, data: Any) -> None:
+    """Every byte, or OSError."""
+    view = memoryview(data).cast("B")
+    while view:
+        view = view[os.write(fd, view[: 64 << 20]) :]
+
+
+def _describe(fd: int, name: str, prefix: str) -> Optional[FileInfo]:
+    try:
+        seen = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None  # removed in between
+    kind = _TYPES.get(stat.S_IFMT(seen.st_mode), "other")
+    return FileInfo(prefix + name, kind, seen.st_size, stat.S_IMODE(seen.st_mode))
+
+
+def _list_one(fd: int, prefix: str, found: List[FileInfo], path: Any) -> List[str]:
+    """Add the names of one directory; the names of those that are directories."""
+    below = []
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            info = _describe(fd, entry.name, prefix)
+            if info is None:
+                continue
+            if len(found) >= LIST_MAX_ENTRIES:
+                raise OSError(errno.E2BIG, f"there are more than {LIST_MAX_ENTRIES} files", path)
+            found.append(info)
+            if info.type == "dir":
+                below.append(entry.name)
+    return below
+
+
+def _list_below(fd: int, prefix: str, depth: int, found: List[FileInfo], path: Any) -> None:
+    if depth > LIST_MAX_DEPTH:
+        raise OSError(errno.E2BIG, f"directories are nested more than {LIST_MAX_DEPTH} deep", path)
+    for name in _list_one(fd, prefix, found, path):
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # removed or replaced in between
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                continue
+            raise
+        try:
+            _list_below(inner, f"{prefix}{name}/", depth + 1, found, path)
+        finally:
+            os.close(inner)
+
+
+def list_all(fd: int, path: Any, recursive: bool) -> List[FileInfo]:
+    """The names in a directory, sorted; of all below it too if recursive. No link is followed."""
+    found: List[FileInfo] = []
+    if recursive:
+        _list_below(fd, "", 0, found, path)
+    else:
+        _list_one(fd, "", found, path)
+    return sorted(found, key=lambda info: info.name)

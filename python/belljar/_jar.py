@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jar: kept for many runs over the same private files."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+import types
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Type, Union
+
+from . import _engine, _files, _wire
+from ._errors import EngineError
+from ._files import FileInfo
+from ._launch import Args, Launch, OnOutput, Stdin, request, wire_text
+from ._policy import PolicyLike, encode, rename_cwd
+from ._process import FOREIGN, Process
+from ._result import Result, failure
+from ._run import finish
+
+if TYPE_CHECKING:
+    from ._async import AsyncProcess
+
+Path = Union[str, bytes, "os.PathLike[str]"]
+
+
+class Jar:
+    """A jar that stays: many runs, one after the other or at the same time, over the same files, then none of it is left.
+
+    Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
+    run (timeout, memory, env, cd, output ...), never above the jar's own limits. A context manager, also for `async with`;
+    all of it may be used from any thread.
+    """
+
+    def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
+        self._channel: Optional[_engine.Channel] = None
+        self._pid = _engine.owner_pid()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        channel = _engine.open_channel(request(_wire.OPEN, policy, rename_cwd(keys)))
+        try:
+            kind, payload, fds = channel.answer()
+            _engine.close_all(fds)
+            answer = _wire.parse(payload)
+            if kind == _wire.FAILED:
+                raise failure(answer.get("error"), answer.get("missing"))
+            if kind != _wire.OPENED:
+                raise EngineError(f"the engine answered the opening of a jar with a frame of type {kind}")
+        except BaseException:
+            channel.kill()
+            raise
+        self._facts: Dict[str, Any] = answer
+        self._channel = channel
+
+    # --- facts ---
+
+    @property
+    def rung(self) -> str:
+        """How strong the isolation is: "namespace", "landlock" or "process"."""
+        return str(self._facts.get("rung"))
+
+    @property
+    def enforced(self) -> Dict[str, Any]:
+        """What holds, and by what."""
+        return dict(self._facts.get("enforced") or {})
+
+    @property
+    def missing(self) -> List[Dict[str, Any]]:
+        """What was asked for as optional and could not be had."""
+        return list(self._facts.get("missing") or [])
+
+    @property
+    def workdir(self) -> Optional[str]:
+        """Where runs start, as seen inside."""
+        return self._facts.get("workdir")
+
+    # --- asking ---
+
+    def _own(self) -> _engine.Channel:
+        if self._channel is None or not _engine.is_ours(self._pid):
+            raise EngineError(FOREIGN)
+        if self._is_closed:
+            raise EngineError("the jar is closed")
+        return self._channel
+
+    def _ask(self, request_frame: bytes, fds: Sequence[int]) -> _engine.Channel:
+        """Send a request on the jar's channel, with a channel of its own for the answer."""
+        jar = self._own()
+        if len(request_frame) - _wire.HEADER_BYTES > _wire.SEND_MAX_BYTES:
+            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+        ours, theirs = _engine.pair()
+        channel = _engine.Channel(jar.engine, ours)
+        try:
+            with self._lock:
+                self._own()
+                self._send_whole(jar.socket, request_frame, [theirs.fileno(), *fds])
+        except ConnectionError:
+            channel.close()
+            raise jar.lost() from None
+        except BaseException:
+            channel.close()
+            raise
+        finally:
+            theirs.close()
+        return channel
+
+    def _send_whole(self, sock: socket.socket, data: bytes, fds: Sequence[int]) -> None:
+        """A frame that was begun must be finished: the channel is of no use after half a frame."""
+        sent = sock.sendmsg([data], _engine.rights(fds), socket.MSG_NOSIGNAL)
+        if sent < len(data):
+            try:
+                sock.sendall(memoryview(data)[sent:], socket.MSG_NOSIGNAL)
+            except BaseException:
+                self._is_closed = True
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+                raise
+
+    def _join(self, launch: Launch) -> _engine.Channel:
+        return self._ask(launch.frame, launch.fds)
+
+    async def _join_async(self, launch: Launch) -> _engine.Channel:
+        return self._ask(launch.frame, launch.fds)
+
+    # --- runs ---
+
+    def run(
+        self,
+        args: Union[Args, str],
+        *,
+        shell: bool = False,
+        input: Optional[Union[bytes, str]] = None,
+        stdin: Stdin = None,
+        text: bool = True,
+        errors: str = "replace",
+        stderr_to_stdout: bool = False,
+        pty: bool = False,
+        check: bool = False,
+        on_output: Optional[OnOutput] = None,
+        **keys: Any,
+    ) -> Result:
+        """belljar.run() in this jar."""
+        self._own()
+        launch = Launch(
+            args,
+            shell=shell,
+            input=input,
+            stdin=stdin,
+            text=text,
+            errors=errors,
+            stderr_to_stdout=stderr_to_stdout,
+            pty=pty,
+            keys=keys,
+            sink="none" if on_output is None else "frames",
+            is_join=True,
+        )
+        return finish(launch, self._join, on_output, check)
+
+    async def run_async(
+        self,
+        args: Union[Args, str],
+        *,
+        shell: bool = False,
+        input: Optional[Union[bytes, str]] = None,
+        stdin: Stdin = None,
+        text: bool = True,
+        errors: str = "replace",
+        stderr_to_stdout: bool = False,
+        pty: bool = False,
+        check: bool = False,
+        on_output: Optional[OnOutput] = None,
+        **keys: Any,
+    ) -> Result:
+        """belljar.run_async() in this jar."""
+        from ._async import finish_async
+
+        self._own()
+        launch = Launch(
+            args,
+            shell=shell,
+            input=input,
+            stdin=stdin,
+            text=text,
+            errors=errors,
+            stderr_to_stdout=stderr_to_stdout,
+            pty=pty,
+            keys=keys,
+            sink="none" if on_output is None else "frames",
+            is_join=True,
+        )
+        return await finish_async(launch, self._join_async, on_output, check)
+
+    def spawn(
+        self,
+        args: Union[Args, str],
+        *,
+        shell: bool = False,
+        input: Optional[Union[bytes, str]] = None,
+        stdin: Stdin = None,
+        text: bool = True,
+        errors: str = "replace",
+        stderr_to_stdout: bool = False,
+        pty: bool = False,
+        on_output: Optional[OnOutput] = None,
+        **keys: Any,
+    ) -> Process:
+        """belljar.spawn() in this jar."""
+        self._own()
+        launch = Launch(
+            args,
+            shell=shell,
+            input=input,
+            stdin=stdin,
+            text=text,
+            errors=errors,
+            stderr_to_stdout=stderr_to_stdout,
+            pty=pty,
+            keys=keys,
+            sink="pipes" if on_output is None else "frames",
+            is_join=True,
+            may_pipe=True,
+        )
+        return Process(launch, self._join, on_output)
+
+    async def spawn_async(
+        self,
+        args: Union[Args, str],
+        *,
+        shell: bool = False,
+        input: Optional[Union[bytes, str]] = None,
+        stdin: Stdin = None,
+        text: bool = True,
+        errors: str = "replace",
+        stderr_to_stdout: bool = False,
+        pty: bool = False,
+        on_output: Optional[OnOutput] = None,
+        **keys: Any,
+    ) -> AsyncProcess:
+        """belljar.spawn_async() in this jar."""
+        from ._async import begin_async
+
+        self._own()
+        launch = Launch(
+            args,
+            shell=shell,
+            input=input,
+            stdin=stdin,
+            text=text,
+            errors=errors,
+            stderr_to_stdout=stderr_to_stdout,
+            pty=pty,
+            keys=keys,
+            sink="pipes" if on_output is None else "frames",
+            is_join=True,
+            may_pipe=True,
+        )
+        return await begin_async(launch, self._join_async, on_output)
+
+    # --- files ---
+
+    def _open_file(self, path: Path, access: str, mode: int = 0) -> int:
+        """A descriptor of a file in the jar; OSError of the fitting kind if it cannot be had."""
+        text = (
+            f'{{"version":{_wire.VERSION},"path":{encode(wire_text(path))},"access":"{access}","mode":{mode & 0o7777}}}'
+        )
+        channel = self._ask(_wire.frame(_wire.FILE, text.encode("ascii")), ())
+        try:
+            kind, payload, fds = channel.answer()
+        finally:
+            channel.close()
+        if kind == _wire.DESCRIPTOR and len(fds) == 1:
+            return fds[0]
+        _engine.close_all(fds)
+        if kind != _wire.FAILED:
+            raise EngineError(f"the engine answered the opening of a file with a frame of type {kind}")
+        answer = _wire.parse(payload)
+        error = answer.get("error") or {}
+        if error.get("stage") == "files" and error.get("errno"):
+            raise OSError(error["errno"], os.strerror(error["errno"]), os.fspath(path))
+        raise failure(error, answer.get("missing"))
+
+    def read_file(self, path: Path, max_bytes: int = 64 << 20) -> bytes:
+        """The bytes of a regular file in the jar. Errors are those of open(); EFBIG for more than max_bytes."""
+        fd = self._open_file(path, "read")
+        try:
+            return _files.read_all(fd, os.fspath(path), max_bytes)
+        finally:
+            os.close(fd)
+
+    def write_file(self, path: Path, data: Union[bytes, str], mode: int = 0o644) -> None:
+        """Create or replace a regular file in the jar. A link is not followed. Errors are those of open()."""
+        raw = data.encode("utf-8") if isinstance(data, str) else data
+        memoryview(raw)  # TypeError before anything is created
+        fd = self._open_file(path, "write", mode)
+        try:
+            _files.write_all(fd, raw)
+        finally:
+            os.close(fd)
+
+    def list_files(self, path: Path = ".", recursive: bool = False) -> List[FileInfo]:
+        """What is in a directory of the jar, sorted by name; with recursive, also what is below. No link is followed."""
+        fd = self._open_file(path, "list")
+        try:
+            return _files.list_all(fd, os.fspath(path), recursive)
+        finally:
+            os.close(fd)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Kill what is left in the jar and wait until it is gone. May be called again."""
+        if self._channel is None:
+            return
+        if not _engine.is_ours(self._pid):
+            raise EngineError(FOREIGN)
+        with self._lock:
+            is_first = not self._is_closed
+            self._is_closed = True
+        if is_first:
+            self._channel.send(_wire.CLOSE)
+        self._channel.drain()
+        self._channel.close()
+
+    async def _close_async(self) -> None:
+        from ._async import Reader
+
+        if self._channel is None:
+            return
+        if not _engine.is_ours(self._pid):
+            raise EngineError(FOREIGN)
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._channel.send(_wire.CLOSE)
+        reader = Reader(self._channel)
+        try:
+            while await reader.read():
+                pass
+            self._channel.close()
+        except BaseException:
+            self._channel.kill()
+            raise
+
+    def __enter__(self) -> Jar:
+        self._own()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[types.TracebackType],
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Jar:
+        self._own()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[types.TracebackType],
+    ) -> None:
+        await self._close_async()
+
+    def __del__(self) -> None:
+        channel = getattr(self, "_channel", None)
+        if channel is None or self._is_closed or not _engine.is_ours(self._pid):
+            return
+        warnings.warn(f"{self!r} was not closed; it is closed now", ResourceWarning, source=self)
+        channel.kill()
+
+    def __repr__(self) -> str:
+        return f"<belljar.Jar {'closed' if self._is_closed else self.rung}>"

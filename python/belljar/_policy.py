@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies as data. What the keys mean, and which values are good, only the engine knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Dict, Optional, Tuple, Union
+
+from ._errors import PolicyError
+
+PolicyLike = Union["Policy", "Mapping[str, Any]", str, "os.PathLike[str]", None]
+
+# A string, or a comment, or a comma before a closing bracket: whichever comes first in the text.
+_JSON_EXTRAS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+
+
+def plain(value: Any) -> Any:
+    """What JSON has no form for: paths and bytes are text, other mappings are objects, other collections lists."""
+    if isinstance(value, (bytes, os.PathLike)):
+        return os.fsdecode(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"a policy cannot hold a value of type {type(value).__name__}: {value!r}")
+
+
+_encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=plain)
+
+
+def encode(value: Any) -> str:
+    """JSON in ASCII; stray bytes of file names travel as escaped lone surrogates."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(str(error)) from None
+
+
+def rename_cwd(keys: Dict[str, Any]) -> Dict[str, Any]:
+    """cwd= is accepted for workdir=."""
+    if "cwd" in keys:
+        if "workdir" in keys:
+            raise TypeError("cwd and workdir are the same; give one of them")
+        keys["workdir"] = keys.pop("cwd")
+    return keys
+
+
+class Policy:
+    """What is allowed, as a frozen value: the object of a policy file.
+
+    `Policy(timeout=5, ro=["/data"])`, `Policy.load("policy.json")`, `Policy.preset("strict")`. As in a file, a list replaces
+    that of the preset it extends; keywords of run() add to it. Relative paths start at the current directory when the policy
+    is used, those of a loaded one at its file's directory. Values are checked by the engine when the policy is used.
+    """
+
+    __slots__ = ("_base", "_text")
+
+    def __init__(self, **keys: Any) -> None:
+        object.__setattr__(self, "_text", encode(rename_cwd(keys)))
+        object.__setattr__(self, "_base", None)
+
+    @classmethod
+    def _make(cls, text: str, base: Optional[str]) -> Policy:
+        policy = cls.__new__(cls)
+        object.__setattr__(policy, "_text", text)
+        object.__setattr__(policy, "_base", base)
+        return policy
+
+    @classmethod
+    def load(cls, path: Union[str, os.PathLike[str]]) -> Policy:
+        """Read and check a policy file; PolicyError names line and column. Later changes of the file have no effect."""
+        name = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        check(name)
+        try:
+            with open(name, encoding="utf-8") as file:
+                text = _JSON_EXTRAS.sub(lambda match: match.group(1) or " ", file.read())
+            keys = json.loads(text)
+        except (OSError, ValueError) as error:
+            raise PolicyError(f"cannot read the policy '{name}': {error}") from error
+        return cls._make(encode(keys), os.path.dirname(name))
+
+    @classmethod
+    def preset(cls, name: str) -> Policy:
+        """One of the built-in policies: agent, readonly, strict."""
+        if not isinstance(name, str) or "/" in name or name.endswith(".json"):
+            raise PolicyError(f"there is no preset {name!r}")
+        check(name)
+        return cls(extends=name)
+
+    def replace(self, **keys: Any) -> Policy:
+        """A copy with some keys changed."""
+        return self._make(encode({**self.to_dict(), **rename_cwd(keys)}), self._base)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The keys that are set, as plain data."""
+        keys = json.loads(self._text)
+        assert isinstance(keys, dict)
+        return keys
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Policy cannot be changed; use replace()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Policy cannot be changed; use replace()")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return self._base == other._base and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self._base, json.dumps(self.to_dict(), sort_keys=True)))
+
+    def __repr__(self) -> str:
+        return f"Policy({', '.join(f'{key}={value!r}' for key, value in self.to_dict().items())})"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return (Policy._make, (self._text, self._base))
+
+
+def check(name: str) -> None:
+    """Have the engine's program look at a policy file or preset."""
+    from ._program import ask_program
+
+    status, words = ask_program(["policy", "check", "--color=never", name])
+    if status != 0:
+        message, _, hint = words.strip().partition("\n")
+        hint = hint.strip()
+        raise PolicyError(message.replace("belljar: ", "", 1) or f"the policy '{name}' will not do").with_(
+            hint=hint[len("hint: ") :] if hint.startswith("hint: ") else hint or None
+        )
+
+
+def wire_form(policy: PolicyLike, cwd: Optional[str]) -> Tuple[str, Optional[str]]:
+    """A policy as the members `policy` (JSON) and `base` of a request."""
+    if policy is None:
+        return "null", None
+    if isinstance(policy, Policy):
+        return policy._text, policy._base or cwd
+    if isinstance(policy, str):
+        return encode(policy), cwd
+    if isinstance(policy, os.PathLike):
+        # Always a file: without a slash it would be taken for a preset.
+        return encode(os.path.abspath(os.fspath(policy))), cwd
+    if isinstance(policy, Mapping):
+        return encode(dict(policy)), cwd
+    raise TypeError(f"a policy is a Policy, a mapping, a preset's name or a path, not {type(policy).__name__}")

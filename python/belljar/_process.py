@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spawn(): a command whose streams can be used while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import signal
+import struct
+import threading
+import time
+import types
+import warnings
+from collections import deque
+from typing import Any, BinaryIO, Deque, Optional, Type, Union
+
+from . import _engine, _wire
+from ._collect import Collector, Piece
+from ._errors import EngineError
+from ._launch import Args, Launch, OnOutput, Stdin
+from ._policy import PolicyLike
+from ._result import Result
+from ._run import Opener, open_run
+
+FOREIGN = "this object belongs to another process: a forked child has to start its own"
+
+
+def held_file(fd: Optional[int], mode: str) -> Optional[BinaryIO]:
+    """One of our ends as a raw file that a forked child will not keep open."""
+    if fd is None:
+        return None
+    file = io.FileIO(fd, mode)
+    _engine._held.add(file)
+    return file  # type: ignore[return-value]
+
+
+def close_file(file: Any) -> None:
+    """Close it, whatever state it is in."""
+    if file is not None:
+        _engine._held.discard(file)
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+class Process:
+    """A run that goes on. A context manager: leaving it cancels the run and waits until it is gone.
+
+    stdout and stderr are raw readers, unless on_output was given, which is then called by poll() and wait(). Read them, or
+    the command waits once they are full. stdin is there with stdin=PIPE. All of it may be used from any thread.
+    """
+
+    stdin: Optional[BinaryIO]
+    stdout: Optional[BinaryIO]
+    stderr: Optional[BinaryIO]
+
+    def __init__(self, launch: Launch, opener: Opener, on_output: Optional[OnOutput]) -> None:
+        self.args = launch.args
+        self._channel: Optional[_engine.Channel] = None
+        self._pid = _engine.owner_pid()
+        try:
+            channel = opener(launch)
+        except BaseException:
+            launch.abandon()
+            raise
+        launch.close()
+        self._channel = channel
+        self.stdin = held_file(launch.stdin, "w")
+        self.stdout = held_file(launch.stdout, "r")
+        self.stderr = held_file(launch.stderr, "r")
+        self._on_output = on_output
+        self._collector = Collector(launch.args, launch.text, launch.errors)
+        self._pieces: Deque[Piece] = deque()
+        self._lock = threading.Lock()
+        self._result: Optional[Result] = None
+        self._failure: Optional[BaseException] = None
+        self._is_torn = False
+        try:
+            while not self._collector.has_started and not self._collector.is_over:
+                self._receive(None)
+            if self._collector.is_over and not self._collector.has_started:
+                self._settle()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- reading the channel; with the lock held, but for the constructor ---
+
+    def _receive(self, seconds: Optional[float]) -> bool:
+        """Take in what there is, waiting at most so long for it. False: nothing came.
+
+        Waiting and taking are apart: an exception of a signal handler, such as KeyboardInterrupt, comes while we wait,
+        when nothing can be lost. Should one come in the moment in between, the channel is of no use any more.
+        """
+        channel = self._channel
+        assert channel is not None
+        if self._is_torn:
+            channel.cancel()
+            channel.cancel()
+            raise EngineError("an exception came while the engine's answer was read; the run was ended")
+        poll = select.poll()
+        poll.register(channel.socket.fileno(), select.POLLIN)
+        if not poll.poll(None if seconds is None else max(seconds, 0) * 1000):
+            return False
+        self._is_torn = True
+        try:
+            data = channel.socket.recv(_engine.READ_BYTES)
+        except ConnectionResetError:
+            data = b""
+        if data:
+            self._pieces.extend(self._collector.feed(data))
+        self._is_torn = False
+        if not data and not self._collector.is_over:
+            raise channel.lost()
+        return True
+
+    def _settle(self) -> Result:
+        """All is read: the result is known, or why there is none."""
+        self._result = self._collector.result()
+        return self._result
+
+    def _give_out(self) -> None:
+        while self._pieces:
+            stream, data = self._pieces.popleft()
+            if self._on_output is not None:
+                self._on_output(stream, data)
+
+    def _advance(self, deadline: Optional[float]) -> Optional[Result]:
+        """Read until the run is over or the time is up."""
+        if self._failure is not None:
+            raise self._failure
+        if self._result is not None:
+            return self._result
+        try:
+            while True:
+                try:
+                    self._give_out()
+                except BaseException:
+                    # The callback's own: the run ends, and is gone when the exception leaves.
+                    self._on_output = None
+                    self._own().cancel()
+                    self._read_out()
+                    raise
+                if self._collector.is_over:
+                    return self._settle()
+                if not self._receive(None if deadline is None else deadline - time.monotonic()):
+                    return None
+        except EngineError as error:
+            self._failure = error
+            raise
+
+    def _read_out(self) -> None:
+        """Read to the end of a run that was cancelled; impatience makes it come sooner."""
+        while not self._collector.is_over:
+            try:
+                self._receive(None)
+            except KeyboardInterrupt:
+                self._own().cancel()
+            self._pieces.clear()
+        self._settle()
+
+    def _own(self) -> _engine.Channel:
+        if self._channel is None or not _engine.is_ours(self._pid):
+            raise EngineError(FOREIGN)
+        return self._channel
+
+    # --- what callers use ---
+
+    def poll(self) -> Optional[Result]:
+        """The result if the run is over, else None. Never waits."""
+        self._own()
+        if not self._lock.acquire(blocking=False):
+            return self._result
+        try:
+            return self._advance(time.monotonic())
+        finally:
+            self._lock.release()
+
+    def wait(self, timeout: Optional[float] = None) -> Result:
+        """Wait for the end. TimeoutError after `timeout` seconds; the run goes on then."""
+        self._own()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if not self._lock.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
+            raise TimeoutError(f"the run goes on after {timeout} seconds")
+        try:
+            result = self._advance(deadline)
+        finally:
+            self._lock.release()
+        if result is None:
+            raise TimeoutError(f"the run goes on after {timeout} seconds")
+        return result
+
+    @property
+    def returncode(self) -> Optional[int]:
+        """The result's returncode once poll() or wait() has seen the end."""
+        return None if self._result is None else self._result.returncode
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal to every process of the run; nothing if it is over."""
+        self._own().send(_wire.SIGNAL, struct.pack("<i", int(sig)))
+
+    def terminate(self) -> None:
+        """SIGTERM to every process of the run."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to every process of the run."""
+        self.send_signal(signal.SIGKILL)
+
+    def cancel(self) -> Result:
+        """End the run: SIGTERM, after the policy's grace SIGKILL. Returns when nothing of it is left."""
+        self._own().cancel()
+        while True:
+            try:
+                return self.wait()
+            except KeyboardInterrupt:
+                self._own().cancel()
+
+    def resize(self, rows: int, cols: int) -> None:
+        """Tell the command's terminal its new size."""
+        self._own().send(_wire.RESIZE, struct.pack("<HH", rows, cols))
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when poll() would have news."""
+        return self._own().socket.fileno()
+
+    def close(self) -> None:
+        """Cancel what still runs, wait until it is gone, close the streams."""
+        if self._channel is None:
+            return
+        if not _engine.is_ours(self._pid):
+            raise EngineError(FOREIGN)
+        # Ours first: what the command still wants to say, nobody will read.
+        for file in (self.stdin, self.stdout, self.stderr):
+            close_file(file)
+        channel = self._channel
+        if self._result is None and self._failure is None:
+            channel.cancel()
+            with self._lock:
+                if self._result is None and self._failure is None:
+                    try:
+                        self._read_out()
+                    except BaseException as error:
+                        self._failure = error
+                        channel.drain()
+        channel.close()
+
+    def __enter__(self) -> Process:
+        self._own()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[types.TracebackType],
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        channel = getattr(self, "_channel", None)
+        if channel is None or channel.socket.fileno() < 0 or not _engine.is_ours(self._pid):
+            return
+        if self._result is None and self._failure is None:
+            warnings.warn(f"{self!r} was not waited for; the run is ended", ResourceWarning, source=self)
+        for file in (self.stdin, self.stdout, self.stderr):
+            close_file(file)
+        channel.kill()
+
+    def __repr__(self) -> str:
+        state = "running" if self._result is None else self._result.outcome
+        return f"<belljar.Process {self.args!r} {state}>"
+
+
+def spawn(
+    args: Union[Args, str],
+    *,
+    shell: bool = False,
+    input: Optional[Union[bytes, str]] = None,
+    stdin: Stdin = None,
+    text: bool = True,
+    errors: str = "replace",
+    stderr_to_stdout: bool = False,
+    pty: bool = False,
+    on_output: Optional[OnOutput] = None,
+    policy: PolicyLike = None,
+    **keys: Any,
+) -> Process:
+    """Start a command in a fresh jar and return once it runs. Arguments as for run(); stdin=PIPE gives a stream to write to.
+
+    What cannot be started raises here, as run() does.
+    """
+    launch = Launch(
+        args,
+        shell=shell,
+        input=input,
+        stdin=stdin,
+        text=text,
+        errors=errors,
+        stderr_to_stdout=stderr_to_stdout,
+        pty=pty,
+        keys=keys,
+        policy=policy,
+        sink="pipes" if on_output is None else "frames",
+        may_pipe=True,
+    )
+    return Process(launch, open_run, on_output)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of a run, and what an account of failure means as an exception."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import errno
+import re
+import signal as signals
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from ._errors import (
+    BelljarError,
+    EngineError,
+    PolicyError,
+    RunError,
+    RunTimeout,
+    StartError,
+    UnavailableError,
+)
+
+# The planner refuses paths that will not do, and what this host cannot hold; its error number tells which.
+CANNOT_HOLD = (errno.EOPNOTSUPP, errno.EPERM, errno.ENOSYS)
+QUOTED = re.compile(r"'([^']+)'")
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """How a run ended, and why. Frozen, and only data: it can be pickled and compared.
+
+    `outcome` is why it ended: exited, signaled, timeout, cpu, memory, disk, output or cancelled. `exit_code` is set only
+    for exited. `stdout` and `stderr` are what was kept, up to the policy's `output`; text, or exact bytes with text=False.
+    """
+
+    args: List[str]
+    version: int
+    outcome: str
+    exit_code: Optional[int]
+    signal: Optional[str]
+    timed_out: bool
+    killed: bool
+    stdout: Union[str, bytes, Any]
+    stderr: Union[str, bytes, Any]
+    encoding: str
+    stdout_bytes: int
+    stderr_bytes: int
+    truncated: bool
+    limits_hit: List[Dict[str, Any]]
+    usage: Dict[str, Any]
+    enforced: Dict[str, Optional[str]]
+    missing: List[Dict[str, Any]]
+    risky: List[Dict[str, Any]]
+    error: Optional[Dict[str, Any]]
+    workdir: Optional[str] = None
+    notes: List[Any] = dataclasses.field(default_factory=list)
+    elided_at: Optional[Dict[str, Any]] = None
+
+    @property
+    def returncode(self) -> int:
+        """The exit code; else -n for the signal n that ended the main process; else -15, for SIGTERM was sent."""
+        if self.exit_code is not None:
+            return self.exit_code
+        return -signal_number(self.signal) if self.signal else -int(signals.SIGTERM)
+
+    def check(self) -> Result:
+        """Itself, if the command ended with exit status 0; else RunTimeout or RunError is raised."""
+        if self.outcome == "exited" and self.exit_code == 0:
+            return self
+        kind = RunTimeout if self.outcome == "timeout" else RunError
+        raise kind(describe(self)).with_(result=self)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The result object as `belljar run --json` writes it, with args and returncode. Data for JSON only: bytes are
+        given as text, and exactly in stdout_base64 and stderr_base64."""
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        data["returncode"] = self.returncode
+        if self.elided_at is None:
+            del data["elided_at"]
+        for name in ("stdout", "stderr"):
+            value = data[name]
+            if isinstance(value, bytes):
+                data[name] = value.decode("utf-8", "replace")
+                data[f"{name}_base64"] = base64.b64encode(value).decode("ascii")
+        return data
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Result))
+
+
+def signal_number(name: str) -> int:
+    """15 for "SIGTERM"; real-time signals are counted from the first one that programs can use."""
+    if name.startswith("SIGRTMIN+"):
+        return int(signals.SIGRTMIN) + int(name[9:])
+    if name.startswith("SIGRTMAX-"):
+        return int(signals.SIGRTMAX) - int(name[9:])
+    if name in signals.Signals.__members__:
+        return int(signals.Signals[name])
+    digits = name.lstrip("SIGRT")
+    return int(digits) if digits.isdigit() else int(signals.SIGKILL)
+
+
+def describe(result: Result) -> str:
+    """Why a run is no success, in a few words."""
+    command = result.args[0] if result.args else "the command"
+    if result.outcome == "exited":
+        return f"'{command}' ended with exit status {result.exit_code}"
+    if result.outcome == "signaled":
+        return f"'{command}' was ended by {result.signal}"
+    if result.outcome == "cancelled":
+        return f"'{command}' was cancelled"
+    limits = [str(hit.get("name")) for hit in result.limits_hit if isinstance(hit, dict)]
+    words = {"timeout": "timeout", "cpu": "cpu_time"}
+    name = words.get(result.outcome, result.outcome)
+    limit = next((hit.get("limit") for hit in result.limits_hit if hit.get("name") == name), None) if limits else None
+    unit = " ms" if name in ("timeout", "cpu_time") else ""
+    return f"'{command}' was ended by the limit '{name}'" + (f" of {limit}{unit}" if limit is not None else "")
+
+
+def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, bytes], stderr: Union[str, bytes]) -> Result:
+    """From the engine's answer. Keys that this version does not know are left out."""
+    known = {name: data[name] for name in FIELDS if name in data}
+    known.update(args=list(args), stdout=stdout, stderr=stderr)
+    try:
+        return Result(**known)
+    except TypeError as error:
+        raise EngineError(f"the engine's result lacks something: {error}") from None
+
+
+def failure(error: Any, missing: Any = None, result: Optional[Result] = None, command: str = "") -> BelljarError:
+    """The exception for {"stage", "errno", "message", "hint"}."""
+    error = error if isinstance(error, dict) else {}
+    stage, number = error.get("stage"), error.get("errno") or 0
+    message = str(error.get("message") or "the engine gave no reason")
+    made: BelljarError
+    if stage in ("usage", "policy"):
+        made = PolicyError(message)
+    elif stage in ("exec", "files") or (stage == "plan" and number not in CANNOT_HOLD):
+        quoted = QUOTED.search(message)
+        filename = command if stage == "exec" and command else quoted.group(1) if quoted else None
+        made = StartError(number, message, filename)
+    elif stage in ("host", "plan", "limits", "isolate"):
+        made = UnavailableError(message, missing if isinstance(missing, list) else [])
+    else:
+        made = EngineError(message)
+    return made.with_(result=result, hint=error.get("hint"))

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/package.py - the Python package: as a folder to import from, and as a wheel
+
+    package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, as PYTHONPATH wants it
+    package.py wheel ENGINE FOLDER    FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
+
+A wheel is a zip file with three texts about itself, so the standard library is all it takes: no build tool, no network.
+The engine is a static program without a libc of its own choosing: one wheel for every Linux of its architecture and every
+CPython from 3.9 on. The same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import struct
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "python" / "belljar"
+ENGINE_NAME = "_bin/belljar"
+ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+# Zip files know no time before this one; a fixed time makes the same input give the same file.
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def sources() -> dict[str, pathlib.Path]:
+    """The files of the package, by their name in it."""
+    files = [path for path in sorted(SOURCE.rglob("*")) if path.is_file() and path.suffix in (".py", ".pyi", ".typed")]
+    return {path.relative_to(SOURCE).as_posix(): path for path in files}
+
+
+def version() -> str:
+    """The project's version; the package's own must say the same."""
+    found = re.search(r"^\s*version: '([^']+)'", (ROOT / "meson.build").read_text(), re.MULTILINE)
+    own = re.search(r'^__version__ = "([^"]+)"', (SOURCE / "__init__.py").read_text(), re.MULTILINE)
+    if not found or not own or found.group(1) != own.group(1):
+        sys.exit("package.py: meson.build and python/belljar/__init__.py disagree about the version")
+    return found.group(1)
+
+
+def machine(engine: pathlib.Path) -> str:
+    """The architecture that the engine was built for."""
+    header = engine.read_bytes()[:20]
+    number = struct.unpack("<H", header[18:20])[0] if header[:4] == b"\x7fELF" else 0
+    if number not in ELF_MACHINES:
+        sys.exit(f"package.py: {engine} is no program for an architecture that is known here")
+    return ELF_MACHINES[number]
+
+
+def put(target: pathlib.Path, source: pathlib.Path, mode: int) -> None:
+    """Copy in one step, so that nobody sees half a file; nothing where it is there already."""
+    if target.exists() and target.stat().st_mtime_ns == source.stat().st_mtime_ns and target.stat().st_size == source.stat().st_size:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.new")
+    shutil.copy2(source, fresh)
+    fresh.chmod(mode)
+    fresh.replace(target)
+
+
+def make_tree(engine: pathlib.Path, folder: pathlib.Path) -> None:
+    """The package as a folder, without files that are no longer part of it."""
+    wanted = {**sources(), ENGINE_NAME: engine}
+    package = folder / "belljar"
+    for name, path in wanted.items():
+        put(package / name, path, 0o755 if name == ENGINE_NAME else 0o644)
+    for path in sorted(package.rglob("*"), reverse=True):
+        name = path.relative_to(package).as_posix()
+        if path.is_file() and name not in wanted and "__pycache__" not in name:
+            path.unlink()
+
+
+def metadata() -> str:
+    """What installers and indexes read."""
+    lines = [
+        "Metadata-Version: 2.1",
+        "Name: belljar",
+        f"Version: {version()}",
+        "Summary: Run commands that nobody has reviewed, in a jar",
+        "License: Apache-2.0",
+        "Requires-Python: >=3.9",
+        "Classifier: License :: OSI Approved :: Apache Software License",
+        "Classifier: Operating System :: POSIX :: Linux",
+        "Classifier: Programming Language :: Python :: 3",
+        "Classifier: Typing :: Typed",
+        "Description-Content-Type: text/markdown",
+        "",
+        (ROOT / "docs" / "python.md").read_text(),
+    ]
+    return "\n".join(lines)
+
+
+def make_wheel(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """Write the wheel; its path."""
+    arch = machine(engine)
+    platforms = [f"manylinux2014_{arch}", f"manylinux_2_17_{arch}", f"musllinux_1_1_{arch}"]
+    name = f"belljar-{version()}"
+    info = f"{name}.dist-info"
+    tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms)
+    contents: dict[str, bytes] = {f"belljar/{file}": path.read_bytes() for file, path in sources().items()}
+    contents[f"belljar/{ENGINE_NAME}"] = engine.read_bytes()
+    contents[f"{info}/METADATA"] = metadata().encode()
+    contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: false\n{tags}".encode()
+    contents[f"{info}/entry_points.txt"] = b"[console_scripts]\nbelljar = belljar.__main__:main\n"
+    contents[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    record = "".join(f"{file},{digest(data)},{len(data)}\n" for file, data in contents.items())
+    contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = folder / f"{name}-py3-none-{'.'.join(platforms)}.whl"
+    fresh = wheel.with_suffix(".new")
+    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, data in contents.items():
+            entry = zipfile.ZipInfo(file, ZIP_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix: the mode counts
+            entry.external_attr = (0o100755 if file == f"belljar/{ENGINE_NAME}" else 0o100644) << 16
+            archive.writestr(entry, data)
+    os.replace(fresh, wheel)
+    return wheel
+
+
+def digest(data: bytes) -> str:
+    """As RECORD has it."""
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def main(arguments: list[str]) -> int:
+    """See the file's header."""
+    verbs = {"tree": make_tree, "wheel": make_wheel}
+    if len(arguments) != 3 or arguments[0] not in verbs:
+        sys.exit("usage: package.py tree|wheel ENGINE FOLDER")
+    made = verbs[arguments[0]](pathlib.Path(arguments[1]), pathlib.Path(arguments[2]))
+    if made is not None:
+        print(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
