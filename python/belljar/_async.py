@@ -326,7 +326,8 @@ class AsyncProcess:
         """Cancel what still runs, wait until it is gone, close the streams."""
         task = self._own()
         for transport in self._transports:
-            transport.abort() if hasattr(transport, "abort") else transport.close()
+            if not transport.is_closing():
+                transport.abort() if hasattr(transport, "abort") else transport.close()
         self._transports = []
         if not task.done():
             self._channel.cancel()

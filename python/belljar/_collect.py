@@ -51,9 +51,14 @@ class Collector:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
         return pieces
 
-    def _stream(self, name: str) -> Union[str, bytes]:
+    def _stream(self, name: str) -> Tuple[Union[str, bytes], bool]:
+        """What was kept, as asked for, and whether it is UTF-8."""
         kept = b"".join(self._kept[name])
-        return kept.decode("utf-8", self._errors) if self._text else kept
+        try:
+            text = kept.decode("utf-8")
+        except UnicodeDecodeError:
+            return kept.decode("utf-8", self._errors) if self._text else kept, False
+        return text if self._text else kept, True
 
     def result(self) -> Result:
         """The result; if the run never started, the reason is raised."""
@@ -61,7 +66,11 @@ class Collector:
         if self._answer is None:
             failed = self._failed or {}
             raise failure(failed.get("error"), failed.get("missing"), None, command)
-        result = make_result(self._answer, self._args, self._stream("stdout"), self._stream("stderr"))
+        stdout, is_stdout_text = self._stream("stdout")
+        stderr, is_stderr_text = self._stream("stderr")
+        if not is_stdout_text or not is_stderr_text:
+            self._answer["encoding"] = "utf-8-lossy"
+        result = make_result(self._answer, self._args, stdout, stderr)
         if result.outcome == "failed":
             raise failure(result.error, result.missing, result, command)
         return result
