@@ -214,15 +214,19 @@ def _flag(value: object) -> str:
 def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[str] = None) -> bytes:
     """A RUN or OPEN frame."""
     cwd = current_directory()
+    cwd_text = encode(cwd)
     policy_text, base = wire_form(policy, cwd)
+    keys_text = encode(keys) if keys else "{}"
+    base_text = "null" if base is None else cwd_text if base is cwd else encode(base)
     text = (
-        f'{{"version":{_wire.VERSION},"policy":{policy_text},"base":{encode(base)},"keys":{encode(keys)},'
-        f'"cwd":{encode(cwd)},"environ":{environ_text()}' + (f',"run":{{{run}}}}}' if run else "}")
+        f'{{"version":{_wire.VERSION},"policy":{policy_text},"base":{base_text},"keys":{keys_text},'
+        f'"cwd":{cwd_text},"environ":{environ_text()}' + (f',"run":{{{run}}}}}' if run else "}")
     )
     return _wire.frame(kind, text.encode("ascii"))
 
 
 def join(run: str, keys: Dict[str, Any]) -> bytes:
     """A JOIN frame."""
-    text = f'{{"version":{_wire.VERSION},"keys":{encode(keys)},"environ":{environ_text()},{run}}}'
+    keys_text = encode(keys) if keys else "{}"
+    text = f'{{"version":{_wire.VERSION},"keys":{keys_text},"environ":{environ_text()},{run}}}'
     return _wire.frame(_wire.JOIN, text.encode("ascii"))

@@ -27,6 +27,8 @@ STREAMS = {1: "stdout", 2: "stderr"}
 
 Frame = Tuple[int, bytes]
 
+_decode = json.JSONDecoder().decode
+
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
     """A frame as it travels."""
@@ -45,7 +47,7 @@ def max_payload(kind: int) -> int:
 def parse(payload: bytes) -> Any:
     """The JSON of a frame from the engine: always an object."""
     try:
-        value = json.loads(payload)
+        value = _decode(payload.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise EngineError(f"the engine sent a frame that is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -195,11 +195,13 @@ static bool is_root(int fd)
 }
 
 /* Signals of a terminal or a service manager go to the host too, who decides; commands get all of them back. */
-static void stand_apart(void)
+static void stand_apart(int root_fd)
 {
 	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
 
 	setsid();
+	/* What the host leaves open to its children is not ours to keep: somebody may be waiting for its end. */
+	sys_close_range((unsigned)root_fd + 1, ~0U);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		signal(others[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
@@ -268,7 +270,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 		return error_hint(error,
 				  "libbelljar and the Python package start this program; use `belljar run` by hand");
 	}
-	stand_apart();
+	stand_apart(request->root_fd);
 	raise_descriptor_limit();
 	rc = open_server(&server, error);
 	while (rc == 0 && !server.is_host_gone) {

@@ -424,6 +424,15 @@ static void start(struct serve_run *run)
 	job_start(&run->job);
 }
 
+/* What is kept is kept in memory. */
+static int check_output(const struct serve_run *run, struct error *error)
+{
+	if (!run->request.is_captured || run->policy.output_bytes != LIMIT_NONE)
+		return 0;
+	error_set(error, STAGE_POLICY, EINVAL, "captured output needs a limit: output cannot be none");
+	return error_hint(error, "give a size, such as 10M");
+}
+
 static void begin(struct channel *channel, struct house *house, struct wire_frame *frame)
 {
 	struct serve_run *run = new_run(channel->server);
@@ -445,6 +454,8 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 		rc = serve_policy_of_run(&run->request, &house->policy, &run->policy, &error);
 	else if (rc == 0)
 		rc = serve_policy(&run->request, &run->policy, &error);
+	if (rc == 0)
+		rc = check_output(run, &error);
 	if (rc == 0)
 		rc = open_outlets(run, &error);
 	if (rc < 0) {

@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Coroutine
 
 import belljar
-from package_case import PackageCase, open_fds
+from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 
 class AsyncCase(PackageCase):

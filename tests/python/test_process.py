@@ -11,7 +11,7 @@ import unittest
 import warnings
 
 import belljar
-from package_case import PackageCase, open_fds
+from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 TALK = "echo ready; while read line; do echo got $line; done; echo bye >&2"
 

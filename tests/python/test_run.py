@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 import belljar
-from package_case import PackageCase, open_fds
+from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 SECTION_3_KEYS = (
     "version outcome exit_code signal timed_out killed stdout stderr encoding stdout_bytes stderr_bytes truncated"
@@ -150,12 +150,10 @@ class Streams(PackageCase):
         with self.assertRaises(LookupError):
             belljar.run(command, errors="nonsense")
 
-    def test_stderr_is_apart_unless_asked_for(self) -> None:
+    def test_stderr_is_apart(self) -> None:
         script = "echo a; echo b >&2; echo c"
         result = belljar.run(script, shell=True)
         self.assertEqual((result.stdout, result.stderr), ("a\nc\n", "b\n"))
-        result = belljar.run(script, shell=True, stderr_to_stdout=True)
-        self.assertEqual((result.stdout, result.stderr), ("a\nb\nc\n", ""))
 
     def test_a_terminal(self) -> None:
         result = belljar.run("test -t 0 -a -t 1 -a -t 2 && echo yes", shell=True, pty=True)
