@@ -62,7 +62,8 @@ class Runs(PackageCase):
         with belljar.Jar() as jar:
             jar.run(self.sh(f"setsid sleep 1000 & setsid sh -c 'sleep 1000; true {self.marker}' & true"))
             self.assertEqual(self.marked(), [])
-            self.assertEqual(jar.run("kill -9 -1; echo x", shell=True).outcome in ("exited", "signaled"), True)
+            if jar.rung == "namespace":  # elsewhere a hole would hit whoever runs the tests
+                self.assertIn(jar.run("kill -9 -1; echo x", shell=True).outcome, ("exited", "signaled"))
             self.assertEqual(jar.run(["echo", "x"]).stdout, "x\n")
 
     def test_streams(self) -> None:
