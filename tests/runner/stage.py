@@ -61,6 +61,7 @@ class Stage:
                 shutil.copytree(
                     self.source / name, self.root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
                 )
+        shutil.copy2(self.source / "README.md", self.root / "README.md")
         (self.root / "bin").mkdir()
         (self.root / "tools").mkdir()
         open_to_all(self.root)
