@@ -221,13 +221,19 @@ int jar_spec_read(int fd, size_t fd_count, struct jar_command *command)
 	if (file == MAP_FAILED)
 		return -errno;
 	memcpy(&header, file, sizeof(header));
-	if (!is_sound(&header, fd_count))
+	if (!is_sound(&header, fd_count)) {
+		munmap(file, (size_t)status.st_size);
 		return -EBADMSG;
+	}
 	bytes = header.step_count * sizeof(struct plan_step) +
 		((size_t)header.argv_count + header.env_count + 2) * sizeof(char *);
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
 	reader = (struct reader){.at = file + sizeof(header), .end = file + status.st_size};
-	return read_spec(&reader, &header, memory, command) ? 0 : -EBADMSG;
+	if (memory != MAP_FAILED && read_spec(&reader, &header, memory, command))
+		return 0;
+	munmap(file, (size_t)status.st_size);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	munmap(memory, bytes);
+	return -EBADMSG;
 }

@@ -24,6 +24,9 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_NO_SETGID_FILES;
 	if (build->has_counted_writes)
 		profile.parts |= SECCOMP_COUNTED_WRITES;
+	/* Keepers and other runs have the same uid: a limit on CPU time set for one of them would end it. */
+	if (plan->kind == PLAN_KEPT)
+		profile.parts |= SECCOMP_OWN_PID_ONLY;
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
