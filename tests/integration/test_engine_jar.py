@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import unittest
 from typing import Any, Dict, List, Optional, Sequence, Tuple
