@@ -161,13 +161,17 @@ static void on_stall(struct loop_timer *timer)
 
 static void start_alone(struct serve_run *run);
 
-/* One made ahead could not be made after all: that is not the run's fault. */
+/* One made ahead could not be made after all, or has died: that is not the run's fault. Nothing has run in it. */
 static bool is_let_down(const struct serve_run *run)
 {
 	const struct observation *seen = job_seen(&run->job);
 
-	return run->house && !run->is_joined && !run->house->is_standing && seen && !seen->has_started &&
-	       seen->cause == CAUSE_NONE && run->channel;
+	if (!run->house || run->is_joined || !run->channel)
+		return false;
+	if (!seen)
+		return true;
+	return !seen->has_started && seen->cause == CAUSE_NONE &&
+	       (!run->house->is_standing || seen->error.stage == STAGE_ENGINE);
 }
 
 static void on_over(void *owner)
