@@ -412,6 +412,6 @@ async def spawn_async(
         keys=keys,
         policy=policy,
         sink="pipes" if on_output is None else "frames",
-        may_pipe=True,
+        is_start_told=True,
     )
     return await begin_async(launch, open_run_async, on_output)

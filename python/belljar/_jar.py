@@ -221,7 +221,7 @@ class Jar:
             keys=keys,
             sink="pipes" if on_output is None else "frames",
             is_join=True,
-            may_pipe=True,
+            is_start_told=True,
         )
         return Process(launch, self._join, on_output)
 
@@ -255,7 +255,7 @@ class Jar:
             keys=keys,
             sink="pipes" if on_output is None else "frames",
             is_join=True,
-            may_pipe=True,
+            is_start_told=True,
         )
         return await begin_async(launch, self._join_async, on_output)
 

@@ -10,6 +10,7 @@ import codecs
 import fcntl
 import os
 import sys
+from json.encoder import encode_basestring_ascii as quote
 from typing import IO, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _wire
@@ -130,7 +131,7 @@ class Launch:
         policy: PolicyLike = None,
         sink: str = "none",
         is_join: bool = False,
-        may_pipe: bool = False,
+        is_start_told: bool = False,
     ) -> None:
         self.args = words_of(args, bool(shell))
         self.text = bool(text)
@@ -143,13 +144,15 @@ class Launch:
         self.stdout: Optional[int] = None
         self.stderr: Optional[int] = None
         try:
-            has_stdin = self._take_stdin(stdin, input, may_pipe)
+            # Who hears of the start can write to the command then.
+            has_stdin = self._take_stdin(stdin, input, may_pipe=is_start_told)
             if sink == "pipes":
                 self.stdout, self.stderr = self._pipe_out(), self._pipe_out()
             source = "descriptor" if has_stdin else "null"
             run = (
-                f'"argv":{encode(self.args)},"shell":{_flag(shell)},"stdin":"{source}","pty":{_flag(pty)},'
-                f'"sink":"{sink}","merge":{_flag(stderr_to_stdout)},"capture":true'
+                f'"argv":[{",".join(map(quote, self.args))}],"shell":{_flag(shell)},"stdin":"{source}","pty":{_flag(pty)},'
+                f'"sink":"{sink}","merge":{_flag(stderr_to_stdout)},"capture":true,'
+                f'"started":{_flag(is_start_told)}'
             )
             rename_cwd(keys)
             self.frame = join(run, keys) if is_join else request(_wire.RUN, policy, keys, run)

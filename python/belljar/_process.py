@@ -303,6 +303,6 @@ def spawn(
         keys=keys,
         policy=policy,
         sink="pipes" if on_output is None else "frames",
-        may_pipe=True,
+        is_start_told=True,
     )
     return Process(launch, open_run, on_output)

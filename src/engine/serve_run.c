@@ -81,6 +81,8 @@ static void on_started(void *owner)
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
 	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
+	if (!run->request.is_start_told)
+		return; /* nobody is woken up for nothing */
 	json_open_object(&writer, NULL);
 	event_write_start(job_plan(&run->job), job_seen(&run->job), &writer);
 	json_close_object(&writer);

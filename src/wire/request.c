@@ -70,6 +70,7 @@ static const struct field fields[] = {
 	{.name = "sink", .type = FIELD_WORD, .kinds = IN_JOIN | IN_GROUP, .offset = AT(sink), .words = sink_words},
 	{.name = "merge", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_merged)},
 	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
+	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "extra",
 	 .type = FIELD_NUMBER,
 	 .kinds = IN_JOIN | IN_GROUP,
@@ -236,7 +237,7 @@ int request_parse(enum request_kind kind, const char *bytes, size_t len, struct 
 		.max_entries = ENTRIES_MAX,
 		.has_byte_escapes = true,
 	};
-	AUTO_REQUEST made = {.rows = 24, .columns = 80, .mode = 0644, .is_captured = true};
+	AUTO_REQUEST made = {.rows = 24, .columns = 80, .mode = 0644, .is_captured = true, .is_start_told = true};
 	int rc = json_parse(&input, &made.document, error);
 
 	if (rc == 0 && made.document.type != JSON_OBJECT)
