@@ -56,7 +56,8 @@ def machine(engine: pathlib.Path) -> str:
 
 def put(target: pathlib.Path, source: pathlib.Path, mode: int) -> None:
     """Copy in one step, so that nobody sees half a file; nothing where it is there already."""
-    if target.exists() and target.stat().st_mtime_ns == source.stat().st_mtime_ns and target.stat().st_size == source.stat().st_size:
+    wanted = source.stat()
+    if target.exists() and (target.stat().st_mtime_ns, target.stat().st_size) == (wanted.st_mtime_ns, wanted.st_size):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(f".{target.name}.new")

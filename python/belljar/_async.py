@@ -191,12 +191,12 @@ class _Done:
         yield  # a generator that gives nothing
 
 
-async def _connect_reader(fd: int) -> asyncio.StreamReader:
+async def _connect_reader(fd: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
     loop = asyncio.get_running_loop()
     file = os.fdopen(fd, "rb", 0)
     reader = asyncio.StreamReader(loop=loop)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), file)
-    return reader
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), file)
+    return reader, transport
 
 
 async def _connect_writer(fd: int) -> asyncio.StreamWriter:
@@ -260,9 +260,9 @@ class AsyncProcess:
             fd = getattr(launch, name)
             if fd is not None:
                 setattr(launch, name, None)
-                reader = await _connect_reader(fd)
+                reader, transport = await _connect_reader(fd)
                 setattr(self, name, reader)
-                self._transports.append(getattr(reader, "_transport"))
+                self._transports.append(transport)
 
     def _own(self) -> asyncio.Task[Result]:
         if self._task is None or not _engine.is_ours(self._pid):
@@ -322,13 +322,22 @@ class AsyncProcess:
         self._own()
         return self._channel.socket.fileno()
 
+    def _close_streams(self) -> None:
+        """What was to be written is of no use any more, and what was not read nobody will miss."""
+        while self._transports:
+            transport = self._transports.pop()
+            if transport.is_closing():
+                continue
+            # Read transports of other loops have an abort() too, which only raises.
+            if self.stdin is not None and transport is self.stdin.transport:
+                transport.abort()
+            else:
+                transport.close()
+
     async def close(self) -> None:
         """Cancel what still runs, wait until it is gone, close the streams."""
         task = self._own()
-        for transport in self._transports:
-            if not transport.is_closing():
-                transport.abort() if hasattr(transport, "abort") else transport.close()
-        self._transports = []
+        self._close_streams()
         if not task.done():
             self._channel.cancel()
         is_cancelled = False

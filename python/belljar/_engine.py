@@ -100,7 +100,7 @@ def _spawn() -> Engine:
     try:
         # A descriptor that has the right number already would be closed at exec.
         source = os.dup(theirs.fileno()) if theirs.fileno() == ENGINE_FD else theirs.fileno()
-        actions = [(os.POSIX_SPAWN_DUP2, source, ENGINE_FD)]
+        actions: List[Tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, source, ENGINE_FD)]
         actions += [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in (0, 1, 2)]
         if hasattr(os, "POSIX_SPAWN_CLOSEFROM"):
             actions.append((os.POSIX_SPAWN_CLOSEFROM, ENGINE_FD + 1))

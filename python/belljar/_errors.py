@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 if TYPE_CHECKING:
     from ._result import Result
+
+Self = TypeVar("Self", bound="BelljarError")
 
 
 class BelljarError(Exception):
@@ -19,7 +21,7 @@ class BelljarError(Exception):
         message = super().__str__()
         return f"{message}\n  hint: {self.hint}" if self.hint else message
 
-    def with_(self, result: Optional[Result] = None, hint: Optional[str] = None) -> Any:
+    def with_(self: Self, result: Optional[Result] = None, hint: Optional[str] = None) -> Self:
         """The same exception with what belongs to it attached."""
         if result is not None:
             self.result = result

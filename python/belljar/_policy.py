@@ -57,6 +57,8 @@ class Policy:
     """
 
     __slots__ = ("_base", "_text")
+    _base: Optional[str]
+    _text: str
 
     def __init__(self, **keys: Any) -> None:
         object.__setattr__(self, "_text", encode(rename_cwd(keys)))

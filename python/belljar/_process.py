@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import select
 import signal
 import struct
@@ -27,13 +26,13 @@ from ._run import Opener, open_run
 FOREIGN = "this object belongs to another process: a forked child has to start its own"
 
 
-def held_file(fd: Optional[int], mode: str) -> Optional[BinaryIO]:
+def held_file(fd: Optional[int], mode: str) -> Any:
     """One of our ends as a raw file that a forked child will not keep open."""
     if fd is None:
         return None
     file = io.FileIO(fd, mode)
     _engine._held.add(file)
-    return file  # type: ignore[return-value]
+    return file
 
 
 def close_file(file: Any) -> None:
