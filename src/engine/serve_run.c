@@ -392,7 +392,7 @@ static void set_up(struct serve_run *run)
 	struct error error = {0};
 	char *const *environment = run->request.environment;
 
-	if (run->is_joined && !environment)
+	if (run->is_joined && run->house && !environment)
 		environment = run->house->request.environment;
 	run->job = (struct job){
 		.making =
