@@ -2,7 +2,8 @@
 /*
  * engine/serve.c - the server: the root, the list of channels and bodies, one loop
  *
- * The only thing that ends it is the end of the root: the host closed it or died. Signals of the terminal are not for it:
+ * What ends it is the end of the root or of the host, which is watched too: a child that the host forked may hold a copy of
+ * the root and live on. Signals of the terminal are not for it:
  * a host that survives Control-C must not lose its jars behind its back.
  */
 #include "engine/serve.h"
@@ -184,6 +185,24 @@ static void on_root(struct loop_watch *watch, uint32_t events)
 	}
 }
 
+static void on_host(struct loop_watch *watch, uint32_t events)
+{
+	struct server *server = watch->owner;
+
+	server->is_host_gone = true;
+}
+
+/* The host is who made the root, as the kernel has it. */
+static int open_host(int root_fd)
+{
+	struct ucred maker = {0};
+	socklen_t len = sizeof(maker);
+
+	if (getsockopt(root_fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) < 0 || maker.pid <= 0)
+		return -1;
+	return sys_pidfd_open(maker.pid);
+}
+
 /* --- beginning and end -------------------------------------------------------------------------------------- */
 
 static bool is_root(int fd)
@@ -233,6 +252,9 @@ static int open_server(struct server *server, struct error *error)
 	if (!server->loop)
 		return error_set(error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
 	rc = loop_add(server->loop, &server->root, server->root_fd, EPOLLIN, on_root, server);
+	server->host_fd = open_host(server->root_fd);
+	if (rc == 0 && server->host_fd >= 0)
+		rc = loop_add(server->loop, &server->host, server->host_fd, EPOLLIN, on_host, server);
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the root: %s", strerror(-rc)) : 0;
 }
 
@@ -247,7 +269,9 @@ static void close_server(struct server *server)
 		channel->is_dead = true;
 	sweep(server);
 	loop_remove(&server->root);
+	loop_remove(&server->host);
 	loop_free(server->loop);
+	close_fd(&server->host_fd);
 	close_fd(&server->null_fd);
 	close_fd(&server->reserve_fd);
 	free(server->family.items);
@@ -257,6 +281,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 {
 	struct server server = {
 		.root_fd = request->root_fd,
+		.host_fd = -1,
 		.null_fd = -1,
 		.reserve_fd = -1,
 		.area = {request->area, request->area_len},

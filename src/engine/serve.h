@@ -53,6 +53,8 @@ struct server {
 	struct loop *loop;
 	int root_fd;
 	struct loop_watch root;
+	int host_fd; /* pidfd of the host; -1: not to be had, then only the root tells its end */
+	struct loop_watch host;
 	int null_fd;    /* what commands have as an empty standard input */
 	int reserve_fd; /* given up for a moment to tell that descriptors have run out */
 	struct jar_area area;
