@@ -6,6 +6,7 @@
 #define BELLJAR_RESULT_RESULT_H
 
 #include "base/json_write.h"
+#include "base/signals.h"
 #include "host/host_risky.h"
 #include "plan/plan.h"
 #include "run/observation.h"
@@ -47,9 +48,6 @@ void result_write_enforced(const struct plan *plan, const struct observation *se
 void result_write_error(const struct error *error, struct json_writer *writer);
 void result_write_missing(const struct plan *plan, struct json_writer *writer);
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
-
-/* "SIGKILL" */
-const char *signal_name(int number);
 
 /* One line for people about an end that was not the command's own; empty where there is nothing to say. */
 void result_explain(const struct result_source *source, struct text *out);
