@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of tests: one unit test program, one unittest module, one lint, one fuzz target.
+"""Groups of tests: one unit test program, one host of the library, one unittest module, one lint, one fuzz target.
 
 A group knows its name before anything is built, so that a filter can choose it, and which builds it needs.
 """
@@ -128,6 +128,54 @@ def unit_group(build: str, name: str) -> Group:
         return keep_named(unit_outcomes(finished), context.filters)
 
     return Group("unit", f"{build} {name}", (), run)
+
+
+# --- hosts of libbelljar ---
+
+
+def library_group(build: str, name: str, kind: str) -> Group:
+    """One host program in one build of the library, with the engine that users run."""
+
+    def run(context: Context) -> list[Outcome]:
+        failure = build_program(context, f"{build}/tests/library/{name}")
+        if failure is not None:
+            return [failure]
+        program = context.stage.add_program(context.source / "build" / build / "tests" / "library" / name, f"{build}-{name}")
+        env = {
+            **context.stage.env(kind, context.stage.root / "bin" / "belljar"),
+            "ASAN_OPTIONS": ASAN_OPTIONS,
+            "UBSAN_OPTIONS": UBSAN_OPTIONS,
+        }
+        finished = process.run(
+            [str(program)],
+            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            env=env,
+            cwd=context.stage.root,
+            uid=context.stage.uid_of(kind),
+        )
+        return keep_named(unit_outcomes(finished), context.filters)
+
+    return Group("library", f"{build} {kind} {name}", ("release",), run)
+
+
+def install_group(path: pathlib.Path, kind: str) -> Group:
+    """A module that installs the library from its build; only we are sure to reach that."""
+
+    def run(context: Context) -> list[Outcome]:
+        env = {
+            **context.stage.env(kind, context.stage.root / "bin" / "belljar"),
+            "BELLJAR_TEST_LIBRARY": str(context.source / "build" / "lib"),
+        }
+        return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
+
+    return Group("library", f"{kind} {path.stem}", ("release", "library"), run)
+
+
+def library_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
+    """Each program in each build, as root and as an ordinary user."""
+    names = [path.stem for path in sorted(folder.glob("test_*.c"))]
+    groups = [library_group(build, name, kind) for build in UNIT_BUILDS for kind in stage.kinds() for name in names]
+    return groups + [install_group(path, stage.kinds()[0]) for path in sorted(folder.glob("test_*.py"))]
 
 
 # --- unittest modules: golden, integration, adversarial ---
@@ -318,6 +366,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     suites = {part: sorted((tests / part).glob("test_*.py")) for part in ("integration", "adversarial")}
     for part, paths in suites.items():
         groups += [module_group(part, path, kind) for kind in stage.kinds() for path in paths]
+    groups += library_groups(stage, tests / "library")
     interpreters = find_interpreters()
     for kind in stage.kinds():
         groups += [

@@ -25,14 +25,15 @@ from runner.stage import Stage
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "python", "sanitizer")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "python", "sanitizer")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parser.add_argument("--only", metavar="PART", help="unit, lint, golden, integration, adversarial, python, sanitizer or fuzz")
+    parts = "unit, lint, golden, integration, adversarial, library, python, sanitizer or fuzz"
+    parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=5)
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
@@ -135,7 +136,7 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
         return
     is_whole = not options.filters and not options.only
     with report.part("build"):
-        order = ("release", "wheel", "tools", "testing", "gcc", "clang", "asan", "fuzz")
+        order = ("release", "library", "wheel", "tools", "testing", "gcc", "clang", "asan", "fuzz")
         wanted = {name for group in groups for name in group.builds}
         if any(group.part in ENGINE_PARTS for group in groups):
             wanted.add("testing")

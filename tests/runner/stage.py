@@ -17,7 +17,7 @@ import tempfile
 
 FIRST_SPARE_UID = 47123
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-COPIED_FOLDERS = ("tests", "docs", "share", "man")
+COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples")
 
 
 def spare_uid() -> int:

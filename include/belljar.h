@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * include/belljar.h - libbelljar: run commands that nobody has reviewed, from a C or C++ program
+ *
+ *	struct belljar_error *error = NULL;
+ *	struct belljar_engine *engine = NULL;
+ *	struct belljar_result *result = NULL;
+ *	const char *const argv[] = {"sh", "-c", "echo hello", NULL};
+ *	struct belljar_command command = {.size = sizeof(command), .argv = argv};
+ *
+ *	if (belljar_engine_open(NULL, &engine, &error) < 0 || belljar_run(engine, &command, &result, &error) < 0)
+ *		fprintf(stderr, "%s\n", belljar_error_message(error));
+ *	else
+ *		fputs(belljar_result_stdout(result, NULL), stdout);
+ *	belljar_result_free(result);
+ *	belljar_engine_close(engine);
+ *	belljar_error_free(error);
+ *
+ * The work is done by `belljar engine`, a small process that belljar_engine_open() starts; this library only talks to
+ * it. So a call costs the same however much memory and however many threads the host has, nothing in here forks, and
+ * if the host dies, every jar dies with it. The library has no thread, no signal handler and no global of its own.
+ *
+ * Errors. Functions that can fail return 0 or more on success and a negative errno on failure. The cause, in words and
+ * with advice, is the error record: declare one `struct belljar_error *error = NULL`, pass its address to any number of
+ * calls (each failure replaces the last one's record; success leaves it alone), free it once. Any `error` argument may
+ * be NULL. An output pointer is written on success only.
+ *
+ * Input structs begin with their size, and only grow at the end: set `size` to sizeof the struct and everything you do
+ * not use to zero (in C++ before 20: `struct belljar_command command = {}; command.size = sizeof(command);`). A struct that is longer than this library knows
+ * is accepted if what it does not know is zero; else the call fails with -E2BIG, rather than leave out what was asked for.
+ * Strings and arrays given in are copied or sent during the call and stay the caller's.
+ *
+ * Threads. An engine or a jar may be used by any number of threads at once. A handle belongs to one thread at a time,
+ * but belljar_cancel(), belljar_signal() and belljar_resize() may be called from any other. Results and errors are
+ * plain data.
+ *
+ * fork. What a child of fork() inherits of engines, jars and handles is not its own: every call with one fails with
+ * -ECHILD, except that closing and freeing release the child's copies and do nothing to the parent's. The child may open
+ * an engine of its own. All descriptors are close-on-exec and above 2.
+ *
+ * Children. The engine is a child process of the host. It sends SIGCHLD when it ends, and belljar_engine_close() collects
+ * it. A host that ignores SIGCHLD, or collects any child with waitpid(-1), takes nothing away: the library waits for no
+ * more than the engine's end. Only a host that waits until it has no children at all has to close its engines first.
+ *
+ * Manual pages: libbelljar(3), belljar-policy(5).
+ */
+#ifndef BELLJAR_H
+#define BELLJAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BELLJAR_API __attribute__((visibility("default")))
+#define BELLJAR_CHECKED __attribute__((visibility("default"), warn_unused_result))
+#else
+#define BELLJAR_API
+#define BELLJAR_CHECKED
+#endif
+
+struct belljar_engine; /* the engine's process */
+struct belljar_handle; /* one run under way */
+struct belljar_jar;    /* a kept jar: many runs, one set of private files */
+struct belljar_result; /* how a run ended */
+struct belljar_error;  /* why a call failed */
+
+/* The version of the library, "0.1.0". Static storage. */
+BELLJAR_API const char *belljar_version(void);
+
+/* --- errors --- */
+
+/*
+ * Where it went wrong: "usage" (this call), "policy", "host" (it cannot enforce what was asked for), "plan", "files",
+ * "limits", "isolate", "exec" (the command could not be started), "engine". Never NULL.
+ */
+BELLJAR_API const char *belljar_error_stage(const struct belljar_error *error);
+/* Positive; 0 where no system call failed. */
+BELLJAR_API int belljar_error_errno(const struct belljar_error *error);
+/* What was tried, on which object; one line, never NULL. */
+BELLJAR_API const char *belljar_error_message(const struct belljar_error *error);
+/* What can be done about it, or NULL. */
+BELLJAR_API const char *belljar_error_hint(const struct belljar_error *error);
+/* What the host lacks, as JSON text: [{"name","why","hint"}]; "[]" where that is not the cause. Never NULL. */
+BELLJAR_API const char *belljar_error_missing(const struct belljar_error *error);
+BELLJAR_API void belljar_error_free(struct belljar_error *error);
+
+/* --- the engine --- */
+
+struct belljar_engine_options {
+	uint32_t size;
+	uint32_t flags; /* none yet: 0 */
+	/*
+	 * The program to start. NULL: $BELLJAR_BIN, unless the host runs with more rights than its caller; else the
+	 * `belljar` that was installed with this library; else the one in $PATH.
+	 */
+	const char *program;
+};
+
+/*
+ * Start an engine; @options may be NULL. One serves the whole process; two are two worlds that know nothing of each
+ * other. It gets none of the host's descriptors, environment, signal dispositions or terminal.
+ */
+BELLJAR_CHECKED int belljar_engine_open(const struct belljar_engine_options *options, struct belljar_engine **out,
+					struct belljar_error **error);
+/*
+ * End it: every run and jar is killed, and the call returns when the engine, and so everything in them, is gone. What is
+ * left of handles and jars stays valid, answers -ECONNRESET, and has still to be freed. NULL is allowed.
+ */
+BELLJAR_API void belljar_engine_close(struct belljar_engine *engine);
+
+/* What this host can enforce: what `belljar doctor --json` prints. *@json_out is to be freed with free(). */
+BELLJAR_CHECKED int belljar_capabilities(struct belljar_engine *engine, char **json_out, struct belljar_error **error);
+
+/* --- one run --- */
+
+#define BELLJAR_STDOUT 1
+#define BELLJAR_STDERR 2
+
+/*
+ * A piece of output, as it comes: redacted, 64 KiB at most, never splitting a UTF-8 character. @stream is BELLJAR_STDOUT
+ * or BELLJAR_STDERR. Called by belljar_process(), belljar_wait() and belljar_run() in their thread. While it works, the
+ * command can write no more than the pipes hold, and no other run is slowed. Any value but 0 ends the run: it is killed,
+ * the callback is not called again, and the outcome is BELLJAR_CANCELLED. May call belljar_cancel(), belljar_signal()
+ * and belljar_resize() on the handle, nothing else.
+ */
+typedef int (*belljar_output_fn)(void *data, int stream, const void *bytes, size_t len);
+
+/* Flags of a command. */
+#define BELLJAR_SHELL 0x1u       /* argv is one string for /bin/sh -c */
+#define BELLJAR_MERGE 0x2u       /* stderr goes where stdout goes, in the order in which it was written */
+#define BELLJAR_PTY 0x4u         /* a terminal of its own, of `rows` and `columns`; all output is stdout's */
+#define BELLJAR_NO_CAPTURE 0x8u  /* keep no output for the result */
+#define BELLJAR_STDIN_FD 0x10u   /* stdin is `stdin_fd`, not `input` */
+#define BELLJAR_OUTPUT_FDS 0x20u /* output is written to `stdout_fd` and `stderr_fd` as it comes */
+
+struct belljar_command {
+	uint32_t size;
+	uint32_t flags;
+	const char *const *argv; /* NULL-terminated, at least one. A name without '/' is looked up in the jar's PATH */
+	/*
+	 * What is allowed. A preset: "agent" (also if NULL), "readonly", "strict". A file: a name with '/' in it or
+	 * ".json" at its end. Or the policy itself, JSON text that begins with '{'. See belljar-policy(5). NULL for a
+	 * run in a kept jar, whose policy was fixed when it was opened.
+	 */
+	const char *policy;
+	/*
+	 * Keys on top of it, NULL-terminated or NULL: the options of `belljar run` without the dashes, "timeout=5s",
+	 * "memory=1G", "net=host", "ro=/data", "env=CI=1", "system=false". Lists are appended to, "none" is no limit.
+	 * Where neither policy nor options say: timeout=30s, memory=512M, output=100K, redact_env=true.
+	 */
+	const char *const *options;
+	/* The environment from which the policy takes what it passes on. NULL: the host's own, as getenv() sees it. */
+	const char *const *environment;
+	/* Where relative paths start, and the default workdir. NULL: the host's current directory. */
+	const char *directory;
+	const void *input; /* what the command reads from its stdin; NULL: nothing, it is /dev/null */
+	size_t input_len;
+	belljar_output_fn on_output; /* NULL: output is only kept for the result */
+	void *data;                  /* for on_output */
+	/* Further descriptors for the command, its 3, 4, … */
+	const int32_t *fds;
+	uint32_t fd_count; /* 64 at most */
+	int32_t stdin_fd;  /* with BELLJAR_STDIN_FD */
+	int32_t stdout_fd; /* with BELLJAR_OUTPUT_FDS; both. They stay the caller's. If nobody reads a pipe any more, the */
+	int32_t stderr_fd; /* run ends as BELLJAR_CANCELLED */
+	uint16_t rows;     /* with BELLJAR_PTY; 0: 24 and 80 */
+	uint16_t columns;
+	uint32_t reserved; /* 0 */
+};
+
+/*
+ * Run a command in a fresh jar and wait for its end. 0: it ran, and *@out, to be freed with belljar_result_free(), says
+ * how it ended, whatever ended it. Negative: it was not started, or the engine was lost (stage "engine").
+ */
+BELLJAR_CHECKED int belljar_run(struct belljar_engine *engine, const struct belljar_command *command,
+				struct belljar_result **out, struct belljar_error **error);
+
+/* Ask for a run and do not wait. What goes wrong later, also a bad policy, is told by belljar_process(). */
+BELLJAR_CHECKED int belljar_start(struct belljar_engine *engine, const struct belljar_command *command,
+				  struct belljar_handle **out, struct belljar_error **error);
+
+/*
+ * The descriptor to wait for with poll(), POLLIN, level-triggered: when it is readable, call belljar_process(). Do
+ * nothing else with it. The same for the handle's life; -EINVAL for NULL.
+ */
+BELLJAR_API int belljar_fd(const struct belljar_handle *handle);
+/*
+ * Take what is there, without blocking, and hand output to the callback. At most 1 MiB in one call, so that a loop over
+ * many handles is fair. 0: the run goes on; 1: it is over, take the result; negative as belljar_run(). After the end it
+ * returns the same again.
+ */
+BELLJAR_CHECKED int belljar_process(struct belljar_handle *handle, struct belljar_error **error);
+/*
+ * The same until the end, or until @timeout_ms are over (negative: no such limit; the run itself has its own). Returns
+ * as belljar_process(); 0: the time is over, and the run goes on. Signals do not end the waiting.
+ */
+BELLJAR_CHECKED int belljar_wait(struct belljar_handle *handle, int timeout_ms, struct belljar_error **error);
+
+/*
+ * What was put in force, as JSON text: the keys of the event `start` of `belljar run --events`. NULL until the command
+ * was started. The handle's.
+ */
+BELLJAR_API const char *belljar_started(const struct belljar_handle *handle);
+/* The result of a run that is over. The first call hands it over; NULL before the end and after that. */
+BELLJAR_API struct belljar_result *belljar_take_result(struct belljar_handle *handle);
+
+/*
+ * End the run: @signal, 0 for SIGTERM, to all its processes; after the policy's grace, or at the second call, SIGKILL. The
+ * result still comes, as BELLJAR_CANCELLED. 0 also if the run is over already. From any thread.
+ */
+BELLJAR_API int belljar_cancel(struct belljar_handle *handle, int signal);
+/* Send a signal to every process of the run. -ESRCH: it is over. From any thread. */
+BELLJAR_API int belljar_signal(struct belljar_handle *handle, int signal);
+/* The terminal of a run with BELLJAR_PTY has a new size. -ESRCH: the run is over. From any thread. */
+BELLJAR_API int belljar_resize(struct belljar_handle *handle, uint16_t rows, uint16_t columns);
+/* Let go of it. A run that goes on is killed at once; nobody waits until it is gone. NULL is allowed. */
+BELLJAR_API void belljar_free(struct belljar_handle *handle);
+
+/* --- results --- */
+
+enum belljar_outcome {
+	BELLJAR_UNKNOWN = 0, /* one that this library does not know: see the JSON text */
+	BELLJAR_EXITED = 1,
+	BELLJAR_SIGNALED = 2,
+	BELLJAR_TIMEOUT = 3, /* these: ended by a limit */
+	BELLJAR_CPU = 4,
+	BELLJAR_MEMORY = 5,
+	BELLJAR_DISK = 6,
+	BELLJAR_OUTPUT = 7,
+	BELLJAR_CANCELLED = 8 /* by belljar_cancel(), the callback, or because nobody took the output */
+};
+
+enum belljar_usage {
+	BELLJAR_WALL_US = 1, /* microseconds */
+	BELLJAR_USER_US = 2,
+	BELLJAR_SYSTEM_US = 3,
+	BELLJAR_PEAK_MEMORY_BYTES = 4,
+	BELLJAR_PEAK_PROCESSES = 5
+};
+
+/* Why the run ended. A command can imitate any exit status, but not this. */
+BELLJAR_API enum belljar_outcome belljar_result_outcome(const struct belljar_result *result);
+/* "exited", "timeout", ... as the result object has it. */
+BELLJAR_API const char *belljar_result_outcome_name(const struct belljar_result *result);
+/* The command's own; -1 for every outcome but BELLJAR_EXITED. */
+BELLJAR_API int belljar_result_exit_code(const struct belljar_result *result);
+/* The number of the signal that ended the main process, whoever sent it; 0: none. */
+BELLJAR_API int belljar_result_signal(const struct belljar_result *result);
+/*
+ * The bytes that were kept, exact, with a NUL behind them that is not counted. Never NULL. @len_out may be NULL.
+ * belljar_result_is_truncated(): was more written than was kept?
+ */
+BELLJAR_API const char *belljar_result_stdout(const struct belljar_result *result, size_t *len_out);
+BELLJAR_API const char *belljar_result_stderr(const struct belljar_result *result, size_t *len_out);
+BELLJAR_API int belljar_result_is_truncated(const struct belljar_result *result);
+/* The limits that were reached, also where the command survived: "memory", "pids", ... NULL past the last one. */
+BELLJAR_API const char *belljar_result_limit(const struct belljar_result *result, size_t index);
+/* What the whole tree used; UINT64_MAX: unknown. */
+BELLJAR_API uint64_t belljar_result_usage(const struct belljar_result *result, enum belljar_usage what);
+/* The isolation that held: "namespace", "landlock" or "process". */
+BELLJAR_API const char *belljar_result_rung(const struct belljar_result *result);
+/* Everything, as JSON text: the result object of belljar-run(1), with null for stdout and stderr. */
+BELLJAR_API const char *belljar_result_json(const struct belljar_result *result);
+BELLJAR_API void belljar_result_free(struct belljar_result *result);
+
+/* --- kept jars --- */
+
+struct belljar_jar_options {
+	uint32_t size;
+	uint32_t flags;                 /* none yet: 0 */
+	const char *policy;             /* these as in struct belljar_command. Limits and other keys that may differ */
+	const char *const *options;     /* from run to run are what each run has where it does not say; no run gets */
+	const char *const *environment; /* more than its jar */
+	const char *directory;
+};
+
+/* Make a jar and keep it. Returns when it stands. */
+BELLJAR_CHECKED int belljar_jar_open(struct belljar_engine *engine, const struct belljar_jar_options *options,
+				     struct belljar_jar **out, struct belljar_error **error);
+/* What was put in force, as JSON text {"rung","enforced","missing","limits","workdir"}. The jar's. */
+BELLJAR_API const char *belljar_jar_info(const struct belljar_jar *jar);
+/* As belljar_run() and belljar_start(); several at once if you like. Only keys that may differ from run to run. */
+BELLJAR_CHECKED int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command,
+				    struct belljar_result **out, struct belljar_error **error);
+BELLJAR_CHECKED int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *command,
+				      struct belljar_handle **out, struct belljar_error **error);
+
+#define BELLJAR_FILE_READ 1  /* a regular file */
+#define BELLJAR_FILE_WRITE 2 /* a regular file, made with @mode or emptied; a link as the last component is refused */
+#define BELLJAR_FILE_LIST 3  /* a directory, for fdopendir(); a link as the last component is refused */
+
+/*
+ * Open a file of the jar; returns a descriptor, close-on-exec, the caller's. @path is the jar's own, a relative one starts
+ * at its workdir. It is opened inside, so that no link leads out, and a FIFO or device is refused, not waited for.
+ */
+BELLJAR_CHECKED int belljar_jar_open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
+					  struct belljar_error **error);
+/* The whole of a file, to be freed with free(); with a NUL behind it. -EFBIG: it has more than @max_len bytes. */
+BELLJAR_CHECKED int belljar_jar_read_file(struct belljar_jar *jar, const char *path, size_t max_len, void **bytes_out,
+					  size_t *len_out, struct belljar_error **error);
+BELLJAR_CHECKED int belljar_jar_write_file(struct belljar_jar *jar, const char *path, const void *bytes, size_t len,
+					   uint32_t mode, struct belljar_error **error);
+/* Kill what is left in it, take it down, and return when it is gone. NULL is allowed. */
+BELLJAR_API void belljar_jar_close(struct belljar_jar *jar);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

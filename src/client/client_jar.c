@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client/client_jar.c - kept jars: opening, runs and files in them, closing
+ *
+ * A jar is its channel, as a run is. Runs and files get channels of their own, which are sent over the jar's: a lock keeps
+ * the requests of several threads apart.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "client/client.h"
+#include "client/client_request.h"
+
+#define READ_BYTES ((size_t)64 << 10)
+
+struct belljar_jar {
+	struct belljar_engine *engine;
+	struct client_channel channel;
+	pthread_mutex_t lock; /* for sending */
+	char *info;           /* JSON text */
+};
+
+static int check(const struct belljar_jar *jar, struct belljar_error *failure)
+{
+	if (!jar)
+		return error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
+	return client_engine_check(jar->engine, failure);
+}
+
+/* What a FAILED frame says; anything else is unexpected. */
+static int read_refusal(const struct client_frame *frame, struct belljar_error *failure)
+{
+	AUTO_JSON document = {0};
+	int rc;
+
+	if (frame->type != FRAME_FAILED)
+		return client_engine_nonsense(failure);
+	rc = client_parse(frame->payload, frame->len, &document, failure);
+	return rc < 0 ? rc : client_read_failure(&document, failure);
+}
+
+/* Why the jar is not there any more: the engine may have said so. */
+static int jar_lost(struct belljar_jar *jar, struct belljar_error *failure)
+{
+	struct client_frame frame;
+
+	pthread_mutex_lock(&jar->lock);
+	while (client_receive(&jar->channel) > 0)
+		;
+	if (client_next_frame(&jar->channel, &frame) > 0 && frame.type == FRAME_FAILED)
+		read_refusal(&frame, failure);
+	pthread_mutex_unlock(&jar->lock);
+	return failure->error.stage ? error_hint(&failure->error, "open another jar")
+				    : client_engine_lost(jar->engine, failure);
+}
+
+static int send_request(struct belljar_jar *jar, const struct client_request *request, enum frame_type type,
+			struct belljar_error *failure)
+{
+	struct client_message message = client_request_message(request, type);
+	int rc;
+
+	pthread_mutex_lock(&jar->lock);
+	rc = client_send(jar->channel.fd, &message);
+	pthread_mutex_unlock(&jar->lock);
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return jar_lost(jar, failure);
+	if (rc < 0)
+		return error_set(&failure->error, rc == -E2BIG ? STAGE_USAGE : STAGE_ENGINE, -rc,
+				 "cannot send the request to the engine: %s", errno_name(-rc));
+	return 0;
+}
+
+static int make_channel(int *ours, int *theirs, struct belljar_error *failure)
+{
+	int rc = client_channel_pair(ours, theirs);
+
+	if (rc < 0)
+		return error_set(&failure->error, STAGE_ENGINE, -rc, "cannot make a channel to the engine: %s",
+				 errno_name(-rc));
+	return 0;
+}
+
+/* --- opening and closing --- */
+
+static void jar_free(struct belljar_jar *jar)
+{
+	client_channel_done(&jar->channel);
+	pthread_mutex_destroy(&jar->lock);
+	client_engine_release(jar->engine);
+	free(jar->info);
+	free(jar);
+}
+
+static int await_opened(struct belljar_jar *jar, struct belljar_error *failure)
+{
+	struct client_frame frame;
+	int rc = client_engine_await(jar->engine, &jar->channel, &frame, failure);
+
+	if (rc < 0)
+		return rc;
+	if (frame.type != FRAME_OPENED)
+		return read_refusal(&frame, failure);
+	jar->info = strndup(frame.payload, frame.len);
+	return jar->info ? 0 : client_no_memory(failure);
+}
+
+static int open_jar(struct belljar_engine *engine, const struct belljar_jar_options *given, struct belljar_jar **out,
+		    struct belljar_error *failure)
+{
+	struct belljar_jar_options options = {0};
+	AUTO_REQUEST_OUT request = {.input_fd = -1};
+	struct client_message message;
+	struct belljar_jar *jar;
+	AUTO_CLOSE int fd = -1;
+	int rc = client_engine_check(engine, failure);
+
+	if (rc == 0 && given)
+		rc = client_copy_struct(given, sizeof(options), &options, failure);
+	if (rc == 0)
+		rc = client_request_open(&request, &options, failure);
+	if (rc < 0)
+		return rc;
+	message = client_request_message(&request, FRAME_OPEN);
+	rc = client_engine_connect(engine, &message, &fd, failure);
+	if (rc < 0)
+		return rc;
+	jar = calloc(1, sizeof(*jar));
+	if (!jar)
+		return client_no_memory(failure);
+	jar->engine = engine;
+	client_engine_hold(engine);
+	client_channel_init(&jar->channel, take_fd(&fd));
+	pthread_mutex_init(&jar->lock, NULL);
+	rc = await_opened(jar, failure);
+	if (rc < 0) {
+		jar_free(jar);
+		return rc;
+	}
+	*out = jar;
+	return 0;
+}
+
+int belljar_jar_open(struct belljar_engine *engine, const struct belljar_jar_options *options, struct belljar_jar **out,
+		     struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(open_jar(engine, options, out, &failure), &failure, error);
+}
+
+const char *belljar_jar_info(const struct belljar_jar *jar)
+{
+	return jar ? jar->info : NULL;
+}
+
+void belljar_jar_close(struct belljar_jar *jar)
+{
+	struct client_message message = {.type = FRAME_CLOSE, .payload = ""};
+	AUTO_FAILURE failure = {0};
+	struct client_frame frame;
+
+	if (!jar)
+		return;
+	if (client_engine_is_ours(jar->engine)) {
+		/* CLOSED, FAILED or the end of the channel: in each case nothing is left. */
+		if (client_send(jar->channel.fd, &message) == 0)
+			client_engine_await(jar->engine, &jar->channel, &frame, &failure);
+		shutdown(jar->channel.fd, SHUT_RDWR);
+	}
+	jar_free(jar);
+}
+
+/* --- runs --- */
+
+static int start(struct belljar_jar *jar, const struct belljar_command *given, struct belljar_handle **out,
+		 struct belljar_error *failure)
+{
+	struct belljar_command command;
+	AUTO_REQUEST_OUT request = {.input_fd = -1};
+	AUTO_CLOSE int ours = -1;
+	AUTO_CLOSE int theirs = -1;
+	int rc = check(jar, failure);
+
+	if (rc == 0)
+		rc = client_copy_struct(given, sizeof(command), &command, failure);
+	if (rc == 0)
+		rc = make_channel(&ours, &theirs, failure);
+	if (rc == 0)
+		rc = client_request_run(&request, &command, theirs, failure);
+	if (rc == 0)
+		rc = send_request(jar, &request, FRAME_JOIN, failure);
+	return rc < 0 ? rc : client_handle_new(jar->engine, take_fd(&ours), &command, out, failure);
+}
+
+int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_handle **out,
+		      struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(start(jar, command, out, &failure), &failure, error);
+}
+
+int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_result **out,
+		    struct belljar_error **error)
+{
+	struct belljar_handle *handle;
+	int rc = belljar_jar_start(jar, command, &handle, error);
+
+	return rc < 0 ? rc : client_handle_finish(handle, out, error);
+}
+
+/* --- files --- */
+
+static int open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
+		     struct belljar_error *failure)
+{
+	AUTO(client_channel_done) struct client_channel channel = {.fd = -1, .received_fd = -1};
+	AUTO_REQUEST_OUT request = {.input_fd = -1};
+	AUTO_CLOSE int ours = -1;
+	AUTO_CLOSE int theirs = -1;
+	struct client_frame frame;
+	int rc = check(jar, failure);
+
+	if (rc == 0)
+		rc = make_channel(&ours, &theirs, failure);
+	if (rc == 0)
+		rc = client_request_file(&request, path, access, mode, theirs, failure);
+	if (rc == 0)
+		rc = send_request(jar, &request, FRAME_FILE, failure);
+	if (rc < 0)
+		return rc;
+	/* Or the end of the channel could not be seen. */
+	close_fd(&theirs);
+	client_channel_init(&channel, take_fd(&ours));
+	rc = client_engine_await(jar->engine, &channel, &frame, failure);
+	if (rc < 0)
+		return rc;
+	if (frame.type != FRAME_DESCRIPTOR)
+		return read_refusal(&frame, failure);
+	return channel.received_fd < 0 ? client_engine_nonsense(failure) : take_fd(&channel.received_fd);
+}
+
+int belljar_jar_open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
+			  struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(open_file(jar, path, access, mode, &failure), &failure, error);
+}
+
+/* The size is no promise: somebody in the jar may be writing. */
+static int read_all(int fd, size_t max_len, struct text *out)
+{
+	for (;;) {
+		size_t room = MIN_OF(READ_BYTES, max_len - out->len + 1);
+		char *end = text_reserve(out, room);
+		ssize_t count = end ? read(fd, end, room) : -1;
+
+		if (!end)
+			return -ENOMEM;
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -errno;
+		if (count == 0)
+			return 0;
+		out->len += (size_t)count;
+		if (out->len > max_len)
+			return -EFBIG;
+	}
+}
+
+static int read_file(struct belljar_jar *jar, const char *path, size_t max_len, struct text *out,
+		     struct belljar_error *failure)
+{
+	AUTO_CLOSE int fd = open_file(jar, path, BELLJAR_FILE_READ, 0, failure);
+	struct stat status;
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	max_len = MIN_OF(max_len, SIZE_MAX / 2);
+	rc = fstat(fd, &status) < 0 ? -errno : 0;
+	if (rc == 0)
+		rc = status.st_size > 0 && (size_t)status.st_size > max_len ? -EFBIG : read_all(fd, max_len, out);
+	if (rc == -EFBIG)
+		return error_set(&failure->error, STAGE_FILES, EFBIG, "'%s' has more than %zu bytes", path, max_len);
+	if (rc < 0)
+		return error_set(&failure->error, STAGE_FILES, -rc, "cannot read '%s': %s", path, errno_name(-rc));
+	return 0;
+}
+
+int belljar_jar_read_file(struct belljar_jar *jar, const char *path, size_t max_len, void **bytes_out, size_t *len_out,
+			  struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+	AUTO_TEXT text = {0};
+	int rc = read_file(jar, path, max_len, &text, &failure);
+
+	if (rc < 0)
+		return client_publish(rc, &failure, error);
+	text.data[text.len] = '\0';
+	*len_out = text.len;
+	*bytes_out = take_ptr(text.data);
+	return 0;
+}
+
+static int write_file(struct belljar_jar *jar, const char *path, const char *bytes, size_t len, uint32_t mode,
+		      struct belljar_error *failure)
+{
+	AUTO_CLOSE int fd = open_file(jar, path, BELLJAR_FILE_WRITE, mode, failure);
+	size_t written = 0;
+
+	if (fd < 0)
+		return fd;
+	while (written < len) {
+		ssize_t count = write(fd, bytes + written, len - written);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return error_set(&failure->error, STAGE_FILES, count < 0 ? errno : EIO, "cannot write '%s': %s",
+					 path, errno_name(count < 0 ? errno : EIO));
+		written += (size_t)count;
+	}
+	return 0;
+}
+
+int belljar_jar_write_file(struct belljar_jar *jar, const char *path, const void *bytes, size_t len, uint32_t mode,
+			   struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(write_file(jar, path, bytes, len, mode, &failure), &failure, error);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client/client_request.h - what the host asks for, as frames: JSON and descriptors
+ */
+#ifndef BELLJAR_CLIENT_CLIENT_REQUEST_H
+#define BELLJAR_CLIENT_CLIENT_REQUEST_H
+
+#include "client/client.h"
+
+/* One request and what it owns. */
+struct client_request {
+	struct text json;
+	int fds[FRAME_MAX_DESCRIPTORS]; /* borrowed, but for @input_fd */
+	size_t fd_count;
+	int input_fd; /* what the command reads as its input; -1: none */
+};
+
+#define AUTO_REQUEST_OUT AUTO(client_request_done) struct client_request
+void client_request_done(struct client_request *request);
+
+/* RUN, or with @channel, the engine's end of the run's own channel, JOIN. */
+int client_request_run(struct client_request *request, const struct belljar_command *command, int channel,
+		       struct belljar_error *failure);
+int client_request_open(struct client_request *request, const struct belljar_jar_options *options,
+			struct belljar_error *failure);
+int client_request_file(struct client_request *request, const char *path, int access, uint32_t mode, int channel,
+			struct belljar_error *failure);
+
+struct client_message client_request_message(const struct client_request *request, enum frame_type type);
+
+/* How the value of an option is written in JSON: see client_request.c. Exposed for the test that compares with the keys. */
+enum client_shape { SHAPE_VALUE, SHAPE_WORD, SHAPE_WORKDIR, SHAPE_LIST, SHAPE_VARIABLES };
+enum client_shape client_option_shape(const char *name, size_t len);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client/client_result.h - how a run ended
+ */
+#ifndef BELLJAR_CLIENT_CLIENT_RESULT_H
+#define BELLJAR_CLIENT_CLIENT_RESULT_H
+
+#include "client/client.h"
+
+struct belljar_result {
+	struct text streams[2]; /* kept bytes of stdout and stderr */
+	char *json;
+	enum belljar_outcome outcome;
+	char *outcome_name;
+	char *rung;
+	int exit_code;
+	int signal;
+	bool is_truncated;
+	struct string_list limits;
+	uint64_t usage[BELLJAR_PEAK_PROCESSES + 1];
+};
+
+/* A piece of kept output; @stream is checked. */
+int client_result_append(struct belljar_result *result, int stream, const char *bytes, size_t len,
+			 struct belljar_error *failure);
+/* The result object. A run that never started is a failure. */
+int client_result_read(struct belljar_result *result, const char *json, size_t len, struct belljar_error *failure);
+
+#endif
