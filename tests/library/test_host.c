@@ -290,8 +290,11 @@ static void losing_the_engine(void)
 	struct belljar_handle *handle = start(own, &command);
 	struct belljar_error *error = NULL;
 	struct belljar_result *result = NULL;
+	pid_t pid = engine_pid();
 
-	kill(engine_pid(), SIGKILL);
+	kill(pid, SIGKILL);
+	/* Its descriptors are closed before its end can be seen. */
+	CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
 	CHECK_INT(belljar_wait(handle, -1, &error), -ECONNRESET);
 	CHECK_STRING(belljar_error_stage(error), "engine");
 	CHECK(belljar_error_hint(error) != NULL);

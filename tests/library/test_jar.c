@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/library/test_jar.c - kept jars: many runs with the same private files, files in and out, closing
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "support.h"
+
+static struct belljar_engine *engine;
+
+static struct belljar_jar *open_jar_with(const char *const *options)
+{
+	struct belljar_jar_options jar_options = {.size = sizeof(jar_options), .options = options};
+	struct belljar_error *error = NULL;
+	struct belljar_jar *jar = NULL;
+	int rc = belljar_jar_open(engine, &jar_options, &jar, &error);
+
+	if (rc < 0)
+		printf("%s: %s\n", belljar_error_stage(error), belljar_error_message(error));
+	CHECK_INT(rc, 0);
+	belljar_error_free(error);
+	return jar;
+}
+
+static struct belljar_jar *open_jar(void)
+{
+	return open_jar_with(plain_options);
+}
+
+static struct belljar_command in_jar(const char *const *argv)
+{
+	return (struct belljar_command){.size = sizeof(struct belljar_command), .argv = argv};
+}
+
+#define JAR_COMMAND(...) in_jar((const char *const[]){__VA_ARGS__, NULL})
+
+static struct belljar_result *run_in(struct belljar_jar *jar, const struct belljar_command *command)
+{
+	struct belljar_error *error = NULL;
+	struct belljar_result *result = NULL;
+	int rc = belljar_jar_run(jar, command, &result, &error);
+
+	if (rc < 0)
+		printf("%s: %s\n", belljar_error_stage(error), belljar_error_message(error));
+	CHECK_INT(rc, 0);
+	belljar_error_free(error);
+	return result;
+}
+
+static void check_run(struct belljar_jar *jar, const char *script, const char *expected)
+{
+	struct belljar_command command = JAR_COMMAND("sh", "-c", script);
+	struct belljar_result *result = run_in(jar, &command);
+
+	check_stdout(result, expected);
+	belljar_result_free(result);
+}
+
+static void test_runs_in_a_jar_share_its_files(void)
+{
+	struct belljar_jar *jar = open_jar(), *other = open_jar();
+
+	CHECK(belljar_jar_info(jar) && strstr(belljar_jar_info(jar), "\"rung\"") != NULL);
+	check_run(jar, "echo kept > file; echo also > /tmp/file", "");
+	check_run(jar, "cat file /tmp/file", "kept\nalso\n");
+	check_run(other, "ls; ls /tmp", "");
+	belljar_jar_close(jar);
+	belljar_jar_close(other);
+	belljar_jar_close(NULL);
+}
+
+static void test_each_run_has_its_own_limits_and_result(void)
+{
+	struct belljar_jar *jar = open_jar_with((const char *const[]){"workdir=none", "memory=256M", NULL});
+	struct belljar_command command = JAR_COMMAND("sleep", "1000");
+	struct belljar_error *error = NULL;
+	struct belljar_result *result;
+
+	command.options = (const char *const[]){"timeout=100ms", NULL};
+	result = run_in(jar, &command);
+	CHECK_INT(belljar_result_outcome(result), BELLJAR_TIMEOUT);
+	belljar_result_free(result);
+	command = JAR_COMMAND("sh", "-c", "echo in; exit 5");
+	result = run_in(jar, &command);
+	CHECK_INT(belljar_result_exit_code(result), 5);
+	belljar_result_free(result);
+
+	/* What is the jar's is not the run's to say. */
+	command.options = (const char *const[]){"net=host", NULL};
+	result = NULL;
+	CHECK_INT(belljar_jar_run(jar, &command, &result, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "policy");
+	command.options = (const char *const[]){"memory=512M", NULL};
+	CHECK_INT(belljar_jar_run(jar, &command, &result, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "policy");
+	command.options = NULL;
+	command.policy = "strict";
+	CHECK_INT(belljar_jar_run(jar, &command, &result, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "usage");
+	belljar_error_free(error);
+	check_run(jar, "echo fine", "fine\n");
+	belljar_jar_close(jar);
+}
+
+static void test_runs_at_the_same_time(void)
+{
+	struct belljar_jar *jar = open_jar();
+	struct belljar_command waiter = JAR_COMMAND("sh", "-c", "while ! test -e go; do sleep 0.01; done; echo went");
+	struct belljar_handle *handle = NULL;
+	struct belljar_result *result;
+
+	CHECK_INT(belljar_jar_start(jar, &waiter, &handle, NULL), 0);
+	check_run(jar, "echo > go", "");
+	result = finish(handle);
+	check_stdout(result, "went\n");
+	belljar_result_free(result);
+	belljar_jar_close(jar);
+}
+
+static void *run_some(void *data)
+{
+	for (int i = 0; i < 10; i++)
+		check_run(data, "echo hi", "hi\n");
+	return NULL;
+}
+
+static void test_threads_share_a_jar(void)
+{
+	struct belljar_jar *jar = open_jar();
+	pthread_t threads[8];
+
+	for (size_t i = 0; i < 8; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, run_some, jar), 0);
+	for (size_t i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	belljar_jar_close(jar);
+}
+
+static void test_files_go_in_and_out(void)
+{
+	struct belljar_jar *jar = open_jar();
+	struct belljar_error *error = NULL;
+	char data[] = "some\0bytes";
+	void *bytes = NULL;
+	size_t len = 0;
+	int fd;
+
+	CHECK_INT(belljar_jar_write_file(jar, "in.bin", data, sizeof(data), 0600, &error), 0);
+	check_run(
+		jar,
+		"wc -c < in.bin; stat -c %a in.bin; cp in.bin out.bin; mkdir folder; ln -s /etc/passwd link; mkfifo fifo",
+		"11\n600\n");
+	CHECK_INT(belljar_jar_read_file(jar, "out.bin", 100, &bytes, &len, &error), 0);
+	CHECK_INT(len, sizeof(data));
+	CHECK(bytes && memcmp(bytes, data, len) == 0);
+	free(bytes);
+	bytes = NULL;
+	CHECK_INT(belljar_jar_read_file(jar, "out.bin", 10, &bytes, &len, &error), -EFBIG);
+	CHECK_INT(belljar_jar_read_file(jar, "none", 10, &bytes, &len, &error), -ENOENT);
+	CHECK_STRING(belljar_error_stage(error), "files");
+	CHECK(belljar_jar_read_file(jar, "folder", 10, &bytes, &len, &error) < 0);
+	CHECK(belljar_jar_read_file(jar, "fifo", 10, &bytes, &len, &error) < 0);
+	CHECK(belljar_jar_write_file(jar, "link", "x", 1, 0644, &error) < 0);
+	CHECK(belljar_jar_read_file(jar, "/etc/shadow", 10, &bytes, &len, &error) < 0);
+	CHECK_INT(belljar_jar_open_file(jar, "x", 9, 0, &error), -EINVAL);
+	CHECK(bytes == NULL);
+
+	fd = belljar_jar_open_file(jar, ".", BELLJAR_FILE_LIST, 0, &error);
+	CHECK(fd > 2);
+	CHECK_INT(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	CHECK_INT(faccessat(fd, "in.bin", F_OK, 0), 0);
+	close(fd);
+	belljar_jar_close(jar);
+	belljar_error_free(error);
+}
+
+static void test_closing_ends_what_runs_in_it(void)
+{
+	struct belljar_jar *jar = open_jar();
+	struct belljar_command command = JAR_COMMAND("sh", "-c", "trap '' TERM; sleep 1000");
+	struct belljar_handle *handle = NULL;
+	struct belljar_result *result;
+
+	command.options = (const char *const[]){"timeout=none", NULL};
+	CHECK_INT(belljar_jar_start(jar, &command, &handle, NULL), 0);
+	CHECK_INT(belljar_wait(handle, 100, NULL), 0);
+	belljar_jar_close(jar);
+	result = finish(handle);
+	CHECK_INT(belljar_result_outcome(result), BELLJAR_CANCELLED);
+	belljar_result_free(result);
+}
+
+static void test_a_bad_policy_opens_nothing(void)
+{
+	struct belljar_jar_options options = {.size = sizeof(options), .policy = "no-such-preset"};
+	struct belljar_error *error = NULL;
+	struct belljar_jar *jar = NULL;
+
+	CHECK_INT(belljar_jar_open(engine, &options, &jar, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "policy");
+	options.policy = NULL;
+	options.flags = 1;
+	CHECK_INT(belljar_jar_open(engine, &options, &jar, &error), -EINVAL);
+	CHECK(jar == NULL);
+	belljar_error_free(error);
+}
+
+static struct belljar_jar *inherited;
+
+static void use_inherited(void)
+{
+	struct belljar_command command = JAR_COMMAND("true");
+	struct belljar_result *result = NULL;
+
+	CHECK_INT(belljar_jar_run(inherited, &command, &result, NULL), -ECHILD);
+	CHECK_INT(belljar_jar_open_file(inherited, "x", BELLJAR_FILE_READ, 0, NULL), -ECHILD);
+	belljar_jar_close(inherited);
+}
+
+static void test_a_forked_child_has_no_part_in_it(void)
+{
+	inherited = open_jar();
+	in_child(use_inherited);
+	check_run(inherited, "echo still", "still\n");
+	belljar_jar_close(inherited);
+}
+
+static void test_no_descriptor_leaks(void)
+{
+	struct belljar_jar *jar = open_jar();
+	size_t before = open_descriptors();
+	void *bytes;
+	size_t len;
+
+	for (int i = 0; i < 20; i++) {
+		check_run(jar, "echo hi", "hi\n");
+		CHECK_INT(belljar_jar_read_file(jar, "none", 1, &bytes, &len, NULL), -ENOENT);
+		belljar_jar_close(open_jar());
+	}
+	CHECK_INT(open_descriptors(), before);
+	belljar_jar_close(jar);
+}
+
+static const struct test tests[] = {
+	TEST(test_runs_in_a_jar_share_its_files), TEST(test_each_run_has_its_own_limits_and_result),
+	TEST(test_runs_at_the_same_time),         TEST(test_threads_share_a_jar),
+	TEST(test_files_go_in_and_out),           TEST(test_closing_ends_what_runs_in_it),
+	TEST(test_a_bad_policy_opens_nothing),    TEST(test_a_forked_child_has_no_part_in_it),
+	TEST(test_no_descriptor_leaks),
+};
+
+int main(void)
+{
+	return library_main(&engine, tests, sizeof(tests) / sizeof(tests[0]));
+}
