@@ -381,7 +381,7 @@ static int ask(struct belljar_engine *engine, char **json_out, struct belljar_er
 	AUTO(client_channel_done) struct client_channel channel = {.fd = -1, .received_fd = -1};
 	struct client_frame frame;
 	AUTO_JSON document = {0};
-	int fd, rc = client_engine_check(engine, failure);
+	int fd = -1, rc = client_engine_check(engine, failure);
 
 	if (rc == 0)
 		rc = client_engine_connect(engine, &message, &fd, failure);

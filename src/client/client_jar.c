@@ -26,8 +26,10 @@ struct belljar_jar {
 
 static int check(const struct belljar_jar *jar, struct belljar_error *failure)
 {
-	if (!jar)
-		return error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
+	if (!jar) {
+		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
+		return -EINVAL;
+	}
 	return client_engine_check(jar->engine, failure);
 }
 
@@ -180,7 +182,7 @@ void belljar_jar_close(struct belljar_jar *jar)
 static int start(struct belljar_jar *jar, const struct belljar_command *given, struct belljar_handle **out,
 		 struct belljar_error *failure)
 {
-	struct belljar_command command;
+	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
@@ -208,7 +210,7 @@ int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *com
 int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_result **out,
 		    struct belljar_error **error)
 {
-	struct belljar_handle *handle;
+	struct belljar_handle *handle = NULL;
 	int rc = belljar_jar_start(jar, command, &handle, error);
 
 	return rc < 0 ? rc : client_handle_finish(handle, out, error);
@@ -302,9 +304,11 @@ int belljar_jar_read_file(struct belljar_jar *jar, const char *path, size_t max_
 	AUTO_TEXT text = {0};
 	int rc = read_file(jar, path, max_len, &text, &failure);
 
+	text_append(&text, "", 0);
+	if (rc == 0 && text_failed(&text))
+		rc = client_no_memory(&failure);
 	if (rc < 0)
 		return client_publish(rc, &failure, error);
-	text.data[text.len] = '\0';
 	*len_out = text.len;
 	*bytes_out = take_ptr(text.data);
 	return 0;

@@ -57,8 +57,10 @@ int client_handle_new(struct belljar_engine *engine, int fd, const struct bellja
 
 static int check(const struct belljar_handle *handle, struct belljar_error *failure)
 {
-	if (!handle)
-		return error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no handle: the pointer is NULL");
+	if (!handle) {
+		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no handle: the pointer is NULL");
+		return -EINVAL;
+	}
 	return client_engine_check(handle->engine, failure);
 }
 
@@ -76,7 +78,7 @@ static int take_stream(struct belljar_handle *handle, const struct client_frame 
 {
 	const char *bytes = frame->payload + FRAME_STREAM_BYTES;
 	size_t len = frame->len - FRAME_STREAM_BYTES;
-	int stream = frame->payload[0];
+	int stream = (unsigned char)frame->payload[0];
 
 	if (stream != BELLJAR_STDOUT && stream != BELLJAR_STDERR)
 		return client_engine_nonsense(&handle->failure);
@@ -228,10 +230,10 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 static int start(struct belljar_engine *engine, const struct belljar_command *given, struct belljar_handle **out,
 		 struct belljar_error *failure)
 {
-	struct belljar_command command;
+	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	struct client_message message;
-	int fd, rc = client_engine_check(engine, failure);
+	int fd = -1, rc = client_engine_check(engine, failure);
 
 	if (rc == 0)
 		rc = client_copy_struct(given, sizeof(command), &command, failure);
@@ -255,7 +257,7 @@ int belljar_start(struct belljar_engine *engine, const struct belljar_command *c
 int belljar_run(struct belljar_engine *engine, const struct belljar_command *command, struct belljar_result **out,
 		struct belljar_error **error)
 {
-	struct belljar_handle *handle;
+	struct belljar_handle *handle = NULL;
 	int rc = belljar_start(engine, command, &handle, error);
 
 	return rc < 0 ? rc : client_handle_finish(handle, out, error);
