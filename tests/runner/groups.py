@@ -140,7 +140,8 @@ def library_group(build: str, name: str, kind: str) -> Group:
         failure = build_program(context, f"{build}/tests/library/{name}")
         if failure is not None:
             return [failure]
-        program = context.stage.add_program(context.source / "build" / build / "tests" / "library" / name, f"{build}-{name}")
+        built = context.source / "build" / build / "tests" / "library" / name
+        program = context.stage.add_program(built, f"{build}-{kind}-{name}")
         env = {
             **context.stage.env(kind, context.stage.root / "bin" / "belljar"),
             "ASAN_OPTIONS": ASAN_OPTIONS,
