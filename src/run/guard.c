@@ -363,15 +363,20 @@ bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 	return true;
 }
 
+static void look(struct guard *guard, struct cgroup_reading *reading)
+{
+	if (!guard->cgroup.version)
+		return;
+	cgroup_read(&guard->cgroup, reading);
+	check_cgroup_memory(guard, reading);
+	check_cgroup_pids(guard, reading);
+}
+
 void guard_check(struct guard *guard)
 {
 	struct cgroup_reading reading;
 
-	if (!guard->cgroup.version)
-		return;
-	cgroup_read(&guard->cgroup, &reading);
-	check_cgroup_memory(guard, &reading);
-	check_cgroup_pids(guard, &reading);
+	look(guard, &reading);
 }
 
 static uint64_t total_ns(const struct rusage *usage)
@@ -400,10 +405,7 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 	seen->memory_by = "maxrss";
 	seen->peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
 	seen->metered = guard->metered;
-	if (guard->cgroup.version) {
-		guard_check(guard);
-		cgroup_read(&guard->cgroup, &reading);
-	}
+	look(guard, &reading);
 	finish_cpu(guard, &reading, usage);
 	if (reading.has_peak_memory) {
 		seen->memory_by = cgroup_word(&guard->cgroup);

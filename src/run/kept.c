@@ -165,7 +165,7 @@ static void on_ready(struct kept_jar *jar)
 		return;
 	}
 	if (!jar->seats)
-		seat_want_spare(jar);
+		seat_want_spare(jar, 0);
 	if (jar->request.listener.ready)
 		jar->request.listener.ready(jar->request.listener.owner, jar);
 }
@@ -385,6 +385,7 @@ void kept_free(struct kept_jar *jar)
 		bury(jar, &usage, &status);
 		jar->is_gone = true;
 	}
+	loop_disarm(&jar->spare);
 	close_fd(&jar->jar.pidfd);
 	close_fd(&jar->jar.control_fd);
 	for (struct seat *seat = jar->seats; seat; seat = seat->next) {

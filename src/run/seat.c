@@ -19,6 +19,10 @@
 /* So many are asked for and not yet made at a time: what the jar has not read takes up room in its socket. */
 #define ASKED_MAX 16
 #define SECOND_CHANCE_NS 2000000000ULL
+/* A short run is over by then: its caller does not wait for the next one's keeper to be made. */
+#define SPARE_DELAY_NS 3000000ULL
+/* Who runs one command after the other finds a keeper ready while the next one is being made. */
+#define SPARES_IN_USE 2
 
 static void ask(struct seat *seat)
 {
@@ -59,6 +63,8 @@ static void tell_over(struct seat *seat, const struct rusage *usage, int status)
 	seat->is_over = true;
 	if (seat->occupant.owner)
 		seat->occupant.gone(seat->occupant.owner, usage, status);
+	if (seat->number)
+		seat_want_spare(seat->jar, 0);
 }
 
 void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
@@ -77,7 +83,7 @@ void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
 		note_answer(seat);
 		break;
 	case JAR_STARTED:
-		seat_want_spare(seat->jar);
+		seat_want_spare(seat->jar, SPARE_DELAY_NS);
 		break;
 	case JAR_WRITTEN:
 		seat->written_bytes = MAX_OF(seat->written_bytes, message->written_bytes);
@@ -189,21 +195,40 @@ struct seat *seat_find(struct kept_jar *jar, uint32_t number)
 	return seat;
 }
 
-static struct seat *find_spare(struct kept_jar *jar)
+static bool is_spare(const struct seat *seat)
 {
-	struct seat *seat = jar->seats;
-
-	while (seat && (seat->is_taken || seat->is_keeper_gone || !seat->watch.loop))
-		seat = seat->next;
-	return seat;
+	return !seat->is_taken && !seat->is_keeper_gone && seat->watch.loop;
 }
 
-void seat_want_spare(struct kept_jar *jar)
+/* One whose keeper is there already, if there is one. */
+static struct seat *find_spare(struct kept_jar *jar)
 {
+	struct seat *found = NULL;
+
+	for (struct seat *seat = jar->seats; seat; seat = seat->next)
+		if (is_spare(seat) && (!found || seat->is_answered))
+			found = seat;
+	return found;
+}
+
+static void on_spare(struct loop_timer *timer)
+{
+	struct kept_jar *jar = timer->owner;
+	unsigned missing = jar->last_number ? SPARES_IN_USE : 1; /* a jar that was never used has one */
 	struct seat *seat;
 
-	if (jar->plan->kind == PLAN_KEPT && !jar->is_closing && !jar->is_gone && !find_spare(jar))
-		open_seat(jar, &seat); /* if it fails, the next run finds out */
+	if (jar->is_closing || jar->is_gone)
+		return;
+	for (seat = jar->seats; seat; seat = seat->next)
+		missing -= is_spare(seat) && missing;
+	while (missing-- && open_seat(jar, &seat) == 0)
+		; /* if it fails, the next run finds out */
+}
+
+void seat_want_spare(struct kept_jar *jar, uint64_t delay_ns)
+{
+	if (jar->plan->kind == PLAN_KEPT && !jar->is_closing && !jar->is_gone)
+		loop_arm(jar->loop, &jar->spare, sys_monotonic_ns() + delay_ns, on_spare, jar);
 }
 
 static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)

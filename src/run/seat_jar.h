@@ -39,6 +39,7 @@ struct kept_jar {
 	struct loop_watch control;
 	struct loop_watch pidfd;
 	struct loop_timer overdue;
+	struct loop_timer spare;
 	struct guard guard;
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
@@ -59,8 +60,8 @@ void kept_kill(struct kept_jar *jar);
 void kept_note_written(struct kept_jar *jar);
 
 /* seat.c */
-/* Have a keeper ready for the next run. */
-void seat_want_spare(struct kept_jar *jar);
+/* Have a keeper ready for the next run, made off the path of the one that is on now. */
+void seat_want_spare(struct kept_jar *jar, uint64_t delay_ns);
 /* A message that came on the jar's own socket, for the only seat; @fd is the seat's from here on. */
 void seat_hear(struct seat *seat, const struct jar_message *message, int fd);
 struct seat *seat_find(struct kept_jar *jar, uint32_t number);
