@@ -179,8 +179,8 @@ void belljar_jar_close(struct belljar_jar *jar)
 
 /* --- runs --- */
 
-static int start(struct belljar_jar *jar, const struct belljar_command *given, struct belljar_handle **out,
-		 struct belljar_error *failure)
+static int start(struct belljar_jar *jar, const struct belljar_command *given, bool is_start_told,
+		 struct belljar_handle **out, struct belljar_error *failure)
 {
 	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
@@ -193,7 +193,7 @@ static int start(struct belljar_jar *jar, const struct belljar_command *given, s
 	if (rc == 0)
 		rc = make_channel(&ours, &theirs, failure);
 	if (rc == 0)
-		rc = client_request_run(&request, &command, theirs, failure);
+		rc = client_request_run(&request, &command, is_start_told, theirs, failure);
 	if (rc == 0)
 		rc = send_request(jar, &request, FRAME_JOIN, failure);
 	return rc < 0 ? rc : client_handle_new(jar->engine, take_fd(&ours), &command, out, failure);
@@ -204,16 +204,17 @@ int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *com
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start(jar, command, out, &failure), &failure, error);
+	return client_publish(start(jar, command, true, out, &failure), &failure, error);
 }
 
 int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_result **out,
 		    struct belljar_error **error)
 {
+	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = belljar_jar_start(jar, command, &handle, error);
+	int rc = start(jar, command, false, &handle, &failure);
 
-	return rc < 0 ? rc : client_handle_finish(handle, out, error);
+	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
 
 /* --- files --- */

@@ -342,8 +342,8 @@ static void write_command(struct json_writer *writer, const struct belljar_comma
 	json_write_unsigned(writer, "extra", command->fd_count);
 }
 
-int client_request_run(struct client_request *request, const struct belljar_command *command, int channel,
-		       struct belljar_error *failure)
+int client_request_run(struct client_request *request, const struct belljar_command *command, bool is_start_told,
+		       int channel, struct belljar_error *failure)
 {
 	struct json_writer writer = {.text = &request->json, .has_byte_escapes = true};
 	bool is_join = channel >= 0;
@@ -367,6 +367,7 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 		json_open_object(&writer, "run");
 	}
 	write_command(&writer, command);
+	json_write_bool(&writer, "started", is_start_told);
 	if (!is_join)
 		json_close_object(&writer);
 	json_close_object(&writer);

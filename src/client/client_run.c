@@ -227,8 +227,8 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 
 /* --- public --- */
 
-static int start(struct belljar_engine *engine, const struct belljar_command *given, struct belljar_handle **out,
-		 struct belljar_error *failure)
+static int start(struct belljar_engine *engine, const struct belljar_command *given, bool is_start_told,
+		 struct belljar_handle **out, struct belljar_error *failure)
 {
 	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
@@ -238,7 +238,7 @@ static int start(struct belljar_engine *engine, const struct belljar_command *gi
 	if (rc == 0)
 		rc = client_copy_struct(given, sizeof(command), &command, failure);
 	if (rc == 0)
-		rc = client_request_run(&request, &command, -1, failure);
+		rc = client_request_run(&request, &command, is_start_told, -1, failure);
 	if (rc < 0)
 		return rc;
 	message = client_request_message(&request, FRAME_RUN);
@@ -251,16 +251,17 @@ int belljar_start(struct belljar_engine *engine, const struct belljar_command *c
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start(engine, command, out, &failure), &failure, error);
+	return client_publish(start(engine, command, true, out, &failure), &failure, error);
 }
 
 int belljar_run(struct belljar_engine *engine, const struct belljar_command *command, struct belljar_result **out,
 		struct belljar_error **error)
 {
+	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = belljar_start(engine, command, &handle, error);
+	int rc = start(engine, command, false, &handle, &failure);
 
-	return rc < 0 ? rc : client_handle_finish(handle, out, error);
+	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
 
 int belljar_fd(const struct belljar_handle *handle)
