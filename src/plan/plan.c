@@ -184,6 +184,7 @@ static void plan_identity(struct plan_build *build)
 	if (build->is_id_mapped) {
 		plan_add(build, &plan->steps, STEP_PRIVATE_MOUNTS);
 		plan_add(build, &plan->steps, STEP_BECOME)->value = build->host->jar_id;
+		plan->owner_id = build->host->jar_id;
 		return;
 	}
 	if (build->host->uid == 0)

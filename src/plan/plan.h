@@ -150,7 +150,8 @@ struct plan {
 	bool has_redact_secrets;
 	const char *workdir;       /* inside */
 	const char *run_directory; /* on the host; NULL on the namespace rung */
-	uint32_t asked;            /* 1 << enum guarantee: what the policy asks for */
+	uid_t owner_id; /* root only: the host id whose the command's pipes are, so that it can open /dev/stdout; 0: the caller's */
+	uint32_t asked; /* 1 << enum guarantee: what the policy asks for */
 	uint32_t optional;
 	struct plan_remark_list missing;
 	struct plan_remark_list notes;

@@ -110,6 +110,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		.has_redact_secrets = policy->has_redact_secrets,
 		.workdir = jar->workdir,
 		.run_directory = jar->run_directory,
+		.owner_id = jar->owner_id,
 		.asked = jar->asked,
 		.optional = jar->optional,
 	};

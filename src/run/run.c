@@ -625,9 +625,9 @@ static int start_command(struct run *run, struct error *error)
 			streams.stderr_fd = streams.stdout_fd;
 	}
 	if (rc == 0 && !streams.has_pty && streams.stdin_fd < 0) {
-		rc = sys_pipe(&stdin_reader, &run->relay_target_fd);
+		rc = streams_pipe(run->plan, &stdin_reader, &run->relay_target_fd, error);
 		if (rc < 0)
-			return error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc));
+			return rc;
 		streams.stdin_fd = stdin_reader;
 		run->relay_peek_fd = fcntl(stdin_reader, F_DUPFD_CLOEXEC, 3);
 	}

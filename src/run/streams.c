@@ -215,15 +215,22 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 	return 0;
 }
 
+int streams_pipe(const struct plan *plan, int *reader, int *writer, struct error *error)
+{
+	int rc = sys_pipe(reader, writer);
+
+	if (rc == 0 && plan->owner_id && fchown(*reader, plan->owner_id, plan->owner_id) < 0)
+		rc = -errno;
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc)) : 0;
+}
+
 int streams_make_pipes(struct streams *streams, bool is_merged, int writers[STREAM_COUNT], struct error *error)
 {
-	for (size_t i = 0; i < (is_merged ? STREAM_STDERR : STREAM_COUNT); i++) {
-		int rc = sys_pipe(&streams->items[i].fd, &writers[i]);
+	int rc = 0;
 
-		if (rc < 0)
-			return error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc));
-	}
-	return 0;
+	for (size_t i = 0; i < (is_merged ? STREAM_STDERR : STREAM_COUNT) && rc == 0; i++)
+		rc = streams_pipe(streams->plan, &streams->items[i].fd, &writers[i], error);
+	return rc;
 }
 
 int streams_watch(struct streams *streams)

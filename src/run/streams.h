@@ -59,6 +59,8 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 		 const struct streams_listener *listener, struct error *error);
 void streams_done(struct streams *streams);
 
+/* A pipe that the command may open anew by its name in /proc. */
+int streams_pipe(const struct plan *plan, int *reader, int *writer, struct error *error);
 /* Make the two pipes, or one for both. @writers is the command's side, owned by the caller; -1 where none was made. */
 int streams_make_pipes(struct streams *streams, bool is_merged, int writers[STREAM_COUNT], struct error *error);
 /* The command has a terminal: @fd is its master, owned from here on. A negative errno if it cannot be watched. */

@@ -51,6 +51,11 @@ class PassThrough(JarCase):
         self.assertTrue(done.stdout == (period * (10000000 // 23 + 1))[:10000000])
         self.assertTrue(done.stderr == (period.upper() * (10000000 // 23 + 1))[:10000000])
 
+    def test_the_streams_can_be_opened_by_name(self) -> None:
+        script = "echo out >/dev/stdout; echo err >/dev/stderr; cat /dev/stdin; echo again >>/proc/self/fd/1"
+        done = self.jar(*self.sh(script), stdin=b"in\n")
+        self.assertEqual((done.status, done.stdout, done.stderr), (0, b"out\nin\nagain\n", b"err\n"), done)
+
     def test_the_streams_inside_are_pipes(self) -> None:
         with open(self.base / "out", "wb") as out, open(self.base / "err", "wb") as err:
             process = self.start(
