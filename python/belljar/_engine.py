@@ -31,6 +31,10 @@ from ._program import engine_path
 ENGINE_FD = 3
 READ_BYTES = 64 << 10
 LEAVE_SECONDS = 10.0
+# A signal that comes between two system calls interrupts neither, and its Python handler waits for the next chance: whoever
+# waits looks up this often, so that Ctrl-C is never lost.
+LOOK_UP_SECONDS = 0.5
+LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
 # The queue of the root holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
@@ -221,6 +225,10 @@ class Channel:
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
+    def look_up(self) -> None:
+        """From now on receiving raises BlockingIOError every now and then."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
+
     def drain(self) -> None:
         """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
         while True:
@@ -228,6 +236,8 @@ class Channel:
                 while self.socket.recv(READ_BYTES):
                     pass
                 return
+            except BlockingIOError:
+                continue
             except OSError:
                 return
             except KeyboardInterrupt:

@@ -100,8 +100,14 @@ class Process:
             raise EngineError("an exception came while the engine's answer was read; the run was ended")
         poll = select.poll()
         poll.register(channel.socket.fileno(), select.POLLIN)
-        if not poll.poll(None if seconds is None else max(seconds, 0) * 1000):
-            return False
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            look_up = _engine.LOOK_UP_SECONDS
+            left = look_up if deadline is None else min(look_up, max(deadline - time.monotonic(), 0))
+            if poll.poll(left * 1000):
+                break
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
         self._is_torn = True
         try:
             data = channel.socket.recv(_engine.READ_BYTES)

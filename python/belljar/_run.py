@@ -32,8 +32,12 @@ def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check:
     collector = Collector(launch.args, launch.text, launch.errors)
     receive = channel.socket.recv
     try:
+        channel.look_up()
         while not collector.is_over:
-            data = receive(_engine.READ_BYTES)
+            try:
+                data = receive(_engine.READ_BYTES)
+            except BlockingIOError:
+                continue
             if not data:
                 raise channel.lost()
             for stream, piece in collector.feed(data):

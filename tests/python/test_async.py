@@ -82,12 +82,16 @@ class Run(AsyncCase):
 
     def test_cancelling_twice_cuts_the_grace_short(self) -> None:
         async def work() -> None:
-            script = "trap 'touch ignored' TERM; touch ready; while :; do sleep 0.01; done"
-            task = asyncio.ensure_future(belljar.run_async(self.sh(script), timeout=None, grace=1000))
-            for name in ("ready", "ignored"):
-                while not (self.work / name).exists():
-                    await asyncio.sleep(0.01)
-                task.cancel()
+            # Before the engine knows that the command runs there is no grace: its output is the sign.
+            script = "trap 'touch ignored' TERM; echo ready; while :; do sleep 0.01; done"
+            ready = asyncio.Event()
+            run = belljar.run_async(self.sh(script), timeout=None, grace=1000, on_output=lambda *_: ready.set())
+            task = asyncio.ensure_future(run)
+            await ready.wait()
+            task.cancel()
+            while not (self.work / "ignored").exists():
+                await asyncio.sleep(0.01)
+            task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
             self.assertEqual(self.marked(), [])

@@ -402,10 +402,11 @@ class Interrupts(PackageCase):
         thread.join()
 
     def test_a_second_one_cuts_the_grace_short(self) -> None:
-        ready, ignored = self.work / "ready", self.work / "ignored"
+        # Before the engine knows that the command runs there is no grace: its output is the sign.
+        ready, ignored = threading.Event(), self.work / "ignored"
 
         def interrupt() -> None:
-            self.wait_for(ready.exists, "the command runs")
+            ready.wait()
             os.kill(os.getpid(), signal.SIGINT)
             self.wait_for(ignored.exists, "SIGTERM was ignored")
             os.kill(os.getpid(), signal.SIGINT)
@@ -413,9 +414,9 @@ class Interrupts(PackageCase):
         thread = threading.Thread(target=interrupt)
         thread.start()
         begin = time.monotonic()
-        script = "trap 'touch ignored' TERM; touch ready; while :; do sleep 0.01; done"
+        script = "trap 'touch ignored' TERM; echo ready; while :; do sleep 0.01; done"
         with self.assertRaises(KeyboardInterrupt):
-            belljar.run(self.sh(script), timeout=None, grace=1000)
+            belljar.run(self.sh(script), timeout=None, grace=1000, on_output=lambda *_: ready.set())
         self.assertLess(time.monotonic() - begin, 500)
         self.assertEqual(self.marked(), [])
         thread.join()
