@@ -3,7 +3,7 @@
 """What belljar.run(["/bin/true"]) costs beside subprocess.run(["/bin/true"]), in one process and one interleaved run.
 
     prepared   a jar of the same policy is ready: the usual case
-    new        none is: every run has a policy that was never seen (pass_env with another name each time)
+    new        none is: every run has a policy that was never seen (another hostname each time)
     kept       in a jar that stays
 
 By itself, in a small host and in one with a 1 GiB heap and 50 threads. Needs ./dev build.
@@ -41,7 +41,7 @@ def measure(rounds: int, idle_seconds: float) -> Dict[str, List[float]]:
     def new() -> object:
         nonlocal counter
         counter += 1
-        return belljar.run(COMMAND, pass_env=[f"NEVER_SEEN_{os.getpid()}_{counter}"])
+        return belljar.run(COMMAND, hostname=f"h{os.getpid()}-{counter}")
 
     with belljar.Jar() as jar:
         ways: Dict[str, Callable[[], object]] = {
