@@ -33,7 +33,8 @@ struct engine_run {
 	bool has_status;
 	struct event_stream events;
 	struct loop_timer stall;
-	bool is_over; /* the jar is gone; the result is being written */
+	bool is_over;      /* the jar is gone; the result is being written */
+	bool is_cancelled; /* somebody wants an end: no waiting for readers who take nothing */
 	bool is_done;
 };
 
@@ -209,7 +210,8 @@ static void on_over(void *owner)
 		write_result_line(&source, &status_line);
 		outlet_write(&engine->status, text_string(&status_line), status_line.len);
 	}
-	if (engine->request.mode == ENGINE_PASS && source.seen && source.seen->cause != CAUSE_NONE)
+	if (engine->request.mode == ENGINE_PASS && source.seen &&
+	    (source.seen->cause != CAUSE_NONE || engine->is_cancelled))
 		loop_arm(engine->loop, &engine->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, engine);
 	check_done(engine);
 }
@@ -314,7 +316,11 @@ void engine_free(struct engine_run *engine)
 
 void engine_cancel(struct engine_run *engine, int signal_number)
 {
+	engine->is_cancelled = true;
 	job_cancel(&engine->job, signal_number);
+	/* The rest of the output waits for a reader who takes nothing. */
+	if (engine->is_over && engine->request.mode == ENGINE_PASS)
+		on_stall(&engine->stall);
 }
 
 void engine_signal(struct engine_run *engine, int signal_number)

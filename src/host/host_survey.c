@@ -491,6 +491,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = host_find_cgroups(&host->cgroups);
 	if (policy->cpu_time_ns != LIMIT_NONE)
 		host->has_task_clock = host_may_have_task_clock();
+	host->hides_processes = access("/proc/1/stat", R_OK) < 0;
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 

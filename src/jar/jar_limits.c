@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "sys/calls.h"
+#include "sys/processes.h"
 
 #define PATH_BYTES 4096
 #define IO_BYTES 512
@@ -60,19 +61,13 @@ uint64_t jar_written_bytes(const struct jar_build *build)
 {
 	char content[IO_BYTES];
 	ssize_t len = pread(build->written_fd, content, sizeof(content) - 1, 0);
-	const char *written, *cancelled;
-	uint64_t bytes, taken_back;
+	uint64_t bytes = 0;
 
 	if (len <= 0)
 		return 0;
 	content[len] = '\0';
-	written = strstr(content, "\nwrite_bytes: ");
-	cancelled = strstr(content, "\ncancelled_write_bytes: ");
-	if (!written || !cancelled)
-		return 0;
-	bytes = strtoull(strchr(written, ' '), NULL, 10);
-	taken_back = strtoull(strchr(cancelled, ' '), NULL, 10);
-	return bytes - MIN_OF(bytes, taken_back);
+	sys_parse_written(content, &bytes);
+	return bytes;
 }
 
 static int open_view(struct jar_build *build)

@@ -18,6 +18,9 @@
 #include "sys/calls.h"
 
 #define PATH_BYTES 4096
+/* A tmpfs of a given size has room for one file in each of so many bytes of it, but for so many at least. */
+#define INODE_BYTES 1024
+#define INODES_MIN UINT64_C(1024)
 /* The root tmpfs holds directories, mount points and small files only. */
 #define ROOT_SIZE "16m"
 /* A file up to this size may be copied. */
@@ -85,11 +88,14 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 
 static int new_tmpfs(uint64_t size_bytes, const char *mode)
 {
-	char size[32];
-	struct sys_option options[] = {{"mode", mode}, {"size", size}};
+	char size[32], inodes[32];
+	struct sys_option options[] = {{"mode", mode}, {"size", size}, {"nr_inodes", inodes}};
 
+	/* An empty file has no size, and takes about a kilobyte all the same: without a number of its own there is no limit. */
 	snprintf(size, sizeof(size), "%" PRIu64, size_bytes);
-	return sys_new_mount("tmpfs", options, size_bytes == LIMIT_NONE ? 1 : 2, SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+	snprintf(inodes, sizeof(inodes), "%" PRIu64, MAX_OF(size_bytes / INODE_BYTES, INODES_MIN));
+	return sys_new_mount("tmpfs", options, size_bytes == LIMIT_NONE ? 1 : ARRAY_LEN(options),
+			     SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
 }
 
 int jar_private_mounts(struct jar_build *build, const struct plan_step *step)

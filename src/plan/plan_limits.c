@@ -47,26 +47,43 @@ static const char *own_cgroup(struct plan_build *build, const char *directory)
 	return plan_format(build, "%s/%s", directory, build->host->cgroups.name);
 }
 
-static void hold_memory(struct plan_build *build)
+/* In a pid namespace the jar has a /proc of its own. */
+static bool can_see_processes(const struct plan_build *build)
+{
+	return build->plan->rung == RUNG_NAMESPACE || !build->host->hides_processes;
+}
+
+static int lacks_sight(struct plan_build *build, const char *name, enum guarantee guarantee)
+{
+	return lacks(build, name, guarantee, "/proc is mounted with hidepid, and does not show the jar's processes",
+		     "allow user namespaces, or mount /proc without hidepid");
+}
+
+static int hold_memory(struct plan_build *build)
 {
 	if (build->host->cgroups.version && build->host->cgroups.memory) {
 		build->plan->cgroup.memory = own_cgroup(build, build->host->cgroups.memory);
-		return;
+		return 0;
 	}
+	if (!can_see_processes(build))
+		return lacks_sight(build, "memory", GUARANTEE_MEMORY);
 	build->plan->metered |= 1U << GUARANTEE_MEMORY;
 	plan_missing(
 		build, "memory",
 		"it is measured by looking at the processes, which does not show shared memory that only ended processes "
 		"touched, memory files (memfd) on their way through a socket, and what waits in sockets and pipes",
 		METER_HINT);
+	return 0;
 }
 
-static void hold_cpu_time(struct plan_build *build)
+static int hold_cpu_time(struct plan_build *build)
 {
 	if (build->host->cgroups.version && build->host->cgroups.cpu) {
 		build->plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
-		return;
+		return 0;
 	}
+	if (!can_see_processes(build))
+		return lacks_sight(build, "cpu_time", GUARANTEE_CPU_TIME);
 	build->plan->metered |= 1U << GUARANTEE_CPU_TIME;
 	if (!build->host->has_task_clock)
 		plan_missing(
@@ -74,6 +91,7 @@ static void hold_cpu_time(struct plan_build *build)
 			"it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
 			"waits for (SIGCHLD ignored), what they used since the last look is lost",
 			METER_HINT);
+	return 0;
 }
 
 /*
@@ -119,6 +137,8 @@ static int hold_disk(struct plan_build *build)
 		build->plan->metered |= 1U << GUARANTEE_DISK;
 		return 0;
 	}
+	if (!can_see_processes(build))
+		return lacks_sight(build, "disk", GUARANTEE_DISK);
 	if (build->host->uncounted_path)
 		return lacks(
 			build, "disk", GUARANTEE_DISK,
@@ -188,14 +208,14 @@ int plan_back_ends(struct plan_build *build)
 		       (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
 		       (policy->disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
 	if (is_asked(build, GUARANTEE_MEMORY))
-		hold_memory(build);
-	if (is_asked(build, GUARANTEE_CPU_TIME))
-		hold_cpu_time(build);
+		rc = hold_memory(build);
+	if (rc == 0 && is_asked(build, GUARANTEE_CPU_TIME))
+		rc = hold_cpu_time(build);
 	/* Not the jar's limit, but each of its commands may have one. */
 	if (plan->kind == PLAN_KEPT && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
 	    build->host->cgroups.cpu)
 		plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
-	if (is_asked(build, GUARANTEE_PIDS))
+	if (rc == 0 && is_asked(build, GUARANTEE_PIDS))
 		rc = hold_pids(build);
 	if (rc == 0 && is_asked(build, GUARANTEE_DISK))
 		rc = hold_disk(build);

@@ -29,6 +29,7 @@ static const enum outcome outcome_of_cause[] = {
 	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
 	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
 	[CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
+	[CAUSE_UNHELD] = OUTCOME_CANCELLED,
 };
 
 struct outcome_row {
@@ -84,7 +85,7 @@ int result_exit_status(const struct result_source *source)
 	case OUTCOME_SIGNALED:
 		return 128 + WTERMSIG(source->seen->status);
 	case OUTCOME_CANCELLED:
-		return source->seen->cause == CAUSE_OUTPUT_LOST ? 125 : 128 + source->seen->cancel_signal;
+		return source->seen->cause == CAUSE_CANCELLED ? 128 + source->seen->cancel_signal : 125;
 	case OUTCOME_FAILED:
 		if (error && error->stage == STAGE_EXEC)
 			return error->errno_value == ENOENT ? 127 : 126;
@@ -461,7 +462,9 @@ void result_explain(const struct result_source *source, struct text *out)
 		text_append_format(out, "the command was ended by %s", signal_name(WTERMSIG(seen->status)));
 		break;
 	case OUTCOME_EXITED:
-		if (seen->is_truncated) {
+		if (seen->is_truncated && !seen->limits[LIMIT_OUTPUT].is_hit) {
+			text_append_string(out, "the rest of the output was dropped: nobody took it");
+		} else if (seen->is_truncated) {
 			text_append_string(out, "output was cut at ");
 			units_format_size(out, source->plan->limits.output_bytes);
 			text_append_string(out, source->plan->limits.output_bytes % 1024 ? " bytes" : "");

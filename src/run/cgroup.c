@@ -79,6 +79,23 @@ uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
 	return read_number(cgroup->fds[CGROUP_CPU], "cpu.stat", "usage_usec", &value) ? value * 1000 : 0;
 }
 
+static void read_cpu(const struct cgroup *cgroup, struct cgroup_reading *reading)
+{
+	int fd = cgroup->fds[CGROUP_CPU];
+	uint64_t user = 0, system = 0;
+
+	reading->cpu_ns = cgroup_cpu_ns(cgroup);
+	reading->has_cpu = reading->cpu_ns > 0;
+	if (cgroup->version == 1) {
+		read_number(fd, "cpuacct.usage_user", NULL, &reading->user_ns);
+		read_number(fd, "cpuacct.usage_sys", NULL, &reading->system_ns);
+	} else if (read_number(fd, "cpu.stat", "user_usec", &user) &&
+		   read_number(fd, "cpu.stat", "system_usec", &system)) {
+		reading->user_ns = user * 1000;
+		reading->system_ns = system * 1000;
+	}
+}
+
 static void read_memory(const struct cgroup *cgroup, struct cgroup_reading *reading)
 {
 	int fd = cgroup->fds[CGROUP_MEMORY];
@@ -103,10 +120,8 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading)
 		reading->has_peak_pids = read_number(cgroup->fds[CGROUP_PIDS], "pids.peak", NULL, &reading->peak_pids);
 		read_number(cgroup->fds[CGROUP_PIDS], "pids.events", "max", &reading->refused_pids);
 	}
-	if (cgroup->fds[CGROUP_CPU] >= 0) {
-		reading->cpu_ns = cgroup_cpu_ns(cgroup);
-		reading->has_cpu = reading->cpu_ns > 0;
-	}
+	if (cgroup->fds[CGROUP_CPU] >= 0)
+		read_cpu(cgroup, reading);
 }
 
 /* --- making ------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct cgroup_reading {
 	uint64_t peak_pids;
 	uint64_t refused_pids; /* forks */
 	uint64_t cpu_ns;
+	uint64_t user_ns, system_ns; /* its parts; both 0 where the kernel does not say */
 };
 
 /* Make and set up what @plan has, and remove what engines that were killed left behind. On failure nothing is left. */

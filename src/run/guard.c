@@ -224,6 +224,13 @@ static uint64_t check_metered_cpu(struct guard *guard, const struct meter_readin
 	return MIN_OF(cpu_interval(guard, used_ns), has_clock ? INTERVAL_CPU_MAX_NS : INTERVAL_SHORT_NS);
 }
 
+static void check_scratch(struct guard *guard, const struct meter_reading *reading)
+{
+	if (reading->is_scratch_full)
+		tell(guard, LIMIT_DISK, guard->plan->limits.disk_bytes, reading->stored_bytes, "tmpfs",
+		     "statfs: no block or no inode is free in the private places", CAUSE_NONE);
+}
+
 /* A private place that is full refuses by itself; only what is written to the host beside it must be ended. */
 static uint64_t check_metered_disk(struct guard *guard, const struct meter_reading *reading)
 {
@@ -238,9 +245,8 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",
 			 reading->written_bytes, reading->stored_bytes);
 		tell(guard, LIMIT_DISK, limit, used, "meter", evidence, CAUSE_DISK);
-	} else if (reading->is_scratch_full) {
-		snprintf(evidence, sizeof(evidence), "statfs: no block is free in the private places");
-		tell(guard, LIMIT_DISK, limit, reading->stored_bytes, "tmpfs", evidence, CAUSE_NONE);
+	} else {
+		check_scratch(guard, reading);
 	}
 	return MIN_OF(MAX_OF((uint64_t)((double)left * SECOND_NS / DISK_SPEED) / guard->cpu_count, INTERVAL_MIN_NS),
 		      INTERVAL_SHORT_NS);
@@ -344,12 +350,23 @@ void guard_written(struct guard *guard, uint64_t bytes)
 	guard->meter.first_written_bytes = MAX_OF(guard->meter.first_written_bytes, bytes);
 }
 
+static uint64_t to_microseconds(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+static uint64_t total_ns(const struct rusage *usage)
+{
+	return (to_microseconds(usage->ru_utime) + to_microseconds(usage->ru_stime)) * 1000;
+}
+
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 {
 	struct meter_reading reading;
 
-	guard->making_ns = ((uint64_t)making->ru_utime.tv_sec + (uint64_t)making->ru_stime.tv_sec) * SECOND_NS +
-			   ((uint64_t)making->ru_utime.tv_usec + (uint64_t)making->ru_stime.tv_usec) * 1000;
+	guard->making_ns = total_ns(making);
+	guard->making_user_us = to_microseconds(making->ru_utime);
+	guard->making_system_us = to_microseconds(making->ru_stime);
 	if (guard->plan->metered && guard->meter.proc_fd < 0 &&
 	    (guard->plan->rung == RUNG_NAMESPACE || meter_follow(&guard->meter, pid) < 0))
 		return false;
@@ -379,12 +396,6 @@ void guard_check(struct guard *guard)
 	look(guard, &reading);
 }
 
-static uint64_t total_ns(const struct rusage *usage)
-{
-	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * SECOND_NS +
-	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000;
-}
-
 /* The last numbers may show a limit that was passed between the last look and the end; that ended nothing any more. */
 static void finish_cpu(struct guard *guard, const struct cgroup_reading *reading, const struct rusage *usage)
 {
@@ -397,16 +408,48 @@ static void finish_cpu(struct guard *guard, const struct cgroup_reading *reading
 			 CAUSE_NONE);
 }
 
+/*
+ * What was waited for is in @seen already. Who counts the whole tree has seen the children too that nobody waited for;
+ * the task clock knows only the sum, which is then divided as the known part is.
+ */
+static void finish_usage(const struct guard *guard, const struct cgroup_reading *reading, struct observation *seen)
+{
+	uint64_t known_us = seen->user_us + seen->system_us;
+	uint64_t clock_ns = 0, all_us;
+
+	if (reading->user_ns || reading->system_ns) {
+		uint64_t user_us = reading->user_ns / 1000, system_us = reading->system_ns / 1000;
+
+		seen->user_us = MAX_OF(seen->user_us, user_us - MIN_OF(user_us, guard->making_user_us));
+		seen->system_us = MAX_OF(seen->system_us, system_us - MIN_OF(system_us, guard->making_system_us));
+		return;
+	}
+	if (guard->meter.clock_fd < 0 || read(guard->meter.clock_fd, &clock_ns, sizeof(clock_ns)) != sizeof(clock_ns))
+		return;
+	all_us = (clock_ns - MIN_OF(clock_ns, guard->clock_ns)) / 1000;
+	if (all_us <= known_us)
+		return;
+	seen->user_us = known_us ? (uint64_t)((double)all_us * (double)seen->user_us / (double)known_us) : all_us;
+	seen->system_us = all_us - seen->user_us;
+}
+
 void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen)
 {
 	struct cgroup_reading reading = {0};
+	struct meter_reading places = {0};
 
 	loop_disarm(&guard->timer);
+	/* It may have filled up since the last look. */
+	if (is_metered(guard, GUARANTEE_DISK)) {
+		meter_look_at_places(&guard->meter, &places);
+		check_scratch(guard, &places);
+	}
 	seen->memory_by = "maxrss";
 	seen->peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
 	seen->metered = guard->metered;
 	look(guard, &reading);
 	finish_cpu(guard, &reading, usage);
+	finish_usage(guard, &reading, seen);
 	if (reading.has_peak_memory) {
 		seen->memory_by = cgroup_word(&guard->cgroup);
 		seen->peak_memory_bytes = reading.peak_memory_bytes;

@@ -31,7 +31,8 @@ struct guard {
 	struct meter meter;
 	struct loop_timer timer;
 	unsigned cpu_count;
-	uint64_t making_ns;         /* CPU time that making the jar took: not the command's */
+	uint64_t making_ns; /* CPU time that making the jar took: not the command's; and its parts */
+	uint64_t making_user_us, making_system_us;
 	uint64_t clock_ns;          /* the part of it that the meter's clock has seen */
 	uint64_t peak_memory_bytes; /* as metered */
 	uint64_t peak_processes;

@@ -18,7 +18,9 @@
 #include "run/meter_process.h"
 #include "sys/calls.h"
 
-#define MAGIC_PROC 0x9fa0
+/* An inode of a tmpfs and the name that leads to it. */
+#define INODE_BYTES 1024
+
 void meter_init(struct meter *meter, const struct plan *plan)
 {
 	*meter = (struct meter){.plan = plan, .proc_fd = -1, .shared_fd = -1, .clock_fd = -1};
@@ -104,18 +106,21 @@ int meter_follow(struct meter *meter, pid_t pid)
 	return meter->proc_fd < 0 ? -errno : 0;
 }
 
-static uint64_t used_bytes(int fd, bool *is_full)
+/* What the files at @fd take; *@inode_bytes is what they take beside their content, in the kernel's own memory. */
+static uint64_t used_bytes(int fd, bool *is_full, uint64_t *inode_bytes)
 {
 	struct statfs status;
 
 	if (fstatfs(fd, &status) < 0)
 		return 0;
-	*is_full = status.f_blocks && !status.f_bfree;
+	*is_full = (status.f_blocks && !status.f_bfree) || (status.f_files && !status.f_ffree);
+	*inode_bytes = (uint64_t)(status.f_files - MIN_OF(status.f_files, status.f_ffree)) * INODE_BYTES;
 	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
 }
 
 int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 {
+	uint64_t inode_bytes;
 	bool is_full;
 
 	meter->is_run = true;
@@ -137,7 +142,7 @@ int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 		return -errno;
 	meter->place_count = 1;
 	meter->has_scratch = true;
-	meter->stored_base = used_bytes(meter->places[0], &is_full);
+	meter->stored_base = used_bytes(meter->places[0], &is_full, &inode_bytes);
 	return 0;
 }
 
@@ -193,21 +198,20 @@ static void add_lost(struct meter *meter)
 	}
 }
 
-static void look_at_places(struct meter *meter, struct meter_reading *reading)
+void meter_look_at_places(const struct meter *meter, struct meter_reading *reading)
 {
 	for (size_t i = 0; i < meter->place_count; i++) {
 		bool is_full = false;
-		uint64_t used = used_bytes(meter->places[i], &is_full);
+		uint64_t inode_bytes = 0;
+		uint64_t used = used_bytes(meter->places[i], &is_full, &inode_bytes);
 
 		if (!meter->is_run)
-			reading->private_bytes += used;
+			reading->private_bytes += used + inode_bytes;
 		if (i == 0 && meter->has_scratch) {
 			reading->stored_bytes = used - MIN_OF(used, meter->stored_base);
 			reading->is_scratch_full = is_full;
 		}
 	}
-	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
-		reading->private_bytes += meter_hidden_bytes(meter);
 }
 
 static void add_process(const struct meter *meter, const struct meter_process *process, struct meter_reading *reading)
@@ -235,6 +239,8 @@ bool meter_look(struct meter *meter, struct meter_reading *reading)
 	reading->written_bytes += meter->lost_written_bytes + meter->first_written_bytes;
 	if (meter->clock_fd >= 0 && read(meter->clock_fd, &clock_ns, sizeof(clock_ns)) == sizeof(clock_ns))
 		reading->cpu_ns = clock_ns;
-	look_at_places(meter, reading);
+	meter_look_at_places(meter, reading);
+	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
+		reading->private_bytes += meter_hidden_bytes(meter);
 	return true;
 }

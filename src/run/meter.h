@@ -65,6 +65,8 @@ void meter_done(struct meter *meter);
 
 /* Look at what the plan has metered. False if nothing could be seen. */
 bool meter_look(struct meter *meter, struct meter_reading *reading);
+/* The private places alone, which outlive the jar's processes. */
+void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
 /* The memory of the jar with no page counted twice; takes much longer than a look. */
 uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes);
 

@@ -30,22 +30,13 @@
 
 /* --- memory that no process need have mapped ---------------------------------------------------------------- */
 
-/* The sum of one column of the list of System V shared memory: bytes that are really there. */
-static uint64_t shared_bytes(const struct meter *meter)
+uint64_t meter_parse_shared(const char *list)
 {
 	enum { RESIDENT_COLUMN = 14 };
-	char content[LIST_BYTES];
 	uint64_t sum = 0;
-	ssize_t len;
-	const char *line;
 
-	if (meter->shared_fd < 0)
-		return 0;
-	len = pread(meter->shared_fd, content, sizeof(content) - 1, 0);
-	if (len <= 0)
-		return 0;
-	content[len] = '\0';
-	for (line = strchr(content, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
+	/* The first line names the columns. */
+	for (const char *line = strchr(list, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
 		const char *at = line + 1;
 
 		for (int column = 0; column < RESIDENT_COLUMN && *at; column++) {
@@ -55,6 +46,17 @@ static uint64_t shared_bytes(const struct meter *meter)
 		sum += strtoull(at, NULL, 10);
 	}
 	return sum;
+}
+
+static uint64_t shared_bytes(const struct meter *meter)
+{
+	char content[LIST_BYTES];
+	ssize_t len = meter->shared_fd < 0 ? -1 : pread(meter->shared_fd, content, sizeof(content) - 1, 0);
+
+	if (len <= 0)
+		return 0;
+	content[len] = '\0';
+	return meter_parse_shared(content);
 }
 
 static void note_file(struct meter *meter, const struct stat *status)
@@ -163,41 +165,44 @@ static bool is_known_file(const struct meter *meter, uint64_t inode)
 	return false;
 }
 
-static uint64_t kilobytes_after(const char *content, const char *key)
+uint64_t meter_parse_kilobytes(const char *content, const char *key)
 {
 	const char *at = strstr(content, key);
 
 	return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
 }
 
-/* A line that opens a mapping: ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH. */
-static bool is_mapping_of_place(const struct meter *meter, const char *line)
+/* ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH; the other lines begin with a capital letter. */
+bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode)
 {
 	unsigned device_major, device_minor;
-	unsigned long long inode;
+	unsigned long long number;
 
-	if (sscanf(line, "%*x-%*x %*s %*s %x:%x %llu", &device_major, &device_minor, &inode) != 3)
+	if (sscanf(line, "%*x-%*x %*s %*s %x:%x %llu", &device_major, &device_minor, &number) != 3)
 		return false;
+	*device = makedev(device_major, device_minor);
+	*inode = number;
+	return true;
+}
+
+static bool is_place(const struct meter *meter, const char *line, dev_t device, uint64_t inode)
+{
 	for (size_t i = 0; i < meter->place_count; i++) {
 		struct stat status;
 
-		if (fstat(meter->places[i], &status) == 0 && status.st_dev == makedev(device_major, device_minor))
+		if (fstat(meter->places[i], &status) == 0 && status.st_dev == device)
 			return true;
 	}
 	return strstr(line, " /SYSV") || (strstr(line, " " FILE_PREFIX) && is_known_file(meter, inode));
-}
-
-static bool opens_mapping(const char *line)
-{
-	return (line[0] >= '0' && line[0] <= '9') || (line[0] >= 'a' && line[0] <= 'f');
 }
 
 /* Of the shared memory that a process has mapped, what lies in the private places and is counted there. */
 static uint64_t mapped_places(const struct meter *meter, pid_t pid)
 {
 	char name[32], line[LINE_BYTES];
-	bool is_place = false;
-	uint64_t sum = 0;
+	bool is_counted = false;
+	uint64_t sum = 0, inode;
+	dev_t device;
 	FILE *file;
 	int fd;
 
@@ -209,9 +214,9 @@ static uint64_t mapped_places(const struct meter *meter, pid_t pid)
 		return 0;
 	}
 	while (fgets(line, sizeof(line), file)) {
-		if (opens_mapping(line))
-			is_place = is_mapping_of_place(meter, line);
-		else if (is_place && !strncmp(line, "Pss:", 4))
+		if (meter_parse_mapping(line, &device, &inode))
+			is_counted = is_place(meter, line, device, inode);
+		else if (is_counted && !strncmp(line, "Pss:", 4))
 			sum += strtoull(line + 4, NULL, 10) * 1024;
 	}
 	fclose(file);
@@ -232,8 +237,8 @@ uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, u
 		snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
 		len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
 		if (len > 0) {
-			anonymous += kilobytes_after(content, "\nPss_Anon:");
-			shared += kilobytes_after(content, "\nPss_Shmem:");
+			anonymous += meter_parse_kilobytes(content, "\nPss_Anon:");
+			shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
 		} else if (len == -EACCES || len == -EPERM) {
 			anonymous += process->resident_bytes; /* it hides: then all of it counts */
 		}

@@ -11,24 +11,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "sys/calls.h"
+#include "sys/processes.h"
 
-/* More than any policy's default allows; beyond it processes go unseen. */
-#define PROCESSES_MAX 16384
 #define KEPT_MAX 200
-#define LIST_BYTES 8192
 #define STAT_BYTES 1024
 #define NANOSECONDS 1000000000ULL
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
@@ -59,7 +48,7 @@ static struct meter_process *insert(struct meter *meter, pid_t pid)
 {
 	size_t at = position_of(meter, pid);
 
-	if (meter->process_count == PROCESSES_MAX)
+	if (meter->process_count == METER_PROCESSES_MAX)
 		return NULL;
 	if (meter->process_count == meter->process_capacity) {
 		size_t capacity = MAX_OF(32, meter->process_capacity * 2);
@@ -97,8 +86,7 @@ static uint64_t to_nanoseconds(uint64_t ticks)
 	return ticks * (NANOSECONDS / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* The numbers after the name, which may hold anything, brackets too. The first is the fourth field of the line. */
-static bool parse_stat(struct meter_process *process, const char *line)
+bool meter_parse_stat(struct meter_process *process, const char *line)
 {
 	enum {
 		PARENT = 4,
@@ -112,11 +100,11 @@ static bool parse_stat(struct meter_process *process, const char *line)
 		COUNT
 	};
 	uint64_t fields[COUNT] = {0};
-	const char *at = strrchr(line, ')');
+	const char *at = sys_after_name(line);
 
-	if (!at || strlen(at) < 4)
+	if (!at || !at[0] || at[1] != ' ')
 		return false;
-	at += 4; /* ") S " */
+	at += 2; /* the state; the numbers begin with the fourth field of the line */
 	for (int i = PARENT; i < COUNT; i++) {
 		char *end;
 
@@ -183,75 +171,37 @@ static bool read_stat(struct meter *meter, struct meter_process *process)
 	if (len <= 0)
 		return false;
 	line[len] = '\0';
-	return parse_stat(process, line);
+	return meter_parse_stat(process, line);
 }
 
-/* Bytes that made pages of a file dirty, less what was taken back before it was stored. */
 static void read_written(const struct meter *meter, struct meter_process *process)
 {
 	char content[STAT_BYTES], name[32];
-	const char *written, *cancelled;
-	uint64_t bytes, taken_back;
 
 	snprintf(name, sizeof(name), "%d/io", (int)process->pid);
-	if (sys_read_file(meter->proc_fd, name, content, sizeof(content)) <= 0)
-		return;
-	written = strstr(content, "\nwrite_bytes: ");
-	cancelled = strstr(content, "\ncancelled_write_bytes: ");
-	if (!written || !cancelled)
-		return;
-	bytes = strtoull(strchr(written, ' '), NULL, 10);
-	taken_back = strtoull(strchr(cancelled, ' '), NULL, 10);
-	process->written_bytes.now = bytes - MIN_OF(bytes, taken_back);
+	if (sys_read_file(meter->proc_fd, name, content, sizeof(content)) > 0)
+		sys_parse_written(content, &process->written_bytes.now);
 }
 
 /* --- who is there ------------------------------------------------------------------------------------------- */
 
-typedef void number_function(struct meter *meter, pid_t number, pid_t parent);
-
-static void for_each_entry(struct meter *meter, int fd, pid_t parent, number_function *function)
+static void note(void *owner, pid_t pid, pid_t parent)
 {
-	char entries[LIST_BYTES];
-	long len;
+	struct meter *meter = owner;
 
-	lseek(fd, 0, SEEK_SET);
-	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-			at += entry->len;
-			if (entry->name[0] >= '1' && entry->name[0] <= '9')
-				function(meter, (pid_t)atoi(entry->name), parent);
-		}
-	}
-}
-
-static void note(struct meter *meter, pid_t pid, pid_t parent)
-{
 	(void)parent;
 	if (!meter_find(meter, pid))
 		insert(meter, pid);
 }
 
-/* One `children` list of the kernel's, read piece by piece: it may be longer than the buffer. */
-static void note_children(struct meter *meter, pid_t thread, pid_t parent)
+static void note_children(struct meter *meter, pid_t parent)
 {
-	char list[LIST_BYTES], name[64];
-	size_t kept = 0;
-	ssize_t len;
-	AUTO_CLOSE int fd = -1;
+	int rc = sys_each_child(meter->proc_fd, parent, note, meter);
 
-	snprintf(name, sizeof(name), "%d/task/%d/children", (int)parent, (int)thread);
-	fd = open_proc(meter, name, 0);
-	while (fd >= 0 && (len = read(fd, list + kept, sizeof(list) - 1 - kept)) > 0) {
-		char *at = list, *end;
-
-		list[kept + (size_t)len] = '\0';
-		for (; (end = strchr(at, ' ')); at = end + 1)
-			note(meter, (pid_t)atoi(at), parent);
-		kept = strlen(at);
-		memmove(list, at, kept);
-	}
+	if ((rc != -EMFILE && rc != -ENFILE) || meter->keeps_nothing)
+		return;
+	keep_nothing(meter);
+	sys_each_child(meter->proc_fd, parent, note, meter);
 }
 
 /* Everything below the first process. The table grows while it is walked: what was added is walked too. */
@@ -263,16 +213,8 @@ static void follow_children(struct meter *meter)
 	while (has_grown) {
 		size_t count = meter->process_count;
 
-		for (size_t i = 0; i < meter->process_count; i++) {
-			pid_t pid = meter->processes[i].pid;
-			AUTO_CLOSE int fd = -1;
-			char name[32];
-
-			snprintf(name, sizeof(name), "%d/task", (int)pid);
-			fd = open_proc(meter, name, O_DIRECTORY);
-			if (fd >= 0)
-				for_each_entry(meter, fd, pid, note_children);
-		}
+		for (size_t i = 0; i < meter->process_count; i++)
+			note_children(meter, meter->processes[i].pid);
 		has_grown = meter->process_count > count;
 	}
 }
@@ -303,7 +245,7 @@ bool meter_update(struct meter *meter)
 		begin_tally(&meter->processes[i].written_bytes);
 	}
 	if (meter->is_whole_proc)
-		for_each_entry(meter, meter->proc_fd, 0, note);
+		sys_each_number(meter->proc_fd, 0, note, meter);
 	else
 		follow_children(meter);
 	for (size_t i = 0; i < meter->process_count; i++) {

@@ -7,6 +7,9 @@
 
 #include "run/meter.h"
 
+/* More than any policy's default allows; beyond it processes go unseen. */
+#define METER_PROCESSES_MAX 16384
+
 /* Something that a process uses up and that its parent inherits when it waits for it. */
 struct meter_tally {
 	uint64_t older, before, now; /* at the last looks */
@@ -27,6 +30,15 @@ struct meter_process {
 	struct meter_tally cpu_ns;
 	struct meter_tally written_bytes;
 };
+
+/* One line of /proc/PID/stat. False: it is none, or tells of another process that got the number since. */
+bool meter_parse_stat(struct meter_process *process, const char *line);
+/* The list of System V shared memory: bytes that are really there. */
+uint64_t meter_parse_shared(const char *list);
+/* The number of kilobytes after @key, in bytes; 0 if it is not there. */
+uint64_t meter_parse_kilobytes(const char *content, const char *key);
+/* A line of /proc/PID/smaps that opens a mapping: which file it is of. False: it opens none. */
+bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
 
 /* Bring the table up to date: who is there, and what each has used. False if /proc cannot be read. */
 bool meter_update(struct meter *meter);

@@ -18,6 +18,7 @@ enum cause {
 	CAUSE_OUTPUT,
 	CAUSE_CANCELLED,
 	CAUSE_OUTPUT_LOST, /* nobody takes the output */
+	CAUSE_UNHELD,      /* it turned out that a limit could not be held */
 };
 
 enum limit_name {

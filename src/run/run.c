@@ -31,8 +31,8 @@
 #define STALL_NS 1000000000ULL
 /* A call with a time limit returns in bounded time also where the jar cannot be made: after the limit and this long. */
 #define MAKING_NS 5000000000ULL
-/* What the jar's first process may take to kill and reap the rest. */
-#define OVERDUE_NS 400000000ULL
+/* What the jar's first process may take to kill and reap the rest: the run must be over within a second. */
+#define OVERDUE_NS 700000000ULL
 
 enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STATE_DRAINING, STATE_DONE, STATE_COUNT };
 
@@ -297,6 +297,11 @@ static void begin_ending(struct run *run)
 
 void run_cancel(struct run *run, int signal_number)
 {
+	/* All is over but for a reader who takes nothing: who wants it ended does not wait for that one. */
+	if (run->state == STATE_DRAINING) {
+		streams_drop(&run->streams);
+		handle(run, EVENT_DRAINED);
+	}
 	if (run->state >= STATE_KILLING)
 		return;
 	if (run->state == STATE_ENDING) {
@@ -441,9 +446,9 @@ static uint64_t microseconds(struct timeval later, struct timeval earlier)
 static void note_gone(struct run *run, const struct rusage *usage, int status)
 {
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
-	guard_finish(run->guard, usage, &run->seen);
 	run->seen.user_us = microseconds(usage->ru_utime, run->making.ru_utime);
 	run->seen.system_us = microseconds(usage->ru_stime, run->making.ru_stime);
+	guard_finish(run->guard, usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
 		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM,
 			  "the memory limit is too small even to start the command");
@@ -527,7 +532,8 @@ static void start_running(struct run *run)
 	if (!(run->seat ? seat_guard_start(run->seat) : guard_start(run->guard, run->jar.pid, &run->making))) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
-			  "the jar cannot be measured: its /proc is not to be seen");
+			  "the limits cannot be held: the jar's processes are not to be seen");
+		set_cause(run, CAUSE_UNHELD);
 		handle(run, EVENT_HARD_END);
 	}
 }

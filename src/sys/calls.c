@@ -354,7 +354,7 @@ ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t c
 
 int sys_pipe(int *reader, int *writer)
 {
-	int ends[2];
+	int ends[2] = {-1, -1};
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;

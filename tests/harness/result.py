@@ -149,7 +149,8 @@ def _check_end(result: Result) -> None:
         check_error(result["error"])
     elif result["error"] is not None:
         check_error(result["error"])
-        require(outcome == "cancelled" and result["error"]["stage"] == "output", "error of a run that began", result)
+        has_cause = outcome == "cancelled" and result["error"]["stage"] in ("output", "limits")
+        require(has_cause, "error of a run that began", result)
 
 
 def _check_output(result: Result) -> None:

@@ -208,22 +208,45 @@ class CpuTime(LimitCase):
 
 @on_ways(BEST, METER)
 class Pids(LimitCase):
+    def held_by(self, result: Result) -> str:
+        """What held it; without a cgroup that is the user namespace's count."""
+        word = self.backend(result, "pids")
+        if word not in CGROUPS:
+            self.assertEqual(word, "rlimit", result)
+        return word
+
+    def check_refusal(self, result: Result, limit: int) -> None:
+        """The refused fork is listed, unless an rlimit refused it, which leaves no trace."""
+        word = self.held_by(result)
+        hit = limit_of(result, "pids")
+        if word == "rlimit":
+            self.assertIsNone(hit, result)
+            return
+        assert hit is not None, result
+        self.assertEqual((hit["limit"], hit["peak"], hit["enforced_by"]), (limit, limit, word))
+        if word in CGROUPS:
+            self.assertEqual(result["usage"]["peak_processes"], limit)
+
     def test_refused_and_survived(self) -> None:
         for word, name in (("fork", "forks"), ("thread", "threads")):
             result = self.json("--pids", "10", "--", self.tool("limit_count"), f"{word}:50", "say:went on")
             self.assertEqual((result["outcome"], result["stdout"]), ("exited", f"{name} 9\nwent on\n"), result)
-            hit = limit_of(result, "pids")
-            if self.backend(result, "pids") in CGROUPS:
-                assert hit is not None, result
-                self.assertEqual((hit["limit"], hit["enforced_by"]), (10, result["enforced"]["pids"]))
-                self.assertEqual(result["usage"]["peak_processes"], 10)
-            else:
-                self.assertEqual(result["enforced"]["pids"], "rlimit")
-                self.assertIsNone(hit, "an rlimit leaves no trace")
+            self.check_refusal(result, 10)
+
+    def test_a_tree_of_small_processes(self) -> None:
+        """No process has more than one child of its own: only together are they too many."""
+        script = '[ "$1" -eq 0 ] || sh -c "$0" "$0" $(($1 - 1)); exit $?'
+        result = self.json("--pids", "10", "--", "/bin/sh", "-c", script, script, "20")
+        self.assertEqual((result["outcome"], result["exit_code"] == 0), ("exited", False), result)
+        self.check_refusal(result, 10)
 
     def test_just_below_it_finishes(self) -> None:
         result = self.json("--pids", "10", "--", self.tool("limit_count"), "fork:9")
         self.assertEqual((result["outcome"], result["stdout"], result["limits_hit"]), ("exited", "forks 9\n", []))
+
+    def test_processes_that_ended_do_not_count(self) -> None:
+        script = "i=0; while [ $i -lt 60 ]; do /bin/true || exit 1; i=$((i + 1)); done"
+        self.untouched(self.json("--pids", "4", *self.sh(script)))
 
     def test_one_process_alone(self) -> None:
         result = self.json("--pids", "1", "--", self.tool("limit_count"), "fork:3")
@@ -242,6 +265,17 @@ class Pids(LimitCase):
         args = ("--memory", "256M", "--cpu-time", "1s", "--disk", "10M", "--timeout", "20s", "--grace", "0")
         result = self.json(*args, "--pids", "200", "--", self.tool("limit_count"), "bomb")
         self.assertIn(result["outcome"], ("cpu", "memory"))
+
+
+@on_ways(LANDLOCK)
+class UncountedPids(LimitCase):
+    def test_a_count_that_was_asked_for_is_refused(self) -> None:
+        self.assert_failed(self.jar("--pids", "10", "--", "true"), "pids")
+
+    def test_a_default_is_reported(self) -> None:
+        result = self.json("--", "true")
+        self.assertEqual((result["outcome"], result["enforced"]["pids"]), ("exited", "none"))
+        self.assertIn("pids", [remark["name"] for remark in result["missing"]])
 
 
 @on_ways(BEST, METER, LANDLOCK)

@@ -112,6 +112,13 @@ class OutputGone(JarCase):
         self.assertEqual(process.wait(20), 125)
         self.assertIn(b'"cancelled"', status.read())
 
+    def test_a_signal_ends_the_wait_for_a_reader_who_takes_nothing(self) -> None:
+        process, status = self.start_status("--", self.tool("writer"), "o:180000", stdout=subprocess.PIPE)
+        time.sleep(1.5)  # the command has ended; its output waits
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn(b'"truncated":true', status.read())
+
     def test_nobody_takes_the_status(self) -> None:
         reader, writer = os.pipe()
         os.close(reader)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import time
 
@@ -21,7 +22,8 @@ def mounts() -> set[str]:
 
 def cgroups() -> set[str]:
     """Cgroups of ours, by their name."""
-    return {str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/*belljar*") if path.is_dir()}
+    # Others may be removing theirs meanwhile: os.walk() goes on where a folder has just gone.
+    return {root for root, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in os.path.basename(root)}
 
 
 def folders() -> set[str]:

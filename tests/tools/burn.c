@@ -2,9 +2,9 @@
 /*
  * tests/tools/burn.c - use CPU time and memory in known amounts
  *
- * burn [cpu:MS] [memory:BYTES] [child:MS] [orphan:MS] [wait:MS]   in this order of appearance: spend MS of CPU time,
- * touch BYTES of memory and keep them, spend MS in a child that is waited for, in a child that is left running for
- * 1000 s afterwards (this returns when it has spent its MS), sleep MS.
+ * burn [cpu:MS] [memory:BYTES] [child:MS] [orphan:MS] [wait:MS] [say:N]   in this order of appearance: spend MS of CPU
+ * time, touch BYTES of memory and keep them, spend MS in a child that is waited for, in a child that is left running for
+ * 1000 s afterwards (this returns when it has spent its MS), sleep MS, write the number N in a line of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +74,8 @@ int main(int argc, char **argv)
 				return 5;
 		} else if (strcmp(kind, "wait") == 0) {
 			usleep((useconds_t)(amount * 1000));
+		} else if (strcmp(kind, "say") == 0) {
+			dprintf(1, "%llu\n", amount);
 		} else {
 			return 2;
 		}

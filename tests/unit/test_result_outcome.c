@@ -309,8 +309,32 @@ static void check_words(enum cause cause, int cancel_signal, int status, bool is
 	struct result_source source = {.plan = &plan, .seen = &seen};
 	AUTO_TEXT words = {0};
 
+	seen.limits[LIMIT_OUTPUT].is_hit = is_truncated;
 	result_explain(&source, &words);
 	CHECK_STRING(text_string(&words), expected);
+}
+
+static void test_output_that_nobody_took_was_not_cut_by_a_limit(void)
+{
+	struct plan plan = full_plan();
+	struct observation seen = {.has_started = true, .has_status = true, .status = EXITED(0), .is_truncated = true};
+	struct result_source source = {.plan = &plan, .seen = &seen};
+	AUTO_TEXT words = {0};
+
+	result_explain(&source, &words);
+	CHECK_STRING(text_string(&words), "the rest of the output was dropped: nobody took it");
+}
+
+static void test_a_limit_that_could_not_be_held_ends_the_run(void)
+{
+	struct plan plan = full_plan();
+	struct observation seen = {
+		.has_started = true, .has_status = true, .status = SIGNALED(SIGKILL), .cause = CAUSE_UNHELD};
+	struct result_source source = {.plan = &plan, .seen = &seen};
+
+	error_set(&seen.error, STAGE_LIMITS, ENOENT, "x");
+	CHECK_INT(result_outcome(&source), OUTCOME_CANCELLED);
+	CHECK_INT(result_exit_status(&source), 125);
 }
 
 static void test_people_are_told_about_an_end_that_was_not_the_commands_own(void)
@@ -351,6 +375,8 @@ static const struct test tests[] = {
 	TEST(test_a_run_that_never_started_enforced_nothing),
 	TEST(test_walls_of_the_landlock_rung),
 	TEST(test_limits_that_were_hit_are_listed_with_evidence),
+	TEST(test_output_that_nobody_took_was_not_cut_by_a_limit),
+	TEST(test_a_limit_that_could_not_be_held_ends_the_run),
 	TEST(test_people_are_told_about_an_end_that_was_not_the_commands_own),
 	TEST(test_signal_names),
 };
