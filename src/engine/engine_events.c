@@ -31,7 +31,7 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 	json_write_string(writer, "workdir", plan->workdir);
 	json_write_string(writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, seen, writer);
-	result_write_missing(plan, writer);
+	result_write_missing(plan, seen, writer);
 	plan_write_limits(&plan->limits, writer, "limits");
 }
 

@@ -4,7 +4,10 @@
  */
 #include "engine/engine_making.h"
 
+#include <errno.h>
+
 #include "engine/engine_failure.h"
+#include "host/host_cgroup.h"
 #include "plan/plan_test.h"
 #include "sys/calls.h"
 
@@ -38,6 +41,9 @@ int making_compile(struct making *making)
 
 	plan_done(&making->plan);
 	making->has_plan = false;
+	/* Where the host has turned out to give less, a cgroup may have to hold what a namespace would have held. */
+	if (host_survey_cgroups(&making->host, making->policy) < 0)
+		return error_set(&making->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (making->kind == PLAN_ONCE)
 		rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
 	else

@@ -61,7 +61,7 @@ const struct attempt attempts[] = {
 	{"chmod-outside", "change the mode of a file outside", ON(MOUNT_NS, SECCOMP), "metadata", 0, attempt_chmod},
 	{"read-by-engine", "read a file outside by way of the engine's /proc/PID/root", ON(PID_NS, LANDLOCK), NULL, 0,
 	 attempt_read_by_engine},
-	{"proc-sys", "open a setting of the kernel in /proc/sys for writing", ON(IDENTITY, LANDLOCK), NULL, 0, attempt_proc_sys,
+	{"proc-sys", "open a setting of the kernel in /proc/sys for writing", ON(MOUNT_NS, LANDLOCK), NULL, 0, attempt_proc_sys,
 	 LAYER_IDENTITY},
 	{"protected", "change, add to or move away .git/hooks in the workdir", ON(MOUNT_NS, MOUNT_NS), "protect", 0,
 	 attempt_protected},

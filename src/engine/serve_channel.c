@@ -117,7 +117,7 @@ void channel_fail(struct channel *channel, const struct error *error, const stru
 	detach(channel);
 	json_open_object(&writer, NULL);
 	result_write_error(error, &writer);
-	result_write_missing(plan, &writer);
+	result_write_missing(plan, NULL, &writer);
 	json_close_object(&writer);
 	wire_send(&channel->wire, FRAME_FAILED, text_string(&payload), payload.len, -1);
 	channel_end(channel);

@@ -191,7 +191,7 @@ static void on_stands(struct house *house)
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, kept_observation(house->jar), &writer);
-	result_write_missing(plan, &writer);
+	result_write_missing(plan, NULL, &writer);
 	plan_write_limits(&plan->limits, &writer, "limits");
 	json_write_string(&writer, "workdir", plan->workdir);
 	json_close_object(&writer);

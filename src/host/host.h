@@ -47,7 +47,8 @@ struct host_cgroups {
 	char *memory;
 	char *pids;
 	char *cpu;
-	char *name; /* free, for a run's own */
+	char *name;  /* free, for a run's own */
+	bool is_own; /* version 2: the directory is the cgroup we are in, alone; we must leave it to have others there */
 };
 
 struct host {

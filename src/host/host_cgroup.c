@@ -5,8 +5,9 @@
  * A few reads, since every run with such a limit pays for them; that a directory can really be made there shows when it
  * is made, and the plan is made again without if not. Version 1 has one tree per controller, and ours goes below the
  * cgroup we are in. In version 2 a cgroup that hands controllers on may have no processes of its own, and we are one: so
- * ours goes beside the cgroup we are in, where the cgroup above belongs to us too, as in a systemd user session. Nothing
- * that is there is changed.
+ * ours goes beside the cgroup we are in, where the cgroup above belongs to us too, as in a systemd user session, and
+ * nothing that is there is changed. Where only our own is ours, as in a service with Delegate=yes or in a container, and we
+ * are the only process in it, we go one down and ours goes beside that.
  */
 #include "host/host_cgroup.h"
 
@@ -29,9 +30,14 @@
 
 bool host_wants_cgroups(const struct host *host, const struct policy *policy)
 {
-	/* A process count that nobody asked for is held well enough by a user namespace, at no cost. */
+	/*
+	 * A process count that nobody asked for is held well enough by a user namespace, at no cost; but not for root where it
+	 * cannot be given an id that is nobody's.
+	 */
+	bool has_namespace_count = host->has_user_namespaces && (host->uid != 0 || host->has_id_mapped_mounts);
+
 	return policy->memory_bytes != LIMIT_NONE || policy->cpu_time_ns != LIMIT_NONE ||
-	       (policy->pids != LIMIT_NONE && (policy_is_given(policy, "pids") || !host->has_user_namespaces));
+	       (policy->pids != LIMIT_NONE && (policy_is_given(policy, "pids") || !has_namespace_count));
 }
 
 static bool list_has_word(const char *list, const char *word, char separator)
@@ -120,30 +126,78 @@ static int find_version1(const char *membership, const char *controller, char **
 
 /* --- version 2 ---------------------------------------------------------------------------------------------- */
 
+static bool has_right(const char *directory, const char *name)
+{
+	char file[2 * PATH_MAX + 64];
+
+	snprintf(file, sizeof(file), "%s/%s", directory, name);
+	return access(file, W_OK) == 0;
+}
+
+static bool read_list(const char *directory, const char *name, char *list, size_t capacity)
+{
+	char file[2 * PATH_MAX + 64];
+
+	snprintf(file, sizeof(file), "%s/%s", directory, name);
+	return sys_read_file(AT_FDCWD, file, list, capacity) > 0;
+}
+
+/* Moving a process from one cgroup to another takes the right to do so in the one that holds both. */
+static bool is_delegated(const char *directory)
+{
+	return access(directory, W_OK) == 0 && has_right(directory, "cgroup.procs");
+}
+
+static bool has_useful(const char *controllers)
+{
+	return list_has_word(controllers, "memory", ' ') || list_has_word(controllers, "pids", ' ');
+}
+
+/* Beside ours, where the cgroup above hands controllers on to both. The root of all is above itself. */
+static bool find_beside(const char *directory, char *controllers, size_t capacity)
+{
+	return is_delegated(directory) && read_list(directory, "cgroup.subtree_control", controllers, capacity) &&
+	       has_useful(controllers);
+}
+
+/* In ours, which must not have any other process: nobody but us is moved to make room. */
+static bool find_own(const char *directory, char *controllers, size_t capacity)
+{
+	char members[64], alone[32];
+
+	if (!is_delegated(directory) || !has_right(directory, "cgroup.subtree_control") ||
+	    !read_list(directory, "cgroup.procs", members, sizeof(members)))
+		return false;
+	snprintf(alone, sizeof(alone), "%d\n", (int)getpid());
+	return !strcmp(members, alone) && read_list(directory, "cgroup.controllers", controllers, capacity) &&
+	       has_useful(controllers);
+}
+
 static int find_version2(const char *membership, struct host_cgroups *cgroups)
 {
 	const char *mount = is_on(MOUNT, MAGIC_CGROUP2) ? MOUNT : MOUNT "/unified";
-	char controllers[PATH_MAX], path[PATH_MAX], directory[2 * PATH_MAX], handed_on[512];
-	char file[2 * PATH_MAX + 32];
+	char controllers[PATH_MAX], path[PATH_MAX], own[2 * PATH_MAX], above[2 * PATH_MAX];
+	const char *directory;
 
-	if (!find_membership(membership, NULL, controllers, path) || !is_on(mount, MAGIC_CGROUP2))
+	if (!find_membership(membership, NULL, controllers, path) || path[0] != '/' || strstr(path, "/..") ||
+	    !is_on(mount, MAGIC_CGROUP2))
 		return 0;
-	*strrchr(path, '/') = '\0'; /* the cgroup above; the root is above itself */
-	snprintf(directory, sizeof(directory), "%s%s", mount, path);
-	snprintf(file, sizeof(file), "%s/cgroup.procs", directory);
-	/* Moving a process from one cgroup to another takes the right to do so in the one that holds both. */
-	if (access(directory, W_OK) < 0 || access(file, W_OK) < 0)
+	snprintf(own, sizeof(own), "%s%s", mount, path);
+	*strrchr(path, '/') = '\0';
+	snprintf(above, sizeof(above), "%s%s", mount, path);
+	if (find_beside(above, controllers, sizeof(controllers)))
+		directory = above;
+	else if (find_own(own, controllers, sizeof(controllers)))
+		directory = own;
+	else
 		return 0;
-	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", directory);
-	if (sys_read_file(AT_FDCWD, file, handed_on, sizeof(handed_on)) <= 0)
-		return 0;
-	if (list_has_word(handed_on, "memory", ' '))
+	cgroups->is_own = directory == own;
+	if (list_has_word(controllers, "memory", ' '))
 		cgroups->memory = strdup(directory);
-	if (list_has_word(handed_on, "pids", ' '))
+	if (list_has_word(controllers, "pids", ' '))
 		cgroups->pids = strdup(directory);
 	/* Time is counted in every cgroup, whatever its controllers. */
-	if (cgroups->memory || cgroups->pids)
-		cgroups->cpu = strdup(directory);
+	cgroups->cpu = strdup(directory);
 	return 0;
 }
 
@@ -181,6 +235,12 @@ int host_find_cgroups(struct host_cgroups *cgroups)
 		return rc;
 	cgroups->version = 1;
 	return name_cgroup(cgroups);
+}
+
+int host_survey_cgroups(struct host *host, const struct policy *policy)
+{
+	/* A name stands for a search that found something, even if that could not be used. */
+	return host->cgroups.name || !host_wants_cgroups(host, policy) ? 0 : host_find_cgroups(&host->cgroups);
 }
 
 /* --- without cgroups ---------------------------------------------------------------------------------------- */

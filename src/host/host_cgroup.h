@@ -9,7 +9,9 @@
 
 /* True if @policy has a limit that a cgroup would hold better than anything else on @host. */
 bool host_wants_cgroups(const struct host *host, const struct policy *policy);
-/* Look, and make nothing. 0, or -ENOMEM. */
+/* Look, and make nothing; again where @host has turned out to need more. 0, or -ENOMEM. */
+int host_survey_cgroups(struct host *host, const struct policy *policy);
+/* The same without asking whether any limit needs them. */
 int host_find_cgroups(struct host_cgroups *cgroups);
 /* The first writable directory of @policy on which written bytes are not counted for a process. 0, or -ENOMEM. */
 int host_find_uncounted(struct host *host, const struct policy *policy);

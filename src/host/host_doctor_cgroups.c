@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/host_cgroup.h"
 #include "sys/calls.h"
 
 #define CGROUP_NAME "belljar-doctor"
@@ -100,21 +101,23 @@ static int try_making(const char *directory)
 static void advise_delegation(struct finding *finding)
 {
 	if (getuid() == 0)
-		finding_remedy(finding,
-			       "in a container, start it with a writable cgroup: docker run --cgroupns=private with "
-			       "-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
+		finding_remedy(
+			finding,
+			"have the cgroup above this one hand on memory and pids, or be the only process in this "
+			"one; in a container, start it with a writable cgroup: docker run --cgroupns=private with "
+			"-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
 	else
 		finding_remedy(
 			finding,
 			"start Belljar in a scope that is delegated to you: systemd-run --user --scope -p Delegate=yes "
-			"belljar ...\n");
+			"belljar ...; in a service with Delegate=yes, keep its own processes in a cgroup below its own\n");
 }
 
-void probe_cgroup2(struct finding *finding)
+/* Why there is none to be had, as far as it can be told from the cgroup we are in. */
+static void explain_cgroup2(struct finding *finding)
 {
 	struct cgroup_search search = {.type = "cgroup2"};
 	char path[PATH_MAX + 32], controllers[512] = "";
-	int rc;
 
 	if (!find_mount(&search) || !find_cgroup(&search)) {
 		finding_value(finding, "not mounted");
@@ -126,8 +129,7 @@ void probe_cgroup2(struct finding *finding)
 	snprintf(path, sizeof(path), "%s/cgroup.controllers", search.path);
 	sys_read_file(AT_FDCWD, path, controllers, sizeof(controllers));
 	controllers[strcspn(controllers, "\n")] = '\0';
-	if (!list_has_word(controllers, "memory", ' ') || !list_has_word(controllers, "pids", ' ') ||
-	    !list_has_word(controllers, "cpu", ' ')) {
+	if (!list_has_word(controllers, "memory", ' ') || !list_has_word(controllers, "pids", ' ')) {
 		finding_value(finding, "controllers at %.60s: %.60s", search.path,
 			      controllers[0] ? controllers : "none");
 		finding_remedy(
@@ -136,14 +138,28 @@ void probe_cgroup2(struct finding *finding)
 			"v1 has them: boot with systemd.unified_cgroup_hierarchy=1\n");
 		return;
 	}
-	rc = try_making(search.path);
-	finding->is_found = rc == 0;
-	if (rc == 0) {
-		finding_value(finding, "memory pids cpu at %.100s", search.path);
+	finding_value(finding, "not delegated at %.100s", search.path);
+	advise_delegation(finding);
+}
+
+/* What a run would find, and whether it can be made there. */
+void probe_cgroup2(struct finding *finding)
+{
+	struct host_cgroups cgroups = {0};
+	int rc;
+
+	if (host_find_cgroups(&cgroups) < 0 || cgroups.version != 2) {
+		explain_cgroup2(finding);
 	} else {
-		finding_value(finding, "not delegated at %.60s: %.60s", search.path, strerror(-rc));
-		advise_delegation(finding);
+		rc = try_making(cgroups.cpu);
+		finding->is_found = rc == 0 && cgroups.memory && cgroups.pids;
+		finding_value(finding, "%s%scpu at %.100s%s%.40s", cgroups.memory ? "memory " : "",
+			      cgroups.pids ? "pids " : "", cgroups.cpu, rc < 0 ? ": " : "",
+			      rc < 0 ? strerror(-rc) : "");
+		if (!finding->is_found)
+			advise_delegation(finding);
 	}
+	host_cgroups_done(&cgroups);
 }
 
 static void probe_cgroup1(struct finding *finding, const char *controller)

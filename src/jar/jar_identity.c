@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "jar/jar_network.h"
 #include "sys/calls.h"
 
 #define HELPER_STACK_BYTES 16384
@@ -68,11 +69,17 @@ static int helper_main(void *argument)
 
 static struct helper helper;
 
+static int start_helper(void)
+{
+	helper.pid = clone(helper_main, helper.stack + sizeof(helper.stack),
+			   CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, &helper);
+	return helper.pid < 0 ? -errno : 0;
+}
+
 int jar_become(struct jar_build *build, const struct plan_step *step)
 {
 	int rc;
 
-	(void)build;
 	if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
 	    setresgid((gid_t)step->value, (gid_t)step->value, (gid_t)step->value) < 0 ||
 	    setresuid((uid_t)step->value, (uid_t)step->value, (uid_t)step->value) < 0)
@@ -83,9 +90,13 @@ int jar_become(struct jar_build *build, const struct plan_step *step)
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
 	helper.id = step->value;
-	helper.pid = clone(helper_main, helper.stack + sizeof(helper.stack),
-			   CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, &helper);
-	return helper.pid < 0 ? -errno : 0;
+	rc = start_helper();
+	/* Under the smallest limit of processes there is no room for it beside the thread that makes the network namespace. */
+	if (rc < 0) {
+		jar_network_wait(build->network);
+		rc = start_helper();
+	}
+	return rc;
 }
 
 int jar_user_namespace(struct jar_build *build)

@@ -28,18 +28,30 @@ void jar_volunteer(void)
 	sys_write_file(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE);
 }
 
-/* Born in it, and alone there: see that it is so. */
-static int check_cgroup(const char *directory)
+/* Alone in the cgroup? */
+static int check_cgroup(const char *members_path)
 {
-	char path[PATH_BYTES], members[64];
-	ssize_t len;
+	char members[64];
+	ssize_t len = sys_read_file(AT_FDCWD, members_path, members, sizeof(members));
 
-	if (snprintf(path, sizeof(path), "%s/cgroup.procs", directory) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	len = sys_read_file(AT_FDCWD, path, members, sizeof(members));
 	if (len < 0)
 		return (int)len;
 	return strtol(members, NULL, 10) == (long)getpid() ? 0 : -ENOENT;
+}
+
+/* Born in it: see that it is so. Where that could not be, go there. */
+static int join_cgroup2(const char *directory)
+{
+	char path[PATH_BYTES];
+	int rc;
+
+	if (snprintf(path, sizeof(path), "%s/cgroup.procs", directory) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	rc = check_cgroup(path);
+	if (rc != -ENOENT)
+		return rc;
+	rc = sys_write_file(AT_FDCWD, path, "0");
+	return rc < 0 ? rc : check_cgroup(path);
 }
 
 int jar_cgroup(struct jar_build *build, const struct plan_step *step)
@@ -50,7 +62,7 @@ int jar_cgroup(struct jar_build *build, const struct plan_step *step)
 	if (!step->target)
 		return build->has_run_cgroup ? 0 : -ENOENT;
 	if (step->value2 == 2)
-		return check_cgroup(step->target);
+		return join_cgroup2(step->target);
 	if (snprintf(path, sizeof(path), "%s/tasks", step->target) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	/* Not cgroup.procs: moving a whole process waits until no process of the host is being started. */

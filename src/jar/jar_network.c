@@ -46,9 +46,14 @@ void jar_network_start(struct jar_network *network)
 		network->error = rc;
 }
 
-int jar_network_join(struct jar_network *network)
+void jar_network_wait(struct jar_network *network)
 {
 	jar_thread_join(&network->thread);
+}
+
+int jar_network_join(struct jar_network *network)
+{
+	jar_network_wait(network);
 	if (network->error < 0)
 		return network->error;
 	if (setns(network->namespace_fd, CLONE_NEWNET) < 0)

@@ -18,6 +18,8 @@ struct jar_network {
 
 /* Begin. A failure is told by jar_network_join(). */
 void jar_network_start(struct jar_network *network);
+/* Wait until its thread is gone, if there is one. */
+void jar_network_wait(struct jar_network *network);
 /* Wait for it and enter it. 0 or a negative errno. */
 int jar_network_join(struct jar_network *network);
 

@@ -222,10 +222,9 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 					 strerror(errno));
 	}
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
-	/* The first process of a cgroup is refused for more reasons than we can tell apart: without one it may do. */
+	/* Without clone3 nobody is born in a cgroup: the step joins it. Any other refusal shows then whose it was. */
 	if (pid < 0 && cgroup_fd >= 0)
-		return error_set(error, STAGE_LIMITS, -pid, "cannot make the jar's first process in its cgroup: %s",
-				 strerror(-pid));
+		pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, -1, &jar->pidfd);
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {

@@ -103,6 +103,7 @@ struct plan_cgroup {
 	const char *memory; /* directories; NULL: that limit is held by something else, or not asked for */
 	const char *pids;
 	const char *cpu;
+	const char *room; /* they are made in this one, our own, which we must leave first; NULL: beside it */
 };
 
 struct plan_limits {
@@ -193,6 +194,7 @@ void plan_done(struct plan *plan);
 void plan_print(const struct plan *plan, struct text *out);
 void plan_print_json(const struct plan *plan, struct text *out);
 void plan_write_limits(const struct plan_limits *limits, struct json_writer *writer, const char *key);
+void plan_write_remark(const struct plan_remark *remark, struct json_writer *writer);
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
 const char *step_kind_name(enum step_kind kind);
 const char *rung_name(enum rung rung);

@@ -44,6 +44,8 @@ static int lacks(struct plan_build *build, const char *name, enum guarantee guar
 static const char *own_cgroup(struct plan_build *build, const char *directory)
 {
 	build->plan->cgroup.version = build->host->cgroups.version;
+	if (build->host->cgroups.is_own)
+		build->plan->cgroup.room = plan_string(build, directory);
 	return plan_format(build, "%s/%s", directory, build->host->cgroups.name);
 }
 

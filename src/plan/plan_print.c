@@ -422,16 +422,20 @@ static void write_strings(const struct string_list *list, struct json_writer *wr
 	json_close_array(writer);
 }
 
+void plan_write_remark(const struct plan_remark *remark, struct json_writer *writer)
+{
+	json_open_object(writer, NULL);
+	json_write_string(writer, "name", remark->name);
+	json_write_string(writer, "why", remark->why);
+	json_write_string(writer, "hint", remark->hint);
+	json_close_object(writer);
+}
+
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key)
 {
 	json_open_array(writer, key);
-	for (size_t i = 0; i < list->count; i++) {
-		json_open_object(writer, NULL);
-		json_write_string(writer, "name", list->items[i].name);
-		json_write_string(writer, "why", list->items[i].why);
-		json_write_string(writer, "hint", list->items[i].hint);
-		json_close_object(writer);
-	}
+	for (size_t i = 0; i < list->count; i++)
+		plan_write_remark(&list->items[i], writer);
 	json_close_array(writer);
 }
 

@@ -230,11 +230,42 @@ void result_write_enforced(const struct plan *plan, const struct observation *se
 	json_close_object(writer);
 }
 
-void result_write_missing(const struct plan *plan, struct json_writer *writer)
+/* Only the kernel's choice of a victim ends a command so, apart from a signal that it or somebody else sent. */
+const struct plan_remark *result_doubt(const struct observation *seen)
 {
-	static const struct plan_remark_list none;
+	static const struct plan_remark proven = {
+		"memory",
+		"the kernel killed the command because the host, or a cgroup above the run's own, had no memory left; the run's "
+		"own limit was not reached",
+		"ask for no more than the host has free: --memory",
+	};
+	static const struct plan_remark possible = {
+		"memory",
+		"the command was ended by SIGKILL, which Belljar did not send, and meanwhile the kernel killed for want of memory "
+		"(/proc/vmstat: oom_kill has grown); without a cgroup it is not known whether it was this command",
+		"give Belljar a cgroup of its own; `belljar doctor` says more",
+	};
 
-	plan_write_remarks(plan ? &plan->missing : &none, writer, "missing");
+	if (!seen || seen->cause != CAUSE_NONE)
+		return NULL;
+	if (seen->shortage == SHORTAGE_PROVEN)
+		return &proven;
+	if (seen->shortage == SHORTAGE_SEEN && seen->has_status && WIFSIGNALED(seen->status) &&
+	    WTERMSIG(seen->status) == SIGKILL)
+		return &possible;
+	return NULL;
+}
+
+void result_write_missing(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
+{
+	const struct plan_remark *doubt = result_doubt(seen);
+
+	json_open_array(writer, "missing");
+	for (size_t i = 0; plan && i < plan->missing.count; i++)
+		plan_write_remark(&plan->missing.items[i], writer);
+	if (doubt)
+		plan_write_remark(doubt, writer);
+	json_close_array(writer);
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
@@ -424,7 +455,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	write_limits(source->seen, writer);
 	write_usage(source->seen, writer);
 	result_write_enforced(source->plan, source->seen, writer);
-	result_write_missing(source->plan, writer);
+	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->workdir : NULL);
 	write_notes(source->plan, writer);
@@ -460,6 +491,8 @@ void result_explain(const struct result_source *source, struct text *out)
 		break;
 	case OUTCOME_SIGNALED:
 		text_append_format(out, "the command was ended by %s", signal_name(WTERMSIG(seen->status)));
+		if (result_doubt(seen))
+			text_append_format(out, "; %s", result_doubt(seen)->why);
 		break;
 	case OUTCOME_EXITED:
 		if (seen->is_truncated && !seen->limits[LIMIT_OUTPUT].is_hit) {

@@ -39,6 +39,8 @@ enum outcome result_outcome(const struct result_source *source);
 const char *outcome_name(enum outcome outcome);
 /* What `belljar run` exits with. */
 int result_exit_status(const struct result_source *source);
+/* What must be said of a run that may have ended because the host had no memory left; NULL: nothing. */
+const struct plan_remark *result_doubt(const struct observation *seen);
 /* The object of SPEC section 3, on one line, as a member @key (NULL: by itself). */
 void result_write(const struct result_source *source, struct json_writer *writer, const char *key);
 
@@ -46,7 +48,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 void result_write_enforced(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 /* As a member "error": an object, or null. */
 void result_write_error(const struct error *error, struct json_writer *writer);
-void result_write_missing(const struct plan *plan, struct json_writer *writer);
+void result_write_missing(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
 
 /* One line for people about an end that was not the command's own; empty where there is nothing to say. */

@@ -29,6 +29,10 @@
 #define NAME_PREFIX "belljar-"
 /* The prefix and 16 digits: host_find_cgroups() makes the names. */
 #define NAME_LEN (sizeof(NAME_PREFIX) - 1 + 16)
+/* Where we go ourselves while a run has our own cgroup. */
+#define ENGINE_SUFFIX "-engine"
+#define MAKE_TRIES 50
+#define MAKE_WAIT_NS 1000000L
 #define REMOVE_TRIES 50
 #define REMOVE_WAIT_NS 2000000L
 #define FILE_BYTES 512
@@ -96,6 +100,13 @@ static void read_cpu(const struct cgroup *cgroup, struct cgroup_reading *reading
 	}
 }
 
+uint64_t cgroup_refused_pids(const struct cgroup *cgroup)
+{
+	uint64_t value = 0;
+
+	return read_number(cgroup->fds[CGROUP_PIDS], "pids.events", "max", &value) ? value : 0;
+}
+
 static void read_memory(const struct cgroup *cgroup, struct cgroup_reading *reading)
 {
 	int fd = cgroup->fds[CGROUP_MEMORY];
@@ -118,7 +129,7 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading)
 		read_memory(cgroup, reading);
 	if (cgroup->fds[CGROUP_PIDS] >= 0) {
 		reading->has_peak_pids = read_number(cgroup->fds[CGROUP_PIDS], "pids.peak", NULL, &reading->peak_pids);
-		read_number(cgroup->fds[CGROUP_PIDS], "pids.events", "max", &reading->refused_pids);
+		reading->refused_pids = cgroup_refused_pids(cgroup);
 	}
 	if (cgroup->fds[CGROUP_CPU] >= 0)
 		read_cpu(cgroup, reading);
@@ -209,6 +220,15 @@ static void empty(int fd)
 	closedir(directory);
 }
 
+static bool is_our_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) == 0 &&
+	       (len == NAME_LEN ||
+		(len == NAME_LEN + sizeof(ENGINE_SUFFIX) - 1 && !strcmp(name + NAME_LEN, ENGINE_SUFFIX)));
+}
+
 /* Remove the directories of ours in @parent that no engine has locked. Those that are in use refuse to go anyway. */
 static void sweep(int parent)
 {
@@ -222,8 +242,7 @@ static void sweep(int parent)
 	while ((entry = readdir(directory))) {
 		AUTO_CLOSE int fd = -1;
 
-		if (strncmp(entry->d_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0 ||
-		    strlen(entry->d_name) != NAME_LEN)
+		if (!is_our_name(entry->d_name))
 			continue;
 		fd = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -236,13 +255,36 @@ static void sweep(int parent)
 	closedir(directory);
 }
 
+/*
+ * Make @name in @parent, and lock it. Between the two whoever sweeps may take it for a left-over, have the lock for a
+ * moment, and remove it: then it is made again. -EAGAIN: try once more.
+ */
+static int try_making(int parent, const char *name)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat made, found;
+
+	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -EAGAIN : -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	if (fstat(fd, &made) < 0 || fstatat(parent, name, &found, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    made.st_ino != found.st_ino)
+		return -EAGAIN;
+	return take_fd(&fd);
+}
+
 /* A directory, locked. */
 static int make_directory(const char *path)
 {
+	static const struct timespec wait = {.tv_nsec = MAKE_WAIT_NS};
 	const char *name = strrchr(path, '/') + 1;
 	char parent_path[PATH_MAX];
 	AUTO_CLOSE int parent = -1;
-	AUTO_CLOSE int fd = -1;
+	int rc = -EAGAIN;
 
 	if ((size_t)snprintf(parent_path, sizeof(parent_path), "%.*s", (int)(name - path), path) >= sizeof(parent_path))
 		return -ENAMETOOLONG;
@@ -250,17 +292,88 @@ static int make_directory(const char *path)
 	if (parent < 0)
 		return -errno;
 	sweep(parent);
-	if (mkdirat(parent, name, 0755) < 0)
-		return -errno;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int saved = errno; /* somebody swept it in between */
-
-		unlinkat(parent, name, AT_REMOVEDIR);
-		return -saved;
+	for (int tries = 0; rc == -EAGAIN && tries < MAKE_TRIES; tries++) {
+		if (tries)
+			nanosleep(&wait, NULL);
+		rc = try_making(parent, name);
 	}
-	return take_fd(&fd);
+	if (rc < 0)
+		unlinkat(parent, name, AT_REMOVEDIR);
+	return rc;
 }
+
+/* --- room in our own cgroup --------------------------------------------------------------------------------- */
+
+static const char *const room_controllers[] = {"memory", "pids"};
+
+/* Hand the controllers that the run needs on to the cgroups in @room, or (@sign '-') no longer. */
+static int hand_on(const struct cgroup *cgroup, char sign)
+{
+	for (int i = 0; i < (int)ARRAY_LEN(room_controllers); i++) {
+		char word[16];
+		int rc;
+
+		if (!cgroup->paths[i])
+			continue;
+		snprintf(word, sizeof(word), "%c%s", sign, room_controllers[i]);
+		rc = sys_write_file(cgroup->room_fd, "cgroup.subtree_control", word);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Are there cgroups of other runs in @room? They need what is handed on. */
+static bool is_shared(int room_fd, const char *own_name)
+{
+	AUTO_CLOSE int copy = openat(room_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+	bool has_others = !directory;
+
+	if (directory)
+		take_fd(&copy); /* it is the stream's now */
+	while (directory && (entry = readdir(directory)))
+		has_others |= is_our_name(entry->d_name) && strcmp(entry->d_name, own_name) != 0;
+	if (directory)
+		closedir(directory);
+	return has_others;
+}
+
+/* Go back to where we were. As long as other runs of this process are there, nothing can be undone, and nothing must. */
+static void leave_room(struct cgroup *cgroup)
+{
+	if (cgroup->room_fd < 0)
+		return;
+	if (!is_shared(cgroup->room_fd, strrchr(cgroup->engine_path, '/') + 1) && hand_on(cgroup, '-') == 0 &&
+	    sys_write_file(cgroup->room_fd, "cgroup.procs", "0") == 0)
+		rmdir(cgroup->engine_path);
+	close_fd(&cgroup->engine_fd);
+	close_fd(&cgroup->room_fd);
+}
+
+/* A cgroup that hands controllers on may have no process: go one down ourselves, the only one there. */
+static int make_room(struct cgroup *cgroup, const struct plan_cgroup *plan)
+{
+	int rc;
+
+	if (!plan->room)
+		return 0;
+	if ((size_t)snprintf(cgroup->engine_path, sizeof(cgroup->engine_path), "%s" ENGINE_SUFFIX,
+			     plan->memory ? plan->memory
+			     : plan->pids ? plan->pids
+					  : plan->cpu) >= sizeof(cgroup->engine_path))
+		return -ENAMETOOLONG;
+	cgroup->room_fd = open(plan->room, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup->room_fd < 0)
+		return -errno;
+	cgroup->engine_fd = make_directory(cgroup->engine_path);
+	rc = cgroup->engine_fd < 0 ? cgroup->engine_fd : sys_write_file(cgroup->engine_fd, "cgroup.procs", "0");
+	/* Somebody else who came meanwhile makes this fail: nobody but us is moved. */
+	return rc < 0 ? rc : hand_on(cgroup, '+');
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------- */
 
 static int make_all(struct cgroup *cgroup)
 {
@@ -327,10 +440,14 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 		.paths = {plan->cgroup.memory, plan->cgroup.pids, plan->cgroup.cpu},
 		.fds = {-1, -1, -1},
 		.notice_fd = -1,
+		.room_fd = -1,
+		.engine_fd = -1,
 	};
 	if (!cgroup->version)
 		return 0;
-	rc = make_all(cgroup);
+	rc = make_room(cgroup, &plan->cgroup);
+	if (rc == 0)
+		rc = make_all(cgroup);
 	if (rc == 0)
 		rc = cgroup_limit(cgroup, &plan->limits);
 	if (rc == 0)
@@ -367,7 +484,12 @@ int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t nu
 {
 	int rc = 0;
 
-	*cgroup = (struct cgroup){.version = jar->version, .fds = {-1, -1, -1}, .parent = jar, .notice_fd = -1};
+	*cgroup = (struct cgroup){.version = jar->version,
+				  .fds = {-1, -1, -1},
+				  .parent = jar,
+				  .room_fd = -1,
+				  .engine_fd = -1,
+				  .notice_fd = -1};
 	*member_count = 0;
 	snprintf(cgroup->name, sizeof(cgroup->name), RUN_PREFIX "%" PRIu32, number);
 	for (int i = 0; i < CGROUP_PART_COUNT && jar->version && rc == 0; i++) {
@@ -422,5 +544,6 @@ void cgroup_done(struct cgroup *cgroup)
 			nanosleep(&wait, NULL);
 		close_fd(&cgroup->fds[i]);
 	}
+	leave_room(cgroup);
 	cgroup->version = 0;
 }

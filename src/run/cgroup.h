@@ -5,6 +5,8 @@
 #ifndef BELLJAR_RUN_CGROUP_H
 #define BELLJAR_RUN_CGROUP_H
 
+#include <limits.h>
+
 #include "base/error.h"
 #include "plan/plan.h"
 
@@ -19,6 +21,9 @@ struct cgroup {
 	const struct cgroup
 		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
 	char name[CGROUP_NAME_MAX];
+	int room_fd;   /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
+	int engine_fd; /* where we went to make room, locked */
+	char engine_path[PATH_MAX];
 	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };
 
@@ -49,6 +54,8 @@ void cgroup_done(struct cgroup *cgroup);
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading);
 uint64_t cgroup_cpu_ns(const struct cgroup *cgroup);
+/* Forks that were refused; 0 where nobody counts. */
+uint64_t cgroup_refused_pids(const struct cgroup *cgroup);
 /* "cgroup1", "cgroup2" */
 const char *cgroup_word(const struct cgroup *cgroup);
 

@@ -8,6 +8,7 @@
 #include "run/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,10 @@
 #define WEIGHING_RATIO 10
 /* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
 #define MEMORY_SLACK (1ULL << 20)
+/* As many threads and helpers as make a jar together. */
+#define MAKERS_MAX 8
+/* 6.18 has 4 KiB of it. */
+#define VMSTAT_BYTES 16384
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS UINT64_C(1000000)
 
@@ -100,13 +105,35 @@ static void check_cgroup_memory(struct guard *guard, const struct cgroup_reading
 	     cgroup_word(&guard->cgroup), evidence, CAUSE_MEMORY);
 }
 
+/* The kernel counts how often it has killed for want of memory, whoever it was, and tells everybody. 0: it does not say. */
+static uint64_t count_host_kills(void)
+{
+	char content[VMSTAT_BYTES];
+	const char *line;
+
+	if (sys_read_file(AT_FDCWD, "/proc/vmstat", content, sizeof(content)) <= 0)
+		return 0;
+	line = strstr(content, "\noom_kill ");
+	return line ? strtoull(strchr(line, ' '), NULL, 10) : 0;
+}
+
+/* Nothing is claimed from this: it says that somebody else's want of memory may be, or is, what ended the command. */
+static enum host_shortage find_shortage(const struct guard *guard, const struct cgroup_reading *reading)
+{
+	if (reading->killed_for_memory)
+		return over_memory(guard, reading) ? SHORTAGE_NONE : SHORTAGE_PROVEN;
+	return is_metered(guard, GUARANTEE_MEMORY) && count_host_kills() > guard->host_kills ? SHORTAGE_SEEN
+											     : SHORTAGE_NONE;
+}
+
 static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *reading)
 {
 	char evidence[LIMIT_EVIDENCE_MAX];
 
-	if (!reading->refused_pids)
+	if (reading->refused_pids <= guard->making_refusals)
 		return;
-	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64, reading->refused_pids);
+	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64,
+		 reading->refused_pids - guard->making_refusals);
 	tell(guard, LIMIT_PIDS, guard->plan->limits.pids, guard->plan->limits.pids, cgroup_word(&guard->cgroup),
 	     evidence, CAUSE_NONE);
 }
@@ -375,6 +402,11 @@ bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 	    !meter_look(&guard->meter, &reading))
 		return false;
 	guard->metered = guard->plan->metered;
+	if (is_metered(guard, GUARANTEE_MEMORY))
+		guard->host_kills = count_host_kills();
+	/* Under a limit so small that the jar's makers were refused too, those are not the command's. */
+	if (guard->plan->limits.pids < MAKERS_MAX)
+		guard->making_refusals = cgroup_refused_pids(&guard->cgroup);
 	if (guard->metered || has_cgroup_cpu(guard))
 		loop_arm(guard->loop, &guard->timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_timer, guard);
 	return true;
@@ -450,6 +482,7 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 	look(guard, &reading);
 	finish_cpu(guard, &reading, usage);
 	finish_usage(guard, &reading, seen);
+	seen->shortage = find_shortage(guard, &reading);
 	if (reading.has_peak_memory) {
 		seen->memory_by = cgroup_word(&guard->cgroup);
 		seen->peak_memory_bytes = reading.peak_memory_bytes;
@@ -459,8 +492,8 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 		seen->peak_memory_bytes = MAX_OF(seen->peak_memory_bytes, guard->peak_memory_bytes);
 	}
 	if (reading.has_peak_pids)
-		seen->peak_processes =
-			MAX_OF(reading.peak_pids, 2) - 1; /* the jar's first process is no part of the run */
+		/* The jar's first process is no part of the run; helpers that made the jar may have been more than the run. */
+		seen->peak_processes = MIN_OF(MAX_OF(reading.peak_pids, 2) - 1, guard->plan->limits.pids);
 	else if (guard->peak_processes)
 		seen->peak_processes = guard->peak_processes;
 	guard_stop(guard);

@@ -40,7 +40,9 @@ struct guard {
 	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
 	uint64_t looks;
-	uint32_t metered; /* 1 << enum guarantee: what is really being looked at */
+	uint64_t making_refusals; /* forks that were refused to whoever made the jar */
+	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
+	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
 	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
 	const struct guard *jar;
 	/* What the last look showed. */

@@ -33,6 +33,13 @@ enum limit_name {
 	LIMIT_NAME_COUNT,
 };
 
+/* Did the kernel kill for want of memory where no limit of the run's was reached? */
+enum host_shortage {
+	SHORTAGE_NONE,  /* it did not, or nobody looked */
+	SHORTAGE_SEEN,  /* somewhere on the host while the command ran; perhaps in the jar */
+	SHORTAGE_PROVEN /* in the jar */
+};
+
 #define LIMIT_EVIDENCE_MAX 192
 
 struct limit_hit {
@@ -60,6 +67,7 @@ struct observation {
 	const char *memory_by;   /* who measured it */
 	uint64_t peak_processes; /* 0: nobody counted */
 	uint32_t metered;        /* 1 << enum guarantee: what the engine really looked at while the command ran */
+	enum host_shortage shortage;
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
 	struct limit_hit limits[LIMIT_NAME_COUNT];

@@ -352,6 +352,30 @@ static void test_people_are_told_about_an_end_that_was_not_the_commands_own(void
 	check_words(CAUSE_OUTPUT_LOST, 0, SIGNALED(SIGKILL), false, "");
 }
 
+static const char *doubt_of(struct observation seen)
+{
+	const struct plan_remark *doubt = result_doubt(&seen);
+
+	return doubt ? strstr(doubt->why, "not known") ? "possible" : "proven" : "none";
+}
+
+static void test_a_shortage_of_the_hosts_is_no_limit_of_ours(void)
+{
+	struct observation killed = {.has_started = true, .has_status = true, .status = SIGNALED(SIGKILL)};
+	struct observation exited = {.has_started = true, .has_status = true, .status = EXITED(0)};
+
+	CHECK_STRING(doubt_of(killed), "none");
+	killed.shortage = exited.shortage = SHORTAGE_SEEN;
+	CHECK_STRING(doubt_of(killed), "possible");
+	CHECK_STRING(doubt_of(exited), "none"); /* whoever was killed, it was not the main process */
+	killed.shortage = exited.shortage = SHORTAGE_PROVEN;
+	CHECK_STRING(doubt_of(killed), "proven");
+	CHECK_STRING(doubt_of(exited), "proven"); /* a part of it was */
+	killed.cause = CAUSE_TIMEOUT;
+	CHECK_STRING(doubt_of(killed), "none"); /* we ended it */
+	CHECK(!result_doubt(NULL));
+}
+
 static void test_signal_names(void)
 {
 	CHECK_STRING(signal_name(SIGKILL), "SIGKILL");
@@ -378,6 +402,7 @@ static const struct test tests[] = {
 	TEST(test_output_that_nobody_took_was_not_cut_by_a_limit),
 	TEST(test_a_limit_that_could_not_be_held_ends_the_run),
 	TEST(test_people_are_told_about_an_end_that_was_not_the_commands_own),
+	TEST(test_a_shortage_of_the_hosts_is_no_limit_of_ours),
 	TEST(test_signal_names),
 };
 
