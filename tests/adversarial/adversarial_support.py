@@ -18,7 +18,7 @@ from harness.runner import Arg
 PYTHON = "/usr/bin/python3"
 # Under the sanitizers everything takes longer, and memory is not what it is otherwise.
 IS_SANITIZED = "BELLJAR_TEST_SANITIZER" in os.environ
-SLOWNESS = 4.0 if IS_SANITIZED else 1.0
+SLOWNESS = 4.0 if IS_SANITIZED else float(os.environ.get("BELLJAR_TEST_SLOWNESS", "1"))
 
 # An attacker in Python: `attempt` prints one line for each try, so that a test can check how each was stopped.
 PREAMBLE = """

@@ -113,10 +113,13 @@ os.execv({tool!r}, [{tool!r}, str(keeper), str(engine), {str(self.victim.pid)!r}
         result = self.json("--timeout", "20s", *self.python(script))
         table = self.table(result["stdout"])
         self.assertEqual(len(table), 4, result)
+        strangers = (self.victim.pid, os.getpid())
         for pid, answers in table.items():
             with self.subTest(pid=pid):
-                self.expect(answers, SIGNALS, "EPERM", "ESRCH")
-                self.expect(answers, ("kill", "tkill", "tgkill", "sigqueue", "tgsigqueue"), "EPERM")
+                # Before Landlock ABI 6 the filter protects engine and keeper alone; the result says so.
+                if pid not in strangers or "signals" not in self.missing(result):
+                    self.expect(answers, SIGNALS, "EPERM", "ESRCH", "ENOSYS")
+                    self.expect(answers, ("kill", "tkill", "tgkill", "sigqueue", "tgsigqueue"), "EPERM")
                 self.expect(answers, TRACING, "EPERM")
                 self.expect(answers, (*FILES, "timerslack_ns"), "EACCES")
                 self.expect(answers, SETTINGS, "EPERM")

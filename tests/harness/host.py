@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import os
 import unittest
@@ -15,6 +16,7 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_FCHMODAT2 = 452
 LANDLOCK_CREATE_RULESET_VERSION = 1
 
 
@@ -33,6 +35,12 @@ def landlock_abi() -> int:
     """The kernel's Landlock ABI, 0 where there is none."""
     answer = LIBC.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION)
     return max(int(answer), 0)
+
+
+@functools.cache
+def has_fchmodat2() -> bool:
+    """Since Linux 6.6. An empty path is refused before anything is done."""
+    return LIBC.syscall(SYS_FCHMODAT2, -1, b"", 0, 0) == 0 or ctypes.get_errno() != errno.ENOSYS
 
 
 FEATURES: Dict[str, Callable[[], bool]] = {

@@ -5,7 +5,7 @@
  * deny WORD... -- CMD [ARG...]   installs a seccomp filter and executes CMD under it. Words are in the table below:
  *   userns    as in a default container: unshare, setns, the mount family and clone with any namespace flag answer
  *             EPERM; clone3 answers ENOSYS, since a filter cannot see its flags
- *   cgroup    for root: nothing is mounted at /sys/fs/cgroup, in a mount namespace of its own; others have no rights there
+ *   cgroup    for root: nothing is mounted at /sys/fs/cgroup, in a mount namespace of its own; for all: none can be locked
  *   perf      the clock of a tree's CPU time is refused, as in a default container
  *   others    the named calls answer ENOSYS, as on a kernel too old for them
  */
@@ -89,6 +89,7 @@ static const struct {
 	{"userns", CALL_MOUNT_SETATTR, EPERM},
 	{"userns", CALL_CLONE3, ENOSYS},
 	{"clone3", CALL_CLONE3, ENOSYS},
+	{"cgroup", SYS_flock, ENOSYS}, /* who has rights there cannot have a cgroup to itself */
 	{"perf", SYS_perf_event_open, EPERM},
 	{"landlock", CALL_LANDLOCK_CREATE_RULESET, ENOSYS},
 	{"landlock", CALL_LANDLOCK_ADD_RULE, ENOSYS},
@@ -113,7 +114,7 @@ enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
 static int hide_cgroups(void)
 {
 	if (getuid() != 0)
-		return 0;
+		return 0; /* see calls[] */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0)
 		return -1;

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in the virtual machine: as whom, in which cgroup, on what host, and which modules."""
+
+from __future__ import annotations
+
+import dataclasses
+
+ROOT_CGROUP = "system.slice/tests.service"
+# As systemd lays it out: the manager of a user's units owns the tree below it, a login's own scope is root's.
+USER_MANAGER = "user.slice/user-1000.slice/user@1000.service"
+USER_CGROUP = f"{USER_MANAGER}/app.slice/run-test.scope"
+LOGIN_CGROUP = "user.slice/user-1000.slice/session-1.scope"
+# A service with Delegate=yes whose main process went one down: its own cgroup is its user's, what is above it is not.
+SERVICE = "system.slice/delegated.service"
+SERVICE_CGROUP = f"{SERVICE}/main"
+
+# A module, and after a colon the tests of it that show something here.
+LIMITS = (
+    "integration/test_limits:OnBest",
+    "vm/test_back_ends",
+    "integration/test_limits_sweep",
+    "integration/test_usage:test_memory,test_processes,test_cpu_time",
+)
+IN_NAMESPACES = (
+    "integration/test_doctor:Proof.test_nothing,Proof.test_the_table,Doctor",
+    "integration/test_end_of_run:OnNamespace",
+    "integration/test_rungs",
+    "integration/test_paths:OnNamespace",
+    "adversarial/test_processes:OnNamespace",
+    "adversarial/test_path_calls:OnNamespace",
+    "adversarial/test_kernel:OnNamespace",
+    "adversarial/test_services:OnNamespace",
+    "adversarial/test_older_landlock:OnNamespace",
+)
+ALONE = ("integration/test_residue:OnNamespace", "vm/test_host_memory")
+WITHOUT_NAMESPACES = (
+    "integration/test_doctor:Proof.test_nothing,Proof.test_the_table",
+    "integration/test_limits:OnLandlock",
+    "integration/test_rungs",
+    "integration/test_end_of_run:OnLandlock",
+    "adversarial/test_processes:OnLandlock",
+    "adversarial/test_path_calls:OnLandlock",
+    "adversarial/test_kernel:OnLandlock",
+    "adversarial/test_services:OnLandlock",
+    "adversarial/test_older_landlock:OnLandlock",
+    "integration/test_residue:OnLandlock",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """`expected` is what `enforced` must say of a run with every limit; `sysctl` is set for the scene and then undone."""
+
+    name: str
+    uid: int
+    cgroup: str
+    modules: tuple[str, ...]
+    expected: tuple[tuple[str, str], ...]
+    sysctl: tuple[tuple[str, str], ...] = ()
+
+
+def held_by(rung: str, memory: str, pids: str, cpu_time: str) -> tuple[tuple[str, str], ...]:
+    """Shorter to read."""
+    return (("rung", rung), ("memory", memory), ("pids", pids), ("cpu_time", cpu_time))
+
+
+CGROUP2 = ("cgroup2", "cgroup2", "cgroup2")
+METER = ("meter", "rlimit", "meter")
+
+SCENES = (
+    Scene("root", 0, ROOT_CGROUP, (*LIMITS, *IN_NAMESPACES, *ALONE), held_by("namespace", *CGROUP2)),
+    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *IN_NAMESPACES, *ALONE), held_by("namespace", *CGROUP2)),
+    Scene(
+        "undelegated",
+        1000,
+        LOGIN_CGROUP,
+        ("integration/test_limits:OnMeter", "vm/test_back_ends", "vm/test_host_memory"),
+        held_by("namespace", *METER),
+    ),
+    Scene("service", 1000, SERVICE_CGROUP, ("vm/test_back_ends", "vm/test_service"), held_by("namespace", *METER)),
+    Scene(
+        "no-namespaces",
+        1000,
+        USER_CGROUP,
+        ("vm/test_back_ends", *WITHOUT_NAMESPACES, "vm/test_host_memory"),
+        held_by("landlock", *CGROUP2),
+        (("user/max_user_namespaces", "0"),),
+    ),
+    Scene(
+        "no-user-namespaces",
+        1000,
+        LOGIN_CGROUP,
+        ("vm/test_back_ends", "integration/test_rungs"),
+        held_by("landlock", "meter", "none", "meter"),
+        (("kernel/unprivileged_userns_clone", "0"),),
+    ),
+)
