@@ -168,14 +168,14 @@ void serve_ask_begin(struct channel *channel, struct wire_frame *frame)
 		ask = calloc(1, sizeof(*ask));
 		rc = ask ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	}
-	if (rc == 0) {
+	if (rc == 0 && ask) {
 		ask->body = (struct body){.kill = kill_ask, .free = free_ask};
 		ask->pipe_fd = -1;
 		server_add(channel->server, &ask->body);
 		rc = start(ask, &error);
 		ask->body.is_dead = rc < 0;
 	}
-	if (rc < 0) {
+	if (rc < 0 || !ask) {
 		channel_fail(channel, &error, NULL);
 		return;
 	}

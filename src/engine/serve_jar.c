@@ -250,7 +250,7 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 		jar = calloc(1, sizeof(*jar));
 		rc = jar ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	}
-	if (rc < 0) {
+	if (rc < 0 || !jar) {
 		channel_fail(channel, &error, NULL);
 		return;
 	}

@@ -157,14 +157,15 @@ int host_open_top(const struct host_path *top)
 
 char *path_join(const char *directory, const char *name)
 {
-	size_t directory_len = strlen(directory), name_len = strlen(name);
-	char *path = malloc(directory_len + name_len + 2);
+	size_t directory_len = strlen(directory), name_size = strlen(name) + 1;
+	char *path = malloc(directory_len + 1 + name_size);
+	char *end = path;
 
 	if (!path)
 		return NULL;
-	memcpy(path, directory, directory_len);
-	path[directory_len] = '/';
-	memcpy(path + directory_len + 1, name, name_len + 1);
+	end = mempcpy(end, directory, directory_len);
+	*end++ = '/';
+	memcpy(end, name, name_size);
 	return path;
 }
 

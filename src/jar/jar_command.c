@@ -222,6 +222,7 @@ engine_failed:
 static void start_command(struct jar_inside *inside)
 {
 	int rc = inside->command.has_pty ? open_pty(inside) : 0;
+	pid_t pid;
 
 	inside->report.kind = 0;
 	if (rc < 0) {
@@ -230,9 +231,10 @@ static void start_command(struct jar_inside *inside)
 	}
 	inside->report.begun_ns = sys_monotonic_ns();
 	/* The child makes system calls only, until it execs or leaves. */
-	inside->pid = vfork();
-	if (inside->pid == 0)
+	pid = vfork();
+	if (pid == 0)
 		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork) */
+	inside->pid = pid;
 	if (inside->pid < 0) {
 		jar_report_failure(inside, errno);
 		jar_leave(inside, 125);

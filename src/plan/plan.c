@@ -287,7 +287,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		rc = choose_workdir(&build);
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
 		plan->run_directory = plan_string(&build, host->run_directory);
-	if (rc == 0 && kind == PLAN_ONCE)
+	if (rc == 0 && request)
 		rc = plan_command(&build);
 	if (rc == 0)
 		rc = plan_back_ends(&build);

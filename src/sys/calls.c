@@ -306,7 +306,7 @@ int sys_drop_capabilities(void)
 int sys_raise_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
 	int rc = call(SYS_capget, &header, data);
 
 	if (rc < 0)
