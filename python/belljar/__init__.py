@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from ._async import run_async as run_async
     from ._async import spawn_async as spawn_async
     from ._errors import BelljarError as BelljarError
+    from ._errors import CallEnded as CallEnded
+    from ._errors import CallError as CallError
+    from ._errors import CallTimeout as CallTimeout
     from ._errors import EngineError as EngineError
     from ._errors import PolicyError as PolicyError
+    from ._errors import ResultError as ResultError
     from ._errors import RunError as RunError
     from ._errors import RunTimeout as RunTimeout
+    from ._errors import SendError as SendError
     from ._errors import StartError as StartError
     from ._errors import UnavailableError as UnavailableError
     from ._files import FileInfo as FileInfo
@@ -49,6 +54,9 @@ __version__ = "0.1.0"
 _HOME = {
     "AsyncProcess": "_async",
     "BelljarError": "_errors",
+    "CallEnded": "_errors",
+    "CallError": "_errors",
+    "CallTimeout": "_errors",
     "DEVNULL": "_launch",
     "EngineError": "_errors",
     "FileInfo": "_files",
@@ -58,8 +66,10 @@ _HOME = {
     "PolicyError": "_errors",
     "Process": "_process",
     "Result": "_result",
+    "ResultError": "_errors",
     "RunError": "_errors",
     "RunTimeout": "_errors",
+    "SendError": "_errors",
     "StartError": "_errors",
     "UnavailableError": "_errors",
     "capabilities": "_host",

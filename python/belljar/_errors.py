@@ -82,3 +82,39 @@ class RunError(BelljarError):
 
 class RunTimeout(RunError, TimeoutError):
     """check=True, and the wall-clock limit ended the run."""
+
+
+class SendError(BelljarError, TypeError):
+    """The function or its arguments cannot be sent into a jar. Nothing ran."""
+
+
+class CallError(BelljarError):
+    """The function raised. `type_name` and `message` are its exception's, `traceback` is text; none of it is code."""
+
+    type_name: Optional[str] = None
+    message: Optional[str] = None
+    traceback: Optional[str] = None
+
+    def __init__(
+        self,
+        text: str = "",
+        type_name: Optional[str] = None,
+        message: Optional[str] = None,
+        traceback: Optional[str] = None,
+    ) -> None:
+        super().__init__(text)
+        self.type_name = type_name
+        self.message = message
+        self.traceback = traceback
+
+
+class CallTimeout(CallError, TimeoutError):
+    """The call took longer than its wall-clock limit."""
+
+
+class CallEnded(CallError):
+    """The function's process ended without a result: exit, signal, a limit. `result.outcome` says which."""
+
+
+class ResultError(CallError, TypeError):
+    """What came back is not data, too big, too deep, or malformed."""
