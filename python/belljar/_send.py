@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way into a jar: a function and its arguments as bytes, and back inside.
+
+What crosses is a header of 20 bytes, little endian, and a pickle (protocol 5) of the tuple (function, args, kwargs):
+
+| bytes | what |
+|---|---|
+| 4 | `BJIN` |
+| 2 | version of this format: 1 |
+| 2 | flags; 1: code is sent by value |
+| 4 | the interpreter's number for its byte code |
+| 8 | length of the pickle |
+
+The host writes it and the jar reads it, after the fork that made the call's own process; nothing ever goes the other way in
+this form. Functions and classes go **by import** where the module can be imported inside: it was loaded from one of the
+directories of `paths` (the caller's `sys.path` without ""), and the name leads to this very object. Other functions - of
+`__main__`, of notebooks, lambdas, closures, nested ones - go **by value**: the marshalled code object, defaults, closure,
+annotations, attributes, and those globals that the code names, each by these same rules. So a function may call itself,
+functions may share cells and globals, and the modules that it uses are imported inside. Code by value needs the same
+interpreter on both sides, which the header lets the reader check. Classes go by import only.
+
+A function decorated with @belljar.tool is sent as the plain function.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import importlib.util
+import marshal
+import os
+import pickle
+import struct
+import sys
+import types
+import weakref
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+
+from ._errors import SendError
+
+HEADER = struct.Struct("<4sHHIQ")
+MAGIC = b"BJIN"
+FORMAT = 1
+HAS_CODE = 1
+BYTECODE = int.from_bytes(importlib.util.MAGIC_NUMBER[:4], "little")
+PROTOCOL = 5
+
+# The wrapper that @tool made, and the function it stands for. Looked up by the object itself: an attribute would be copied
+# by functools.wraps to whatever wraps the wrapper.
+_tools: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
+
+_GLOBAL_OPERATIONS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+_CACHED = type(functools.lru_cache()(lambda: None))
+_KNOWN_TO_PICKLE = (type(None), type(NotImplemented), type(...))
+_NO_ORIGIN_NEEDED = ("built-in", "frozen")
+
+
+def mark_tool(wrapper: Any, plain: Any) -> None:
+    """Remember that the wrapper is sent as the plain function."""
+    _tools[wrapper] = plain
+
+
+def plain_function(fn: Any) -> Any:
+    """The function that a tool stands for; anything else as it is."""
+    try:
+        return _tools.get(fn, fn)
+    except TypeError:  # what has no hash or cannot be referred to weakly
+        return fn
+
+
+# --- what can be imported inside ---
+
+
+def import_paths() -> Tuple[str, ...]:
+    """The directories from which a call imports: the caller's, without the current directory."""
+    return tuple(os.path.abspath(path) for path in sys.path if path and isinstance(path, str))
+
+
+def is_importable(name: Any, paths: Sequence[str]) -> bool:
+    """Whether `import name` inside gives what this process has under that name."""
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    spec = getattr(module, "__spec__", None)
+    if spec is None or spec.name != name:
+        return False
+    if spec.origin in _NO_ORIGIN_NEEDED:
+        return True
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    top = name.partition(".")[0]
+    for place in places:
+        place = os.path.abspath(place)
+        for path in paths:
+            if place.startswith(path + os.sep):
+                first = place[len(path) + 1 :].split(os.sep)[0]
+                if first == top or first.startswith(top + "."):
+                    return True
+    return False
+
+
+def lookup(module: str, qualname: str) -> Any:
+    """The object under that name, as it is sent. AttributeError or ImportError if there is none."""
+    found: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return plain_function(found)
+
+
+def _leads_to(module: Any, qualname: Any, wanted: Any) -> bool:
+    if "<" in qualname:
+        return False
+    found: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found is not None and (found is wanted or plain_function(found) is wanted)
+
+
+# --- functions by value ---
+
+
+class Namespace:
+    """The globals that functions of one module share inside."""
+
+    def __init__(self, name: Any, file: Any) -> None:
+        self.name, self.file = name, file
+        self.globals: Dict[str, Any] = {"__builtins__": builtins, "__name__": name}
+        if file is not None:
+            self.globals["__file__"] = file
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Namespace, (self.name, self.file)
+
+
+def new_function(code: bytes, space: Namespace, name: str, closure: Optional[Tuple[Any, ...]]) -> types.FunctionType:
+    """Inside: the function, still without what it refers to, for that may be itself."""
+    return types.FunctionType(marshal.loads(code), space.globals, name, None, closure)
+
+
+def fill_function(fn: Any, state: Dict[str, Any]) -> None:
+    """Inside: the rest of it."""
+    fn.__globals__.update(state["globals"])
+    for name in state["imports"]:
+        importlib.import_module(name)
+    fn.__dict__.update(state["attributes"])
+    for name in ("__defaults__", "__kwdefaults__", "__annotations__", "__module__", "__qualname__", "__doc__"):
+        setattr(fn, name, state[name])
+
+
+def new_cell() -> Any:
+    """Inside: a variable of a closure."""
+    return types.CellType()
+
+
+def fill_cell(cell: Any, state: Tuple[Any, ...]) -> None:
+    """Inside: its value, if it has one."""
+    for value in state:
+        cell.cell_contents = value
+
+
+def new_method(fn: Any, owner: Any) -> types.MethodType:
+    """Inside: a method that its owner does not have under its name."""
+    return types.MethodType(fn, owner)
+
+
+def new_cached(fn: Any, maxsize: Optional[int], typed: bool) -> Any:
+    """Inside: a function with an empty cache."""
+    return functools.lru_cache(maxsize, typed)(fn)
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in(code: types.CodeType) -> Tuple[Tuple[str, ...], frozenset[str]]:
+    """The names that the code, and code inside it, looks up as globals; and all names there are in it."""
+    import dis
+
+    found: Dict[str, None] = {}
+    every: Set[str] = set(code.co_names)
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _GLOBAL_OPERATIONS:
+            found[instruction.argval] = None
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner, names = names_in(constant)
+            found.update(dict.fromkeys(inner))
+            every |= names
+    return tuple(found), frozenset(every)
+
+
+def _submodules(used: Mapping[str, Any], names: frozenset[str], paths: Sequence[str]) -> List[str]:
+    """`import a.b` gives the code a global `a`, and an attribute of it that is there only once a.b was imported."""
+    found = []
+    for module in used.values():
+        if type(module) is types.ModuleType and hasattr(module, "__path__"):
+            prefix = module.__name__ + "."
+            for name in list(sys.modules):
+                if name.startswith(prefix) and names.issuperset(name[len(prefix) :].split(".")) and is_importable(name, paths):
+                    found.append(name)
+    return sorted(found)
+
+
+def _sendable_annotations(fn: Any, paths: Sequence[str]) -> Dict[str, Any]:
+    """Annotations are seldom needed: those that cannot be sent are sent as text."""
+    try:
+        annotations = dict(fn.__annotations__)
+    except Exception:  # evaluated late, by code of the caller's
+        return {}
+    for name, value in annotations.items():
+        if type(value) is not str:
+            try:
+                _dump(value, paths)
+            except Exception:
+                annotations[name] = getattr(value, "__qualname__", None) or repr(value)
+    return annotations
+
+
+def _pieces(fn: types.FunctionType) -> Iterator[Tuple[str, Any]]:
+    """What is sent with a function by value, and what to call it."""
+    names, _ = names_in(fn.__code__)
+    for name in names:
+        if name in fn.__globals__:
+            yield f"the global '{name}'", fn.__globals__[name]
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
+        try:
+            yield f"the closed-over '{name}'", cell.cell_contents
+        except ValueError:  # no value yet
+            pass
+    yield "a default", fn.__defaults__
+    yield "a default", fn.__kwdefaults__
+    for name, value in fn.__dict__.items():
+        yield f"the attribute '{name}'", value
+
+
+class _Pickler(pickle.Pickler):
+    """A pickler that keeps to the rules of this module."""
+
+    def __init__(self, file: Any, paths: Sequence[str]) -> None:
+        super().__init__(file, PROTOCOL)
+        self.has_code = False
+        self._paths = paths
+        self._spaces: Dict[int, Namespace] = {}
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Called for all but the plainest objects."""
+        reduce = _REDUCERS.get(type(obj))
+        if reduce is not None:
+            return reduce(self, obj)
+        if isinstance(obj, type):
+            return self._class(obj)
+        return NotImplemented
+
+    def _class(self, cls: type) -> Any:
+        if is_importable(cls.__module__, self._paths) and _leads_to(cls.__module__, cls.__qualname__, cls):
+            return NotImplemented
+        if cls.__module__ == "builtins":
+            # The types of functions, methods and their like have names only in the module types; the rest pickle knows.
+            names = [name for name, value in vars(types).items() if value is cls]
+            return (getattr, (types, names[0])) if names and cls not in _KNOWN_TO_PICKLE else NotImplemented
+        raise SendError(
+            f"the class {cls.__module__}.{cls.__qualname__} cannot be imported inside, and classes are sent by import only; "
+            "move it into a module that is on sys.path"
+        )
+
+    def _module(self, module: types.ModuleType) -> Any:
+        if not is_importable(module.__name__, self._paths):
+            raise SendError(f"the module {module.__name__} cannot be imported inside: it is not on sys.path")
+        return importlib.import_module, (module.__name__,)
+
+    def _function(self, fn: types.FunctionType) -> Any:
+        plain = plain_function(fn)
+        if is_importable(plain.__module__, self._paths):
+            if plain is fn and getattr(sys.modules.get(fn.__module__), fn.__qualname__, None) is fn:
+                return NotImplemented
+            if _leads_to(plain.__module__, plain.__qualname__, plain):
+                return lookup, (plain.__module__, plain.__qualname__)
+        if plain is not fn:
+            return self._alias(plain)
+        return self._function_by_value(fn)
+
+    def _alias(self, plain: Any) -> Any:
+        if type(plain) is types.FunctionType:
+            return self._function_by_value(plain)
+        raise SendError(f"a tool around {plain!r}, which is no function, cannot be sent")
+
+    def _function_by_value(self, fn: types.FunctionType) -> Any:
+        self.has_code = True
+        space = self._spaces.get(id(fn.__globals__))
+        if space is None:
+            space = Namespace(fn.__globals__.get("__name__"), fn.__globals__.get("__file__"))
+            self._spaces[id(fn.__globals__)] = space
+        names, every = names_in(fn.__code__)
+        used = {name: fn.__globals__[name] for name in names if name in fn.__globals__}
+        state = {
+            "globals": used,
+            "imports": _submodules(used, every, self._paths),
+            "attributes": dict(fn.__dict__),
+            "__defaults__": fn.__defaults__,
+            "__kwdefaults__": fn.__kwdefaults__,
+            "__annotations__": _sendable_annotations(fn, self._paths),
+            "__module__": fn.__module__,
+            "__qualname__": fn.__qualname__,
+            "__doc__": fn.__doc__,
+        }
+        make = (marshal.dumps(fn.__code__), space, fn.__name__, fn.__closure__)
+        return new_function, make, state, None, None, fill_function
+
+    def _cell(self, cell: Any) -> Any:
+        try:
+            state: Tuple[Any, ...] = (cell.cell_contents,)
+        except ValueError:
+            state = ()
+        return new_cell, (), state, None, None, fill_cell
+
+    def _method(self, method: types.MethodType) -> Any:
+        name = getattr(method.__func__, "__name__", "")
+        if getattr(method.__self__, name, None) == method:
+            return NotImplemented
+        return new_method, (method.__func__, method.__self__)
+
+    def _cached(self, fn: Any) -> Any:
+        if is_importable(fn.__module__, self._paths) and _leads_to(fn.__module__, fn.__qualname__, fn):
+            return NotImplemented
+        parameters = fn.cache_parameters()
+        return new_cached, (fn.__wrapped__, parameters["maxsize"], parameters["typed"])
+
+
+_REDUCERS: Dict[type, Callable[[_Pickler, Any], Any]] = {
+    types.FunctionType: _Pickler._function,
+    types.ModuleType: _Pickler._module,
+    types.CellType: _Pickler._cell,
+    types.MethodType: _Pickler._method,
+    _CACHED: _Pickler._cached,
+}
+
+
+class _Parts:
+    """A file of pieces. Large bytes are written by the pickler as they are, so they are kept, not copied."""
+
+    def __init__(self) -> None:
+        self.parts: List[bytes] = []
+
+    def write(self, data: Any) -> int:
+        """As a file does."""
+        self.parts.append(data if type(data) is bytes else bytes(data))
+        return len(data)
+
+
+def _dump(value: Any, paths: Sequence[str]) -> Tuple[List[bytes], bool]:
+    file = _Parts()
+    pickler = _Pickler(file, paths)
+    pickler.dump(value)
+    return file.parts, pickler.has_code
+
+
+# --- why something cannot be sent ---
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, SendError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    return str(error) or type(error).__name__
+
+
+def _blame(value: Any, paths: Sequence[str], seen: Set[int]) -> Optional[str]:
+    """What in the value, or which part of a function's surroundings, cannot be sent. None: nothing."""
+    try:
+        _dump(value, paths)
+    except Exception as error:
+        value = plain_function(value)
+        if type(value) is types.FunctionType and id(value) not in seen:
+            seen.add(id(value))
+            for label, piece in _pieces(value):
+                found = _blame(piece, paths, seen)
+                if found:
+                    return f"{label}: {found}"
+        return _reason(error)
+    return None
+
+
+def _name_of(fn: Any) -> str:
+    return getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__qualname__
+
+
+def _refusal(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], paths: Sequence[str], error: BaseException) -> SendError:
+    parts = [(f"the function '{_name_of(fn)}'", fn)]
+    parts += [(f"argument {index} of '{_name_of(fn)}'", value) for index, value in enumerate(args)]
+    parts += [(f"argument '{name}' of '{_name_of(fn)}'", value) for name, value in kwargs.items()]
+    for label, value in parts:
+        found = _blame(value, paths, set())
+        if found:
+            return SendError(f"cannot send {label}: {found}")
+    return SendError(f"cannot send '{_name_of(fn)}' and its arguments: {_reason(error)}")
+
+
+# --- what callers use ---
+
+
+def pack(
+    fn: Any, args: Iterable[Any] = (), kwargs: Optional[Mapping[str, Any]] = None, paths: Optional[Sequence[str]] = None
+) -> List[bytes]:
+    """On the host: header and pickle in pieces, to be written one after the other. SendError says what cannot be sent.
+
+    paths: the directories that are importable inside; the caller's sys.path by default.
+    """
+    if not callable(fn):
+        raise SendError(f"only functions and other callables can be called, not {type(fn).__name__}")
+    paths = import_paths() if paths is None else paths
+    args, kwargs = tuple(args), dict(kwargs or {})
+    try:
+        parts, has_code = _dump((fn, args, kwargs), paths)
+    except Exception as error:
+        raise _refusal(fn, args, kwargs, paths, error) from error
+    flags = HAS_CODE if has_code else 0
+    return [HEADER.pack(MAGIC, FORMAT, flags, BYTECODE, sum(map(len, parts))), *parts]
+
+
+def unpack(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
+    """Inside: the function and its arguments. SendError if they cannot be made here; why is in its text and cause."""
+    view = memoryview(data).cast("B")
+    if len(view) < HEADER.size:
+        raise SendError("a call is cut off")
+    magic, version, flags, bytecode, length = HEADER.unpack_from(view)
+    if magic != MAGIC or version != FORMAT or length != len(view) - HEADER.size:
+        raise SendError("this is no call, or one of another version")
+    if flags & HAS_CODE and bytecode != BYTECODE:
+        raise SendError("a function was sent by value from another Python; by import it could be called")
+    try:
+        fn, args, kwargs = pickle.loads(view[HEADER.size :])
+    except Exception as error:
+        raise SendError(f"the function or its arguments cannot be made inside: {type(error).__name__}: {error}") from error
+    return fn, args, kwargs
