@@ -132,6 +132,7 @@ class Launch:
         sink: str = "none",
         is_join: bool = False,
         is_start_told: bool = False,
+        is_captured: bool = True,
     ) -> None:
         self.args = words_of(args, bool(shell))
         self.text = bool(text)
@@ -151,7 +152,7 @@ class Launch:
             source = "descriptor" if has_stdin else "null"
             run = (
                 f'"argv":[{",".join(map(quote, self.args))}],"shell":{_flag(shell)},"stdin":"{source}","pty":{_flag(pty)},'
-                f'"sink":"{sink}","merge":{_flag(stderr_to_stdout)},"capture":true,'
+                f'"sink":"{sink}","merge":{_flag(stderr_to_stdout)},"capture":{_flag(is_captured)},'
                 f'"started":{_flag(is_start_told)}'
             )
             rename_cwd(keys)

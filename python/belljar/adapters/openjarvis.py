@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In place of openjarvis.security.subprocess_sandbox: shell commands with a clean environment, a timeout and capped output.
+
+    from belljar.adapters.openjarvis import run_sandboxed
+
+Every command runs in a jar of its own with the preset `agent`: no network, nothing of the home directory, 512 MB of memory.
+`POLICY` holds further policy keys for all of them, such as {"net": "host", "memory": None}.
+"""
+
+from __future__ import annotations
+
+import codecs
+import dataclasses
+import logging
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from .._errors import BelljarError
+from .._launch import Launch
+from .._run import finish, open_run
+from .._tree import kill_tree
+
+__all__ = ["SandboxResult", "build_safe_env", "kill_process_tree", "run_sandboxed"]
+
+POLICY: Dict[str, Any] = {}
+
+_SAFE_ENV_VARS = frozenset({"PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"})
+_SHORTEST_TIMEOUT = 0.001
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class SandboxResult:
+    """How a command ended."""
+
+    stdout: str = ""
+    stderr: str = ""
+    returncode: int = -1
+    timed_out: bool = False
+    killed: bool = False
+
+
+class _Capped:
+    """The first bytes of a stream, and no more of them in memory than that."""
+
+    def __init__(self, limit: int) -> None:
+        self._room = max(limit, 0)
+        self._parts: List[bytes] = []
+        self._is_cut = False
+
+    def add(self, data: bytes) -> None:
+        """Keep what fits."""
+        kept = data[: self._room]
+        self._room -= len(kept)
+        self._is_cut = self._is_cut or len(kept) < len(data)
+        if kept:
+            self._parts.append(kept)
+
+    def text(self) -> str:
+        """As text; a character that the cap cut is left out."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return decoder.decode(b"".join(self._parts), final=not self._is_cut)
+
+
+def build_safe_env(
+    passthrough: Optional[Sequence[str]] = None, extra: Optional[Mapping[str, str]] = None
+) -> Dict[str, str]:
+    """The safe variables and those named in passthrough, as far as they are set; then extra, which wins."""
+    names = [*sorted(_SAFE_ENV_VARS), *(passthrough or ())]
+    env = {name: os.environ[name] for name in names if name in os.environ}
+    env.update(extra or {})
+    return env
+
+
+def kill_process_tree(pid: int) -> None:
+    """Kill a process and all below it; nothing happens if there is none. This process, and those it descends from, are never
+    killed."""
+    try:
+        kill_tree(pid)
+    except ValueError as error:
+        _logger.warning("nothing was killed: %s", error)
+
+
+def run_sandboxed(
+    command: str,
+    *,
+    timeout: float = 30.0,
+    working_dir: Optional[str] = None,
+    env_passthrough: Optional[Sequence[str]] = None,
+    env_extra: Optional[Mapping[str, str]] = None,
+    max_output_bytes: int = 102_400,
+) -> SandboxResult:
+    """Run a command line in a jar, and wait until it and all it started is gone. Never raises for what the command does.
+
+    The cap holds for each stream by itself. What cannot be started, or held, has `returncode` -1 and a `stderr` that begins
+    with "Execution error:".
+    """
+    kept = {"stdout": _Capped(max_output_bytes), "stderr": _Capped(max_output_bytes)}
+    keys: Dict[str, Any] = {"timeout": None if timeout is None else max(timeout, _SHORTEST_TIMEOUT)}
+    keys.update(POLICY)
+    keys["env"] = {**keys.get("env", {}), **(env_extra or {})}
+    # What passes is capped here, each stream by itself; in the engine there is one cap for both.
+    keys["output"] = None
+    if working_dir is not None:
+        keys["workdir"] = working_dir
+    names = sorted({*_SAFE_ENV_VARS, *(env_passthrough or ())})
+    try:
+        if working_dir is not None and not os.path.isdir(working_dir):
+            raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
+        launch = Launch(
+            command,
+            shell=True,
+            input=None,
+            stdin=None,
+            text=True,
+            errors="replace",
+            stderr_to_stdout=False,
+            pty=False,
+            keys=keys,
+            policy={"pass_env": names},
+            sink="frames",
+            is_captured=False,
+        )
+        result = finish(launch, open_run, lambda stream, data: kept[stream].add(data), False)
+    except (BelljarError, OSError, ValueError, TypeError) as error:
+        return SandboxResult(stderr=f"Execution error: {error}")
+    stdout, stderr = kept["stdout"].text(), kept["stderr"].text()
+    if result.timed_out:
+        if not stdout and not stderr:
+            stdout = "(timed out)"
+        return SandboxResult(stdout, stderr, -1, timed_out=True, killed=True)
+    return SandboxResult(stdout, stderr, result.returncode, killed=result.killed)
