@@ -114,7 +114,7 @@ class Listed:
             self.fields = tuple(field.name for field in dataclasses.fields(cls))
         elif issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
             self.kind = "namedtuple"
-            self.fields = tuple(cls._fields)
+            self.fields = tuple(getattr(cls, "_fields"))
         else:
             raise TypeError(f"types takes {_CLASS_KINDS}, not {cls.__module__}.{cls.__qualname__}")
 

@@ -10,7 +10,6 @@ import sys
 import time
 import types
 import unittest
-from pathlib import Path
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 import belljar
@@ -92,7 +91,7 @@ class WithFramework(PackageCase):
 
     def use_call(self, call: Any) -> None:
         self.addCleanup(belljar.__dict__.pop, "call_async", None)
-        setattr(belljar, "call_async", call)
+        belljar.__dict__["call_async"] = call
 
 
 def module_level(x: int) -> int:

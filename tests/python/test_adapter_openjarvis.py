@@ -8,7 +8,6 @@ import inspect
 import os
 import resource
 import subprocess
-import sys
 import time
 import unittest
 

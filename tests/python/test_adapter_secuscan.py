@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import subprocess
 import sys
@@ -168,7 +169,8 @@ class Execute(PackageCase):
             seen.append((task, text))
 
         plugin = {"allow_network": False}
-        made = asyncio.run(secuscan._execute_command(self.sh("echo o; sleep 0.2; echo e >&2"), "t1", plugin=plugin, broadcast=broadcast))
+        command = self.sh("echo o; sleep 0.2; echo e >&2")
+        made = asyncio.run(secuscan._execute_command(command, "t1", plugin=plugin, broadcast=broadcast))
         self.assertEqual(made, ("o\n\ne\n", 0, None))
         self.assertEqual(seen, [("t1", "o\n"), ("t1", "e\n")])
         made = asyncio.run(secuscan._execute_command(self.sh("echo e >&2"), "t1", None, plugin=plugin))
@@ -202,8 +204,6 @@ class Holes(PackageCase):
         self.assertEqual(execute(self.sh("printf %01000d 0"), max_output_bytes=1000)[3], None)
 
     def test_hole_7_the_environment_is_not_inherited(self) -> None:
-        import os
-
         os.environ["BJT_SECRET"] = "the-hidden-value"
         self.addCleanup(os.environ.pop, "BJT_SECRET")
         self.assertNotIn("BJT_SECRET", execute(["env"])[0])

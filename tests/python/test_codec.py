@@ -412,7 +412,8 @@ class Fuzz(unittest.TestCase):
                     elif choice == 1:
                         changed[at:at] = source.randbytes(source.randrange(1, 4))
                     elif choice == 2:
-                        changed[at:at] = source.choice([b"\xd9\xbe\x01", b"\xd9\x01\x02", b"\x9a\xff\xff\xff\xff", b"\xd9\xbe\x0c"])
+                        heads = [b"\xd9\xbe\x01", b"\xd9\x01\x02", b"\x9a\xff\xff\xff\xff", b"\xd9\xbe\x0c"]
+                        changed[at:at] = source.choice(heads)
                     elif at < len(changed):
                         changed[at] ^= 1 << source.randrange(8)
                 try:

@@ -177,7 +177,7 @@ class SubprocessSandboxBackend:
             raise RuntimeError(f"{head} timed out after {self._config.sandbox_timeout}s") from error
         except CallEnded as error:
             result = error.result
-            status, stderr = (result.returncode, result.stderr) if result is not None else (-1, str(error))
+            status, stderr = (result.returncode, str(result.stderr)) if result is not None else (-1, str(error))
             raise RuntimeError(f"{head} failed (exit {status}): {stderr}") from error
         except ResultError as error:
             raise RuntimeError(f"Failed to deserialise subprocess sandbox result for tool '{tool_name}': {error}") from error

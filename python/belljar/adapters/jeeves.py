@@ -47,7 +47,8 @@ OUTPUT_FOLDER = "out"
 
 # Arguments that are paths by their names: these words alone, or at the beginning or end of a longer name.
 PATH_WORDS = frozenset(
-    "path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders cwd workdir".split()
+    "path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders cwd"
+    " workdir".split()
 )
 
 

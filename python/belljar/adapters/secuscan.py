@@ -238,7 +238,7 @@ async def sandbox_execute(
     except StartError as error:
         # As asyncio's own functions do, so that callers see FileNotFoundError and its like.
         raise OSError(error.errno, str(error), error.filename) from error
-    return result.stdout, result.stderr, result.returncode, _violation(result)
+    return str(result.stdout), str(result.stderr), result.returncode, _violation(result)
 
 
 async def _execute_command(
