@@ -41,6 +41,8 @@ static const struct example examples[] = {
 	{COMMAND_COMPLETION, "belljar completion bash > ~/.local/share/bash-completion/completions/belljar",
 	 "for new shells from now on"},
 	{COMMAND_COMPLETION, "belljar completion fish > ~/.config/fish/completions/belljar.fish", "the same for fish"},
+	{COMMAND_ENGINE, "belljar engine",
+	 "started by libbelljar and the Python package, with a socket as descriptor 3"},
 	{COMMAND_HELP, "belljar help run", "the same as 'belljar run --help'"},
 };
 

@@ -57,8 +57,10 @@ void jar_leave(struct jar_inside *inside, int status)
 			;
 	} else {
 		jar_hunt(NULL);
-		if (!inside->is_keeper)
+		if (!inside->is_keeper && inside->plan->run_directory) {
 			jar_sweep(inside->plan->run_directory);
+			jar_sweep_abandoned(inside->plan->run_directory);
+		}
 	}
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
 	if (inside->mode != JAR_MODE_ONCE) {

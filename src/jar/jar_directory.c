@@ -5,6 +5,9 @@
  * It is made and removed by the jar's first process, which outlives the engine if that is killed. What lies in it is the
  * untrusted command's work: no symbolic link is followed, and a tree of any depth is removed with two descriptors and no
  * recursion, by lifting every directory up to the top before removing it.
+ *
+ * Its maker holds a lock on it. Where engine and first process were killed at once, nobody does, and the next run on this
+ * rung that ends removes it.
  */
 #include "jar/jar_steps.h"
 
@@ -13,28 +16,37 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "sys/calls.h"
 
 #define ENTRY_BYTES 4096
 #define NAME_BYTES 32
+#define PATH_BYTES 4096
+#define NAME_BEGINNING "belljar-"
+#define NAME_DIGITS 16
+/* Longer than it takes from making a directory to locking it. */
+#define STALE_SECONDS 60
 
 int jar_run_directory(struct jar_build *build, const struct plan_step *step)
 {
 	static const char *const parts[] = {"home", "tmp", "workspace"};
 	AUTO_CLOSE int top = -1;
 
-	(void)build;
 	if (mkdir(step->target, 0700) < 0)
 		return -errno;
 	top = open(step->target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
+	/* Where a file system has no locks, the directory is never taken for one that nobody holds either. */
+	flock(top, LOCK_EX | LOCK_NB);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (mkdirat(top, parts[i], 0700) < 0)
 			return -errno;
+	build->run_directory_fd = take_fd(&top);
 	return 0;
 }
 
@@ -121,4 +133,48 @@ void jar_sweep(const char *path)
 		}
 	}
 	rmdir(path);
+}
+
+/* A name as host_probe() makes them. */
+static bool is_run_directory_name(const char *name)
+{
+	const char *digits = name + strlen(NAME_BEGINNING);
+
+	return !strncmp(name, NAME_BEGINNING, strlen(NAME_BEGINNING)) && strlen(digits) == NAME_DIGITS &&
+	       strspn(digits, "0123456789abcdef") == NAME_DIGITS;
+}
+
+static bool is_abandoned(int parent, const char *name)
+{
+	AUTO_CLOSE int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	       status.st_mtime < time(NULL) - STALE_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void jar_sweep_abandoned(const char *run_directory)
+{
+	const char *slash = strrchr(run_directory, '/');
+	char path[PATH_BYTES], entries[ENTRY_BYTES];
+	AUTO_CLOSE int parent = -1;
+	long len;
+
+	if (!slash || snprintf(path, sizeof(path), "%.*s", (int)(slash - run_directory), run_directory) >= PATH_BYTES)
+		return;
+	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0)
+		return;
+	while ((len = syscall(SYS_getdents64, parent, entries, sizeof(entries))) > 0) {
+		for (long at = 0; at < len;) {
+			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+
+			at += entry->len;
+			if (!is_run_directory_name(entry->name) || !is_abandoned(parent, entry->name))
+				continue;
+			if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - run_directory), run_directory,
+				     entry->name) < PATH_BYTES)
+				jar_sweep(path);
+		}
+	}
 }

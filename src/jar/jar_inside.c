@@ -112,6 +112,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .scratch_fd = -1,
 			  .user_namespace_fd = -1,
 			  .view_fds = {-1, -1, -1, -1},
+			  .run_directory_fd = -1,
 			  .written_fd = -1},
 		.pty_master = -1,
 		.pty_slave = -1,

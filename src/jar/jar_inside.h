@@ -28,6 +28,7 @@ struct jar_build {
 	struct jar_network *network;  /* being made beside the other steps; NULL: none */
 	int user_namespace_fd;        /* see jar_user_namespace(); -1: not looked for yet */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
+	int run_directory_fd;         /* held as long as the jar's first process lives; -1: there is none */
 	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
 
@@ -83,6 +84,8 @@ void jar_volunteer(void);
 void jar_hunt(const struct jar_family *spared);
 /* Remove the run's own directory and all in it. */
 void jar_sweep(const char *path);
+/* Remove those beside @run_directory that nobody holds any more. */
+void jar_sweep_abandoned(const char *run_directory);
 /* Send a signal to every descendant once. */
 void jar_signal_tree(int signal_number);
 

@@ -55,6 +55,7 @@ static void tell(struct guard *guard, enum limit_name name, uint64_t limit, uint
 	if (!guard->function)
 		return;
 	snprintf(hit.evidence, sizeof(hit.evidence), "%s", evidence);
+	guard->is_over |= cause != CAUSE_NONE;
 	guard->function(guard->owner, name, &hit, cause);
 }
 
@@ -312,6 +313,12 @@ static void on_timer(struct loop_timer *timer)
 	/* What was told may have ended the watch. */
 	if (guard->function)
 		loop_arm(guard->loop, timer, sys_monotonic_ns() + interval, on_timer, guard);
+}
+
+void guard_look(struct guard *guard)
+{
+	if (guard->function && guard->timer.loop)
+		on_timer(&guard->timer);
 }
 
 static void init(struct guard *guard, struct loop *loop, const struct plan *plan, guard_function *function, void *owner)

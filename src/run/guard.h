@@ -42,6 +42,7 @@ struct guard {
 	uint64_t looks;
 	uint64_t making_refusals; /* forks that were refused to whoever made the jar */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
+	bool is_over;        /* a limit that ends the run was told */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
 	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
 	const struct guard *jar;
@@ -66,6 +67,8 @@ void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_
 void guard_written(struct guard *guard, uint64_t bytes);
 /* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making);
+/* Do now what is done from time to time: measure, and tell what is over. */
+void guard_look(struct guard *guard);
 /* Look once, now: the command has ended, and the reason may be one of ours. */
 void guard_check(struct guard *guard);
 /* All is over, and has used @usage: last readings, into @seen too. Nothing is told after this. */

@@ -128,6 +128,20 @@ static bool is_running(const struct seat *seat)
 	return seat->occupant.owner && !seat->is_over;
 }
 
+/* Has a run gone over a limit of its own that nobody has seen yet? Then that is what ends it. */
+static bool look_at_runs(struct kept_jar *jar)
+{
+	bool is_one_ending = false;
+
+	for (struct seat *seat = jar->seats; seat; seat = seat->next) {
+		if (!is_running(seat))
+			continue;
+		guard_look(&seat->guard);
+		is_one_ending |= seat->guard.is_over;
+	}
+	return is_one_ending;
+}
+
 /*
  * The jar is over a limit of its own. Of several runs the one that has most of it is ended; if that is not enough, the
  * next look finds the next one.
@@ -137,6 +151,8 @@ static void on_limit(void *owner, enum limit_name name, const struct limit_hit *
 	struct kept_jar *jar = owner;
 	struct seat *largest = NULL;
 
+	if (cause != CAUSE_NONE && look_at_runs(jar))
+		return;
 	for (struct seat *seat = jar->seats; seat; seat = seat->next) {
 		if (!is_running(seat))
 			continue;

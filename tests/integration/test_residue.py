@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import subprocess
 import time
 import unittest
 from pathlib import Path
 from typing import Callable, List, Set
 
-from harness.case import JarCase, every_way
-from harness.runner import send
+from harness.case import JarCase, every_way, on_ways
+from harness.runner import LANDLOCK, finish, read_until, send
 
 RUN_ALONE = True
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run")
@@ -118,6 +120,47 @@ class Residue(JarCase):
 
     def test_two_hundred_sudden_deaths(self) -> None:
         self.check_as_before(self.sudden_deaths)
+
+
+@on_ways(LANDLOCK)
+class Abandoned(JarCase):
+    """What is left where the engine and the jar's first process were killed at once."""
+
+    def abandoned(self, digit: str, age_seconds: float) -> Path:
+        top = self.base / "runtime" / ("belljar-" + digit * 16)
+        (top / "home" / "deep" / "er").mkdir(parents=True)
+        (top / "home" / "deep" / "file").write_text("x")
+        (top / "home" / "deep").chmod(0o500)
+        (top / "link").symlink_to(self.home)
+        then = time.time() - age_seconds
+        os.utime(top, (then, then))
+        return top
+
+    def test_the_next_run_removes_it(self) -> None:
+        self.env["XDG_RUNTIME_DIR"] = str(self.directory("runtime"))
+        (self.home / "kept").write_text("x")
+        old, young, held = self.abandoned("a", 3600), self.abandoned("b", 0), self.abandoned("c", 3600)
+        named = self.base / "runtime" / "belljar-something"
+        named.mkdir()
+        os.utime(named, (1, 1))
+        lock = os.open(held, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertEqual(self.jar("--", "true").status, 0)
+        finally:
+            os.close(lock)
+        self.assertFalse(old.exists())
+        self.assertTrue((self.home / "kept").exists())
+        self.assertEqual([path.is_dir() for path in (young, held, named)], [True] * 3)
+
+    def test_a_run_holds_its_own(self) -> None:
+        self.env["XDG_RUNTIME_DIR"] = str(self.directory("runtime"))
+        script = "touch -d '2 hours ago' $HOME/..; touch $TMPDIR/mine; echo ready; read x; ls $TMPDIR"
+        process = self.start(*self.sh(script), stdin=subprocess.PIPE)
+        assert process.stdin and process.stdout
+        read_until(process.stdout, b"ready\n")
+        self.assertEqual(self.jar("--", "true").status, 0)
+        self.assertEqual(finish(process, b"\n").stdout, b"mine\n")
 
 
 if __name__ == "__main__":
