@@ -28,6 +28,9 @@ LEFT_BEHIND_GRACE_SECONDS = 5.0
 
 HIGH_DESCRIPTOR = 500
 
+# What Belljar passes on; a caller may ignore it (nohup does), and then so does Belljar. Tests are not about ours.
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 
 class Reporter(unittest.TestResult):
     """Passes every event on; keeps what unittest itself needs."""
@@ -136,6 +139,9 @@ def main(arguments: list[str]) -> int:
     fd = fcntl.fcntl(int(given), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
     os.close(int(given))
     process.become_subreaper()
+    for number in PASSED_ON:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     sys.path[:0] = [folder, str(pathlib.Path(folder).parent), str(pathlib.Path(folder).parent.parent)]
     reporter = Reporter(fd)
     try:
