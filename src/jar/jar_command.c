@@ -18,6 +18,7 @@
 
 #include "jar/jar_carry.h"
 #include "jar/jar_spec.h"
+#include "jar/jar_thread.h"
 #include "sys/calls.h"
 
 /* What getrusage() counts in. */
@@ -246,6 +247,7 @@ static void start_command(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	getrusage(RUSAGE_SELF, &inside->report.self);
+	inside->report.refused_forks = inside->is_keeper ? 0 : jar_refused_forks;
 	if (inside->times)
 		inside->times->started_ns = sys_monotonic_ns();
 	jar_report(inside, JAR_STARTED, inside->pty_master);

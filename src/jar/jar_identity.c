@@ -73,7 +73,10 @@ static int start_helper(void)
 {
 	helper.pid = clone(helper_main, helper.stack + sizeof(helper.stack),
 			   CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, &helper);
-	return helper.pid < 0 ? -errno : 0;
+	if (helper.pid >= 0)
+		return 0;
+	jar_refused_forks += errno == EAGAIN;
+	return -errno;
 }
 
 int jar_become(struct jar_build *build, const struct plan_step *step)

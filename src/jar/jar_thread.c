@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+uint32_t jar_refused_forks;
+
 static int thread_main(void *argument)
 {
 	struct jar_thread *thread = argument;
@@ -29,6 +31,7 @@ int jar_thread_start(struct jar_thread *thread, void (*function)(void *argument)
 	if (thread->id >= 0)
 		return 0;
 	thread->is_alive = 0;
+	jar_refused_forks += errno == EAGAIN;
 	return -errno;
 }
 

@@ -22,6 +22,9 @@ struct jar_thread {
 	int is_alive; /* cleared by the kernel when the thread has left our memory */
 };
 
+/* Forks that were refused for want of room while the jar was made: not the command's. */
+extern uint32_t jar_refused_forks;
+
 /* Begin; 0 or a negative errno. */
 int jar_thread_start(struct jar_thread *thread, void (*function)(void *argument), void *argument);
 /* Wait until it is gone for good. */

@@ -100,7 +100,8 @@ static void read_cpu(const struct cgroup *cgroup, struct cgroup_reading *reading
 	}
 }
 
-uint64_t cgroup_refused_pids(const struct cgroup *cgroup)
+/* Forks that were refused; 0 where nobody counts. */
+static uint64_t refused_pids(const struct cgroup *cgroup)
 {
 	uint64_t value = 0;
 
@@ -129,7 +130,7 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading)
 		read_memory(cgroup, reading);
 	if (cgroup->fds[CGROUP_PIDS] >= 0) {
 		reading->has_peak_pids = read_number(cgroup->fds[CGROUP_PIDS], "pids.peak", NULL, &reading->peak_pids);
-		reading->refused_pids = cgroup_refused_pids(cgroup);
+		reading->refused_pids = refused_pids(cgroup);
 	}
 	if (cgroup->fds[CGROUP_CPU] >= 0)
 		read_cpu(cgroup, reading);

@@ -54,8 +54,6 @@ void cgroup_done(struct cgroup *cgroup);
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading);
 uint64_t cgroup_cpu_ns(const struct cgroup *cgroup);
-/* Forks that were refused; 0 where nobody counts. */
-uint64_t cgroup_refused_pids(const struct cgroup *cgroup);
 /* "cgroup1", "cgroup2" */
 const char *cgroup_word(const struct cgroup *cgroup);
 

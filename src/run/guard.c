@@ -29,8 +29,6 @@
 #define WEIGHING_RATIO 10
 /* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
 #define MEMORY_SLACK (1ULL << 20)
-/* As many threads and helpers as make a jar together. */
-#define MAKERS_MAX 8
 /* 6.18 has 4 KiB of it. */
 #define VMSTAT_BYTES 16384
 #define SECOND_NS 1000000000ULL
@@ -411,9 +409,6 @@ bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 	guard->metered = guard->plan->metered;
 	if (is_metered(guard, GUARANTEE_MEMORY))
 		guard->host_kills = count_host_kills();
-	/* Under a limit so small that the jar's makers were refused too, those are not the command's. */
-	if (guard->plan->limits.pids < MAKERS_MAX)
-		guard->making_refusals = cgroup_refused_pids(&guard->cgroup);
 	if (guard->metered || has_cgroup_cpu(guard))
 		loop_arm(guard->loop, &guard->timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_timer, guard);
 	return true;
