@@ -128,16 +128,19 @@ static bool is_running(const struct seat *seat)
 	return seat->occupant.owner && !seat->is_over;
 }
 
-/* Has a run gone over a limit of its own that nobody has seen yet? Then that is what ends it. */
+/* Is a run being ended for a limit, or has one gone over its own and nobody has seen it yet? Then that comes first. */
 static bool look_at_runs(struct kept_jar *jar)
 {
 	bool is_one_ending = false;
 
 	for (struct seat *seat = jar->seats; seat; seat = seat->next) {
-		if (!is_running(seat))
-			continue;
-		guard_look(&seat->guard);
-		is_one_ending |= seat->guard.is_over;
+		if (is_running(seat)) {
+			seat_poll(
+				seat); /* the news that the command has started, and with it the guard, may be unread */
+			guard_look(&seat->guard);
+		}
+		/* What it had is given back only when it is gone. */
+		is_one_ending |= seat->guard.is_over && !seat->is_keeper_gone;
 	}
 	return is_one_ending;
 }
@@ -161,8 +164,10 @@ static void on_limit(void *owner, enum limit_name name, const struct limit_hit *
 		else if (!largest || share_of(seat, name) > share_of(largest, name))
 			largest = seat;
 	}
-	if (largest)
+	if (largest) {
+		largest->guard.is_over = true;
 		largest->occupant.limit(largest->occupant.owner, name, hit, cause);
+	}
 }
 
 /* --- news from the first process ---------------------------------------------------------------------------- */

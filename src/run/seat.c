@@ -242,8 +242,13 @@ static void on_limit(void *owner, enum limit_name name, const struct limit_hit *
 static int find_seat(struct kept_jar *jar, struct seat **out)
 {
 	if (jar->plan->kind == PLAN_KEPT) {
-		*out = find_spare(jar);
-		return *out ? 0 : open_seat(jar, out);
+		/* An earlier command may have killed the spare keepers, with the news still unread. */
+		while ((*out = find_spare(jar))) {
+			seat_poll(*out);
+			if (is_spare(*out))
+				return 0;
+		}
+		return open_seat(jar, out);
 	}
 	if (jar->seats)
 		return -EBUSY;
@@ -294,10 +299,25 @@ void seat_leave(struct seat *seat)
 	seat_sweep(jar);
 }
 
+/* Whoever could kill a keeper may have killed the spare ones too, and a killed process is not gone at once: have new ones. */
+static void give_spares_up(struct kept_jar *jar)
+{
+	for (struct seat *seat = jar->seats; seat; seat = seat->next) {
+		struct jar_message message = {.kind = JAR_KILL, .step = (int32_t)seat->number};
+
+		if (!is_spare(seat) || !seat->is_asked)
+			continue;
+		seat->is_taken = true;
+		seat->is_given_up = jar_send(jar->jar.control_fd, &message, -1) == 0;
+	}
+}
+
 void seat_keeper_gone(struct seat *seat, const struct rusage *usage, int status)
 {
 	if (seat->number)
 		seat_poll(seat); /* its last words may still be unread */
+	if (seat->number && seat->is_taken && !seat->is_over && !seat->is_given_up && !seat->jar->is_gone)
+		give_spares_up(seat->jar);
 	if (seat->is_asked)
 		note_answer(seat);
 	seat->is_keeper_gone = true;

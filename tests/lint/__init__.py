@@ -16,7 +16,7 @@ CHECKS = [
     Check("shellcheck", tools.shellcheck, programs=("shellcheck",)),
     Check("man", tools.man, programs=("mandoc",), builds=("clang",)),
     Check("cppcheck", tools.cppcheck, programs=("cppcheck",)),
-    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("clang",)),
+    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("clang",), is_slow=True),
 ]
 
 __all__ = ["CHECKS", "WARNING", "Check"]

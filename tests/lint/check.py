@@ -21,6 +21,7 @@ class Check:
     find_problems: Callable[[pathlib.Path], list[str]]
     programs: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
+    is_slow: bool = False  # for ./dev lint; ./dev test has no minutes for it
 
 
 def project_files(root: pathlib.Path) -> list[pathlib.Path]:

@@ -58,6 +58,7 @@ class Group:
     builds: tuple[str, ...]
     run: Callable[[Context], list[Outcome]]
     is_alone: bool = False
+    is_slow: bool = False  # only where it, or its part, is asked for
 
     @property
     def title(self) -> str:
@@ -350,7 +351,7 @@ def lint_group(check: lint.Check) -> Group:
         is_serious = any(not problem.startswith(lint.WARNING) for problem in problems)
         return [Outcome(check.name, FAILED if is_serious else PASSED, "\n".join(problems))]
 
-    return Group("lint", check.name, check.builds, run)
+    return Group("lint", check.name, check.builds, run, is_slow=check.is_slow)
 
 
 # --- all of them ---

@@ -48,7 +48,7 @@ def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group
     if options.only:
         groups = [group for group in groups if group.part == options.only]
     if not options.filters:
-        return groups, []
+        return [group for group in groups if options.only or not group.is_slow], []
     named = [group for group in groups if any(word in group.title for word in options.filters)]
     if named:
         return named, []
