@@ -24,7 +24,7 @@ from belljar.adapters.calute import (
     list_backends,
     register_backend,
 )
-from package_case import PackageCase
+from package_case import PackageCase, tearDownModule  # noqa: F401
 
 
 class Routing(unittest.TestCase):

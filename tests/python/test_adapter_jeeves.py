@@ -16,7 +16,7 @@ import belljar
 from belljar._errors import CallEnded, CallError, CallTimeout, ResultError, SendError, UnavailableError
 from belljar.adapters import jeeves
 from belljar.adapters.jeeves import CodeRunner, FilesystemSandbox, SubprocessSandbox
-from package_case import PackageCase
+from package_case import PackageCase, tearDownModule  # noqa: F401
 
 SLEEP = 1000
 

@@ -13,7 +13,7 @@ import unittest
 
 from belljar.adapters import openjarvis
 from belljar.adapters.openjarvis import SandboxResult, build_safe_env, kill_process_tree, run_sandboxed
-from package_case import PackageCase
+from package_case import PackageCase, tearDownModule  # noqa: F401
 
 SAFE = set("PATH HOME USER LANG TERM SHELL LC_ALL LC_CTYPE TMPDIR TZ".split())
 SLEEP = 1000

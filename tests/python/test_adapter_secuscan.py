@@ -15,7 +15,7 @@ from typing import Any, List, Optional, Tuple
 
 from belljar.adapters import secuscan
 from belljar.adapters.secuscan import SandboxConfig, SandboxViolation, resolve_sandbox_config, sandbox_execute
-from package_case import PackageCase
+from package_case import PackageCase, tearDownModule  # noqa: F401
 
 SLEEP = 1000
 SOON = 20.0

@@ -22,6 +22,9 @@ from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
 from runner.stage import Stage
 
+SYSTEM_PYTHON = "/usr/bin/python3"
+# What may differ between interpreters; with the system's own all modules run, and with each under --only python.
+PORTABLE_MODULES = ("test_async", "test_codec", "test_run", "test_send")
 UNIT_BUILDS = ("gcc", "clang", "asan")
 UNIT_TIMEOUT_SECONDS = 120
 BUILD_TIMEOUT_SECONDS = 600
@@ -261,7 +264,8 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     name = f"{kind} {interpreter.version} {path.stem}"
-    return Group("python", name, ("release", "tools", "wheel"), run, is_alone)
+    is_slow = interpreter.path != SYSTEM_PYTHON and path.stem not in PORTABLE_MODULES
+    return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow)
 
 
 def runner_group(path: pathlib.Path) -> Group:
