@@ -22,7 +22,7 @@ from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
 from runner.stage import Stage
 
-SYSTEM_PYTHON = "/usr/bin/python3"
+SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
 PORTABLE_MODULES = ("test_async", "test_codec", "test_run", "test_send")
 UNIT_BUILDS = ("gcc", "clang", "asan")
@@ -264,7 +264,7 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     name = f"{kind} {interpreter.version} {path.stem}"
-    is_slow = interpreter.path != SYSTEM_PYTHON and path.stem not in PORTABLE_MODULES
+    is_slow = not interpreter.path.startswith(SYSTEM_PYTHON) and path.stem not in PORTABLE_MODULES
     return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow)
 
 
