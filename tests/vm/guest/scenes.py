@@ -14,12 +14,12 @@ LOGIN_CGROUP = "user.slice/user-1000.slice/session-1.scope"
 SERVICE = "system.slice/delegated.service"
 SERVICE_CGROUP = f"{SERVICE}/main"
 
-# A module, and after a colon the tests of it that show something here.
+# A module, and after a colon the tests of it that show something here. Two modules run at a time, so a long one is halved.
 LIMITS = (
     "integration/test_limits:OnBest",
     "vm/test_back_ends",
     "integration/test_limits_sweep",
-    "integration/test_usage:test_memory,test_processes,test_cpu_time",
+    "integration/test_usage:OnNamespace.test_memory,OnNamespace.test_processes,OnNamespace.test_cpu_time",
 )
 IN_NAMESPACES = (
     "integration/test_doctor:Proof.test_nothing,Proof.test_the_table,Doctor",
@@ -35,7 +35,8 @@ IN_NAMESPACES = (
 ALONE = ("integration/test_residue:OnNamespace", "vm/test_host_memory")
 WITHOUT_NAMESPACES = (
     "integration/test_doctor:Proof.test_nothing,Proof.test_the_table",
-    "integration/test_limits:OnLandlock",
+    "integration/test_limits:MemoryOnLandlock,DiskOnLandlock",
+    "integration/test_limits:CpuTimeOnLandlock,PidsOnLandlock,PerProcessOnLandlock,NoLimitOnLandlock",
     "integration/test_rungs",
     "integration/test_end_of_run:OnLandlock",
     "adversarial/test_processes:OnLandlock",
@@ -74,7 +75,12 @@ SCENES = (
         "undelegated",
         1000,
         LOGIN_CGROUP,
-        ("integration/test_limits:OnMeter", "vm/test_back_ends", "vm/test_host_memory"),
+        (
+            "integration/test_limits:MemoryOnMeter,DiskOnMeter",
+            "integration/test_limits:CpuTimeOnMeter,PidsOnMeter,PerProcessOnMeter,NoLimitOnMeter,TogetherOnMeter",
+            "vm/test_back_ends",
+            "vm/test_host_memory",
+        ),
         held_by("namespace", *METER),
     ),
     Scene("service", 1000, SERVICE_CGROUP, ("vm/test_back_ends", "vm/test_service"), held_by("namespace", *METER)),
