@@ -23,7 +23,7 @@ MODULE_SECONDS = 900.0
 RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
 WORKERS = 2
 # An emulated processor takes many times as long.
-SLOWNESS = 4
+SLOWNESS = 8
 
 
 class Report:
