@@ -25,6 +25,8 @@ from runner.stage import Stage
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
 PORTABLE_MODULES = ("test_async", "test_codec", "test_run", "test_send")
+# A minute each under the sanitizers; all run under --only sanitizer.
+SLOW_SANITIZED = ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout")
 UNIT_BUILDS = ("gcc", "clang", "asan")
 UNIT_TIMEOUT_SECONDS = 120
 BUILD_TIMEOUT_SECONDS = 600
@@ -291,7 +293,8 @@ def sanitizer_group(path: pathlib.Path) -> Group:
         return run_module(context, path, "user", env, SANITIZER_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    return Group("sanitizer", path.stem, ("asan", "release", "tools"), run, is_alone)
+    is_slow = path.stem in SLOW_SANITIZED
+    return Group("sanitizer", path.stem, ("asan", "release", "tools"), run, is_alone, is_slow)
 
 
 def sanitizer_reports_group() -> Group:
