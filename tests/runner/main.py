@@ -26,6 +26,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Parts whose tests run the engine, and so could leave something behind.
 ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "python", "sanitizer")
+# The unit tests of run/ make jars too.
+TWICE_PARTS = (*ENGINE_PARTS, "unit")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -113,7 +115,7 @@ def run_part(report: Report, context: Context, groups: list[Group], jobs: int) -
     Tests of the engine watch clocks, processes and memory on a machine that is busy with other tests: a group that fails is
     run once more by itself. What fails again has failed.
     """
-    again: list[Group] | None = [] if groups and groups[0].part in ENGINE_PARTS else None
+    again: list[Group] | None = [] if groups and groups[0].part in TWICE_PARTS else None
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for group in groups:
             if not group.is_alone:

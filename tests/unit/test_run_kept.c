@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
@@ -279,6 +280,19 @@ static const struct observation *ended(struct one *one)
 	return run_observation(one->run);
 }
 
+/* What ended it; with a word about the rest where that is not what it should be. */
+static void check_cause(struct one *one, enum cause cause)
+{
+	const struct observation *seen = ended(one);
+
+	if (seen->cause != cause)
+		printf("started %d, status %#x, peak memory %" PRIu64 " by %s, shortage %d, error '%s', stderr '%s'\n",
+		       seen->has_started, (unsigned)seen->status, seen->peak_memory_bytes,
+		       seen->memory_by ? seen->memory_by : "nobody", (int)seen->shortage, seen->error.message,
+		       one->output[STREAM_STDERR]);
+	CHECK_INT(seen->cause, cause);
+}
+
 /* A script that must exit with @status; its standard output stays in @one. */
 static void run_script(struct scene *stage, struct one *one, const char *script, int status)
 {
@@ -392,7 +406,7 @@ static void test_what_a_run_leaves_behind_dies_with_it_and_others_live(void)
 		CHECK(!lasting.is_done);
 		run_cancel(lasting.run, SIGKILL);
 		run_cancel(lasting.run, SIGKILL);
-		CHECK_INT(ended(&lasting)->cause, CAUSE_CANCELLED);
+		check_cause(&lasting, CAUSE_CANCELLED);
 		finish(&lasting);
 		close_jar(&stage);
 	}
@@ -409,8 +423,8 @@ static void test_timeout_ends_one_run_only(void)
 	{
 		CHECK_INT(start(&other, &stage, "sleep 1; echo fine", NULL), 0);
 		CHECK_INT(start(&one, &stage, "sleep 50", &extras), 0);
-		CHECK_INT(ended(&one)->cause, CAUSE_TIMEOUT);
-		CHECK_INT(ended(&other)->cause, CAUSE_NONE);
+		check_cause(&one, CAUSE_TIMEOUT);
+		check_cause(&other, CAUSE_NONE);
 		CHECK_STRING(other.output[STREAM_STDOUT], "fine\n");
 		finish(&one);
 		finish(&other);
@@ -428,7 +442,7 @@ static void test_closing_cancels_what_runs(void)
 		CHECK_INT(start(&one, &stage, "echo up; sleep 100", NULL), 0);
 		CHECK(wait_for(&stage, &one.has_started));
 		kept_close(stage.jar);
-		CHECK_INT(ended(&one)->cause, CAUSE_CANCELLED);
+		check_cause(&one, CAUSE_CANCELLED);
 		CHECK(wait_for(&stage, &stage.is_gone));
 		finish(&one);
 		CHECK(start(&one, &stage, "true", NULL) < 0);
@@ -662,18 +676,18 @@ static void test_memory_of_a_run_and_of_the_jar(void)
 	{
 		CHECK_INT(start(&lasting, &stage, "sleep 100", NULL), 0);
 		CHECK_INT(start(&one, &stage, HOG, &extras), 0);
-		CHECK_INT(ended(&one)->cause, CAUSE_MEMORY);
+		check_cause(&one, CAUSE_MEMORY);
 		CHECK_INT(run_observation(one.run)->limits[LIMIT_MEMORY].limit, 40 << 20);
 		finish(&one);
 		CHECK_INT(start(&one, &stage, HOG, NULL), 0);
-		CHECK_INT(ended(&one)->cause, CAUSE_MEMORY);
+		check_cause(&one, CAUSE_MEMORY);
 		CHECK_INT(run_observation(one.run)->limits[LIMIT_MEMORY].limit, 200 << 20);
 		finish(&one);
 		run_script(&stage, &one, "echo well", 0);
 		finish(&one);
 		CHECK(!lasting.is_done);
 		kept_close(stage.jar);
-		CHECK_INT(ended(&lasting)->cause, CAUSE_CANCELLED);
+		check_cause(&lasting, CAUSE_CANCELLED);
 		finish(&lasting);
 		close_jar(&stage);
 	}
@@ -688,7 +702,7 @@ static void test_memory_of_a_prepared_jar(void)
 	FOR_EACH_RUNG(stage, PLAN_PREPARED, jar)
 	{
 		CHECK_INT(start(&one, &stage, HOG, NULL), 0);
-		CHECK_INT(ended(&one)->cause, CAUSE_MEMORY);
+		check_cause(&one, CAUSE_MEMORY);
 		finish(&one);
 		CHECK(wait_for(&stage, &stage.is_gone));
 		close_jar(&stage);
@@ -707,7 +721,7 @@ static void test_cpu_time_of_a_run(void)
 	{
 		for (int i = 0; i < 3; i++) {
 			CHECK_INT(start(&one, &stage, "while :; do :; done", &extras), 0);
-			CHECK_INT(ended(&one)->cause, CAUSE_CPU);
+			check_cause(&one, CAUSE_CPU);
 			finish(&one);
 		}
 		run_script(&stage, &one, "echo well", 0);
@@ -791,7 +805,7 @@ static void test_killed_keepers_are_survived(void)
 	stage.plan.landlock_abi = 5;
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
 		CHECK_INT(start(&one, &stage, scripts[i], NULL), 0);
-		CHECK_INT(ended(&one)->cause, CAUSE_NONE);
+		check_cause(&one, CAUSE_NONE);
 		/* A keeper may be dead before it could say that the command runs; then the run says that. */
 		CHECK(run_observation(one.run)->has_started || run_observation(one.run)->error.stage == STAGE_ENGINE);
 		finish(&one);
