@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from ._launch import DEVNULL as DEVNULL
     from ._launch import PIPE as PIPE
     from ._policy import Policy as Policy
+    from ._pool import Pool as Pool
+    from ._pool import call as call
+    from ._pool import call_async as call_async
     from ._process import Process as Process
     from ._process import spawn as spawn
     from ._result import Result as Result
@@ -63,6 +66,7 @@ _HOME = {
     "Jar": "_jar",
     "PIPE": "_launch",
     "Policy": "_policy",
+    "Pool": "_pool",
     "PolicyError": "_errors",
     "Process": "_process",
     "Result": "_result",
@@ -72,6 +76,8 @@ _HOME = {
     "SendError": "_errors",
     "StartError": "_errors",
     "UnavailableError": "_errors",
+    "call": "_pool",
+    "call_async": "_pool",
     "capabilities": "_host",
     "kill_tree": "_tree",
     "run": "_run",

@@ -16,11 +16,15 @@ of CBOR (RFC 8949) in which every value has exactly one encoding; any other is r
 | UUID, date | tag 37 with 16 bytes; tag 1004 with text |
 | everything else | own tags: an array of parts, or text |
 | Enum, dataclass, namedtuple | own tag OBJECT: [place of the class in `types`, parts...] |
+| numpy.ndarray | own tag ARRAY: [dtype, [shape...], bytes in C order] |
+| large bytes, where files may be attached | own tag FILE: which one; they are used in order |
 
 Own tags are 0xbe00 and up, with no meaning outside. Types come back exactly as they were: a tuple is no list, True is no 1,
 -0.0 is no 0.0. A subclass is not what it descends from and is refused. Instances of listed classes are put together without
 calling any of their code, `__init__` and `__post_init__` included, as their author's checks ran where the value was made;
 who needs them to hold for data from a jar checks them again.
+
+Arrays are known only where numpy is loaded already; nothing is imported because of a result.
 
 Nodes are Python values: a list of two ints counts three. Sizes of lists, tuples, dicts and sets are bounded by nodes, those
 of the rest by bytes. Keys that collide in a hash table, which cost time without costing bytes, have a bound of their own.
@@ -33,9 +37,11 @@ import datetime
 import decimal
 import enum
 import pathlib
+import re
 import struct
+import sys
 import uuid
-from typing import Any, Callable, Dict, Iterable, List, NoReturn, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from ._errors import ResultError
 
@@ -46,6 +52,8 @@ MAX_DEPTH = 100
 MAX_COLLISION_COST = 10**8
 # Below this many keys comparing all with all costs nothing worth counting.
 FEW_KEYS = 16
+# More sides than this no array has; numpy itself stops at 32 or 64, and a head holds 23.
+MAX_DIMENSIONS = 23
 # Larger messages are read in place instead of from a copy.
 VIEW_BYTES = 1 << 20
 
@@ -62,6 +70,8 @@ TAG_PURE_WINDOWS_PATH = 9
 TAG_POSIX_PATH = 10
 TAG_WINDOWS_PATH = 11
 TAG_OBJECT = 12
+TAG_FILE = 13
+TAG_ARRAY = 14
 
 UINT, NEGATIVE, BYTES, TEXT, ARRAY, MAP = 0x00, 0x20, 0x40, 0x60, 0x80, 0xA0
 FALSE, TRUE, NONE, FLOAT = 0xF4, 0xF5, 0xF6, 0xFB
@@ -85,6 +95,8 @@ _UNCHOSEN = frozenset({str, bytes, bool, type(None), datetime.date, datetime.dat
 _pack_double = struct.Struct(">Bd").pack
 _unpack_double = struct.Struct(">d").unpack_from
 _set_attribute = object.__setattr__
+# Numbers, truth values, times and texts of fixed size, in either byte order; no objects, no records.
+_DTYPE = re.compile(r"[<>|][biufcmMSU][0-9]{1,9}(?:\[[0-9]{0,6}[a-zA-Z]{1,2}\])?\Z")
 _CLASS_KINDS = "Enum, dataclass and namedtuple classes"
 
 
@@ -168,9 +180,12 @@ class _Stop(Exception):
 
 
 class _Writer:
-    __slots__ = ("add", "nodes", "depth", "room", "table")
+    __slots__ = ("add", "nodes", "depth", "room", "table", "files", "file_bytes", "files_left")
 
     def __init__(self, add: Callable[[bytes], object], codec: "Codec") -> None:
+        self.files: List[Any] = []
+        self.file_bytes = 0
+        self.files_left = 0
         self.add = add
         self.nodes = codec.max_nodes - 1
         self.depth = codec.max_depth
@@ -182,8 +197,13 @@ _Write = Callable[[_Writer, Any], None]
 
 
 class _Writers(Dict[type, _Write]):
-    def __missing__(self, kind: type) -> NoReturn:
+    def __missing__(self, kind: type) -> _Write:
+        if kind is _array_type():
+            return _write_array
         raise _Stop
+
+    def __contains__(self, kind: object) -> bool:
+        return super().__contains__(kind) or (kind is not None and kind is _array_type())
 
 
 def _head(major: int, number: int) -> bytes:
@@ -250,8 +270,45 @@ def _write_str(writer: _Writer, value: str) -> None:
 
 def _write_bytes(writer: _Writer, value: bytes) -> None:
     _spend(writer, len(value))
+    if writer.files_left and len(value) >= writer.file_bytes:
+        _attach(writer, value)
+        return
     writer.add(_head(BYTES, len(value)))
     writer.add(value)
+
+
+def _attach(writer: _Writer, buffer: Any) -> None:
+    writer.add(_own_head(TAG_FILE) + _int_bytes(len(writer.files)))
+    writer.files.append(buffer)
+    writer.files_left -= 1
+
+
+def _array_type() -> Any:
+    """numpy.ndarray if this process has it. Never imported here: what came back is no reason to."""
+    return getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
+def _is_plain_array(value: Any) -> bool:
+    return bool(_DTYPE.match(value.dtype.str)) and value.dtype.itemsize > 0 and len(value.shape) <= MAX_DIMENSIONS
+
+
+def _write_array(writer: _Writer, value: Any) -> None:
+    import numpy
+
+    if not _is_plain_array(value):
+        raise _Stop
+    _enter(writer, len(value.shape) + 2)
+    _spend(writer, value.nbytes)
+    writer.add(_own_head(TAG_ARRAY) + _head(ARRAY, 3))
+    _write_str(writer, value.dtype.str)
+    writer.add(_head(ARRAY, len(value.shape)) + b"".join(map(_int_bytes, value.shape)))
+    flat = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
+    if writer.files_left and value.nbytes >= writer.file_bytes:
+        _attach(writer, flat.data)
+    else:
+        writer.add(_head(BYTES, value.nbytes))
+        writer.add(flat.tobytes())
+    writer.depth += 1
 
 
 def _spend(writer: _Writer, count: int) -> None:
@@ -301,12 +358,14 @@ def _write_elements(writer: _Writer, value: Iterable[Any], count: int) -> None:
     outer(_head(ARRAY, count))
     table = writer.table
     encodings = []
+    # Elements are put in order after they are written, and files would not be.
+    files_left, writer.files_left = writer.files_left, 0
     for item in value:
         parts: List[bytes] = []
         writer.add = parts.append
         table[type(item)](writer, item)
         encodings.append(b"".join(parts))
-    writer.add = outer
+    writer.add, writer.files_left = outer, files_left
     encodings.sort()
     for encoding in encodings:
         outer(encoding)
@@ -474,6 +533,10 @@ class _Search:
             return f"the result has more than {codec.max_nodes} values; the first too many is {path}"
         if cls in (str, bytes):
             self._room -= len(value)
+        if cls is _array_type():
+            if not _is_plain_array(value):
+                return f"an array of dtype {value.dtype} at {path} is not data that can leave a jar"
+            self._room -= value.nbytes
         if self._room < 0:
             return f"the result takes more than {codec.max_bytes} bytes; {path} is beyond them"
         zone = getattr(value, "tzinfo", None) if cls in (datetime.datetime, datetime.time) else None
@@ -535,9 +598,11 @@ class Malformed(ResultError):
 
 
 class _Reader:
-    __slots__ = ("data", "pos", "end", "nodes", "depth", "cost", "listed")
+    __slots__ = ("data", "pos", "end", "nodes", "depth", "cost", "listed", "files", "file_count")
 
-    def __init__(self, data: Any, codec: "Codec") -> None:
+    def __init__(self, data: Any, codec: "Codec", files: Any) -> None:
+        self.files = files
+        self.file_count = 0
         self.data = data
         self.pos = 0
         self.end = len(data)
@@ -909,6 +974,86 @@ def _tag_object(reader: _Reader) -> Any:
         reader.fail(f"no {type_name(listed.cls)} is made like that: {error}")
 
 
+def _open_file(reader: _Reader) -> Any:
+    """The files, the next of which is the one that is named here."""
+    head = reader.data[reader.pos]
+    if head >= NEGATIVE:
+        reader.fail("a file has no number")
+    reader.pos += 1
+    if _number(reader, head) != reader.file_count or reader.files is None:
+        reader.fail("there is no such file, or it is not its turn")
+    reader.file_count += 1
+    return reader.files
+
+
+def _tag_file(reader: _Reader) -> bytes:
+    data = _open_file(reader).read()
+    assert isinstance(data, bytes)
+    return data
+
+
+def _tag_array(reader: _Reader) -> Any:
+    array_type = _array_type()
+    if array_type is None:
+        reader.fail("it has a numpy array, and numpy is not loaded here; import it first")
+    import numpy  # loaded already
+
+    if reader.data[reader.pos] != ARRAY | 3:
+        reader.fail("an array has the wrong number of parts")
+    reader.pos += 1
+    text = _plain_text(reader)
+    shape = _shape(reader)
+    try:
+        dtype = numpy.dtype(text) if _DTYPE.match(text) else None
+    except (TypeError, ValueError):
+        dtype = None
+    if dtype is None or dtype.str != text or dtype.hasobject or dtype.itemsize <= 0:
+        reader.fail("there is no such dtype")
+    length = dtype.itemsize
+    for side in shape:
+        length *= side
+    return _array_data(reader, numpy, dtype, shape, length)
+
+
+def _shape(reader: _Reader) -> List[int]:
+    head = reader.data[reader.pos]
+    if head & 0xE0 != ARRAY or head & 31 > MAX_DIMENSIONS:
+        reader.fail("a shape has too many sides")
+    sides, _ = _ints(reader, (head & 31,), head & 31)
+    _begin(reader, 0, len(sides) + 2)
+    reader.depth += 1
+    if any(side < 0 for side in sides):
+        reader.fail("a side is negative")
+    return sides
+
+
+def _array_data(reader: _Reader, numpy: Any, dtype: Any, shape: List[int], length: int) -> Any:
+    """The array, if there are as many bytes as it takes; looked at before it is made."""
+    files = None
+    if _is_own_tag(reader, TAG_FILE):
+        reader.pos += 3
+        files = _open_file(reader)
+        have = files.size()
+    else:
+        head = reader.data[reader.pos]
+        if head & 0xE0 != BYTES:
+            reader.fail("an array has no bytes")
+        reader.pos += 1
+        raw = _raw(reader, _number(reader, head))
+        have = len(raw)
+    if have != length:
+        reader.fail("an array has not as many bytes as its shape says")
+    made = numpy.empty(length, numpy.uint8)
+    if files is not None:
+        files.read_into(made.data)
+    else:
+        made.data[:] = raw
+    try:
+        return made.view(dtype).reshape(shape)
+    except ValueError:
+        reader.fail("there is no array of that shape")
+
+
 _TAG_READERS: Dict[bytes, Callable[[_Reader], Any]] = {
     HEAD_SET[1:]: _tag_set,
     HEAD_DATE[1:]: _tag_date,
@@ -922,6 +1067,8 @@ _TAG_READERS: Dict[bytes, Callable[[_Reader], Any]] = {
     _own_head(TAG_DECIMAL)[1:]: _tag_decimal,
     **{_own_head(tag)[1:]: _path_reader(cls) for cls, tag in PATH_TAGS.items()},
     _own_head(TAG_OBJECT)[1:]: _tag_object,
+    _own_head(TAG_FILE)[1:]: _tag_file,
+    _own_head(TAG_ARRAY)[1:]: _tag_array,
 }
 
 
@@ -970,28 +1117,35 @@ class Codec:
         for index, listed in enumerate(self._listed):
             self._writers[listed.cls] = _object_writer(index, listed)
 
-    def encode_parts(self, value: Any) -> List[bytes]:
-        """The encoding in pieces, to be written one after the other; large bytes and text are not copied into one."""
+    def encode_parts(self, value: Any, file_bytes: int = 0, max_files: int = 0) -> Tuple[List[bytes], List[Any]]:
+        """The encoding in pieces, to be written one after the other; large bytes and text are not copied into one.
+
+        And buffers that belong into files: bytes and arrays of file_bytes and more, as many as max_files.
+        """
         parts: List[bytes] = []
         writer = _Writer(parts.append, self)
+        writer.file_bytes, writer.files_left = file_bytes, max_files
         try:
             writer.table[type(value)](writer, value)
-            if sum(map(len, parts)) > self.max_bytes:
+            if sum(map(len, parts)) + sum(memoryview(file).nbytes for file in writer.files) > self.max_bytes:
                 raise _Stop
         except _Stop:
             raise ResultError(_Search(self).refusal(value)) from None
-        return parts
+        return parts, writer.files
 
     def encode(self, value: Any) -> bytes:
         """The encoding; ResultError names the type that cannot be sent, and where it was."""
-        return b"".join(self.encode_parts(value))
+        return b"".join(self.encode_parts(value)[0])
 
-    def decode(self, data: Union[bytes, bytearray, memoryview]) -> Any:
-        """The value of which these bytes are the encoding; ResultError for any others."""
+    def decode(self, data: Union[bytes, bytearray, memoryview], files: Optional[Any] = None) -> Any:
+        """The value of which these bytes are the encoding; ResultError for any others.
+
+        files: what the bytes name as files. Has size() and read() or read_into() of the next one.
+        """
         view: Any = data if type(data) is bytes and len(data) <= VIEW_BYTES else memoryview(data).cast("B")
         if len(view) > self.max_bytes:
             raise ResultError(f"the result takes {len(view)} bytes, more than {self.max_bytes}")
-        reader = _Reader(view if len(view) > VIEW_BYTES else bytes(view), self)
+        reader = _Reader(view if len(view) > VIEW_BYTES else bytes(view), self, files)
         try:
             value = _item(reader)
         except IndexError:

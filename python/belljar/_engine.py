@@ -22,7 +22,7 @@ import socket
 import struct
 import threading
 import time
-from typing import Any, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
 
 from . import _wire
 from ._errors import EngineError
@@ -45,6 +45,7 @@ _lock = threading.Lock()
 _engine: Optional[Engine] = None
 _owner_pid = os.getpid()
 _held: Set[Any] = set()
+_closers: List[Callable[[], None]] = []
 
 
 def close_all(fds: Sequence[int]) -> None:
@@ -188,8 +189,15 @@ def _after_fork() -> None:
     _held.clear()
 
 
+def at_exit(close: Callable[[], None]) -> None:
+    """Have something closed before the engine leaves."""
+    _closers.append(close)
+
+
 def _at_exit() -> None:
     """Everything ends, and the engine leaves no zombie behind."""
+    for close in _closers:
+        close()
     if _engine is not None and _owner_pid == os.getpid():
         retire(_engine)
 

@@ -21,15 +21,15 @@ def engine_path() -> str:
     return path
 
 
-def ask_program(arguments: list[str]) -> tuple[int, str]:
-    """Run the program itself, outside any jar, for a short answer: exit status, and what it wrote to stderr."""
+def ask_program(arguments: list[str], stream: int = 2) -> tuple[int, str]:
+    """Run the program itself, outside any jar, for a short answer: exit status, and what it wrote to stderr, or stdout."""
     path = engine_path()
     reader, writer = os.pipe()
     try:
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_DUP2, writer, 2),
+            (os.POSIX_SPAWN_OPEN, 3 - stream, "/dev/null", os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, writer, stream),
         ]
         try:
             pid = os.posix_spawn(path, ["belljar", *arguments], os.environ, file_actions=actions)
@@ -43,7 +43,7 @@ def ask_program(arguments: list[str]) -> tuple[int, str]:
             status = os.waitpid(pid, 0)[1]
         except ChildProcessError:
             # Where SIGCHLD is ignored nobody learns how children end; only a complaint is written to stderr.
-            return int(bool(text)), text.decode("utf-8", "replace")
+            return int(bool(text) == (stream == 2)), text.decode("utf-8", "replace")
         return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1, text.decode("utf-8", "replace")
     finally:
         os.close(reader)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way into a jar: a function and its arguments as bytes, and back inside.
 
-What crosses is a header of 20 bytes, little endian, and a pickle (protocol 5) of the tuple (function, args, kwargs):
+What crosses is a header of 20 bytes, little endian, and a pickle (protocol 5) of the tuple (function, args, kwargs, more),
+where `more` is what the door wants to be known inside: data and classes:
 
 | bytes | what |
 |---|---|
 | 4 | `BJIN` |
-| 2 | version of this format: 1 |
+| 2 | version of this format: 2 |
 | 2 | flags; 1: code is sent by value |
 | 4 | the interpreter's number for its byte code |
 | 8 | length of the pickle |
@@ -41,7 +42,7 @@ from ._errors import SendError
 
 HEADER = struct.Struct("<4sHHIQ")
 MAGIC = b"BJIN"
-FORMAT = 1
+FORMAT = 2
 HAS_CODE = 1
 BYTECODE = int.from_bytes(importlib.util.MAGIC_NUMBER[:4], "little")
 PROTOCOL = 5
@@ -395,18 +396,22 @@ def _refusal(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], paths: Seq
 
 
 def pack(
-    fn: Any, args: Iterable[Any] = (), kwargs: Optional[Mapping[str, Any]] = None, paths: Optional[Sequence[str]] = None
+    fn: Any,
+    args: Iterable[Any] = (),
+    kwargs: Optional[Mapping[str, Any]] = None,
+    paths: Optional[Sequence[str]] = None,
+    more: Any = None,
 ) -> List[bytes]:
     """On the host: header and pickle in pieces, to be written one after the other. SendError says what cannot be sent.
 
-    paths: the directories that are importable inside; the caller's sys.path by default.
+    paths: the directories that are importable inside; the caller's sys.path by default. more: goes with it.
     """
     if not callable(fn):
         raise SendError(f"only functions and other callables can be called, not {type(fn).__name__}")
     paths = import_paths() if paths is None else paths
     args, kwargs = tuple(args), dict(kwargs or {})
     try:
-        parts, has_code = _dump((fn, args, kwargs), paths)
+        parts, has_code = _dump((fn, args, kwargs, more), paths)
     except Exception as error:
         raise _refusal(fn, args, kwargs, paths, error) from error
     flags = HAS_CODE if has_code else 0
@@ -415,6 +420,11 @@ def pack(
 
 def unpack(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
     """Inside: the function and its arguments. SendError if they cannot be made here; why is in its text and cause."""
+    return unpack_more(data)[:3]
+
+
+def unpack_more(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any], Any]:
+    """Inside: the same, and what went with it."""
     view = memoryview(data).cast("B")
     if len(view) < HEADER.size:
         raise SendError("a call is cut off")
@@ -424,7 +434,7 @@ def unpack(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[Any, .
     if flags & HAS_CODE and bytecode != BYTECODE:
         raise SendError("a function was sent by value from another Python; by import it could be called")
     try:
-        fn, args, kwargs = pickle.loads(view[HEADER.size :])
+        fn, args, kwargs, more = pickle.loads(view[HEADER.size :])
     except Exception as error:
         raise SendError(f"the function or its arguments cannot be made inside: {type(error).__name__}: {error}") from error
-    return fn, args, kwargs
+    return fn, args, kwargs, more

@@ -175,7 +175,7 @@ class RoundTrip(unittest.TestCase):
 
     def test_large_values_are_not_copied_into_one_piece(self) -> None:
         big = bytes(3 << 20)
-        parts = Codec().encode_parts([big, 1])
+        parts, _ = Codec().encode_parts([big, 1])
         self.assertTrue(any(part is big for part in parts))
         self.assertEqual(decode(bytearray(b"".join(parts))), [big, 1])
         self.assertEqual(decode(memoryview(b"".join(parts))), [big, 1])

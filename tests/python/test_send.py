@@ -291,7 +291,7 @@ class Packing(unittest.TestCase):
 
     def test_what_is_no_call_is_refused(self) -> None:
         data = self.pack(lambda: 1)
-        for wrong in (b"", data[:10], data[:-1], data + b"x", b"X" + data[1:], data[:4] + b"\2\0" + data[6:]):
+        for wrong in (b"", data[:10], data[:-1], data + b"x", b"X" + data[1:], data[:4] + b"\1\0" + data[6:]):
             with self.assertRaises(SendError):
                 _send.unpack(wrong)
         other = bytearray(data)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer of a call: how it travels from the jar to the host, on a stream socket of its own.
+
+| bytes | what |
+|---|---|
+| 4 | `BJAN` |
+| 1 | version of this format: 1 |
+| 1 | kind: what the message is |
+| 2 | how many memory files are attached |
+| 4 | zero |
+| 8 | length of the message |
+| … | message: CBOR as _codec writes it |
+
+Little endian. Large byte strings and arrays are not in the message but in memory files, whose descriptors come with the first
+byte, in the order in which the message names them. The sender may be hostile: a file counts only once its seals say that
+nobody can change it any more, and lengths are held against the bound before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from typing import Any, List, Sequence
+
+from ._codec import Codec
+from ._errors import ResultError
+
+HEADER = struct.Struct("<4sBBHIQ")
+HEADER_BYTES = HEADER.size
+MAGIC = b"BJAN"
+VERSION = 1
+
+# What a message is.
+VALUE, RAISED, NOT_DATA, NOT_MADE, NOT_READY = range(5)
+
+MAX_FILES = 64
+# Smaller ones are quicker in the message.
+FILE_BYTES = 256 << 10
+# An exception as text; see _inside.
+MAX_WORDS_BYTES = 1 << 20
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+READ_BYTES = 64 << 10
+# One more than may come, so that too many are seen.
+RIGHTS_SPACE = socket.CMSG_SPACE(4 * (MAX_FILES + 1))
+PIECE_BYTES = 1 << 30
+# For what is not the function's value: text, in a few parts.
+WORDS = Codec(max_bytes=MAX_WORDS_BYTES, max_nodes=16, max_depth=2)
+
+
+def memory_file(name: str, parts: Sequence[Any]) -> int:
+    """A sealed file in memory that holds these bytes; the position is at its end."""
+    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        for part in parts:
+            write_whole(fd, part)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_SEAL)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def write_whole(fd: int, data: Any) -> None:
+    """All of it, however long."""
+    view = memoryview(data)
+    while view.nbytes:
+        view = view[os.write(fd, view[:PIECE_BYTES]) :]
+
+
+# --- in the jar ---
+
+
+def send_answer(fd: int, kind: int, parts: Sequence[bytes], buffers: Sequence[Any] = ()) -> None:
+    """Write a whole answer. OSError if nobody takes it."""
+    head = HEADER.pack(MAGIC, VERSION, kind, len(buffers), 0, sum(map(len, parts)))
+    if buffers:
+        head = head[_send_with_files(fd, head, buffers) :]
+    small = [head]
+    for part in parts:
+        if len(part) < READ_BYTES:
+            small.append(part)
+            continue
+        write_whole(fd, b"".join(small))
+        small = []
+        write_whole(fd, part)
+    write_whole(fd, b"".join(small))
+
+
+def _send_with_files(fd: int, head: bytes, buffers: Sequence[Any]) -> int:
+    files: List[int] = []
+    link = socket.socket(fileno=os.dup(fd))
+    try:
+        for buffer in buffers:
+            files.append(memory_file("belljar-result", [buffer]))
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(files)}i", *files))
+        return link.sendmsg([head], [rights])
+    finally:
+        link.close()
+        for file in files:
+            os.close(file)
+
+
+# --- on the host ---
+
+
+def _malformed(why: str) -> ResultError:
+    return ResultError(f"what came back is malformed: {why}")
+
+
+class _SealedFiles:
+    """The files of an answer, to be read in their order. Nothing is read of one that somebody could still change."""
+
+    def __init__(self, fds: Sequence[int], room: int) -> None:
+        self._fds = list(fds)
+        self._room = room
+
+    def size(self) -> int:
+        """The length of the next one, checked against what may come in all."""
+        if not self._fds:
+            raise _malformed("a file is missing")
+        fd = self._fds[0]
+        try:
+            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+        except OSError:
+            seals = 0
+        if seals & SEALS != SEALS:
+            raise _malformed("a file could still be changed")
+        size = os.fstat(fd).st_size
+        if size > self._room:
+            raise ResultError("the result takes more bytes than max_result allows")
+        return size
+
+    def read(self) -> bytes:
+        """The next one."""
+        size = self.size()
+        fd = self._next(size)
+        data = os.pread(fd, size, 0)
+        if len(data) < size:  # one call reads 2 GiB at most
+            parts = [data]
+            while sum(map(len, parts)) < size:
+                parts.append(os.pread(fd, size, sum(map(len, parts))))
+            data = b"".join(parts)
+        return data
+
+    def read_into(self, view: Any) -> None:
+        """The next one, to where its bytes belong; as many as it has."""
+        fd, done = self._next(len(view)), 0
+        while done < len(view):
+            done += os.preadv(fd, [view[done : done + PIECE_BYTES]], done)
+
+    def _next(self, size: int) -> int:
+        self._room -= size
+        return self._fds.pop(0)
+
+
+class Answer:
+    """Puts an answer together from what arrives. `close()` lets go of the files."""
+
+    __slots__ = ("kind", "is_whole", "_codec", "_files", "_file_count", "_head", "_message", "_have")
+
+    def __init__(self, codec: Codec) -> None:
+        self.kind = -1
+        self.is_whole = False
+        self._codec = codec
+        self._files: List[int] = []
+        self._file_count = 0
+        self._head = b""
+        self._message: Any = b""
+        self._have = 0
+
+    def receive(self, link: socket.socket) -> bool:
+        """Take in what has arrived. False: nothing will come any more. ResultError if no answer is like that."""
+        if self.kind < 0:
+            data, ancillary, _, _ = link.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
+            for level, kind, carried in ancillary:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    self._files += struct.unpack(f"{len(carried) // 4}i", carried[: len(carried) // 4 * 4])
+            self._take(data)
+            return bool(data)
+        # Descriptors that come late find no room here, and the kernel closes them.
+        count = link.recv_into(memoryview(self._message)[self._have :])
+        self._have += count
+        self.is_whole = self._have == len(self._message)
+        return count > 0
+
+    def _take(self, data: bytes) -> None:
+        """Bytes before the header is known to be whole."""
+        if len(self._files) > MAX_FILES:
+            raise _malformed("there are too many files")
+        head = self._head + data if self._head else data
+        if len(head) < HEADER_BYTES:
+            self._head = head
+            return
+        magic, version, kind, files, zero, length = HEADER.unpack_from(head)
+        if (magic, version, zero) != (MAGIC, VERSION, 0) or kind > NOT_READY or files > MAX_FILES:
+            raise _malformed("no answer begins like that")
+        most = self._codec.max_bytes if kind == VALUE else MAX_WORDS_BYTES
+        if length > most:
+            raise ResultError(f"the result takes {length} bytes, more than {most}")
+        have = len(head) - HEADER_BYTES
+        if length < have:
+            raise _malformed("something follows the answer")
+        if length == have:
+            self._message = head[HEADER_BYTES:]
+        else:
+            # The system gives memory as it is filled, not as it is promised.
+            self._message = bytearray(length)
+            self._message[:have] = head[HEADER_BYTES:]
+        self.kind, self._file_count, self._have = kind, files, have
+        self.is_whole = have == length
+
+    def value(self) -> Any:
+        """What the message says. ResultError if it is not what the writer writes."""
+        if len(self._files) != self._file_count:
+            raise _malformed("files are missing, or there are too many")
+        codec = self._codec if self.kind == VALUE else WORDS
+        files = _SealedFiles(self._files, codec.max_bytes - len(self._message)) if self._files else None
+        message, self._message = self._message, b""
+        return codec.decode(message, files)
+
+    def close(self) -> None:
+        """Let go of what came with it."""
+        files, self._files = self._files, []
+        for fd in files:
+            os.close(fd)

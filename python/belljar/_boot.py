@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fresh interpreter for one call: the words it starts with, and the modules it needs, in a file in memory.
+
+The package itself need not be visible in the jar: a kept jar was opened long before anybody thought of calls. The few modules
+that work inside travel as a sealed file in memory, as byte code if the interpreter is the same, else as text. Isolated
+mode (-I) keeps everything out that a jar could have written: the current directory, the user's site, variables.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import os
+import sys
+import threading
+from typing import Any, Dict, List, Sequence, Tuple
+
+from ._answer import memory_file
+
+BOOT_FD = 5
+# In the order in which they can be loaded.
+MODULES = ("", "._errors", "._codec", "._answer", "._send", "._inside")
+# Tables that every version reads.
+MARSHAL_VERSION = 2
+
+_LOADER = """
+def load(modules, folder, arguments):
+    import importlib.machinery, marshal, sys, types
+    for name, file, code in modules:
+        module = types.ModuleType(name)
+        spec = importlib.machinery.ModuleSpec(name, None, origin=file, is_package=name == "belljar")
+        module.__file__, module.__spec__, module.__package__ = file, spec, "belljar"
+        if name == "belljar":
+            module.__path__ = spec.submodule_search_locations = [folder]
+        sys.modules[name] = module
+        if type(code) is bytes:
+            code = marshal.loads(code)
+        else:
+            code = compile(code, file, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+        if name != "belljar":
+            setattr(sys.modules["belljar"], name.partition(".")[2], module)
+    sys.modules["belljar._inside"].main(*arguments)
+"""
+_WORDS = (
+    "import marshal,os;b=marshal.loads(os.pread({fd},os.fstat({fd}).st_size,0));os.close({fd});s={{}};exec(b[0],s);s['load'](*b[1:])"
+)
+
+_lock = threading.Lock()
+_sources: Dict[bool, List[Tuple[str, str, Any]]] = {}
+
+
+def _modules(is_same: bool) -> List[Tuple[str, str, Any]]:
+    """Name, file and code of each, as byte code or text. Loaded once per process."""
+    found = _sources.get(is_same)
+    if found is None:
+        found = []
+        for ending in MODULES:
+            name = (__package__ or "belljar") + ending
+            spec: Any = importlib.util.find_spec(name)
+            loader = spec.loader
+            code = marshal.dumps(loader.get_code(name)) if is_same else loader.get_source(name)
+            found.append((name, str(spec.origin), code))
+        _sources[is_same] = found
+    return found
+
+
+def boot_file(python: str, paths: Sequence[str], preload: Sequence[str], writable: Sequence[str]) -> int:
+    """A file for BOOT_FD; the caller's to close."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with _lock:
+        modules = _modules(python == sys.executable)
+    arguments = (list(paths), list(preload), list(writable))
+    return memory_file("belljar-boot", [marshal.dumps((_LOADER, modules, folder, arguments), MARSHAL_VERSION)])
+
+
+def boot_words(python: str) -> List[str]:
+    """The command of a cold call."""
+    return [python, "-I", "-c", _WORDS.format(fd=BOOT_FD)]
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

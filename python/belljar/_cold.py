@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls without a warm interpreter: each is a run of a fresh one.
+
+In a jar of its own for pools on hosts that have nothing better; in a kept jar for Jar.call.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+
+from . import _boot, _engine, _paths, _wire
+from ._call import Options
+from ._launch import quote, request
+from ._policy import PolicyLike
+
+
+class BootFile:
+    """A file for _boot.BOOT_FD, closed when the last call that needs it has gone."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+class Setting(NamedTuple):
+    """What follows from the caller's sys.path."""
+
+    seen: Tuple[str, ...]
+    places: _paths.Places
+    boot: BootFile
+
+
+def run_member(python: str, options: Options) -> str:
+    """What is asked of the engine for one call, as JSON without braces."""
+    words = ",".join(map(quote, _boot.boot_words(python)))
+    return (
+        f'"argv":[{words}],"shell":false,"stdin":"null","pty":false,"sink":"{options.sink}","merge":false,"capture":true,'
+        '"started":false,"extra":3'
+    )
+
+
+def with_options(keys: Dict[str, Any], options: Options) -> Dict[str, Any]:
+    """The keys of a pool with those of one call: values replace, lists and env are added to."""
+    merged = {**keys, **options.keys}
+    for name in ("pass_env", "redact"):
+        if keys.get(name) and options.keys.get(name):
+            merged[name] = [*keys[name], *options.keys[name]]
+    if keys.get("env") and options.keys.get("env"):
+        merged["env"] = {**keys["env"], **options.keys["env"]}
+    return merged
+
+
+class ColdWay:
+    """Every call is a fresh interpreter in a fresh jar."""
+
+    def __init__(
+        self, python: str, preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, keys: Dict[str, Any]
+    ) -> None:
+        self._python = python
+        self._preload = list(preload)
+        self._named = list(named)
+        self._policy = policy
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._setting: Optional[Setting] = None
+
+    def _current(self) -> Setting:
+        """Follow the caller's sys.path."""
+        seen = _paths.caller_paths()
+        setting = self._setting
+        if setting is None or setting.seen != seen:
+            with self._lock:
+                places = _paths.plan(self._python, self._named, self._policy, self._keys, seen)
+                fd = _boot.boot_file(self._python, places.paths, self._preload, places.writable)
+                setting = self._setting = Setting(seen, places, BootFile(fd))
+        return setting
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """From where modules can be imported inside."""
+        return self._current().places.paths
+
+    def _request(self, options: Options, setting: Setting) -> bytes:
+        keys = with_options(self._keys, options)
+        keys["ro"] = [*(keys.get("ro") or ()), *_paths.ro_entries(setting.places)]
+        return request(_wire.RUN, self._policy, keys, run_member(self._python, options))
+
+    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """A run in a jar of its own."""
+        setting = self._current()
+        return _engine.open_channel(self._request(options, setting), [*fds, setting.boot.fd])
+
+    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """The same without holding up the loop."""
+        from ._async import open_channel_async
+
+        setting = self._current()
+        return await open_channel_async(self._request(options, setting), [*fds, setting.boot.fd])
+
+    def close(self) -> None:
+        """Let go of what is kept for calls to come."""
+        self._setting = None

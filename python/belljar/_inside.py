@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens in the jar: one call, from the packed arguments on one descriptor to the answer on another.
+
+Two doors lead here. A cold call is a fresh interpreter whose first words are those of _boot.py; a warm one is the child of a
+zygote that has called prepare() once, long before. Nothing here is decided for the host, and nothing it says is trusted
+there: the function runs in this very process and could write any answer itself.
+
+The process ends right after the answer is written: threads that the function left running, and its exit handlers, end with
+it, and so do its children, with the jar.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import types
+from typing import Any, Dict, List, Sequence
+
+from . import _answer
+from ._codec import Codec, type_name
+from ._errors import ResultError, SendError
+from ._send import unpack_more
+
+# In a jar the name that @tool decorates is the plain function.
+is_inside = False
+
+TEXT_MAX_CHARACTERS = 64 << 10
+STATUS_NO_ANSWER = 70
+
+
+class PrepareError(Exception):
+    """A module that was to be loaded ahead cannot be. `words` is what an answer says of it."""
+
+    def __init__(self, name: str, error: BaseException) -> None:
+        self.words = describe(error, 0)
+        text = "".join(str(part) for part in self.words["traceback"])
+        super().__init__(f"the module '{name}' cannot be loaded ahead: {self.words['type']}: {self.words['message']}\n{text}")
+
+
+class _Untouched:
+    """Looks at every module before it is loaded: one that a jar could have written is not.
+
+    Of the places that hold a module the most specific decides: a directory of sys.path, or one that can be written.
+    """
+
+    def __init__(self, paths: Sequence[str], writable: Sequence[str]) -> None:
+        places = {os.path.join(os.path.realpath(path), ""): True for path in writable}
+        places.update({os.path.join(os.path.realpath(path), ""): False for path in paths})
+        self._places = sorted(places.items(), key=lambda place: -len(place[0]))
+
+    def _is_writable(self, place: str) -> bool:
+        real = os.path.join(os.path.realpath(place), "")
+        return next((answer for folder, answer in self._places if real.startswith(folder)), False)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """As finders of the import system do; None leaves it to the next one."""
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None:
+            return None
+        for place in [spec.origin, *(spec.submodule_search_locations or ())]:
+            if place and self._is_writable(place):
+                raise ModuleNotFoundError(
+                    f"the module '{name}' is at {place}, where the jar can write; name its directory in import_paths", name=name
+                )
+        return spec
+
+
+def prepare(paths: Sequence[str], preload: Sequence[str] = (), writable: Sequence[str] = ()) -> None:
+    """Make this interpreter one for calls: where it imports from, what it has loaded. Once, before anything untrusted.
+
+    paths: sys.path from now on. preload: modules to import. writable: directories of the jar from which nothing is imported.
+    PrepareError says which module failed, with its traceback.
+    """
+    global is_inside
+    is_inside = True
+    sys.path[:] = paths
+    sys.path_importer_cache.clear()
+    if writable:
+        sys.meta_path.insert(0, _Untouched(paths, writable))  # type: ignore[arg-type]
+    import importlib
+
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            raise PrepareError(name, error) from error
+
+
+# --- words ---
+
+
+def _cut(text: str) -> str:
+    half = TEXT_MAX_CHARACTERS // 2
+    return text if len(text) <= TEXT_MAX_CHARACTERS else f"{text[:half]}\n[...]\n{text[-half:]}"
+
+
+def describe(error: BaseException, skip: int) -> Dict[str, Any]:
+    """An exception as text: whatever its class does when it is asked, there is something to say. Data only."""
+    try:
+        message = _cut(str(error))
+    except BaseException:
+        message = "<an exception that cannot say what it is>"
+    trace = error.__traceback__
+    for _ in range(skip):
+        trace = trace.tb_next if trace is not None else None
+    try:
+        import traceback
+
+        text = _cut("".join(traceback.format_exception(type(error), error, trace)))
+    except BaseException:
+        text = f"{type_name(type(error))}: {message}\n"
+    return {"type": str(type_name(type(error)))[:1000], "message": str(message), "traceback": str(text)}
+
+
+# --- one call ---
+
+
+def _read_whole(fd: int) -> Any:
+    """The packed call. A file in memory is mapped: its bytes are copied once, into the objects they become."""
+    if stat.S_ISREG(os.fstat(fd).st_mode) and os.fstat(fd).st_size > _answer.READ_BYTES:
+        import mmap
+
+        return mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return os.pread(fd, _answer.READ_BYTES, 0)
+    parts = []
+    while True:
+        part = os.read(fd, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # closed, or replaced by something else: the function's affair
+
+
+def _by_lines() -> None:
+    """What is printed leaves line by line: it is seen as it comes, and is there when the process dies."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.reconfigure(line_buffering=True)
+        except (AttributeError, ValueError):
+            pass
+
+
+def reseed() -> None:
+    """Generators that a zygote has loaded must not give every call the same numbers."""
+    random = sys.modules.get("random")
+    if random is not None:
+        random.seed()
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed()
+
+
+def _status(error: SystemExit) -> int:
+    """As the interpreter would leave."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def _run(fn: Any, args: Any, kwargs: Any) -> Any:
+    value = fn(*args, **kwargs)
+    if type(value) is types.CoroutineType:
+        import asyncio
+
+        return asyncio.run(value)
+    return value
+
+
+class _Call:
+    """One call and its answer."""
+
+    def __init__(self, result_fd: int) -> None:
+        self._fd = result_fd
+        self._pid = os.getpid()
+
+    def answer(self, kind: int, codec: Codec, value: Any) -> int:
+        """Flush what was printed, then answer."""
+        parts, buffers = codec.encode_parts(value, _answer.FILE_BYTES, _answer.MAX_FILES)
+        _flush()
+        if os.getpid() != self._pid:
+            # A child that the function forked and that came back from it, too: the answer is its parent's.
+            return 0
+        _answer.send_answer(self._fd, kind, parts, buffers)
+        return 0
+
+    def words(self, kind: int, error: BaseException, skip: int) -> int:
+        """Answer with an exception as text."""
+        return self.answer(kind, _answer.WORDS, describe(error, skip))
+
+    def run(self, data: Any) -> int:
+        """Make the call from its bytes, and answer it."""
+        try:
+            fn, args, kwargs, (listed, max_result) = unpack_more(data)
+            codec = Codec(listed, max_bytes=max_result)
+        except SendError as error:
+            return self.words(_answer.NOT_MADE, error, 0)
+        del data
+        try:
+            value = _run(fn, args, kwargs)
+        except SystemExit as error:
+            status = _status(error)
+            _flush()
+            return status
+        except BaseException as error:
+            return self.words(_answer.RAISED, error, 2)
+        try:
+            return self.answer(_answer.VALUE, codec, value)
+        except ResultError as error:
+            return self.words(_answer.NOT_DATA, error, 0)
+
+
+def run_call(args_fd: int, result_fd: int) -> int:
+    """Run the call whose packed arguments are read from one descriptor, and answer on the other; the exit status.
+
+    The caller leaves with os._exit() at once. A status without an answer is how sys.exit() in the function is told.
+    """
+    global is_inside
+    is_inside = True
+    os.set_inheritable(result_fd, False)
+    _by_lines()
+    reseed()
+    call = _Call(result_fd)
+    try:
+        data = _read_whole(args_fd)
+        os.close(args_fd)
+        return call.run(data)
+    except BaseException:
+        # Nobody takes the answer, or there is no memory for it.
+        try:
+            import traceback
+
+            traceback.print_exc()
+            _flush()
+        except BaseException:
+            pass
+        return STATUS_NO_ANSWER
+
+
+def refuse(result_fd: int, error: PrepareError) -> int:
+    """Answer a call for which this interpreter could not be prepared."""
+    parts, _ = _answer.WORDS.encode_parts(error.words)
+    _answer.send_answer(result_fd, _answer.NOT_READY, parts)
+    return STATUS_NO_ANSWER
+
+
+def main(paths: List[str], preload: List[str], writable: List[str]) -> None:
+    """A cold call: descriptors 3 and 4 are its own."""
+    try:
+        prepare(paths, preload, writable)
+    except PrepareError as error:
+        status = refuse(4, error)
+    else:
+        status = run_call(3, 4)
+    os._exit(status)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From where a call imports: which directories of the caller's sys.path are importable inside, and what must be made visible.
+
+Nothing that a jar could write is ever imported by a later call. So a directory that the policy makes writable is no place to
+import from, unless `import_paths` names it, and neither is a writable directory further down in one that is. The interpreter
+and what belongs to it are read-only wherever they are. A directory that holds more than modules - a home, /tmp, / - is not
+made visible because a script happens to lie in it: functions from there are sent by value.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._errors import PolicyError
+from ._policy import Policy, PolicyLike
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+# The operating system, which a jar sees anyway.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
+# Not made visible for a module's sake, nor anything that contains them; what is below may be.
+UNFIT = ("/tmp", "/var/tmp", "/home", "/root", "/run", "/dev", "/proc", "/sys", "/etc", "/var", "/srv", "/mnt", "/media", "/boot")
+
+
+class Places(NamedTuple):
+    """What an interpreter for calls needs."""
+
+    paths: Tuple[str, ...]  # its sys.path
+    ro: Tuple[str, ...]  # to be made visible, read-only
+    writable: Tuple[str, ...]  # directories that the jar can write: nothing there is imported
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether it is the folder or below it. Both without links."""
+    return path == folder or folder == "/" or path.startswith(folder + "/")
+
+
+def said_by(policy: PolicyLike) -> Dict[str, Any]:
+    """What a policy says, as far as it can be known here; what it leaves to defaults is not in it, or None."""
+    if policy is None or policy == "agent":
+        return {}
+    if isinstance(policy, Policy):
+        keys, base = policy.to_dict(), policy._base
+    elif isinstance(policy, Mapping):
+        keys, base = dict(policy), None
+    else:
+        return _shown(os.fspath(policy) if isinstance(policy, str) else os.path.abspath(os.fspath(policy)))
+    extends = keys.get("extends")
+    if isinstance(extends, str) and base is not None and ("/" in extends or extends.endswith(".json")):
+        extends = os.path.join(base, extends)
+    return {**said_by(extends), **keys} if isinstance(extends, str) else keys
+
+
+def _shown(name: str) -> Dict[str, Any]:
+    from ._policy import check
+    from ._program import ask_program
+
+    status, words = ask_program(["policy", "show", name], stream=1)
+    if status != 0:
+        check(name)
+        raise PolicyError(f"the policy '{name}' cannot be shown")
+    keys = json.loads(words)
+    assert isinstance(keys, dict)
+    return keys
+
+
+def _split_dest(text: str) -> Tuple[str, str]:
+    """PATH or PATH:DEST, where \\: is a colon."""
+    parts = text.replace("\\:", "\0").split(":")
+    path = parts[0].replace("\0", ":")
+    return path, parts[1].replace("\0", ":") if len(parts) > 1 else path
+
+
+def _inside_places(items: Any) -> List[str]:
+    """Where entries of ro or rw are, as seen inside."""
+    found = []
+    for item in items if isinstance(items, (list, tuple)) else ():
+        if isinstance(item, Mapping):
+            path = os.fsdecode(item.get("path", ""))
+            dest = item.get("dest") or path
+        else:
+            path, dest = _split_dest(os.fsdecode(item))
+        found.append(os.path.realpath(os.path.expanduser(os.fsdecode(dest))))
+    return found
+
+
+class Rights:
+    """Which places of a jar can be written, by the policy and keys it is made from."""
+
+    def __init__(self, said: Mapping[str, Any], keys: Mapping[str, Any], workdir: Optional[str]) -> None:
+        self._readonly = _inside_places(said.get("ro")) + _inside_places(keys.get("ro"))
+        self._writable = _inside_places(said.get("rw")) + _inside_places(keys.get("rw"))
+        if workdir is not None:
+            mode = keys.get("workdir_mode", said.get("workdir_mode"))
+            (self._readonly if mode == "ro" else self._writable).append(os.path.realpath(os.path.expanduser(workdir)))
+
+    @property
+    def writable(self) -> List[str]:
+        """The places themselves."""
+        return list(self._writable)
+
+    def may_write(self, path: str) -> bool:
+        """The most specific of the places that hold the path decides."""
+        longest, found = -1, False
+        for places, answer in ((self._readonly, False), (self._writable, True)):
+            for place in places:
+                if is_within(path, place) and len(place) > longest:
+                    longest, found = len(place), answer
+        return found
+
+
+def prefixes(python: str) -> List[str]:
+    """Where the interpreter and what belongs to it are."""
+    if python == sys.executable:
+        found = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]
+    else:
+        found = [os.path.dirname(os.path.dirname(os.path.abspath(name))) for name in (python, os.path.realpath(python))]
+    return list(dict.fromkeys(path for path in map(os.path.abspath, found) if path not in ("/", "/usr")))
+
+
+def is_fit(path: str) -> bool:
+    """Whether a directory may be made visible because modules are in it."""
+    real = os.path.realpath(path)
+    home = os.path.realpath(os.path.expanduser("~"))
+    return not any(is_within(place, real) for place in (*UNFIT, home))
+
+
+def caller_paths() -> Tuple[str, ...]:
+    """The caller's sys.path without the current directory."""
+    return tuple(os.path.abspath(path) for path in sys.path if path and isinstance(path, str))
+
+
+def plan(python: str, named: Iterable[PathLike], policy: PolicyLike, keys: Mapping[str, Any], paths: Sequence[str]) -> Places:
+    """The places for jars of this policy."""
+    said = said_by(policy)
+    rights = Rights(said, keys, keys["workdir"] if "workdir" in keys else said.get("workdir"))
+    wanted = [os.path.abspath(os.path.expanduser(os.fsdecode(path))) for path in named]
+    homes = prefixes(python)
+    ro = [path for path in homes if not is_within(os.path.realpath(path), "/usr")]
+    found: List[str] = []
+    for path in dict.fromkeys([*(path for path in wanted if path not in paths), *paths]):
+        real = os.path.realpath(path)
+        is_known = any(is_within(real, place) for place in (*SYSTEM, *(os.path.realpath(home) for home in homes)))
+        if not os.path.exists(path):
+            continue
+        if not is_known and path not in wanted and (rights.may_write(real) or not is_fit(path)):
+            continue
+        found.append(path)
+        if not is_known and not rights.may_write(real):
+            ro.append(path)
+    writable = [place for place in rights.writable if not any(is_within(os.path.realpath(path), place) for path in wanted)]
+    return Places(tuple(found), tuple(dict.fromkeys(ro)), tuple(writable))
+
+
+def ro_entries(places: Places) -> List[Dict[str, Any]]:
+    """For the policy key."""
+    return [{"path": path, "optional": True} for path in places.ro]
