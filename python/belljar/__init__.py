@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ._process import spawn as spawn
     from ._result import Result as Result
     from ._run import run as run
+    from ._tool import tool as tool
     from ._tree import kill_tree as kill_tree
 
 __version__ = "0.1.0"
@@ -85,6 +86,7 @@ _HOME = {
     "safe_env": "_host",
     "spawn": "_process",
     "spawn_async": "_async",
+    "tool": "_tool",
 }
 
 __all__ = sorted(_HOME)

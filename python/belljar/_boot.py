@@ -16,10 +16,9 @@ import threading
 from typing import Any, Dict, List, Sequence, Tuple
 
 from ._answer import memory_file
+from ._send import ALWAYS_INSIDE
 
 BOOT_FD = 5
-# In the order in which they can be loaded.
-MODULES = ("", "._errors", "._codec", "._answer", "._send", "._inside")
 # Tables that every version reads.
 MARSHAL_VERSION = 2
 
@@ -55,8 +54,7 @@ def _modules(is_same: bool) -> List[Tuple[str, str, Any]]:
     found = _sources.get(is_same)
     if found is None:
         found = []
-        for ending in MODULES:
-            name = (__package__ or "belljar") + ending
+        for name in ALWAYS_INSIDE:
             spec: Any = importlib.util.find_spec(name)
             loader = spec.loader
             code = marshal.dumps(loader.get_code(name)) if is_same else loader.get_source(name)

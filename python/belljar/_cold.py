@@ -7,13 +7,19 @@ In a jar of its own for pools on hosts that have nothing better; in a kept jar f
 from __future__ import annotations
 
 import os
+import stat
+import sys
 import threading
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from . import _boot, _engine, _paths, _wire
 from ._call import Options
-from ._launch import quote, request
+from ._errors import PolicyError
+from ._launch import join, quote, request
 from ._policy import PolicyLike
+
+if TYPE_CHECKING:
+    from ._jar import Jar
 
 
 class BootFile:
@@ -106,3 +112,63 @@ class ColdWay:
     def close(self) -> None:
         """Let go of what is kept for calls to come."""
         self._setting = None
+
+
+class JarWay:
+    """Every call is a fresh interpreter in a jar that is kept. The jar was opened without a thought of calls, so of the
+    caller's sys.path only that is used which the jar shows, and shows read-only; functions from elsewhere go by value."""
+
+    def __init__(self, jar: "Jar", policy: PolicyLike, keys: Dict[str, Any]) -> None:
+        self._jar = jar
+        said = _paths.said_by(policy)
+        self._rights = _paths.Rights(said, keys, jar.workdir)
+        self._python = self._interpreter()
+        self._lock = threading.Lock()
+        self._setting: Optional[Setting] = None
+
+    def _interpreter(self) -> str:
+        """The caller's, unless a run in the jar could have replaced it."""
+        for name in (sys.executable, os.path.realpath(sys.executable)):
+            if not self._rights.may_write(os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))):
+                return name
+        raise PolicyError(f"the interpreter '{sys.executable}' lies where the jar can write, so nothing can be called there")
+
+    def _is_shown(self, path: str) -> bool:
+        """Whether the jar has this very directory or archive, and cannot write it."""
+        if self._rights.may_write(os.path.realpath(path)):
+            return False
+        try:
+            ours = os.stat(path)
+            fd = self._jar._open_file(path, "list" if stat.S_ISDIR(ours.st_mode) else "read")
+        except OSError:
+            return False
+        try:
+            theirs = os.fstat(fd)
+            is_fixed = self._jar.rung != "namespace" or bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+            return is_fixed and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
+        finally:
+            os.close(fd)
+
+    def _current(self) -> Setting:
+        seen = _paths.caller_paths()
+        setting = self._setting
+        if setting is None or setting.seen != seen:
+            with self._lock:
+                places = _paths.Places(tuple(filter(self._is_shown, seen)), (), tuple(self._rights.writable))
+                fd = _boot.boot_file(self._python, places.paths, (), places.writable)
+                setting = self._setting = Setting(seen, places, BootFile(fd))
+        return setting
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """From where modules can be imported inside."""
+        return self._current().places.paths
+
+    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """A run in the jar."""
+        frame = join(run_member(self._python, options), options.keys)
+        return self._jar._ask(frame, [*fds, self._current().boot.fd])
+
+    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """The same."""
+        return self.open(options, fds)

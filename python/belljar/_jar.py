@@ -10,7 +10,7 @@ import socket
 import threading
 import types
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type, Union
 
 from . import _engine, _files, _wire
 from ._errors import EngineError
@@ -40,6 +40,8 @@ class Jar:
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._way: Any = None
+        self._policy, self._keys = policy, keys
         channel = _engine.open_channel(request(_wire.OPEN, policy, rename_cwd(keys)))
         try:
             kind, payload, fds = channel.answer()
@@ -258,6 +260,34 @@ class Jar:
             is_start_told=True,
         )
         return await begin_async(launch, self._join_async, on_output)
+
+    # --- calls ---
+
+    def _flight(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        """A call ready to begin, and the way it takes."""
+        from ._call import Flight, split_options
+        from ._cold import JarWay
+
+        self._own()
+        if self._way is None:
+            self._way = JarWay(self, self._policy, self._keys)
+        options = split_options(kwargs)
+        return Flight(fn, args, kwargs, options, self._way.paths)
+
+    def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """belljar.call() in this jar: over its files, and each time in a fresh interpreter.
+
+        Of the caller's sys.path it imports from what this jar shows read-only; other functions are sent by value.
+        """
+        flight = self._flight(fn, args, kwargs)
+        flight.begin(self._way)
+        return flight.finish(may_be_early=False)
+
+    async def call_async(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """belljar.call_async() in this jar."""
+        flight = self._flight(fn, args, kwargs)
+        await flight.begin_async(self._way)
+        return await flight.finish_async(may_be_early=False)
 
     # --- files ---
 

@@ -152,6 +152,9 @@ def plan(python: str, named: Iterable[PathLike], policy: PolicyLike, keys: Mappi
         found.append(path)
         if not is_known and not rights.may_write(real):
             ro.append(path)
+    package = os.path.dirname(os.path.abspath(__file__))
+    if not any(is_within(package, os.path.realpath(place)) for place in (*SYSTEM, *ro)):
+        ro.append(package)
     writable = [place for place in rights.writable if not any(is_within(os.path.realpath(path), place) for path in wanted)]
     return Places(tuple(found), tuple(dict.fromkeys(ro)), tuple(writable))
 

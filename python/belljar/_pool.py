@@ -269,7 +269,7 @@ _lock = threading.Lock()
 _hidden: List[Pool] = []
 
 
-def _hidden_pool() -> Pool:
+def hidden_pool() -> Pool:
     """One per process; its end is the engine's."""
     for pool in _hidden:
         return pool
@@ -311,10 +311,10 @@ def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     CallEnded if its process died, ResultError if what came back is not data.
     """
     options = split_options(kwargs)
-    return _hidden_pool()._call(fn, args, kwargs, options)
+    return hidden_pool()._call(fn, args, kwargs, options)
 
 
 async def call_async(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """call() for asyncio. Cancelling the task ends the run, and CancelledError leaves when nothing of it is left."""
     options = split_options(kwargs)
-    return await _hidden_pool()._call_async(fn, args, kwargs, options)
+    return await hidden_pool()._call_async(fn, args, kwargs, options)

@@ -55,6 +55,9 @@ _GLOBAL_OPERATIONS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DEL
 _CACHED = type(functools.lru_cache()(lambda: None))
 _KNOWN_TO_PICKLE = (type(None), type(NotImplemented), type(...))
 _NO_ORIGIN_NEEDED = ("built-in", "frozen")
+# Of this package, what every interpreter for calls has, in the order in which it can be loaded: what reads a call cannot
+# itself be sent with it. The decorator is there for the modules of tools, which import the package for its sake.
+ALWAYS_INSIDE = tuple((__package__ or "belljar") + end for end in ("", "._errors", "._codec", "._answer", "._send", "._inside", "._tool"))
 
 
 def mark_tool(wrapper: Any, plain: Any) -> None:
@@ -82,6 +85,8 @@ def is_importable(name: Any, paths: Sequence[str]) -> bool:
     """Whether `import name` inside gives what this process has under that name."""
     module = sys.modules.get(name) if isinstance(name, str) else None
     spec = getattr(module, "__spec__", None)
+    if name in ALWAYS_INSIDE:
+        return True
     if spec is None or spec.name != name:
         return False
     if spec.origin in _NO_ORIGIN_NEEDED:
@@ -315,6 +320,13 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
         return new_method, (method.__func__, method.__self__)
 
+    def _environ(self, environ: Any) -> Any:
+        """The environment is the jar's own: what names it must not take the caller's along, with all its secrets."""
+        for name in ("environ", "environb"):
+            if getattr(os, name, None) is environ:
+                return getattr, (os, name)
+        return NotImplemented
+
     def _cached(self, fn: Any) -> Any:
         if is_importable(fn.__module__, self._paths) and _leads_to(fn.__module__, fn.__qualname__, fn):
             return NotImplemented
@@ -328,6 +340,7 @@ _REDUCERS: Dict[type, Callable[[_Pickler, Any], Any]] = {
     types.CellType: _Pickler._cell,
     types.MethodType: _Pickler._method,
     _CACHED: _Pickler._cached,
+    type(os.environ): _Pickler._environ,
 }
 
 

@@ -15,6 +15,7 @@ import threading
 import types
 import unittest
 from pathlib import Path
+from os import environ
 from typing import Any, List
 
 from belljar import _send
@@ -288,6 +289,14 @@ class Packing(unittest.TestCase):
         fn = _send.unpack(self.pack(annotated))[0]
         self.assertEqual(fn.__annotations__["return"], int)
         self.assertIn("Local", fn.__annotations__["x"])
+
+    def test_the_caller_s_environment_does_not_go_along(self) -> None:
+        os.environ["BELLJAR_SECRET"] = "hidden-value"
+        self.addCleanup(os.environ.pop, "BELLJAR_SECRET")
+        for fn in (os.environ.get, os.environb.get, lambda: environ["x"]):
+            data = self.pack(fn, os.environ, key=[os.environ])
+            self.assertNotIn(b"hidden-value", data)
+        self.assertIs(_send.unpack(data)[1][0], os.environ)
 
     def test_what_is_no_call_is_refused(self) -> None:
         data = self.pack(lambda: 1)

@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pool, Jar.call and @tool: many at once, what is imported from where, names that stay what they are."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import operator
+import os
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, List
+
+import belljar
+from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
+
+SLEEP = 1000
+
+
+def where(module: str) -> Any:
+    """In the jar: the file of a module."""
+    return __import__(module).__file__
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+def write(path: str, text: str) -> int:
+    return Path(path).write_text(text)
+
+
+class Pools(PackageCase):
+    def test_calls_of_a_pool(self) -> None:
+        with belljar.Pool(concurrency=2, timeout=20) as pool:
+            self.assertEqual(pool.call(operator.add, 1, 2), 3)
+            self.assertEqual(list(pool.map(operator.neg, range(7), memory="300M")), [0, -1, -2, -3, -4, -5, -6])
+            self.assertEqual(repr(pool), "<belljar.Pool open>")
+        with self.assertRaisesRegex(belljar.EngineError, "closed"):
+            pool.call(len, "")
+        with self.assertRaisesRegex(belljar.EngineError, "closed"):
+            pool.map(len, [""])
+        pool.close()
+
+    def test_arguments_that_will_not_do(self) -> None:
+        for keys in ({"concurrency": 0}, {"renew_after": 0}, {"concurrency": "2"}):
+            with self.assertRaises(ValueError):
+                belljar.Pool(**keys)  # type: ignore[arg-type]
+        with self.assertRaises(TypeError):
+            belljar.Pool("json")
+        with belljar.Pool(tiemout=3) as pool, self.assertRaisesRegex(belljar.PolicyError, "did you mean"):
+            pool.call(len, "")
+        with belljar.Pool() as pool:
+            with self.assertRaises(TypeError):
+                pool.map(len, [""], key=3)
+            with self.assertRaises(belljar.StartError):
+                with belljar.Pool(python="/nonexistent/python3") as other:
+                    other.call(len, "")
+
+    def test_limits_are_the_pool_s(self) -> None:
+        with belljar.Pool(memory="256M", policy={"pids": 50}) as pool:
+            self.assertEqual(pool.call(len, "", memory="128M", pids=20), 0)
+            for keys in ({"memory": "1G"}, {"memory": None}, {"pids": 51}):
+                with self.assertRaises(belljar.PolicyError):
+                    pool.call(len, "", **keys)
+
+    def test_map_ends_with_the_first_exception(self) -> None:
+        with belljar.Pool(concurrency=2) as pool:
+            seen: List[Any] = []
+            with self.assertRaises(belljar.CallError) as caught:
+                for value in pool.map(lambda x: 10 // x, [5, 2, 0, 1, 1]):
+                    seen.append(value)
+            self.assertEqual((seen, caught.exception.type_name), ([2, 5], "ZeroDivisionError"))
+            endless = pool.map(operator.neg, iter(int, 1))
+            self.assertEqual((next(endless), next(endless)), (0, 0))
+            endless.close()  # type: ignore[attr-defined]
+            self.assertEqual(pool.call(len, "ab"), 2)
+
+    def test_more_calls_than_slots_wait(self) -> None:
+        with belljar.Pool(concurrency=2) as pool, ThreadPoolExecutor(8) as threads:
+            self.assertEqual(list(threads.map(lambda i: pool.call(operator.neg, i), range(12))), [-i for i in range(12)])
+
+            async def main() -> List[Any]:
+                return await asyncio.gather(*(pool.call_async(operator.neg, i) for i in range(6)))
+
+            self.assertEqual(asyncio.run(main()), [0, -1, -2, -3, -4, -5])
+
+    def test_who_waits_in_a_queue_can_leave_it(self) -> None:
+        async def main() -> None:
+            async with belljar.Pool(concurrency=1) as pool:
+                first = asyncio.ensure_future(pool.call_async(time.sleep, SLEEP))
+                second = asyncio.ensure_future(pool.call_async(len, "x"))
+                third = asyncio.ensure_future(pool.call_async(len, "xyz"))
+                await asyncio.sleep(0.1)
+                second.cancel()
+                first.cancel()
+                self.assertEqual(await third, 3)
+                for task in (first, second):
+                    with self.assertRaises(asyncio.CancelledError):
+                        await task
+
+        asyncio.run(main())
+
+    def test_closing_ends_what_is_under_way(self) -> None:
+        pool = belljar.Pool(concurrency=1, timeout=None)
+        seen: List[Any] = []
+
+        def work() -> None:
+            try:
+                pool.call(subprocess.call, ["/bin/sh", "-c", "sleep 1000; true", self.marker])
+            except belljar.BelljarError as error:
+                seen.append(error)
+
+        def wait() -> None:
+            try:
+                pool.call(len, "")
+            except belljar.BelljarError as error:
+                seen.append(error)
+
+        threads = [threading.Thread(target=work)]
+        threads[0].start()
+        self.wait_for(self.marked, "the call runs")
+        threads.append(threading.Thread(target=wait))
+        threads[1].start()
+        time.sleep(0.05)
+        pool.close()
+        self.assertEqual(self.marked(), [])
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(sorted(type(error).__name__ for error in seen), ["CallEnded", "EngineError"])
+
+    def test_a_run_that_stays_after_its_answer_gives_up_its_slot(self) -> None:
+        def stay() -> None:
+            from belljar import _answer
+
+            parts, _ = _answer.WORDS.encode_parts("early")
+            _answer.send_answer(4, _answer.VALUE, parts)
+            time.sleep(SLEEP)
+
+        with belljar.Pool(concurrency=1, timeout=None) as pool:
+            self.assertEqual(pool.call(stay), "early")
+            self.assertEqual(pool.call(len, "ab"), 2)
+
+            async def main() -> Any:
+                return await pool.call_async(stay), await pool.call_async(len, "abc")
+
+            self.assertEqual(asyncio.run(main()), ("early", 3))
+            self.assertEqual(pool.call(stay), "early")
+
+    def test_preloaded_modules(self) -> None:
+        with belljar.Pool(["json", "xml.dom.minidom"]) as pool:
+            self.assertEqual(pool.call(lambda: "xml.dom.minidom" in __import__("sys").modules), True)
+        (self.work / "broken_preload.py").write_text("import json\nraise RuntimeError('at import')\n")
+        for name, kind in (("nonexistent_module", "ModuleNotFoundError"), ("broken_preload", "RuntimeError")):
+            with belljar.Pool([name], import_paths=[self.work]) as pool, self.assertRaises(belljar.CallError) as caught:
+                pool.call(len, "")
+            self.assertEqual(caught.exception.type_name, kind)
+            self.assertIn(kind, caught.exception.traceback or "")
+
+    def test_a_pool_that_nobody_closed_says_so(self) -> None:
+        pool = belljar.Pool()
+        pool.call(len, "")
+        with self.assertWarns(ResourceWarning):
+            del pool
+            gc.collect()
+
+    def test_a_forked_child_starts_its_own(self) -> None:
+        script = """
+import belljar, os, sys
+pool = belljar.Pool()
+print(belljar.call(len, "a"), pool.call(len, "ab"), flush=True)
+pid = os.fork()
+if pid == 0:
+    try:
+        pool.call(len, "")
+    except belljar.EngineError as error:
+        print("refused", flush=True)
+    print(belljar.call(len, "abc"), flush=True)
+    sys.exit(0)
+os.waitpid(pid, 0)
+print(belljar.call(len, "abcd"), pool.call(len, "ab"))
+pool.close()
+"""
+        self.assertEqual(self.host(script), "1 2\nrefused\n3\n4 2\n")
+
+    def test_calls_see_nothing_of_each_other(self) -> None:
+        with belljar.Pool(concurrency=1) as pool:
+            self.assertEqual(pool.call(write, "/tmp/left", "x"), 1)
+            self.assertEqual(pool.call(os.path.exists, "/tmp/left"), False)
+            self.assertEqual(pool.call(write, "left", "x"), 1)
+            self.assertEqual(pool.call(os.listdir, "."), [])
+
+    def test_nothing_leaks(self) -> None:
+        before = open_fds()
+        with belljar.Pool(concurrency=2) as pool:
+            list(pool.map(len, ["", "a", "b"]))
+            try:
+                pool.call(os._exit, 1)
+            except belljar.CallEnded:
+                pass
+        gc.collect()
+        self.assertEqual([fd for fd in open_fds() if fd not in before and "memfd" in fd], [])
+        self.assertLessEqual(len(open_fds()), len(before) + 2)  # the engine's
+
+
+class Imports(PackageCase):
+    """By import where that is possible, and never what a jar wrote."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lib = self.base / "lib"
+        self.lib.mkdir()
+        self.path_before = list(sys.path)
+        self.addCleanup(lambda: sys.path.__setitem__(slice(None), self.path_before))
+
+    def use(self, folder: Path, name: str, text: str) -> Any:
+        """Import a module of that text, as the caller does."""
+        (folder / f"{name}.py").write_text(text)
+        self.addCleanup(sys.modules.pop, name, None)
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+        return __import__(name)
+
+    def test_the_caller_s_path_is_visible_and_read_only(self) -> None:
+        module = self.use(self.lib, "bj_visible", "state = []\ndef f(x):\n    state.append(x)\n    return state, __file__\n")
+        self.assertEqual(belljar.call(module.f, 1), ([1], str(self.lib / "bj_visible.py")))
+        self.assertEqual(belljar.call(module.f, 2)[0], [2])
+        self.assertEqual(module.state, [])
+        with self.assertRaises(belljar.CallError) as caught:
+            belljar.call(write, str(self.lib / "x.py"), "")
+        self.assertIn(caught.exception.type_name, ("OSError", "PermissionError"))
+
+    def test_sys_path_inside_is_the_caller_s(self) -> None:
+        sys.path[:0] = ["", str(self.lib)]
+        inside = belljar.call(lambda: __import__("sys").path)
+        self.assertNotIn("", inside)
+        self.assertEqual(inside[0], str(self.lib))
+
+    def test_a_directory_that_the_jar_can_write_is_not_imported_from(self) -> None:
+        module = self.use(self.work, "bj_writable", "def f():\n    return __name__\n")
+        with belljar.Pool(workdir=self.work) as pool:
+            self.assertNotIn(str(self.work), pool.call(lambda: __import__("sys").path))
+            self.assertEqual(pool.call(module.f), "bj_writable")  # by value
+            pool.call(write, "bj_evil.py", "EVIL = 1\n")
+            with self.assertRaises(belljar.CallError) as caught:
+                pool.call(where, "bj_evil")
+            self.assertEqual(caught.exception.type_name, "ModuleNotFoundError")
+        with belljar.Pool(workdir=self.work, import_paths=[self.work]) as pool:
+            self.assertEqual(pool.call(where, "bj_evil"), str(self.work / "bj_evil.py"))
+        with belljar.Pool(workdir=self.work, workdir_mode="ro") as pool:
+            self.assertEqual(pool.call(where, "bj_writable"), str(self.work / "bj_writable.py"))
+        with belljar.Pool(rw=[self.work]) as pool, self.assertRaises(belljar.CallError):
+            pool.call(where, "bj_writable")
+
+    def test_nor_is_a_writable_directory_further_down(self) -> None:
+        sys.path.insert(0, str(self.base))
+        (self.work / "evil.py").write_text("")
+        with belljar.Pool(workdir=self.work) as pool:
+            with self.assertRaises(belljar.CallError) as caught:
+                pool.call(where, "work.evil")
+            self.assertEqual(caught.exception.type_name, "ModuleNotFoundError")
+            self.assertIn("import_paths", caught.exception.message or "")
+
+    def test_a_policy_that_says_where(self) -> None:
+        with belljar.Pool(policy={"workdir": str(self.work)}) as pool:
+            self.assertEqual(pool.call(os.getcwd), str(self.work))
+        policy = self.base / "policy.json"
+        policy.write_text('{"workdir": "work", "memory": "256M"}')
+        with belljar.Pool(policy=policy) as pool:
+            self.assertEqual(pool.call(os.getcwd), str(self.work))
+            with self.assertRaises(belljar.PolicyError):
+                pool.call(len, "", memory="1G")
+        with belljar.Pool(policy="strict") as pool:
+            self.assertEqual(pool.call(os.getcwd), "/workspace")
+
+    def test_a_home_directory_is_not_shown_for_a_script_s_sake(self) -> None:
+        script = """
+import os, sys, belljar
+def look(path):
+    import os
+    return os.path.exists(path + "/.secret")
+print(belljar.call(look, os.environ["HOME"]))
+"""
+        home = self.base / "home"
+        home.mkdir()
+        (home / ".secret").write_text("s")
+        (home / "run.py").write_text(script)
+        done = subprocess.run(
+            [sys.executable, str(home / "run.py")],
+            env={**os.environ, "HOME": str(home)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual((done.stdout, done.stderr), ("False\n", ""))
+
+    def test_another_interpreter(self) -> None:
+        other = "/usr/bin/python3"
+        if os.path.realpath(other) == os.path.realpath(sys.executable) or not os.path.exists(other):
+            self.skipTest("needs:another interpreter")
+        with belljar.Pool(python=other, policy="agent") as pool:
+            self.assertEqual(pool.call(operator.add, 1, 2), 3)
+
+
+class InAJar(PackageCase):
+    """Jar.call: over the files of a jar that stays."""
+
+    def test_calls_share_the_jar_s_files(self) -> None:
+        with belljar.Jar(ro=[sys.base_prefix]) as jar:
+            self.assertEqual(jar.call(write, "/tmp/a", "text"), 4)
+            self.assertEqual(jar.call(read, "/tmp/a"), "text")
+            self.assertEqual(jar.read_file("/tmp/a"), b"text")
+            self.assertEqual(jar.call(os.getcwd), str(self.work))
+            self.assertEqual(jar.call(os.getcwd, cd="/tmp"), "/tmp")
+            self.assertEqual(jar.call(os.environ.get, "A", env={"A": "b"}), "b")
+            with self.assertRaises(belljar.CallTimeout):
+                jar.call(time.sleep, SLEEP, timeout=0.5)
+            with self.assertRaises(belljar.PolicyError):
+                jar.call(len, "", memory="2G")
+
+            async def main() -> Any:
+                return await asyncio.gather(jar.call_async(read, "/tmp/a"), jar.call_async(len, "abc"))
+
+            self.assertEqual(asyncio.run(main()), ["text", 3])
+        with self.assertRaises(belljar.EngineError):
+            jar.call(len, "")
+
+    def test_what_it_wrote_is_not_imported(self) -> None:
+        self.addCleanup(sys.path.__setitem__, slice(None), list(sys.path))
+        sys.path.insert(0, str(self.work))
+        with belljar.Jar(ro=[sys.base_prefix]) as jar:
+            jar.call(write, "operator_evil.py", "")
+            jar.call(write, "/tmp/json.py", "raise SystemExit(9)")
+            jar.run("mkdir -p ~/.local/lib/python3.11/site-packages; echo 'raise SystemExit(9)' > json.py", shell=True)
+            self.assertIn("json", jar.call(where, "json"))
+            with self.assertRaises(belljar.CallError) as caught:
+                jar.call(where, "operator_evil")
+            self.assertEqual(caught.exception.type_name, "ModuleNotFoundError")
+
+
+@belljar.tool
+def factorial(n: int) -> int:
+    """n!"""
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+@belljar.tool(timeout=20, types=[inspect.Traceback])
+async def pids(times: int) -> List[int]:
+    return [os.getpid(), (await pids(times - 1))[0]] if times else [os.getpid()]
+
+
+class Box:
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+    @belljar.tool
+    def get(self, timeout: int) -> Any:
+        return self.x + timeout, os.getcwd()
+
+
+class Tools(PackageCase):
+    def test_the_decorated_function_is_called_in_a_jar(self) -> None:
+        self.assertEqual(factorial(5), 120)
+        self.assertEqual(factorial(n=3), 6)
+        self.assertNotEqual(Box(1).get(2)[1], os.getcwd())
+        self.assertEqual(Box(1).get(timeout=2)[0], 3)
+
+    def test_inside_it_is_the_plain_function(self) -> None:
+        first, second = asyncio.run(pids(1))
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, os.getpid())
+
+    def test_it_looks_as_before(self) -> None:
+        self.assertEqual((factorial.__name__, factorial.__doc__, factorial.__module__), ("factorial", "n!", __name__))
+        self.assertEqual(str(inspect.signature(factorial)), "(n: 'int') -> 'int'")
+        self.assertEqual(factorial.__wrapped__(1), 1)  # type: ignore[attr-defined]
+        self.assertTrue(inspect.iscoroutinefunction(pids))
+        self.assertFalse(inspect.iscoroutinefunction(factorial))
+
+    def test_tools_of_main(self) -> None:
+        script = """
+import belljar, os
+@belljar.tool
+def even(n): return n == 0 or odd(n - 1)
+@belljar.tool
+def odd(n): return n != 0 and even(n - 1)
+@belljar.tool
+def inside(): return os.getpid()
+print(even(10), odd(10), inside() != os.getpid())
+"""
+        self.assertEqual(self.host(script), "True False True\n")
+
+    def test_what_cannot_be_a_tool(self) -> None:
+        def generator() -> Any:
+            yield 1
+
+        for wrong in (generator, len, Box, 3):
+            with self.assertRaises(TypeError):
+                belljar.tool(wrong)  # type: ignore[type-var]
+        for wrong_options in ({"workdir": "/"}, {"types": [int]}, {"tiemout": 3}):
+            with self.assertRaises(TypeError):
+                belljar.tool(**wrong_options)
+
+
+if __name__ == "__main__":
+    unittest.main()
