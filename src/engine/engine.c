@@ -395,7 +395,7 @@ void engine_print_timing(const struct engine_run *engine, struct text *out)
 {
 	const struct jar_times *times = engine->times;
 	const struct making *making = &engine->job.making;
-	uint64_t last, last_beside = 0;
+	uint64_t last;
 
 	print_time(out, engine->begun_ns, making->surveyed_ns, "survey the host");
 	print_time(out, making->surveyed_ns, making->planned_ns, "make the plan");
@@ -404,17 +404,11 @@ void engine_print_timing(const struct engine_run *engine, struct text *out)
 	print_time(out, making->planned_ns, times->begun_ns, "prepare the streams");
 	last = times->begun_ns;
 	for (size_t i = 0; i < making->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
-		bool is_beside = making->plan.steps.items[i].flags & STEP_BESIDE;
-		uint64_t *before = is_beside ? &last_beside : &last;
 		AUTO_TEXT words = {0};
 
-		/* The second thread starts where the first one is. */
-		if (is_beside && !last_beside)
-			last_beside = last;
 		plan_describe_step(&making->plan.steps.items[i], &words);
-		text_append_string(&words, is_beside ? " (beside)" : "");
-		print_time(out, *before, times->step_ns[i], text_string(&words));
-		*before = times->step_ns[i];
+		print_time(out, last, times->step_ns[i], text_string(&words));
+		last = times->step_ns[i];
 	}
 	print_time(out, last, times->started_ns, "start the command");
 	if (job_seen(&engine->job))

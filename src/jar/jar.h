@@ -102,8 +102,7 @@ struct jar_message {
 	int32_t status;
 	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
 	uint32_t steps_done, entry_done;
-	uint32_t refused_forks; /* JAR_STARTED: to whoever made the jar */
-	uint64_t begun_ns;      /* JAR_STARTED: when the command's process was made */
+	uint64_t begun_ns; /* JAR_STARTED: when the command's process was made */
 	uint64_t written_bytes;
 	uint64_t clock_ns;  /* JAR_VIEW_CLOCK: what it showed before the command began */
 	struct rusage self; /* what making the jar cost, to be taken off the tree's usage */

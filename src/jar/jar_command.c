@@ -16,9 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "jar/jar_carry.h"
 #include "jar/jar_spec.h"
-#include "jar/jar_thread.h"
 #include "sys/calls.h"
 
 /* What getrusage() counts in. */
@@ -73,15 +71,19 @@ void jar_leave(struct jar_inside *inside, int status)
 
 int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times)
 {
-	struct jar_progress progress;
-	int rc = jar_carry_out(&inside->build, steps, times, &progress);
+	for (size_t i = 0; i < steps->count; i++) {
+		int rc = jar_step(&inside->build, &steps->items[i]);
 
-	*done += progress.done;
-	if (rc < 0) {
-		inside->report.step = progress.failed_step;
-		inside->report.error = -rc;
+		if (times && i < JAR_TIMES_MAX)
+			times[i] = sys_monotonic_ns();
+		if (rc < 0) {
+			inside->report.step = (int32_t)i;
+			inside->report.error = -rc;
+			return rc;
+		}
+		(*done)++;
 	}
-	return rc;
+	return 0;
 }
 
 /* --- starting ----------------------------------------------------------------------------------------------- */
@@ -188,12 +190,14 @@ static int execute_by_path(const struct jar_command *command)
 }
 
 /* Runs in a child that shares this process's memory until it execs: what it writes here is seen by the parent. */
-static void command_child(struct jar_inside *inside) __attribute__((noreturn, noinline));
-static void command_child(struct jar_inside *inside)
+static void command_child(struct jar_inside *inside, const struct sys_processors *processors)
+	__attribute__((noreturn, noinline));
+static void command_child(struct jar_inside *inside, const struct sys_processors *processors)
 {
 	const struct jar_command *command = &inside->command;
 	int rc;
 
+	sys_roam(processors);
 	setsid();
 	for (size_t i = 0; i < command->fd_count; i++)
 		if (dup2(command->fds[i], (int)i) < 0)
@@ -225,6 +229,7 @@ engine_failed:
 static void start_command(struct jar_inside *inside)
 {
 	int rc = inside->command.has_pty ? open_pty(inside) : 0;
+	struct sys_processors processors;
 	pid_t pid;
 
 	inside->report.kind = 0;
@@ -233,10 +238,12 @@ static void start_command(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	inside->report.begun_ns = sys_monotonic_ns();
+	sys_stay(&processors);
 	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
 	if (pid == 0)
-		command_child(inside); /* NOLINT(clang-analyzer-unix.Vfork) */
+		command_child(inside, &processors); /* NOLINT(clang-analyzer-unix.Vfork) */
+	sys_roam(&processors);
 	inside->pid = pid;
 	if (inside->pid < 0) {
 		jar_report_failure(inside, errno);
@@ -247,7 +254,6 @@ static void start_command(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	getrusage(RUSAGE_SELF, &inside->report.self);
-	inside->report.refused_forks = inside->is_keeper ? 0 : jar_refused_forks;
 	if (inside->times)
 		inside->times->started_ns = sys_monotonic_ns();
 	jar_report(inside, JAR_STARTED, inside->pty_master);

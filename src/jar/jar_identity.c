@@ -19,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "jar/jar_network.h"
 #include "sys/calls.h"
 
 #define HELPER_STACK_BYTES 16384
@@ -50,11 +49,13 @@ int jar_id_maps(struct jar_build *build, const struct plan_step *step)
 	return write_maps(step->value, step->value, step->value2, step->value2);
 }
 
-/* Makes the user namespace of root's jar while its parent goes on: a process of its own that shares memory and descriptors. */
+/*
+ * Makes the user namespace of root's jar, since its parent must stay where it is: a process that shares memory and
+ * descriptors with it. The parent sleeps meanwhile.
+ */
 struct helper {
 	_Alignas(16) char stack[HELPER_STACK_BYTES];
 	uint64_t id;
-	pid_t pid;
 	int namespace_fd; /* or a negative errno */
 };
 
@@ -67,16 +68,22 @@ static int helper_main(void *argument)
 	return 0;
 }
 
-static struct helper helper;
-
-static int start_helper(void)
+static int make_user_namespace(uint64_t id)
 {
-	helper.pid = clone(helper_main, helper.stack + sizeof(helper.stack),
-			   CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, &helper);
-	if (helper.pid >= 0)
-		return 0;
-	jar_refused_forks += errno == EAGAIN;
-	return -errno;
+	static struct helper helper;
+	struct sys_processors processors;
+	pid_t pid;
+
+	helper.id = id;
+	sys_stay(&processors);
+	pid = clone(helper_main, helper.stack + sizeof(helper.stack),
+		    CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &helper);
+	sys_roam(&processors);
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return helper.namespace_fd;
 }
 
 int jar_become(struct jar_build *build, const struct plan_step *step)
@@ -92,34 +99,14 @@ int jar_become(struct jar_build *build, const struct plan_step *step)
 		return rc;
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	helper.id = step->value;
-	rc = start_helper();
-	/* Under the smallest limit of processes there is no room for it beside the thread that makes the network namespace. */
-	if (rc < 0) {
-		jar_network_wait(build->network);
-		rc = start_helper();
-	}
-	return rc;
-}
-
-int jar_user_namespace(struct jar_build *build)
-{
-	if (build->user_namespace_fd >= 0)
-		return build->user_namespace_fd;
-	while (waitpid(helper.pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	build->user_namespace_fd = helper.namespace_fd;
-	return helper.namespace_fd;
+	build->user_namespace_fd = make_user_namespace(step->value);
+	return MIN_OF(build->user_namespace_fd, 0);
 }
 
 int jar_join(struct jar_build *build, const struct plan_step *step)
 {
-	int fd = jar_user_namespace(build);
-
 	(void)step;
-	if (fd < 0)
-		return fd;
-	if (setns(fd, CLONE_NEWUSER) < 0)
+	if (setns(build->user_namespace_fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	close_fd(&build->user_namespace_fd);
 	return 0;

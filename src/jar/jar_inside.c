@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "jar/jar_network.h"
 #include "sys/calls.h"
 
 /*
@@ -117,10 +116,8 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 		.pty_master = -1,
 		.pty_slave = -1,
 	};
-	static struct jar_network network;
 	sigset_t all;
 
-	inside.build.network = &network;
 	inside.build.engine_pid = getppid();
 	inside.build.first_pid = getpid();
 	sigfillset(&all);
@@ -131,8 +128,6 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
 	jar_volunteer();
-	if (plan->namespaces & CLONE_NEWNET)
-		jar_network_start(&network);
 	umask(0);
 	build(&inside);
 	hand_over_view(&inside);

@@ -25,8 +25,7 @@ struct jar_build {
 	pid_t engine_pid;
 	pid_t first_pid;              /* the jar's first process */
 	bool has_run_cgroup;          /* a keeper has entered the cgroups of its own run */
-	struct jar_network *network;  /* being made beside the other steps; NULL: none */
-	int user_namespace_fd;        /* see jar_user_namespace(); -1: not looked for yet */
+	int user_namespace_fd;        /* root only: where the jar's host id is 0; -1: not made */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int run_directory_fd;         /* held as long as the jar's first process lives; -1: there is none */
 	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
@@ -67,9 +66,6 @@ struct jar_attached {
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
-
-/* Root only: the user namespace in which the jar's host id is 0, when it is made; or a negative errno. */
-int jar_user_namespace(struct jar_build *build);
 
 /* Carry out one step: 0 or a negative errno. */
 int jar_step(struct jar_build *build, const struct plan_step *step);

@@ -218,12 +218,8 @@ int jar_bind(struct jar_build *build, const struct plan_step *step)
 	if (mount_fd < 0)
 		return mount_fd;
 	rc = sys_mount_attributes(mount_fd, attributes_of(step), step->flags & STEP_RECURSIVE);
-	if (rc == 0 && step->flags & STEP_ID_MAPPED) {
-		int namespace_fd = jar_user_namespace(build);
-
-		rc = namespace_fd < 0 ? namespace_fd
-				      : sys_mount_idmap(mount_fd, namespace_fd, step->flags & STEP_RECURSIVE);
-	}
+	if (rc == 0 && step->flags & STEP_ID_MAPPED)
+		rc = sys_mount_idmap(mount_fd, build->user_namespace_fd, step->flags & STEP_RECURSIVE);
 	return rc < 0 ? rc : attach(build, mount_fd, step);
 }
 

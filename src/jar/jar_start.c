@@ -202,6 +202,7 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
+	struct sys_processors processors;
 	int rc = jar_socket_pair(&engine_end, &jar_end);
 	pid_t pid;
 
@@ -221,10 +222,12 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
 					 strerror(errno));
 	}
+	sys_stay(&processors);
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
 	/* Without clone3 nobody is born in a cgroup: the step joins it. Any other refusal shows then whose it was. */
 	if (pid < 0 && cgroup_fd >= 0)
 		pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, -1, &jar->pidfd);
+	sys_roam(&processors);
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {

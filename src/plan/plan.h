@@ -58,8 +58,6 @@ enum step_flag {
 	STEP_IN_PLACE = 1 << 5,  /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
 	STEP_SNAPSHOT = 1 << 7, /* a small file that anyone may read can be copied, which is cheaper than a mount */
-	STEP_BESIDE =
-		1 << 8, /* may be carried out beside the others, until the root is sealed; such steps stand together */
 };
 
 struct plan_step {

@@ -57,29 +57,9 @@ static uint64_t scratch_size(const struct plan_build *build)
 	return build->host->memory_bytes / 2;
 }
 
-/*
- * What stands in /etc is much and small, and nothing else waits for it. Where a user has put something of his own among
- * it, the order matters again.
- */
-static bool may_be_beside(const struct plan_build *build, const struct view *view)
-{
-	for (size_t i = 0; i < view->count; i++) {
-		const struct place *place = &view->items[i];
-
-		if (!view_is_within(place->target, "/etc"))
-			continue;
-		if (place->is_in_host || !strcmp(place->target, "/etc") ||
-		    (place->kind != PLACE_BIND && place->kind != PLACE_SYMLINK) ||
-		    (place->flags & STEP_ID_MAPPED && build->is_id_mapped))
-			return false;
-	}
-	return true;
-}
-
 static void add_mount_steps(struct plan_build *build, const struct view *view)
 {
 	struct plan_step_list *steps = &build->plan->steps;
-	unsigned etc_flags = may_be_beside(build, view) ? STEP_BESIDE : 0;
 	const struct place *proc = NULL;
 
 	plan_add(build, steps, STEP_ROOT);
@@ -88,8 +68,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view)
 		if (view->items[i].kind == PLACE_PROC)
 			proc = &view->items[i]; /* last: until then the scratch space stands there */
 		else
-			add_step(build, &view->items[i])->flags |=
-				view_is_within(view->items[i].target, "/etc") ? etc_flags : 0;
+			add_step(build, &view->items[i]);
 	}
 	if (proc)
 		add_step(build, proc);

@@ -129,10 +129,9 @@ static void check_cgroup_pids(struct guard *guard, const struct cgroup_reading *
 {
 	char evidence[LIMIT_EVIDENCE_MAX];
 
-	if (reading->refused_pids <= guard->making_refusals)
+	if (!reading->refused_pids)
 		return;
-	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64,
-		 reading->refused_pids - guard->making_refusals);
+	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64, reading->refused_pids);
 	tell(guard, LIMIT_PIDS, guard->plan->limits.pids, guard->plan->limits.pids, cgroup_word(&guard->cgroup),
 	     evidence, CAUSE_NONE);
 }

@@ -40,7 +40,6 @@ struct guard {
 	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
 	uint64_t looks;
-	uint64_t making_refusals; /* forks that were refused to whoever made the jar */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
 	bool is_over;        /* a limit that ends the run was told */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */

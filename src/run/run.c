@@ -369,8 +369,6 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		/* In a jar that stood already only what the command's tree uses is told. */
 		if (!run->seat)
 			run->making = message->self;
-		/* Under a limit so small that the jar's makers were refused too, those are not the command's. */
-		run->guard->making_refusals = message->refused_forks;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 		run->begun_ns = message->begun_ns;
 		if (fd >= 0)

@@ -11,10 +11,13 @@
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <net/if.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -116,6 +119,33 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 	return pid;
 }
 
+void sys_stay(struct sys_processors *before)
+{
+	struct sys_processors here = {0};
+	int processor = sched_getcpu();
+	int len = call(SYS_sched_getaffinity, 0, sizeof(before->bits), before->bits);
+	size_t word = (size_t)processor / (8 * sizeof(long));
+
+	before->len = 0;
+	/* One with more processors than there are bits is not worth a larger set. */
+	if (len <= 0 || processor < 0 || word >= ARRAY_LEN(here.bits))
+		return;
+	here.bits[word] = 1UL << (size_t)processor % (8 * sizeof(long));
+	if (call(SYS_sched_setaffinity, 0, len, here.bits) == 0)
+		before->len = (size_t)len;
+}
+
+void sys_roam(const struct sys_processors *before)
+{
+	struct sys_processors all;
+
+	if (!before->len || call(SYS_sched_setaffinity, 0, before->len, before->bits) == 0)
+		return;
+	/* Its processors were taken from it meanwhile: any that it is allowed. */
+	memset(all.bits, 0xff, sizeof(all.bits));
+	(void)call(SYS_sched_setaffinity, 0, sizeof(all.bits), all.bits);
+}
+
 int sys_pidfd_open(pid_t pid)
 {
 	return call(NUMBER_PIDFD_OPEN, pid, 0);
@@ -156,6 +186,18 @@ int sys_task_clock(void)
 	};
 
 	return call(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int sys_new_network(void)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	AUTO_CLOSE int fd = -1;
+	int rc = call(SYS_unshare, CLONE_NEWNET);
+
+	if (rc < 0)
+		return rc;
+	fd = call(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd < 0 ? fd : call(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
 }
 
 int sys_open(const char *path, int flags)

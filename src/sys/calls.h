@@ -21,6 +21,19 @@
  * the child, the pid in the parent, a negative errno.
  */
 pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out);
+/* Processors that a process may run on. */
+struct sys_processors {
+	unsigned long bits[1024 / (8 * sizeof(long))];
+	size_t len; /* in bytes; 0: nothing was changed */
+};
+
+/*
+ * Stay on this processor: a child that is made now begins here, where its parent is about to sleep. Elsewhere it might
+ * wait behind other work for milliseconds, or for a processor that sleeps. Child and parent must roam again, with what was
+ * @before; neither call can fail, it is only about time.
+ */
+void sys_stay(struct sys_processors *before);
+void sys_roam(const struct sys_processors *before);
 int sys_pidfd_open(pid_t pid);
 int sys_pidfd_send_signal(int pidfd, int signal_number);
 /* The standard action again; also for those that the C library keeps to itself and would not let go of. */
@@ -29,11 +42,13 @@ int sys_close_range(unsigned first, unsigned last);
 /* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
 int sys_task_clock(void);
 
+/* A new network namespace for this process, its loopback up. */
+int sys_new_network(void);
+
 /* --- files -------------------------------------------------------------------------------------------------- */
 
 /* What the C library's open() does, without asking the kernel twice for O_CLOEXEC, which is always set. */
 int sys_open(const char *path, int flags);
-/* These leave errno alone, which threads of the jar's first process share. */
 int sys_make_directory(int directory_fd, const char *path, mode_t mode);
 int sys_make_file(int directory_fd, const char *path, mode_t mode); /* an empty one */
 int sys_make_link(const char *text, int directory_fd, const char *path);

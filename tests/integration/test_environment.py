@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import base64
+import os
 import secrets
 import unittest
+from pathlib import Path
 from typing import Dict
 
+from harness import census
 from harness.case import JarCase, every_way
-from harness.runner import NAMESPACE
+from harness.runner import NAMESPACE, read_until
 
 SECRET_NAMES = (
     "AWS_SECRET_ACCESS_KEY GITHUB_TOKEN SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS DISPLAY XDG_RUNTIME_DIR LD_PRELOAD_X "
@@ -33,6 +36,36 @@ PASSED: Dict[str, str] = {
     "GIT_COMMITTER_NAME": "C D",
     "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z",
 }
+
+
+def processors_of(pid: object) -> str:
+    """Where a process may run, as the kernel writes it."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split(None, 1)[1] for line in lines if line.startswith("Cpus_allowed_list:"))
+
+
+@every_way
+class Processors(JarCase):
+    """Making a jar keeps to one processor; nothing of that may be left."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(os.sched_setaffinity, 0, os.sched_getaffinity(0))
+
+    def test_the_command_has_the_callers(self) -> None:
+        every = os.sched_getaffinity(0)
+        for allowed in (every, {max(every)}):
+            os.sched_setaffinity(0, allowed)
+            inside = self.json(*self.sh("grep Cpus_allowed_list /proc/self/status"))["stdout"]
+            self.assertEqual(inside.split(None, 1)[1].strip(), processors_of("self"))
+
+    def test_so_have_those_who_watch_over_it(self) -> None:
+        process = self.start(*self.sh("echo ready; exec sleep 1000"))
+        assert process.stdout
+        read_until(process.stdout, b"ready")
+        tree = [process.pid, *census.descendants(process.pid)]
+        self.assertGreaterEqual(len(tree), 3)
+        self.assertEqual({processors_of(pid) for pid in tree}, {processors_of("self")})
 
 
 @every_way
