@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import os
+import pickle
+import subprocess
+import sys
+import time
 import unittest
+from pathlib import Path
 from typing import Any, List, Tuple
 
 import belljar
@@ -173,6 +179,117 @@ class Calling(unittest.TestCase):
                 SubprocessSandboxBackend(SandboxConfig()).execute("t", dict, {})
             self.assertEqual(str(caught.exception), words)
             self.assertIs(caught.exception.__cause__, error)
+
+
+class Bomb:
+    """Unpickling it on the host would leave a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path(self.path),)
+
+
+def print_bombs(path: str) -> str:
+    """Print and write everywhere what must not be unpickled."""
+    data = pickle.dumps(Bomb(path))
+    print(data)
+    for fd in range(1, 20):
+        try:
+            os.write(fd, data)
+        except OSError:
+            pass
+    return "done"
+
+
+def give_bomb(path: str) -> Any:
+    return Bomb(path)
+
+
+def talk(x: int) -> int:
+    print("a", "lot", "of", "words")
+    return x + 1
+
+
+def leave_children(marker: str) -> None:
+    subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; sleep 1000; true", marker], start_new_session=True)
+    subprocess.call(["/bin/sh", "-c", "(trap '' TERM; sleep 1000; true) & sleep 1000; true", marker])
+
+
+class Real(PackageCase):
+    """In jars; holes by their numbers."""
+
+    def execute(self, func: Any, **arguments: Any) -> Any:
+        return SubprocessSandboxBackend(self.config).execute("t", func, arguments)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.config = SandboxConfig()
+
+    def fails(self, func: Any, **arguments: Any) -> str:
+        with self.assertRaises(RuntimeError) as caught:
+            self.execute(func, **arguments)
+        return str(caught.exception)
+
+    def test_values(self) -> None:
+        self.assertEqual(self.execute(talk, x=1), 2)  # hole 11: what it prints is not its result
+        self.assertEqual(self.execute(dict, timeout=1, b=(2, b"x")), {"timeout": 1, "b": (2, b"x")})
+        self.assertEqual(self.execute(lambda: "closure"), "closure")
+        self.assertEqual(len(self.execute(lambda: "x" * 300_000)), 300_000)
+
+    def test_failures(self) -> None:
+        self.assertEqual(self.fails(operator.truediv, a=1).split(" inside")[0], "Tool 't' raised TypeError")
+        self.assertEqual(
+            self.fails(lambda: sys.exit("why")), "Subprocess sandbox execution of tool 't' failed (exit 1): why\n"
+        )
+        self.assertEqual(self.fails(lambda: os.kill(os.getpid(), 9)), "Subprocess sandbox execution of tool 't' failed (exit -9): ")
+        self.assertIn("Failed to deserialise subprocess sandbox result for tool 't': a value of type object", self.fails(object))
+
+    def test_hole_1_nothing_that_the_tool_wrote_is_unpickled(self) -> None:
+        sign = str(self.base / "sign")
+        words = self.fails(print_bombs, path=sign)
+        self.assertTrue(words.startswith("Failed to deserialise subprocess sandbox result for tool 't': "), words)
+        self.assertIn("Bomb", self.fails(give_bomb, path=sign))
+        self.assertFalse(os.path.exists(sign))
+
+    def test_hole_2_grandchildren_end_with_a_timeout(self) -> None:
+        self.config.sandbox_timeout = 1.0
+        self.assertEqual(
+            self.fails(leave_children, marker=self.marker), "Subprocess sandbox execution of tool 't' timed out after 1.0s"
+        )
+        self.assertEqual(self.marked(), [])
+
+    def test_hole_4_and_7_output_environment_and_input(self) -> None:
+        os.environ["BELLJAR_TEST_SECRET"] = "x"
+        self.addCleanup(os.environ.pop, "BELLJAR_TEST_SECRET")
+        self.config.backend_config.env_vars["GIVEN"] = "y"
+        self.assertEqual(
+            self.execute(lambda: (os.environ.get("BELLJAR_TEST_SECRET"), os.environ.get("GIVEN"), sys.stdin.read())),
+            (None, "y", ""),
+        )
+        self.assertEqual(self.execute(lambda: print("x" * 50_000_000)), None)
+
+    def test_hole_12_nothing_is_imported_from_the_working_directory(self) -> None:
+        (self.work / "json.py").write_text("raise SystemExit(9)")
+        self.config.working_directory = str(self.work)
+        backend = SubprocessSandboxBackend(self.config)
+        self.addCleanup(backend.close)
+        self.assertEqual(backend.execute("t", os.getcwd, {}), str(self.work))
+        self.assertIn("json", backend.execute("t", lambda: __import__("json").__file__, {}))
+        self.assertNotIn(str(self.work), backend.execute("t", lambda: __import__("json").__file__, {}))
+
+    def test_mounts_and_limits(self) -> None:
+        data = self.base / "data"
+        data.mkdir()
+        (data / "f").write_text("in")
+        self.config.backend_config.mount_paths[str(data)] = str(data)
+        self.config.sandbox_memory_limit_mb = 100
+        backend = get_backend("belljar", self.config)
+        self.addCleanup(backend.close)
+        self.assertEqual(backend.execute("t", lambda path: open(path).read(), {"path": str(data / "f")}), "in")
+        with self.assertRaisesRegex(RuntimeError, "failed"):
+            backend.execute("t", lambda: len(bytearray(400 << 20)) and time.sleep(1000), {})
 
 
 class Capabilities(PackageCase):

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import pickle
+import subprocess
 import sys
 import time
 import types
@@ -204,6 +206,102 @@ class Tools(WithFramework):
         with self.assertRaises(asyncio.CancelledError):
             work.run()
         self.assertTrue(work.done.is_set())
+
+
+class Bomb:
+    """Unpickling it on the host would leave a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.path,)
+
+
+def bombs(path: str, is_result: bool) -> Any:
+    """Write everywhere what must not be unpickled, or give it as the result."""
+    if is_result:
+        return Bomb(path)
+    for fd in range(1, 20):
+        try:
+            os.write(fd, pickle.dumps(Bomb(path)))
+        except OSError:
+            pass
+    return "done"
+
+
+async def slowly(x: int) -> int:
+    await asyncio.sleep(0.01)
+    print("words")
+    return x * 2
+
+
+def explode(kind: str) -> Any:
+    """End in many ways."""
+    if kind == "raise":
+        raise KeyError("k")
+    if kind == "exit":
+        os._exit(3)
+    return object() if kind == "object" else "x" * 1_000_000
+
+
+def leave_children(marker: str) -> None:
+    """Children that want to stay."""
+    subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; sleep 1000; true", marker], start_new_session=True)
+    subprocess.call(["/bin/sh", "-c", "(trap '' TERM; sleep 1000; true) & sleep 1000; true", marker])
+
+
+class Real(WithFramework):
+    """In jars; holes by their numbers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.tools = InProcessToolHost(tool=module_level, slowly=slowly, explode=explode, bombs=bombs, children=leave_children)
+
+    def call(self, tool: str, timeout: float = 30.0, **args: Any) -> ToolResult:
+        made = asyncio.run(SubprocessSandbox(self.tools, timeout_seconds=timeout).call(tool, args, call_id="c1"))
+        assert isinstance(made, ToolResult)
+        return made
+
+    def test_values(self) -> None:
+        self.assertEqual(self.call("tool", x=1), ToolResult("c1", True, 2))
+        self.assertEqual(self.call("slowly", x=4), ToolResult("c1", True, 8))
+        self.assertEqual(len(self.call("explode", kind="long").output), 1_000_000)  # hole 6
+
+    def test_failures(self) -> None:
+        self.assertEqual(self.call("explode", kind="raise").error, "SubprocessSandbox: tool raised KeyError: 'k'")
+        self.assertEqual(
+            self.call("explode", kind="exit").error, "SubprocessSandbox: subprocess exited without producing a result"
+        )
+        self.assertIn("type object at $", str(self.call("explode", kind="object").error))
+
+    def test_hole_1_nothing_that_the_tool_wrote_is_unpickled(self) -> None:
+        sign = str(self.base / "sign")
+        self.assertIn("malformed", str(self.call("bombs", path=sign, is_result=False).error))
+        self.assertIn("Bomb", str(self.call("bombs", path=sign, is_result=True).error))
+        self.assertFalse(os.path.exists(sign))
+
+    def test_hole_2_grandchildren_end_with_a_timeout(self) -> None:
+        made = self.call("children", 1.0, marker=self.marker)
+        self.assertEqual(made.error, "SubprocessSandbox: tool exceeded 1.0s")
+        self.assertEqual(self.marked(), [])
+
+    def test_hole_11_cancelling_does_not_wait_for_the_tool(self) -> None:
+        async def main() -> None:
+            sandbox = SubprocessSandbox(self.tools, timeout_seconds=SLEEP)
+            task = asyncio.ensure_future(sandbox.call("children", {"marker": self.marker}))
+            while not self.marked():
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertEqual(self.marked(), [])
+
+        asyncio.run(main())
+
+    def test_from_a_loop_in_another_thread(self) -> None:
+        work = jeeves._Elsewhere(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
+        self.assertEqual(work.run(), ToolResult("c1", True, 6))
 
 
 class Paths(WithFramework):

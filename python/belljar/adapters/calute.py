@@ -160,12 +160,11 @@ class SubprocessSandboxBackend:
         import belljar
 
         keys = self._jar_keys()
-        door: Any = belljar
         if not keys:
-            return door.call  # type: ignore[no-any-return]
+            return belljar.call
         with self._lock:
             if self._pool is None:
-                self._pool = door.Pool(memory=f"{self._config.sandbox_memory_limit_mb}M", **keys)
+                self._pool = belljar.Pool(memory=f"{self._config.sandbox_memory_limit_mb}M", **keys)
             return self._pool.call  # type: ignore[no-any-return]
 
     def execute(self, tool_name: str, func: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

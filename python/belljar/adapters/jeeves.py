@@ -220,7 +220,6 @@ class SubprocessSandbox:
     async def _run(self, tool: str, fn: Any, args: Dict[str, Any]) -> Any:
         import belljar
 
-        door: Any = belljar
         try:
             # The contract is plain pickle, though closures could be sent by value.
             pickle.dumps((fn, args))
@@ -228,7 +227,7 @@ class SubprocessSandbox:
             raise _NotPicklable(tool, error) from error
         work = functools.partial(fn, **args)
         try:
-            return await _await(lambda: door.call_async(work, timeout=self._timeout_seconds, **self._options))
+            return await _await(lambda: belljar.call_async(work, timeout=self._timeout_seconds, **self._options))
         except SendError as error:
             raise _NotPicklable(tool, error) from error
 
