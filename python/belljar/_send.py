@@ -345,18 +345,25 @@ _REDUCERS: Dict[type, Callable[[_Pickler, Any], Any]] = {
 
 
 class _Parts:
-    """A file of pieces. Large bytes are written by the pickler as they are, so they are kept, not copied."""
+    """A file of pieces. Large bytes and buffers are written by the pickler as they are, so they are kept, not copied."""
 
     def __init__(self) -> None:
-        self.parts: List[bytes] = []
+        self.parts: List[Any] = []
 
     def write(self, data: Any) -> int:
         """As a file does."""
-        self.parts.append(data if type(data) is bytes else bytes(data))
+        kind = type(data)
+        if kind is pickle.PickleBuffer:
+            data = data.raw()
+        elif kind is bytearray:
+            data = memoryview(data)
+        elif kind is not bytes:
+            data = bytes(data)  # a view of the pickler's own, which is gone when we return
+        self.parts.append(data)
         return len(data)
 
 
-def _dump(value: Any, paths: Sequence[str]) -> Tuple[List[bytes], bool]:
+def _dump(value: Any, paths: Sequence[str]) -> Tuple[List[Any], bool]:
     file = _Parts()
     pickler = _Pickler(file, paths)
     pickler.dump(value)
@@ -414,8 +421,8 @@ def pack(
     kwargs: Optional[Mapping[str, Any]] = None,
     paths: Optional[Sequence[str]] = None,
     more: Any = None,
-) -> List[bytes]:
-    """On the host: header and pickle in pieces, to be written one after the other. SendError says what cannot be sent.
+) -> List[Any]:
+    """On the host: header and pickle in pieces, to be written one after the other and at once. SendError says what cannot be sent.
 
     paths: the directories that are importable inside; the caller's sys.path by default. more: goes with it.
     """

@@ -298,6 +298,22 @@ class Packing(unittest.TestCase):
             self.assertNotIn(b"hidden-value", data)
         self.assertIs(_send.unpack(data)[1][0], os.environ)
 
+    def test_large_buffers_are_not_copied(self) -> None:
+        class Buffer:
+            def __init__(self, data: bytearray) -> None:
+                self.data = data
+
+            def __reduce_ex__(self, protocol: int) -> Any:
+                return bytearray, (pickle.PickleBuffer(self.data),)
+
+        for value in (bytes(200_000), bytearray(200_000), Buffer(bytearray(200_000))):
+            parts = _send.pack(len, (value,))
+            self.assertEqual(_send.unpack(b"".join(parts))[1], (bytes(200_000),))
+            held = [part for part in parts if len(part) == 200_000]
+            self.assertEqual(len(held), 1)
+            source = value.data if isinstance(value, Buffer) else value
+            self.assertIs(held[0] if type(value) is bytes else held[0].obj, source)
+
     def test_what_is_no_call_is_refused(self) -> None:
         data = self.pack(lambda: 1)
         for wrong in (b"", data[:10], data[:-1], data + b"x", b"X" + data[1:], data[:4] + b"\1\0" + data[6:]):
