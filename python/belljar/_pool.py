@@ -11,7 +11,7 @@ import time
 import types
 import warnings
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Type
+from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Type
 
 from . import _engine, _paths
 from ._call import Flight, Options, parse_size, split_options

@@ -15,6 +15,7 @@ import unittest
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 import belljar
+from belljar._elsewhere import Elsewhere
 from belljar._errors import CallEnded, CallError, CallTimeout, ResultError, SendError, UnavailableError
 from belljar.adapters import jeeves
 from belljar.adapters.jeeves import CodeRunner, FilesystemSandbox, SubprocessSandbox
@@ -200,8 +201,8 @@ class Tools(WithFramework):
             await asyncio.sleep(0)
             return 42
 
-        self.assertEqual(jeeves._Elsewhere(double).run(), 42)
-        work = jeeves._Elsewhere(lambda: asyncio.sleep(SLEEP))
+        self.assertEqual(Elsewhere(double).run(), 42)
+        work = Elsewhere(lambda: asyncio.sleep(SLEEP))
         work.cancel()
         with self.assertRaises(asyncio.CancelledError):
             work.run()
@@ -300,7 +301,7 @@ class Real(WithFramework):
         asyncio.run(main())
 
     def test_from_a_loop_in_another_thread(self) -> None:
-        work = jeeves._Elsewhere(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
+        work = Elsewhere(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
         self.assertEqual(work.run(), ToolResult("c1", True, 6))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/python.md and the docstrings show is what happens."""
+"""What docs/python.md, docs/calls.md and the README show is what happens."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ class Examples(PackageCase):
 
     def test_the_guide(self) -> None:
         self.examples(DOCS / "python.md", 15)
+
+    def test_calls(self) -> None:
+        self.examples(DOCS / "calls.md", 6)
 
     def test_the_readme(self) -> None:
         self.examples(DOCS.parent / "README.md", 4)

@@ -196,6 +196,18 @@ pool.close()
             self.assertEqual(pool.call(write, "left", "x"), 1)
             self.assertEqual(pool.call(os.listdir, "."), [])
 
+    def test_a_row_of_calls_and_many_at_once(self) -> None:
+        """./dev soak has the large one."""
+        before = open_fds()
+        with belljar.Pool(concurrency=20, timeout=None) as pool:
+            self.assertEqual([pool.call(operator.neg, i) for i in range(30)], [-i for i in range(30)])
+
+            async def main() -> List[Any]:
+                return await asyncio.gather(*(pool.call_async(operator.neg, i) for i in range(50)))
+
+            self.assertEqual(asyncio.run(main()), [-i for i in range(50)])
+        self.assertLessEqual(len(open_fds()), len(before) + 2)  # the engine's
+
     def test_nothing_leaks(self) -> None:
         before = open_fds()
         with belljar.Pool(concurrency=2) as pool:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many at once from one Python host: threads, an event loop, kept jars. Every result right, nothing left, no leak.
+"""Many at once from one Python host: threads, an event loop, kept jars, calls. Every result right, nothing left, no leak.
 
-    python_hosts.py [--threads 64] [--runs 200] [--tasks 500] [--jars 100]
+    python_hosts.py [--threads 64] [--runs 200] [--tasks 500] [--jars 100] [--calls 10000] [--callers 200]
 
 Needs ./dev build.
 """
@@ -22,6 +22,9 @@ from typing import Callable, List
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "build" / "python"))
 
 import belljar  # noqa: E402
+
+# What this program may need in the end, whatever it has done.
+HOST_MAX_KIB = 128 << 10
 
 
 def descriptors(pid: object = "self") -> int:
@@ -87,9 +90,41 @@ def jars(count: int) -> None:
         jar.close()
 
 
+def calls(count: int) -> None:
+    """One after the other, some of which end badly."""
+    with belljar.Pool(concurrency=1, timeout=300) as pool:
+        for number in range(count):
+            if pool.call(divmod, number, 7) != divmod(number, 7):
+                raise AssertionError(f"call {number}")
+            if number % 100 == 0:
+                try:
+                    pool.call(os._exit, 3)
+                except belljar.CallEnded as error:
+                    if error.result is None or error.result.exit_code != 3:
+                        raise
+                else:
+                    raise AssertionError(f"call {number} came back")
+
+
+def callers(count: int) -> None:
+    """So many calls under way at the same time."""
+
+    def wait(number: int) -> int:
+        time.sleep(1)
+        return -number
+
+    async def main() -> None:
+        async with belljar.Pool(concurrency=count, timeout=600) as pool:
+            values = await asyncio.gather(*(pool.call_async(wait, number) for number in range(count)))
+            if values != [-number for number in range(count)]:
+                raise AssertionError(f"{values}")
+
+    asyncio.run(main())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, value in (("threads", 64), ("runs", 200), ("tasks", 500), ("jars", 100)):
+    for name, value in (("threads", 64), ("runs", 200), ("tasks", 500), ("jars", 100), ("calls", 10_000), ("callers", 200)):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
     belljar.run(["true"])
@@ -98,6 +133,8 @@ def main() -> int:
         (f"{options.threads} threads × {options.runs} runs", lambda: threads(options.threads, options.runs)),
         (f"{options.tasks} tasks at once", lambda: tasks(options.tasks)),
         (f"{options.jars} jars at once", lambda: jars(options.jars)),
+        (f"{options.calls} calls", lambda: calls(options.calls)),
+        (f"{options.callers} calls at once", lambda: callers(options.callers)),
     ]
     for title, part in parts:
         before, begin = descriptors(), time.monotonic()
@@ -106,6 +143,9 @@ def main() -> int:
         after = descriptors()
         print(f"{title}: {time.monotonic() - begin:.1f} s, descriptors {before} -> {after}, engine {resident_kib(engine)} KiB,"
               f" {descriptors(engine)} descriptors")
+        if resident_kib(os.getpid()) > HOST_MAX_KIB:
+            print(f"the host has grown to {resident_kib(os.getpid())} KiB")
+            return 1
         if after != before:
             print("a descriptor leaked")
             return 1
