@@ -19,11 +19,13 @@ from ._answer import memory_file
 from ._send import ALWAYS_INSIDE
 
 BOOT_FD = 5
+# The module whose main() is called, and what it needs beside ALWAYS_INSIDE.
+INSIDE, ZYGOTE = ((__package__ or "belljar") + end for end in ("._inside", "._zygote"))
 # Tables that every version reads.
 MARSHAL_VERSION = 2
 
 _LOADER = """
-def load(modules, folder, arguments):
+def load(modules, folder, entry, arguments):
     import importlib.machinery, marshal, sys, types
     for name, file, code in modules:
         module = types.ModuleType(name)
@@ -39,41 +41,47 @@ def load(modules, folder, arguments):
         exec(code, module.__dict__)
         if name != "belljar":
             setattr(sys.modules["belljar"], name.partition(".")[2], module)
-    sys.modules["belljar._inside"].main(*arguments)
+    sys.modules[entry].main(*arguments)
 """
 _WORDS = (
     "import marshal,os;b=marshal.loads(os.pread({fd},os.fstat({fd}).st_size,0));os.close({fd});s={{}};exec(b[0],s);s['load'](*b[1:])"
 )
 
 _lock = threading.Lock()
-_sources: Dict[bool, List[Tuple[str, str, Any]]] = {}
+_sources: Dict[Tuple[bool, Sequence[str]], List[Tuple[str, str, Any]]] = {}
 
 
-def _modules(is_same: bool) -> List[Tuple[str, str, Any]]:
+def _modules(is_same: bool, names: Sequence[str]) -> List[Tuple[str, str, Any]]:
     """Name, file and code of each, as byte code or text. Loaded once per process."""
-    found = _sources.get(is_same)
+    found = _sources.get((is_same, names))
     if found is None:
         found = []
-        for name in ALWAYS_INSIDE:
+        for name in names:
             spec: Any = importlib.util.find_spec(name)
             loader = spec.loader
             code = marshal.dumps(loader.get_code(name)) if is_same else loader.get_source(name)
             found.append((name, str(spec.origin), code))
-        _sources[is_same] = found
+        _sources[is_same, names] = found
     return found
 
 
-def boot_file(python: str, paths: Sequence[str], preload: Sequence[str], writable: Sequence[str]) -> int:
+def boot_file(
+    python: str,
+    paths: Sequence[str],
+    preload: Sequence[str],
+    writable: Sequence[str],
+    entry: str = INSIDE,
+) -> int:
     """A file for BOOT_FD; the caller's to close."""
     folder = os.path.dirname(os.path.abspath(__file__))
     with _lock:
-        modules = _modules(python == sys.executable)
+        modules = _modules(python == sys.executable, tuple(dict.fromkeys([*ALWAYS_INSIDE, entry])))
     arguments = (list(paths), list(preload), list(writable))
-    return memory_file("belljar-boot", [marshal.dumps((_LOADER, modules, folder, arguments), MARSHAL_VERSION)])
+    return memory_file("belljar-boot", [marshal.dumps((_LOADER, modules, folder, entry, arguments), MARSHAL_VERSION)])
 
 
 def boot_words(python: str) -> List[str]:
-    """The command of a cold call."""
+    """The command of a cold call, or of a zygote."""
     return [python, "-I", "-c", _WORDS.format(fd=BOOT_FD)]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Sequence, Tup
 from . import _boot, _engine, _paths, _wire
 from ._call import Options
 from ._errors import PolicyError
-from ._launch import join, quote, request
+from ._launch import environ_text, join, quote, request
 from ._policy import PolicyLike
 
 if TYPE_CHECKING:
@@ -88,9 +88,14 @@ class ColdWay:
         return setting
 
     @property
+    def places(self) -> _paths.Places:
+        """What an interpreter for calls needs now."""
+        return self._current().places
+
+    @property
     def paths(self) -> Sequence[str]:
         """From where modules can be imported inside."""
-        return self._current().places.paths
+        return self.places.paths
 
     def _request(self, options: Options, setting: Setting) -> bytes:
         keys = with_options(self._keys, options)
@@ -166,7 +171,7 @@ class JarWay:
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A run in the jar."""
-        frame = join(run_member(self._python, options), options.keys)
+        frame = join(run_member(self._python, options), options.keys, environ_text())
         return self._jar._ask(frame, [*fds, self._current().boot.fd])
 
     async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:

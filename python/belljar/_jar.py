@@ -36,16 +36,19 @@ class Jar:
     """
 
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
+        self._way: Any = None
+        self._policy, self._keys = policy, keys
+        self._open(request(_wire.OPEN, policy, rename_cwd(keys)))
+
+    def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
         self._channel: Optional[_engine.Channel] = None
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
-        self._way: Any = None
-        self._policy, self._keys = policy, keys
-        channel = _engine.open_channel(request(_wire.OPEN, policy, rename_cwd(keys)))
+        channel = _engine.open_channel(frame, fds)
         try:
-            kind, payload, fds = channel.answer()
-            _engine.close_all(fds)
+            kind, payload, came = channel.answer()
+            _engine.close_all(came)
             answer = _wire.parse(payload)
             if kind == _wire.FAILED:
                 raise failure(answer.get("error"), answer.get("missing"))

@@ -156,7 +156,7 @@ class Launch:
                 f'"started":{_flag(is_start_told)}'
             )
             rename_cwd(keys)
-            self.frame = join(run, keys) if is_join else request(_wire.RUN, policy, keys, run)
+            self.frame = join(run, keys, environ_text()) if is_join else request(_wire.RUN, policy, keys, run)
         except BaseException:
             self.abandon()
             raise
@@ -215,8 +215,8 @@ def _flag(value: object) -> str:
     return "true" if value else "false"
 
 
-def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[str] = None) -> bytes:
-    """A RUN or OPEN frame."""
+def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[str] = None, more: str = "") -> bytes:
+    """A RUN or OPEN frame; more: further members as JSON."""
     cwd = current_directory()
     cwd_text = encode(cwd)
     policy_text, base = wire_form(policy, cwd)
@@ -224,13 +224,19 @@ def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[s
     base_text = "null" if base is None else cwd_text if base is cwd else encode(base)
     text = (
         f'{{"version":{_wire.VERSION},"policy":{policy_text},"base":{base_text},"keys":{keys_text},'
-        f'"cwd":{cwd_text},"environ":{environ_text()}' + (f',"run":{{{run}}}}}' if run else "}")
+        f'"cwd":{cwd_text},"environ":{environ_text()}' + (f',"run":{{{run}}}' if run else "") + more + "}"
     )
     return _wire.frame(kind, text.encode("ascii"))
 
 
-def join(run: str, keys: Dict[str, Any]) -> bytes:
-    """A JOIN frame."""
+def encode_words(words: Sequence[str]) -> str:
+    """The members of a JSON list."""
+    return ",".join(map(quote, words))
+
+
+def join(run: str, keys: Dict[str, Any], environ: Optional[str]) -> bytes:
+    """A JOIN frame; environ None: the jar's own is still right."""
     keys_text = encode(keys) if keys else "{}"
-    text = f'{{"version":{_wire.VERSION},"keys":{keys_text},"environ":{environ_text()},{run}}}'
+    environ_member = "" if environ is None else f'"environ":{environ},'
+    text = f'{{"version":{_wire.VERSION},"keys":{keys_text},{environ_member}{run}}}'
     return _wire.frame(_wire.JOIN, text.encode("ascii"))

@@ -15,11 +15,11 @@ from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Opti
 
 from . import _engine, _paths
 from ._call import Flight, Options, parse_size, split_options
-from ._cold import ColdWay
 from ._errors import EngineError, PolicyError
 from ._policy import PolicyLike, rename_cwd
 from ._process import FOREIGN
 from ._slots import CLOSED, Slot, Slots
+from ._warm import WarmWay
 
 # Limits that a call may lower but not raise.
 MEASURES = ("memory", "pids", "disk")
@@ -60,7 +60,7 @@ class Pool:
             keys["workdir"] = None
         self._limits = {name: keys.get(name, said.get(name)) for name in MEASURES}
         self._must_wait = (keys.get("overflow") or said.get("overflow")) == "kill"
-        self._way = ColdWay(os.fspath(python), list(preload), named, policy, keys)
+        self._way = WarmWay(os.fspath(python), list(preload), named, policy, keys, renew_after)
         self._slots = Slots(count)
         self._active: Set[_engine.Channel] = set()
         self._pid = _engine.owner_pid()

@@ -149,6 +149,9 @@ static int start_in_jar(struct job *job)
 
 	job->joined_host = *job->request.jar.host;
 	job->joined_host.environment = making->environment;
+	/* A call is a fork of the jar's own program. */
+	if (job->request.jar.plan->has_zygote)
+		making->request.argv = &job->request.jar.plan->argv;
 	rc = plan_compile_run(&making->plan, job->request.jar.plan, making->policy, &job->joined_host, &making->request,
 			      &making->error);
 	making->has_plan = rc == 0;

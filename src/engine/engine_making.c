@@ -47,7 +47,8 @@ int making_compile(struct making *making)
 	if (making->kind == PLAN_ONCE)
 		rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
 	else
-		rc = plan_compile_jar(&making->plan, making->kind, making->policy, &making->host, &making->error);
+		rc = plan_compile_jar(&making->plan, making->kind, making->policy, &making->host,
+				      making->request.argv ? &making->request : NULL, &making->error);
 #ifdef BELLJAR_TEST_BUILD
 	if (rc == 0)
 		rc = plan_leave_out(&making->plan, making->environment, &making->error);

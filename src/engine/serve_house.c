@@ -4,6 +4,8 @@
  */
 #include "engine/serve_house.h"
 
+#include <errno.h>
+
 #include "engine/engine_failure.h"
 #include "host/host_same.h"
 #include "policy/policy_build.h"
@@ -13,6 +15,12 @@ static void build(struct house *house);
 static void check_dead(struct house *house)
 {
 	house->body.is_dead |= house->is_gone && !house->run_count; /* the server's end has said so before */
+}
+
+static void close_zygote_fds(struct house *house)
+{
+	while (house->zygote_fd_count)
+		close_fd(&house->zygote_fds[--house->zygote_fd_count]);
 }
 
 static void on_later(struct loop_timer *timer)
@@ -28,11 +36,12 @@ static void on_later(struct loop_timer *timer)
 		build(house);
 		return;
 	}
-	if (seen && !house->is_standing) {
+	if (seen && !house->is_standing)
 		engine_failure_explain(&house->making.plan, seen);
+	if (seen)
 		house->making.error = seen->error;
-	}
 	house->is_gone = true;
+	close_zygote_fds(house);
 	house->gone(house);
 	check_dead(house);
 }
@@ -48,6 +57,7 @@ static void on_ready(void *owner, struct kept_jar *jar)
 
 	(void)jar;
 	house->is_standing = true;
+	close_zygote_fds(house); /* it will not be made again */
 	if (house->stands)
 		house->stands(house);
 }
@@ -64,6 +74,8 @@ static int open_jar(struct making *making, void *owner)
 	struct kept_request request = {
 		.plan = &making->plan,
 		.area = &house->body.server->area,
+		.zygote_fds = house->zygote_fds,
+		.zygote_fd_count = house->zygote_fd_count,
 		.family = &house->body.server->family,
 		.listener = {.owner = house, .ready = on_ready, .gone = on_gone},
 	};
@@ -96,6 +108,17 @@ void house_init(struct house *house, struct server *server, enum plan_kind kind,
 	server_add(server, &house->body);
 }
 
+int house_set_zygote(struct house *house, char *const *argv, int *fds, size_t fd_count)
+{
+	for (size_t i = 0; i < fd_count; i++)
+		house->zygote_fds[house->zygote_fd_count++] = take_fd(&fds[i]);
+	for (; *argv; argv++)
+		if (string_list_add(&house->zygote, *argv) < 0)
+			return -ENOMEM;
+	house->making.request = (struct plan_request){.argv = &house->zygote};
+	return 0;
+}
+
 void house_build(struct house *house)
 {
 	int rc = making_survey(&house->making);
@@ -118,6 +141,8 @@ void house_done(struct house *house)
 {
 	loop_disarm(&house->later);
 	kept_free(house->jar);
+	close_zygote_fds(house);
+	string_list_done(&house->zygote);
 	making_done(&house->making);
 	server_return_number(house->body.server, house->jar_number);
 	policy_done(&house->policy);

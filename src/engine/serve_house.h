@@ -18,6 +18,9 @@ struct house {
 	struct request request;
 	struct policy policy;
 	struct making making;
+	struct string_list zygote; /* empty: none */
+	int zygote_fds[FRAME_MAX_EXTRA];
+	size_t zygote_fd_count;
 	struct kept_jar *jar; /* NULL: there is none yet, or none could be made */
 	unsigned jar_number;
 	unsigned run_count;
@@ -32,6 +35,8 @@ struct house {
 /* Takes over @request and @policy. */
 void house_init(struct house *house, struct server *server, enum plan_kind kind, struct request *request,
 		struct policy *policy);
+/* Make it a jar for calls: forks of @argv, which has @fds from 4 on; they are the house's from here on. 0 or -ENOMEM. */
+int house_set_zygote(struct house *house, char *const *argv, int *fds, size_t fd_count);
 /* Begin; what goes wrong is told by gone(), never from within this call. */
 void house_build(struct house *house);
 /* Kill what is in it; gone() follows. */

@@ -235,13 +235,15 @@ static void free_jar(struct body *body)
 void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = NULL;
+	char **zygote;
 	AUTO_REQUEST request = {0};
 	AUTO(policy_done) struct policy policy = {0};
 	struct error error = {0};
 	int rc = request_parse(REQUEST_OPEN, frame->payload, frame->len, &request, &error);
 
-	if (rc == 0 && frame->fd_count)
-		rc = error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+	if (rc == 0 && frame->fd_count != request_descriptors(&request))
+		rc = error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
+			       frame->fd_count, request_descriptors(&request));
 	if (rc == 0)
 		rc = server_check_descriptors(channel->server, &error);
 	if (rc == 0)
@@ -254,11 +256,14 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 		channel_fail(channel, &error, NULL);
 		return;
 	}
+	zygote = request.argv;
 	jar->house.body = (struct body){.kill = kill_jar, .free = free_jar};
 	jar->house.stands = on_stands;
 	jar->house.gone = on_gone;
 	jar->channel = channel;
 	channel_set_role(channel, &jar_role, jar);
 	house_init(&jar->house, channel->server, PLAN_KEPT, &request, &policy);
+	if (zygote && house_set_zygote(&jar->house, zygote, frame->fds, frame->fd_count) < 0)
+		error_set(&jar->house.making.error, STAGE_ENGINE, ENOMEM, "out of memory");
 	house_build(&jar->house);
 }

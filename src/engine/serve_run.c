@@ -439,6 +439,18 @@ static int check_output(const struct serve_run *run, struct error *error)
 	return error_hint(error, "give a size, such as 10M");
 }
 
+/* A jar has commands or calls, never both. */
+static int check_joining(const struct serve_run *run, const struct house *house, struct error *error)
+{
+	if (house->making.plan.has_zygote && run->request.argv)
+		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it takes no command");
+	if (house->making.plan.has_zygote && run->request.has_pty)
+		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
+	if (!house->making.plan.has_zygote && !run->request.argv)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+	return 0;
+}
+
 static void begin(struct channel *channel, struct house *house, struct wire_frame *frame)
 {
 	struct serve_run *run = new_run(channel->server);
@@ -454,6 +466,8 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 	if (rc == 0)
 		rc = request_parse(house ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request,
 				   &error);
+	if (rc == 0 && house)
+		rc = check_joining(run, house, &error);
 	if (rc == 0)
 		rc = take_descriptors(run, frame, house ? 1 : 0, &error);
 	if (rc == 0 && house)

@@ -74,7 +74,8 @@ enum jar_message_kind {
 	JAR_WRITTEN, /* all that was waited for has written `written_bytes` */
 	JAR_EXITED,  /* wait status of the command in `status` */
 	JAR_READY, /* not JAR_MODE_ONCE: a command can be sent, or a keeper asked for; the sender's pid inside: `status` */
-	JAR_EMPTY,       /* likewise: every process but the sender is dead and reaped; `self` is what they used */
+	JAR_EMPTY, /* likewise: every process but the sender is dead and reaped; `self` is what they used. `step` is 1 if
+	                    JAR_RENEW is waited for */
 	JAR_KEEPER_GONE, /* the keeper numbered `step` and all it started are dead and reaped */
 	JAR_OPENED,      /* the answer to one JAR_OPEN, in order; attached: the file, or `error` says why not */
 	/* to the jar */
@@ -82,6 +83,7 @@ enum jar_message_kind {
 	JAR_KILL,   /* end the jar now, or only the keeper numbered `step` if that is not 0 */
 	JAR_RUN,    /* attached: a specification (jar_spec.h), and the command's descriptors */
 	JAR_KEEPER, /* make keeper number `step`; attached: its own control socket, and cgroups to enter */
+	JAR_RENEW,  /* to the keeper of a call that is over: have a new fork ready; attached: cgroups for it to enter */
 	JAR_OPEN,   /* open the path that follows, `status` an enum jar_access, with the mode `error` */
 };
 
@@ -142,6 +144,8 @@ int jar_socket_pair(int *engine_end, int *jar_end);
  * @control_fd, in every case.
  */
 int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *cgroup_fds, size_t cgroup_count);
+/* Ask the keeper of a call that is over to be ready for another one. It answers as a new one does. */
+int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count);
 int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode);
 
 #endif

@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
+#include "jar/jar_call.h"
 #include "jar/jar_spec.h"
 #include "sys/calls.h"
 
@@ -25,7 +27,7 @@
 static bool owns_pid_namespace(const struct jar_inside *inside)
 {
 	/* Not the rung: kill(-1) below must never happen in the host's pid namespace, whatever a plan is made of. */
-	return inside->plan->namespaces & CLONE_NEWPID && !inside->is_keeper;
+	return inside->plan->namespaces & CLONE_NEWPID && (!inside->is_keeper || inside->call.fd >= 0);
 }
 
 void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd)
@@ -44,7 +46,15 @@ void jar_report_failure(struct jar_inside *inside, int errno_value)
 	jar_report(inside, JAR_STEP_FAILED, -1);
 }
 
-void jar_leave(struct jar_inside *inside, int status)
+static void add_usage(struct rusage *sum, const struct rusage *more)
+{
+	timeradd(&sum->ru_utime, &more->ru_utime, &sum->ru_utime);
+	timeradd(&sum->ru_stime, &more->ru_stime, &sum->ru_stime);
+	sum->ru_maxrss = MAX_OF(sum->ru_maxrss, more->ru_maxrss);
+}
+
+/* End everything this process is in charge of. */
+static void end_tree(struct jar_inside *inside)
 {
 	/*
 	 * The kernel would kill what is left in a pid namespace anyway, but would not count it: processes are reaped here,
@@ -54,18 +64,32 @@ void jar_leave(struct jar_inside *inside, int status)
 		kill(-1, SIGKILL);
 		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
 			;
-	} else {
-		jar_hunt(NULL);
-		if (!inside->is_keeper && inside->plan->run_directory) {
-			jar_sweep(inside->plan->run_directory);
-			jar_sweep_abandoned(inside->plan->run_directory);
-		}
+		if (inside->call.fd >= 0)
+			jar_call_bury(inside);
+		return;
 	}
+	jar_hunt(NULL);
+	if (!inside->is_keeper && inside->plan->run_directory) {
+		jar_sweep(inside->plan->run_directory);
+		jar_sweep_abandoned(inside->plan->run_directory);
+	}
+}
+
+static void report_empty(struct jar_inside *inside, bool can_renew)
+{
+	getrusage(RUSAGE_CHILDREN, &inside->report.self);
+	if (inside->call.fd >= 0)
+		add_usage(&inside->report.self, &inside->call.usage);
+	inside->report.step = can_renew;
+	jar_report(inside, JAR_EMPTY, -1);
+}
+
+void jar_leave(struct jar_inside *inside, int status)
+{
+	end_tree(inside);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
-	if (inside->mode != JAR_MODE_ONCE) {
-		getrusage(RUSAGE_CHILDREN, &inside->report.self);
-		jar_report(inside, JAR_EMPTY, -1);
-	}
+	if (inside->mode != JAR_MODE_ONCE)
+		report_empty(inside, false);
 	_exit(status);
 }
 
@@ -108,7 +132,7 @@ static int open_pty(struct jar_inside *inside)
 	return 0;
 }
 
-static void reset_signals(void)
+void jar_reset_signals(void)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -156,8 +180,7 @@ static int execute(const char *path, const struct jar_command *command)
 	return errno == ENOEXEC ? execute_as_script(path, command) : -errno;
 }
 
-/* Look the command up in the PATH it will have itself. Returns only on failure. */
-static int execute_by_path(const struct jar_command *command)
+int jar_execute(const struct jar_command *command)
 {
 	const char *name = command->argv[0];
 	const char *path = environment_value(command, "PATH");
@@ -211,8 +234,8 @@ static void command_child(struct jar_inside *inside, const struct sys_processors
 		inside->report.is_entry = 1;
 		_exit(125);
 	}
-	reset_signals();
-	rc = execute_by_path(command);
+	jar_reset_signals();
+	rc = jar_execute(command);
 	inside->report.kind = JAR_EXEC_FAILED;
 	inside->report.error = -rc;
 	inside->report.interpreter_missing =
@@ -283,7 +306,7 @@ static uint64_t written_bytes(const struct jar_inside *inside)
 		return jar_written_bytes(&inside->build);
 	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
 	getrusage(RUSAGE_CHILDREN, &usage);
-	return (uint64_t)usage.ru_oublock * BLOCK_BYTES;
+	return (uint64_t)(usage.ru_oublock + inside->call.usage.ru_oublock) * BLOCK_BYTES;
 }
 
 static void report_written(struct jar_inside *inside)
@@ -383,6 +406,82 @@ void jar_keep(struct jar_inside *inside)
 	}
 }
 
+/* --- calls, one after the other ----------------------------------------------------------------------------- */
+
+static void begin_call(struct jar_inside *inside)
+{
+	inside->report.begun_ns = sys_monotonic_ns();
+	if (jar_call_begin(inside) < 0) {
+		jar_report(inside, JAR_STEP_FAILED, -1);
+		jar_leave(inside, 125);
+	}
+	getrusage(RUSAGE_SELF, &inside->report.self);
+	jar_report(inside, JAR_STARTED, -1);
+	for (size_t i = 0; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+}
+
+/* Let the fork that waits begin, and watch over it until nothing of it is left. */
+static void keep_call(struct jar_inside *inside)
+{
+	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = inside->call.fd, .events = POLLIN}};
+	sigset_t all_but_child;
+
+	begin_call(inside);
+	jar_catch_children(&all_but_child);
+	while (!waiting[1].revents) {
+		reap(inside); /* orphans; the fork is the zygote's child */
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) > 0 && waiting[0].revents)
+			obey(inside);
+	}
+	jar_call_note_end(inside);
+	inside->report.status = inside->call.status;
+	report_written(inside);
+	jar_report(inside, JAR_EXITED, -1);
+	end_tree(inside);
+}
+
+static struct jar_attached received;
+
+/* Wait for a message of @kind, with its descriptors in `received`. */
+static void wait_for(struct jar_inside *inside, enum jar_message_kind kind)
+{
+	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
+	struct jar_message message;
+	int rc;
+
+	for (;;) {
+		if (poll(&waiting, 1, -1) < 0)
+			continue;
+		rc = jar_receive_all(JAR_CONTROL_FD, &message, &received);
+		if (rc == -EAGAIN || rc == -EINTR)
+			continue;
+		if (rc <= 0 || message.kind == JAR_KILL)
+			jar_leave(inside, 0);
+		if (message.kind == (int32_t)kind)
+			return;
+	}
+}
+
+/* Be the keeper of another call, as if there had been none before. */
+static void renew(struct jar_inside *inside)
+{
+	int rc;
+
+	if (!jar_call_is_traceless(inside))
+		jar_leave(inside, 0);
+	report_empty(inside, true);
+	wait_for(inside, JAR_RENEW);
+	jar_spec_done(&inside->command);
+	inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
+	inside->build.has_run_cgroup = received.fd_count > 0;
+	rc = jar_call_renew(inside, received.fds, received.fd_count);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+}
+
 /* --- a command that is sent --------------------------------------------------------------------------------- */
 
 /* The descriptors go out of the way of the numbers that the command will have. */
@@ -413,29 +512,21 @@ static int take_command(struct jar_inside *inside, const struct jar_attached *at
 
 void jar_wait_and_keep(struct jar_inside *inside)
 {
-	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
-	static struct jar_attached attached;
-	struct jar_message message;
-	int rc;
-
-	inside->report.status = (int32_t)getpid();
-	jar_report(inside, JAR_READY, -1);
 	for (;;) {
-		if (poll(&waiting, 1, -1) < 0)
-			continue;
-		rc = jar_receive_all(JAR_CONTROL_FD, &message, &attached);
-		if (rc == -EAGAIN || rc == -EINTR)
-			continue;
-		if (rc <= 0 || message.kind == JAR_KILL)
-			jar_leave(inside, 0);
-		if (message.kind == JAR_RUN)
-			break;
+		int rc;
+
+		inside->report.status = (int32_t)(inside->call.fd >= 0 ? inside->call.keeper_pid : getpid());
+		jar_report(inside, JAR_READY, -1);
+		wait_for(inside, JAR_RUN);
+		inside->report.status = 0;
+		rc = take_command(inside, &received);
+		if (rc < 0) {
+			jar_report_failure(inside, -rc);
+			jar_leave(inside, 125);
+		}
+		if (inside->call.fd < 0)
+			jar_keep(inside);
+		keep_call(inside);
+		renew(inside);
 	}
-	inside->report.status = 0;
-	rc = take_command(inside, &attached);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
-	jar_keep(inside);
 }

@@ -64,7 +64,7 @@ static void build(struct jar_inside *inside)
 	jar_leave(inside, 125);
 }
 
-static void hand_over_view(struct jar_inside *inside)
+void jar_hand_over_view(struct jar_inside *inside)
 {
 	for (int i = 0; i < JAR_VIEW_COUNT; i++) {
 		if (inside->build.view_fds[i] < 0)
@@ -113,6 +113,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .view_fds = {-1, -1, -1, -1},
 			  .run_directory_fd = -1,
 			  .written_fd = -1},
+		.call = {.fd = -1},
 		.pty_master = -1,
 		.pty_slave = -1,
 	};
@@ -122,7 +123,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	inside.build.first_pid = getpid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (mode == JAR_MODE_ONCE)
+	if (streams)
 		take_own_command(&inside, streams);
 	keep_descriptors(&inside.command, control_fd);
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
@@ -130,7 +131,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	jar_volunteer();
 	umask(0);
 	build(&inside);
-	hand_over_view(&inside);
+	jar_hand_over_view(&inside);
 	umask(022);
 	/* Steps that change ids make the process dumpable by the kernel's own rules; undo that before anything else runs. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -42,6 +42,19 @@ struct jar_command {
 	size_t fd_count;
 	bool has_pty;
 	struct winsize window;
+	/* Of one that was sent: what the rest points at. */
+	void *spec, *lists;
+	size_t spec_len, lists_len;
+};
+
+/* The fork of the zygote that a keeper watches over; see jar_call.h. */
+struct jar_call {
+	int fd;              /* to it, and to the zygote; -1: this is no keeper of a call */
+	pid_t pid;           /* as the keeper sees it */
+	pid_t keeper_pid;    /* the keeper's, as the jar sees it */
+	bool is_reaped;      /* the zygote has said how it ended */
+	int status;          /* likewise */
+	struct rusage usage; /* likewise */
 };
 
 /* The state of a first process or keeper. */
@@ -54,6 +67,7 @@ struct jar_inside {
 	struct jar_message report;
 	struct jar_command command;
 	pid_t pid; /* the command's */
+	struct jar_call call;
 	int pty_master;
 	int pty_slave;
 };
@@ -86,9 +100,22 @@ void jar_sweep_abandoned(const char *run_directory);
 void jar_signal_tree(int signal_number);
 
 /* jar_start.c */
+struct iovec;
+/* One message with descriptors, without waiting. 0 or a negative errno. */
+int jar_send_parts(int socket_fd, const struct iovec *parts, size_t part_count, const int *fds, size_t fd_count);
 int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached);
 
+/* jar_inside.c: give the engine what STEP_METER opened. */
+void jar_hand_over_view(struct jar_inside *inside);
+
+/* jar_steps.c: the plan's rules as a ruleset, or a negative errno. */
+int jar_landlock_ruleset(const struct jar_build *build);
+
 /* jar_command.c */
+/* Standard actions, and none blocked. */
+void jar_reset_signals(void);
+/* Look the command up in the PATH it will have itself. Returns only on failure. */
+int jar_execute(const struct jar_command *command);
 /* Tell the engine. */
 void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd);
 /* A failure that no step of the plan stands for. */

@@ -223,6 +223,14 @@ int jar_bind(struct jar_build *build, const struct plan_step *step)
 	return rc < 0 ? rc : attach(build, mount_fd, step);
 }
 
+int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd)
+{
+	AUTO_CLOSE int tree = mount_fd;
+	int rc = sys_mount_attributes(tree, attributes_of(step), true);
+
+	return rc < 0 ? rc : attach(build, tree, step);
+}
+
 /* A new empty directory or file of the scratch tmpfs, as a detached mount. */
 static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 {

@@ -18,6 +18,7 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 
+#include "jar/jar_call.h"
 #include "sys/calls.h"
 
 #define KEEPERS_MAX 1024
@@ -25,6 +26,7 @@
 
 struct serving {
 	struct jar_inside *inside;
+	pid_t zygote_pid; /* 0: this is no jar for calls */
 	pid_t pids[KEEPERS_MAX];
 	uint32_t numbers[KEEPERS_MAX];
 	size_t count;
@@ -48,11 +50,16 @@ static void become_keeper(struct jar_inside *inside, const struct jar_attached *
 	/* The jar's own control socket is not for it, and neither are the files of members once it is in. */
 	for (int fd = 0; fd <= JAR_CONTROL_FD; fd++)
 		dup3(attached->fds[0], fd, O_CLOEXEC);
-	for (size_t i = 1; i < attached->fd_count && rc == 0; i++)
+	close(attached->fds[0]);
+	/* Of a call only the fork is counted. */
+	for (size_t i = 1; i < attached->fd_count && rc == 0 && !inside->plan->has_zygote; i++)
 		rc = write(attached->fds[i], "0", 1) < 0 ? -errno : 0;
-	sys_close_range(JAR_CONTROL_FD + 1, ~0U);
 	inside->build.has_run_cgroup = attached->fd_count > 1;
 	inside->report.written_bytes = 0;
+	if (rc == 0 && inside->plan->has_zygote)
+		rc = jar_call_prepare(inside, attached->fds + 1, attached->fd_count - 1);
+	if (!inside->plan->has_zygote)
+		sys_close_range(JAR_CONTROL_FD + 1, ~0U);
 	if (rc == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	if (rc < 0) {
@@ -76,10 +83,10 @@ static void make_keeper(struct serving *serving, uint32_t number, const struct j
 	pid_t pid = -1;
 
 	if (serving->count < KEEPERS_MAX && attached->fd_count) {
-		pid = fork();
+		pid = serving->zygote_pid ? jar_fork_call_keeper() : fork();
 		if (pid == 0)
 			become_keeper(inside, attached);
-		refusal.error = errno;
+		refusal.error = serving->zygote_pid ? (int)-pid : errno;
 	}
 	if (pid < 0) {
 		if (attached->fd_count)
@@ -106,7 +113,8 @@ static void bury_keeper(struct serving *serving, pid_t pid, int status, const st
 		serving->count--;
 		serving->pids[i] = serving->pids[serving->count];
 		serving->numbers[i] = serving->numbers[serving->count];
-		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		/* The keeper of a call was the first of a pid namespace, and has left no orphans. */
+		if (!serving->zygote_pid && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 			hunt_orphans(serving);
 		serving->inside->report.self = *usage;
 		tell_keeper_gone(serving->inside, number);
@@ -122,6 +130,14 @@ static bool is_keeper(const struct serving *serving, pid_t pid)
 	return false;
 }
 
+/* Without it the jar is of no use. */
+static void bury_zygote(struct jar_inside *inside, int status)
+{
+	inside->report.status = status;
+	jar_report(inside, JAR_EXITED, -1);
+	jar_leave(inside, 0);
+}
+
 static void bury_children(struct serving *serving)
 {
 	struct rusage usage;
@@ -129,6 +145,8 @@ static void bury_children(struct serving *serving)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED | __WALL, &usage)) > 0) {
+		if (pid == serving->zygote_pid && !WIFSTOPPED(status))
+			bury_zygote(serving->inside, status);
 		if (WIFEXITED(status) || WIFSIGNALED(status))
 			bury_keeper(serving, pid, status, &usage);
 		else if (is_keeper(serving, pid))
@@ -190,6 +208,13 @@ static void answer(struct jar_inside *inside, const struct jar_message *message,
 	inside->report.error = 0;
 }
 
+static void refuse_to_open(struct jar_inside *inside)
+{
+	inside->report.error = EPERM;
+	jar_report(inside, JAR_OPENED, -1);
+	inside->report.error = 0;
+}
+
 /* Without a pid namespace this process stands outside the walls: a child puts them up and opens. */
 static void answer_behind_walls(struct jar_inside *inside, const struct jar_message *message, const char *path)
 {
@@ -238,6 +263,8 @@ static void obey(struct serving *serving)
 		make_keeper(serving, (uint32_t)message.step, &attached);
 	else if (message.kind == JAR_KILL)
 		kill_keeper(serving, (uint32_t)message.step);
+	else if (message.kind == JAR_OPEN && inside->plan->has_zygote)
+		refuse_to_open(inside); /* this process is not behind the walls */
 	else if (message.kind == JAR_OPEN && inside->plan->rung == RUNG_NAMESPACE)
 		answer(inside, &message, attached.text);
 	else if (message.kind == JAR_OPEN)
@@ -257,6 +284,13 @@ void jar_serve(struct jar_inside *inside)
 	if (access("/proc/self/stat", R_OK) < 0) {
 		jar_report_failure(inside, errno);
 		jar_leave(inside, 125);
+	}
+	if (inside->plan->has_zygote) {
+		serving.zygote_pid = jar_start_zygote(inside);
+		if (serving.zygote_pid < 0) {
+			jar_report_failure(inside, -serving.zygote_pid);
+			jar_leave(inside, 125);
+		}
 	}
 	inside->report.status = (int32_t)getpid();
 	jar_report(inside, JAR_READY, -1);

@@ -229,11 +229,25 @@ int jar_spec_read(int fd, size_t fd_count, struct jar_command *command)
 		((size_t)header.argv_count + header.env_count + 2) * sizeof(char *);
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	reader = (struct reader){.at = file + sizeof(header), .end = file + status.st_size};
-	if (memory != MAP_FAILED && read_spec(&reader, &header, memory, command))
+	if (memory != MAP_FAILED && read_spec(&reader, &header, memory, command)) {
+		command->spec = file;
+		command->spec_len = (size_t)status.st_size;
+		command->lists = memory;
+		command->lists_len = bytes;
 		return 0;
+	}
 	munmap(file, (size_t)status.st_size);
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	munmap(memory, bytes);
 	return -EBADMSG;
+}
+
+void jar_spec_done(struct jar_command *command)
+{
+	if (command->spec_len)
+		munmap(command->spec, command->spec_len);
+	if (command->lists_len)
+		munmap(command->lists, command->lists_len);
+	*command = (struct jar_command){0};
 }

@@ -13,9 +13,10 @@
 /* A sealed memory file, or a negative errno. */
 int jar_spec_write(const struct plan *plan, const struct jar_streams *streams);
 /*
- * The command in the file @fd, all but its descriptors, of which there must be @fd_count. What it points at is mapped and
- * stays so. -EBADMSG: that is no such file.
+ * The command in the file @fd, all but its descriptors, of which there must be @fd_count. What it points at is mapped until
+ * jar_spec_done(). -EBADMSG: that is no such file.
  */
 int jar_spec_read(int fd, size_t fd_count, struct jar_command *command);
+void jar_spec_done(struct jar_command *command);
 
 #endif

@@ -22,14 +22,9 @@ union ancillary {
 	struct cmsghdr align;
 };
 
-static int send_all(int control_fd, const struct jar_message *message, const char *text, const int *fds,
-		    size_t fd_count)
+int jar_send_parts(int socket_fd, const struct iovec *parts, size_t part_count, const int *fds, size_t fd_count)
 {
-	struct iovec parts[] = {
-		{.iov_base = (void *)message, .iov_len = sizeof(*message)},
-		{.iov_base = (void *)text, .iov_len = text ? strlen(text) + 1 : 0},
-	};
-	struct msghdr header = {.msg_iov = parts, .msg_iovlen = text ? 2 : 1};
+	struct msghdr header = {.msg_iov = (struct iovec *)parts, .msg_iovlen = part_count};
 	union ancillary ancillary;
 
 	if (fd_count > JAR_ATTACHED_MAX)
@@ -46,7 +41,18 @@ static int send_all(int control_fd, const struct jar_message *message, const cha
 		carrier->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
 		memcpy(CMSG_DATA(carrier), fds, fd_count * sizeof(int));
 	}
-	return sendmsg(control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return sendmsg(socket_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int send_all(int control_fd, const struct jar_message *message, const char *text, const int *fds,
+		    size_t fd_count)
+{
+	const struct iovec parts[] = {
+		{.iov_base = (void *)message, .iov_len = sizeof(*message)},
+		{.iov_base = (void *)text, .iov_len = text ? strlen(text) + 1 : 0},
+	};
+
+	return jar_send_parts(control_fd, parts, text ? 2 : 1, fds, fd_count);
 }
 
 int jar_send(int control_fd, const struct jar_message *message, int fd)
@@ -137,6 +143,13 @@ int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *
 	for (size_t i = 0; i < cgroup_count; i++)
 		fds[i + 1] = cgroup_fds[i];
 	return send_all(control_fd, &message, NULL, fds, cgroup_count + 1);
+}
+
+int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
+{
+	struct jar_message message = {.kind = JAR_RENEW};
+
+	return send_all(control_fd, &message, NULL, cgroup_fds, cgroup_count);
 }
 
 int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode)

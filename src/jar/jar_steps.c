@@ -70,22 +70,27 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 				       S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
 }
 
-int jar_landlock(struct jar_build *build, const struct plan_step *step)
+int jar_landlock_ruleset(const struct jar_build *build)
 {
 	const struct plan *plan = build->plan;
 	AUTO_CLOSE int ruleset_fd =
 		sys_landlock_create(plan->landlock_files, 0, plan->landlock_scopes, plan->landlock_abi);
 
-	(void)step;
-	if (ruleset_fd < 0)
-		return ruleset_fd;
-	for (size_t i = 0; i < plan->landlock.count; i++) {
+	for (size_t i = 0; ruleset_fd >= 0 && i < plan->landlock.count; i++) {
 		int rc = allow_path(ruleset_fd, &plan->landlock.items[i]);
 
 		if (rc < 0)
 			return rc;
 	}
-	return sys_landlock_restrict(ruleset_fd);
+	return take_fd(&ruleset_fd);
+}
+
+int jar_landlock(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int ruleset_fd = jar_landlock_ruleset(build);
+
+	(void)step;
+	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd);
 }
 
 int jar_scope(struct jar_build *build, const struct plan_step *step)

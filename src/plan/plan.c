@@ -251,6 +251,8 @@ static int refuse_what_is_not_there(struct plan_build *build)
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		return 0;
+	if (build->plan->has_zygote)
+		return plan_needs_namespace(build, "a jar for calls");
 	if (policy->hostname)
 		return plan_needs_namespace(build, "a hostname of its own");
 	if (policy->hide.count)
@@ -275,7 +277,11 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	int rc;
 
 	*plan = (struct plan){
-		.kind = kind, .optional = policy->optional, .has_redact_secrets = policy->has_redact_secrets};
+		.kind = kind,
+		.has_zygote = kind == PLAN_KEPT && request,
+		.optional = policy->optional,
+		.has_redact_secrets = policy->has_redact_secrets,
+	};
 	plan_copy_limits(&plan->limits, policy);
 	/* Of a kept jar's commands each has its own. */
 	if (kind == PLAN_KEPT)
@@ -315,9 +321,9 @@ int plan_compile(struct plan *plan, const struct policy *policy, const struct ho
 }
 
 int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
-		     struct error *error)
+		     const struct plan_request *zygote, struct error *error)
 {
-	return compile(plan, kind, policy, host, NULL, error);
+	return compile(plan, kind, policy, host, zygote, error);
 }
 
 void plan_done(struct plan *plan)
@@ -329,6 +335,7 @@ void plan_done(struct plan *plan)
 		free(plan->steps.items);
 		free(plan->landlock.items);
 		free(plan->filter);
+		free(plan->zygote_filter);
 	}
 	free(plan->entry.items);
 	free(plan->missing.items);

@@ -140,6 +140,13 @@ struct plan {
 	struct sock_filter *filter;
 	size_t filter_len;
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
+	/*
+	 * PLAN_KEPT: its runs are forks of the program `argv`, which it starts with `env` and this filter. The walls are then
+	 * in `entry`: that program stands in front of them. All limits are each run's own, none is the jar's.
+	 */
+	bool has_zygote;
+	struct sock_filter *zygote_filter;
+	size_t zygote_filter_len;
 	struct string_list argv;
 	struct string_list env;
 	struct plan_limits limits;
@@ -176,9 +183,10 @@ int plan_compile(struct plan *plan, const struct policy *policy, const struct ho
 /*
  * The plan of a jar without a command: @kind is PLAN_PREPARED or PLAN_KEPT. The limits on memory, processes and disk hold
  * for the sum of its runs; of the keys that are a run's own only cpu_time is used, and for a prepared jar only.
+ * With @zygote, which is for PLAN_KEPT, its runs will be forks of that program; else it is NULL.
  */
 int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
-		     struct error *error);
+		     const struct plan_request *zygote, struct error *error);
 /*
  * The plan of one command in the jar of @jar, which must outlive it. @policy is the jar's with the run's own keys on top,
  * @host the one the jar was planned for, with the environment that the run takes its variables from. A limit above the

@@ -276,6 +276,14 @@ static void hold_run_memory(struct plan_build *build)
 	if (plan->cgroup.memory)
 		return;
 	plan->metered |= 1U << GUARANTEE_MEMORY;
+	if (plan->jar->has_zygote) {
+		plan_missing(
+			build, "memory",
+			"it is measured by looking at the processes of the call, with all that the zygote has loaded: shared "
+			"memory that only ended processes touched is not seen",
+			METER_HINT);
+		return;
+	}
 	plan_missing(
 		build, "memory",
 		"it is measured by looking at the processes of the run: what lies in the jar's private places counts for "

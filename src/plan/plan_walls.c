@@ -4,7 +4,7 @@
  *
  * In a pid namespace the jar's first process stands behind the same walls as the command: they are put up once, for every
  * command of the jar. Without one it must stay outside, or the command could signal it: then each command puts them up
- * for itself, between fork and exec.
+ * for itself, between fork and exec. So does each fork of a zygote: it has to go somewhere else first.
  */
 #include "plan/plan_build.h"
 
@@ -12,6 +12,16 @@
 #include <string.h>
 
 #include "plan/seccomp_compile.h"
+
+static int compile_profile(struct plan_build *build, const struct seccomp_profile *profile, struct sock_filter **filter,
+			   size_t *len)
+{
+	*filter = calloc(SECCOMP_PROGRAM_MAX, sizeof(**filter));
+	if (*filter)
+		return seccomp_compile(profile, syscall_native_arch(), *filter, SECCOMP_PROGRAM_MAX, len, build->error);
+	build->has_failed = true;
+	return 0;
+}
 
 static int compile_filter(struct plan_build *build)
 {
@@ -38,14 +48,12 @@ static int compile_filter(struct plan_build *build)
 			profile.protected_pids[profile.protected_count++] = SECCOMP_PID_PLACEHOLDER(slot);
 	}
 	plan->filter_parts = profile.parts;
-	plan->filter = calloc(SECCOMP_PROGRAM_MAX, sizeof(*plan->filter));
-	if (!plan->filter) {
-		build->has_failed = true;
-		return 0;
-	}
-	rc = seccomp_compile(&profile, syscall_native_arch(), plan->filter, SECCOMP_PROGRAM_MAX, &plan->filter_len,
-			     build->error);
-	return rc;
+	rc = compile_profile(build, &profile, &plan->filter, &plan->filter_len);
+	if (rc < 0 || !plan->has_zygote)
+		return rc;
+	/* It has to enter the namespaces of its forks. */
+	profile.parts &= ~(uint32_t)SECCOMP_NAMESPACES;
+	return compile_profile(build, &profile, &plan->zygote_filter, &plan->zygote_filter_len);
 }
 
 /* What the landlock rung cannot give; SPEC's table of guarantees, right-hand column. */
@@ -92,7 +100,7 @@ static const char *start_directory(struct plan_build *build)
 int plan_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
-	bool is_shared = plan->rung == RUNG_NAMESPACE;
+	bool is_shared = plan->rung == RUNG_NAMESPACE && !plan->has_zygote;
 	struct plan_step_list *walls = is_shared ? &plan->steps : &plan->entry;
 	struct plan_step *start;
 
@@ -135,8 +143,9 @@ void plan_run_walls(struct plan_build *build)
 
 	if (build->policy->cd)
 		plan_add(build, &plan->entry, STEP_WORKDIR)->target = start_directory(build);
-	/* Keepers and the commands of other runs have the same uid, and must not be signalled. */
-	if (plan->jar->kind == PLAN_KEPT && plan->rung == RUNG_NAMESPACE && plan->landlock_abi >= 6)
+	/* Keepers and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
+	if (plan->jar->kind == PLAN_KEPT && !plan->jar->has_zygote && plan->rung == RUNG_NAMESPACE &&
+	    plan->landlock_abi >= 6)
 		plan_add(build, &plan->entry, STEP_SCOPE);
 	for (size_t i = 0; i < plan->jar->entry.count; i++) {
 		struct plan_step *step = plan_add(build, &plan->entry, plan->jar->entry.items[i].kind);

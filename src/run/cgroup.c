@@ -404,9 +404,9 @@ int cgroup_limit(const struct cgroup *cgroup, const struct plan_limits *limits)
 
 	if (cgroup->fds[CGROUP_MEMORY] >= 0 && limits->memory_bytes != LIMIT_NONE)
 		rc = set_memory(cgroup, limits->memory_bytes);
-	/* The keeper, or the jar's own first process, is in it too. */
+	/* The keeper, or the jar's own first process, is in it too, but not in that of a call. */
 	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE)
-		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + 1);
+		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + !cgroup->is_for_call);
 	return rc;
 }
 
@@ -416,7 +416,7 @@ static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limit
 	int fd = cgroup->fds[CGROUP_MEMORY];
 	int rc = 0;
 
-	if (cgroup->fds[CGROUP_PIDS] >= 0)
+	if (cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE)
 		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + PLAN_KEEPERS_ROOM);
 	/* Before 5.11 a limit of version 1 holds for what is below only if that is said; since then always. */
 	if (cgroup->version == 1 && fd >= 0)
@@ -434,12 +434,16 @@ static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limit
 
 int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error)
 {
+	/* In a jar for calls they are each call's own. */
+	static const struct plan_limits none = {.memory_bytes = LIMIT_NONE, .pids = LIMIT_NONE};
+	const struct plan_limits *limits = plan->has_zygote ? &none : &plan->limits;
 	int rc;
 
 	*cgroup = (struct cgroup){
 		.version = plan->cgroup.version,
 		.paths = {plan->cgroup.memory, plan->cgroup.pids, plan->cgroup.cpu},
 		.fds = {-1, -1, -1},
+		.is_for_call = plan->has_zygote,
 		.notice_fd = -1,
 		.room_fd = -1,
 		.engine_fd = -1,
@@ -450,9 +454,9 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 	if (rc == 0)
 		rc = make_all(cgroup);
 	if (rc == 0)
-		rc = cgroup_limit(cgroup, &plan->limits);
+		rc = cgroup_limit(cgroup, limits);
 	if (rc == 0)
-		rc = plan->kind == PLAN_KEPT ? prepare_for_runs(cgroup, &plan->limits) : kill_together(cgroup);
+		rc = plan->kind == PLAN_KEPT ? prepare_for_runs(cgroup, limits) : kill_together(cgroup);
 	if (rc == 0) {
 		if (cgroup->fds[CGROUP_MEMORY] >= 0)
 			open_notice(cgroup);
@@ -488,6 +492,7 @@ int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t nu
 	*cgroup = (struct cgroup){.version = jar->version,
 				  .fds = {-1, -1, -1},
 				  .parent = jar,
+				  .is_for_call = jar->is_for_call,
 				  .room_fd = -1,
 				  .engine_fd = -1,
 				  .notice_fd = -1};

@@ -21,8 +21,9 @@ struct cgroup {
 	const struct cgroup
 		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
 	char name[CGROUP_NAME_MAX];
-	int room_fd;   /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
-	int engine_fd; /* where we went to make room, locked */
+	bool is_for_call; /* no keeper is in it */
+	int room_fd;      /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
+	int engine_fd;    /* where we went to make room, locked */
 	char engine_path[PATH_MAX];
 	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };

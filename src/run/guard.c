@@ -3,7 +3,8 @@
  * run/guard.c - hold a run to its limits, and know which was reached
  *
  * What must be looked at is looked at as often as it could be reached in the meantime: far from every limit ten times a
- * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU.
+ * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU; but even
+ * where one look takes very long, twice a second.
  */
 #include "run/guard.h"
 
@@ -24,6 +25,7 @@
 #define MEMORY_SPEED (2ULL << 30)
 #define DISK_SPEED (1ULL << 30)
 #define COST_RATIO 20
+#define INTERVAL_COSTLY_NS 500000000ULL
 /* For so many of the shortest intervals a kill is waited for that was announced. */
 #define RECHECKS 200
 #define WEIGHING_RATIO 10
@@ -293,7 +295,7 @@ static uint64_t check_meter(struct guard *guard)
 		interval = MIN_OF(interval, check_metered_cpu(guard, &reading));
 	if (is_metered(guard, GUARANTEE_DISK))
 		interval = MIN_OF(interval, check_metered_disk(guard, &reading));
-	return MAX_OF(interval, (sys_monotonic_ns() - begun_ns) * COST_RATIO);
+	return MAX_OF(interval, MIN_OF((sys_monotonic_ns() - begun_ns) * COST_RATIO, INTERVAL_COSTLY_NS));
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */
@@ -492,7 +494,9 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 		seen->memory_by = "meter";
 		seen->peak_memory_bytes = MAX_OF(seen->peak_memory_bytes, guard->peak_memory_bytes);
 	}
-	if (reading.has_peak_pids)
+	if (reading.has_peak_pids && guard->jar && guard->jar->plan->has_zygote)
+		seen->peak_processes = reading.peak_pids;
+	else if (reading.has_peak_pids)
 		/* The jar's first process is no part of the run; helpers that made the jar may have been more than the run. */
 		seen->peak_processes = MIN_OF(MAX_OF(reading.peak_pids, 2) - 1, guard->plan->limits.pids);
 	else if (guard->peak_processes)

@@ -84,7 +84,7 @@ int kept_open_file(struct kept_jar *jar, const char *path, enum jar_access acces
 
 	if (jar->is_closing || jar->is_gone)
 		return -ESHUTDOWN;
-	if (jar->plan->kind != PLAN_KEPT)
+	if (jar->plan->kind != PLAN_KEPT || jar->plan->has_zygote)
 		return -EINVAL;
 	if (len >= JAR_PATH_MAX)
 		return -ENAMETOOLONG;
@@ -178,8 +178,10 @@ static void on_ready(struct kept_jar *jar)
 
 	loop_disarm(&jar->overdue);
 	jar->seen.has_started = true;
-	jar->seen.metered = jar->plan->metered;
-	if (jar->plan->kind == PLAN_KEPT && !guard_start(&jar->guard, jar->jar.pid, &nothing)) {
+	jar->seen.metered = jar->plan->has_zygote ? 0 : jar->plan->metered;
+	/* In a jar for calls every limit is a call's own. */
+	if (jar->plan->kind == PLAN_KEPT && !jar->plan->has_zygote &&
+	    !guard_start(&jar->guard, jar->jar.pid, &nothing)) {
 		error_set(&jar->seen.error, STAGE_LIMITS, ENOENT,
 			  "the jar cannot be measured: its /proc is not to be seen");
 		kept_kill(jar);
@@ -189,6 +191,14 @@ static void on_ready(struct kept_jar *jar)
 		seat_want_spare(jar, 0);
 	if (jar->request.listener.ready)
 		jar->request.listener.ready(jar->request.listener.owner, jar);
+}
+
+static void note_zygote_gone(struct kept_jar *jar, int status)
+{
+	if (WIFSIGNALED(status))
+		error_set(&jar->seen.error, STAGE_ENGINE, 0, "the zygote was killed by signal %d", WTERMSIG(status));
+	else
+		error_set(&jar->seen.error, STAGE_ENGINE, 0, "the zygote has left with status %d", WEXITSTATUS(status));
 }
 
 static void on_message(struct kept_jar *jar, const struct jar_message *message, int fd)
@@ -227,14 +237,18 @@ static void on_message(struct kept_jar *jar, const struct jar_message *message, 
 		guard_written(&jar->guard, message->written_bytes);
 		close_fd(&fd);
 		return;
+	case JAR_EXITED:
+		if (jar->plan->has_zygote)
+			note_zygote_gone(jar, message->status);
+		break;
 	case JAR_EXEC_FAILED:
 	case JAR_STARTED:
-	case JAR_EXITED:
 	case JAR_EMPTY:
 	case JAR_SIGNAL:
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_KEEPER:
+	case JAR_RENEW:
 	case JAR_OPEN:
 		break;
 	}
@@ -348,12 +362,17 @@ static int start_jar(struct kept_jar *jar, struct error *error)
 {
 	const struct kept_request *request = &jar->request;
 	enum jar_mode mode = jar->plan->kind == PLAN_KEPT ? JAR_MODE_SERVE : JAR_MODE_WAIT;
+	const struct jar_streams streams = {.stdin_fd = -1,
+					    .stdout_fd = -1,
+					    .stderr_fd = -1,
+					    .extra_fds = request->zygote_fds,
+					    .extra_count = request->zygote_fd_count};
 	pid_t *member = list_add(request->family);
 	int rc;
 
 	if (!member)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	rc = jar_start(jar->plan, mode, NULL, request->area, NULL, &jar->jar, error);
+	rc = jar_start(jar->plan, mode, jar->plan->has_zygote ? &streams : NULL, request->area, NULL, &jar->jar, error);
 	if (rc < 0) {
 		request->family->count--;
 		return rc;

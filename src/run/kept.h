@@ -31,6 +31,9 @@ struct kept_listener {
 struct kept_request {
 	const struct plan *plan; /* plan_compile_jar(); must outlive the jar */
 	const struct jar_area *area;
+	const int *
+		zygote_fds; /* with plan->has_zygote: what the zygote has from 4 on; borrowed until kept_open() is back */
+	size_t zygote_fd_count;
 	struct jar_family *family; /* the engine's, one for all its jars; this jar enters and leaves it by itself */
 	struct kept_listener listener;
 };

@@ -416,6 +416,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_KEEPER:
+	case JAR_RENEW:
 	case JAR_OPEN:
 		return;
 	}

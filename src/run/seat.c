@@ -77,6 +77,7 @@ void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
 		note_answer(seat);
 		return;
 	case JAR_EMPTY:
+		seat->is_renewable = message->step == 1;
 		tell_over(seat, &message->self, 0);
 		return;
 	case JAR_STEP_FAILED:
@@ -214,13 +215,14 @@ static struct seat *find_spare(struct kept_jar *jar)
 static void on_spare(struct loop_timer *timer)
 {
 	struct kept_jar *jar = timer->owner;
-	unsigned missing = jar->last_number ? SPARES_IN_USE : 1; /* a jar that was never used has one */
+	/* A jar that was never used has one. The keeper of a call comes back, but not at once. */
+	unsigned missing = jar->last_number || jar->plan->has_zygote ? SPARES_IN_USE : 1;
 	struct seat *seat;
 
 	if (jar->is_closing || jar->is_gone)
 		return;
 	for (seat = jar->seats; seat; seat = seat->next)
-		missing -= is_spare(seat) && missing;
+		missing -= (is_spare(seat) || seat->is_renewable) && missing;
 	while (missing-- && open_seat(jar, &seat) == 0)
 		; /* if it fails, the next run finds out */
 }
@@ -281,6 +283,30 @@ int seat_take(struct kept_jar *jar, const struct plan *plan, const struct seat_o
 	return 0;
 }
 
+/* Have the keeper ready for another call. False: it is not needed, or cannot be. */
+static bool renew(struct seat *seat)
+{
+	struct kept_jar *jar = seat->jar;
+	unsigned spares = 0;
+
+	for (const struct seat *other = jar->seats; other; other = other->next)
+		spares += is_spare(other);
+	if (!seat->is_renewable || seat->is_keeper_gone || !seat->watch.loop || jar->is_closing ||
+	    spares > SPARES_IN_USE)
+		return false;
+	guard_done(&seat->guard); /* and with it the cgroup, in which nobody is left */
+	seat->guard = (struct guard){0};
+	if (cgroup_open_run(&seat->cgroup, &jar->guard.cgroup, seat->number, seat->member_fds, &seat->member_count) <
+		    0 ||
+	    jar_send_renew(seat->control_fd, seat->member_fds, seat->member_count) < 0)
+		return false;
+	while (seat->member_count)
+		close(seat->member_fds[--seat->member_count]);
+	seat->is_taken = seat->is_over = seat->is_renewable = seat->is_answered = false;
+	jar->asked_count++;
+	return true;
+}
+
 void seat_leave(struct seat *seat)
 {
 	struct kept_jar *jar = seat->jar;
@@ -288,6 +314,12 @@ void seat_leave(struct seat *seat)
 
 	seat->occupant = (struct seat_occupant){0};
 	guard_stop(&seat->guard);
+	if (renew(seat))
+		return;
+	if (seat->is_renewable) {
+		loop_remove(&seat->watch);
+		close_fd(&seat->control_fd); /* its leash */
+	}
 	if (!seat->is_over && seat->number) {
 		jar_send(seat->control_fd, &message, -1);
 		loop_remove(&seat->watch);
@@ -351,6 +383,9 @@ bool seat_guard_start(struct seat *seat)
 		return guard_start(&seat->jar->guard, seat->jar->jar.pid, &nothing);
 	/* What the jar handed over to look at may still be unread. */
 	kept_poll(seat->jar);
+	/* The keeper of a call has a /proc of its own, and has handed it over. */
+	if (seat->jar->plan->has_zygote)
+		return guard_start(&seat->guard, seat->pid, &nothing);
 	if (seat->guard.plan->metered && !can_look(seat->jar))
 		return false;
 	return guard_join(&seat->guard, seat->pid) == 0 && guard_start(&seat->guard, seat->pid, &nothing);

@@ -16,12 +16,13 @@ struct seat {
 	int keeper_end;                    /* until the keeper was asked for */
 	int member_fds[CGROUP_PART_COUNT]; /* likewise */
 	size_t member_count;
-	pid_t pid;        /* the keeper's, inside; 0: not known yet */
-	bool is_asked;    /* for a keeper */
-	bool is_answered; /* it is ready, or could not be made */
-	bool is_taken;    /* there is or was a run in it */
-	bool is_over;     /* the run has been told that it is over */
-	bool is_given_up; /* the first process was told to kill the keeper */
+	pid_t pid;         /* the keeper's, inside; 0: not known yet */
+	bool is_asked;     /* for a keeper */
+	bool is_answered;  /* it is ready, or could not be made */
+	bool is_taken;     /* there is or was a run in it */
+	bool is_over;      /* the run has been told that it is over */
+	bool is_renewable; /* the keeper of a call that is over waits for another */
+	bool is_given_up;  /* the first process was told to kill the keeper */
 	bool is_keeper_gone;
 	struct seat_occupant occupant; /* owner NULL: none, or it has left */
 	struct cgroup cgroup;          /* until there is a guard */

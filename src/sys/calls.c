@@ -366,6 +366,31 @@ int sys_drop_bounding_set(void)
 	return 0;
 }
 
+int sys_keep_capabilities(uint32_t mask)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+	int rc = call(SYS_capget, &header, data);
+
+	if (rc < 0)
+		return rc;
+	/* What is to be inherited must still be in the bounding set when that is said. */
+	data[0].inheritable = mask;
+	data[1].inheritable = 0;
+	rc = call(SYS_capset, &header, data);
+	if (rc == 0)
+		rc = sys_drop_bounding_set();
+	if (rc < 0)
+		return rc;
+	data[0].effective = data[0].permitted = mask;
+	data[1].effective = data[1].permitted = 0;
+	rc = call(SYS_capset, &header, data);
+	for (int capability = 0; capability < 32 && rc == 0; capability++)
+		if (mask >> capability & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) < 0)
+			rc = -errno;
+	return rc;
+}
+
 int sys_write_file(int directory_fd, const char *path, const char *content)
 {
 	AUTO_CLOSE int fd = openat(directory_fd, path, O_WRONLY | O_CLOEXEC);

@@ -112,6 +112,8 @@ int sys_seccomp_load(const struct sock_filter *program, size_t len);
 int sys_drop_capabilities(void);  /* permitted, effective, inheritable, ambient */
 int sys_raise_capabilities(void); /* everything permitted becomes effective */
 int sys_drop_bounding_set(void);
+/* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
+int sys_keep_capabilities(uint32_t mask);
 
 /* Write a small file in one write; a negative errno on failure. */
 int sys_write_file(int directory_fd, const char *path, const char *content);

@@ -53,6 +53,7 @@ static const struct field fields[] = {
 	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
 	{.name = "environ", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(environment)},
 	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
+	{.name = "zygote", .type = FIELD_STRINGS, .kinds = IN_OPEN, .offset = AT(argv)},
 	{.name = "argv", .type = FIELD_STRINGS, .kinds = IN_JOIN | IN_GROUP, .offset = AT(argv)},
 	{.name = "shell", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_shell_string)},
 	{.name = "stdin",
@@ -73,7 +74,7 @@ static const struct field fields[] = {
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "extra",
 	 .type = FIELD_NUMBER,
-	 .kinds = IN_JOIN | IN_GROUP,
+	 .kinds = IN_OPEN | IN_JOIN | IN_GROUP,
 	 .offset = AT(extra_count),
 	 .most = FRAME_MAX_EXTRA},
 	{.name = "path", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(path)},
@@ -209,14 +210,15 @@ static int read_members(struct request *request, const struct json_value *object
 /* What must be there, and what does not go together. */
 static int check(struct request *request, enum request_kind kind, struct error *error)
 {
-	bool has_command = kind == REQUEST_RUN || kind == REQUEST_JOIN;
-
 	if (!json_find(&request->document, "version"))
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'version'");
 	for (char **at = request->argv; at && *at; at++)
 		request->argument_count++;
-	if (has_command && !request->argument_count)
+	/* In a jar for calls there is none; whether it is one is known only there. */
+	if ((kind == REQUEST_RUN || request->argv) && !request->argument_count)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+	if (kind == REQUEST_OPEN && request->extra_count && !request->argv)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'extra' is for a zygote");
 	if (request->is_shell_string && request->argument_count != 1)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'shell' takes one string");
 	if (kind == REQUEST_FILE && !request->path)

@@ -27,8 +27,8 @@ struct request {
 	/* and JOIN */
 	const struct json_value *keys; /* an object; NULL: not said */
 	char **environment;            /* NULL-terminated */
-	/* RUN, JOIN */
-	char **argv; /* NULL-terminated */
+	/* RUN, JOIN; OPEN: the zygote of a jar for calls, if there is to be one */
+	char **argv; /* NULL-terminated; NULL: not said */
 	size_t argument_count;
 	bool is_shell_string;
 	bool has_pty;

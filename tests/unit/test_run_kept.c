@@ -142,7 +142,7 @@ static bool open_jar(struct scene *stage, enum rung rung, enum plan_kind kind, c
 	if (rc == 0)
 		rc = host_survey(&stage->host, &stage->policy, NULL, &stage->error);
 	if (rc == 0)
-		rc = plan_compile_jar(&stage->plan, kind, &stage->policy, &stage->host, &stage->error);
+		rc = plan_compile_jar(&stage->plan, kind, &stage->policy, &stage->host, NULL, &stage->error);
 	if (rc == 0 && stage->plan.rung != rung)
 		rc = -EOPNOTSUPP;
 	if (rc == 0)

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_call.c - a jar for calls: the zygote, and keepers whose command is a fork of it
+ *
+ * Who has to be trusted with what: the zygote has two capabilities over the jar's user namespace, enough to enter
+ * namespaces, and a filter that leaves it no call that mounts. It runs no code but its own and what the host told it to
+ * load. Its fork gives the capabilities up behind walls that the keeper checks before anything is let in.
+ */
+#include "jar/jar_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "jar/jar_steps.h"
+#include "plan/seccomp_compile.h"
+#include "sys/calls.h"
+
+#define NAMESPACES_MAX 4
+#define CGROUPS_MAX 8
+#define STATUS_BYTES 4096
+/* How long the end of the fork is waited for once it was killed; a host that swaps may be slow. */
+#define BURY_MS 5000
+#define PLACES_MAX 128
+#define PATH_BYTES 4096
+#define NET_BYTES 1024
+
+/* What a keeper makes anew. */
+struct anew {
+	const struct plan_step *steps[JAR_TIMES_MAX];
+	int trees[JAR_TIMES_MAX]; /* STEP_BIND: what stands there in the jar */
+	size_t count;
+};
+
+/* A directory that a call can change: the first @len bytes of @path; and what it looked like before. */
+struct place {
+	const char *path;
+	size_t len;
+	struct timespec accessed, modified, changed;
+};
+
+struct places {
+	struct place items[PLACES_MAX];
+	size_t count;
+};
+
+static struct anew anew;
+static struct places places;
+
+/* --- messages ----------------------------------------------------------------------------------------------- */
+
+enum {
+	ZYGOTE_FORK = 1,    /* keeper to zygote */
+	ZYGOTE_READY,       /* fork to keeper: it waits, its pid is `value` */
+	ZYGOTE_BEGIN,       /* keeper to fork */
+	ZYGOTE_ENDED,       /* zygote to keeper: wait status in `value` */
+	ZYGOTE_FORK_FAILED, /* zygote or fork to keeper: errno in `value` */
+};
+
+/* Little endian on every machine we build for; docs/protocol.md has the table. */
+struct zygote_fork {
+	int32_t kind;
+	uint32_t namespaces; /* CLONE_NEW*, in the order of the descriptors: pid, mount, IPC, network */
+	uint32_t has_ruleset;
+	uint32_t cgroup_count;
+};
+
+struct zygote_begin {
+	int32_t kind;
+	uint32_t has_environment; /* the first descriptor is a file with it; else it is the zygote's own */
+};
+
+struct zygote_word {
+	int32_t kind;
+	int32_t value;
+	uint64_t user_us, system_us, maxrss_kib, written_blocks;
+};
+
+/* --- the first process -------------------------------------------------------------------------------------- */
+
+static bool is_within(const char *path, const char *place)
+{
+	size_t len = strlen(place);
+
+	return !strncmp(path, place, len) && path[len] == '/';
+}
+
+/* What each kind of step means for a keeper: nothing, if it is not named here. */
+enum renewal {
+	RENEW_NEVER,
+	RENEW_ALWAYS,
+	RENEW_PLACE,  /* always; what steps put into it too */
+	RENEW_INSIDE, /* if it lies in such a place */
+};
+
+static const enum renewal renewals[STEP_KIND_COUNT] = {
+	[STEP_SCRATCH] = RENEW_ALWAYS,   [STEP_DEVPTS] = RENEW_ALWAYS,  [STEP_PROC] = RENEW_ALWAYS,
+	[STEP_PROC_LOCK] = RENEW_ALWAYS, [STEP_METER] = RENEW_ALWAYS,   [STEP_PRIVATE] = RENEW_PLACE,
+	[STEP_TMPFS] = RENEW_PLACE,      [STEP_BIND] = RENEW_INSIDE,    [STEP_FILE] = RENEW_INSIDE,
+	[STEP_HIDE] = RENEW_INSIDE,      [STEP_SYMLINK] = RENEW_INSIDE, [STEP_DIRECTORY] = RENEW_INSIDE,
+};
+
+static bool is_mount(const struct plan_step *step)
+{
+	return renewals[step->kind] == RENEW_PLACE || step->kind == STEP_BIND;
+}
+
+/* The step whose mount @step's target lies in; NULL: the root. */
+static const struct plan_step *mount_around(const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *found = NULL;
+
+	for (const struct plan_step *at = steps->items; at < step; at++)
+		if (is_mount(at) && is_within(step->target, at->target) &&
+		    (!found || strlen(at->target) > strlen(found->target)))
+			found = at;
+	return found;
+}
+
+/* What lies in a mount that is taken along as it is comes with it. */
+static bool is_anew(const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *around;
+
+	if (renewals[step->kind] != RENEW_INSIDE)
+		return renewals[step->kind] != RENEW_NEVER;
+	around = mount_around(steps, step);
+	return around && renewals[around->kind] == RENEW_PLACE;
+}
+
+static int add_place(const char *path, size_t len)
+{
+	for (size_t i = 0; i < places.count; i++)
+		if (places.items[i].len == len && !memcmp(places.items[i].path, path, len))
+			return 0;
+	if (places.count == ARRAY_LEN(places.items) || len >= PATH_BYTES)
+		return -E2BIG;
+	places.items[places.count++] = (struct place){.path = path, .len = len};
+	return 0;
+}
+
+/* The place itself, or the directories between what lies in a place and that. */
+static int add_places(const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *around;
+	int rc = 0;
+
+	if (renewals[step->kind] == RENEW_PLACE)
+		rc = add_place(step->target, strlen(step->target));
+	around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
+	if (!around)
+		return rc;
+	for (size_t len = strlen(around->target) + 1; step->target[len] && rc == 0; len++)
+		if (step->target[len] == '/')
+			rc = add_place(step->target, len);
+	return rc;
+}
+
+static int list_anew(const struct plan_step_list *steps)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		int rc;
+
+		if (!is_anew(steps, &steps->items[i]))
+			continue;
+		if (anew.count == ARRAY_LEN(anew.steps))
+			return -E2BIG;
+		anew.steps[anew.count++] = &steps->items[i];
+		rc = add_places(steps, &steps->items[i]);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static void become_zygote(struct jar_inside *inside, int request_fd) __attribute__((noreturn));
+static void become_zygote(struct jar_inside *inside, int request_fd)
+{
+	const struct jar_command *command = &inside->command;
+	const struct plan *plan = inside->plan;
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	if (null_fd < 0 || dup2(request_fd, JAR_STREAM_FDS) < 0)
+		_exit(125);
+	for (int fd = 0; fd < JAR_STREAM_FDS; fd++)
+		if (dup2(null_fd, fd) < 0)
+			_exit(125);
+	for (size_t i = JAR_STREAM_FDS; i < command->fd_count; i++)
+		if (dup2(command->fds[i], (int)i + 1) < 0)
+			_exit(125);
+	if (sys_keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    sys_seccomp_load(plan->zygote_filter, plan->zygote_filter_len) < 0)
+		_exit(125);
+	jar_reset_signals();
+	jar_execute(command);
+	_exit(127);
+}
+
+pid_t jar_start_zygote(struct jar_inside *inside)
+{
+	int ours, theirs, rc = list_anew(&inside->plan->steps);
+	pid_t pid;
+
+	if (rc == 0)
+		rc = jar_socket_pair(&ours, &theirs);
+	if (rc < 0)
+		return rc;
+	pid = fork();
+	if (pid == 0)
+		become_zygote(inside, theirs);
+	if (pid < 0)
+		return -errno;
+	close(theirs);
+	for (size_t i = JAR_STREAM_FDS; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+	if (ours != JAR_ZYGOTE_FD) {
+		dup3(ours, JAR_ZYGOTE_FD, O_CLOEXEC);
+		close(ours);
+	}
+	return pid;
+}
+
+pid_t jar_fork_call_keeper(void)
+{
+	int pidfd = -1;
+	pid_t pid = sys_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC, -1, &pidfd);
+
+	if (pid > 0)
+		close_fd(&pidfd);
+	return pid;
+}
+
+/* --- fresh places ------------------------------------------------------------------------------------------- */
+
+/* What stands in a private place of the jar is taken along before that is covered. */
+static int take_trees(void)
+{
+	for (size_t i = 0; i < anew.count; i++) {
+		if (anew.steps[i]->kind != STEP_BIND)
+			continue;
+		anew.trees[i] = sys_open_tree(AT_FDCWD, anew.steps[i]->target, true);
+		if (anew.trees[i] < 0)
+			return anew.trees[i];
+	}
+	return 0;
+}
+
+static int carry_out(struct jar_build *build, size_t number)
+{
+	struct plan_step step = *anew.steps[number];
+
+	if (step.kind == STEP_BIND)
+		return jar_attach_tree(build, &step, anew.trees[number]);
+	if (step.kind == STEP_METER)
+		step.value2 = 0; /* the fork is not this process's child: a clock here would not count it */
+	return jar_step(build, &step);
+}
+
+static int make_anew(struct jar_build *build)
+{
+	int rc = take_trees();
+
+	build->root_fd = sys_open("/", O_PATH | O_DIRECTORY);
+	if (rc == 0 && build->root_fd < 0)
+		rc = build->root_fd;
+	for (size_t i = 0; i < anew.count && rc == 0; i++)
+		rc = carry_out(build, i);
+	close_fd(&build->root_fd);
+	close_fd(&build->scratch_fd);
+	return rc;
+}
+
+/* The last call's was handed over. */
+static int renew_view(struct jar_build *build)
+{
+	int rc = 0;
+
+	close_fd(&build->written_fd);
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	for (size_t i = 0; i < anew.count && rc == 0; i++)
+		if (anew.steps[i]->kind == STEP_METER)
+			rc = carry_out(build, i);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return rc;
+}
+
+/* Before this /proc is covered: it is the jar's, and so are its numbers. */
+static pid_t pid_in_jar(void)
+{
+	char number[16];
+	ssize_t len = readlink("/proc/self", number, sizeof(number) - 1);
+
+	if (len <= 0)
+		return 0;
+	number[len] = '\0';
+	return (pid_t)strtol(number, NULL, 10);
+}
+
+/* --- traces ------------------------------------------------------------------------------------------------- */
+
+static bool is_same_time(const struct timespec *left, const struct timespec *right)
+{
+	return left->tv_sec == right->tv_sec && left->tv_nsec == right->tv_nsec;
+}
+
+static bool note_place(struct place *place, const struct stat *status)
+{
+	place->accessed = status->st_atim;
+	place->modified = status->st_mtim;
+	place->changed = status->st_ctim;
+	return true;
+}
+
+/* Whatever is made, removed or changed in a directory, or of itself, shows in one of its times; nobody can set that of change. */
+static bool is_place_untouched(struct place *place, const struct stat *status)
+{
+	return is_same_time(&place->accessed, &status->st_atim) && is_same_time(&place->modified, &status->st_mtim) &&
+	       is_same_time(&place->changed, &status->st_ctim);
+}
+
+static bool look_at_places(bool (*look)(struct place *place, const struct stat *status))
+{
+	char path[PATH_BYTES];
+
+	for (size_t i = 0; i < places.count; i++) {
+		struct place *place = &places.items[i];
+		struct stat status;
+
+		memcpy(path, place->path, place->len);
+		path[place->len] = '\0';
+		if (lstat(path, &status) < 0 || !look(place, &status))
+			return false;
+	}
+	return true;
+}
+
+/* Without a packet there has been no connection; sockets end with their processes. */
+static bool is_network_untouched(const struct plan *plan)
+{
+	char content[NET_BYTES];
+	const char *at;
+
+	if (!(plan->namespaces & CLONE_NEWNET))
+		return true;
+	if (sys_read_file(AT_FDCWD, "/proc/self/net/dev", content, sizeof(content)) <= 0)
+		return false;
+	at = strstr(content, "lo:");
+	for (at = at ? at + 3 : "?"; *at && *at != '\n'; at++)
+		if (*at != ' ' && *at != '0')
+			return false;
+	return true;
+}
+
+bool jar_call_is_traceless(const struct jar_inside *inside)
+{
+	/* What a run of its own may have changed outside of it is the policy's matter, as for all that share a jar. */
+	return inside->call.is_reaped && is_network_untouched(inside->plan) && look_at_places(is_place_untouched);
+}
+
+/* --- the fork ----------------------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t flag;
+	const char *path;
+} namespaces[NAMESPACES_MAX] = {
+	{CLONE_NEWPID, "/proc/self/ns/pid"},
+	{CLONE_NEWNS, "/proc/self/ns/mnt"},
+	{CLONE_NEWIPC, "/proc/self/ns/ipc"},
+	{CLONE_NEWNET, "/proc/self/ns/net"},
+};
+
+static int send_fork_request(const struct jar_inside *inside, int their_end, const int *cgroup_fds, size_t cgroup_count)
+{
+	const struct plan *plan = inside->plan;
+	struct zygote_fork request = {.kind = ZYGOTE_FORK, .cgroup_count = (uint32_t)cgroup_count};
+	const struct iovec parts[] = {
+		{.iov_base = &request, .iov_len = sizeof(request)},
+		{.iov_base = plan->filter, .iov_len = plan->filter_len * sizeof(*plan->filter)},
+	};
+	struct pollfd room = {.fd = JAR_ZYGOTE_FD, .events = POLLOUT};
+	int fds[1 + NAMESPACES_MAX + 1 + CGROUPS_MAX], rc = 0;
+	size_t count = 0;
+
+	fds[count++] = their_end;
+	for (size_t i = 0; i < ARRAY_LEN(namespaces) && rc == 0; i++) {
+		if (namespaces[i].flag == CLONE_NEWNET && !(plan->namespaces & CLONE_NEWNET))
+			continue;
+		request.namespaces |= namespaces[i].flag;
+		rc = fds[count++] = sys_open(namespaces[i].path, O_RDONLY);
+		rc = MIN_OF(rc, 0);
+	}
+	if (rc == 0 && plan->landlock_abi) {
+		request.has_ruleset = 1;
+		rc = fds[count++] = jar_landlock_ruleset(&inside->build);
+		rc = MIN_OF(rc, 0);
+	}
+	for (size_t i = 0; i < cgroup_count && rc == 0; i++)
+		fds[count++] = cgroup_fds[i];
+	while (rc == 0 && (rc = jar_send_parts(JAR_ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
+		rc = poll(&room, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+	for (size_t i = 1; i < count; i++)
+		close_fd(&fds[i]);
+	return rc;
+}
+
+/* What the kernel says of the fork, before anything is let in: a mistake on its side fails closed. */
+static int check_walls(pid_t pid)
+{
+	static const char *const lines[] = {
+		"\nNoNewPrivs:\t1\n",
+		"\nSeccomp:\t2\n",
+		"\nCapInh:\t0000000000000000\n",
+		"\nCapPrm:\t0000000000000000\n",
+		"\nCapEff:\t0000000000000000\n",
+		"\nCapBnd:\t0000000000000000\n",
+		"\nCapAmb:\t0000000000000000\n",
+	};
+	char path[32], status[STATUS_BYTES];
+	const char *filters;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	len = sys_read_file(AT_FDCWD, path, status, sizeof(status));
+	if (len < 0)
+		return (int)len;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		if (!strstr(status, lines[i]))
+			return -EPERM;
+	/* The zygote's own, which it has inherited, and the call's. */
+	filters = strstr(status, "\nSeccomp_filters:\t");
+	return !filters || strtol(strchr(filters, '\t'), NULL, 10) >= 2 ? 0 : -EPERM;
+}
+
+/* Wait for a word on the call's socket; the engine may let go in the meantime. 1, or a negative errno. */
+static int wait_for_word(struct jar_inside *inside, struct zygote_word *word)
+{
+	struct pollfd waiting[] = {{.fd = inside->call.fd, .events = POLLIN}, {.fd = JAR_CONTROL_FD}};
+
+	for (;;) {
+		ssize_t len;
+
+		if (poll(waiting, ARRAY_LEN(waiting), -1) < 0)
+			continue;
+		if (waiting[1].revents)
+			jar_leave(inside, 0);
+		len = recv(inside->call.fd, word, sizeof(*word), MSG_DONTWAIT);
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (len < 0)
+			return -errno;
+		return len == sizeof(*word) ? 1 : -EPIPE;
+	}
+}
+
+/* The zygote is not there, or did not do its part. */
+static int wait_until_ready(struct jar_inside *inside)
+{
+	struct zygote_word word;
+	int rc = wait_for_word(inside, &word);
+
+	if (rc < 0)
+		return rc;
+	if (word.kind != ZYGOTE_READY) {
+		inside->call.is_reaped = word.kind == ZYGOTE_ENDED;
+		return word.kind == ZYGOTE_FORK_FAILED && word.value > 0 ? -word.value : -EPIPE;
+	}
+	inside->call.pid = word.value;
+	return check_walls(inside->call.pid);
+}
+
+static int ask_for_fork(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int their_end = -1, rc;
+
+	inside->call.pid = 0;
+	inside->call.is_reaped = false;
+	inside->call.usage = (struct rusage){0};
+	close_fd(&inside->call.fd);
+	rc = jar_socket_pair(&inside->call.fd, &their_end);
+	/* The files in /proc/self belong to root for a process that is not dumpable. Nobody but the zygote could look. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (rc == 0)
+		rc = send_fork_request(inside, their_end, cgroup_fds, cgroup_count);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	close_fd(&their_end);
+	return rc < 0 ? rc : wait_until_ready(inside);
+}
+
+int jar_call_prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int rc;
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	inside->call.keeper_pid = pid_in_jar();
+	close_fd(&inside->build.written_fd); /* the first process's */
+	umask(0);
+	rc = make_anew(&inside->build);
+	umask(022);
+	if (rc == 0 && inside->plan->namespaces & CLONE_NEWNET)
+		rc = sys_new_network();
+	/* For what jar_call_renew() does, and no more. */
+	if (rc == 0)
+		rc = sys_keep_capabilities(1U << CAP_SYS_ADMIN);
+	if (rc == 0)
+		look_at_places(note_place);
+	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
+}
+
+int jar_call_renew(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	/* Numbers begin anew, and so do objects that have no owner who could die. */
+	int rc = sys_write_file(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "1");
+
+	if (rc == 0 && unshare(CLONE_NEWIPC) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = renew_view(&inside->build);
+	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
+}
+
+/* --- beginning ---------------------------------------------------------------------------------------------- */
+
+static int limit_fork(const struct jar_inside *inside, const struct plan_step *step)
+{
+	struct rlimit limit;
+
+	if (prlimit(inside->call.pid, (int)step->value, NULL, &limit) < 0)
+		return -errno;
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_cur = limit.rlim_max;
+	return prlimit(inside->call.pid, (int)step->value, &limit, NULL) < 0 ? -errno : 0;
+}
+
+/* The fork has put them up, and check_walls() has looked. */
+static bool is_wall(enum step_kind kind)
+{
+	return kind == STEP_PRIVILEGES || kind == STEP_LANDLOCK || kind == STEP_SECCOMP;
+}
+
+/* One step of the run's own: done here for the fork, or seen to be done, or told to it. */
+static int enter_step(struct jar_inside *inside, const struct plan_step *step, const char **workdir)
+{
+	if (step->kind == STEP_RLIMIT)
+		return limit_fork(inside, step);
+	if (step->kind == STEP_CGROUP)
+		return jar_step(&inside->build, step);
+	if (step->kind == STEP_WORKDIR)
+		*workdir = step->target;
+	return step->kind == STEP_WORKDIR || is_wall(step->kind) ? 0 : -EINVAL;
+}
+
+static bool is_same_environment(const struct jar_command *command, const struct string_list *zygote)
+{
+	if (command->env_count != zygote->count)
+		return false;
+	for (size_t i = 0; i < command->env_count; i++)
+		if (strcmp(command->env[i], zygote->items[i]) != 0)
+			return false;
+	return true;
+}
+
+static int write_environment(const struct jar_command *command)
+{
+	AUTO_CLOSE int fd = memfd_create("environment", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < command->env_count; i++) {
+		size_t len = strlen(command->env[i]) + 1;
+
+		if (write(fd, command->env[i], len) != (ssize_t)len)
+			return -ENOMEM;
+	}
+	return take_fd(&fd);
+}
+
+static int send_begin(struct jar_inside *inside, const char *workdir)
+{
+	const struct jar_command *command = &inside->command;
+	struct zygote_begin begin = {.kind = ZYGOTE_BEGIN};
+	const struct iovec parts[] = {
+		{.iov_base = &begin, .iov_len = sizeof(begin)},
+		{.iov_base = (void *)workdir, .iov_len = strlen(workdir)},
+	};
+	AUTO_CLOSE int environment_fd = -1;
+	int fds[JAR_ATTACHED_MAX];
+	size_t count = 0;
+
+	if (!is_same_environment(command, &inside->plan->env)) {
+		environment_fd = write_environment(command);
+		if (environment_fd < 0)
+			return environment_fd;
+		begin.has_environment = 1;
+		fds[count++] = environment_fd;
+	}
+	memcpy(fds + count, command->fds, command->fd_count * sizeof(*fds));
+	return jar_send_parts(inside->call.fd, parts, ARRAY_LEN(parts), fds, count + command->fd_count);
+}
+
+int jar_call_begin(struct jar_inside *inside)
+{
+	const struct plan_step_list *entry = &inside->command.entry;
+	const char *workdir = inside->plan->workdir;
+	int rc = 0;
+
+	inside->report.step = -1;
+	if (inside->command.has_pty)
+		rc = -EINVAL;
+	for (size_t i = 0; i < entry->count && rc == 0; i++) {
+		rc = enter_step(inside, &entry->items[i], &workdir);
+		if (rc < 0) {
+			inside->report.step = (int32_t)i;
+			inside->report.is_entry = 1;
+		} else {
+			inside->report.entry_done++;
+		}
+	}
+	if (rc == 0) {
+		jar_hand_over_view(inside);
+		inside->report.step = -1;
+		rc = send_begin(inside, workdir);
+	}
+	inside->report.error = -rc;
+	return rc;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static struct timeval to_timeval(uint64_t microseconds)
+{
+	return (struct timeval){.tv_sec = (time_t)(microseconds / 1000000),
+				.tv_usec = (suseconds_t)(microseconds % 1000000)};
+}
+
+void jar_call_note_end(struct jar_inside *inside)
+{
+	struct jar_call *call = &inside->call;
+	struct zygote_word word = {0};
+	ssize_t len = recv(call->fd, &word, sizeof(word), MSG_DONTWAIT);
+
+	call->is_reaped = true;
+	call->status = SIGKILL; /* the zygote has gone, and takes nobody with it: it will be killed now */
+	if (len != sizeof(word) || word.kind != ZYGOTE_ENDED)
+		return;
+	call->status = word.value;
+	call->usage = (struct rusage){
+		.ru_utime = to_timeval(word.user_us),
+		.ru_stime = to_timeval(word.system_us),
+		.ru_maxrss = (long)word.maxrss_kib,
+		.ru_oublock = (long)word.written_blocks,
+	};
+}
+
+void jar_call_bury(struct jar_inside *inside)
+{
+	struct pollfd waiting = {.fd = inside->call.fd, .events = POLLIN};
+
+	if (inside->call.is_reaped || !inside->call.pid)
+		return;
+	if (poll(&waiting, 1, BURY_MS) > 0)
+		jar_call_note_end(inside);
+}
