@@ -41,6 +41,9 @@ static int check_limits(struct plan_build *build)
 
 		if (own <= most && (jar->kind == PLAN_KEPT || own == most))
 			continue;
+		/* Only its private places were made before the call was known. */
+		if (jar->has_zygote && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
+			continue;
 		if (jar->kind == PLAN_PREPARED)
 			return error_set(build->error, STAGE_ENGINE, EINVAL,
 					 "the jar was prepared with another limit '%s'", shared_limits[i].name);
