@@ -163,10 +163,19 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* A detached mount of the object at @step->source, which must be the one the planner saw. */
-static int open_source(const struct plan_step *step)
+static uint64_t attributes_of(const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = sys_open_tree(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE);
+	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
+	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) |
+	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
+}
+
+/* A detached mount of the object at @step->source, which must be the one the planner saw. */
+static int open_source(const struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int mount_fd =
+		sys_open_tree_with(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE, attributes_of(step),
+				   step->flags & STEP_ID_MAPPED ? build->user_namespace_fd : -1);
 	struct stat status;
 
 	if (mount_fd < 0 || !step->inode)
@@ -174,13 +183,6 @@ static int open_source(const struct plan_step *step)
 	if (fstat(mount_fd, &status) < 0)
 		return -errno;
 	return status.st_dev == step->device && status.st_ino == step->inode ? take_fd(&mount_fd) : -ESTALE;
-}
-
-static uint64_t attributes_of(const struct plan_step *step)
-{
-	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
-	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) |
-	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
 }
 
 /*
@@ -210,17 +212,11 @@ static bool copy_source(const struct jar_build *build, const struct plan_step *s
 int jar_bind(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int mount_fd = -1;
-	int rc;
 
 	if (step->flags & STEP_SNAPSHOT && step->flags & STEP_ON_FILE && copy_source(build, step))
 		return 0;
-	mount_fd = open_source(step);
-	if (mount_fd < 0)
-		return mount_fd;
-	rc = sys_mount_attributes(mount_fd, attributes_of(step), step->flags & STEP_RECURSIVE);
-	if (rc == 0 && step->flags & STEP_ID_MAPPED)
-		rc = sys_mount_idmap(mount_fd, build->user_namespace_fd, step->flags & STEP_RECURSIVE);
-	return rc < 0 ? rc : attach(build, mount_fd, step);
+	mount_fd = open_source(build, step);
+	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 
 int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd)

@@ -34,6 +34,7 @@
 #define NUMBER_CLOSE_RANGE 436
 #define NUMBER_OPENAT2 437
 #define NUMBER_MOUNT_SETATTR 442
+#define NUMBER_OPEN_TREE_ATTR 467
 #define NUMBER_LANDLOCK_CREATE_RULESET 444
 #define NUMBER_LANDLOCK_ADD_RULE 445
 #define NUMBER_LANDLOCK_RESTRICT_SELF 446
@@ -220,13 +221,15 @@ int sys_make_link(const char *text, int directory_fd, const char *path)
 	return call(SYS_symlinkat, text, directory_fd, path);
 }
 
+static unsigned open_tree_flags(const char *path, bool is_recursive)
+{
+	return FLAG_OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW | (is_recursive ? FLAG_RECURSIVE : 0) |
+	       (path[0] ? 0 : AT_EMPTY_PATH);
+}
+
 int sys_open_tree(int directory_fd, const char *path, bool is_recursive)
 {
-	unsigned flags = FLAG_OPEN_TREE_CLONE | O_CLOEXEC | (is_recursive ? FLAG_RECURSIVE : 0);
-
-	if (!path[0])
-		flags |= AT_EMPTY_PATH;
-	return call(NUMBER_OPEN_TREE, directory_fd, path, flags | AT_SYMLINK_NOFOLLOW);
+	return call(NUMBER_OPEN_TREE, directory_fd, path, open_tree_flags(path, is_recursive));
 }
 
 int sys_move_mount(int mount_fd, int directory_fd, const char *path)
@@ -257,6 +260,30 @@ int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive)
 	struct mount_attributes attributes = {.set = SYS_MOUNT_IDMAP, .user_namespace_fd = (uint64_t)user_namespace_fd};
 
 	return set_attributes(mount_fd, "", AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0), &attributes);
+}
+
+int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, uint64_t attributes,
+		       int user_namespace_fd)
+{
+	struct mount_attributes all = {
+		.set = attributes | (user_namespace_fd >= 0 ? SYS_MOUNT_IDMAP : 0),
+		.user_namespace_fd = user_namespace_fd >= 0 ? (uint64_t)user_namespace_fd : 0,
+	};
+	AUTO_CLOSE int mount_fd =
+		call(NUMBER_OPEN_TREE_ATTR, directory_fd, path, open_tree_flags(path, is_recursive), &all, sizeof(all));
+	int rc = 0;
+
+	if (mount_fd >= 0)
+		return take_fd(&mount_fd);
+	/* Before Linux 6.15, or with a filter around us that does not know it; else the same error comes again. */
+	mount_fd = sys_open_tree(directory_fd, path, is_recursive);
+	if (mount_fd < 0)
+		return mount_fd;
+	if (attributes)
+		rc = sys_mount_attributes(mount_fd, attributes, is_recursive);
+	if (rc == 0 && user_namespace_fd >= 0)
+		rc = sys_mount_idmap(mount_fd, user_namespace_fd, is_recursive);
+	return rc < 0 ? rc : take_fd(&mount_fd);
 }
 
 int sys_mounts_private(void)

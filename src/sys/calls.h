@@ -67,6 +67,9 @@ int sys_open_tree(int directory_fd, const char *path, bool is_recursive);
 int sys_move_mount(int mount_fd, int directory_fd, const char *path);
 int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive);
 int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive);
+/* sys_open_tree(), sys_mount_attributes() and, with a @user_namespace_fd, sys_mount_idmap(), at once where the kernel can. */
+int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, uint64_t attributes,
+		       int user_namespace_fd);
 /* Cut the whole mount tree off from the host's: without this, root's mounts would appear on the host. */
 int sys_mounts_private(void);
 

@@ -63,6 +63,8 @@ class OlderKernels(JarCase):
             "epoll_pwait2",
             "newmount",
             "mount_setattr",
+            "open_tree_attr",
+            "filtered_open_tree_attr",
             "landlock",
         ):
             with self.subTest(word=word):
@@ -76,6 +78,16 @@ class OlderKernels(JarCase):
                 else:
                     self.assertEqual((done.status, done.stdout), (3, b"out\n"))
                     (self.work / "made").unlink()
+
+    def test_mounts_are_the_same_without_open_tree_attr(self) -> None:
+        seen = []
+        for words in ((), ("open_tree_attr",), ("filtered_open_tree_attr",)):
+            result = self.json("--", "cat", "/proc/self/mountinfo", way=Way("x", words))
+            lines = [line.split() for line in result["stdout"].splitlines()]
+            self.assertTrue(lines, result)
+            seen.append([(line[4], line[5], "idmapped" in line) for line in lines])
+        self.assertEqual(seen[1], seen[0])
+        self.assertEqual(seen[2], seen[0])
 
     def test_descriptors_are_closed_without_close_range(self) -> None:
         for way in (Way("x", ("close_range",)), Way("y", ("close_range", "userns"))):

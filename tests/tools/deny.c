@@ -68,6 +68,7 @@ enum {
 	CALL_LANDLOCK_CREATE_RULESET = 444,
 	CALL_LANDLOCK_ADD_RULE = 445,
 	CALL_LANDLOCK_RESTRICT_SELF = 446,
+	CALL_OPEN_TREE_ATTR = 467,
 };
 
 static const struct {
@@ -87,6 +88,7 @@ static const struct {
 	{"userns", CALL_FSMOUNT, EPERM},
 	{"userns", CALL_FSPICK, EPERM},
 	{"userns", CALL_MOUNT_SETATTR, EPERM},
+	{"userns", CALL_OPEN_TREE_ATTR, EPERM},
 	{"userns", CALL_CLONE3, ENOSYS},
 	{"clone3", CALL_CLONE3, ENOSYS},
 	{"cgroup", SYS_flock, ENOSYS}, /* who has rights there cannot have a cgroup to itself */
@@ -104,7 +106,11 @@ static const struct {
 	{"newmount", CALL_FSMOUNT, ENOSYS},
 	{"newmount", CALL_FSPICK, ENOSYS},
 	{"newmount", CALL_MOUNT_SETATTR, ENOSYS},
+	{"newmount", CALL_OPEN_TREE_ATTR, ENOSYS},
 	{"mount_setattr", CALL_MOUNT_SETATTR, ENOSYS},
+	{"mount_setattr", CALL_OPEN_TREE_ATTR, ENOSYS},
+	{"open_tree_attr", CALL_OPEN_TREE_ATTR, ENOSYS},
+	{"filtered_open_tree_attr", CALL_OPEN_TREE_ATTR, EPERM}, /* by a filter that knows it not */
 	{"close_range", CALL_CLOSE_RANGE, ENOSYS},
 	{"openat2", CALL_OPENAT2, ENOSYS},
 	{"epoll_pwait2", CALL_EPOLL_PWAIT2, ENOSYS},
