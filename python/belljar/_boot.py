@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh interpreter for one call: the words it starts with, and the modules it needs, in a file in memory.
+"""A fresh interpreter for one call, or for many: the words it starts with, and the modules it needs, in a file in memory.
 
 The package itself need not be visible in the jar: a kept jar was opened long before anybody thought of calls. The few modules
 that work inside travel as a sealed file in memory, as byte code if the interpreter is the same, else as text. Isolated
@@ -19,6 +19,9 @@ from ._answer import memory_file
 from ._send import ALWAYS_INSIDE
 
 BOOT_FD = 5
+# What the interpreter is to be.
+ONE_CALL = "belljar._inside"
+ZYGOTE = "belljar._zygote"
 # The module whose main() is called, and what it needs beside ALWAYS_INSIDE.
 INSIDE, ZYGOTE = ((__package__ or "belljar") + end for end in ("._inside", "._zygote"))
 # Tables that every version reads.

@@ -114,6 +114,12 @@ class ColdWay:
         setting = self._current()
         return await open_channel_async(self._request(options, setting), [*fds, setting.boot.fd])
 
+    def failed(self) -> None:
+        """The engine did not do its work; there is nothing of ours in it."""
+
+    def done(self) -> None:
+        """A call has come to its end."""
+
     def close(self) -> None:
         """Let go of what is kept for calls to come."""
         self._setting = None

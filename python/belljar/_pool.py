@@ -20,6 +20,7 @@ from ._policy import PolicyLike, rename_cwd
 from ._process import FOREIGN
 from ._slots import CLOSED, Slot, Slots
 from ._warm import WarmWay
+from ._warm import WarmWay
 
 # Limits that a call may lower but not raise.
 MEASURES = ("memory", "pids", "disk")
@@ -107,36 +108,53 @@ class Pool:
     def _call(self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Any:
         self._own()
         may_be_early = self._check(options)
-        flight = Flight(fn, args, kwargs, options, self._way.paths)
+        lease = self._way.take()
         try:
-            slot = self._slots.take()
-        except BaseException:
-            flight.close()
+            flight = Flight(fn, args, kwargs, options, lease.paths)
+            try:
+                slot = self._slots.take()
+            except BaseException:
+                flight.close()
+                raise
+            try:
+                flight.begin(lease)
+                self._note(flight)
+                return flight.finish(may_be_early)
+            finally:
+                self._end(slot, flight)
+        except EngineError:
+            lease.failed()
             raise
-        try:
-            flight.begin(self._way)
-            self._note(flight)
-            return flight.finish(may_be_early)
         finally:
-            self._end(slot, flight)
+            lease.done()
 
     async def _call_async(
         self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Any:
         self._own()
         may_be_early = self._check(options)
-        flight = Flight(fn, args, kwargs, options, self._way.paths)
+        if not self._way.is_ready:
+            # Another thread makes the zygote; who is cancelled meanwhile leaves it to the next.
+            (await asyncio.get_running_loop().run_in_executor(None, self._way.take)).done()
+        lease = self._way.take()
         try:
-            slot = await self._slots.take_async()
-        except BaseException:
-            flight.close()
+            flight = Flight(fn, args, kwargs, options, lease.paths)
+            try:
+                slot = await self._slots.take_async()
+            except BaseException:
+                flight.close()
+                raise
+            try:
+                await flight.begin_async(lease)
+                self._note(flight)
+                return await flight.finish_async(may_be_early)
+            finally:
+                self._end(slot, flight)
+        except EngineError:
+            lease.failed()
             raise
-        try:
-            await flight.begin_async(self._way)
-            self._note(flight)
-            return await flight.finish_async(may_be_early)
         finally:
-            self._end(slot, flight)
+            lease.done()
 
     # --- what callers use ---
 
@@ -161,13 +179,14 @@ class Pool:
     def _map(self, fn: Callable[..., Any], items: Iterator[Any], options: Options, may_be_early: bool) -> Iterator[Any]:
         flying: Deque[Tuple[Slot, Flight]] = deque()
         is_done = False
+        lease = self._way.take()
         try:
             while True:
                 while not is_done:
                     slot = self._slots.try_take() if flying else self._slots.take()
                     if slot is None:
                         break
-                    started = self._start_next(slot, fn, items, options)
+                    started = self._start_next(slot, lease, fn, items, options)
                     if started is None:
                         is_done = True
                     else:
@@ -180,7 +199,11 @@ class Pool:
                 finally:
                     self._end(slot, flight)
                 yield value
+        except EngineError:
+            lease.failed()
+            raise
         finally:
+            lease.done()
             for slot, flight in flying:
                 assert flight.channel is not None
                 flight.channel.hang_up()
@@ -188,15 +211,15 @@ class Pool:
                 self._end(slot, flight)
 
     def _start_next(
-        self, slot: Slot, fn: Callable[..., Any], items: Iterator[Any], options: Options
+        self, slot: Slot, lease: Any, fn: Callable[..., Any], items: Iterator[Any], options: Options
     ) -> Optional[Flight]:
         """The call of the next item; None, and the slot is free again, if there is none."""
         try:
             slot.settle()
             for item in items:
                 self._own()
-                flight = Flight(fn, (item,), {}, options, self._way.paths)
-                flight.begin(self._way)
+                flight = Flight(fn, (item,), {}, options, lease.paths)
+                flight.begin(lease)
                 self._note(flight)
                 return flight
         except BaseException:

@@ -1,121 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are forks of an interpreter with everything loaded, in a jar for calls (docs/protocol.md).
+"""Calls by warm interpreters: a zygote stands in a jar with everything loaded, and each call is a fork of it.
 
-The interpreter, the zygote, is renewed when the caller's sys.path or a file that it has loaded changes, and after so many calls. A new
-one is made by a thread of its own while the old one goes on; only the first call, and one after a change, waits for one. On hosts
-without namespaces, and for interpreters that cannot be zygotes, calls go the cold way.
+A zygote is renewed, in a thread that lives only for that, when it has had enough calls or when a file that it loaded is not
+what it was; who calls meanwhile uses the old one. Only a change of sys.path is waited for, since what the caller imports
+from there could not be found inside. Where the host can give no such jar, every call is a cold one.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from . import _boot, _engine, _paths, _wire
-from ._answer import NOT_READY, VALUE, Answer
+from . import _answer, _boot, _engine, _paths, _wire
+from ._answer import Answer
 from ._call import Options
 from ._codec import Codec
-from ._cold import ColdWay
-from ._errors import BelljarError, CallError, EngineError, UnavailableError
+from ._cold import BootFile, ColdWay
+from ._errors import BelljarError, CallError, EngineError, StartError, UnavailableError
 from ._jar import Jar
-from ._launch import encode_words, environ_text, join, request
-from ._policy import PolicyLike
+from ._launch import environ_text, quote, request
+from ._policy import PolicyLike, encode
+from ._result import failure
 
-# How often the files that a zygote has loaded are looked at.
+# While there are calls, the files of a zygote are looked at so often.
 LOOK_SECONDS = 1.0
-_FACTS = Codec(max_bytes=16 << 20)
+# What a zygote may say of itself.
+REPORT = Codec(max_bytes=8 << 20)
 
 
-class _CannotBeZygote(Exception):
-    """This interpreter ended before it had said anything."""
+class CallJar(Jar):
+    """A jar that has calls and no commands."""
+
+    def __init__(self, request_frame: bytes, fds: Sequence[int]) -> None:
+        self._policy, self._keys = None, {}
+        self._open(request_frame, fds)
+
+    def end(self) -> BelljarError:
+        """Why it ended though nobody closed it."""
+        assert self._channel is not None
+        kind, payload, fds = self._channel.answer()
+        _engine.close_all(fds)
+        answer = _wire.parse(payload)
+        return failure(answer.get("error"), answer.get("missing")) if kind == _wire.FAILED else self._channel.lost()
 
 
-def _member(options: Options) -> str:
-    """What is asked of the engine for one call, as JSON without braces."""
-    return f'"stdin":"null","sink":"{options.sink}","capture":true,"started":false,"extra":2'
+def _read_report(link: socket.socket) -> Any:
+    """What the zygote says when it has loaded everything: the files. CallError with its traceback if it could not."""
+    report = Answer(REPORT)
+    try:
+        while not report.is_whole:
+            if not report.receive(link):
+                return None
+        words = report.value()
+        if report.kind == _answer.VALUE:
+            return words
+        kind, message, trace = (str(words.get(name)) for name in ("type", "message", "traceback"))
+        raise CallError(f"what was to be loaded ahead cannot be: {kind}: {message}", kind, message, trace)
+    finally:
+        report.close()
 
 
-class ZygoteJar(Jar):
-    """A jar for calls, its zygote ready."""
+class Zygote:
+    """One warm interpreter, and what it was made for."""
 
     def __init__(self, python: str, preload: Sequence[str], places: _paths.Places, policy: PolicyLike, keys: Dict[str, Any]) -> None:
-        self._channel = None
-        self._pid = 0
-        self._is_closed = True
+        self.path = list(sys.path)
+        self.paths = places.paths
+        self.users = 0
         self.calls = 0
+        self.look_at = time.monotonic() + LOOK_SECONDS
         self._environ = environ_text()
-        self._is_stale = False
-        words = f',"zygote":[{encode_words(_boot.boot_words(python))}],"extra":2'
-        all_keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
-        boot = _boot.boot_file(python, places.paths, preload, places.writable, _boot.ZYGOTE)
-        report, theirs = socket.socketpair()
-        with report:
-            try:
-                with theirs:
-                    self._open(request(_wire.OPEN, policy, all_keys, more=words), [theirs.fileno(), boot])
-            finally:
-                os.close(boot)
-            try:
-                self._files = self._hear(report)
-            except BaseException:
-                self.kill()
-                raise
-        self._looked = time.monotonic()
-
-    @staticmethod
-    def _hear(report: socket.socket) -> List[Tuple[str, int, int]]:
-        """Wait until the zygote has loaded everything: what that was."""
-        answer = Answer(_FACTS)
+        keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
+        words = ",".join(map(quote, _boot.boot_words(python)))
+        frame = request(_wire.OPEN, policy, keys, more=f',"zygote":[{words}],"extra":2')
+        boot = BootFile(_boot.boot_file(python, places.paths, preload, places.writable, _boot.ZYGOTE))
+        ours, theirs = _engine.pair()
         try:
-            while not answer.is_whole and answer.receive(report):
-                pass
-            value = answer.value() if answer.is_whole else None
+            with theirs:
+                try:
+                    self.jar = CallJar(frame, [theirs.fileno(), boot.fd])
+                except EngineError:
+                    theirs.close()
+                    _read_report(ours)  # may know better why
+                    raise
+            try:
+                files = _read_report(ours)
+                if not isinstance(files, list):
+                    raise self.jar.end()
+            except BaseException:
+                self.jar.close()
+                raise
         finally:
-            answer.close()
-        if value is None:
-            raise _CannotBeZygote
-        if answer.kind == NOT_READY and isinstance(value, dict):
-            kind, message, trace = (str(value.get(name)) for name in ("type", "message", "traceback"))
-            raise CallError(f"what was to be loaded ahead cannot be: {kind}: {message}", kind, message, trace)
-        if answer.kind != VALUE or not isinstance(value, list):
-            raise EngineError("the zygote spoke nonsense")
-        return [(path, mtime, size) for path, mtime, size in value]
+            _engine._held.discard(ours)
+            ours.close()
+        self._files: List[Tuple[str, int, int]] = [(name, mtime, size) for name, mtime, size in files]
+        self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
 
-    def is_stale(self) -> bool:
-        """Whether what is loaded is not what would be loaded now. Looked at every now and then."""
-        now = time.monotonic()
-        if not self._is_stale and now - self._looked >= LOOK_SECONDS:
-            self._looked = now
-            self._is_stale = any(_facts(path) != (mtime, size) for path, mtime, size in self._files)
-        return self._is_stale
-
-    def start(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """A call."""
-        self.calls += 1
+    def _frame(self, sink: str, keys: Dict[str, Any]) -> bytes:
         environ = environ_text()
-        is_same = environ is self._environ or environ == self._environ
-        return self._ask(join(_member(options), options.keys, None if is_same else environ), fds)
+        more = "" if environ == self._environ else f'"environ":{environ},'
+        text = (
+            f'{{"version":{_wire.VERSION},"keys":{encode(keys) if keys else "{}"},{more}"stdin":"null","sink":"{sink}",'
+            '"capture":true,"started":false,"extra":2}'
+        )
+        return _wire.frame(_wire.JOIN, text.encode("ascii"))
 
-    def kill(self) -> None:
-        """End it without waiting."""
-        channel, self._is_closed = self._channel, True
-        if channel is not None:
-            channel.kill()
+    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """A call; one JOIN frame."""
+        is_plain = not options.keys and environ_text() == self._environ
+        return self.jar._ask(self._frames[options.sink] if is_plain else self._frame(options.sink, options.keys), fds)
 
-
-def _facts(path: str) -> Tuple[int, int]:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return (0, -1)
-    return (facts.st_mtime_ns, facts.st_size)
+    def is_fresh(self) -> bool:
+        """Whether what it has loaded is what would be loaded now."""
+        for name, mtime, size in self._files:
+            try:
+                facts = os.stat(name)
+            except OSError:
+                return False
+            if (facts.st_mtime_ns, facts.st_size) != (mtime, size):
+                return False
+        return True
 
 
 class WarmWay:
-    """Every call is a fork of a zygote."""
+    """The zygote of a pool, and its successors."""
 
     def __init__(
         self,
@@ -126,134 +139,159 @@ class WarmWay:
         keys: Dict[str, Any],
         renew_after: int,
     ) -> None:
-        self._cold = ColdWay(python, preload, named, policy, keys)
-        self._parts = (python, list(preload))
-        self._policy = policy
-        self._keys = keys
+        self._arguments = (python, list(preload), list(named), policy, keys)
         self._renew_after = renew_after
         self._lock = threading.Lock()
-        self._jar: Optional[ZygoteJar] = None
-        self._places: Optional[_paths.Places] = None
-        self._old: List[ZygoteJar] = []
-        self._is_renewing = False
-        self._is_cold = False
+        self._opening = threading.Lock()
+        self._zygote: Optional[Zygote] = None
+        self._cold: Optional[ColdWay] = None
+        self._retired: List[Zygote] = []
+        self._tender: Optional[threading.Thread] = None
         self._is_closed = False
 
+    # --- for calls ---
+
     @property
-    def paths(self) -> Sequence[str]:
-        """From where modules can be imported inside."""
-        return self._cold.paths
+    def is_ready(self) -> bool:
+        """Whether take() returns at once."""
+        zygote = self._zygote
+        return self._cold is not None or (zygote is not None and zygote.path == sys.path)
 
-    # --- zygotes ---
-
-    def _make(self, places: _paths.Places) -> ZygoteJar:
-        python, preload = self._parts
-        return ZygoteJar(python, preload, places, self._policy, self._keys)
-
-    def _replace(self, jar: ZygoteJar, places: _paths.Places) -> None:
-        """With the lock. Calls of the old one may still be under way: it goes when the next one comes, or at the end."""
-        for old in self._old:
-            old.kill()
-        self._old = [self._jar] if self._jar is not None else []
-        self._jar, self._places = jar, places
-        if self._is_closed:
-            self._drop()
-
-    def _drop(self) -> List[ZygoteJar]:
-        jars = [*self._old, *([self._jar] if self._jar is not None else [])]
-        self._old, self._jar = [], None
-        return jars
-
-    def _renew(self, places: _paths.Places) -> None:
-        """In a thread of its own."""
-        try:
-            jar = self._make(places)
-        except Exception:
-            jar = None  # whoever needs it next makes it, and sees why it cannot be made
+    def take(self) -> Union["Lease", ColdWay]:
+        """The way for one call; its done() must follow."""
+        zygote = self._zygote
+        if zygote is None or zygote.path != sys.path:
+            if self._cold is not None:
+                return self._cold
+            try:
+                zygote = self._current()
+            except UnavailableError:
+                self._cold = ColdWay(*self._arguments)
+                return self._cold
         with self._lock:
-            self._is_renewing = False
-            if jar is None:
-                self._old += [self._jar] if self._jar is not None else []
-                self._jar = None
-            elif self._is_closed:
-                jar.kill()
-            else:
-                self._replace(jar, places)
+            zygote.users += 1
+            zygote.calls += 1
+        if zygote.calls >= self._renew_after or time.monotonic() >= zygote.look_at:
+            self._tend_soon()
+        return Lease(self, zygote)
 
-    def _begin_renewal(self, places: _paths.Places) -> None:
+    def put(self, zygote: Zygote) -> None:
+        """A call has come to its end."""
+        with self._lock:
+            zygote.users -= 1
+            is_last = zygote.users == 0 and zygote in self._retired
+        if is_last:
+            self._tend_soon()
+
+    def drop(self, zygote: Zygote) -> None:
+        """It did not do its work: the next call has another."""
+        with self._lock:
+            self._retire(zygote)
+
+    # --- zygotes come and go ---
+
+    def _retire(self, zygote: Optional[Zygote]) -> None:
         """With the lock."""
-        self._is_renewing = True
-        threading.Thread(target=self._renew, args=(places,), name="belljar-zygote", daemon=True).start()
+        if zygote is not None and self._zygote is zygote:
+            self._zygote = None
+            self._retired.append(zygote)
 
-    def _current(self) -> Optional[ZygoteJar]:
-        """The jar for the next call; None: it is to go the cold way."""
-        places = self._cold.places
+    def _make(self) -> Zygote:
+        python, preload, named, policy, keys = self._arguments
+        if not os.access(python, os.X_OK):
+            number = errno.EACCES if os.path.exists(python) else errno.ENOENT
+            raise StartError(number, f"the interpreter '{python}' cannot be used: {os.strerror(number)}", python)
+        places = _paths.plan(python, named, policy, keys, _paths.caller_paths())
+        return Zygote(python, preload, places, policy, keys)
+
+    def _current(self) -> Zygote:
+        """The zygote for the caller's sys.path; made here if there is none."""
+        with self._opening:
+            zygote = self._zygote
+            if zygote is None or zygote.path != sys.path:
+                made = self._make()
+                with self._lock:
+                    self._retire(zygote)
+                    self._zygote = made
+                zygote = made
+        return zygote
+
+    def _tend_soon(self) -> None:
         with self._lock:
-            if self._is_cold:
-                return None
-            jar = self._jar
-            if jar is not None and self._places is not places and self._places != places:
-                jar = None
-            if jar is not None and jar.is_stale():
-                jar = None
-            if jar is not None:
-                if jar.calls >= self._renew_after and not self._is_renewing:
-                    self._begin_renewal(places)
-                return jar
-            try:
-                jar = self._make(places)
-            except (UnavailableError, _CannotBeZygote):
-                self._is_cold = True
-                return None
-            self._replace(jar, places)
-            return jar
+            if self._tender is None and not self._is_closed:
+                self._tender = threading.Thread(target=self._tend, name="belljar-zygotes", daemon=True)
+                self._tender.start()
 
-    def _lose(self, jar: ZygoteJar) -> None:
-        """It has ended by itself."""
+    def _tend(self) -> None:
+        """In a thread of its own: renew what is old, close what nobody uses any more."""
+        try:
+            zygote = self._zygote
+            if zygote is not None:
+                zygote.look_at = time.monotonic() + LOOK_SECONDS
+                if zygote.calls >= self._renew_after or not zygote.is_fresh():
+                    self._renew(zygote)
+            self._close_idle()
+        finally:
+            self._tender = None
+
+    def _renew(self, old: Zygote) -> None:
+        with self._opening:
+            if self._zygote is not old:
+                return
+            try:
+                made: Optional[Zygote] = self._make()
+            except (BelljarError, OSError):
+                made = None  # the next call tries again, and is told why it cannot be
+            with self._lock:
+                self._retire(old)
+                self._zygote = made
+
+    def _close_idle(self) -> None:
         with self._lock:
-            if self._jar is jar:
-                self._jar = None
-        jar.kill()
-
-    # --- calls ---
-
-    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """Start a call."""
-        for _ in range(2):
-            jar = self._current()
-            if jar is None:
-                return self._cold.open(options, fds)
-            try:
-                return jar.start(options, fds)
-            except EngineError:
-                self._lose(jar)
-        return self._cold.open(options, fds)
-
-    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """The same; a zygote that must be made first is made in a thread."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        for _ in range(2):
-            jar = self._jar
-            is_at_hand = jar is not None and not self._lock.locked() and self._places is self._cold.places
-            jar = self._current() if is_at_hand else await loop.run_in_executor(None, self._current)
-            if jar is None:
-                break
-            try:
-                return jar.start(options, fds)
-            except EngineError:
-                self._lose(jar)
-        return await self._cold.open_async(options, fds)
+            idle = [zygote for zygote in self._retired if zygote.users == 0]
+            self._retired = [zygote for zygote in self._retired if zygote.users]
+        for zygote in idle:
+            zygote.jar.close()
 
     def close(self) -> None:
-        """End the zygotes, and wait until they are gone."""
+        """No call goes on: let go of everything."""
+        self._is_closed = True
+        tender = self._tender
+        if tender is not None and tender is not threading.current_thread():
+            tender.join()
         with self._lock:
-            self._is_closed = True
-            jars = self._drop()
-        for jar in jars:
-            try:
-                jar.close()
-            except BelljarError:
-                pass  # the engine is gone, and so is the jar
-        self._cold.close()
+            self._retire(self._zygote)
+        self._close_idle()
+        if self._cold is not None:
+            self._cold.close()
+
+
+class Lease:
+    """A zygote for one call."""
+
+    __slots__ = ("_way", "_zygote", "paths")
+
+    def __init__(self, way: WarmWay, zygote: Zygote) -> None:
+        self._way = way
+        self._zygote = zygote
+        self.paths = zygote.paths
+
+    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """One JOIN frame."""
+        try:
+            return self._zygote.open(options, fds)
+        except EngineError:
+            self._way.drop(self._zygote)
+            raise
+
+    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """The same: there is nothing to wait for."""
+        return self.open(options, fds)
+
+    def failed(self) -> None:
+        """The engine, or the zygote, did not do its work."""
+        self._way.drop(self._zygote)
+
+    def done(self) -> None:
+        """The call has come to its end."""
+        self._way.put(self._zygote)
