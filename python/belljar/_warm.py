@@ -180,7 +180,9 @@ class WarmWay:
         with self._lock:
             zygote.users -= 1
             is_last = zygote.users == 0 and zygote in self._retired
-        if is_last:
+        if is_last and self._is_closed:
+            self._close_idle()
+        elif is_last:
             self._tend_soon()
 
     def drop(self, zygote: Zygote) -> None:
@@ -254,9 +256,10 @@ class WarmWay:
             zygote.jar.close()
 
     def close(self) -> None:
-        """No call goes on: let go of everything."""
-        self._is_closed = True
-        tender = self._tender
+        """No call begins any more: let go of everything; the last call of a zygote takes it along."""
+        with self._lock:
+            self._is_closed = True
+            tender = self._tender
         if tender is not None and tender is not threading.current_thread():
             tender.join()
         with self._lock:

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, List
 
 import belljar
-from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
+from belljar._cold import ColdWay
+from harness import host, paths
+from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
 SLEEP = 1000
 
@@ -219,6 +221,125 @@ pool.close()
         gc.collect()
         self.assertEqual([fd for fd in open_fds() if fd not in before and "memfd" in fd], [])
         self.assertLessEqual(len(open_fds()), len(before) + 2)  # the engine's
+
+
+class Warm(PackageCase):
+    """Interpreters that are kept and forked."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if belljar.run(["true"], workdir=None).enforced["rung"] != "namespace":
+            self.skipTest("needs:userns for warm interpreters")
+        self.lib = self.base / "lib"
+        self.lib.mkdir()
+
+    def test_what_is_loaded_ahead_is_not_loaded_again(self) -> None:
+        (self.lib / "bj_loaded.py").write_text("import os\nWHO = os.urandom(8)\n")
+        with belljar.Pool(["bj_loaded"], import_paths=[self.lib]) as pool:
+            who = lambda: __import__("bj_loaded").WHO  # noqa: E731
+            self.assertEqual(pool.call(who), pool.call(who))
+
+    def test_calls_do_not_see_what_others_changed(self) -> None:
+        (self.lib / "bj_state.py").write_text("import random\nstate = []\ndef f():\n    state.append(1)\n    return state, random.random()\n")
+        with belljar.Pool(["bj_state"], import_paths=[self.lib]) as pool:
+            seen = [pool.call(lambda: __import__("bj_state").f()) for _ in range(4)]
+        self.assertEqual([state for state, _ in seen], [[1]] * 4)
+        self.assertEqual(len({number for _, number in seen}), 4)
+
+    def test_renewal_after_so_many_calls(self) -> None:
+        with belljar.Pool(renew_after=3) as pool:
+            pool.call(len, "")
+            first = pool._way._zygote
+            for _ in range(5):
+                pool.call(len, "")
+            self.wait_for(lambda: pool._way._zygote is not first and not pool._way._retired, "a new zygote")
+            self.assertEqual(pool.call(len, "ab"), 2)
+
+    def test_renewal_when_a_file_changes(self) -> None:
+        file = self.lib / "bj_changing.py"
+        file.write_text("VALUE = 1\n")
+        value = lambda: __import__("bj_changing").VALUE  # noqa: E731
+        with belljar.Pool(["bj_changing"], import_paths=[self.lib]) as pool:
+            self.assertEqual(pool.call(value), 1)
+            file.write_text("VALUE = 22\n")
+            self.wait_for(lambda: pool.call(value) == 22, "the new text")
+            file.write_text("VALUE = 1 / 0\n")
+            seen: List[Any] = []
+
+            def is_told() -> bool:
+                try:
+                    pool.call(value)
+                except belljar.CallError as error:
+                    seen.append(error)
+                return bool(seen)
+
+            self.wait_for(is_told, "that it cannot be loaded any more")
+            self.assertEqual(seen[0].type_name, "ZeroDivisionError")
+            self.assertIn("bj_changing.py", seen[0].traceback)
+            file.write_text("VALUE = 333\n")
+            self.assertEqual(pool.call(value), 333)
+
+    def test_a_zygote_that_was_killed_is_replaced(self) -> None:
+        with belljar.Pool() as pool:
+            pool.call(len, "")
+            engine = engine_pid()
+            os.kill(engine, 9)
+            failures = 0
+            while failures < 5:
+                try:
+                    self.assertEqual(pool.call(len, "ab"), 2)
+                    break
+                except belljar.EngineError:
+                    failures += 1
+            self.assertLess(failures, 5)
+
+    def test_the_environment_is_that_of_the_moment(self) -> None:
+        self.addCleanup(os.environ.pop, "LC_BELLJAR", None)
+        with belljar.Pool(env={"A": "1"}) as pool:
+            get = lambda *names: [__import__("os").environ.get(name) for name in names]  # noqa: E731
+            self.assertEqual(pool.call(get, "LC_BELLJAR", "A", "B"), [None, "1", None])
+            os.environ["LC_BELLJAR"] = "x"
+            self.assertEqual(pool.call(get, "LC_BELLJAR", "A", "B", env={"B": "2"})[::2], ["x", "2"])
+            self.assertEqual(pool.call(get, "LC_BELLJAR", "A", "B"), ["x", "1", None])
+
+
+class Cold(PackageCase):
+    """Where no zygote can be had, each call has an interpreter of its own."""
+
+    def test_without_user_namespaces(self) -> None:
+        host.need("landlock")
+        script = """
+import asyncio, belljar, os, sys, time
+print(belljar.call(len, "ab"))
+for fn in (lambda: 1 / 0, lambda: os._exit(3), object, lambda: time.sleep(1000)):
+    try:
+        belljar.call(fn, timeout=1)
+    except belljar.CallError as error:
+        print(type(error).__name__, error.result.outcome, error.result.enforced["rung"])
+async def main():
+    async with belljar.Pool(["json"], concurrency=2) as pool:
+        return await asyncio.gather(*(pool.call_async(pow, 2, i) for i in range(5)))
+print(asyncio.run(main()))
+"""
+        done = subprocess.run(
+            [paths.tool("deny"), "userns", "--", sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        rows = [f"{name} {outcome} landlock" for name, outcome in (("CallError", "exited"), ("CallEnded", "exited"))]
+        rows += ["ResultError exited landlock", "CallTimeout timeout landlock"]
+        self.assertEqual((done.stderr, done.stdout.splitlines()), ("", ["2", *rows, "[1, 2, 4, 8, 16]"]))
+
+    def test_the_cold_way_by_itself(self) -> None:
+        with belljar.Pool(["json"], concurrency=2) as pool:
+            pool._way._cold = ColdWay(*pool._way._arguments)
+            self.assertEqual(list(pool.map(operator.neg, range(4))), [0, -1, -2, -3])
+            with self.assertRaises(belljar.CallError) as caught:
+                pool.call(operator.truediv, 1, 0)
+            self.assertEqual(caught.exception.type_name, "ZeroDivisionError")
+            self.assertIsNone(pool._way._zygote)
 
 
 class Imports(PackageCase):
