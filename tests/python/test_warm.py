@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm interpreters: calls are forks of one, and none of them leaves a trace in it, in the next call, or beside it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import ctypes
+import errno
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import belljar
+from belljar import _warm
+from harness import census
+from package_case import PackageCase, tearDownModule  # noqa: F401
+
+MODULE = "import secrets\nIDENTITY = secrets.token_hex(8)\nVALUE = {value!r}\nCHANGED = []\n"
+# Enough that every keeper is used again and again.
+ROUNDS = 30
+
+
+def has_zygotes() -> bool:
+    return bool(belljar.run(["true"], workdir=None).enforced["rung"] == "namespace")
+
+
+# --- what runs in jars ---
+
+
+def of_module(name: str) -> Any:
+    module = sys.modules[name] if name in sys.modules else __import__("fresh_" + name)
+    return module.IDENTITY, module.VALUE  # type: ignore[attr-defined]
+
+
+def change_module(name: str) -> Any:
+    module: Any = sys.modules[name]
+    module.CHANGED.append(1)
+    return len(module.CHANGED)
+
+
+def see_processes() -> Tuple[int, int, List[str]]:
+    return os.getpid(), os.getppid(), sorted(name for name in os.listdir("/proc") if name.isdigit())
+
+
+def numbers() -> Tuple[float, bytes, str]:
+    return random.random(), os.urandom(8), next(tempfile._get_candidate_names())  # type: ignore[attr-defined]
+
+
+def places() -> List[str]:
+    return ["/tmp", "/var/tmp", "/dev/shm", "/run", os.environ["HOME"], os.getcwd()]
+
+
+def leave_files() -> List[str]:
+    for place in places():
+        Path(place, "left").write_text("something")
+    return places()
+
+
+def see_files() -> List[str]:
+    return [place for place in places() if os.path.exists(os.path.join(place, "left"))]
+
+
+def times_of_places() -> List[int]:
+    return [os.stat(place).st_mtime_ns for place in places()]
+
+
+def set_time(place: str) -> None:
+    os.utime(place, ns=(1, 1))
+
+
+def leave_shared_memory() -> int:
+    return ctypes.CDLL(None, use_errno=True).shmget(0x626A, 4096, 0o1666)  # type: ignore[no-any-return]
+
+
+def see_shared_memory() -> int:
+    return ctypes.CDLL(None, use_errno=True).shmget(0x626A, 4096, 0o666)  # type: ignore[no-any-return]
+
+
+def leave_queue() -> int:
+    """0, or why it could not be made."""
+    made = ctypes.CDLL(None, use_errno=True).mq_open(b"/left", os.O_CREAT | os.O_RDWR, 0o600, None)
+    return 0 if made >= 0 else ctypes.get_errno()
+
+
+def see_queue() -> int:
+    return int(ctypes.CDLL(None).mq_open(b"/left", os.O_RDWR))
+
+
+def talk_to_itself() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        there, _ = server.accept()
+        with there:
+            there.sendall(b"x")
+            return len(client.recv(1))
+
+
+def packets() -> List[str]:
+    line = next(line for line in Path("/proc/net/dev").read_text().splitlines() if "lo:" in line)
+    return line.partition(":")[2].split()
+
+
+def listen_and_wait(seconds: float) -> int:
+    abstract = socket.socket(socket.AF_UNIX)
+    abstract.bind("\0belljar-warm")
+    abstract.listen()
+    with socket.create_server(("127.0.0.1", 45678)):
+        time.sleep(seconds)
+    return 1
+
+
+def connect() -> List[bool]:
+    found = []
+    for family, address in ((socket.AF_INET, ("127.0.0.1", 45678)), (socket.AF_UNIX, "\0belljar-warm")):
+        with socket.socket(family) as sock:
+            found.append(sock.connect_ex(address) == 0)
+    return found
+
+
+def kill_everything() -> int:
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        for target in (-1, 1):
+            try:
+                os.kill(target, number)
+            except (ProcessLookupError, PermissionError):
+                pass
+    return 1
+
+
+def reach_out() -> Dict[str, str]:
+    """What a hostile call would try to get out of its fork of the zygote."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = {}
+    calls = {
+        "setns": lambda: libc.setns(os.open("/proc/self/ns/mnt", os.O_RDONLY), 0),
+        "unshare": lambda: libc.unshare(0x10000000),
+        "mount": lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None),
+        "umount": lambda: libc.umount2(b"/tmp", 2),
+        "chroot": lambda: libc.chroot(b"/tmp"),
+        "trace": lambda: libc.ptrace(16, 1, 0, 0),
+    }
+    for name, call in calls.items():
+        found[name] = "done" if call() >= 0 else os.strerror(ctypes.get_errno())
+    for path in ("/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd", "/proc/1/root"):
+        try:
+            found[path] = repr(os.listdir(path) if path.endswith(("fd", "root")) else open(path, "rb").read(1))
+        except OSError as error:
+            found[path] = type(error).__name__
+    return found
+
+
+def status_lines() -> Dict[str, str]:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def descriptors() -> List[str]:
+    return sorted(os.listdir("/proc/self/fd"), key=int)
+
+
+def threads() -> int:
+    return threading.active_count()
+
+
+def write_outside(paths: List[str]) -> List[str]:
+    done = []
+    for path in paths:
+        try:
+            Path(path, "written").write_text("x")
+            done.append(path)
+        except OSError:
+            pass
+    return done
+
+
+def leave_a_child(marker: str) -> int:
+    return subprocess.Popen(["/bin/sh", "-c", "while :; do sleep 1; done", marker], start_new_session=True).pid
+
+
+class WarmCase(PackageCase):
+    """Pools with a module that can be told apart from one loaded anew."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if not has_zygotes():
+            self.skipTest("needs:userns calls are forks of a zygote only on the rung namespace")
+        self.modules = self.base / "modules"
+        self.modules.mkdir()
+        self.name = "bjt_module_" + self.marker
+        self.file = self.modules / (self.name + ".py")
+        self.file.write_text(MODULE.format(value="old"))
+
+    def pool(self, **more: Any) -> belljar.Pool:
+        pool = belljar.Pool([self.name], import_paths=[self.modules], **more)
+        self.addCleanup(pool.close)
+        return pool
+
+    def identity(self, pool: belljar.Pool) -> Any:
+        return pool.call(of_module, self.name)[0]
+
+
+class Forks(WarmCase):
+    """One interpreter, many calls."""
+
+    def test_what_was_loaded_ahead_is_loaded_once(self) -> None:
+        pool = self.pool()
+        self.assertEqual(len({self.identity(pool) for _ in range(ROUNDS)}), 1)
+
+    def test_what_a_call_changes_is_changed_for_itself_only(self) -> None:
+        pool = self.pool()
+        self.assertEqual({pool.call(change_module, self.name) for _ in range(ROUNDS)}, {1})
+
+    def test_numbers_are_not_the_same_in_every_call(self) -> None:
+        pool = self.pool()
+        for drawn in zip(*(pool.call(numbers) for _ in range(5))):
+            self.assertEqual(len(set(drawn)), 5)
+
+    def test_a_fork_looks_like_a_program_of_its_own(self) -> None:
+        pool = self.pool()
+        self.assertEqual(pool.call(descriptors), ["0", "1", "2", "3", "4"])  # one is where the answer goes, one lists them
+        self.assertEqual(pool.call(threads), 1)
+        self.assertEqual(pool.call(os.getcwd), "/workspace")
+
+    def test_the_environment_of_a_call(self) -> None:
+        pool = self.pool(env={"A": "pool"})
+        self.assertEqual(pool.call(os.getenv, "A"), "pool")
+        self.assertEqual(pool.call(os.getenv, "B", env={"B": "call"}), "call")
+        self.assertEqual(pool.call(os.getenv, "A", env={"B": "call"}), "pool")
+        os.environ["BJT_LATER"] = "said after the opening"
+        self.addCleanup(os.environ.pop, "BJT_LATER")
+        self.assertEqual(pool.call(os.getenv, "BJT_LATER", pass_env=["BJT_LATER"]), "said after the opening")
+        self.assertIsNone(pool.call(os.getenv, "BJT_LATER"))
+
+    def test_a_module_that_cannot_be_loaded_is_told_with_its_traceback(self) -> None:
+        self.file.write_text("def broken():\n    raise ValueError('not today')\nbroken()\n")
+        pool = self.pool()
+        for _ in range(2):
+            with self.assertRaises(belljar.CallError) as caught:
+                pool.call(len, "")
+            self.assertEqual((caught.exception.type_name, caught.exception.message), ("ValueError", "not today"))
+            self.assertIn(f"{self.name}.py", caught.exception.traceback)
+        self.file.write_text(MODULE.format(value="mended"))
+        self.assertEqual(pool.call(of_module, self.name)[1], "mended")
+
+
+class Renewal(WarmCase):
+    """When another interpreter takes over."""
+
+    def test_a_file_that_has_changed_is_loaded_anew(self) -> None:
+        pool = self.pool()
+        self.assertEqual(pool.call(of_module, self.name)[1], "old")
+        self.file.write_text(MODULE.format(value="quite new"))
+        self.wait_for(lambda: pool.call(of_module, self.name)[1] == "quite new", "the new file is loaded")
+
+    def test_after_so_many_calls(self) -> None:
+        pool = self.pool(renew_after=5)
+        first = self.identity(pool)
+        self.wait_for(lambda: self.identity(pool) != first, "another interpreter has taken over")
+
+    def test_nobody_waits_for_it(self) -> None:
+        pool = self.pool(renew_after=1)
+        self.assertEqual([pool.call(len, "x" * i) for i in range(ROUNDS)], list(range(ROUNDS)))
+
+    def test_one_that_dies_is_replaced(self) -> None:
+        pool = self.pool()
+        first = self.identity(pool)
+        jar = pool._way._jar
+        self.assertIsInstance(jar, _warm.ZygoteJar)
+        zygote = min(pid for pid in census.descendants(os.getpid()) if "python" in census.command_line(pid))
+        os.kill(zygote, signal.SIGKILL)
+        self.wait_for(lambda: census.state(zygote) in ("", "Z", "X"), "it is gone")
+        self.wait_for(lambda: self.works(pool), "calls go on")
+        self.assertNotEqual(self.identity(pool), first)
+
+    def works(self, pool: belljar.Pool) -> bool:
+        try:
+            return bool(pool.call(len, "x") == 1)
+        except belljar.BelljarError:
+            return False  # it was under way when that happened
+
+    def test_closing_leaves_nothing(self) -> None:
+        before = set(census.descendants(os.getpid()))
+        pool = self.pool(concurrency=4)
+        with concurrent.futures.ThreadPoolExecutor(4) as threads_of_host:
+            list(threads_of_host.map(lambda i: pool.call(len, "x" * i), range(40)))
+        pool.close()
+        self.wait_for(lambda: set(census.descendants(os.getpid())) <= before, "no process is left")
+
+
+class Apart(WarmCase):
+    """What a call can see and reach of the zygote, of other calls, and of those before it."""
+
+    def test_processes(self) -> None:
+        pool = self.pool()
+        for _ in range(ROUNDS):
+            self.assertEqual(pool.call(see_processes), (2, 0, ["1", "2"]))
+
+    def test_files(self) -> None:
+        pool = self.pool(concurrency=1)
+        for _ in range(5):
+            self.assertEqual(pool.call(leave_files), pool.call(places))
+            self.assertEqual(pool.call(see_files), [])
+
+    def test_times_of_directories(self) -> None:
+        pool = self.pool(concurrency=1)
+        for place in pool.call(places):
+            pool.call(set_time, place)
+            for _ in range(4):
+                self.assertNotIn(1, pool.call(times_of_places))
+
+    def test_objects_that_outlive_processes(self) -> None:
+        pool = self.pool(concurrency=1)
+        for _ in range(5):
+            self.assertGreaterEqual(pool.call(leave_shared_memory), 0)
+            self.assertEqual(pool.call(see_shared_memory), -1)
+            self.assertIn(pool.call(leave_queue), (0, errno.ENOSYS, errno.EACCES))  # Landlock lets nobody make one
+            self.assertEqual(pool.call(see_queue), -1)
+
+    def test_the_network(self) -> None:
+        pool = self.pool(concurrency=1)
+        for _ in range(5):
+            self.assertEqual(pool.call(talk_to_itself), 1)
+            self.assertEqual(set(pool.call(packets)), {"0"})
+
+    def test_calls_at_the_same_time(self) -> None:
+        pool = self.pool(concurrency=3)
+        with concurrent.futures.ThreadPoolExecutor(3) as threads_of_host:
+            server = threads_of_host.submit(pool.call, listen_and_wait, 1.0)
+            for _ in range(5):
+                self.assertEqual(pool.call(connect), [False, False])
+                self.assertEqual(pool.call(see_processes)[2], ["1", "2"])
+            self.assertEqual(server.result(), 1)
+
+    def test_signals(self) -> None:
+        pool = self.pool()
+        first = self.identity(pool)
+        for _ in range(3):
+            self.assertEqual(pool.call(kill_everything), 1)
+        self.assertEqual(self.identity(pool), first)
+
+    def test_a_hostile_call_reaches_nothing(self) -> None:
+        found = self.pool().call(reach_out)
+        self.assertNotIn("done", found.values(), found)
+        for path in ("/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd", "/proc/1/root"):
+            self.assertEqual(found[path], "PermissionError", path)
+
+    def test_the_kernel_says_the_same(self) -> None:
+        found = self.pool().call(status_lines)
+        self.assertEqual((found["NoNewPrivs"], found["Seccomp"]), ("1", "2"))
+        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            self.assertEqual(int(found[name], 16), 0, name)
+
+    def test_what_is_shown_is_read_only(self) -> None:
+        outside = ["/", "/etc", "/usr", "/proc", "/proc/sys/kernel", str(self.modules), "/dev"]
+        self.assertEqual(self.pool().call(write_outside, outside), [])
+
+    def test_children_end_with_the_call(self) -> None:
+        pool = self.pool()
+        for _ in range(5):
+            pool.call(leave_a_child, self.marker)
+        self.wait_for(lambda: not self.marked(), "no child is left")
+
+    def test_limits_are_each_call_s_own(self) -> None:
+        pool = self.pool(memory="200M", concurrency=2)
+        with self.assertRaises(belljar.CallEnded) as caught:
+            pool.call(bytearray, 400 << 20)
+        self.assertEqual(caught.exception.result.outcome, "memory")
+        self.assertEqual(caught.exception.result.limits_hit[0]["limit"], 200 << 20)
+        self.assertEqual(pool.call(len, "x"), 1)
+        with self.assertRaises(belljar.CallTimeout):
+            pool.call(time.sleep, 1000, timeout=0.2)
+        self.assertEqual(pool.call(len, "x"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
