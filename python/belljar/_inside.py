@@ -17,13 +17,15 @@ import sys
 import types
 from typing import Any, Dict, List, Sequence
 
-from . import _answer
+from . import _answer, _private
 from ._codec import Codec, type_name
 from ._errors import ResultError, SendError
 from ._send import unpack_more
 
 # In a jar the name that @tool decorates is the plain function.
 is_inside = False
+# What forks of this interpreter would share.
+_shared: List[_private.Region] = []
 
 TEXT_MAX_CHARACTERS = 64 << 10
 STATUS_NO_ANSWER = 70
@@ -68,11 +70,13 @@ class _Untouched:
         return spec
 
 
-def prepare(paths: Sequence[str], preload: Sequence[str] = (), writable: Sequence[str] = ()) -> None:
+def prepare(
+    paths: Sequence[str], preload: Sequence[str] = (), writable: Sequence[str] = (), will_fork: bool = True
+) -> None:
     """Make this interpreter one for calls: where it imports from, what it has loaded. Once, before anything untrusted.
 
-    paths: sys.path from now on. preload: modules to import. writable: directories of the jar from which nothing is imported.
-    PrepareError says which module failed, with its traceback.
+    paths: sys.path from now on. preload: modules to import; those that begin with ? are only of use, and may fail. writable:
+    directories of the jar from which nothing is imported. PrepareError says which module failed, with its traceback.
     """
     global is_inside
     is_inside = True
@@ -84,9 +88,17 @@ def prepare(paths: Sequence[str], preload: Sequence[str] = (), writable: Sequenc
 
     for name in preload:
         try:
-            importlib.import_module(name)
+            importlib.import_module(name.lstrip("?"))
         except BaseException as error:
-            raise PrepareError(name, error) from error
+            if not name.startswith("?"):
+                raise PrepareError(name, error) from error
+    # What modules printed must not be printed again by every fork.
+    _flush()
+    if will_fork:
+        try:
+            _shared[:] = _private.shared_regions()
+        except Exception as error:
+            raise PrepareError(", ".join(preload) or "site", error) from error
 
 
 # --- words ---
@@ -230,11 +242,13 @@ def run_call(args_fd: int, result_fd: int) -> int:
     """
     global is_inside
     is_inside = True
-    os.set_inheritable(result_fd, False)
-    _by_lines()
-    reseed()
     call = _Call(result_fd)
     try:
+        if _shared:
+            _private.make_private(_shared)
+        os.set_inheritable(result_fd, False)
+        _by_lines()
+        reseed()
         data = _read_whole(args_fd)
         os.close(args_fd)
         return call.run(data)
@@ -260,7 +274,7 @@ def refuse(result_fd: int, error: PrepareError) -> int:
 def main(paths: List[str], preload: List[str], writable: List[str]) -> None:
     """A cold call: descriptors 3 and 4 are its own."""
     try:
-        prepare(paths, preload, writable)
+        prepare(paths, preload, writable, will_fork=False)
     except PrepareError as error:
         status = refuse(4, error)
     else:

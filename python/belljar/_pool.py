@@ -111,6 +111,7 @@ class Pool:
         lease = self._way.take()
         try:
             flight = Flight(fn, args, kwargs, options, lease.paths)
+            self._way.learn(fn, lease.paths)
             try:
                 slot = self._slots.take()
             except BaseException:
@@ -135,10 +136,11 @@ class Pool:
         may_be_early = self._check(options)
         if not self._way.is_ready:
             # Another thread makes the zygote; who is cancelled meanwhile leaves it to the next.
-            (await asyncio.get_running_loop().run_in_executor(None, self._way.take)).done()
+            await asyncio.get_running_loop().run_in_executor(None, lambda: self._way.take().done())
         lease = self._way.take()
         try:
             flight = Flight(fn, args, kwargs, options, lease.paths)
+            self._way.learn(fn, lease.paths)
             try:
                 slot = await self._slots.take_async()
             except BaseException:
@@ -180,6 +182,7 @@ class Pool:
         flying: Deque[Tuple[Slot, Flight]] = deque()
         is_done = False
         lease = self._way.take()
+        self._way.learn(fn, lease.paths)
         try:
             while True:
                 while not is_done:

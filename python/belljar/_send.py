@@ -57,7 +57,10 @@ _KNOWN_TO_PICKLE = (type(None), type(NotImplemented), type(...))
 _NO_ORIGIN_NEEDED = ("built-in", "frozen")
 # Of this package, what every interpreter for calls has, in the order in which it can be loaded: what reads a call cannot
 # itself be sent with it. The decorator is there for the modules of tools, which import the package for its sake.
-ALWAYS_INSIDE = tuple((__package__ or "belljar") + end for end in ("", "._errors", "._codec", "._answer", "._send", "._inside", "._tool"))
+ALWAYS_INSIDE = tuple(
+    (__package__ or "belljar") + end
+    for end in ("", "._errors", "._codec", "._answer", "._private", "._send", "._inside", "._tool")
+)
 
 
 def mark_tool(wrapper: Any, plain: Any) -> None:
@@ -232,6 +235,25 @@ def _pieces(fn: types.FunctionType) -> Iterator[Tuple[str, Any]]:
     yield "a default", fn.__kwdefaults__
     for name, value in fn.__dict__.items():
         yield f"the attribute '{name}'", value
+
+
+def modules_of(fn: Any) -> Iterator[str]:
+    """Names of modules that a call of the function will need, as far as a look at it tells."""
+    fn = plain_function(fn)
+    while type(fn) is functools.partial:
+        fn = plain_function(fn.func)
+    owner = getattr(fn, "__self__", None)
+    for thing in (fn, type(owner) if owner is not None and type(owner) is not types.ModuleType else None):
+        name = getattr(thing, "__module__", None)
+        if isinstance(name, str):
+            yield name
+    fn = getattr(fn, "__func__", fn)
+    if type(fn) is types.FunctionType:
+        for name in names_in(fn.__code__)[0]:
+            value = fn.__globals__.get(name)
+            found = value.__name__ if type(value) is types.ModuleType else getattr(value, "__module__", None)
+            if isinstance(found, str):
+                yield found
 
 
 class _Pickler(pickle.Pickler):

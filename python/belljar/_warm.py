@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls by warm interpreters: a zygote stands in a jar with everything loaded, and each call is a fork of it.
 
-A zygote is renewed, in a thread that lives only for that, when it has had enough calls or when a file that it loaded is not
-what it was; who calls meanwhile uses the old one. Only a change of sys.path is waited for, since what the caller imports
+A zygote is renewed, in a thread that lives only for that, when it has had enough calls, when a file that it loaded is not
+what it was, or when functions were called whose modules it has not loaded; who calls meanwhile uses the old one. Only a change of sys.path is waited for, since what the caller imports
 from there could not be found inside. Where the host can give no such jar, every call is a cold one.
 """
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from . import _answer, _boot, _engine, _paths, _wire
 from ._answer import Answer
@@ -26,11 +27,24 @@ from ._jar import Jar
 from ._launch import environ_text, quote, request
 from ._policy import PolicyLike, encode
 from ._result import failure
+from ._send import is_importable, modules_of
+from ._slots import CLOSED
 
 # While there are calls, the files of a zygote are looked at so often.
 LOOK_SECONDS = 1.0
+# A module that takes longer to load is not loaded ahead.
+LOAD_SECONDS = 120.0
+# How often somebody who waits for that looks whether it is still wanted.
+LOOK_UP_SECONDS = 0.1
+# Modules that were never asked for but are of use, and functions that were looked at.
+MAX_LEARNED = 64
+MAX_SEEN = 1000
 # What a zygote may say of itself.
 REPORT = Codec(max_bytes=8 << 20)
+
+
+# What every zygote has: no reason to make another.
+LOADED = frozenset(["builtins", "__main__", *sys.builtin_module_names, "os", "sys", "posixpath", "typing", "functools", "operator"])
 
 
 class CallJar(Jar):
@@ -49,12 +63,19 @@ class CallJar(Jar):
         return failure(answer.get("error"), answer.get("missing")) if kind == _wire.FAILED else self._channel.lost()
 
 
-def _read_report(link: socket.socket) -> Any:
+def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Any:
     """What the zygote says when it has loaded everything: the files. CallError with its traceback if it could not."""
     report = Answer(REPORT)
+    deadline = time.monotonic() + LOAD_SECONDS
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
     try:
         while not report.is_whole:
-            if not report.receive(link):
+            if time.monotonic() > deadline:
+                raise EngineError(f"modules that were to be loaded ahead took more than {LOAD_SECONDS:g} seconds")
+            if is_unwanted():
+                raise EngineError(CLOSED)
+            if poll.poll(LOOK_UP_SECONDS * 1000) and not report.receive(link):
                 return None
         words = report.value()
         if report.kind == _answer.VALUE:
@@ -68,11 +89,20 @@ def _read_report(link: socket.socket) -> Any:
 class Zygote:
     """One warm interpreter, and what it was made for."""
 
-    def __init__(self, python: str, preload: Sequence[str], places: _paths.Places, policy: PolicyLike, keys: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        python: str,
+        preload: Sequence[str],
+        places: _paths.Places,
+        policy: PolicyLike,
+        keys: Dict[str, Any],
+        is_unwanted: Callable[[], bool],
+    ) -> None:
         self.path = list(sys.path)
         self.paths = places.paths
         self.users = 0
         self.calls = 0
+        self.is_lacking = False
         self.look_at = time.monotonic() + LOOK_SECONDS
         self._environ = environ_text()
         keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
@@ -86,10 +116,10 @@ class Zygote:
                     self.jar = CallJar(frame, [theirs.fileno(), boot.fd])
                 except EngineError:
                     theirs.close()
-                    _read_report(ours)  # may know better why
+                    _read_report(ours, is_unwanted)  # may know better why
                     raise
             try:
-                files = _read_report(ours)
+                files = _read_report(ours, is_unwanted)
                 if not isinstance(files, list):
                     raise self.jar.end()
             except BaseException:
@@ -148,6 +178,9 @@ class WarmWay:
         self._retired: List[Zygote] = []
         self._tender: Optional[threading.Thread] = None
         self._is_closed = False
+        self._learned: List[str] = []
+        self._is_learning = True
+        self._seen: Set[Any] = set()
 
     # --- for calls ---
 
@@ -190,6 +223,26 @@ class WarmWay:
         with self._lock:
             self._retire(zygote)
 
+    # --- modules of functions that are called ---
+
+    def learn(self, fn: Any, paths: Sequence[str]) -> None:
+        """Have the next zygote load what a function needs. Only what the caller itself has loaded already."""
+        if not self._is_learning or self._cold is not None:
+            return
+        mark = getattr(fn, "__code__", None) or getattr(fn, "__module__", None)
+        if mark is None or mark in self._seen or len(self._seen) >= MAX_SEEN:
+            return
+        self._seen.add(mark)
+        known = {*self._arguments[1], *self._learned, *LOADED}
+        found = [name for name in dict.fromkeys(modules_of(fn)) if name not in known and is_importable(name, paths)]
+        if found:
+            self._learned = (self._learned + found)[:MAX_LEARNED]
+            zygote = self._zygote
+            if zygote is not None:
+                # Begun by the next call: a program that calls once shall not wait for it when it leaves.
+                zygote.is_lacking = True
+                zygote.look_at = 0.0
+
     # --- zygotes come and go ---
 
     def _retire(self, zygote: Optional[Zygote]) -> None:
@@ -204,7 +257,16 @@ class WarmWay:
             number = errno.EACCES if os.path.exists(python) else errno.ENOENT
             raise StartError(number, f"the interpreter '{python}' cannot be used: {os.strerror(number)}", python)
         places = _paths.plan(python, named, policy, keys, _paths.caller_paths())
-        return Zygote(python, preload, places, policy, keys)
+        hints = [f"?{name}" for name in self._learned]
+        arguments = (places, policy, keys, lambda: self._is_closed)
+        try:
+            return Zygote(python, [*preload, *hints], *arguments)
+        except EngineError:
+            if not hints or self._is_closed:
+                raise
+            # One of those that nobody asked for hangs or crashes: without them, and never again.
+            self._is_learning, self._learned = False, []
+            return Zygote(python, preload, *arguments)
 
     def _current(self) -> Zygote:
         """The zygote for the caller's sys.path; made here if there is none."""
@@ -230,7 +292,7 @@ class WarmWay:
             zygote = self._zygote
             if zygote is not None:
                 zygote.look_at = time.monotonic() + LOOK_SECONDS
-                if zygote.calls >= self._renew_after or not zygote.is_fresh():
+                if zygote.calls >= self._renew_after or zygote.is_lacking or not zygote.is_fresh():
                     self._renew(zygote)
             self._close_idle()
         finally:
