@@ -20,25 +20,19 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import belljar
-from belljar import _warm
 from harness import census
 from package_case import PackageCase, tearDownModule  # noqa: F401
 
-MODULE = "import secrets\nIDENTITY = secrets.token_hex(8)\nVALUE = {value!r}\nCHANGED = []\n"
+MODULE = "import secrets\nIDENTITY = secrets.token_hex(8)\nCHANGED = []\n"
 # Enough that every keeper is used again and again.
 ROUNDS = 30
-
-
-def has_zygotes() -> bool:
-    return bool(belljar.run(["true"], workdir=None).enforced["rung"] == "namespace")
 
 
 # --- what runs in jars ---
 
 
 def of_module(name: str) -> Any:
-    module = sys.modules[name] if name in sys.modules else __import__("fresh_" + name)
-    return module.IDENTITY, module.VALUE  # type: ignore[attr-defined]
+    return sys.modules[name].IDENTITY
 
 
 def change_module(name: str) -> Any:
@@ -186,112 +180,76 @@ def leave_a_child(marker: str) -> int:
 
 
 class WarmCase(PackageCase):
-    """Pools with a module that can be told apart from one loaded anew."""
+    """One pool for all tests of a class, with a module that can be told apart from one loaded anew."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        if not has_zygotes():
-            self.skipTest("needs:userns calls are forks of a zygote only on the rung namespace")
-        self.modules = self.base / "modules"
-        self.modules.mkdir()
-        self.name = "bjt_module_" + self.marker
-        self.file = self.modules / (self.name + ".py")
-        self.file.write_text(MODULE.format(value="old"))
+    folder: "tempfile.TemporaryDirectory[str]"
+    pool: belljar.Pool
+    concurrency = 1
+    name = "bjt_module_loaded_ahead"
 
-    def pool(self, **more: Any) -> belljar.Pool:
-        pool = belljar.Pool([self.name], import_paths=[self.modules], **more)
-        self.addCleanup(pool.close)
-        return pool
+    @classmethod
+    def setUpClass(cls) -> None:
+        if belljar.run(["true"], workdir=None).enforced["rung"] != "namespace":
+            raise unittest.SkipTest("needs:userns calls are forks of a zygote only on the rung namespace")
+        cls.folder = tempfile.TemporaryDirectory(prefix="bjt-")
+        os.chmod(cls.folder.name, 0o755)
+        Path(cls.folder.name, cls.name + ".py").write_text(MODULE)
+        cls.pool = belljar.Pool([cls.name], import_paths=[cls.folder.name], concurrency=cls.concurrency, env={"A": "pool"})
 
-    def identity(self, pool: belljar.Pool) -> Any:
-        return pool.call(of_module, self.name)[0]
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.pool.close()
+        cls.folder.cleanup()
+
+    def identity(self) -> Any:
+        return self.pool.call(of_module, self.name)
 
 
 class Forks(WarmCase):
     """One interpreter, many calls."""
 
     def test_what_was_loaded_ahead_is_loaded_once(self) -> None:
-        pool = self.pool()
-        self.assertEqual(len({self.identity(pool) for _ in range(ROUNDS)}), 1)
+        self.assertEqual(len({self.identity() for _ in range(ROUNDS)}), 1)
 
     def test_what_a_call_changes_is_changed_for_itself_only(self) -> None:
-        pool = self.pool()
-        self.assertEqual({pool.call(change_module, self.name) for _ in range(ROUNDS)}, {1})
+        self.assertEqual({self.pool.call(change_module, self.name) for _ in range(ROUNDS)}, {1})
 
     def test_numbers_are_not_the_same_in_every_call(self) -> None:
-        pool = self.pool()
-        for drawn in zip(*(pool.call(numbers) for _ in range(5))):
+        for drawn in zip(*(self.pool.call(numbers) for _ in range(5))):
             self.assertEqual(len(set(drawn)), 5)
 
     def test_a_fork_looks_like_a_program_of_its_own(self) -> None:
-        pool = self.pool()
-        self.assertEqual(pool.call(descriptors), ["0", "1", "2", "3", "4"])  # one is where the answer goes, one lists them
-        self.assertEqual(pool.call(threads), 1)
-        self.assertEqual(pool.call(os.getcwd), "/workspace")
+        self.assertEqual(self.pool.call(descriptors), ["0", "1", "2", "3", "4"])  # one is where the answer goes, one lists them
+        self.assertEqual(self.pool.call(threads), 1)
+        self.assertEqual(self.pool.call(os.getcwd), "/workspace")
 
     def test_the_environment_of_a_call(self) -> None:
-        pool = self.pool(env={"A": "pool"})
-        self.assertEqual(pool.call(os.getenv, "A"), "pool")
-        self.assertEqual(pool.call(os.getenv, "B", env={"B": "call"}), "call")
-        self.assertEqual(pool.call(os.getenv, "A", env={"B": "call"}), "pool")
+        self.assertEqual(self.pool.call(os.getenv, "A"), "pool")
+        self.assertEqual(self.pool.call(os.getenv, "B", env={"B": "call"}), "call")
+        self.assertEqual(self.pool.call(os.getenv, "A", env={"B": "call"}), "pool")
         os.environ["BJT_LATER"] = "said after the opening"
         self.addCleanup(os.environ.pop, "BJT_LATER")
-        self.assertEqual(pool.call(os.getenv, "BJT_LATER", pass_env=["BJT_LATER"]), "said after the opening")
-        self.assertIsNone(pool.call(os.getenv, "BJT_LATER"))
-
-    def test_a_module_that_cannot_be_loaded_is_told_with_its_traceback(self) -> None:
-        self.file.write_text("def broken():\n    raise ValueError('not today')\nbroken()\n")
-        pool = self.pool()
-        for _ in range(2):
-            with self.assertRaises(belljar.CallError) as caught:
-                pool.call(len, "")
-            self.assertEqual((caught.exception.type_name, caught.exception.message), ("ValueError", "not today"))
-            self.assertIn(f"{self.name}.py", caught.exception.traceback)
-        self.file.write_text(MODULE.format(value="mended"))
-        self.assertEqual(pool.call(of_module, self.name)[1], "mended")
+        self.assertEqual(self.pool.call(os.getenv, "BJT_LATER", pass_env=["BJT_LATER"]), "said after the opening")
+        self.assertIsNone(self.pool.call(os.getenv, "BJT_LATER"))
 
 
-class Renewal(WarmCase):
-    """When another interpreter takes over."""
+class AtOnce(WarmCase):
+    """Several calls at the same time."""
 
-    def test_a_file_that_has_changed_is_loaded_anew(self) -> None:
-        pool = self.pool()
-        self.assertEqual(pool.call(of_module, self.name)[1], "old")
-        self.file.write_text(MODULE.format(value="quite new"))
-        self.wait_for(lambda: pool.call(of_module, self.name)[1] == "quite new", "the new file is loaded")
+    concurrency = 4
 
-    def test_after_so_many_calls(self) -> None:
-        pool = self.pool(renew_after=5)
-        first = self.identity(pool)
-        self.wait_for(lambda: self.identity(pool) != first, "another interpreter has taken over")
-
-    def test_nobody_waits_for_it(self) -> None:
-        pool = self.pool(renew_after=1)
-        self.assertEqual([pool.call(len, "x" * i) for i in range(ROUNDS)], list(range(ROUNDS)))
-
-    def test_one_that_dies_is_replaced(self) -> None:
-        pool = self.pool()
-        first = self.identity(pool)
-        jar = pool._way._jar
-        self.assertIsInstance(jar, _warm.ZygoteJar)
-        zygote = min(pid for pid in census.descendants(os.getpid()) if "python" in census.command_line(pid))
-        os.kill(zygote, signal.SIGKILL)
-        self.wait_for(lambda: census.state(zygote) in ("", "Z", "X"), "it is gone")
-        self.wait_for(lambda: self.works(pool), "calls go on")
-        self.assertNotEqual(self.identity(pool), first)
-
-    def works(self, pool: belljar.Pool) -> bool:
-        try:
-            return bool(pool.call(len, "x") == 1)
-        except belljar.BelljarError:
-            return False  # it was under way when that happened
+    def test_they_do_not_reach_each_other(self) -> None:
+        with concurrent.futures.ThreadPoolExecutor(1) as threads_of_host:
+            server = threads_of_host.submit(self.pool.call, listen_and_wait, 1.0)
+            for _ in range(5):
+                self.assertEqual(self.pool.call(connect), [False, False])
+                self.assertEqual(self.pool.call(see_processes)[2], ["1", "2"])
+            self.assertEqual(server.result(), 1)
 
     def test_closing_leaves_nothing(self) -> None:
         before = set(census.descendants(os.getpid()))
-        pool = self.pool(concurrency=4)
-        with concurrent.futures.ThreadPoolExecutor(4) as threads_of_host:
-            list(threads_of_host.map(lambda i: pool.call(len, "x" * i), range(40)))
-        pool.close()
+        with belljar.Pool(concurrency=4) as pool, concurrent.futures.ThreadPoolExecutor(4) as threads_of_host:
+            self.assertEqual(list(threads_of_host.map(lambda i: pool.call(len, "x" * i), range(40))), list(range(40)))
         self.wait_for(lambda: set(census.descendants(os.getpid())) <= before, "no process is left")
 
 
@@ -299,85 +257,68 @@ class Apart(WarmCase):
     """What a call can see and reach of the zygote, of other calls, and of those before it."""
 
     def test_processes(self) -> None:
-        pool = self.pool()
         for _ in range(ROUNDS):
-            self.assertEqual(pool.call(see_processes), (2, 0, ["1", "2"]))
+            self.assertEqual(self.pool.call(see_processes), (2, 0, ["1", "2"]))
 
     def test_files(self) -> None:
-        pool = self.pool(concurrency=1)
         for _ in range(5):
-            self.assertEqual(pool.call(leave_files), pool.call(places))
-            self.assertEqual(pool.call(see_files), [])
+            self.assertEqual(self.pool.call(leave_files), self.pool.call(places))
+            self.assertEqual(self.pool.call(see_files), [])
 
     def test_times_of_directories(self) -> None:
-        pool = self.pool(concurrency=1)
-        for place in pool.call(places):
-            pool.call(set_time, place)
+        for place in self.pool.call(places):
+            self.pool.call(set_time, place)
             for _ in range(4):
-                self.assertNotIn(1, pool.call(times_of_places))
+                self.assertNotIn(1, self.pool.call(times_of_places))
 
     def test_objects_that_outlive_processes(self) -> None:
-        pool = self.pool(concurrency=1)
         for _ in range(5):
-            self.assertGreaterEqual(pool.call(leave_shared_memory), 0)
-            self.assertEqual(pool.call(see_shared_memory), -1)
-            self.assertIn(pool.call(leave_queue), (0, errno.ENOSYS, errno.EACCES))  # Landlock lets nobody make one
-            self.assertEqual(pool.call(see_queue), -1)
+            self.assertGreaterEqual(self.pool.call(leave_shared_memory), 0)
+            self.assertEqual(self.pool.call(see_shared_memory), -1)
+            self.assertIn(self.pool.call(leave_queue), (0, errno.ENOSYS, errno.EACCES))  # Landlock lets nobody make one
+            self.assertEqual(self.pool.call(see_queue), -1)
 
     def test_the_network(self) -> None:
-        pool = self.pool(concurrency=1)
         for _ in range(5):
-            self.assertEqual(pool.call(talk_to_itself), 1)
-            self.assertEqual(set(pool.call(packets)), {"0"})
-
-    def test_calls_at_the_same_time(self) -> None:
-        pool = self.pool(concurrency=3)
-        with concurrent.futures.ThreadPoolExecutor(3) as threads_of_host:
-            server = threads_of_host.submit(pool.call, listen_and_wait, 1.0)
-            for _ in range(5):
-                self.assertEqual(pool.call(connect), [False, False])
-                self.assertEqual(pool.call(see_processes)[2], ["1", "2"])
-            self.assertEqual(server.result(), 1)
+            self.assertEqual(self.pool.call(talk_to_itself), 1)
+            self.assertEqual(set(self.pool.call(packets)), {"0"})
 
     def test_signals(self) -> None:
-        pool = self.pool()
-        first = self.identity(pool)
+        first = self.identity()
         for _ in range(3):
-            self.assertEqual(pool.call(kill_everything), 1)
-        self.assertEqual(self.identity(pool), first)
+            self.assertEqual(self.pool.call(kill_everything), 1)
+        self.assertEqual(self.identity(), first)
 
     def test_a_hostile_call_reaches_nothing(self) -> None:
-        found = self.pool().call(reach_out)
+        found = self.pool.call(reach_out)
         self.assertNotIn("done", found.values(), found)
         for path in ("/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd", "/proc/1/root"):
             self.assertEqual(found[path], "PermissionError", path)
 
     def test_the_kernel_says_the_same(self) -> None:
-        found = self.pool().call(status_lines)
+        found = self.pool.call(status_lines)
         self.assertEqual((found["NoNewPrivs"], found["Seccomp"]), ("1", "2"))
         for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
             self.assertEqual(int(found[name], 16), 0, name)
 
     def test_what_is_shown_is_read_only(self) -> None:
-        outside = ["/", "/etc", "/usr", "/proc", "/proc/sys/kernel", str(self.modules), "/dev"]
-        self.assertEqual(self.pool().call(write_outside, outside), [])
+        outside = ["/", "/etc", "/usr", "/proc", "/proc/sys/kernel", self.folder.name, "/dev"]
+        self.assertEqual(self.pool.call(write_outside, outside), [])
 
     def test_children_end_with_the_call(self) -> None:
-        pool = self.pool()
         for _ in range(5):
-            pool.call(leave_a_child, self.marker)
+            self.pool.call(leave_a_child, self.marker)
         self.wait_for(lambda: not self.marked(), "no child is left")
 
     def test_limits_are_each_call_s_own(self) -> None:
-        pool = self.pool(memory="200M", concurrency=2)
         with self.assertRaises(belljar.CallEnded) as caught:
-            pool.call(bytearray, 400 << 20)
+            self.pool.call(bytearray, 400 << 20, memory="200M")
         self.assertEqual(caught.exception.result.outcome, "memory")
         self.assertEqual(caught.exception.result.limits_hit[0]["limit"], 200 << 20)
-        self.assertEqual(pool.call(len, "x"), 1)
+        self.assertEqual(self.pool.call(len, "x"), 1)
         with self.assertRaises(belljar.CallTimeout):
-            pool.call(time.sleep, 1000, timeout=0.2)
-        self.assertEqual(pool.call(len, "x"), 1)
+            self.pool.call(time.sleep, 1000, timeout=0.2)
+        self.assertEqual(self.pool.call(len, "x"), 1)
 
 
 if __name__ == "__main__":
