@@ -9,6 +9,7 @@
 #include "engine/engine_failure.h"
 #include "host/host_same.h"
 #include "policy/policy_build.h"
+#include "sys/calls.h"
 
 static void build(struct house *house);
 
@@ -119,11 +120,20 @@ int house_set_zygote(struct house *house, char *const *argv, int *fds, size_t fd
 	return 0;
 }
 
-void house_build(struct house *house)
+static int take_host(struct house *house, struct host *host)
 {
-	int rc = making_survey(&house->making);
+	house->making.host = *host;
+	*host = (struct host){0};
+	house->making.surveyed_ns = sys_monotonic_ns();
+	return host_hand_on(&house->making.host, house->request.environment, house->jar_number);
+}
 
-	if (rc == 0 && house->making.kind == PLAN_PREPARED)
+void house_build(struct house *house, struct host *host)
+{
+	int rc = host ? take_host(house, host) : making_survey(&house->making);
+
+	/* A stamp that is older than what the jar copies can only have it taken for stale. */
+	if (rc == 0 && house->making.kind == PLAN_PREPARED && !house->making.host.stamps.count)
 		rc = host_stamp(&house->making.host);
 	if (rc < 0)
 		finish_later(house);

@@ -37,8 +37,11 @@ void house_init(struct house *house, struct server *server, enum plan_kind kind,
 		struct policy *policy);
 /* Make it a jar for calls: forks of @argv, which has @fds from 4 on; they are the house's from here on. 0 or -ENOMEM. */
 int house_set_zygote(struct house *house, char *const *argv, int *fds, size_t fd_count);
-/* Begin; what goes wrong is told by gone(), never from within this call. */
-void house_build(struct house *house);
+/*
+ * Begin; what goes wrong is told by gone(), never from within this call. @host: what a survey for the same policy found a
+ * moment ago, which is taken over; NULL: look at the host now.
+ */
+void house_build(struct house *house, struct host *host);
 /* Kill what is in it; gone() follows. */
 void house_close(struct house *house);
 void house_done(struct house *house);

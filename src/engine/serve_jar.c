@@ -265,5 +265,5 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 	house_init(&jar->house, channel->server, PLAN_KEPT, &request, &policy);
 	if (zygote && house_set_zygote(&jar->house, zygote, frame->fds, frame->fd_count) < 0)
 		error_set(&jar->house.making.error, STAGE_ENGINE, ENOMEM, "out of memory");
-	house_build(&jar->house);
+	house_build(&jar->house, NULL);
 }

@@ -10,15 +10,21 @@
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
-/* So many at a time, for the policies used last. */
-#define READY_MAX 4
+/* So many at a time, for the policies used last: two each for four of them. */
+#define READY_MAX 8
 /* One that nobody has asked for goes after this long. */
 #define IDLE_NS 30000000000ULL
+/* After so many in a row that had to wait for one to be made there are two. */
+#define HURRIED_RUNS 3
+/* The second of two is replaced as long as they are asked for sooner than this. */
+#define HURRY_NS 20000000ULL
 
 struct ready {
 	struct house house; /* first: it is freed through it */
 	struct ready *next;
 	struct text key;
+	unsigned hurry; /* of the run after which it was made */
+	uint64_t made_ns;
 	struct loop_timer idle;
 };
 
@@ -77,22 +83,46 @@ static void free_ready(struct body *body)
 	free(ready);
 }
 
-struct house *ready_take(struct server *server, const struct text *key, struct host *host)
+/* Is what it shows what a jar would show that was made now? */
+static bool is_true(const struct ready *ready, const struct host *host)
 {
-	struct ready *next;
+	return ready->house.jar && !ready->house.is_gone && host_is_same(&ready->house.making.host, host);
+}
 
+struct house *ready_take(struct server *server, const struct text *key, struct host *host, unsigned *hurry)
+{
+	struct ready *found = NULL, *next;
+	unsigned count = 0;
+
+	*hurry = 0;
 	for (struct ready *ready = server->ready; ready; ready = next) {
 		next = ready->next;
 		if (!is_same_key(&ready->key, key))
 			continue;
-		if (ready->house.jar && !ready->house.is_gone && host_stamp(host) == 0 &&
-		    host_is_same(&ready->house.making.host, host)) {
-			unlist(ready);
-			return &ready->house;
+		if ((!host->stamps.count && host_stamp(host) < 0) || !is_true(ready, host)) {
+			drop(ready);
+			continue;
 		}
-		drop(ready);
+		count++;
+		if (!found || ready->house.is_standing || !found->house.is_standing)
+			found = ready; /* of two, one that stands, the older one */
 	}
-	return NULL;
+	if (!found)
+		return NULL;
+	/* Somebody has to wait for it; or there are two, and nobody waits because there are. */
+	if (!found->house.is_standing || (count > 1 && sys_monotonic_ns() - found->made_ns < HURRY_NS))
+		*hurry = found->hurry + 1;
+	unlist(found);
+	return &found->house;
+}
+
+unsigned ready_missing(const struct server *server, const struct text *key, unsigned hurry)
+{
+	unsigned missing = hurry < HURRIED_RUNS ? 1 : 2;
+
+	for (const struct ready *ready = server->ready; ready; ready = ready->next)
+		missing -= missing && is_same_key(&ready->key, key);
+	return missing;
 }
 
 /* The one that has waited longest makes room. */
@@ -107,13 +137,11 @@ static void make_room(struct server *server)
 	}
 }
 
-void ready_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy)
+void ready_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy,
+		   struct host *host, unsigned hurry)
 {
 	struct ready *ready;
 
-	for (ready = server->ready; ready; ready = ready->next)
-		if (is_same_key(&ready->key, key))
-			return;
 	make_room(server);
 	ready = calloc(1, sizeof(*ready));
 	if (!ready)
@@ -125,6 +153,8 @@ void ready_prepare(struct server *server, struct text *key, struct request *requ
 	house_init(&ready->house, server, PLAN_PREPARED, request, policy);
 	ready->next = server->ready;
 	server->ready = ready;
-	loop_arm(server->loop, &ready->idle, sys_monotonic_ns() + IDLE_NS, on_idle, ready);
-	house_build(&ready->house);
+	ready->hurry = hurry;
+	ready->made_ns = sys_monotonic_ns();
+	loop_arm(server->loop, &ready->idle, ready->made_ns + IDLE_NS, on_idle, ready);
+	house_build(&ready->house, host);
 }

@@ -13,9 +13,15 @@
 
 /* What jars must have in common to stand for one another. */
 void ready_key(const struct policy *policy, const char *current_directory, struct text *out);
-/* One that was made for @key, or NULL; @host is what a survey found just now. What is stale goes. */
-struct house *ready_take(struct server *server, const struct text *key, struct host *host);
-/* Make one, if there is none. Takes over what it needs of @key, @request and @policy. */
-void ready_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy);
+/*
+ * One that was made for @key, or NULL; @host is what a survey found just now. What is stale goes. *@hurry: how many runs
+ * in a row have come so soon that one would not do.
+ */
+struct house *ready_take(struct server *server, const struct text *key, struct host *host, unsigned *hurry);
+/* How many there should be for @key, and are not: of one, or of two where there is hurry. */
+unsigned ready_missing(const struct server *server, const struct text *key, unsigned hurry);
+/* Make one more. Takes over what it needs of @key, @request and @policy; @host as in house_build(). */
+void ready_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy,
+		   struct host *host, unsigned hurry);
 
 #endif

@@ -30,6 +30,8 @@ struct serve_run {
 	bool is_joined;      /* that is a kept one */
 	unsigned jar_number; /* of one of its own */
 	struct text key;     /* of those that could stand for it; empty: not asked */
+	struct text payload; /* the request once more, for a second one that is to stand by */
+	unsigned hurry;      /* see ready_take() */
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
 	int extra_fds[FRAME_MAX_EXTRA];
@@ -193,12 +195,32 @@ static void on_over(void *owner)
 	check_dead(run);
 }
 
-/* The same policy is likely to be asked for again. */
-static void prepare_next(struct serve_run *run, bool has_gone_well)
+static void prepare_second(struct serve_run *run)
 {
-	if (has_gone_well && run->key.len && !run->body.server->is_host_gone &&
-	    server_has_descriptors(run->body.server))
-		ready_prepare(run->body.server, &run->key, &run->request, &run->policy);
+	AUTO(policy_done) struct policy policy = {0};
+	AUTO_REQUEST request = {0};
+	AUTO_TEXT key = {0};
+	struct error error = {0};
+
+	if (text_failed(&run->payload) ||
+	    request_parse(REQUEST_RUN, text_string(&run->payload), run->payload.len, &request, &error) < 0 ||
+	    serve_policy(&request, &policy, &error) < 0)
+		return;
+	ready_key(&policy, request.cwd, &key);
+	ready_prepare(run->body.server, &key, &request, &policy, NULL, run->hurry);
+}
+
+/* The same policy is likely to be asked for again. @host: what this run found when it began. */
+static void prepare_next(struct serve_run *run, struct host *host)
+{
+	unsigned missing = ready_missing(run->body.server, &run->key, run->hurry);
+
+	if (!run->key.len || run->body.server->is_host_gone || !server_has_descriptors(run->body.server))
+		return;
+	if (missing)
+		ready_prepare(run->body.server, &run->key, &run->request, &run->policy, host, run->hurry);
+	if (missing > 1)
+		prepare_second(run);
 }
 
 static void kill_run(struct body *body)
@@ -210,7 +232,9 @@ static void free_run(struct body *body)
 {
 	struct serve_run *run = (struct serve_run *)body;
 	bool has_gone_well = job_seen(&run->job) && job_seen(&run->job)->has_started && !run->job.making.corrections;
+	struct host host = run->job.making.host;
 
+	run->job.making.host = (struct host){0};
 	loop_disarm(&run->stall);
 	leave_house(run);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
@@ -221,8 +245,11 @@ static void free_run(struct body *body)
 	close_fd(&run->stdin_fd);
 	close_extra(run);
 	server_return_number(body->server, run->jar_number);
-	prepare_next(run, has_gone_well);
+	if (has_gone_well)
+		prepare_next(run, &host);
+	host_done(&host);
 	text_done(&run->key);
+	text_done(&run->payload);
 	policy_done(&run->policy);
 	request_done(&run->request);
 	free(run);
@@ -424,7 +451,7 @@ static void start(struct serve_run *run)
 	set_up(run);
 	ready_key(&run->policy, run->request.cwd, &run->key);
 	if (making->error.stage == STAGE_NONE && making_survey(making) == 0)
-		run->house = ready_take(run->body.server, &run->key, &making->host);
+		run->house = ready_take(run->body.server, &run->key, &making->host, &run->hurry);
 	if (run->house)
 		run->job.request.jar = house_enter(run->house);
 	job_start(&run->job);
@@ -486,6 +513,7 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 	run->channel = channel;
 	channel_set_role(channel, &run_role, run);
 	if (!house) {
+		text_append(&run->payload, frame->payload, frame->len);
 		start(run);
 		return;
 	}

@@ -203,10 +203,12 @@ static int find_version2(const char *membership, struct host_cgroups *cgroups)
 
 /* --- both --------------------------------------------------------------------------------------------------- */
 
-static int name_cgroup(struct host_cgroups *cgroups)
+int host_name_cgroups(struct host_cgroups *cgroups)
 {
 	uint64_t random = 0;
 
+	free(cgroups->name);
+	cgroups->name = NULL;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	return asprintf(&cgroups->name, "belljar-%016" PRIx64, random) < 0 ? -ENOMEM : 0;
@@ -223,7 +225,7 @@ int host_find_cgroups(struct host_cgroups *cgroups)
 	rc = find_version2(membership, cgroups);
 	if (rc == 0 && cgroups->cpu) {
 		cgroups->version = 2;
-		return name_cgroup(cgroups);
+		return host_name_cgroups(cgroups);
 	}
 	if (rc == 0)
 		rc = find_version1(membership, "memory", &cgroups->memory);
@@ -234,7 +236,7 @@ int host_find_cgroups(struct host_cgroups *cgroups)
 	if (rc < 0 || !(cgroups->memory || cgroups->pids || cgroups->cpu))
 		return rc;
 	cgroups->version = 1;
-	return name_cgroup(cgroups);
+	return host_name_cgroups(cgroups);
 }
 
 int host_survey_cgroups(struct host *host, const struct policy *policy)

@@ -13,6 +13,8 @@ bool host_wants_cgroups(const struct host *host, const struct policy *policy);
 int host_survey_cgroups(struct host *host, const struct policy *policy);
 /* The same without asking whether any limit needs them. */
 int host_find_cgroups(struct host_cgroups *cgroups);
+/* A new name for those that a jar will make. */
+int host_name_cgroups(struct host_cgroups *cgroups);
 /* The first writable directory of @policy on which written bytes are not counted for a process. 0, or -ENOMEM. */
 int host_find_uncounted(struct host *host, const struct policy *policy);
 /* May an ordinary process have the kernel's clock of a whole tree's CPU time? */

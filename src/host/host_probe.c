@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 
+#include "host/host_cgroup.h"
 #include "host/host_paths.h"
 #include "sys/calls.h"
 
@@ -104,6 +105,17 @@ uid_t host_jar_id(unsigned number)
 	unsigned per_process = 1U << JAR_ID_PROCESS_SHIFT;
 
 	return JAR_ID_BASE + ((uid_t)getpid() << JAR_ID_PROCESS_SHIFT) + number % per_process;
+}
+
+int host_hand_on(struct host *host, char *const *environment, unsigned number)
+{
+	host->environment = environment;
+	host->jar_id = host_jar_id(number);
+	free(host->run_directory);
+	host->run_directory = NULL;
+	if (host->cgroups.name && host_name_cgroups(&host->cgroups) < 0)
+		return -ENOMEM;
+	return name_run_directory(host);
 }
 
 int host_probe(struct host *host, char *const *environment, struct error *error)

@@ -215,7 +215,7 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
-	struct sys_processors processors;
+	struct sys_processors processors = {0};
 	int rc = jar_socket_pair(&engine_end, &jar_end);
 	pid_t pid;
 
@@ -235,7 +235,9 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
 					 strerror(errno));
 	}
-	sys_stay(&processors);
+	/* An engine that makes a jar ahead goes on meanwhile. */
+	if (mode == JAR_MODE_ONCE)
+		sys_stay(&processors);
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
 	/* Without clone3 nobody is born in a cgroup: the step joins it. Any other refusal shows then whose it was. */
 	if (pid < 0 && cgroup_fd >= 0)

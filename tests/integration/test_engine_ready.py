@@ -82,6 +82,32 @@ class UsedOnce(ReadyCase):
         for _ in range(4):
             self.assertEqual(self.run_script("ls -A $HOME /tmp | grep -v gitconfig | grep mine; echo x > /tmp/mine; echo x > $HOME/mine"), b"")
 
+    def prepare_two(self) -> List[int]:
+        """Run so often in a row that a second jar is made ahead; the first processes of both."""
+        found: List[int] = []
+
+        def are_two() -> bool:
+            for _ in range(10):
+                self.engine.run(["/bin/true"], self.keys)
+            self.wait_for(lambda: all(census.state(pid) == "S" for pid in self.children()), "all jars wait")
+            found[:] = self.children()
+            return len(found) == 2
+
+        self.wait_for(are_two, "two jars are made ahead")
+        return found
+
+    def test_many_runs_in_a_row_have_two_and_each_is_used_once(self) -> None:
+        ready = self.prepare_two()
+        parents = [self.parent_of_run() for _ in range(4)]
+        self.assertEqual(set(parents[:2]), set(ready))
+        self.assertEqual(len(set(parents)), 4)
+
+    def test_what_was_made_after_a_run_in_a_hurry_is_checked_as_ever(self) -> None:
+        self.prepare_two()
+        (self.work / ".envrc").write_text("x")
+        for _ in range(3):
+            self.assertEqual(self.run_script("echo y > .envrc || echo refused"), b"refused\n")
+
     def test_other_policies_and_directories_do_not_get_it(self) -> None:
         ready = self.prepare()
         self.keys = {"net": "host"}
