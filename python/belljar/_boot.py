@@ -47,7 +47,8 @@ def load(modules, folder, entry, arguments):
     sys.modules[entry].main(*arguments)
 """
 _WORDS = (
-    "import marshal,os;b=marshal.loads(os.pread({fd},os.fstat({fd}).st_size,0));os.close({fd});s={{}};exec(b[0],s);s['load'](*b[1:])"
+    "import marshal,os;b=marshal.loads(os.pread({fd},os.fstat({fd}).st_size,0));os.close({fd});s={{}};"
+    "exec(b[0],s);s['load'](*b[1:])"
 )
 
 _lock = threading.Lock()

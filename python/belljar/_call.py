@@ -21,7 +21,7 @@ from ._collect import Collector
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError, SendError
 from ._launch import OnOutput
 from ._result import Result, describe
-from ._send import pack
+from ._send import name_of, pack
 
 # The policy keys that may differ from run to run.
 RUN_KEYS = frozenset(
@@ -100,7 +100,7 @@ class Flight:
         self.channel: Optional[_engine.Channel] = None
         self.is_ended = False
         self._options = options
-        self._name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+        self._name = name_of(fn)
         more = (options.types, options.codec.max_bytes)
         arguments = _answer.memory_file("belljar-call", pack(fn, args, kwargs, paths, more))
         try:

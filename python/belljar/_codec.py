@@ -293,7 +293,7 @@ def _is_plain_array(value: Any) -> bool:
 
 
 def _write_array(writer: _Writer, value: Any) -> None:
-    import numpy
+    numpy: Any = sys.modules["numpy"]
 
     if not _is_plain_array(value):
         raise _Stop
@@ -996,7 +996,7 @@ def _tag_array(reader: _Reader) -> Any:
     array_type = _array_type()
     if array_type is None:
         reader.fail("it has a numpy array, and numpy is not loaded here; import it first")
-    import numpy  # loaded already
+    numpy: Any = sys.modules["numpy"]
 
     if reader.data[reader.pos] != ARRAY | 3:
         reader.fail("an array has the wrong number of parts")

@@ -83,7 +83,7 @@ def prepare(
     sys.path[:] = paths
     sys.path_importer_cache.clear()
     if writable:
-        sys.meta_path.insert(0, _Untouched(paths, writable))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Untouched(paths, writable))
     import importlib
 
     for name in preload:
@@ -138,7 +138,7 @@ def _read_whole(fd: int) -> Any:
         return mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return os.pread(fd, _answer.READ_BYTES, 0)
-    parts = []
+    parts: List[bytes] = []
     while True:
         part = os.read(fd, 1 << 20)
         if not part:
@@ -156,7 +156,8 @@ def _flush() -> None:
 
 def _by_lines() -> None:
     """What is printed leaves line by line: it is seen as it comes, and is there when the process dies."""
-    for stream in (sys.stdout, sys.stderr):
+    streams: List[Any] = [sys.stdout, sys.stderr]
+    for stream in streams:
         try:
             stream.reconfigure(line_buffering=True)
         except (AttributeError, ValueError):

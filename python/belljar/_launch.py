@@ -10,11 +10,13 @@ import codecs
 import fcntl
 import os
 import sys
-from json.encoder import encode_basestring_ascii as quote
+from json.encoder import encode_basestring_ascii
 from typing import IO, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _wire
 from ._policy import PolicyLike, encode, rename_cwd, wire_form
+
+quote = encode_basestring_ascii
 
 PIPE = -1
 DEVNULL = -3

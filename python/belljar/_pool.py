@@ -20,7 +20,6 @@ from ._policy import PolicyLike, rename_cwd
 from ._process import FOREIGN
 from ._slots import CLOSED, Slot, Slots
 from ._warm import WarmWay
-from ._warm import WarmWay
 
 # Limits that a call may lower but not raise.
 MEASURES = ("memory", "pids", "disk")
@@ -250,10 +249,9 @@ class Pool:
         self._way.close()
 
     async def _close_async(self) -> None:
+        # Calls in this very loop can only end while it runs; so somebody else waits for them.
         self._stop()
-        while not self._slots.collect():
-            await asyncio.sleep(CLOSE_LOOK_SECONDS)
-        self._way.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
 
     def __enter__(self) -> Pool:
         self._own()

@@ -419,19 +419,22 @@ def _blame(value: Any, paths: Sequence[str], seen: Set[int]) -> Optional[str]:
     return None
 
 
-def _name_of(fn: Any) -> str:
+def name_of(fn: Any) -> str:
+    """What people call a function."""
+    while type(fn) is functools.partial:
+        fn = fn.func
     return getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__qualname__
 
 
 def _refusal(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], paths: Sequence[str], error: BaseException) -> SendError:
-    parts = [(f"the function '{_name_of(fn)}'", fn)]
-    parts += [(f"argument {index} of '{_name_of(fn)}'", value) for index, value in enumerate(args)]
-    parts += [(f"argument '{name}' of '{_name_of(fn)}'", value) for name, value in kwargs.items()]
+    parts = [(f"the function '{name_of(fn)}'", fn)]
+    parts += [(f"argument {index} of '{name_of(fn)}'", value) for index, value in enumerate(args)]
+    parts += [(f"argument '{name}' of '{name_of(fn)}'", value) for name, value in kwargs.items()]
     for label, value in parts:
         found = _blame(value, paths, set())
         if found:
             return SendError(f"cannot send {label}: {found}")
-    return SendError(f"cannot send '{_name_of(fn)}' and its arguments: {_reason(error)}")
+    return SendError(f"cannot send '{name_of(fn)}' and its arguments: {_reason(error)}")
 
 
 # --- what callers use ---
@@ -444,7 +447,7 @@ def pack(
     paths: Optional[Sequence[str]] = None,
     more: Any = None,
 ) -> List[Any]:
-    """On the host: header and pickle in pieces, to be written one after the other and at once. SendError says what cannot be sent.
+    """On the host: header and pickle in pieces, to be written one after the other and at once. SendError: what cannot be sent.
 
     paths: the directories that are importable inside; the caller's sys.path by default. more: goes with it.
     """

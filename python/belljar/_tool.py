@@ -62,5 +62,6 @@ def tool(fn: Optional[F] = None, /, **options: Any) -> Union[F, Callable[[F], F]
         raise TypeError(f"tool() takes the options of a call, not {min(unknown)!r}")
     told = Options(options)
     if fn is None:
-        return lambda plain: _wrap(plain, told)  # type: ignore[no-any-return]
-    return _wrap(fn, told)  # type: ignore[no-any-return]
+        return lambda plain: _wrap(plain, told)
+    made: F = _wrap(fn, told)
+    return made

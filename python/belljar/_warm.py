@@ -2,8 +2,9 @@
 """Calls by warm interpreters: a zygote stands in a jar with everything loaded, and each call is a fork of it.
 
 A zygote is renewed, in a thread that lives only for that, when it has had enough calls, when a file that it loaded is not
-what it was, or when functions were called whose modules it has not loaded; who calls meanwhile uses the old one. Only a change of sys.path is waited for, since what the caller imports
-from there could not be found inside. Where the host can give no such jar, every call is a cold one.
+what it was, or when functions were called whose modules it has not loaded; who calls meanwhile uses the old one. Only a
+change of sys.path is waited for, since what the caller imports from there could not be found inside. Where the host can
+give no such jar, every call is a cold one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ REPORT = Codec(max_bytes=8 << 20)
 
 
 # What every zygote has: no reason to make another.
-LOADED = frozenset(["builtins", "__main__", *sys.builtin_module_names, "os", "sys", "posixpath", "typing", "functools", "operator"])
+LOADED = frozenset(
+    ["builtins", "__main__", *sys.builtin_module_names, "os", "sys", "posixpath", "typing", "functools", "operator"]
+)
 
 
 class CallJar(Jar):
@@ -179,7 +182,8 @@ class WarmWay:
         self._tender: Optional[threading.Thread] = None
         self._is_closed = False
         self._learned: List[str] = []
-        self._is_learning = True
+        # Who says what to load has said it.
+        self._is_learning = not preload
         self._seen: Set[Any] = set()
 
     # --- for calls ---

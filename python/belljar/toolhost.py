@@ -48,8 +48,11 @@ __all__ = [
 MAX_EVENTS = 1000
 
 # The names of JSON Schema for annotations that have one.
-_SCHEMA_TYPES = {
-    **{kind: {"type": name} for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))},
+_SCHEMA_TYPES: Dict[Any, Dict[str, str]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
     list: {"type": "array"},
     dict: {"type": "object"},
     type(None): {"type": "null"},
@@ -210,7 +213,7 @@ class JarToolHost:
         options = Options({key: keys.pop(key) for key in list(keys) if key in OPTIONS})
         plain = inspect.unwrap(fn)
         told = Tool(
-            name or getattr(plain, "__name__", type(fn).__name__),
+            str(name or getattr(plain, "__name__", type(fn).__name__)),
             inspect.getdoc(plain) or "" if description is None else description,
             _schema(plain) if parameters is None else dict(parameters),
         )

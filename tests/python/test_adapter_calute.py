@@ -243,7 +243,9 @@ class Real(PackageCase):
         self.assertEqual(
             self.fails(lambda: sys.exit("why")), "Subprocess sandbox execution of tool 't' failed (exit 1): why\n"
         )
-        self.assertEqual(self.fails(lambda: os.kill(os.getpid(), 9)), "Subprocess sandbox execution of tool 't' failed (exit -9): ")
+        self.assertEqual(
+            self.fails(lambda: os.kill(os.getpid(), 9)), "Subprocess sandbox execution of tool 't' failed (exit -9): "
+        )
         self.assertIn("Failed to deserialise subprocess sandbox result for tool 't': a value of type object", self.fails(object))
 
     def test_hole_1_nothing_that_the_tool_wrote_is_unpickled(self) -> None:

@@ -17,7 +17,6 @@ from typing import Any, AsyncIterator, Dict, List, Optional
 import belljar
 from belljar._elsewhere import Elsewhere
 from belljar._errors import CallEnded, CallError, CallTimeout, ResultError, SendError, UnavailableError
-from belljar.adapters import jeeves
 from belljar.adapters.jeeves import CodeRunner, FilesystemSandbox, SubprocessSandbox
 from package_case import PackageCase, tearDownModule  # noqa: F401
 

@@ -260,7 +260,8 @@ class Endings(PackageCase):
 
     def test_what_it_cannot_see(self) -> None:
         def look() -> Any:
-            return os.getcwd(), os.listdir("."), os.environ.get("BELLJAR_TEST_SECRET"), sorted(map(int, os.listdir("/proc/self/fd")))
+            fds = sorted(map(int, os.listdir("/proc/self/fd")))
+            return os.getcwd(), os.listdir("."), os.environ.get("BELLJAR_TEST_SECRET"), fds
 
         os.environ["BELLJAR_TEST_SECRET"] = "x"
         self.addCleanup(os.environ.pop, "BELLJAR_TEST_SECRET")
@@ -285,9 +286,8 @@ class Endings(PackageCase):
             belljar.call(talk, on_output=lambda *piece: 1 / 0)
         # Neither output nor a large answer waits for the other.
         chunks: List[int] = []
-        self.assertEqual(
-            len(belljar.call(lambda: print("x" * 90_000) or "y" * 3_000_000, on_output=lambda s, d: chunks.append(len(d)))), 3_000_000
-        )
+        large = belljar.call(lambda: print("x" * 90_000) or "y" * 3_000_000, on_output=lambda s, d: chunks.append(len(d)))
+        self.assertEqual(len(large), 3_000_000)
         self.assertEqual(sum(chunks), 90_001)
 
     def test_nothing_leaks(self) -> None:
@@ -302,7 +302,8 @@ class Endings(PackageCase):
                 with self.assertRaises(belljar.SendError):
                     belljar.call(len, threading.Lock())
         belljar.call(len, "")
-        self.wait_for(lambda: len(open_fds()) <= before + 1, "no descriptor is left")  # the end of the last one may be still to come
+        # The end of the last one may be still to come.
+        self.wait_for(lambda: len(open_fds()) <= before + 1, "no descriptor is left")
 
 
 class Async(PackageCase):

@@ -14,8 +14,8 @@ import tempfile
 import threading
 import types
 import unittest
-from pathlib import Path
 from os import environ
+from pathlib import Path
 from typing import Any, List
 
 from belljar import _send
