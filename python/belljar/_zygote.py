@@ -117,6 +117,7 @@ def _place(fds: List[int]) -> None:
 
 def _serve(reply: socket.socket) -> int:
     """Wait behind the walls for what is to be done, and do it."""
+    _inside.rehearse()
     reply.send(WORD.pack(READY, os.getpid(), 0, 0, 0, 0))
     data, fds = _receive(reply)
     if not data:

@@ -281,12 +281,14 @@ static int make_anew(struct jar_build *build)
 	return rc;
 }
 
-/* The last call's was handed over. */
+/* The last call's may have been handed over. */
 static int renew_view(struct jar_build *build)
 {
 	int rc = 0;
 
 	close_fd(&build->written_fd);
+	for (int i = 0; i < JAR_VIEW_COUNT; i++)
+		close_fd(&build->view_fds[i]);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	for (size_t i = 0; i < anew.count && rc == 0; i++)
 		if (anew.steps[i]->kind == STEP_METER)
@@ -626,12 +628,12 @@ int jar_call_begin(struct jar_inside *inside)
 			inside->report.entry_done++;
 		}
 	}
-	if (rc == 0) {
-		jar_hand_over_view(inside);
-		inside->report.step = -1;
+	if (rc == 0)
 		rc = send_begin(inside, workdir);
-	}
 	inside->report.error = -rc;
+	/* Somebody is waiting for the call, and nobody for this. */
+	if (rc == 0 && inside->command.is_metered)
+		jar_hand_over_view(inside);
 	return rc;
 }
 

@@ -41,6 +41,7 @@ struct jar_command {
 	int fds[JAR_STREAM_FDS + JAR_EXTRA_MAX]; /* what it has as 0, 1, 2, ...; higher numbers than these */
 	size_t fd_count;
 	bool has_pty;
+	bool is_metered; /* of one that was sent: the engine looks at it */
 	struct winsize window;
 	/* Of one that was sent: what the rest points at. */
 	void *spec, *lists;

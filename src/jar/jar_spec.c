@@ -26,6 +26,7 @@ struct spec_header {
 	uint32_t argv_count, env_count, step_count;
 	uint32_t extra_count;
 	uint32_t has_pty;
+	uint32_t is_metered;
 	struct winsize window;
 };
 
@@ -59,6 +60,7 @@ static void append_spec(struct text *out, const struct plan *plan, const struct 
 		.step_count = (uint32_t)plan->entry.count,
 		.extra_count = (uint32_t)streams->extra_count,
 		.has_pty = streams->has_pty,
+		.is_metered = plan->metered != 0,
 		.window = streams->window,
 	};
 
@@ -191,6 +193,7 @@ static bool read_spec(struct reader *reader, const struct spec_header *header, v
 	command->env_count = header->env_count;
 	command->entry = (struct plan_step_list){.items = steps, .count = header->step_count};
 	command->has_pty = header->has_pty;
+	command->is_metered = header->is_metered;
 	command->window = header->window;
 	return true;
 }
@@ -199,7 +202,7 @@ static bool is_sound(const struct spec_header *header, size_t fd_count)
 {
 	return header->magic == SPEC_MAGIC && header->argv_count > 0 && header->argv_count <= SPEC_STRINGS_MAX &&
 	       header->env_count <= SPEC_STRINGS_MAX && header->step_count <= SPEC_STEPS_MAX &&
-	       header->extra_count <= JAR_EXTRA_MAX && header->has_pty <= 1 &&
+	       header->extra_count <= JAR_EXTRA_MAX && header->has_pty <= 1 && header->is_metered <= 1 &&
 	       fd_count == header->extra_count + (header->has_pty ? 0 : JAR_STREAM_FDS);
 }
 

@@ -162,15 +162,23 @@ static int limit_swap2(int fd)
 	return rc == -ENOENT ? 0 : rc; /* a kernel without swap */
 }
 
+/* Version 1 keeps memory below memory and swap together at every moment: what is raised last must be raised first. */
+static int set_memory1(int fd, uint64_t limit, bool is_raised)
+{
+	int rc = is_raised ? limit_swap1(fd, limit) : 0;
+
+	if (rc == 0)
+		rc = write_number(fd, "memory.limit_in_bytes", limit);
+	return rc < 0 || is_raised ? rc : limit_swap1(fd, limit);
+}
+
 static int set_memory(const struct cgroup *cgroup, uint64_t limit)
 {
 	int fd = cgroup->fds[CGROUP_MEMORY];
 	int rc;
 
-	if (cgroup->version == 1) {
-		rc = write_number(fd, "memory.limit_in_bytes", limit);
-		return rc < 0 ? rc : limit_swap1(fd, limit);
-	}
+	if (cgroup->version == 1)
+		return set_memory1(fd, limit, cgroup->memory_bytes && limit > cgroup->memory_bytes);
 	rc = write_number(fd, "memory.max", limit);
 	return rc < 0 ? rc : limit_swap2(fd);
 }
@@ -398,15 +406,24 @@ static int make_all(struct cgroup *cgroup)
 	return 0;
 }
 
-int cgroup_limit(const struct cgroup *cgroup, const struct plan_limits *limits)
+/* One that is set already, made ahead with what most runs have, is not set again. */
+int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits)
 {
 	int rc = 0;
 
-	if (cgroup->fds[CGROUP_MEMORY] >= 0 && limits->memory_bytes != LIMIT_NONE)
+	if (cgroup->fds[CGROUP_MEMORY] >= 0 && limits->memory_bytes != cgroup->memory_bytes &&
+	    (limits->memory_bytes != LIMIT_NONE || cgroup->memory_bytes)) {
 		rc = set_memory(cgroup, limits->memory_bytes);
+		cgroup->memory_bytes = limits->memory_bytes;
+	}
 	/* The keeper, or the jar's own first process, is in it too, but not in that of a call. */
-	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE)
-		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + !cgroup->is_for_call);
+	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != cgroup->pids &&
+	    (limits->pids != LIMIT_NONE || cgroup->pids)) {
+		rc = limits->pids == LIMIT_NONE
+			     ? sys_write_file(cgroup->fds[CGROUP_PIDS], "pids.max", "max")
+			     : write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + !cgroup->is_for_call);
+		cgroup->pids = limits->pids;
+	}
 	return rc;
 }
 

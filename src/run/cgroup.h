@@ -21,9 +21,10 @@ struct cgroup {
 	const struct cgroup
 		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
 	char name[CGROUP_NAME_MAX];
-	bool is_for_call; /* no keeper is in it */
-	int room_fd;      /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
-	int engine_fd;    /* where we went to make room, locked */
+	bool is_for_call;            /* no keeper is in it */
+	uint64_t memory_bytes, pids; /* the limits it has; 0: none was set */
+	int room_fd;   /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
+	int engine_fd; /* where we went to make room, locked */
 	char engine_path[PATH_MAX];
 	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };
@@ -49,7 +50,7 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t number, int member_fds[CGROUP_PART_COUNT],
 		    size_t *member_count);
 /* Put the limits of a run on it. 0 or a negative errno. */
-int cgroup_limit(const struct cgroup *cgroup, const struct plan_limits *limits);
+int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits);
 /* Remove them; nothing may be in them any more. */
 void cgroup_done(struct cgroup *cgroup);
 

@@ -162,6 +162,16 @@ static struct seat *add_seat(struct kept_jar *jar)
 	return seat;
 }
 
+/* With the limits that most runs in the jar have. */
+static int open_cgroup(struct seat *seat)
+{
+	struct kept_jar *jar = seat->jar;
+	int rc =
+		cgroup_open_run(&seat->cgroup, &jar->guard.cgroup, seat->number, seat->member_fds, &seat->member_count);
+
+	return rc < 0 ? rc : cgroup_limit(&seat->cgroup, &jar->plan->limits);
+}
+
 /* With a keeper, in a kept jar. */
 static int open_seat(struct kept_jar *jar, struct seat **out)
 {
@@ -175,8 +185,7 @@ static int open_seat(struct kept_jar *jar, struct seat **out)
 	if (rc == 0)
 		rc = loop_add(jar->loop, &seat->watch, seat->control_fd, EPOLLIN, on_keeper, seat);
 	if (rc == 0)
-		rc = cgroup_open_run(&seat->cgroup, &jar->guard.cgroup, seat->number, seat->member_fds,
-				     &seat->member_count);
+		rc = open_cgroup(seat);
 	if (rc < 0) {
 		jar->seats = seat->next;
 		free_seat(seat);
@@ -296,9 +305,7 @@ static bool renew(struct seat *seat)
 		return false;
 	guard_done(&seat->guard); /* and with it the cgroup, in which nobody is left */
 	seat->guard = (struct guard){0};
-	if (cgroup_open_run(&seat->cgroup, &jar->guard.cgroup, seat->number, seat->member_fds, &seat->member_count) <
-		    0 ||
-	    jar_send_renew(seat->control_fd, seat->member_fds, seat->member_count) < 0)
+	if (open_cgroup(seat) < 0 || jar_send_renew(seat->control_fd, seat->member_fds, seat->member_count) < 0)
 		return false;
 	while (seat->member_count)
 		close(seat->member_fds[--seat->member_count]);
