@@ -178,6 +178,19 @@ def install_group(path: pathlib.Path, kind: str) -> Group:
     return Group("library", f"{kind} {path.stem}", ("release", "library"), run)
 
 
+def bench_group(path: pathlib.Path, kind: str) -> Group:
+    """A module that runs ./dev bench's program in the checkout; only we are sure to reach that."""
+
+    def run(context: Context) -> list[Outcome]:
+        env = {
+            **context.stage.env(kind, context.stage.root / "bin" / "belljar"),
+            "BELLJAR_TEST_SOURCE": str(context.source),
+        }
+        return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
+
+    return Group("bench", f"{kind} {path.stem}", ("release", "library"), run)
+
+
 def library_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
     """Each program in each build, as root and as an ordinary user."""
     names = [path.stem for path in sorted(folder.glob("test_*.c"))]
@@ -376,6 +389,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     for part, paths in suites.items():
         groups += [module_group(part, path, kind) for kind in stage.kinds() for path in paths]
     groups += library_groups(stage, tests / "library")
+    groups += [bench_group(path, stage.kinds()[0]) for path in sorted((tests / "bench").glob("test_*.py"))]
     interpreters = find_interpreters()
     for kind in stage.kinds():
         groups += [

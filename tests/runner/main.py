@@ -25,7 +25,7 @@ from runner.stage import Stage
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "python", "sanitizer")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "sanitizer")
 # The unit tests of run/ make jars too.
 TWICE_PARTS = (*ENGINE_PARTS, "unit")
 
@@ -34,7 +34,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parts = "unit, lint, golden, integration, adversarial, library, python, sanitizer or fuzz"
+    parts = "unit, lint, golden, integration, adversarial, library, bench, python, sanitizer or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=5)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Belljar sets out to reach, as ratios within one run, and what was measured. Nothing fails where one is missed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Dict, List, Optional, Tuple
+
+from bench.table import Row, Table
+
+Measures = Dict[str, Dict[str, Table]]
+# Measure, table, row; and the row that it is divided by, or "": its value stands for itself.
+Place = Tuple[str, str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """`is_least`: the bound is the least, not the most."""
+
+    words: str
+    place: Place
+    other: Optional[Place]
+    bound: float
+    is_least: bool = False
+
+
+GOALS = [
+    Goal("`belljar run -- /bin/true`, × bare", ("cold", "true", "belljar"), ("cold", "true", "bare"), 3.0),
+    Goal("the same, × bubblewrap", ("cold", "true", "belljar"), ("cold", "true", "bubblewrap"), 0.5),
+    Goal("API, new jar, × bare", ("api", "small", "new"), ("api", "small", "bare"), 2.3),
+    Goal("API, prepared jar, × bare", ("api", "small", "prepared"), ("api", "small", "bare"), 1.5),
+    Goal("API, kept jar, × bare", ("api", "small", "kept"), ("api", "small", "bare"), 1.2),
+    Goal(
+        "Python, prepared, × subprocess.run",
+        ("python", "small", "belljar prepared"), ("python", "small", "subprocess"), 1.2,
+    ),
+    Goal("Python, kept, × subprocess.run", ("python", "small", "belljar kept"), ("python", "small", "subprocess"), 0.8),
+    Goal("API, prepared, large × small host", ("api", "large", "prepared"), ("api", "small", "prepared"), 1.1),
+    Goal(
+        "Python, prepared, large × small host",
+        ("python", "large", "belljar prepared"), ("python", "small", "belljar prepared"), 1.1,
+    ),
+    Goal("call after idle, × fork", ("calls", "small_idle", "belljar call"), ("calls", "small_idle", "fork"), 0.6),
+    Goal("call back to back, × fork", ("calls", "small_burst", "belljar call"), ("calls", "small_burst", "fork"), 2.0),
+    Goal(
+        "call after idle, much loaded, × fork",
+        ("calls", "large_idle", "belljar call"), ("calls", "large_idle", "fork"), 0.6,
+    ),
+    Goal(
+        "call back to back, much loaded, × fork",
+        ("calls", "large_burst", "belljar call"), ("calls", "large_burst", "fork"), 2.0,
+    ),
+]
+
+
+def find(measures: Measures, place: Place) -> Optional[Row]:
+    """The row at a place, if it was measured."""
+    measure, table, name = place
+    found = measures.get(measure, {}).get(table)
+    return found.rows.get(name) if found else None
+
+
+def reached(measures: Measures, goal: Goal) -> Optional[float]:
+    """What a goal came to; None: not measured."""
+    row = find(measures, goal.place)
+    other = find(measures, goal.other) if goal.other else None
+    if row is None or (goal.other and other is None):
+        return None
+    return row.median / other.median if other else row.median
+
+
+def goal_lines(measures: Measures) -> List[str]:
+    """A Markdown table of all of them."""
+    lines = ["| measure | goal | measured | |", "|---|--:|--:|---|"]
+    for goal in GOALS:
+        value = reached(measures, goal)
+        is_met = value is not None and (value >= goal.bound if goal.is_least else value <= goal.bound)
+        said = "not measured" if value is None else ("reached" if is_met else "missed")
+        shown = "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.2f}"
+        bound = f"{'at least' if goal.is_least else 'at most'} {goal.bound:g}"
+        lines.append(f"| {goal.words} | {bound} | {shown} | {said} |")
+    return lines

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every measure, in the order in which they are taken. Each has `measure(bench)`, which gives its tables by name."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Dict
+
+from bench.measures import api, calls, cold, python
+
+MEASURES: Dict[str, ModuleType] = {
+    "cold": cold,
+    "api": api,
+    "python": python,
+    "calls": calls,
+}
