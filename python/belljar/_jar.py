@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 from . import _engine, _files, _wire
 from ._errors import EngineError
 from ._files import FileInfo
-from ._launch import Args, Launch, OnOutput, Stdin, request, wire_text
+from ._launch import Args, Launch, OnOutput, Stdin, environ_text, request, wire_text
 from ._policy import PolicyLike, encode, rename_cwd
 from ._process import FOREIGN, Process
 from ._result import Result, failure
@@ -38,7 +38,8 @@ class Jar:
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
         self._way: Any = None
         self._policy, self._keys = policy, keys
-        self._open(request(_wire.OPEN, policy, rename_cwd(keys)))
+        self._environ: Optional[str] = environ_text()
+        self._open(request(_wire.OPEN, policy, rename_cwd(keys), environ=self._environ))
 
     def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
         self._channel: Optional[_engine.Channel] = None
@@ -161,6 +162,7 @@ class Jar:
             keys=keys,
             sink="none" if on_output is None else "frames",
             is_join=True,
+            jar_environ=self._environ,
         )
         return finish(launch, self._join, on_output, check)
 
@@ -195,6 +197,7 @@ class Jar:
             keys=keys,
             sink="none" if on_output is None else "frames",
             is_join=True,
+            jar_environ=self._environ,
         )
         return await finish_async(launch, self._join_async, on_output, check)
 
@@ -226,6 +229,7 @@ class Jar:
             keys=keys,
             sink="pipes" if on_output is None else "frames",
             is_join=True,
+            jar_environ=self._environ,
             is_start_told=True,
         )
         return Process(launch, self._join, on_output)
@@ -260,6 +264,7 @@ class Jar:
             keys=keys,
             sink="pipes" if on_output is None else "frames",
             is_join=True,
+            jar_environ=self._environ,
             is_start_told=True,
         )
         return await begin_async(launch, self._join_async, on_output)

@@ -133,6 +133,7 @@ class Launch:
         policy: PolicyLike = None,
         sink: str = "none",
         is_join: bool = False,
+        jar_environ: Optional[str] = None,
         is_start_told: bool = False,
         is_captured: bool = True,
     ) -> None:
@@ -158,7 +159,11 @@ class Launch:
                 f'"started":{_flag(is_start_told)}'
             )
             rename_cwd(keys)
-            self.frame = join(run, keys, environ_text()) if is_join else request(_wire.RUN, policy, keys, run)
+            if is_join:
+                environ = environ_text()
+                self.frame = join(run, keys, None if environ == jar_environ else environ)
+            else:
+                self.frame = request(_wire.RUN, policy, keys, run)
         except BaseException:
             self.abandon()
             raise
@@ -217,8 +222,15 @@ def _flag(value: object) -> str:
     return "true" if value else "false"
 
 
-def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[str] = None, more: str = "") -> bytes:
-    """A RUN or OPEN frame; more: further members as JSON."""
+def request(
+    kind: int,
+    policy: PolicyLike,
+    keys: Dict[str, Any],
+    run: Optional[str] = None,
+    more: str = "",
+    environ: Optional[str] = None,
+) -> bytes:
+    """A RUN or OPEN frame; more: further members as JSON; environ: as environ_text() has it, None for that of now."""
     cwd = current_directory()
     cwd_text = encode(cwd)
     policy_text, base = wire_form(policy, cwd)
@@ -226,7 +238,7 @@ def request(kind: int, policy: PolicyLike, keys: Dict[str, Any], run: Optional[s
     base_text = "null" if base is None else cwd_text if base is cwd else encode(base)
     text = (
         f'{{"version":{_wire.VERSION},"policy":{policy_text},"base":{base_text},"keys":{keys_text},'
-        f'"cwd":{cwd_text},"environ":{environ_text()}' + (f',"run":{{{run}}}' if run else "") + more + "}"
+        f'"cwd":{cwd_text},"environ":{environ or environ_text()}' + (f',"run":{{{run}}}' if run else "") + more + "}"
     )
     return _wire.frame(kind, text.encode("ascii"))
 

@@ -58,6 +58,17 @@ class Runs(PackageCase):
             with self.assertRaises(belljar.RunError):
                 jar.run(["false"], check=True)
 
+    def test_the_environment_is_that_of_the_moment(self) -> None:
+        os.environ["BJT_NAME"] = "first"
+        self.addCleanup(os.environ.pop, "BJT_NAME", None)
+        script = 'echo "${BJT_NAME-unset}"'
+        with belljar.Jar(workdir=None, pass_env=["BJT_NAME"]) as jar:
+            for value in ("first", "second", "first"):
+                os.environ["BJT_NAME"] = value
+                self.assertEqual(jar.run(script, shell=True).stdout, value + "\n")
+            del os.environ["BJT_NAME"]
+            self.assertEqual(jar.run(script, shell=True).stdout, "unset\n")
+
     def test_what_a_run_leaves_behind_ends_with_it(self) -> None:
         with belljar.Jar() as jar:
             jar.run(self.sh(f"setsid sleep 1000 & setsid sh -c 'sleep 1000; true {self.marker}' & true"))
