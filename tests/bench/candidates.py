@@ -14,12 +14,15 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Callable, Dict, List, Optional
 
 from bench.context import BELLJAR, Bench
 
 PROBE_TIMEOUT_SECONDS = 20
+# A candidate that is slower takes part in fewer rounds: others would have too few in the same time.
+SLOW_SECONDS = 0.05
 SYSTEM_FOLDERS = [name for name in ("/usr", "/etc", "/opt") if os.path.isdir(name)]
 # Top names that are links into /usr, or folders of their own on older systems.
 TOP_NAMES = [name for name in ("/bin", "/sbin", "/lib", "/lib64") if os.path.exists(name)]
@@ -239,8 +242,8 @@ def problem(words: List[str], cwd: Path) -> str:
             words,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             timeout=PROBE_TIMEOUT_SECONDS,
@@ -248,7 +251,7 @@ def problem(words: List[str], cwd: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"not done after {PROBE_TIMEOUT_SECONDS} s"
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return "" if done.returncode == 0 else f"status {done.returncode}: {lines[-1][:200] if lines else 'no message'}"
 
 
@@ -258,6 +261,7 @@ class Field:
     def __init__(self, bench: Bench, command: List[str], names: Optional[List[str]] = None, bare: str = "bare") -> None:
         self.lines: Dict[str, List[str]] = {bare: command, "belljar": belljar(bench, command)}
         self.missing: Dict[str, str] = {}
+        self.every: Dict[str, int] = {}  # slow ones: only in every so many rounds
         for sandbox in SANDBOXES:
             if names is None or sandbox.name in names:
                 self._try(bench, sandbox, command)
@@ -269,7 +273,9 @@ class Field:
             return
         words = sandbox.line(bench, command)
         words[0] = path
+        begin = time.monotonic()
         why = problem(words, bench.workdir)
+        self.every[sandbox.name] = max(1, int((time.monotonic() - begin) / SLOW_SECONDS))
         if why:
             self.missing[sandbox.name] = f"installed, but does not work here: {why}"
         else:

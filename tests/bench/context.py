@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -72,11 +72,20 @@ class Bench:
             self._programs[name] = made
         return self._programs[name]
 
-    def lines(self, command: List[str], cwd: Optional[Path] = None) -> List[List[str]]:
+    def lines(self, command: List[str]) -> List[List[str]]:
         """What a program of programs/ prints, as words."""
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, check=True, text=True, cwd=cwd or self.workdir, timeout=PROGRAM_TIMEOUT_SECONDS
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.workdir,
+            timeout=PROGRAM_TIMEOUT_SECONDS,
+            check=False,
         )
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
         return [line.split() for line in done.stdout.splitlines()]
 
     def host(self, name: str, **arguments: Any) -> Any:

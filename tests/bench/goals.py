@@ -40,6 +40,11 @@ GOALS = [
         "Python, prepared, large × small host",
         ("python", "large", "belljar prepared"), ("python", "small", "belljar prepared"), 1.1,
     ),
+    Goal(
+        "new jars per second, CLI, × bubblewrap",
+        ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap"), 3.0, True,
+    ),
+    Goal("new jars per second, API", ("throughput", "jobs_2", "belljar API"), None, 500, True),
     Goal("call after idle, × fork", ("calls", "small_idle", "belljar call"), ("calls", "small_idle", "fork"), 0.6),
     Goal("call back to back, × fork", ("calls", "small_burst", "belljar call"), ("calls", "small_burst", "fork"), 2.0),
     Goal(
@@ -50,6 +55,18 @@ GOALS = [
         "call back to back, much loaded, × fork",
         ("calls", "large_burst", "belljar call"), ("calls", "large_burst", "fork"), 2.0,
     ),
+    Goal("output passed through, × plain pipe", ("output", "rate", "belljar"), ("output", "rate", "pipe"), 0.8, True),
+    Goal(
+        "output truncated, × plain pipe",
+        ("output", "rate", "belljar truncate"), ("output", "rate", "pipe"), 0.8, True,
+    ),
+    Goal("output redacted, MB/s", ("output", "rate", "belljar redact"), None, 1000, True),
+    Goal("or × plain pipe", ("output", "rate", "belljar redact"), ("output", "rate", "pipe"), 0.5, True),
+    Goal("memory of one jar, PSS, KiB", ("memory", "pss", "belljar run"), None, 700),
+    Goal("stat storm, × outside", ("inside", "stat", "belljar"), ("inside", "stat", "outside"), 1.05),
+    Goal("git checkout, × outside", ("inside", "git", "belljar"), ("inside", "git", "outside"), 1.05),
+    Goal("compile, × outside", ("inside", "compile", "belljar"), ("inside", "compile", "outside"), 1.05),
+    Goal("system calls, × outside", ("inside", "calls", "belljar"), ("inside", "calls", "outside"), 1.05),
 ]
 
 

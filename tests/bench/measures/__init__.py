@@ -6,11 +6,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, python
+from bench.measures import api, calls, cold, inside, memory, output, python, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
     "api": api,
     "python": python,
     "calls": calls,
+    "throughput": throughput,
+    "output": output,
+    "memory": memory,
+    "inside": inside,
 }

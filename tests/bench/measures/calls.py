@@ -38,7 +38,11 @@ def one_pool(bench: Bench, title: str, modules: List[str], paths: List[str]) -> 
     return {
         "idle": make_table(f"Python call after idle, {title}", "µs", "fork", values["idle"], commands=COMMANDS),
         "burst": make_table(
-            f"Python call back to back, {title}", "µs", "fork", values["burst"], commands=COMMANDS,
+            f"Python call back to back, {title}",
+            "µs",
+            "fork",
+            values["burst"],
+            commands=COMMANDS,
             notes=[f"of {burst} in a row, per call; quantiles are of such bursts"],
         ),
     }

@@ -16,10 +16,12 @@ COMMANDS = {
 }
 
 
-def spawn(bench: Bench, rounds: int, lines: Dict[str, List[str]]) -> Dict[str, List[float]]:
+def spawn(bench: Bench, rounds: int, field: Field) -> Dict[str, List[float]]:
     """Microseconds of each command line."""
-    words = [word for name, line in lines.items() for word in (name, str(len(line)), *line)]
-    times: Dict[str, List[float]] = {name: [] for name in lines}
+    words: List[str] = []
+    for name, line in field.lines.items():
+        words += [name, str(field.every.get(name, 1)), str(len(line)), *line]
+    times: Dict[str, List[float]] = {name: [] for name in field.lines}
     for name, nanoseconds, status in bench.lines([bench.program("spawn"), str(rounds), *words]):
         if status != "0":
             raise RuntimeError(f"{name} ended with wait status {status}")
@@ -32,7 +34,7 @@ def measure(bench: Bench) -> Dict[str, Table]:
     tables = {}
     for name, (command, title, part) in COMMANDS.items():
         field = Field(bench, command)
-        times = spawn(bench, bench.rounds(part), field.lines)
+        times = spawn(bench, bench.rounds(part), field)
         tables[name] = make_table(
             f"{title}, start to exit", "µs", "bare", times, missing=field.missing, commands=field.commands(bench)
         )

@@ -2,11 +2,11 @@
 /*
  * tests/bench/programs/spawn.c - time several commands side by side, from posix_spawn to the end that waitpid() sees
  *
- *	spawn ROUNDS {LABEL COUNT WORD...}...
+ *	spawn ROUNDS {LABEL EVERY COUNT WORD...}...
  *
  * The machine is noisy, so the candidates take turns in a new random order every round: what disturbs one disturbs all.
- * Each timed start follows an untimed bare one, so that all find the caches in the same state. Each candidate is a label, the
- * number of its words, and its words. Prints a line for each measurement: LABEL NANOSECONDS STATUS.
+ * Each timed start follows an untimed bare one, so that all find the caches in the same state. Each candidate is a label, in
+ * every how many rounds it takes part, the number of its words, and its words. Prints a line for each measurement: LABEL NANOSECONDS STATUS.
  */
 #include "turns.h"
 
@@ -18,19 +18,21 @@
 
 struct candidate {
 	const char *label;
+	int every;
 	char *words[WORDS_MAX + 1];
 };
 
 /* Returns the number of arguments that it took; 0: that is no candidate. */
 static int parse(struct candidate *candidate, char **args, int arg_count)
 {
-	int count = arg_count > 2 ? atoi(args[1]) : 0;
+	int count = arg_count > 3 ? atoi(args[2]) : 0;
 
-	if (count < 1 || count > WORDS_MAX || count + 2 > arg_count)
+	if (count < 1 || count > WORDS_MAX || count + 3 > arg_count || atoi(args[1]) < 1)
 		return 0;
 	candidate->label = args[0];
-	memcpy(candidate->words, args + 2, (size_t)count * sizeof(*args));
-	return count + 2;
+	candidate->every = atoi(args[1]);
+	memcpy(candidate->words, args + 3, (size_t)count * sizeof(*args));
+	return count + 3;
 }
 
 int main(int argc, char **argv)
@@ -55,6 +57,8 @@ int main(int argc, char **argv)
 			long long begun;
 			int status;
 
+			if (round % candidate->every)
+				continue;
 			spawn_and_wait(bare);
 			begun = now_ns();
 			status = spawn_and_wait(candidate->words);
