@@ -69,6 +69,24 @@ def write_whole(fd: int, data: Any) -> None:
         view = view[os.write(fd, view[:PIECE_BYTES]) :]
 
 
+# --- what a call that was held is told, on the same socket ---
+
+# In place of a packed call, which begins otherwise: it is in the file that comes with this.
+IN_A_FILE = b"BJMF"
+
+
+def send_call(link: socket.socket, parts: Sequence[Any]) -> None:
+    """On the host, to a process that waits for it. OSError if it does not any more."""
+    if sum(map(len, parts)) <= READ_BYTES:
+        link.sendmsg(parts, [], socket.MSG_NOSIGNAL)
+        return
+    fd = memory_file("belljar-call", parts)
+    try:
+        link.sendmsg([IN_A_FILE], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))], socket.MSG_NOSIGNAL)
+    finally:
+        os.close(fd)
+
+
 # --- in the jar ---
 
 

@@ -11,9 +11,9 @@ import asyncio
 import os
 import select
 import socket
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from . import _answer, _engine
+from . import _answer, _engine, _wire
 from ._answer import Answer
 from ._async import Reader, read_out
 from ._codec import MAX_BYTES, Codec
@@ -90,49 +90,97 @@ class Way(Protocol):
     async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """The same without holding up the loop."""
 
+    def take_held(self, options: Options) -> Optional["Held"]:
+        """A run that waits for a call with these options, if there is one."""
+
+    def hold_next(self) -> None:
+        """Have such a run for the next call, while nobody waits."""
+
+
+class Held(NamedTuple):
+    """A run that was begun ahead and waits for its call: its channel, and the socket to its process."""
+
+    channel: _engine.Channel
+    link: socket.socket
+
+    def begin(self, parts: Sequence[Any]) -> bool:
+        """Give it a packed call. False: it is of no use any more, and nothing has run."""
+        try:
+            _answer.send_call(self.link, parts)
+        except OSError:
+            self.close()
+            return False
+        self.channel.send(_wire.GO)
+        return True
+
+    def close(self) -> None:
+        """End it."""
+        self.channel.kill()
+        _engine._held.discard(self.link)
+        self.link.close()
+
 
 class Flight:
     """A call from its first byte to its value. Its channel is somebody else's to collect where `is_ended` is false."""
 
-    __slots__ = ("channel", "is_ended", "_options", "_link", "_sent", "_answer", "_collector", "_name")
+    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_name")
 
     def __init__(self, fn: Any, args: Iterable[Any], kwargs: Mapping[str, Any], options: Options, paths: Sequence[str]) -> None:
         self.channel: Optional[_engine.Channel] = None
         self.is_ended = False
         self._options = options
         self._name = name_of(fn)
-        more = (options.types, options.codec.max_bytes)
-        arguments = _answer.memory_file("belljar-call", pack(fn, args, kwargs, paths, more))
-        try:
-            self._link, theirs = _engine.pair()
-        except BaseException:
-            os.close(arguments)
-            raise
-        self._sent: List[int] = [arguments, theirs.detach()]
+        self._parts = pack(fn, args, kwargs, paths, (options.types, options.codec.max_bytes))
+        self._link: Any = None
+        self._sent: List[int] = []
         self._answer = Answer(options.codec)
         self._collector = Collector([self._name], True, "replace")
 
     # --- beginning ---
 
+    def _begin_held(self, way: Way) -> bool:
+        """Give it to a run that waits. False: there is none."""
+        held = way.take_held(self._options)
+        if held is None or not held.begin(self._parts):
+            return False
+        self._parts = []
+        self.channel, self._link = held
+        way.hold_next()
+        return True
+
+    def _prepare(self) -> None:
+        self._sent.append(_answer.memory_file("belljar-call", self._parts))
+        self._parts = []
+        self._link, theirs = _engine.pair()
+        self._sent.append(theirs.detach())
+
     def begin(self, way: Way) -> None:
         """Start it."""
+        if self._begin_held(way):
+            return
         try:
+            self._prepare()
             self.channel = way.open(self._options, self._sent)
         except BaseException:
             self.close()
             raise
         finally:
             self._close_sent()
+        way.hold_next()
 
     async def begin_async(self, way: Way) -> None:
         """Start it, without holding up the loop."""
+        if self._begin_held(way):
+            return
         try:
+            self._prepare()
             self.channel = await way.open_async(self._options, self._sent)
         except BaseException:
             self.close()
             raise
         finally:
             self._close_sent()
+        way.hold_next()
 
     def _close_sent(self) -> None:
         while self._sent:
@@ -141,8 +189,9 @@ class Flight:
     def close(self) -> None:
         """Let go of what is left of it, but for the channel."""
         self._close_sent()
-        _engine._held.discard(self._link)
-        self._link.close()
+        if self._link is not None:
+            _engine._held.discard(self._link)
+            self._link.close()
         self._answer.close()
 
     # --- what came of it ---

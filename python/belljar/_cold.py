@@ -62,7 +62,17 @@ def with_options(keys: Dict[str, Any], options: Options) -> Dict[str, Any]:
     return merged
 
 
-class ColdWay:
+class _NothingHeld:
+    """A fresh interpreter is not begun ahead."""
+
+    def take_held(self, options: Options) -> None:
+        """There is none."""
+
+    def hold_next(self) -> None:
+        """There will be none."""
+
+
+class ColdWay(_NothingHeld):
     """Every call is a fresh interpreter in a fresh jar."""
 
     def __init__(
@@ -125,7 +135,7 @@ class ColdWay:
         self._setting = None
 
 
-class JarWay:
+class JarWay(_NothingHeld):
     """Every call is a fresh interpreter in a jar that is kept. The jar was opened without a thought of calls, so of the
     caller's sys.path only that is used which the jar shows, and shows read-only; functions from elsewhere go by value."""
 

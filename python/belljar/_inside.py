@@ -15,12 +15,12 @@ import os
 import stat
 import sys
 import types
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 from . import _answer, _private
 from ._codec import MAX_BYTES, Codec, type_name
 from ._errors import ResultError, SendError
-from ._send import pack, unpack_more
+from ._send import pack, packed_length, unpack_more
 
 # In a jar the name that @tool decorates is the plain function.
 is_inside = False
@@ -168,10 +168,7 @@ def _by_lines() -> None:
 
 
 def reseed() -> None:
-    """Generators that a zygote has loaded must not give every call the same numbers."""
-    random = sys.modules.get("random")
-    if random is not None:
-        random.seed()
+    """Generators that a zygote has loaded must not give every call the same numbers. `random` sees to itself after a fork."""
     numbers = sys.modules.get("numpy.random")
     if numbers is not None:
         numbers.seed()
@@ -247,7 +244,34 @@ def rehearse() -> None:
     Codec(listed, max_bytes=max_result).encode_parts(value, _answer.FILE_BYTES, _answer.MAX_FILES)
     _by_lines()
     _flush()
-    reseed()
+
+
+def _receive_call(link_fd: int) -> Any:
+    """The packed call, or None if there will be none."""
+    import socket
+
+    link = socket.socket(fileno=link_fd)
+    try:
+        data, ancillary, _, _ = link.recvmsg(_answer.READ_BYTES, socket.CMSG_SPACE(4))
+        for _, _, carried in ancillary:
+            fd = int.from_bytes(carried[:4], sys.byteorder)
+            data = _read_whole(fd)
+            os.close(fd)
+            return data
+        while data:
+            missing = packed_length(data) - len(data)
+            if missing <= 0:
+                return data
+            more = link.recv(missing)
+            data = data + more if more else b""
+        return None
+    finally:
+        link.detach()
+
+
+def run_held(link_fd: int) -> int:
+    """Wait for a call on the very socket that its answer goes to, and run it; the exit status."""
+    return _run_packed(link_fd, _receive_call, link_fd)
 
 
 def run_call(args_fd: int, result_fd: int) -> int:
@@ -255,6 +279,16 @@ def run_call(args_fd: int, result_fd: int) -> int:
 
     The caller leaves with os._exit() at once. A status without an answer is how sys.exit() in the function is told.
     """
+    return _run_packed(args_fd, _take_call, result_fd)
+
+
+def _take_call(args_fd: int) -> Any:
+    data = _read_whole(args_fd)
+    os.close(args_fd)
+    return data
+
+
+def _run_packed(args_fd: int, take: Callable[[int], Any], result_fd: int) -> int:
     global is_inside
     is_inside = True
     call = _Call(result_fd)
@@ -264,9 +298,8 @@ def run_call(args_fd: int, result_fd: int) -> int:
         os.set_inheritable(result_fd, False)
         _by_lines()
         reseed()
-        data = _read_whole(args_fd)
-        os.close(args_fd)
-        return call.run(data)
+        data = take(args_fd)
+        return 0 if data is None else call.run(data)
     except BaseException:
         # Nobody takes the answer, or there is no memory for it.
         try:

@@ -440,6 +440,16 @@ def _refusal(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], paths: Seq
 # --- what callers use ---
 
 
+def packed_length(start: bytes) -> int:
+    """How long the packed call is that begins like this. SendError if none does."""
+    if len(start) < HEADER.size:
+        return HEADER.size
+    magic, _, _, _, length = HEADER.unpack_from(start)
+    if magic != MAGIC:
+        raise SendError("what came into the jar is not a packed call")
+    return int(HEADER.size + length)
+
+
 def pack(
     fn: Any,
     args: Iterable[Any] = (),

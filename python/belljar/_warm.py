@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Un
 
 from . import _answer, _boot, _engine, _paths, _wire
 from ._answer import Answer
-from ._call import Options
+from ._call import Held, Options
 from ._codec import Codec
 from ._cold import BootFile, ColdWay
 from ._errors import BelljarError, CallError, EngineError, StartError, UnavailableError
@@ -133,6 +133,39 @@ class Zygote:
             ours.close()
         self._files: List[Tuple[str, int, int]] = [(name, mtime, size) for name, mtime, size in files]
         self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
+        text = f'{{"version":{_wire.VERSION},"stdin":"null","capture":true,"started":false,"held":true,"extra":1}}'
+        self._held_frame = _wire.frame(_wire.JOIN, text.encode("ascii"))
+        # A list: taking from it and adding to it needs no lock.
+        self._held: List[Held] = []
+
+    def take_held(self, options: Options) -> Optional[Held]:
+        """A run that was begun ahead for a call without options."""
+        if options.keys or options.on_output is not None or environ_text() != self._environ:
+            return None
+        try:
+            return self._held.pop()
+        except IndexError:
+            return None
+
+    def hold_next(self) -> None:
+        """Begin one, unless one waits already."""
+        if self._held:
+            return
+        link, theirs = _engine.pair()
+        try:
+            channel = self.jar._ask(self._held_frame, [theirs.fileno()])
+        except (BelljarError, OSError):
+            _engine._held.discard(link)
+            link.close()  # the next call is told why
+        else:
+            self._held.append(Held(channel, link))
+        finally:
+            theirs.close()
+
+    def let_go(self) -> None:
+        """No call will come for what was begun ahead."""
+        while self._held:
+            self._held.pop().close()
 
     def _frame(self, sink: str, keys: Dict[str, Any]) -> bytes:
         environ = environ_text()
@@ -319,6 +352,7 @@ class WarmWay:
             idle = [zygote for zygote in self._retired if zygote.users == 0]
             self._retired = [zygote for zygote in self._retired if zygote.users]
         for zygote in idle:
+            zygote.let_go()
             zygote.jar.close()
 
     def close(self) -> None:
@@ -356,6 +390,14 @@ class Lease:
     async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """The same: there is nothing to wait for."""
         return self.open(options, fds)
+
+    def take_held(self, options: Options) -> Optional[Held]:
+        """A run that was begun ahead, if there is one for such a call."""
+        return self._zygote.take_held(options)
+
+    def hold_next(self) -> None:
+        """Begin the next one ahead."""
+        self._zygote.hold_next()
 
     def failed(self) -> None:
         """The engine, or the zygote, did not do its work."""

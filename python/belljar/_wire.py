@@ -12,7 +12,7 @@ from ._errors import EngineError
 VERSION = 1
 
 # Frames to the engine.
-RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE = range(1, 10)
+RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
 # Frames from it.
 STARTED, OUTPUT, KEPT, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 

@@ -27,6 +27,8 @@ from ._codec import Codec
 REQUESTS, REPORT = 3, 4
 # Where a fork has the socket to its keeper, above its three streams.
 REPLY = 3
+# Where the answer of a call goes; its arguments come one before that.
+ANSWER = 4
 
 FORK, READY, BEGIN, ENDED, FORK_FAILED = 1, 2, 3, 4, 5
 FORK_HEADER = struct.Struct("=iIII")
@@ -130,7 +132,11 @@ def _serve(reply: socket.socket) -> int:
     os.chdir(data[BEGIN_HEADER.size :])
     reply.detach()
     _place(fds)
-    return _inside.run_call(3, 4)
+    if len(fds) > ANSWER:
+        return _inside.run_call(ANSWER - 1, ANSWER)
+    os.dup2(ANSWER - 1, ANSWER)  # where it always is
+    os.close(ANSWER - 1)
+    return _inside.run_held(ANSWER)
 
 
 def _be_a_fork(reply: socket.socket, parts: Tuple[int, List[int], int, List[int], bytes]) -> None:

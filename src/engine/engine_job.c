@@ -129,6 +129,7 @@ static int start_run(struct making *making, void *owner)
 			},
 		.is_captured = job->request.is_captured,
 		.is_merged = job->request.is_merged,
+		.is_held = job->request.is_held,
 		.extra_fds = job->request.extra_fds,
 		.extra_count = job->request.extra_count,
 		.stdin_fd = job->request.stdin_fd,
@@ -192,6 +193,13 @@ void job_done(struct job *job)
 }
 
 /* --- meddling with it --------------------------------------------------------------------------------------- */
+
+void job_go(struct job *job)
+{
+	job->request.is_held = false;
+	if (job->run && !job->is_over)
+		run_go(job->run);
+}
 
 void job_cancel(struct job *job, int signal_number)
 {

@@ -37,6 +37,7 @@ struct job_request {
 	struct jar_times *times;
 	bool is_captured;
 	bool is_merged;
+	bool is_held;
 	bool has_pty;
 	struct winsize window;
 	int stdin_fd; /* as in run_request; descriptors are borrowed as long as the job lives */
@@ -68,6 +69,8 @@ int job_set_command(struct job *job, char *const *command, size_t count, bool is
 void job_start(struct job *job);
 void job_done(struct job *job);
 
+/* One that was held has something to do now. */
+void job_go(struct job *job);
 void job_cancel(struct job *job, int signal_number);
 /* At once, without a grace. */
 void job_kill(struct job *job);

@@ -294,6 +294,8 @@ static void on_frame(struct channel *channel, struct wire_frame *frame)
 		rc = check_signal(frame, 0, &error);
 		if (rc >= 0)
 			job_cancel(&run->job, rc);
+	} else if (frame->type == FRAME_GO && !frame->len) {
+		job_go(&run->job);
 	} else if (frame->type == FRAME_RESIZE) {
 		take_resize(run, frame, &error);
 	} else {
@@ -388,6 +390,7 @@ static struct job_request job_request_of(struct serve_run *run)
 		.family = &run->body.server->family,
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,
+		.is_held = request->is_held,
 		.has_pty = request->has_pty,
 		.window = {.ws_row = (unsigned short)request->rows, .ws_col = (unsigned short)request->columns},
 		/* A terminal's input is typed: there the end of an empty input is too. */

@@ -523,13 +523,9 @@ static void note_started(struct run *run)
 	streams_read(&run->streams);
 }
 
-static void start_running(struct run *run)
+static void hold_to_limits(struct run *run)
 {
-	run->state = STATE_RUNNING;
 	arm_deadline(run, 0);
-	open_relay(run);
-	run->seen.metered = run->plan->metered;
-	note_started(run);
 	if (!(run->seat ? seat_guard_start(run->seat) : guard_start(run->guard, run->jar.pid, &run->making))) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
@@ -537,6 +533,29 @@ static void start_running(struct run *run)
 		set_cause(run, CAUSE_UNHELD);
 		handle(run, EVENT_HARD_END);
 	}
+}
+
+static void start_running(struct run *run)
+{
+	run->state = STATE_RUNNING;
+	open_relay(run);
+	run->seen.metered = run->plan->metered;
+	note_started(run);
+	if (run->request.is_held)
+		loop_disarm(&run->deadline);
+	else
+		hold_to_limits(run);
+}
+
+void run_go(struct run *run)
+{
+	if (!run->request.is_held)
+		return;
+	run->request.is_held = false;
+	if (run->state != STATE_RUNNING)
+		return; /* it will begin as any other, or has ended */
+	run->begun_ns = sys_monotonic_ns();
+	hold_to_limits(run);
 }
 
 static void start_draining(struct run *run)

@@ -45,6 +45,7 @@ struct run_request {
 	struct run_listener listener;
 	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
 	bool is_merged;       /* the command's standard error is its standard output */
+	bool is_held;         /* it has nothing to do yet: its time begins with run_go() */
 	const int *extra_fds; /* the command has them as 3, 4, ...; borrowed until run_start() returns */
 	size_t extra_count;   /* at most JAR_EXTRA_MAX */
 	int stdin_fd;         /* for the command as it is, or -1: relayed from @relay_fd, or nothing */
@@ -60,6 +61,8 @@ struct run_request {
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error);
 void run_free(struct run *run);
 
+/* One that was held has something to do now. */
+void run_go(struct run *run);
 /* End the run because someone wants it ended: signal @signal_number, after the grace SIGKILL; at once if called again. */
 void run_cancel(struct run *run, int signal_number);
 /* Nobody takes the output any more: end the run now. */

@@ -32,6 +32,7 @@ enum frame_type {
 	FRAME_CANCEL = 7,
 	FRAME_RESIZE = 8,
 	FRAME_CLOSE = 9,
+	FRAME_GO = 10,
 	/* from the engine */
 	FRAME_STARTED = 65,
 	FRAME_OUTPUT = 66,

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from harness import paths
 from harness.runner import ANY, Way
 
-RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE = range(1, 10)
+RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
 STARTED, OUTPUT, KEPT, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 LAST = (RESULT, FAILED, CLOSED, DESCRIPTOR, ANSWER)
 BOUND = 30.0

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from harness import census, wire
 from harness.case import JarCase, every_way
 from harness.result import check_result
-from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, JOIN, KEPT, OPEN, OPENED, RESULT, STARTED, Channel, Outcome
+from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, KEPT, OPEN, OPENED, RESULT, STARTED, Channel, Outcome
 
 
 class JarOnAChannel(JarCase):
@@ -144,6 +144,24 @@ class KeptJars(JarOnAChannel):
         self.assertIn("net", outcome.error["message"])
         self.assertEqual(self.run_in(jar, self.script("printf %s $A"), {"env": {"A": "b"}}).stdout, b"b")
         self.close(jar)
+
+    def test_the_time_of_a_run_that_is_held_begins_with_go(self) -> None:
+        jar = self.open({"timeout": "1h"})
+        channel = self.join(jar, ["sh", "-c", "read line; sleep 1000"], {"timeout": "200ms"}, held=True)
+        self.assertEqual(channel.read().kind, STARTED)
+        channel.sock.settimeout(0.6)
+        with self.assertRaises(socket.timeout):
+            channel.read()
+        channel.sock.settimeout(wire.BOUND)
+        result = wire.finish(channel.send(GO)).result
+        self.assertEqual(result["outcome"], "timeout")
+        self.assertLess(result["usage"]["wall_ms"], 600)  # what it had waited before does not count
+        # Before it has begun, too; and a second time it means nothing.
+        outcome = wire.finish(self.join(jar, ["sleep", "1000"], {"timeout": "200ms"}, held=True).send(GO).send(GO))
+        self.assertEqual(outcome.result["outcome"], "timeout")
+        held = self.join(jar, ["sleep", "1000"], held=True)
+        held.close()
+        self.assertEqual(self.run_in(jar, ["true"]).result["outcome"], "exited")
 
     def test_files_in_and_out(self) -> None:
         jar = self.open()

@@ -233,6 +233,47 @@ class Forks(WarmCase):
         self.assertIsNone(self.pool.call(os.getenv, "BJT_LATER"))
 
 
+class Ahead(WarmCase):
+    """A run that waits for its call."""
+
+    def held(self) -> Any:
+        self.pool.call(len, "")
+        zygote: Any = self.pool._way._zygote  # type: ignore[union-attr]
+        return zygote._held
+
+    def test_there_is_one_after_a_call_and_calls_use_it(self) -> None:
+        for size in (0, 1000, 60_000, 70_000, 3_000_000):
+            waiting = self.held()[0]
+            self.assertEqual(self.pool.call(len, "x" * size), size)
+            self.assertNotIn(waiting, self.held())
+
+    def test_one_that_has_died_is_not_noticed(self) -> None:
+        for _ in range(3):
+            waiting = self.held()[0]
+            waiting.channel.cancel()
+            waiting.channel.cancel()
+            self.wait_for(lambda: waiting.channel.socket.recv(65536) == b"", "the run is over")
+            self.assertEqual(self.pool.call(len, "xy"), 2)
+
+    def test_options_are_not_lost_on_it(self) -> None:
+        self.assertTrue(self.held())
+        self.assertEqual(self.pool.call(os.getenv, "B", env={"B": "b"}), "b")
+        self.assertTrue(self.held())
+        with self.assertRaises(belljar.CallTimeout):
+            self.pool.call(time.sleep, 1000, timeout=0.1)
+        seen: List[bytes] = []
+        self.pool.call(print, "told", on_output=lambda stream, data: seen.append(data))
+        self.assertEqual(b"".join(seen), b"told\n")
+
+    def test_its_time_begins_with_the_call(self) -> None:
+        with belljar.Pool(timeout=0.5) as pool:
+            pool.call(len, "")
+            time.sleep(0.8)
+            self.assertEqual(pool.call(len, "x"), 1)
+            with self.assertRaises(belljar.CallTimeout):
+                pool.call(time.sleep, 1000)
+
+
 class AtOnce(WarmCase):
     """Several calls at the same time."""
 
