@@ -41,7 +41,10 @@ int making_compile(struct making *making)
 
 	plan_done(&making->plan);
 	making->has_plan = false;
-	/* Where the host has turned out to give less, a cgroup may have to hold what a namespace would have held. */
+	/*
+	 * Only now: whoever is handed a jar that stands has no use for it. And again where the host has turned out to give
+	 * less: a cgroup may have to hold what a namespace would have held.
+	 */
 	if (host_survey_cgroups(&making->host, making->policy) < 0)
 		return error_set(&making->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (making->kind == PLAN_ONCE)

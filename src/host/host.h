@@ -72,7 +72,7 @@ struct host {
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
-	struct host_cgroups cgroups; /* looked for where the policy has a limit that they could hold */
+	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
 	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
 	struct host_path_list etc;        /* the allowed names of /etc that exist */

@@ -74,11 +74,7 @@ static bool is_same_kernel(const struct host *left, const struct host *right)
 	return left->has_user_namespaces == right->has_user_namespaces &&
 	       left->has_id_mapped_mounts == right->has_id_mapped_mounts && left->has_seccomp == right->has_seccomp &&
 	       left->landlock_abi == right->landlock_abi && left->has_task_clock == right->has_task_clock &&
-	       left->hides_processes == right->hides_processes && left->memory_bytes == right->memory_bytes &&
-	       left->cgroups.version == right->cgroups.version &&
-	       is_same_text(left->cgroups.memory, right->cgroups.memory) &&
-	       is_same_text(left->cgroups.pids, right->cgroups.pids) &&
-	       is_same_text(left->cgroups.cpu, right->cgroups.cpu);
+	       left->hides_processes == right->hides_processes && left->memory_bytes == right->memory_bytes;
 }
 
 bool host_is_same(const struct host *left, const struct host *right)

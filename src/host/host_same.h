@@ -15,7 +15,10 @@
  * the jar is made, and again before the comparison.
  */
 int host_stamp(struct host *host);
-/* Everything but what is new for each jar: its id, its directory, the name of its cgroup; and the environment. */
+/*
+ * Everything but what is new for each jar, its id and its directory; the environment; and where cgroups can be made, since a
+ * jar that stands has its own.
+ */
 bool host_is_same(const struct host *left, const struct host *right);
 
 #endif

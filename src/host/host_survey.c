@@ -487,8 +487,6 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
 	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
 		rc = host_find_uncounted(host, policy);
-	if (rc == 0)
-		rc = host_survey_cgroups(host, policy);
 	if (policy->cpu_time_ns != LIMIT_NONE)
 		host->has_task_clock = host_may_have_task_clock();
 	host->hides_processes = access("/proc/1/stat", R_OK) < 0;
