@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "engine/engine_serve.h"
+#include "policy/policy_build.h"
 #include "sys/calls.h"
 
 /* Channels taken in one turn of the loop. */
@@ -271,6 +272,7 @@ static void close_server(struct server *server)
 	loop_remove(&server->root);
 	loop_remove(&server->host);
 	loop_free(server->loop);
+	policy_done(&server->agent);
 	close_fd(&server->host_fd);
 	close_fd(&server->null_fd);
 	close_fd(&server->reserve_fd);

@@ -63,6 +63,8 @@ struct server {
 	struct channel *channels;
 	struct body *bodies;
 	struct ready *ready; /* jars made ahead; they are among the bodies too */
+	struct policy agent; /* the preset, once it was read */
+	bool has_agent;
 	bool is_host_gone;
 	unsigned char jar_numbers[SERVE_JAR_NUMBERS / 8]; /* bits of those in use */
 	unsigned next_number;

@@ -247,7 +247,7 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 	if (rc == 0)
 		rc = server_check_descriptors(channel->server, &error);
 	if (rc == 0)
-		rc = serve_policy(&request, &policy, &error);
+		rc = serve_policy(channel->server, &request, &policy, &error);
 	if (rc == 0) {
 		jar = calloc(1, sizeof(*jar));
 		rc = jar ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");

@@ -59,7 +59,23 @@ static int load(struct policy *policy, const struct request *request, const stru
 			 json_type_name(value->type));
 }
 
-int serve_policy(const struct request *request, struct policy *out, struct error *error)
+/* What every policy begins as is read once. */
+static int begin_policy(struct server *server, const struct policy_context *context, struct policy *out,
+			struct error *error)
+{
+	static const struct policy_context nobody = {.current_directory = "/"};
+
+	if (!server->has_agent) {
+		int rc = policy_init(&server->agent, &nobody, error);
+
+		if (rc < 0)
+			return rc;
+		server->has_agent = true;
+	}
+	return policy_init_from(out, &server->agent, context, error);
+}
+
+int serve_policy(struct server *server, const struct request *request, struct policy *out, struct error *error)
 {
 	AUTO(policy_done) struct policy made = {0};
 	struct policy_context context = context_of(request);
@@ -67,7 +83,7 @@ int serve_policy(const struct request *request, struct policy *out, struct error
 
 	if (context.current_directory[0] != '/' || (request->base && request->base[0] != '/'))
 		return error_set(error, STAGE_USAGE, 0, "'cwd' and 'base' must be absolute paths");
-	rc = policy_init(&made, &context, error);
+	rc = begin_policy(server, &context, &made, error);
 	if (rc == 0)
 		rc = load(&made, request, &context, error);
 	if (rc == 0 && request->keys)

@@ -204,7 +204,7 @@ static void prepare_second(struct serve_run *run)
 
 	if (text_failed(&run->payload) ||
 	    request_parse(REQUEST_RUN, text_string(&run->payload), run->payload.len, &request, &error) < 0 ||
-	    serve_policy(&request, &policy, &error) < 0)
+	    serve_policy(run->body.server, &request, &policy, &error) < 0)
 		return;
 	ready_key(&policy, request.cwd, &key);
 	ready_prepare(run->body.server, &key, &request, &policy, NULL, run->hurry);
@@ -503,7 +503,7 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 	if (rc == 0 && house)
 		rc = serve_policy_of_run(&run->request, &house->policy, &run->policy, &error);
 	else if (rc == 0)
-		rc = serve_policy(&run->request, &run->policy, &error);
+		rc = serve_policy(channel->server, &run->request, &run->policy, &error);
 	if (rc == 0)
 		rc = check_output(run, &error);
 	if (rc == 0)

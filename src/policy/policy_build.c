@@ -83,6 +83,23 @@ int policy_init(struct policy *policy, const struct policy_context *context, str
 	return 0;
 }
 
+int policy_init_from(struct policy *policy, const struct policy *agent, const struct policy_context *context,
+		     struct error *error)
+{
+	AUTO(policy_done) struct policy made = {0};
+	int rc = policy_copy(agent, &made);
+
+	if (rc < 0)
+		return error_set(error, STAGE_POLICY, -rc, "no memory for the policy");
+	rc = add_private_home(&made, context, error);
+	if (rc < 0)
+		return rc;
+	made.given_keys = 0;
+	*policy = made;
+	made = (struct policy){0};
+	return 0;
+}
+
 static int refuse_preset(const char *name, const struct policy_origin *origin, struct error *error)
 {
 	const char *near = suggest_from(name, policy_preset_names);

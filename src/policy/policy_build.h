@@ -16,6 +16,9 @@ struct policy_context {
 
 /* An `agent` policy. *@policy need not be initialised; it is written only on success. */
 int policy_init(struct policy *policy, const struct policy_context *context, struct error *error);
+/* The same from one that was made without a home, @agent: sooner than reading the preset anew. */
+int policy_init_from(struct policy *policy, const struct policy *agent, const struct policy_context *context,
+		     struct error *error);
 void policy_done(struct policy *policy);
 
 /* A copy that shares nothing with @from; *@out need not be initialised. -ENOMEM leaves it untouched. */

@@ -145,6 +145,24 @@ static void test_home_is_private_only_if_there_is_one(void)
 	CHECK_INT(same.tmpfs.count, 4);
 }
 
+static void test_one_that_was_read_before_is_the_same(void)
+{
+	static const struct policy_context nobody = {.current_directory = "/"};
+	AUTO_POLICY agent = {0};
+	AUTO_POLICY anew = {0};
+	AUTO_POLICY from = {0};
+	AUTO_TEXT expected = {0};
+	AUTO_TEXT printed = {0};
+
+	init(&anew);
+	CHECK_INT(policy_init(&agent, &nobody, NULL), 0);
+	CHECK_INT(policy_init_from(&from, &agent, &context, NULL), 0);
+	policy_print(&anew, &expected, 2);
+	policy_print(&from, &printed, 2);
+	CHECK_STRING(text_string(&printed), text_string(&expected));
+	CHECK_INT(from.given_keys, anew.given_keys);
+}
+
 static void test_presets_of_the_contract(void)
 {
 	AUTO_POLICY policy = {0};
@@ -783,6 +801,7 @@ static const struct test tests[] = {
 	TEST(test_agent_is_the_default_of_the_contract),
 	TEST(test_agent_says_every_key),
 	TEST(test_home_is_private_only_if_there_is_one),
+	TEST(test_one_that_was_read_before_is_the_same),
 	TEST(test_presets_of_the_contract),
 	TEST(test_unknown_presets_are_refused),
 	TEST(test_the_example_of_the_contract),
