@@ -207,12 +207,12 @@ def srt(bench: Bench, command: List[str]) -> List[str]:
     settings = bench.make_folder("srt") / "settings.json"
     files = {"denyRead": ["~/.ssh", "~/.aws"], "allowWrite": [str(bench.workdir)], "denyWrite": []}
     settings.write_text(json.dumps({"network": {"allowedDomains": [], "deniedDomains": []}, "filesystem": files}))
-    return ["srt", "--settings", str(settings), shlex.join(command)]
+    return ["srt", "--settings", str(settings), "-c", shlex.join(command)]
 
 
 def codex(bench: Bench, command: List[str]) -> List[str]:
     """Its sandbox alone, without a model."""
-    return ["codex", "sandbox", "linux", "--full-auto", "--", *command]
+    return ["codex", "sandbox", "-c", 'sandbox_mode="workspace-write"', "--", *command]
 
 
 SANDBOXES = [
@@ -220,9 +220,9 @@ SANDBOXES = [
     Sandbox("firejail", "firejail", "firejail", "set-user-id root; its own filter; the whole root is seen", firejail),
     Sandbox("crun", "crun", "crun", "a short filter; no cgroup; no second wall", crun),
     Sandbox("runc", "runc", "runc", "a short filter; a cgroup; no second wall", runc),
-    Sandbox("nsjail", "nsjail", "nsjail", "a short filter; no second wall", nsjail),
-    Sandbox("minijail", "minijail0", "minijail", "no system call filter, no second wall", minijail),
-    Sandbox("isolate", "isolate", "isolate", "set-user-id root; no system call filter; box made ahead", isolate),
+    Sandbox("nsjail", "nsjail", "nsjail, or from source", "a short filter; no second wall", nsjail),
+    Sandbox("minijail", "minijail0", "minijail, or from source", "no system call filter, no second wall", minijail),
+    Sandbox("isolate", "isolate", "isolate, or from source", "set-user-id root; no filter; its box is made ahead", isolate),
     Sandbox("systemd-nspawn", "systemd-nspawn", "systemd-container", "root only; its own filter", systemd_nspawn),
     Sandbox("unshare", "unshare", "util-linux", "namespaces only: every file is seen and can be written", unshare),
     Sandbox("srt", "srt", "@anthropic-ai/sandbox-runtime (npm)", "bubblewrap with its own filter and proxies", srt),
@@ -252,7 +252,10 @@ def problem(words: List[str], cwd: Path) -> str:
     except subprocess.TimeoutExpired:
         return f"not done after {PROBE_TIMEOUT_SECONDS} s"
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return "" if done.returncode == 0 else f"status {done.returncode}: {lines[-1][:200] if lines else 'no message'}"
+    if done.returncode == 0:
+        return ""
+    errors = [line for line in lines if "error" in line.lower()] + lines[-1:] + ["no message"]
+    return f"status {done.returncode}: {errors[0][:200]}"
 
 
 class Field:

@@ -70,9 +70,11 @@ def command_lines(measures: Dict[str, Dict[str, Table]]) -> List[str]:
 def markdown(document: Dict[str, Any], measures: Dict[str, Dict[str, Table]]) -> str:
     """The whole of docs/bench/README.md."""
     machine, versions = document["machine"], document["versions"]
+    quick = ["Measured with `--quick`: these numbers say nothing.", ""] if document["options"]["quick"] else []
     lines = [
         "# Measurements",
         "",
+        *quick,
         "Made by `./dev bench`; do not edit. Candidates take turns in random order within one run, so that ratios hold",
         "although the machine is noisy; each table has the ratio to its reference. p95 and p99 are on the bad side: of",
         "rates, 95 and 99 of 100 were at least that high.",
@@ -80,7 +82,7 @@ def markdown(document: Dict[str, Any], measures: Dict[str, Dict[str, Table]]) ->
         "```sh",
         "./dev bench                 # all of it, about five minutes; writes this folder",
         "./dev bench cold calls      # only these, into build/bench; --rounds N, --json FILE, --verbose",
-        "./dev bench --compare       # and the differences from baseline.json",
+        "./dev bench --compare       # and the differences from baseline.json, which --store-baseline writes",
         "```",
         "",
         f"- {machine['date']}, {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB,"

@@ -111,7 +111,7 @@ def draw(title: str, tables: Dict[str, Table], captions: List[str]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     parts = [f'{head} font-family="sans-serif" role="img">', element("title", title)]
     parts.append(element("rect", width=WIDTH, height=height, fill="#ffffff"))
-    parts.append(text(MARGIN, 28, title, font_size=17, font_weight="bold"))
+    parts.append(text(MARGIN, 28, title, font_size=15, font_weight="bold"))
     top = float(body_top)
     for table in tables.values():
         parts += draw_panel(table, top)

@@ -9,9 +9,12 @@ import json
 import os
 import subprocess
 import tempfile
+import types
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
+from typing import NoReturn
+from unittest import mock
 
 from bench import compare, main, report, svg
 from bench.goals import GOALS
@@ -129,6 +132,28 @@ class Parts(unittest.TestCase):
             main.parse(["warmth"])
         self.assertEqual(caught.exception.code, 2)
         self.assertIn("cold", said.getvalue())
+
+
+    def test_a_baseline_is_never_of_a_quick_or_partial_run(self) -> None:
+        for words in (["--quick"], ["cold"]):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as caught:
+                main.parse(["--store-baseline", *words])
+            self.assertEqual(caught.exception.code, 2)
+
+    def test_what_cannot_be_measured_is_said_and_loses_nothing_else(self) -> None:
+        def fail(_: object) -> NoReturn:
+            raise RuntimeError("no such luck")
+
+        table = make_table("a title", "µs", "bare", {"bare": [1.0]})
+        good = types.SimpleNamespace(measure=lambda _: {"one": table}, __doc__="Good.")
+        measures = {"bad": types.SimpleNamespace(measure=fail, __doc__="Bad."), "good": good}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(main, "MEASURES", measures):
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+                status = main.main(["--out", folder])
+            document = json.loads((Path(folder) / "latest.json").read_text())
+        self.assertEqual(status, 1)
+        self.assertIn("no such luck", said.getvalue())
+        self.assertEqual(list(document["measures"]), ["good"])
 
 
 if __name__ == "__main__":

@@ -50,5 +50,15 @@ def measure(jars: int) -> Dict[str, float]:
     }
 
 
+def main() -> None:
+    """Print the values as JSON, or why they are hidden."""
+    answer: Dict[str, object] = {"values": {}, "hidden": ""}
+    try:
+        answer["values"] = measure(**json.loads(sys.argv[1]))
+    except PermissionError as error:
+        answer["hidden"] = str(error)
+    json.dump(answer, sys.stdout)
+
+
 if __name__ == "__main__":
-    json.dump(measure(**json.loads(sys.argv[1])), sys.stdout)
+    main()

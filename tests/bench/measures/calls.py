@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls: a Python function in a jar by a warm interpreter, beside a bare fork of an interpreter with the same modules."""
+"""Calls: a Python function in a jar, beside a bare fork of an interpreter with the same modules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside: what work that asks much of the kernel takes in a jar, beside the same work outside; starting is not in it."""
+"""Inside: work that asks much of the kernel, in a jar and outside; starting is not in it."""
 
 from __future__ import annotations
 

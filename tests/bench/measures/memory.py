@@ -11,7 +11,6 @@ from bench import pss
 from bench.candidates import Field, belljar
 from bench.context import Bench
 from bench.table import Table, make_table
-from bench.turns import Way, take_turns
 
 PART = 0.025
 JARS = 16
@@ -27,7 +26,8 @@ ENGINE_COMMANDS = {
 
 def one_line(line: List[str], bench: Bench) -> float:
     """KiB of one command line's processes, but the command."""
-    with subprocess.Popen(line, cwd=bench.workdir, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(line, cwd=bench.workdir, stdin=quiet, stderr=quiet) as process:
         try:
             time.sleep(pss.SETTLE_SECONDS)
             return pss.overhead_kib(process.pid)
@@ -36,25 +36,26 @@ def one_line(line: List[str], bench: Bench) -> float:
 
 
 def measure(bench: Bench) -> Dict[str, Table]:
-    """One table; what may not be read is named."""
+    """One table. To all but root, processes that cannot be dumped hide their memory: that is said then."""
     # Whether it works is tried with a command that ends at once.
-    bubblewrap = Field(bench, ["/bin/true"], ["bubblewrap"])
+    field = Field(bench, ["/bin/true"], ["bubblewrap"])
     lines = {"belljar run": belljar(bench, pss.COMMAND)}
-    if "bubblewrap" in bubblewrap.lines:
-        lines["bubblewrap"] = [*bubblewrap.lines["bubblewrap"][:-1], *pss.COMMAND]
-
-    def way(name: str) -> Way:
-        return Way(name, lambda: one_line(lines[name], bench), has_own_value=True)
-
-    missing = dict(bubblewrap.missing)
+    if "bubblewrap" in field.lines:
+        lines["bubblewrap"] = [*field.lines["bubblewrap"][:-1], *pss.COMMAND]
     values: Dict[str, List[float]] = {}
-    try:
-        values = take_turns([way(name) for name in lines], bench.rounds(PART))
-        for _ in range(bench.rounds(PART)):
-            for name, value in bench.host("memory_host", jars=bench.size(JARS, QUICK_JARS)).items():
-                values.setdefault(name, []).append(value)
-    except (PermissionError, subprocess.CalledProcessError) as error:
-        missing["belljar run"] = f"its processes hide their memory from all but root: {error}"
+    missing = dict(field.missing)
+    for name, line in [*lines.items()] * bench.rounds(PART):
+        try:
+            values.setdefault(name, []).append(one_line(line, bench))
+        except PermissionError as error:
+            missing[name] = f"only root can see its memory: {error}"
+    for _ in range(bench.rounds(PART)):
+        answer = bench.host("memory_host", jars=bench.size(JARS, QUICK_JARS))
+        for name, value in answer["values"].items():
+            values.setdefault(name, []).append(value)
+        if answer["hidden"]:
+            missing["engine"] = f"only root can see its memory: {answer['hidden']}"
+            break
     table = make_table(
         "Memory of all processes but the command's (PSS)",
         "KiB",

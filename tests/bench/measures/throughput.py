@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput: runs of /bin/true per second with several launchers at once, and what one run costs the machine."""
+"""Throughput: runs of /bin/true per second with several launchers, and what a run costs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rates(bench: Bench, batches: Batches, launchers: int) -> Table:
     return make_table(
         f"Runs per second, {launchers} {plural}",
         "runs/s",
-        "bubblewrap" if "bubblewrap" in batches.words else "bare",
+        "bare",
         values,
         is_rate=True,
         missing=batches.field.missing,
