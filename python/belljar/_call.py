@@ -72,7 +72,7 @@ NO_OPTIONS = Options({})
 
 def split_options(kwargs: Dict[str, Any]) -> Options:
     """Take the options out of the keywords of a call; what is left is the function's."""
-    if OPTIONS.isdisjoint(kwargs):
+    if not kwargs or OPTIONS.isdisjoint(kwargs):
         return NO_OPTIONS
     return Options({name: kwargs.pop(name) for name in list(kwargs) if name in OPTIONS})
 
@@ -123,17 +123,26 @@ class Held(NamedTuple):
 class Flight:
     """A call from its first byte to its value. Its channel is somebody else's to collect where `is_ended` is false."""
 
-    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_name")
+    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_fn")
 
     def __init__(self, fn: Any, args: Iterable[Any], kwargs: Mapping[str, Any], options: Options, paths: Sequence[str]) -> None:
         self.channel: Optional[_engine.Channel] = None
         self.is_ended = False
         self._options = options
-        self._name = name_of(fn)
+        self._fn = fn
         self._parts = pack(fn, args, kwargs, paths, (options.types, options.codec.max_bytes))
         self._link: Any = None
         self._sent: List[int] = []
-        self._answer = Answer(options.codec)
+        # What is not needed before the call is on its way is made then, by _expect().
+        self._answer: Any = None
+        self._collector: Any = None
+
+    @property
+    def _name(self) -> str:
+        return name_of(self._fn)
+
+    def _expect(self) -> None:
+        self._answer = Answer(self._options.codec)
         self._collector = Collector([self._name], True, "replace")
 
     # --- beginning ---
@@ -192,7 +201,8 @@ class Flight:
         if self._link is not None:
             _engine._held.discard(self._link)
             self._link.close()
-        self._answer.close()
+        if self._answer is not None:
+            self._answer.close()
 
     # --- what came of it ---
 
@@ -242,6 +252,7 @@ class Flight:
         channel = self.channel
         assert channel is not None
         try:
+            self._expect()
             failure = None
             try:
                 self._link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _engine.LOOK_UP)
@@ -317,6 +328,7 @@ class Flight:
         """finish() for asyncio; cancelling ends the run, and CancelledError leaves when nothing of it is left."""
         channel = self.channel
         assert channel is not None
+        self._expect()
         reader = Reader(channel)
         loop = asyncio.get_running_loop()
         news = self._watch(loop)

@@ -110,7 +110,6 @@ class Pool:
         lease = self._way.take()
         try:
             flight = Flight(fn, args, kwargs, options, lease.paths)
-            self._way.learn(fn, lease.paths)
             try:
                 slot = self._slots.take()
             except BaseException:
@@ -118,7 +117,10 @@ class Pool:
                 raise
             try:
                 flight.begin(lease)
+                # The call is on its way: now there is time.
                 self._note(flight)
+                self._slots.sweep()
+                self._way.learn(fn, lease.paths)
                 return flight.finish(may_be_early)
             finally:
                 self._end(slot, flight)
@@ -139,7 +141,6 @@ class Pool:
         lease = self._way.take()
         try:
             flight = Flight(fn, args, kwargs, options, lease.paths)
-            self._way.learn(fn, lease.paths)
             try:
                 slot = await self._slots.take_async()
             except BaseException:
@@ -148,6 +149,8 @@ class Pool:
             try:
                 await flight.begin_async(lease)
                 self._note(flight)
+                self._slots.sweep()
+                self._way.learn(fn, lease.paths)
                 return await flight.finish_async(may_be_early)
             finally:
                 self._end(slot, flight)

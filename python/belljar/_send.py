@@ -259,11 +259,23 @@ def modules_of(fn: Any) -> Iterator[str]:
 class _Pickler(pickle.Pickler):
     """A pickler that keeps to the rules of this module."""
 
-    def __init__(self, file: Any, paths: Sequence[str]) -> None:
-        super().__init__(file, PROTOCOL)
+    def __init__(self) -> None:
+        self._file = _Parts()
+        super().__init__(self._file, PROTOCOL)
         self.has_code = False
-        self._paths = paths
+        self._paths: Sequence[str] = ()
         self._spaces: Dict[int, Namespace] = {}
+
+    def pieces(self, value: Any, paths: Sequence[str]) -> List[Any]:
+        """The pickle of a value; nothing of it is kept here."""
+        self.has_code, self._paths = False, paths
+        try:
+            self.dump(value)
+            return self._file.parts
+        finally:
+            self._file.parts = []
+            self._spaces = {}
+            self.clear_memo()
 
     def reducer_override(self, obj: Any) -> Any:
         """Called for all but the plainest objects."""
@@ -385,11 +397,23 @@ class _Parts:
         return len(data)
 
 
+# Picklers that nobody uses: making one takes longer than a usual call needs it. Taking and adding need no lock.
+_idle: List[_Pickler] = []
+MAX_IDLE = 8
+# One that had much to remember keeps the room for it.
+IDLE_BYTES = 64 << 10
+
+
 def _dump(value: Any, paths: Sequence[str]) -> Tuple[List[Any], bool]:
-    file = _Parts()
-    pickler = _Pickler(file, paths)
-    pickler.dump(value)
-    return file.parts, pickler.has_code
+    try:
+        pickler = _idle.pop()
+    except IndexError:
+        pickler = _Pickler()
+    parts = pickler.pieces(value, paths)
+    has_code = pickler.has_code
+    if len(_idle) < MAX_IDLE and sum(map(len, parts)) <= IDLE_BYTES:
+        _idle.append(pickler)
+    return parts, has_code
 
 
 # --- why something cannot be sent ---

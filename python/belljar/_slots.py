@@ -132,9 +132,13 @@ class Slots:
         self._is_closed = False
 
     def _pick(self) -> Optional[Slot]:
-        """With the lock: a free slot, one with nothing left in it first."""
+        """With the lock: a free slot, one with nothing left in it first; best one of which that is known already."""
         if self._is_closed:
             raise EngineError(CLOSED)
+        for slot in self._free:
+            if slot.ending is None:
+                self._free.remove(slot)
+                return slot
         for slot in self._free:
             if slot.is_ready():
                 self._free.remove(slot)
@@ -194,6 +198,14 @@ class Slots:
             self.put(slot)
             raise
         return slot
+
+    def sweep(self) -> None:
+        """Look at one of the runs that have answered, while there is time: the next call shall find its slot empty."""
+        with self._lock:
+            for slot in self._free:
+                if slot.ending is not None:
+                    slot.is_ready()
+                    return
 
     def _leave(self, waiter: Union[_ThreadWaiter, _TaskWaiter]) -> None:
         """Out of the queue; what was given meanwhile goes to the next."""
