@@ -39,6 +39,7 @@ struct free_block {
 static struct {
 	struct free_block *free[CLASS_COUNT];
 	char *chunk, *chunk_end;
+	bool is_over;
 	uint32_t
 		secret; /* differs in each process, so that a seal cannot be forged by accident or by an overflow of text */
 } heap;
@@ -170,7 +171,7 @@ void heap_release(void *block)
 	struct header *header;
 	struct free_block *freed;
 
-	if (!block)
+	if (!block || heap.is_over)
 		return;
 	header = header_of(block);
 	header->seal = 0;
@@ -181,6 +182,11 @@ void heap_release(void *block)
 	freed = (struct free_block *)header;
 	freed->next = heap.free[header->class];
 	heap.free[header->class] = freed;
+}
+
+void heap_end(void)
+{
+	heap.is_over = true;
 }
 
 static void *move_large(struct header *header, size_t len)

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
+#include "base/heap.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 
@@ -218,6 +219,7 @@ int command_run(const struct invocation *invocation, struct run_options *options
 		status = supervise(&session, messenger, options);
 	}
 	terminal_done(&session.terminal);
+	heap_end();
 	engine_free(session.engine);
 	loop_remove(&session.signals);
 	loop_free(session.loop);

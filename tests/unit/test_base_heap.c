@@ -132,6 +132,18 @@ static void test_misuse_ends_the_program(void)
 	CHECK(end_of(overflow_into_the_next) == SIGABRT);
 }
 
+/* Last: there is no way back. */
+static void test_at_the_end_nothing_is_taken_back(void)
+{
+	char *block = heap_allocate(100);
+
+	memset(block, 0x5a, 100);
+	heap_end();
+	heap_release(block);
+	CHECK(block[0] == 0x5a && heap_allocate(100) != block);
+	CHECK(heap_size(block) >= 100);
+}
+
 static const struct test tests[] = {
 	TEST(test_every_size_is_held_and_aligned),
 	TEST(test_blocks_keep_apart),
@@ -139,6 +151,7 @@ static const struct test tests[] = {
 	TEST(test_resizing_keeps_the_content),
 	TEST(test_too_much_is_refused),
 	TEST(test_misuse_ends_the_program),
+	TEST(test_at_the_end_nothing_is_taken_back),
 };
 
 TEST_MAIN(tests)
