@@ -6,6 +6,7 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import random
 import signal
 import socket
 import struct
@@ -141,6 +142,7 @@ class Reading(unittest.TestCase):
                 self.ours, self.theirs = socket.socketpair()
                 with self.ours, self.theirs:
                     self.assertIn("could still be changed", self.refused(head(files=1, length=len(message)) + message, [fd]))
+
     def test_files_beyond_the_bound_are_not_read(self) -> None:
         fd = os.memfd_create("t", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.truncate(fd, 1 << 40)
@@ -172,6 +174,40 @@ class Reading(unittest.TestCase):
             with self.ours, self.theirs:
                 fds = [self.memory(b"x") for _ in range(sent)]
                 self.assertIn("malformed", self.refused(head(files=promised, length=len(message)) + message, fds))
+
+    def test_mutated_answers_are_read_or_refused(self) -> None:
+        seed = random.SystemRandom().randrange(2**32)
+        source = random.Random(seed)
+        codec = Codec()
+        value = {"a": [1, b"x" * 40, "text"], "b": (b"y" * 50, None, {b"z" * 60})}
+        parts, buffers = codec.encode_parts(value, 30, 4)
+        whole = head(files=len(buffers), length=sum(map(len, parts))) + b"".join(parts)
+        for _ in range(2000):
+            data = bytearray(whole)
+            for _ in range(source.randrange(1, 4)):
+                data[source.randrange(len(data))] = source.choice([0, 1, 255, source.randrange(256)])
+            ours, theirs = socket.socketpair()
+            fds = [self.memory(buffer, source.choice([ALL_SEALS, ALL_SEALS, 0])) for buffer in buffers]
+            with ours, theirs:
+                theirs.sendmsg(
+                    [data[: source.choice([len(data), source.randrange(1, len(data))])]],
+                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))],
+                )
+                theirs.close()
+                answer = Answer(codec)
+                try:
+                    while not answer.is_whole and answer.receive(ours):
+                        pass
+                    if answer.is_whole:
+                        answer.value()
+                except ResultError:
+                    pass
+                except BaseException as error:
+                    self.fail(f"seed {seed}: {error!r} of {bytes(data)!r}")
+                finally:
+                    answer.close()
+                    for fd in fds:
+                        os.close(fd)
 
     def test_descriptors_that_come_late_are_dropped(self) -> None:
         answer = Answer(Codec())
