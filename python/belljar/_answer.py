@@ -40,7 +40,10 @@ MAX_FILES = 64
 FILE_BYTES = 256 << 10
 # An exception as text; see _inside.
 MAX_WORDS_BYTES = 1 << 20
-SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+# Linux's own numbers: this module is imported on other systems, too, if only to say there that nothing can be called.
+F_ADD_SEALS, F_GET_SEALS = 1033, 1034
+F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1, 2, 4, 8
+SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE
 READ_BYTES = 64 << 10
 # One more than may come, so that too many are seen.
 RIGHTS_SPACE = socket.CMSG_SPACE(4 * (MAX_FILES + 1))
@@ -55,7 +58,7 @@ def memory_file(name: str, parts: Sequence[Any]) -> int:
     try:
         for part in parts:
             write_whole(fd, part)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_SEAL)
+        fcntl.fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)
     except BaseException:
         os.close(fd)
         raise
@@ -140,7 +143,7 @@ class _SealedFiles:
             raise _malformed("a file is missing")
         fd = self._fds[0]
         try:
-            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+            seals = fcntl.fcntl(fd, F_GET_SEALS)
         except OSError:
             seals = 0
         if seals & SEALS != SEALS:

@@ -13,11 +13,12 @@ import warnings
 from collections import deque
 from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Type
 
-from . import _engine, _paths
+from . import _engine, _inside, _paths
 from ._call import Flight, Options, parse_size, split_options
-from ._errors import EngineError, PolicyError
+from ._errors import EngineError, PolicyError, UnavailableError
 from ._policy import PolicyLike, rename_cwd
 from ._process import FOREIGN
+from ._program import engine_path
 from ._slots import CLOSED, Slot, Slots
 from ._warm import WarmWay
 
@@ -47,6 +48,9 @@ class Pool:
         **keys: Any,
     ) -> None:
         self._pid = 0
+        engine_path()  # what is not to be had at all is said first
+        if _inside.is_inside:
+            raise UnavailableError("this is a jar, and there are no jars in jars: call the function itself")
         if isinstance(preload, str):
             raise TypeError("preload is a list of names, not one string")
         count = os.cpu_count() or 1 if concurrency is None else concurrency

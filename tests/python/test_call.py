@@ -270,6 +270,11 @@ class Endings(PackageCase):
         self.assertEqual((names, secret), ([], None))
         self.assertEqual([fd for fd in fds if fd not in (0, 1, 2, 3, 4)], [])
 
+    def test_there_are_no_jars_in_jars(self) -> None:
+        with self.assertRaises(belljar.CallError) as caught:
+            belljar.call(lambda: belljar.call(len, ""))
+        self.assertIn("UnavailableError", caught.exception.type_name or "")
+
     def test_prints_are_apart_from_the_result(self) -> None:
         seen: List[Any] = []
 

@@ -168,7 +168,9 @@ class Package(PackageCase):
             self.assertIsNotNone(getattr(belljar, name), name)
             self.assertIn(name, dir(belljar))
         names = "run run_async spawn spawn_async Process AsyncProcess Jar Policy Result FileInfo safe_env kill_tree capabilities"
+        names += " call call_async Pool tool"
         errors = "BelljarError PolicyError UnavailableError StartError EngineError RunError RunTimeout"
+        errors += " SendError CallError CallTimeout CallEnded ResultError"
         self.assertEqual(set((names + " " + errors).split()) - set(belljar.__all__), set())
         with self.assertRaises(AttributeError):
             belljar.nonsense  # type: ignore[attr-defined]  # noqa: B018
@@ -176,8 +178,10 @@ class Package(PackageCase):
         self.assertTrue(all(issubclass(getattr(belljar, name), belljar.BelljarError) for name in errors.split()))
 
     def test_on_other_systems_the_first_use_says_so(self) -> None:
-        script = "import sys; sys.platform = 'darwin'\nimport belljar\ntry:\n    belljar.run(['true'])\nexcept belljar.UnavailableError as error:\n    print(error)"
-        self.assertIn("Belljar needs Linux", self.host(script))
+        for use in ("belljar.run(['true'])", "belljar.call(len, '')", "belljar.Pool()", "belljar.tool(lambda: 1)()"):
+            script = "import sys, fcntl, os; sys.platform = 'darwin'\ndel os.memfd_create, fcntl.F_ADD_SEALS\nimport belljar\n"
+            script += f"try:\n    {use}\nexcept belljar.UnavailableError as error:\n    print(error)"
+            self.assertIn("Belljar needs Linux", self.host(script), use)
 
     def test_an_engine_left_over_would_be_seen(self) -> None:
         belljar.run(["true"])
