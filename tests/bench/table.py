@@ -66,5 +66,5 @@ def make_table(title: str, unit: str, reference: str, values: Dict[str, List[flo
     table.rows = {name: make_row(list_, table.is_rate) for name, list_ in values.items() if list_}
     base = table.rows.get(reference)
     for row in table.rows.values():
-        row.ratio = row.median / base.median if base and base.median else None
+        row.ratio = row.median / base.median if base and base.median > 0 else None
     return table

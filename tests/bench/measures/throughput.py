@@ -22,6 +22,8 @@ QUICK_IDLE_SECONDS = 0.05
 # So much of one processor may be used by others before the cost of a run is in doubt.
 BUSY_RATE = 0.1
 API = "belljar API"
+# A command line has no memory limit unless it is asked for; the API has one.
+API_UNLIMITED = "belljar API, no memory limit"
 
 
 class Batches:
@@ -33,10 +35,12 @@ class Batches:
         self.field = Field(bench, ["/bin/true"], ["bubblewrap"])
         self.words: Dict[str, List[str]] = {name: ["cli", *line] for name, line in self.field.lines.items()}
         self.words[API] = ["api", BELLJAR]
+        self.words[API_UNLIMITED] = ["api", BELLJAR, "memory=none"]
 
     def commands(self) -> Dict[str, str]:
         """What was run."""
-        return {**self.field.commands(self._bench), API: "belljar_run(/bin/true), one engine"}
+        api = {API: "belljar_run(/bin/true), one engine", API_UNLIMITED: "the same with memory=none"}
+        return {**self.field.commands(self._bench), **api}
 
     def seconds(self, name: str, runs: int, launchers: int) -> float:
         """One batch."""
@@ -49,7 +53,7 @@ class Batches:
 
 def rates(bench: Bench, batches: Batches, launchers: int) -> Table:
     """Runs per second."""
-    runs = max(bench.size(RUNS, QUICK_RUNS), launchers)
+    runs = bench.size(RUNS, QUICK_RUNS)
 
     def way(name: str) -> Way:
         return Way(name, lambda: runs / batches.seconds(name, runs, launchers), has_own_value=True)

@@ -3,7 +3,7 @@
  * tests/bench/programs/launch.c - how long many short runs take when so many at once are under way
  *
  *	launch RUNS LAUNCHERS cli WORD...
- *	launch RUNS LAUNCHERS api BELLJAR
+ *	launch RUNS LAUNCHERS api BELLJAR [OPTION...]
  *
  * Each launcher is a thread that starts the next run when its last one has ended. Through the API all use one engine, which
  * is started, and has made its first run, before the clock starts. Prints: NANOSECONDS FAILURES.
@@ -20,19 +20,21 @@
 
 struct launch {
 	struct belljar_engine *engine; /* NULL: command lines */
-	char *const *words;
+	char *const *words; /* the command line; with an engine: the program's name, then options of each run */
 	atomic_int left_count;
 	atomic_int failure_count;
 };
 
-static int run_api(struct belljar_engine *engine)
+static int run_api(const struct launch *launch)
 {
 	static const char *const words[] = {"/bin/true", NULL};
 	struct belljar_command command = {.size = sizeof(command), .argv = words};
 	struct belljar_result *result = NULL;
 	struct belljar_error *error = NULL;
-	int status = belljar_run(engine, &command, &result, &error);
+	int status;
 
+	command.options = (const char *const *)(launch->words + 1);
+	status = belljar_run(launch->engine, &command, &result, &error);
 	if (status < 0)
 		fprintf(stderr, "%s\n", belljar_error_message(error));
 	else
@@ -47,7 +49,7 @@ static void *launcher(void *data)
 	struct launch *launch = data;
 
 	while (atomic_fetch_sub(&launch->left_count, 1) > 0) {
-		int status = launch->engine ? run_api(launch->engine) : spawn_and_wait(launch->words);
+		int status = launch->engine ? run_api(launch) : spawn_and_wait(launch->words);
 
 		if (status)
 			atomic_fetch_add(&launch->failure_count, 1);
@@ -78,7 +80,7 @@ static int open_engine(struct launch *launch, const char *program)
 		fprintf(stderr, "%s\n", belljar_error_message(error));
 		return 1;
 	}
-	return run_api(launch->engine);
+	return run_api(launch);
 }
 
 int main(int argc, char **argv)
