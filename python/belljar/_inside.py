@@ -239,15 +239,9 @@ class _Call:
 def rehearse() -> None:
     """Make a call of nothing, in a fork that waits for its own: the memory that every call writes to is copied before anybody
     waits for it."""
-    import socket
-
-    ours, theirs = socket.socketpair()
-    with ours:
-        _answer.send_call(ours, _rehearsal)
-        link_fd = theirs.detach()
-        _Call(link_fd).run(_receive_call(link_fd))
-        os.close(link_fd)
-    _by_lines()
+    fn, args, kwargs, (listed, max_result) = unpack_more(b"".join(_rehearsal))
+    value = _run(fn, args, kwargs)
+    Codec(listed, max_bytes=max_result).encode_parts(value, _answer.FILE_BYTES, _answer.MAX_FILES)
 
 
 def _receive_call(link_fd: int) -> Any:

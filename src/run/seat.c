@@ -23,6 +23,8 @@
 #define SPARE_DELAY_NS 3000000ULL
 /* Who runs one command after the other finds a keeper ready while the next one is being made. */
 #define SPARES_IN_USE 2
+/* A keeper of calls that is there already costs little; another one, when calls come in bursts, much. */
+#define SPARES_MAX 5
 
 static void ask(struct seat *seat)
 {
@@ -300,8 +302,7 @@ static bool renew(struct seat *seat)
 
 	for (const struct seat *other = jar->seats; other; other = other->next)
 		spares += is_spare(other);
-	if (!seat->is_renewable || seat->is_keeper_gone || !seat->watch.loop || jar->is_closing ||
-	    spares > SPARES_IN_USE)
+	if (!seat->is_renewable || seat->is_keeper_gone || !seat->watch.loop || jar->is_closing || spares >= SPARES_MAX)
 		return false;
 	guard_done(&seat->guard); /* and with it the cgroup, in which nobody is left */
 	seat->guard = (struct guard){0};
