@@ -251,8 +251,26 @@ def leave_children(marker: str) -> None:
     subprocess.call(["/bin/sh", "-c", "(trap '' TERM; sleep 1000; true) & sleep 1000; true", marker])
 
 
+@dataclasses.dataclass
+class Tool:
+    """What the framework's decorator makes of a function: it has the function's name."""
+
+    fn: Any
+
+
+@Tool
+def decorated(x: int) -> int:
+    """A function that its own name does not lead to."""
+    return x * module_level(2)
+
+
 class Real(WithFramework):
     """In jars; holes by their numbers."""
+
+    def test_a_function_behind_the_framework_s_decorator(self) -> None:
+        self.tools.functions["decorated"] = decorated.fn
+        self.assertEqual(self.call("decorated", x=5), ToolResult("c1", True, 15))
+        self.assertIn("not picklable", str(self.call("decorated", x=lambda: None).error))
 
     def setUp(self) -> None:
         super().setUp()

@@ -146,16 +146,40 @@ class SubprocessSandbox:
     async def _run(self, tool: str, fn: Any, args: Dict[str, Any]) -> Any:
         import belljar
 
+        is_behind = _is_behind_its_name(fn)
         try:
             # The contract is plain pickle, though closures could be sent by value.
-            pickle.dumps((fn, args))
+            pickle.dumps((None if is_behind else fn, args))
         except Exception as error:
             raise _NotPicklable(tool, error) from error
         work = functools.partial(fn, **args)
+        if is_behind and fn.__module__ != "__main__":
+            work = functools.partial(_call_behind, fn.__module__, fn.__qualname__, args)
         try:
             return await await_anywhere(lambda: belljar.call_async(work, timeout=self._timeout_seconds, **self._options))
         except SendError as error:
             raise _NotPicklable(tool, error) from error
+
+
+def _behind(module: str, qualname: str) -> Any:
+    """The function of the framework's Tool that has that name."""
+    found: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found.fn
+
+
+def _is_behind_its_name(fn: Any) -> bool:
+    """Whether the name of a function leads to a Tool around it: so does the framework's decorator, and pickle gives up."""
+    try:
+        return _behind(fn.__module__, fn.__qualname__) is fn
+    except (AttributeError, ImportError):
+        return False
+
+
+def _call_behind(module: str, qualname: str, args: Mapping[str, Any]) -> Any:
+    """In the jar."""
+    return _behind(module, qualname)(**args)
 
 
 class _NotPicklable(Exception):
