@@ -71,7 +71,7 @@ class Routing(unittest.TestCase):
             context, reason = self.decide(SandboxMode.WARN, "shell")
         self.assertEqual(context, host)
         self.assertTrue(reason.startswith("Warn mode advisory"))
-        self.assertIn("'shell' would run in the sandbox", logs.output[0])
+        self.assertIn("'shell' would run in sandbox", logs.output[0])
 
     def test_there_is_no_falling_back_to_the_host(self) -> None:
         with self.assertRaises(SandboxExecutionUnavailableError) as caught:

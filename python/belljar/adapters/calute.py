@@ -110,7 +110,7 @@ class SandboxRouter:
         if config.mode is SandboxMode.OFF:
             return ExecutionDecision(ExecutionContext.HOST, tool_name, "Sandbox mode is off")
         if is_listed and config.mode is SandboxMode.WARN:
-            _logger.warning("Tool '%s' would run in the sandbox; the mode is warn, so it runs on the host", tool_name)
+            _logger.warning("Tool '%s' would run in sandbox; the mode is warn, so it runs on the host", tool_name)
             return ExecutionDecision(ExecutionContext.HOST, tool_name, "Warn mode advisory: tool would run in the sandbox")
         if is_listed:
             return ExecutionDecision(ExecutionContext.SANDBOX, tool_name, "Strict sandbox enforcement")
