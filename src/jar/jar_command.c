@@ -265,7 +265,7 @@ engine_failed:
 static void start_command(struct jar_inside *inside)
 {
 	int rc = inside->command.has_pty ? open_pty(inside) : 0;
-	struct sys_processors processors;
+	struct sys_processors processors = {0};
 	pid_t pid;
 
 	inside->report.kind = 0;
@@ -274,7 +274,9 @@ static void start_command(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	inside->report.begun_ns = sys_monotonic_ns();
-	sys_stay(&processors);
+	/* Where the command was sent, the engine that sent it may still be busy here. */
+	if (inside->mode == JAR_MODE_ONCE)
+		sys_stay(&processors);
 	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
 	if (pid == 0)
