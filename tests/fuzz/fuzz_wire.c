@@ -37,6 +37,7 @@ static void check_error(const struct error *error)
 
 static void try_policy(const struct request *request)
 {
+	static struct server server; /* it keeps the preset from one to the next */
 	AUTO(policy_done) struct policy policy = {0};
 	struct error error = {0};
 
@@ -44,7 +45,7 @@ static void try_policy(const struct request *request)
 		return; /* names files */
 	if (request->policy && request->policy->type == JSON_OBJECT && json_find(request->policy, "extends"))
 		return;
-	if (serve_policy(request, &policy, &error) < 0)
+	if (serve_policy(&server, request, &policy, &error) < 0)
 		check_error(&error);
 	else if (policy.memory_bytes == 0)
 		fail("a limit of nothing");
