@@ -40,7 +40,9 @@ AS_USER = (
     "adversarial/test_processes:OnNamespace",
     "adversarial/test_path_calls:OnNamespace",
 )
-ALONE = ("integration/test_residue:OnNamespace", "vm/test_host_memory")
+RESIDUE = "integration/test_residue:OnNamespace"
+# The host's want of memory, once with a cgroup that tells and once without.
+HOST_MEMORY = "vm/test_host_memory"
 WITHOUT_NAMESPACES = (
     "integration/test_doctor:Proof.test_nothing,Proof.test_the_table",
     "integration/test_limits:MemoryOnLandlock,DiskOnLandlock",
@@ -77,8 +79,8 @@ CGROUP2 = ("cgroup2", "cgroup2", "cgroup2")
 METER = ("meter", "rlimit", "meter")
 
 SCENES = (
-    Scene("root", 0, ROOT_CGROUP, (*LIMITS, *IN_NAMESPACES, *ALONE), held_by("namespace", *CGROUP2)),
-    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, *ALONE), held_by("namespace", *CGROUP2)),
+    Scene("root", 0, ROOT_CGROUP, (*LIMITS, *IN_NAMESPACES, RESIDUE, HOST_MEMORY), held_by("namespace", *CGROUP2)),
+    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, RESIDUE), held_by("namespace", *CGROUP2)),
     Scene(
         "undelegated",
         1000,
@@ -87,7 +89,7 @@ SCENES = (
             "integration/test_limits:MemoryOnMeter,DiskOnMeter",
             "integration/test_limits:CpuTimeOnMeter,PidsOnMeter,PerProcessOnMeter,NoLimitOnMeter,TogetherOnMeter",
             "vm/test_back_ends",
-            "vm/test_host_memory",
+            HOST_MEMORY,
         ),
         held_by("namespace", *METER),
     ),
@@ -96,7 +98,7 @@ SCENES = (
         "no-namespaces",
         1000,
         USER_CGROUP,
-        ("vm/test_back_ends", *WITHOUT_NAMESPACES, "vm/test_host_memory"),
+        ("vm/test_back_ends", *WITHOUT_NAMESPACES),
         held_by("landlock", *CGROUP2),
         (("user/max_user_namespaces", "0"),),
     ),
