@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 
 #include "jar/jar_steps.h"
+#include "jar/jar_traces.h"
 #include "plan/seccomp_compile.h"
 #include "sys/calls.h"
 
@@ -30,31 +31,9 @@
 #define STATUS_BYTES 4096
 /* How long the end of the fork is waited for once it was killed; a host that swaps may be slow. */
 #define BURY_MS 5000
-#define PLACES_MAX 128
-#define PATH_BYTES 4096
-#define NET_BYTES 1024
 
-/* What a keeper makes anew. */
-struct anew {
-	const struct plan_step *steps[JAR_TIMES_MAX];
-	int trees[JAR_TIMES_MAX]; /* STEP_BIND: what stands there in the jar */
-	size_t count;
-};
-
-/* A directory that a call can change: the first @len bytes of @path; and what it looked like before. */
-struct place {
-	const char *path;
-	size_t len;
-	struct timespec accessed, modified, changed;
-};
-
-struct places {
-	struct place items[PLACES_MAX];
-	size_t count;
-};
-
-static struct anew anew;
-static struct places places;
+/* STEP_BIND of what a keeper makes anew: what stands there in the jar. */
+static int trees[JAR_TIMES_MAX];
 
 /* --- messages ----------------------------------------------------------------------------------------------- */
 
@@ -87,101 +66,6 @@ struct zygote_word {
 
 /* --- the first process -------------------------------------------------------------------------------------- */
 
-static bool is_within(const char *path, const char *place)
-{
-	size_t len = strlen(place);
-
-	return !strncmp(path, place, len) && path[len] == '/';
-}
-
-/* What each kind of step means for a keeper: nothing, if it is not named here. */
-enum renewal {
-	RENEW_NEVER,
-	RENEW_ALWAYS,
-	RENEW_PLACE,  /* always; what steps put into it too */
-	RENEW_INSIDE, /* if it lies in such a place */
-};
-
-static const enum renewal renewals[STEP_KIND_COUNT] = {
-	[STEP_SCRATCH] = RENEW_ALWAYS,   [STEP_DEVPTS] = RENEW_ALWAYS,  [STEP_PROC] = RENEW_ALWAYS,
-	[STEP_PROC_LOCK] = RENEW_ALWAYS, [STEP_METER] = RENEW_ALWAYS,   [STEP_PRIVATE] = RENEW_PLACE,
-	[STEP_TMPFS] = RENEW_PLACE,      [STEP_BIND] = RENEW_INSIDE,    [STEP_FILE] = RENEW_INSIDE,
-	[STEP_HIDE] = RENEW_INSIDE,      [STEP_SYMLINK] = RENEW_INSIDE, [STEP_DIRECTORY] = RENEW_INSIDE,
-};
-
-static bool is_mount(const struct plan_step *step)
-{
-	return renewals[step->kind] == RENEW_PLACE || step->kind == STEP_BIND;
-}
-
-/* The step whose mount @step's target lies in; NULL: the root. */
-static const struct plan_step *mount_around(const struct plan_step_list *steps, const struct plan_step *step)
-{
-	const struct plan_step *found = NULL;
-
-	for (const struct plan_step *at = steps->items; at < step; at++)
-		if (is_mount(at) && is_within(step->target, at->target) &&
-		    (!found || strlen(at->target) > strlen(found->target)))
-			found = at;
-	return found;
-}
-
-/* What lies in a mount that is taken along as it is comes with it. */
-static bool is_anew(const struct plan_step_list *steps, const struct plan_step *step)
-{
-	const struct plan_step *around;
-
-	if (renewals[step->kind] != RENEW_INSIDE)
-		return renewals[step->kind] != RENEW_NEVER;
-	around = mount_around(steps, step);
-	return around && renewals[around->kind] == RENEW_PLACE;
-}
-
-static int add_place(const char *path, size_t len)
-{
-	for (size_t i = 0; i < places.count; i++)
-		if (places.items[i].len == len && !memcmp(places.items[i].path, path, len))
-			return 0;
-	if (places.count == ARRAY_LEN(places.items) || len >= PATH_BYTES)
-		return -E2BIG;
-	places.items[places.count++] = (struct place){.path = path, .len = len};
-	return 0;
-}
-
-/* The place itself, or the directories between what lies in a place and that. */
-static int add_places(const struct plan_step_list *steps, const struct plan_step *step)
-{
-	const struct plan_step *around;
-	int rc = 0;
-
-	if (renewals[step->kind] == RENEW_PLACE)
-		rc = add_place(step->target, strlen(step->target));
-	around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
-	if (!around)
-		return rc;
-	for (size_t len = strlen(around->target) + 1; step->target[len] && rc == 0; len++)
-		if (step->target[len] == '/')
-			rc = add_place(step->target, len);
-	return rc;
-}
-
-static int list_anew(const struct plan_step_list *steps)
-{
-	for (size_t i = 0; i < steps->count; i++) {
-		int rc;
-
-		if (!is_anew(steps, &steps->items[i]))
-			continue;
-		if (anew.count == ARRAY_LEN(anew.steps))
-			return -E2BIG;
-		anew.steps[anew.count++] = &steps->items[i];
-		rc = add_places(steps, &steps->items[i]);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
 static void become_zygote(struct jar_inside *inside, int request_fd) __attribute__((noreturn));
 static void become_zygote(struct jar_inside *inside, int request_fd)
 {
@@ -209,11 +93,12 @@ static void become_zygote(struct jar_inside *inside, int request_fd)
 
 pid_t jar_start_zygote(struct jar_inside *inside)
 {
-	int ours, theirs, rc = list_anew(&inside->plan->steps);
+	int ours, theirs, rc;
 	pid_t pid;
 
-	if (rc == 0)
-		rc = jar_socket_pair(&ours, &theirs);
+	if (inside->plan->anew.count > ARRAY_LEN(trees) || inside->plan->watched.count > JAR_WATCHED_MAX)
+		return -E2BIG;
+	rc = jar_socket_pair(&ours, &theirs);
 	if (rc < 0)
 		return rc;
 	pid = fork();
@@ -244,24 +129,24 @@ pid_t jar_fork_call_keeper(void)
 /* --- fresh places ------------------------------------------------------------------------------------------- */
 
 /* What stands in a private place of the jar is taken along before that is covered. */
-static int take_trees(void)
+static int take_trees(const struct plan_step_list *anew)
 {
-	for (size_t i = 0; i < anew.count; i++) {
-		if (anew.steps[i]->kind != STEP_BIND)
+	for (size_t i = 0; i < anew->count; i++) {
+		if (anew->items[i].kind != STEP_BIND)
 			continue;
-		anew.trees[i] = sys_open_tree(AT_FDCWD, anew.steps[i]->target, true);
-		if (anew.trees[i] < 0)
-			return anew.trees[i];
+		trees[i] = sys_open_tree(AT_FDCWD, anew->items[i].target, true);
+		if (trees[i] < 0)
+			return trees[i];
 	}
 	return 0;
 }
 
 static int carry_out(struct jar_build *build, size_t number)
 {
-	struct plan_step step = *anew.steps[number];
+	struct plan_step step = build->plan->anew.items[number];
 
 	if (step.kind == STEP_BIND)
-		return jar_attach_tree(build, &step, anew.trees[number]);
+		return jar_attach_tree(build, &step, trees[number]);
 	if (step.kind == STEP_METER)
 		step.value2 = 0; /* the fork is not this process's child: a clock here would not count it */
 	return jar_step(build, &step);
@@ -269,12 +154,13 @@ static int carry_out(struct jar_build *build, size_t number)
 
 static int make_anew(struct jar_build *build)
 {
-	int rc = take_trees();
+	const struct plan_step_list *anew = &build->plan->anew;
+	int rc = take_trees(anew);
 
 	build->root_fd = sys_open("/", O_PATH | O_DIRECTORY);
 	if (rc == 0 && build->root_fd < 0)
 		rc = build->root_fd;
-	for (size_t i = 0; i < anew.count && rc == 0; i++)
+	for (size_t i = 0; i < anew->count && rc == 0; i++)
 		rc = carry_out(build, i);
 	close_fd(&build->root_fd);
 	close_fd(&build->scratch_fd);
@@ -284,14 +170,15 @@ static int make_anew(struct jar_build *build)
 /* The last call's may have been handed over. */
 static int renew_view(struct jar_build *build)
 {
+	const struct plan_step_list *anew = &build->plan->anew;
 	int rc = 0;
 
 	close_fd(&build->written_fd);
 	for (int i = 0; i < JAR_VIEW_COUNT; i++)
 		close_fd(&build->view_fds[i]);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	for (size_t i = 0; i < anew.count && rc == 0; i++)
-		if (anew.steps[i]->kind == STEP_METER)
+	for (size_t i = 0; i < anew->count && rc == 0; i++)
+		if (anew->items[i].kind == STEP_METER)
 			rc = carry_out(build, i);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return rc;
@@ -307,67 +194,6 @@ static pid_t pid_in_jar(void)
 		return 0;
 	number[len] = '\0';
 	return (pid_t)strtol(number, NULL, 10);
-}
-
-/* --- traces ------------------------------------------------------------------------------------------------- */
-
-static bool is_same_time(const struct timespec *left, const struct timespec *right)
-{
-	return left->tv_sec == right->tv_sec && left->tv_nsec == right->tv_nsec;
-}
-
-static bool note_place(struct place *place, const struct stat *status)
-{
-	place->accessed = status->st_atim;
-	place->modified = status->st_mtim;
-	place->changed = status->st_ctim;
-	return true;
-}
-
-/* Whatever is made, removed or changed in a directory, or of itself, shows in one of its times; nobody can set that of change. */
-static bool is_place_untouched(struct place *place, const struct stat *status)
-{
-	return is_same_time(&place->accessed, &status->st_atim) && is_same_time(&place->modified, &status->st_mtim) &&
-	       is_same_time(&place->changed, &status->st_ctim);
-}
-
-static bool look_at_places(bool (*look)(struct place *place, const struct stat *status))
-{
-	char path[PATH_BYTES];
-
-	for (size_t i = 0; i < places.count; i++) {
-		struct place *place = &places.items[i];
-		struct stat status;
-
-		memcpy(path, place->path, place->len);
-		path[place->len] = '\0';
-		if (lstat(path, &status) < 0 || !look(place, &status))
-			return false;
-	}
-	return true;
-}
-
-/* Without a packet there has been no connection; sockets end with their processes. */
-static bool is_network_untouched(const struct plan *plan)
-{
-	char content[NET_BYTES];
-	const char *at;
-
-	if (!(plan->namespaces & CLONE_NEWNET))
-		return true;
-	if (sys_read_file(AT_FDCWD, "/proc/self/net/dev", content, sizeof(content)) <= 0)
-		return false;
-	at = strstr(content, "lo:");
-	for (at = at ? at + 3 : "?"; *at && *at != '\n'; at++)
-		if (*at != ' ' && *at != '0')
-			return false;
-	return true;
-}
-
-bool jar_call_is_traceless(const struct jar_inside *inside)
-{
-	/* What a run of its own may have changed outside of it is the policy's matter, as for all that share a jar. */
-	return inside->call.is_reaped && is_network_untouched(inside->plan) && look_at_places(is_place_untouched);
 }
 
 /* --- the fork ----------------------------------------------------------------------------------------------- */
@@ -515,7 +341,7 @@ int jar_call_prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cg
 	if (rc == 0)
 		rc = sys_keep_capabilities(1U << CAP_SYS_ADMIN);
 	if (rc == 0)
-		look_at_places(note_place);
+		jar_traces_note(inside->plan);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
 }
 

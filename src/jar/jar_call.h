@@ -17,7 +17,7 @@
 /* Where the first process and the keepers have the socket on which the zygote takes requests. */
 #define JAR_ZYGOTE_FD (JAR_CONTROL_FD + 1)
 
-/* The first process: start it, and find out what a keeper has to do anew. The zygote's pid, or a negative errno. */
+/* The first process: start it. The zygote's pid, or a negative errno. */
 pid_t jar_start_zygote(struct jar_inside *inside);
 /* The first process: fork a keeper with namespaces of its own. As fork(), or a negative errno. */
 pid_t jar_fork_call_keeper(void);
@@ -33,12 +33,7 @@ int jar_call_begin(struct jar_inside *inside);
 void jar_call_note_end(struct jar_inside *inside);
 /* The keeper, with everything killed: wait until the zygote has reaped the fork. */
 void jar_call_bury(struct jar_inside *inside);
-/*
- * The keeper, with everything gone: is there no trace of the call in what it leaves? Then it can be had for another one, which
- * is cheaper than a new keeper by far. Every doubt says no.
- */
-bool jar_call_is_traceless(const struct jar_inside *inside);
-/* The keeper, if it is: another fork. As jar_call_prepare(). */
+/* The keeper, if the last call has left no trace (jar_traces.h): another fork. As jar_call_prepare(). */
 int jar_call_renew(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count);
 
 #endif

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "jar/jar_call.h"
+#include "jar/jar_traces.h"
 #include "jar/jar_spec.h"
 #include "sys/calls.h"
 
@@ -483,7 +484,7 @@ static void renew(struct jar_inside *inside)
 {
 	int rc;
 
-	if (!jar_call_is_traceless(inside))
+	if (!jar_is_traceless(inside))
 		jar_leave(inside, 0);
 	report_empty(inside, true);
 	wait_for(inside, JAR_RENEW);

@@ -306,6 +306,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		plan_network(&build);
 		plan_limits(&build);
 		rc = plan_walls(&build);
+		plan_calls(&build);
 	}
 	if (rc == 0 && build.has_failed)
 		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -333,6 +334,8 @@ void plan_done(struct plan *plan)
 	/* A run's are its jar's. */
 	if (plan->kind != PLAN_RUN) {
 		free(plan->steps.items);
+		free(plan->anew.items);
+		free(plan->watched.items);
 		free(plan->landlock.items);
 		free(plan->filter);
 		free(plan->zygote_filter);

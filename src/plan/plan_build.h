@@ -54,7 +54,8 @@ void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
 int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */
 void plan_run_limits(struct plan_build *build);
 void plan_run_walls(
-	struct plan_build *build);        /* plan_walls.c: what of them a command in a standing jar puts up itself */
-int plan_walls(struct plan_build *build); /* plan_walls.c: privileges, Landlock, seccomp: in which process */
+	struct plan_build *build);         /* plan_walls.c: what of them a command in a standing jar puts up itself */
+void plan_calls(struct plan_build *build); /* plan_calls.c: what each call has anew, after all other steps are known */
+int plan_walls(struct plan_build *build);  /* plan_walls.c: privileges, Landlock, seccomp: in which process */
 
 #endif

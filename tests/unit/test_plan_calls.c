@@ -9,55 +9,22 @@
 #include <sys/syscall.h>
 
 #include "bpf_simulator.h"
-#include "imagined_host.h"
-#include "plan/plan.h"
-#include "policy/policy_build.h"
+#include "imagined_plan.h"
 #include "sys/syscall_numbers.h"
 
-static const struct policy_context context = {.current_directory = "/home/u/p", .home = "/home/u"};
 static char *no_environment[] = {NULL};
+static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", NULL};
 
-struct made {
-	struct policy policy;
-	struct host host;
-	struct plan plan;
-	struct error error;
-	struct imagined_files files;
-	struct string_list argv;
-	int rc;
-};
-
-static void make(struct made *made, bool has_user_namespaces, bool has_zygote)
+static void compile(struct imagined_plan *made, bool has_zygote)
 {
-	*made = (struct made){0};
-	imagine_file(&made->files, "/home/u/p/");
-	CHECK_INT(policy_init(&made->policy, &context, &made->error), 0);
-	made->host = (struct host){
-		.has_user_namespaces = has_user_namespaces,
-		.has_seccomp = true,
-		.landlock_abi = 7,
-		.uid = 1000,
-		.gid = 1000,
-		.home = strdup("/home/u"),
-		.real_home = strdup("/home/u"),
-		.run_directory = strdup("/tmp/run"),
-		.environment = no_environment,
-		.argument_bytes_max = 1 << 20,
-		.memory_bytes = 1 << 30,
-	};
-	imagined_survey(&made->host, &made->files, &made->policy, "/home/u/p", NULL);
-	string_list_add(&made->argv, "zygote");
 	made->rc = plan_compile_jar(&made->plan, PLAN_KEPT, &made->policy, &made->host,
 				    has_zygote ? &(struct plan_request){.argv = &made->argv} : NULL, &made->error);
 }
 
-static void done(struct made *made)
+static void make(struct imagined_plan *made, const char *const *flags)
 {
-	made->host.environment = NULL;
-	plan_done(&made->plan);
-	host_done(&made->host);
-	policy_done(&made->policy);
-	string_list_done(&made->argv);
+	imagine(made, files, flags, no_environment, "zygote");
+	compile(made, true);
 }
 
 static bool has_step(const struct plan_step_list *list, enum step_kind kind)
@@ -80,9 +47,9 @@ static const enum step_kind walls[] = {STEP_PRIVILEGES, STEP_LANDLOCK, STEP_SECC
 
 static void test_every_fork_puts_the_walls_up_itself(void)
 {
-	struct made jar;
+	struct imagined_plan jar;
 
-	make(&jar, true, true);
+	make(&jar, NULL);
 	CHECK_INT(jar.rc, 0);
 	CHECK(jar.plan.has_zygote);
 	CHECK_STRING(jar.plan.argv.items[0], "zygote");
@@ -90,42 +57,43 @@ static void test_every_fork_puts_the_walls_up_itself(void)
 		CHECK(!has_step(&jar.plan.steps, walls[i]));
 		CHECK(has_step(&jar.plan.entry, walls[i]));
 	}
-	done(&jar);
+	imagined_plan_done(&jar);
 }
 
 static void test_without_a_zygote_they_are_the_jars(void)
 {
-	struct made jar;
+	struct imagined_plan jar;
 
-	make(&jar, true, false);
+	imagine(&jar, files, NULL, no_environment, "zygote");
+	compile(&jar, false);
 	CHECK_INT(jar.rc, 0);
 	CHECK(!jar.plan.has_zygote);
 	CHECK(!jar.plan.zygote_filter);
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++)
 		CHECK(has_step(&jar.plan.steps, walls[i]));
-	done(&jar);
+	imagined_plan_done(&jar);
 }
 
 static void test_the_zygote_enters_namespaces_and_mounts_nothing(void)
 {
-	struct made jar;
+	struct imagined_plan jar;
 
-	make(&jar, true, true);
+	make(&jar, NULL);
 	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_setns), 0);
 	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_mount), EPERM);
 	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_chroot), EPERM);
 	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_bpf), EPERM);
 	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_setns), EPERM);
 	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_mount), EPERM);
-	done(&jar);
+	imagined_plan_done(&jar);
 }
 
 static void test_a_call_has_its_jars_walls_and_no_scope_of_its_own(void)
 {
-	struct made jar;
+	struct imagined_plan jar;
 	struct plan run;
 
-	make(&jar, true, true);
+	make(&jar, NULL);
 	CHECK_INT(plan_compile_run(&run, &jar.plan, &jar.policy, &jar.host,
 				   &(struct plan_request){.argv = &jar.plan.argv}, &jar.error),
 		  0);
@@ -133,19 +101,101 @@ static void test_a_call_has_its_jars_walls_and_no_scope_of_its_own(void)
 		CHECK(has_step(&run.entry, walls[i]));
 	CHECK(!has_step(&run.entry, STEP_SCOPE)); /* it sees nobody whom it could signal */
 	plan_done(&run);
-	done(&jar);
+	imagined_plan_done(&jar);
 }
 
 static void test_it_needs_namespaces(void)
 {
-	struct made jar;
+	struct imagined_plan jar;
 
-	make(&jar, false, true);
+	imagine(&jar, files, NULL, no_environment, "zygote");
+	jar.host.has_user_namespaces = false;
+	compile(&jar, true);
 	CHECK(jar.rc < 0);
 	CHECK_INT(jar.error.stage, STAGE_HOST);
 	CHECK(strstr(jar.error.message, "a jar for calls"));
 	CHECK(jar.error.hint[0]);
-	done(&jar);
+	imagined_plan_done(&jar);
+}
+
+static const struct plan_step *find(const struct plan_step_list *list, enum step_kind kind, const char *target)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].kind == kind && (!target || !strcmp(list->items[i].target, target)))
+			return &list->items[i];
+	return NULL;
+}
+
+static bool is_watched(const struct plan *plan, const char *path)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < plan->watched.count; i++)
+		found += !strcmp(plan->watched.items[i].path, path);
+	CHECK(found <= 1);
+	return found;
+}
+
+static void test_private_places_are_made_anew_and_watched(void)
+{
+	static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/home/u"};
+	struct imagined_plan jar;
+
+	make(&jar, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		CHECK(find(&jar.plan.anew, STEP_PRIVATE, places[i]));
+		CHECK(is_watched(&jar.plan, places[i]));
+	}
+	CHECK(find(&jar.plan.anew, STEP_SCRATCH, NULL));
+	CHECK(find(&jar.plan.anew, STEP_DEVPTS, NULL));
+	CHECK(find(&jar.plan.anew, STEP_PROC, "/proc"));
+	imagined_plan_done(&jar);
+}
+
+static void test_what_was_put_into_a_private_place_comes_along(void)
+{
+	struct imagined_plan jar;
+
+	make(&jar, NULL);
+	CHECK(find(&jar.plan.anew, STEP_BIND, "/home/u/p"));
+	CHECK(!is_watched(&jar.plan, "/home/u/p")); /* the host's own */
+	CHECK(find(&jar.plan.anew, STEP_FILE, "/home/u/.gitconfig"));
+	imagined_plan_done(&jar);
+}
+
+static void test_the_way_to_what_lies_deep_in_a_private_place_is_watched(void)
+{
+	struct imagined_plan jar;
+
+	make(&jar, (const char *const[]){"ro", "/home/u/a/b/c", NULL});
+	CHECK(find(&jar.plan.anew, STEP_BIND, "/home/u/a/b/c"));
+	CHECK(is_watched(&jar.plan, "/home/u/a"));
+	CHECK(is_watched(&jar.plan, "/home/u/a/b"));
+	CHECK(!is_watched(&jar.plan, "/home/u/a/b/c"));
+	imagined_plan_done(&jar);
+}
+
+static void test_what_does_not_lie_in_a_private_place_is_not_made_anew(void)
+{
+	struct imagined_plan jar;
+
+	make(&jar, NULL);
+	CHECK(find(&jar.plan.steps, STEP_BIND, "/usr"));
+	CHECK(!find(&jar.plan.anew, STEP_BIND, "/usr"));
+	CHECK(!find(&jar.plan.anew, STEP_ROOT, NULL));
+	CHECK(!find(&jar.plan.anew, STEP_SEAL, NULL));
+	imagined_plan_done(&jar);
+}
+
+static void test_nothing_is_made_anew_without_calls(void)
+{
+	struct imagined_plan jar;
+
+	imagine(&jar, files, NULL, no_environment, "zygote");
+	compile(&jar, false);
+	CHECK_INT(jar.plan.anew.count, 0);
+	CHECK_INT(jar.plan.watched.count, 0);
+	imagined_plan_done(&jar);
 }
 
 static const struct test tests[] = {
@@ -154,6 +204,11 @@ static const struct test tests[] = {
 	TEST(test_the_zygote_enters_namespaces_and_mounts_nothing),
 	TEST(test_a_call_has_its_jars_walls_and_no_scope_of_its_own),
 	TEST(test_it_needs_namespaces),
+	TEST(test_private_places_are_made_anew_and_watched),
+	TEST(test_what_was_put_into_a_private_place_comes_along),
+	TEST(test_the_way_to_what_lies_deep_in_a_private_place_is_watched),
+	TEST(test_what_does_not_lie_in_a_private_place_is_not_made_anew),
+	TEST(test_nothing_is_made_anew_without_calls),
 };
 
 TEST_MAIN(tests)

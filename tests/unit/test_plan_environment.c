@@ -6,61 +6,14 @@
 
 #include <errno.h>
 
-#include "imagined_host.h"
-#include "plan/plan.h"
-#include "policy/policy_build.h"
-
-static const struct policy_context context = {.current_directory = "/home/u/p", .home = "/home/u"};
-
-struct made {
-	struct policy policy;
-	struct host host;
-	struct plan plan;
-	struct error error;
-	struct imagined_files files;
-	struct string_list argv;
-	int rc;
-};
+#include "imagined_plan.h"
 
 /* @flags: name, value, name, value ..., NULL. */
-static void make(struct made *made, char *const *environment, const char *const *flags, const char *argument)
+static void make(struct imagined_plan *made, char *const *environment, const char *const *flags, const char *argument)
 {
-	*made = (struct made){0};
-	imagine_file(&made->files, "/home/u/p/");
-	CHECK_INT(policy_init(&made->policy, &context, &made->error), 0);
-	for (; flags && flags[0]; flags += 2) {
-		bool is_bool = !flags[1][0];
-
-		CHECK_INT(policy_set_flag(&made->policy, policy_key_by_flag(flags[0]), is_bool ? NULL : flags[1], false,
-					  &context, &made->error),
-			  0);
-	}
-	made->host = (struct host){
-		.has_user_namespaces = true,
-		.has_seccomp = true,
-		.landlock_abi = 7,
-		.uid = 1000,
-		.gid = 1000,
-		.home = strdup("/home/u"),
-		.real_home = strdup("/home/u"),
-		.run_directory = strdup("/tmp/run"),
-		.environment = environment,
-		.argument_bytes_max = 1 << 20,
-		.memory_bytes = 1 << 30,
-	};
-	imagined_survey(&made->host, &made->files, &made->policy, "/home/u/p", NULL);
-	string_list_add(&made->argv, argument);
+	imagine(made, NULL, flags, environment, argument);
 	made->rc = plan_compile(&made->plan, &made->policy, &made->host, &(struct plan_request){.argv = &made->argv},
 				&made->error);
-}
-
-static void done(struct made *made)
-{
-	made->host.environment = NULL;
-	plan_done(&made->plan);
-	host_done(&made->host);
-	policy_done(&made->policy);
-	string_list_done(&made->argv);
 }
 
 static bool list_has(const struct string_list *list, const char *text)
@@ -85,7 +38,7 @@ static bool is_set(const struct plan *plan, const char *name)
 
 static void test_only_allowed_names_are_passed(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made,
 	     ENVIRONMENT(V("PATH=/bin"), V("LC_TIME=C"), V("LC_=odd"), V("LCX=no"), V("LANG=C"), V("LANGX=no"),
@@ -102,27 +55,27 @@ static void test_only_allowed_names_are_passed(void)
 	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp"));
 	CHECK_INT(made.plan.env.count, 7);
 	CHECK(!made.plan.env.items[7]);
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_home_and_tmpdir_point_inside_and_only_env_changes_them(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("HOME=/root"), V("TMPDIR=/var/evil")), NULL, "true");
 	CHECK(list_has(&made.plan.env, "HOME=/home/u"));
 	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp"));
 	CHECK_INT(made.plan.env.count, 2);
-	done(&made);
+	imagined_plan_done(&made);
 	make(&made, ENVIRONMENT(V("HOME=/root")), (const char *const[]){"env", "HOME=/tmp/h", NULL}, "true");
 	CHECK(list_has(&made.plan.env, "HOME=/tmp/h"));
 	CHECK_INT(made.plan.env.count, 2);
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_env_wins_over_pass_env_and_the_first_of_two_inherited_counts(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("CI=1"), V("CI=2"), V("TERM=a"), V("TERM=b")),
 	     (const char *const[]){"pass-env", "CI", "env", "CI=set", NULL}, "true");
@@ -130,17 +83,17 @@ static void test_env_wins_over_pass_env_and_the_first_of_two_inherited_counts(vo
 	CHECK(!list_has(&made.plan.env, "CI=1"));
 	CHECK(list_has(&made.plan.env, "TERM=a"));
 	CHECK(!list_has(&made.plan.env, "TERM=b"));
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_nothing_is_redacted_unless_asked_for(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("API_KEY=0123456789")), NULL, "true");
 	CHECK_INT(made.plan.redact.count, 0);
 	CHECK(!is_set(&made.plan, "API_KEY"));
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_withheld_secrets_are_redacted(void)
@@ -148,7 +101,7 @@ static void test_withheld_secrets_are_redacted(void)
 	static const char *const names[] = {"API_KEY",     "github_token",       "MY_SECRET_X",
 					    "DB_PASSWORD", "GOOGLE_CREDENTIALS", "COOKIEJAR",
 					    "BASIC_AUTH",  "PRIVATE_PEM",        "SENTRY_DSN"};
-	struct made made;
+	struct imagined_plan made;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		char variable[64], expected[32];
@@ -158,13 +111,13 @@ static void test_withheld_secrets_are_redacted(void)
 		make(&made, ENVIRONMENT(variable), (const char *const[]){"redact-env", "", NULL}, "true");
 		CHECK_INT(made.plan.redact.count, 1);
 		CHECK(list_has(&made.plan.redact, expected));
-		done(&made);
+		imagined_plan_done(&made);
 	}
 }
 
 static void test_what_is_no_secret_is_left_alone(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made,
 	     ENVIRONMENT(V("EDITOR=something long"), V("SSH_AUTH_SOCK=/run/user/1000/agent"), V("API_KEY=7 bytes"),
@@ -174,12 +127,12 @@ static void test_what_is_no_secret_is_left_alone(void)
 	for (size_t i = 0; i < made.plan.redact.count; i++)
 		printf("redacted: %s\n", made.plan.redact.items[i]);
 	CHECK_INT(made.plan.redact.count, 0);
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_of_a_url_the_password_is_redacted(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made,
 	     ENVIRONMENT(V("DATABASE_URL=postgres://u:p:ss@word@db:5432/x?y=z"), V("PROXY=http://u:12345678@proxy"),
@@ -190,12 +143,12 @@ static void test_of_a_url_the_password_is_redacted(void)
 	CHECK(list_has(&made.plan.redact, "12345678"));
 	/* too short by itself, but the name says that the whole is one */
 	CHECK(list_has(&made.plan.redact, "mysql://u:pw@db/name"));
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_a_made_up_value_does_not_save_the_real_one_from_redaction(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("A_TOKEN=the real one"), V("B_TOKEN=given to it"), V("C_TOKEN=passed on")),
 	     (const char *const[]){"redact-env", "", "env", "A_TOKEN=fake", "env", "B_TOKEN=given to it", "pass-env",
@@ -205,12 +158,12 @@ static void test_a_made_up_value_does_not_save_the_real_one_from_redaction(void)
 	CHECK(list_has(&made.plan.redact, "the real one"));
 	CHECK(list_has(&made.plan.env, "A_TOKEN=fake"));
 	CHECK(list_has(&made.plan.env, "C_TOKEN=passed on"));
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_without_mounts_home_and_tmpdir_are_in_the_runs_directory(void)
 {
-	struct made made;
+	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("PATH=/bin")), NULL, "true");
 	plan_done(&made.plan);
@@ -221,24 +174,24 @@ static void test_without_mounts_home_and_tmpdir_are_in_the_runs_directory(void)
 	CHECK(list_has(&made.plan.env, "HOME=/tmp/run/home"));
 	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp/run/tmp"));
 	CHECK_INT(made.plan.env.count, 3);
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static void test_one_argument_has_the_kernels_bound(void)
 {
 	static char argument[(128 << 10) + 1];
-	struct made made;
+	struct imagined_plan made;
 
 	memset(argument, 'x', sizeof(argument) - 1);
 	make(&made, NULL, NULL, argument);
 	CHECK_INT(made.rc, -E2BIG);
 	CHECK_INT(made.error.stage, STAGE_USAGE);
 	CHECK_STRING(made.error.message, "argument 0 is 131072 bytes long; the kernel takes 131071 at most");
-	done(&made);
+	imagined_plan_done(&made);
 	argument[sizeof(argument) - 2] = '\0';
 	make(&made, NULL, NULL, argument);
 	CHECK_INT(made.rc, 0);
-	done(&made);
+	imagined_plan_done(&made);
 }
 
 static const struct test tests[] = {

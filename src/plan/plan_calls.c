@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_calls.c - a jar for calls: what each call has anew, and where a trace of it would show
+ *
+ * A call has private places, terminals and /proc of its own. What was mounted into a private place is taken along as it
+ * stands in the jar; all else that lies there is made again.
+ */
+#include "plan/plan_build.h"
+
+#include <string.h>
+
+/* What each kind of step means for a call: nothing, if it is not named here. */
+enum renewal {
+	RENEW_NEVER,
+	RENEW_ALWAYS,
+	RENEW_PLACE,  /* always; what steps put into it too */
+	RENEW_INSIDE, /* if it lies in such a place */
+};
+
+static const enum renewal renewals[STEP_KIND_COUNT] = {
+	[STEP_SCRATCH] = RENEW_ALWAYS,   [STEP_DEVPTS] = RENEW_ALWAYS,  [STEP_PROC] = RENEW_ALWAYS,
+	[STEP_PROC_LOCK] = RENEW_ALWAYS, [STEP_METER] = RENEW_ALWAYS,   [STEP_PRIVATE] = RENEW_PLACE,
+	[STEP_TMPFS] = RENEW_PLACE,      [STEP_BIND] = RENEW_INSIDE,    [STEP_FILE] = RENEW_INSIDE,
+	[STEP_HIDE] = RENEW_INSIDE,      [STEP_SYMLINK] = RENEW_INSIDE, [STEP_DIRECTORY] = RENEW_INSIDE,
+};
+
+static bool is_within(const char *path, const char *place)
+{
+	size_t len = strlen(place);
+
+	return !strncmp(path, place, len) && path[len] == '/';
+}
+
+static bool is_mount(const struct plan_step *step)
+{
+	return renewals[step->kind] == RENEW_PLACE || step->kind == STEP_BIND;
+}
+
+/* The step whose mount @step's target lies in; NULL: the root. */
+static const struct plan_step *mount_around(const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *found = NULL;
+
+	for (const struct plan_step *at = steps->items; at < step; at++)
+		if (is_mount(at) && is_within(step->target, at->target) &&
+		    (!found || strlen(at->target) > strlen(found->target)))
+			found = at;
+	return found;
+}
+
+/* What lies in a mount that is taken along as it is comes with it. */
+static bool is_anew(const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *around;
+
+	if (renewals[step->kind] != RENEW_INSIDE)
+		return renewals[step->kind] != RENEW_NEVER;
+	around = mount_around(steps, step);
+	return around && renewals[around->kind] == RENEW_PLACE;
+}
+
+static void watch(struct plan_build *build, const char *path)
+{
+	struct plan_watch_list *watched = &build->plan->watched;
+	struct plan_watch *added;
+
+	for (size_t i = 0; i < watched->count; i++)
+		if (!strcmp(watched->items[i].path, path))
+			return;
+	added = list_add(watched);
+	if (added)
+		added->path = path;
+	else
+		build->has_failed = true;
+}
+
+/* The place itself, or the directories between what lies in a place and that. */
+static void watch_step(struct plan_build *build, const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *around;
+
+	if (renewals[step->kind] == RENEW_PLACE)
+		watch(build, step->target);
+	around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
+	if (!around)
+		return;
+	for (size_t len = strlen(around->target) + 1; step->target[len]; len++)
+		if (step->target[len] == '/')
+			watch(build, plan_format(build, "%.*s", (int)len, step->target));
+}
+
+void plan_calls(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	if (!plan->has_zygote)
+		return;
+	for (size_t i = 0; i < plan->steps.count; i++) {
+		const struct plan_step *step = &plan->steps.items[i];
+
+		if (!is_anew(&plan->steps, step))
+			continue;
+		*plan_add(build, &plan->anew, step->kind) = *step;
+		watch_step(build, &plan->steps, step);
+	}
+}
