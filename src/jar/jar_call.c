@@ -152,16 +152,27 @@ static int carry_out(struct jar_build *build, size_t number)
 	return jar_step(build, &step);
 }
 
-static int make_anew(struct jar_build *build)
+/* What has to be written there, before a later step takes that away. */
+static void use_proc(struct jar_inside *inside)
 {
-	const struct plan_step_list *anew = &build->plan->anew;
+	inside->call.last_pid_fd = sys_open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+	jar_traces_prevent(inside->plan);
+}
+
+static int make_anew(struct jar_inside *inside)
+{
+	const struct plan_step_list *anew = &inside->plan->anew;
+	struct jar_build *build = &inside->build;
 	int rc = take_trees(anew);
 
 	build->root_fd = sys_open("/", O_PATH | O_DIRECTORY);
 	if (rc == 0 && build->root_fd < 0)
 		rc = build->root_fd;
-	for (size_t i = 0; i < anew->count && rc == 0; i++)
+	for (size_t i = 0; i < anew->count && rc == 0; i++) {
 		rc = carry_out(build, i);
+		if (rc == 0 && anew->items[i].kind == STEP_PROC)
+			use_proc(inside);
+	}
 	close_fd(&build->root_fd);
 	close_fd(&build->scratch_fd);
 	return rc;
@@ -332,11 +343,11 @@ int jar_call_prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cg
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	inside->call.keeper_pid = pid_in_jar();
 	close_fd(&inside->build.written_fd); /* the first process's */
+	rc = inside->plan->namespaces & CLONE_NEWNET ? sys_new_network() : 0;
 	umask(0);
-	rc = make_anew(&inside->build);
+	if (rc == 0)
+		rc = make_anew(inside);
 	umask(022);
-	if (rc == 0 && inside->plan->namespaces & CLONE_NEWNET)
-		rc = sys_new_network();
 	/* For what jar_call_renew() does, and no more. */
 	if (rc == 0)
 		rc = sys_keep_capabilities(1U << CAP_SYS_ADMIN);
@@ -348,10 +359,8 @@ int jar_call_prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cg
 int jar_call_renew(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
 	/* Numbers begin anew, and so do objects that have no owner who could die. */
-	int rc = sys_write_file(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "1");
+	int rc = pwrite(inside->call.last_pid_fd, "1", 1, 0) < 0 || unshare(CLONE_NEWIPC) < 0 ? -errno : 0;
 
-	if (rc == 0 && unshare(CLONE_NEWIPC) < 0)
-		rc = -errno;
 	if (rc == 0)
 		rc = renew_view(&inside->build);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
@@ -443,6 +452,7 @@ int jar_call_begin(struct jar_inside *inside)
 	int rc = 0;
 
 	inside->report.step = -1;
+	jar_traces_begin();
 	if (inside->command.has_pty)
 		rc = -EINVAL;
 	for (size_t i = 0; i < entry->count && rc == 0; i++) {

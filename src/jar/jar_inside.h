@@ -53,6 +53,7 @@ struct jar_call {
 	int fd;              /* to it, and to the zygote; -1: this is no keeper of a call */
 	pid_t pid;           /* as the keeper sees it */
 	pid_t keeper_pid;    /* the keeper's, as the jar sees it */
+	int last_pid_fd;     /* to set the numbers of processes back; -1: that cannot be done */
 	bool is_reaped;      /* the zygote has said how it ended */
 	int status;          /* likewise */
 	struct rusage usage; /* likewise */

@@ -31,7 +31,7 @@ enum step_kind {
 	STEP_HIDE,      /* nothing at `target`, where there was something */
 	STEP_DEVPTS,
 	STEP_PROC,
-	STEP_PROC_LOCK, /* /proc/sys and its like read-only, where uid 0 inside is the host's uid 0 */
+	STEP_PROC_LOCK, /* /proc or a part of it read-only: for calls, or where uid 0 inside is the host's uid 0 */
 	STEP_SEAL,      /* the root itself read-only */
 	STEP_ENTER,     /* make it / */
 	STEP_LOOPBACK,
@@ -92,6 +92,7 @@ struct plan_remark {
 /* A directory or file in which it shows that a call has been there. */
 struct plan_watch {
 	const char *path; /* as it is, not what it points at */
+	bool has_numbers; /* a directory; numbers of files in its file system are the call's own, and this one stands for all of it */
 };
 
 LIST_TYPE(struct plan_landlock_rule, plan_rule_list);

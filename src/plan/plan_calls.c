@@ -59,7 +59,15 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 	return around && renewals[around->kind] == RENEW_PLACE;
 }
 
-static void watch(struct plan_build *build, const char *path)
+static bool has_step(const struct plan_step_list *steps, enum step_kind kind)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->items[i].kind == kind)
+			return true;
+	return false;
+}
+
+static void watch(struct plan_build *build, const char *path, bool has_numbers)
 {
 	struct plan_watch_list *watched = &build->plan->watched;
 	struct plan_watch *added;
@@ -69,24 +77,33 @@ static void watch(struct plan_build *build, const char *path)
 			return;
 	added = list_add(watched);
 	if (added)
-		added->path = path;
+		*added = (struct plan_watch){.path = path, .has_numbers = has_numbers};
 	else
 		build->has_failed = true;
 }
 
-/* The place itself, or the directories between what lies in a place and that. */
-static void watch_step(struct plan_build *build, const struct plan_step_list *steps, const struct plan_step *step)
+/* What stands in a file system that a call can write to; all others are read-only, or the host's own. */
+static void watch_itself(struct plan_build *build, const struct plan_step *step)
 {
-	const struct plan_step *around;
+	/* All private places are in one. */
+	if (step->kind == STEP_TMPFS || step->kind == STEP_PRIVATE)
+		watch(build, step->target, step->kind == STEP_TMPFS || !has_step(&build->plan->anew, STEP_PRIVATE));
+	if (step->kind == STEP_SYMLINK || step->kind == STEP_DIRECTORY || step->kind == STEP_DEVPTS)
+		watch(build, step->target, false);
+	if (step->kind == STEP_DEVPTS)
+		watch(build, plan_format(build, "%s/ptmx", step->target), false);
+}
 
-	if (renewals[step->kind] == RENEW_PLACE)
-		watch(build, step->target);
-	around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
+/* The directories between what lies in a place and that. */
+static void watch_way(struct plan_build *build, const struct plan_step_list *steps, const struct plan_step *step)
+{
+	const struct plan_step *around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
+
 	if (!around)
 		return;
 	for (size_t len = strlen(around->target) + 1; step->target[len]; len++)
 		if (step->target[len] == '/')
-			watch(build, plan_format(build, "%.*s", (int)len, step->target));
+			watch(build, plan_format(build, "%.*s", (int)len, step->target), false);
 }
 
 void plan_calls(struct plan_build *build)
@@ -100,7 +117,13 @@ void plan_calls(struct plan_build *build)
 
 		if (!is_anew(&plan->steps, step))
 			continue;
+		watch_itself(build, step);
+		watch_way(build, &plan->steps, step);
 		*plan_add(build, &plan->anew, step->kind) = *step;
-		watch_step(build, &plan->steps, step);
 	}
+	/*
+	 * Some of what stands there belongs to a user who is root inside: the largest pid of this pid namespace, modes of the
+	 * network's files, times; some to everybody: the user namespace's map of projects, which can be written once.
+	 */
+	plan_add(build, &plan->anew, STEP_PROC_LOCK)->target = "/proc";
 }

@@ -37,6 +37,8 @@ static int compile_filter(struct plan_build *build)
 	/* Keepers and other runs have the same uid: a limit on CPU time set for one of them would end it. */
 	if (plan->kind == PLAN_KEPT)
 		profile.parts |= SECCOMP_OWN_PID_ONLY;
+	if (plan->has_zygote)
+		profile.parts |= SECCOMP_NO_SIBLINGS;
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;

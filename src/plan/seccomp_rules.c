@@ -35,6 +35,7 @@
 
 /* What clone() takes: the low 32 bits, of which the low 8 are the exit signal and thus hide CLONE_NEWTIME. */
 #define CLONE_NAMESPACES 0x7e020000U
+#define CLONE_PARENT_FLAG 0x00008000U
 /* The rest of unshare(): FS, FILES, SYSVSEM, and VM, SIGHAND, THREAD, which do nothing in a single thread. */
 #define UNSHARE_HARMLESS UINT64_C(0x00050f00)
 
@@ -173,6 +174,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(unshare, SECCOMP_NAMESPACES, EPERM, "a flag other than files, fs, sysvsem is set",
 		  HAS_ANY(0, ~UNSHARE_HARMLESS)),
 	REFUSE(setns, SECCOMP_NAMESPACES, EPERM),
+	/* What the kernel says to the first process of a pid namespace. */
+	REFUSE_IF(clone, SECCOMP_NO_SIBLINGS, EINVAL, "the child would be its parent's", HAS_ANY(0, CLONE_PARENT_FLAG)),
 
 	/*
 	 * Typed characters, or a paste, for whoever reads the terminal next. The kernel takes the low 32 bits of a

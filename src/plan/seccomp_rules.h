@@ -91,7 +91,13 @@ enum seccomp_part {
 	 */
 	SECCOMP_NO_TRUNCATE = 1 << 16,
 
-	SECCOMP_PART_ALL = (1 << 17) - 1,
+	/*
+	 * No child for one's own parent: that of a call is the zygote, outside of the call's pid namespace, which would never
+	 * know of it. Needs SECCOMP_NAMESPACES, which refuses clone3.
+	 */
+	SECCOMP_NO_SIBLINGS = 1 << 17,
+
+	SECCOMP_PART_ALL = (1 << 18) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

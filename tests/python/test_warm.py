@@ -10,6 +10,8 @@ import os
 import random
 import signal
 import socket
+import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,7 @@ import threading
 import time
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import belljar
 from harness import census
@@ -100,6 +102,125 @@ def talk_to_itself() -> int:
 def packets() -> List[str]:
     line = next(line for line in Path("/proc/net/dev").read_text().splitlines() if "lo:" in line)
     return line.partition(":")[2].split()
+
+
+def use_terminals() -> int:
+    """What of them belongs to the call's own user can be changed, and is touched by use."""
+    master, slave = os.openpty()
+    os.write(master, b"x")
+    os.close(slave)
+    os.close(master)
+    os.chmod("/dev/pts/ptmx", 0o600)
+    return 1
+
+
+def see_terminals() -> Tuple[int, List[str]]:
+    return stat.S_IMODE(os.stat("/dev/pts/ptmx").st_mode), os.listdir("/dev/pts")
+
+
+def send_nowhere() -> List[str]:
+    """No packet leaves for a place to which there is no way, but the attempt is counted."""
+    found = []
+    for family, address in ((socket.AF_INET, ("192.0.2.1", 9)), (socket.AF_INET6, ("2001:db8::1", 9))):
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            try:
+                sock.sendto(b"x", address)
+            except OSError as error:
+                found.append(errno.errorcode[error.errno or 0])
+    return found
+
+
+def failed_attempts() -> List[int]:
+    lines = Path("/proc/net/snmp").read_text().splitlines()
+    names, values = (line.split() for line in lines[:2])
+    more = dict(line.split() for line in Path("/proc/net/snmp6").read_text().splitlines())
+    return [int(values[names.index("OutNoRoutes")]), int(more["Ip6OutNoRoutes"])]
+
+
+def keep_a_flow_label() -> None:
+    """It lingers for a minute."""
+    wanted = socket.inet_pton(socket.AF_INET6, "::1") + struct.pack("=IBBHHHI", 0, 0, 255, 1, 60, 60, 0)
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.IPPROTO_IPV6, 32, wanted)  # IPV6_FLOWLABEL_MGR
+
+
+def flow_labels() -> List[str]:
+    return Path("/proc/net/ip6_flowlabel").read_text().splitlines()[1:]
+
+
+def look_up_a_route() -> None:
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sock:
+        sock.connect(("::1", 9))
+
+
+def routes() -> str:
+    return Path("/proc/net/rt6_stats").read_text()
+
+
+def join_groups() -> None:
+    """The report of it goes out some milliseconds later."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sock:
+        group = socket.inet_pton(socket.AF_INET6, "ff02::1234")
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group + struct.pack("=I", 1))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        group = socket.inet_aton("239.1.2.3")
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group + socket.inet_aton("127.0.0.1"))
+
+
+def packets_soon() -> List[str]:
+    time.sleep(0.02)
+    return packets()
+
+
+def make_unnamed_files(count: int) -> List[int]:
+    """Their numbers."""
+    found = []
+    for place in places():
+        for _ in range(count):
+            fd = os.open(place, os.O_TMPFILE | os.O_RDWR)
+            found.append(os.fstat(fd).st_ino)
+            os.close(fd)
+    return found
+
+
+def make_a_sibling() -> int:
+    """The pid, or why there is none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    pid = libc.syscall(ctypes.c_long(clone), ctypes.c_long(0x8000 | signal.SIGCHLD), None, None, None, None)  # CLONE_PARENT
+    if pid == 0:
+        os._exit(0)
+    return pid if pid > 0 else -ctypes.get_errno()
+
+
+def change_proc() -> List[str]:
+    """What of it belongs to a user who is root inside, or to everybody."""
+    done = []
+    for path, content in (("/proc/sys/kernel/pid_max", "400"), ("/proc/self/projid_map", "0 7 3\n")):
+        try:
+            Path(path).write_text(content)
+            done.append(path)
+        except OSError:
+            pass
+    for folder in ("/proc/net", "/proc/sys/kernel", "/proc/sys/net/ipv4"):
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            try:
+                os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & 0o440)
+                done.append(path)
+            except OSError:
+                pass
+            try:
+                os.utime(path, ns=(1, 1))
+                done.append(path)
+            except OSError:
+                pass
+    return done
+
+
+def see_proc() -> List[Any]:
+    modes = [os.stat(os.path.join("/proc/net", name)).st_mode for name in sorted(os.listdir("/proc/net"))]
+    return [Path("/proc/sys/kernel/pid_max").read_text(), Path("/proc/self/projid_map").read_text(), modes]
 
 
 def listen_and_wait(seconds: float) -> int:
@@ -323,6 +444,45 @@ class Apart(WarmCase):
         for _ in range(5):
             self.assertEqual(self.pool.call(talk_to_itself), 1)
             self.assertEqual(set(self.pool.call(packets)), {"0"})
+
+    def assert_no_trace(self, leave: Callable[[], Any], see: Callable[[], Any]) -> None:
+        """Of `leave` in any of the calls after it, whichever keeper they get."""
+        before = self.pool.call(see)
+        for _ in range(5):
+            self.pool.call(leave)
+            for _ in range(4):
+                self.assertEqual(self.pool.call(see), before)
+
+    def test_attempts_that_the_network_counts(self) -> None:
+        self.assertEqual(self.pool.call(send_nowhere), ["ENETUNREACH"] * 2)
+        self.assert_no_trace(send_nowhere, failed_attempts)
+
+    def test_what_the_network_keeps_without_a_packet(self) -> None:
+        self.assert_no_trace(keep_a_flow_label, flow_labels)
+        self.assert_no_trace(look_up_a_route, routes)
+
+    def test_what_the_network_says_later(self) -> None:
+        self.assert_no_trace(join_groups, packets_soon)
+
+    def test_terminals(self) -> None:
+        self.assert_no_trace(use_terminals, see_terminals)
+
+    def test_numbers_of_files(self) -> None:
+        count = 100
+        for _ in range(3):
+            before = self.pool.call(make_unnamed_files, 1)
+            self.pool.call(make_unnamed_files, count)
+            for _ in range(4):
+                self.assertLess(max(self.pool.call(make_unnamed_files, 1)), max(before) + count)
+
+    def test_children_of_the_zygote(self) -> None:
+        for _ in range(5):
+            self.assertEqual(self.pool.call(make_a_sibling), -errno.EINVAL)
+            self.assertEqual(self.pool.call(see_processes), (2, 0, ["1", "2"]))
+
+    def test_what_the_kernel_shows_of_itself(self) -> None:
+        self.assertEqual(self.pool.call(change_proc), [])
+        self.assert_no_trace(change_proc, see_proc)
 
     def test_signals(self) -> None:
         first = self.identity()

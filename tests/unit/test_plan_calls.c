@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/audit.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "bpf_simulator.h"
@@ -13,7 +15,7 @@
 #include "sys/syscall_numbers.h"
 
 static char *no_environment[] = {NULL};
-static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", NULL};
+static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", "/home/u/link -> a/b", NULL};
 
 static void compile(struct imagined_plan *made, bool has_zygote)
 {
@@ -35,12 +37,17 @@ static bool has_step(const struct plan_step_list *list, enum step_kind kind)
 	return false;
 }
 
-static int answer(const struct sock_filter *filter, size_t len, int number)
+static int answer_to(const struct sock_filter *filter, size_t len, int number, uint64_t argument)
 {
 	static const uint32_t audit_archs[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
-	const struct seccomp_data data = {.nr = number, .arch = audit_archs[syscall_native_arch()]};
+	const struct seccomp_data data = {.nr = number, .arch = audit_archs[syscall_native_arch()], .args = {argument}};
 
 	return simulator_answer(filter, len, &data);
+}
+
+static int answer(const struct sock_filter *filter, size_t len, int number)
+{
+	return answer_to(filter, len, number, 0);
 }
 
 static const enum step_kind walls[] = {STEP_PRIVILEGES, STEP_LANDLOCK, STEP_SECCOMP};
@@ -175,6 +182,60 @@ static void test_the_way_to_what_lies_deep_in_a_private_place_is_watched(void)
 	imagined_plan_done(&jar);
 }
 
+static void test_numbers_of_files_are_watched_once_for_each_file_system(void)
+{
+	struct imagined_plan jar;
+	size_t count = 0;
+
+	make(&jar, (const char *const[]){"tmpfs", "/a/tmpfs:1M", NULL});
+	for (size_t i = 0; i < jar.plan.watched.count; i++) {
+		const struct plan_watch *watch = &jar.plan.watched.items[i];
+
+		count += watch->has_numbers;
+		if (!strcmp(watch->path, "/a/tmpfs"))
+			CHECK(watch->has_numbers);
+	}
+	CHECK_INT(count, 2);
+	imagined_plan_done(&jar);
+}
+
+static void test_what_else_can_be_touched_is_watched(void)
+{
+	struct imagined_plan jar;
+
+	make(&jar, (const char *const[]){"ro", "/home/u/link", NULL});
+	CHECK(find(&jar.plan.anew, STEP_SYMLINK, "/home/u/link"));
+	CHECK(is_watched(&jar.plan, "/home/u/link"));
+	CHECK(is_watched(&jar.plan, "/dev/pts"));
+	CHECK(is_watched(&jar.plan, "/dev/pts/ptmx"));
+	CHECK(!is_watched(&jar.plan, "/home/u/.gitconfig")); /* a read-only mount */
+	imagined_plan_done(&jar);
+}
+
+static void test_proc_is_read_only_for_calls_once_it_is_there(void)
+{
+	const struct plan_step *proc, *lock;
+	struct imagined_plan jar;
+
+	make(&jar, NULL);
+	proc = find(&jar.plan.anew, STEP_PROC, "/proc");
+	lock = find(&jar.plan.anew, STEP_PROC_LOCK, "/proc");
+	CHECK(proc && lock && proc < lock);
+	CHECK(!has_step(&jar.plan.steps, STEP_PROC_LOCK));
+	imagined_plan_done(&jar);
+}
+
+static void test_a_call_makes_no_child_of_the_zygotes(void)
+{
+	struct imagined_plan jar;
+
+	make(&jar, NULL);
+	CHECK_INT(answer_to(jar.plan.filter, jar.plan.filter_len, SYS_clone, CLONE_PARENT | SIGCHLD), EINVAL);
+	CHECK_INT(answer_to(jar.plan.filter, jar.plan.filter_len, SYS_clone, SIGCHLD), 0);
+	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_clone3), ENOSYS);
+	imagined_plan_done(&jar);
+}
+
 static void test_what_does_not_lie_in_a_private_place_is_not_made_anew(void)
 {
 	struct imagined_plan jar;
@@ -207,6 +268,10 @@ static const struct test tests[] = {
 	TEST(test_private_places_are_made_anew_and_watched),
 	TEST(test_what_was_put_into_a_private_place_comes_along),
 	TEST(test_the_way_to_what_lies_deep_in_a_private_place_is_watched),
+	TEST(test_numbers_of_files_are_watched_once_for_each_file_system),
+	TEST(test_what_else_can_be_touched_is_watched),
+	TEST(test_proc_is_read_only_for_calls_once_it_is_there),
+	TEST(test_a_call_makes_no_child_of_the_zygotes),
 	TEST(test_what_does_not_lie_in_a_private_place_is_not_made_anew),
 	TEST(test_nothing_is_made_anew_without_calls),
 };
