@@ -35,7 +35,7 @@ LIST_TYPE(pid_t, jar_family);
 int jar_family_add(struct jar_family *family, pid_t pid);
 void jar_family_remove(struct jar_family *family, pid_t pid);
 
-/* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1 and the master comes with JAR_STARTED. */
+/* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1, and the master comes with JAR_TERMINAL. */
 struct jar_streams {
 	int stdin_fd;
 	int stdout_fd;
@@ -69,21 +69,22 @@ enum jar_message_kind {
 	/* from the jar */
 	JAR_STEP_FAILED = 1, /* step number in `step`, of the entry list if `is_entry`; nothing has run */
 	JAR_EXEC_FAILED,
-	JAR_VIEW,    /* attached: the descriptor that `step`, an enum jar_view, names; before JAR_STARTED */
-	JAR_STARTED, /* with a pty: its master is attached */
+	JAR_VIEW,     /* attached: the descriptor that `step`, an enum jar_view, names; before JAR_STARTED */
+	JAR_TERMINAL, /* attached: the master of the command's pty; before JAR_STARTED */
+	JAR_STARTED,
 	JAR_WRITTEN, /* all that was waited for has written `written_bytes` */
 	JAR_EXITED,  /* wait status of the command in `status` */
 	JAR_READY, /* not JAR_MODE_ONCE: a command can be sent, or a keeper asked for; the sender's pid inside: `status` */
 	JAR_EMPTY, /* likewise: every process but the sender is dead and reaped; `self` is what they used. `step` is 1 if
-	                    JAR_RENEW is waited for */
+	              JAR_RENEW is waited for. With `has_ended` it stands for JAR_EXITED too */
 	JAR_KEEPER_GONE, /* the keeper numbered `step` and all it started are dead and reaped */
 	JAR_OPENED,      /* the answer to one JAR_OPEN, in order; attached: the file, or `error` says why not */
 	/* to the jar */
 	JAR_SIGNAL, /* send `status` to every process of the command's tree */
 	JAR_KILL,   /* end the jar now, or only the keeper numbered `step` if that is not 0 */
-	JAR_RUN,    /* attached: a specification (jar_spec.h), and the command's descriptors */
+	JAR_RUN, /* a specification (jar_spec.h) follows, or is attached if `has_file`; attached: the command's descriptors */
 	JAR_KEEPER, /* make keeper number `step`; attached: its own control socket, and cgroups to enter */
-	JAR_RENEW,  /* to the keeper of a call that is over: have a new fork ready; attached: cgroups for it to enter */
+	JAR_RENEW,  /* to a keeper whose run is over: be ready for another; attached: cgroups for that to enter */
 	JAR_OPEN,   /* open the path that follows, `status` an enum jar_access, with the mode `error` */
 };
 
@@ -102,6 +103,8 @@ struct jar_message {
 	int32_t is_entry;
 	int32_t error; /* positive errno */
 	int32_t status;
+	int32_t has_ended; /* JAR_EMPTY: so has the command; its wait status is in `status` */
+	int32_t has_file;
 	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
 	uint32_t steps_done, entry_done;
 	uint64_t begun_ns; /* JAR_STARTED: when the command's process was made */
@@ -144,7 +147,7 @@ int jar_socket_pair(int *engine_end, int *jar_end);
  * @control_fd, in every case.
  */
 int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *cgroup_fds, size_t cgroup_count);
-/* Ask the keeper of a call that is over to be ready for another one. It answers as a new one does. */
+/* Ask a keeper whose run is over to be ready for another one. It answers as a new one does. */
 int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count);
 int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode);
 

@@ -86,7 +86,7 @@ static void become_zygote(struct jar_inside *inside, int request_fd)
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    sys_seccomp_load(plan->zygote_filter, plan->zygote_filter_len) < 0)
 		_exit(125);
-	jar_reset_signals();
+	jar_unblock_signals();
 	jar_execute(command);
 	_exit(127);
 }

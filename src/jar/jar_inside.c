@@ -54,6 +54,15 @@ static void keep_descriptors(struct jar_command *command, int control_fd)
 	sys_close_range((unsigned)first_free, ~0U);
 }
 
+/* What the caller ignored is not for the jar. What is caught later, exec resets. */
+static void reset_actions(void)
+{
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &standard, NULL);
+}
+
 static void build(struct jar_inside *inside)
 {
 	uint64_t *times = inside->times ? inside->times->step_ns : NULL;
@@ -114,8 +123,6 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .run_directory_fd = -1,
 			  .written_fd = -1},
 		.call = {.fd = -1, .last_pid_fd = -1},
-		.pty_master = -1,
-		.pty_slave = -1,
 	};
 	sigset_t all;
 
@@ -123,6 +130,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	inside.build.first_pid = getpid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	reset_actions();
 	if (streams)
 		take_own_command(&inside, streams);
 	keep_descriptors(&inside.command, control_fd);
@@ -139,7 +147,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	case JAR_MODE_ONCE:
 		jar_keep(&inside);
 	case JAR_MODE_WAIT:
-		jar_wait_and_keep(&inside);
+		jar_wait_and_keep(&inside, NULL, 0);
 	case JAR_MODE_SERVE:
 		jar_serve(&inside);
 	}

@@ -15,6 +15,8 @@
 #define JAR_ATTACHED_MAX (1 + JAR_STREAM_FDS + JAR_EXTRA_MAX)
 /* The control socket of a first process or keeper. */
 #define JAR_CONTROL_FD 3
+/* What a message has room for beside its fields: a path, or a short specification of a command. */
+#define JAR_TEXT_MAX JAR_PATH_MAX
 
 /* What the steps leave for one another. */
 struct jar_build {
@@ -70,15 +72,15 @@ struct jar_inside {
 	struct jar_command command;
 	pid_t pid; /* the command's */
 	struct jar_call call;
-	int pty_master;
-	int pty_slave;
+	struct rusage before; /* what its children used in earlier runs */
 };
 
 /* What came with a message. */
 struct jar_attached {
 	int fds[JAR_ATTACHED_MAX];
 	size_t fd_count;
-	char text[JAR_PATH_MAX + 1]; /* NUL-terminated */
+	char text[JAR_TEXT_MAX + 1]; /* NUL-terminated */
+	size_t text_len;
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
@@ -113,11 +115,18 @@ void jar_hand_over_view(struct jar_inside *inside);
 /* jar_steps.c: the plan's rules as a ruleset, or a negative errno. */
 int jar_landlock_ruleset(const struct jar_build *build);
 
-/* jar_command.c */
-/* Standard actions, and none blocked. */
-void jar_reset_signals(void);
+/* jar_exec.c */
+/* Of what is blocked or ignored nothing is left to the command: see jar_inside(). */
+void jar_unblock_signals(void);
 /* Look the command up in the PATH it will have itself. Returns only on failure. */
 int jar_execute(const struct jar_command *command);
+/*
+ * Be the command, in a child made for that. Its report goes to @told before the last step, with kind 0, and again if
+ * that fails.
+ */
+void jar_become_command(struct jar_inside *inside, struct jar_message *told) __attribute__((noreturn));
+
+/* jar_command.c */
 /* Tell the engine. */
 void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd);
 /* A failure that no step of the plan stands for. */
@@ -126,12 +135,30 @@ void jar_report_failure(struct jar_inside *inside, int errno_value);
 int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times);
 /* Start the command and watch over it until nothing of it is left. Never returns. */
 void jar_keep(struct jar_inside *inside) __attribute__((noreturn));
-/* Wait for a command to be sent, then keep it. Never returns. */
-void jar_wait_and_keep(struct jar_inside *inside) __attribute__((noreturn));
+/* The command's process is as the report says: started, or why not; then this one leaves. */
+void jar_report_start(struct jar_inside *inside);
+/* Watch over the command, tell its end, and end what it left. */
+void jar_watch_to_end(struct jar_inside *inside);
+/* Its status is in the report. */
+void jar_report_end(struct jar_inside *inside);
+/* Reap what has ended. True: the command is among it; its status is in the report. */
+bool jar_reap(struct jar_inside *inside);
+/* Do what the engine says. */
+void jar_obey(struct jar_inside *inside);
+/* End everything this process is in charge of. */
+void jar_end_tree(struct jar_inside *inside);
+/* Nothing is left. @can_renew: JAR_RENEW is waited for. */
+void jar_report_empty(struct jar_inside *inside, bool can_renew);
 /* End everything this process is in charge of, and leave. */
 void jar_leave(struct jar_inside *inside, int status) __attribute__((noreturn));
 /* Wake from sleep when a child ends; the signals that may come then. */
 void jar_catch_children(sigset_t *all_but_child);
+
+/* jar_keeper.c */
+/* Wait for a command to be sent, with a child in the cgroups @cgroup_fds ready for it, and keep it; a keeper, again and again. */
+void jar_wait_and_keep(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count) __attribute__((noreturn));
+/* Wait for calls and keep them, one after the other. */
+void jar_keep_calls(struct jar_inside *inside) __attribute__((noreturn));
 
 /* jar_serve.c: make keepers and open files until told to leave. Never returns. */
 void jar_serve(struct jar_inside *inside) __attribute__((noreturn));

@@ -47,26 +47,23 @@ static void become_keeper(struct jar_inside *inside, const struct jar_attached *
 
 	inside->is_keeper = true;
 	inside->mode = JAR_MODE_WAIT;
-	/* The jar's own control socket is not for it, and neither are the files of members once it is in. */
+	/* The jar's own control socket is not for it. */
 	for (int fd = 0; fd <= JAR_CONTROL_FD; fd++)
 		dup3(attached->fds[0], fd, O_CLOEXEC);
 	close(attached->fds[0]);
-	/* Of a call only the fork is counted. */
-	for (size_t i = 1; i < attached->fd_count && rc == 0 && !inside->plan->has_zygote; i++)
-		rc = write(attached->fds[i], "0", 1) < 0 ? -errno : 0;
 	inside->build.has_run_cgroup = attached->fd_count > 1;
 	inside->report.written_bytes = 0;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		rc = -errno;
 	if (rc == 0 && inside->plan->has_zygote)
 		rc = jar_call_prepare(inside, attached->fds + 1, attached->fd_count - 1);
-	if (!inside->plan->has_zygote)
-		sys_close_range(JAR_CONTROL_FD + 1, ~0U);
-	if (rc == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-		rc = -errno;
 	if (rc < 0) {
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
-	jar_wait_and_keep(inside);
+	if (inside->plan->has_zygote)
+		jar_keep_calls(inside);
+	jar_wait_and_keep(inside, attached->fds + 1, attached->fd_count - 1);
 }
 
 static void tell_keeper_gone(struct jar_inside *inside, uint32_t number)

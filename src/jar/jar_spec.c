@@ -2,7 +2,7 @@
 /*
  * jar/jar_spec.c - a command on its way into a jar that stands already: write it, map it, check it
  *
- * The file is a header, fixed-size steps, and strings that each end with a NUL: first the targets of steps, then argv,
+ * It is a header, fixed-size steps, and strings that each end with a NUL: first the targets of steps, then argv,
  * then the environment. The reader takes nothing on trust: it may come to stand where a command can reach it.
  */
 #include "jar/jar_spec.h"
@@ -96,19 +96,20 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-int jar_spec_write(const struct plan *plan, const struct jar_streams *streams)
+int jar_spec_write(const struct plan *plan, const struct jar_streams *streams, struct text *out)
 {
-	AUTO_TEXT spec = {0};
-	AUTO_CLOSE int fd = -1;
+	append_spec(out, plan, streams);
+	return text_failed(out) ? -ENOMEM : 0;
+}
+
+int jar_spec_file(struct text *spec)
+{
+	AUTO_CLOSE int fd = memfd_create("belljar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int rc;
 
-	append_spec(&spec, plan, streams);
-	if (text_failed(&spec))
-		return -ENOMEM;
-	fd = memfd_create("belljar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, text_string(&spec), spec.len);
+	rc = write_all(fd, text_string(spec), spec->len);
 	if (rc == 0 && fcntl(fd, F_ADD_SEALS, SPEC_SEALS) < 0)
 		rc = -errno;
 	return rc < 0 ? rc : take_fd(&fd);
@@ -206,44 +207,59 @@ static bool is_sound(const struct spec_header *header, size_t fd_count)
 	       fd_count == header->extra_count + (header->has_pty ? 0 : JAR_STREAM_FDS);
 }
 
-int jar_spec_read(int fd, size_t fd_count, struct jar_command *command)
+int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command)
 {
+	struct reader reader = {.at = bytes, .end = bytes + len};
+	const void *start = next_bytes(&reader, sizeof(struct spec_header));
 	struct spec_header header;
-	struct reader reader;
+	size_t lists_len;
+	void *lists;
+
+	if (!start)
+		return -EBADMSG;
+	memcpy(&header, start, sizeof(header));
+	if (!is_sound(&header, fd_count))
+		return -EBADMSG;
+	lists_len = header.step_count * sizeof(struct plan_step) +
+		    ((size_t)header.argv_count + header.env_count + 2) * sizeof(char *);
+	lists = mmap(NULL, lists_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (lists == MAP_FAILED)
+		return -ENOMEM;
+	if (!read_spec(&reader, &header, lists, command)) {
+		munmap(lists, lists_len);
+		return -EBADMSG;
+	}
+	command->spec = NULL;
+	command->spec_len = 0;
+	command->lists = lists;
+	command->lists_len = lists_len;
+	return 0;
+}
+
+int jar_spec_map(int fd, size_t fd_count, struct jar_command *command)
+{
 	struct stat status;
-	size_t bytes;
-	void *memory;
+	size_t len;
 	char *file;
+	int rc;
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	if (fcntl(fd, F_GET_SEALS) != SPEC_SEALS || status.st_size < (off_t)sizeof(header) ||
+	if (fcntl(fd, F_GET_SEALS) != SPEC_SEALS || status.st_size < (off_t)sizeof(struct spec_header) ||
 	    status.st_size > (off_t)SPEC_BYTES_MAX)
 		return -EBADMSG;
-	file = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	len = (size_t)status.st_size;
+	file = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (file == MAP_FAILED)
 		return -errno;
-	memcpy(&header, file, sizeof(header));
-	if (!is_sound(&header, fd_count)) {
-		munmap(file, (size_t)status.st_size);
-		return -EBADMSG;
+	rc = jar_spec_parse(file, len, fd_count, command);
+	if (rc < 0) {
+		munmap(file, len);
+		return rc;
 	}
-	bytes = header.step_count * sizeof(struct plan_step) +
-		((size_t)header.argv_count + header.env_count + 2) * sizeof(char *);
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reader = (struct reader){.at = file + sizeof(header), .end = file + status.st_size};
-	if (memory != MAP_FAILED && read_spec(&reader, &header, memory, command)) {
-		command->spec = file;
-		command->spec_len = (size_t)status.st_size;
-		command->lists = memory;
-		command->lists_len = bytes;
-		return 0;
-	}
-	munmap(file, (size_t)status.st_size);
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	munmap(memory, bytes);
-	return -EBADMSG;
+	command->spec = file;
+	command->spec_len = len;
+	return 0;
 }
 
 void jar_spec_done(struct jar_command *command)

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
 #include "jar/jar_inside.h"
 #include "jar/jar_spec.h"
 #include "sys/calls.h"
@@ -44,20 +45,20 @@ int jar_send_parts(int socket_fd, const struct iovec *parts, size_t part_count, 
 	return sendmsg(socket_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static int send_all(int control_fd, const struct jar_message *message, const char *text, const int *fds,
-		    size_t fd_count)
+static int send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len,
+		    const int *fds, size_t fd_count)
 {
 	const struct iovec parts[] = {
 		{.iov_base = (void *)message, .iov_len = sizeof(*message)},
-		{.iov_base = (void *)text, .iov_len = text ? strlen(text) + 1 : 0},
+		{.iov_base = (void *)text, .iov_len = text_len},
 	};
 
-	return jar_send_parts(control_fd, parts, text ? 2 : 1, fds, fd_count);
+	return jar_send_parts(control_fd, parts, text_len ? 2 : 1, fds, fd_count);
 }
 
 int jar_send(int control_fd, const struct jar_message *message, int fd)
 {
-	return send_all(control_fd, message, NULL, &fd, fd >= 0);
+	return send_all(control_fd, message, NULL, 0, &fd, fd >= 0);
 }
 
 int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached)
@@ -82,7 +83,8 @@ int jar_receive_all(int control_fd, struct jar_message *message, struct jar_atta
 		len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == ECONNRESET ? 0 : -errno;
-	attached->text[len - MIN_OF(len, (ssize_t)sizeof(*message))] = '\0';
+	attached->text_len = (size_t)(len - MIN_OF(len, (ssize_t)sizeof(*message)));
+	attached->text[attached->text_len] = '\0';
 	carrier = CMSG_FIRSTHDR(&header);
 	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS) {
 		attached->fd_count = (carrier->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -113,15 +115,23 @@ int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 int jar_send_run(int control_fd, const struct plan *plan, const struct jar_streams *streams)
 {
 	struct jar_message message = {.kind = JAR_RUN};
-	AUTO_CLOSE int spec_fd = jar_spec_write(plan, streams);
+	AUTO_CLOSE int spec_fd = -1;
+	AUTO_TEXT spec = {0};
 	int fds[JAR_ATTACHED_MAX];
 	size_t count = 0;
+	int rc = jar_spec_write(plan, streams, &spec);
 
-	if (spec_fd < 0)
-		return spec_fd;
+	if (rc < 0)
+		return rc;
 	if (streams->extra_count > JAR_EXTRA_MAX)
 		return -E2BIG;
-	fds[count++] = spec_fd;
+	if (spec.len > JAR_TEXT_MAX) {
+		spec_fd = jar_spec_file(&spec);
+		if (spec_fd < 0)
+			return spec_fd;
+		message.has_file = 1;
+		fds[count++] = spec_fd;
+	}
 	if (!streams->has_pty) {
 		fds[count++] = streams->stdin_fd;
 		fds[count++] = streams->stdout_fd;
@@ -129,7 +139,7 @@ int jar_send_run(int control_fd, const struct plan *plan, const struct jar_strea
 	}
 	for (size_t i = 0; i < streams->extra_count; i++)
 		fds[count++] = streams->extra_fds[i];
-	return send_all(control_fd, &message, NULL, fds, count);
+	return send_all(control_fd, &message, text_string(&spec), message.has_file ? 0 : spec.len, fds, count);
 }
 
 int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *cgroup_fds, size_t cgroup_count)
@@ -142,14 +152,14 @@ int jar_send_keeper(int control_fd, uint32_t number, int keeper_end, const int *
 	fds[0] = keeper_end;
 	for (size_t i = 0; i < cgroup_count; i++)
 		fds[i + 1] = cgroup_fds[i];
-	return send_all(control_fd, &message, NULL, fds, cgroup_count + 1);
+	return send_all(control_fd, &message, NULL, 0, fds, cgroup_count + 1);
 }
 
 int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
 {
 	struct jar_message message = {.kind = JAR_RENEW};
 
-	return send_all(control_fd, &message, NULL, cgroup_fds, cgroup_count);
+	return send_all(control_fd, &message, NULL, 0, cgroup_fds, cgroup_count);
 }
 
 int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode)
@@ -158,7 +168,7 @@ int jar_send_open(int control_fd, const char *path, enum jar_access access, mode
 
 	if (strlen(path) >= JAR_PATH_MAX)
 		return -ENAMETOOLONG;
-	return send_all(control_fd, &message, path, NULL, 0);
+	return send_all(control_fd, &message, path, strlen(path) + 1, NULL, 0);
 }
 
 /* --- making ------------------------------------------------------------------------------------------------- */

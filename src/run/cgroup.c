@@ -416,12 +416,12 @@ int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits)
 		rc = set_memory(cgroup, limits->memory_bytes);
 		cgroup->memory_bytes = limits->memory_bytes;
 	}
-	/* The keeper, or the jar's own first process, is in it too, but not in that of a call. */
+	/* The jar's own first process is in it too, but no keeper is in that of a run. */
 	if (rc == 0 && cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != cgroup->pids &&
 	    (limits->pids != LIMIT_NONE || cgroup->pids)) {
 		rc = limits->pids == LIMIT_NONE
 			     ? sys_write_file(cgroup->fds[CGROUP_PIDS], "pids.max", "max")
-			     : write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + !cgroup->is_for_call);
+			     : write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + !cgroup->parent);
 		cgroup->pids = limits->pids;
 	}
 	return rc;
@@ -460,7 +460,6 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 		.version = plan->cgroup.version,
 		.paths = {plan->cgroup.memory, plan->cgroup.pids, plan->cgroup.cpu},
 		.fds = {-1, -1, -1},
-		.is_for_call = plan->has_zygote,
 		.notice_fd = -1,
 		.room_fd = -1,
 		.engine_fd = -1,
@@ -509,7 +508,6 @@ int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t nu
 	*cgroup = (struct cgroup){.version = jar->version,
 				  .fds = {-1, -1, -1},
 				  .parent = jar,
-				  .is_for_call = jar->is_for_call,
 				  .room_fd = -1,
 				  .engine_fd = -1,
 				  .notice_fd = -1};

@@ -21,7 +21,6 @@ struct cgroup {
 	const struct cgroup
 		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
 	char name[CGROUP_NAME_MAX];
-	bool is_for_call;            /* no keeper is in it */
 	uint64_t memory_bytes, pids; /* the limits it has; 0: none was set */
 	int room_fd;   /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
 	int engine_fd; /* where we went to make room, locked */

@@ -142,7 +142,7 @@ static void on_recheck(struct loop_timer *timer)
 {
 	struct guard *guard = timer->owner;
 
-	guard_check(guard);
+	guard_check(guard, false);
 	if (guard->function && guard->rechecks_left-- > 0)
 		loop_arm(guard->loop, timer, sys_monotonic_ns() + INTERVAL_MIN_NS, on_recheck, guard);
 }
@@ -419,16 +419,22 @@ static void look(struct guard *guard, struct cgroup_reading *reading)
 {
 	if (!guard->cgroup.version)
 		return;
+	if (guard->has_last_reading) {
+		*reading = guard->last_reading;
+		return;
+	}
 	cgroup_read(&guard->cgroup, reading);
 	check_cgroup_memory(guard, reading);
 	check_cgroup_pids(guard, reading);
 }
 
-void guard_check(struct guard *guard)
+void guard_check(struct guard *guard, bool is_last)
 {
-	struct cgroup_reading reading;
+	struct cgroup_reading reading = {0};
 
 	look(guard, &reading);
+	guard->last_reading = reading;
+	guard->has_last_reading = is_last;
 }
 
 /* The last numbers may show a limit that was passed between the last look and the end; that ended nothing any more. */
@@ -494,7 +500,7 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 		seen->memory_by = "meter";
 		seen->peak_memory_bytes = MAX_OF(seen->peak_memory_bytes, guard->peak_memory_bytes);
 	}
-	if (reading.has_peak_pids && guard->jar && guard->jar->plan->has_zygote)
+	if (reading.has_peak_pids && guard->jar)
 		seen->peak_processes = reading.peak_pids;
 	else if (reading.has_peak_pids)
 		/* The jar's first process is no part of the run; helpers that made the jar may have been more than the run. */

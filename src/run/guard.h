@@ -45,6 +45,8 @@ struct guard {
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
 	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
 	const struct guard *jar;
+	struct cgroup_reading last_reading; /* once nothing was left */
+	bool has_last_reading;
 	/* What the last look showed. */
 	uint64_t last_memory_bytes, last_disk_bytes;
 };
@@ -68,8 +70,8 @@ void guard_written(struct guard *guard, uint64_t bytes);
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making);
 /* Do now what is done from time to time: measure, and tell what is over. */
 void guard_look(struct guard *guard);
-/* Look once, now: the command has ended, and the reason may be one of ours. */
-void guard_check(struct guard *guard);
+/* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
+void guard_check(struct guard *guard, bool is_last);
 /* All is over, and has used @usage: last readings, into @seen too. Nothing is told after this. */
 void guard_finish(struct guard *guard, const struct rusage *usage, struct observation *seen);
 /* Look no more, and tell nothing. The plan may go after this. */

@@ -242,6 +242,7 @@ static void on_message(struct kept_jar *jar, const struct jar_message *message, 
 			note_zygote_gone(jar, message->status);
 		break;
 	case JAR_EXEC_FAILED:
+	case JAR_TERMINAL:
 	case JAR_STARTED:
 	case JAR_EMPTY:
 	case JAR_SIGNAL:

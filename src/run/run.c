@@ -365,15 +365,17 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_WRITTEN:
 		guard_written(run->guard, message->written_bytes);
 		return;
+	case JAR_TERMINAL:
+		if (fd >= 0)
+			take_pty(run, fd);
+		return;
 	case JAR_STARTED:
 		/* In a jar that stood already only what the command's tree uses is told. */
 		if (!run->seat)
 			run->making = message->self;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 		run->begun_ns = message->begun_ns;
-		if (fd >= 0)
-			take_pty(run, fd);
-		if (run->request.has_pty && fd < 0) {
+		if (run->request.has_pty && run->streams.pty_fd < 0) {
 			error_set(&run->seen.error, STAGE_ENGINE, EMFILE, "no descriptor is left for the terminal");
 			handle(run, EVENT_HARD_END);
 			return;
@@ -402,7 +404,8 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 					   : "it was looked for in the PATH that the command would have");
 		break;
 	case JAR_EXITED:
-		guard_check(run->guard); /* before the command's own end: what the kernel ended came first */
+		/* Before the command's own end: what the kernel ended came first. */
+		guard_check(run->guard, message->has_ended);
 		run->seen.has_status = true;
 		run->seen.status = message->status;
 		check_file_size(run);

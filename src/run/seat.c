@@ -19,8 +19,11 @@
 /* So many are asked for and not yet made at a time: what the jar has not read takes up room in its socket. */
 #define ASKED_MAX 16
 #define SECOND_CHANCE_NS 2000000000ULL
-/* A short run is over by then: its caller does not wait for the next one's keeper to be made. */
-#define SPARE_DELAY_NS 3000000ULL
+/*
+ * While a command runs, its caller waits for nothing of ours: that is the time to make keepers ready. If no other run comes
+ * soon after one, it is done without.
+ */
+#define SPARE_DELAY_NS 1000000ULL
 /* Who runs one command after the other finds a keeper ready while the next one is being made. */
 #define SPARES_IN_USE 2
 /* A keeper of calls that is there already costs little; another one, when calls come in bursts, much. */
@@ -66,7 +69,15 @@ static void tell_over(struct seat *seat, const struct rusage *usage, int status)
 	if (seat->occupant.owner)
 		seat->occupant.gone(seat->occupant.owner, usage, status);
 	if (seat->number)
-		seat_want_spare(seat->jar, 0);
+		seat_want_spare(seat->jar, seat->jar->plan->has_zygote ? 0 : SPARE_DELAY_NS);
+}
+
+static void tell_end(struct seat *seat, const struct jar_message *message)
+{
+	struct jar_message ended = *message;
+
+	ended.kind = JAR_EXITED;
+	seat->occupant.message(seat->occupant.owner, &ended, -1);
 }
 
 void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
@@ -80,13 +91,15 @@ void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
 		return;
 	case JAR_EMPTY:
 		seat->is_renewable = message->step == 1;
+		if (message->has_ended && has_run)
+			tell_end(seat, message);
 		tell_over(seat, &message->self, 0);
 		return;
 	case JAR_STEP_FAILED:
 		note_answer(seat);
 		break;
 	case JAR_STARTED:
-		seat_want_spare(seat->jar, SPARE_DELAY_NS);
+		seat_want_spare(seat->jar, seat->jar->plan->has_zygote ? SPARE_DELAY_NS : 0);
 		break;
 	case JAR_WRITTEN:
 		seat->written_bytes = MAX_OF(seat->written_bytes, message->written_bytes);
@@ -223,27 +236,6 @@ static struct seat *find_spare(struct kept_jar *jar)
 	return found;
 }
 
-static void on_spare(struct loop_timer *timer)
-{
-	struct kept_jar *jar = timer->owner;
-	/* A jar that was never used has one. The keeper of a call comes back, but not at once. */
-	unsigned missing = jar->last_number || jar->plan->has_zygote ? SPARES_IN_USE : 1;
-	struct seat *seat;
-
-	if (jar->is_closing || jar->is_gone)
-		return;
-	for (seat = jar->seats; seat; seat = seat->next)
-		missing -= (is_spare(seat) || seat->is_renewable) && missing;
-	while (missing-- && open_seat(jar, &seat) == 0)
-		; /* if it fails, the next run finds out */
-}
-
-void seat_want_spare(struct kept_jar *jar, uint64_t delay_ns)
-{
-	if (jar->plan->kind == PLAN_KEPT && !jar->is_closing && !jar->is_gone)
-		loop_arm(jar->loop, &jar->spare, sys_monotonic_ns() + delay_ns, on_spare, jar);
-}
-
 static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct seat *seat = owner;
@@ -294,7 +286,17 @@ int seat_take(struct kept_jar *jar, const struct plan *plan, const struct seat_o
 	return 0;
 }
 
-/* Have the keeper ready for another call. False: it is not needed, or cannot be. */
+/*
+ * A keeper of commands knows how much memory the largest of all that it ever reaped had, not of which run. Where a cgroup
+ * counts, nobody asks it.
+ */
+static bool is_fit_for_another(const struct seat *seat)
+{
+	return seat->is_renewable && !seat->is_keeper_gone && seat->watch.loop && !seat->jar->is_closing &&
+	       (seat->jar->plan->has_zygote || seat->guard.cgroup.fds[CGROUP_MEMORY] >= 0);
+}
+
+/* Have the keeper ready for another run. False: it is not needed, or cannot be. */
 static bool renew(struct seat *seat)
 {
 	struct kept_jar *jar = seat->jar;
@@ -302,7 +304,7 @@ static bool renew(struct seat *seat)
 
 	for (const struct seat *other = jar->seats; other; other = other->next)
 		spares += is_spare(other);
-	if (!seat->is_renewable || seat->is_keeper_gone || !seat->watch.loop || jar->is_closing || spares >= SPARES_MAX)
+	if (!is_fit_for_another(seat) || spares >= SPARES_MAX)
 		return false;
 	guard_done(&seat->guard); /* and with it the cgroup, in which nobody is left */
 	seat->guard = (struct guard){0};
@@ -315,6 +317,46 @@ static bool renew(struct seat *seat)
 	return true;
 }
 
+/* Nobody is in the seat any more, and its run is over: another one, or none. */
+static void give_back(struct seat *seat)
+{
+	if (renew(seat))
+		return;
+	seat->is_renewable = false;
+	loop_remove(&seat->watch);
+	close_fd(&seat->control_fd); /* its leash */
+}
+
+/* The keepers of commands that are over: see SPARE_DELAY_NS. */
+static void give_back_all(struct kept_jar *jar)
+{
+	for (struct seat *seat = jar->seats; seat; seat = seat->next)
+		if (seat->is_renewable && !seat->occupant.owner)
+			give_back(seat);
+}
+
+static void on_spare(struct loop_timer *timer)
+{
+	struct kept_jar *jar = timer->owner;
+	/* A jar that was never used has one. The keeper of a call comes back, but not at once. */
+	unsigned missing = jar->last_number || jar->plan->has_zygote ? SPARES_IN_USE : 1;
+	struct seat *seat;
+
+	if (jar->is_closing || jar->is_gone)
+		return;
+	give_back_all(jar);
+	for (seat = jar->seats; seat; seat = seat->next)
+		missing -= (is_spare(seat) || seat->is_renewable) && missing;
+	while (missing-- && open_seat(jar, &seat) == 0)
+		; /* if it fails, the next run finds out */
+}
+
+void seat_want_spare(struct kept_jar *jar, uint64_t delay_ns)
+{
+	if (jar->plan->kind == PLAN_KEPT && !jar->is_closing && !jar->is_gone)
+		loop_arm(jar->loop, &jar->spare, sys_monotonic_ns() + delay_ns, on_spare, jar);
+}
+
 void seat_leave(struct seat *seat)
 {
 	struct kept_jar *jar = seat->jar;
@@ -322,12 +364,8 @@ void seat_leave(struct seat *seat)
 
 	seat->occupant = (struct seat_occupant){0};
 	guard_stop(&seat->guard);
-	if (renew(seat))
-		return;
-	if (seat->is_renewable) {
-		loop_remove(&seat->watch);
-		close_fd(&seat->control_fd); /* its leash */
-	}
+	if (seat->is_renewable && jar->plan->has_zygote)
+		give_back(seat);
 	if (!seat->is_over && seat->number) {
 		jar_send(seat->control_fd, &message, -1);
 		loop_remove(&seat->watch);
@@ -335,7 +373,8 @@ void seat_leave(struct seat *seat)
 	} else if (!seat->is_over) {
 		kept_kill(jar);
 	}
-	seat->is_over = true;
+	if (seat->is_taken)
+		seat->is_over = true;
 	seat_sweep(jar);
 }
 

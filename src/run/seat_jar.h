@@ -21,7 +21,7 @@ struct seat {
 	bool is_answered;  /* it is ready, or could not be made */
 	bool is_taken;     /* there is or was a run in it */
 	bool is_over;      /* the run has been told that it is over */
-	bool is_renewable; /* the keeper of a call that is over waits for another */
+	bool is_renewable; /* the keeper, whose run is over, waits for another */
 	bool is_given_up;  /* the first process was told to kill the keeper */
 	bool is_keeper_gone;
 	struct seat_occupant occupant; /* owner NULL: none, or it has left */

@@ -14,6 +14,14 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
+static int write_file(const struct plan *plan, const struct jar_streams *streams)
+{
+	AUTO_TEXT spec = {0};
+
+	CHECK_INT(jar_spec_write(plan, streams, &spec), 0);
+	return jar_spec_file(&spec);
+}
+
 static void make_plan(struct plan *plan)
 {
 	struct plan_step *step;
@@ -37,9 +45,9 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	int fd;
 
 	make_plan(&plan);
-	fd = jar_spec_write(&plan, &streams);
+	fd = write_file(&plan, &streams);
 	CHECK(fd >= 0);
-	CHECK_INT(jar_spec_read(fd, 5, &command), 0);
+	CHECK_INT(jar_spec_map(fd, 5, &command), 0);
 	CHECK_INT(command.argv_count, 3);
 	CHECK_STRING(command.argv[0], "prog");
 	CHECK_STRING(command.argv[1], "");
@@ -55,8 +63,8 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	CHECK_INT(command.entry.items[1].inode, 9);
 	CHECK(!command.has_pty);
 	/* The descriptors that came with it must be as many as it says. */
-	CHECK_INT(jar_spec_read(fd, 4, &command), -EBADMSG);
-	CHECK_INT(jar_spec_read(fd, 0, &command), -EBADMSG);
+	CHECK_INT(jar_spec_map(fd, 4, &command), -EBADMSG);
+	CHECK_INT(jar_spec_map(fd, 0, &command), -EBADMSG);
 	close(fd);
 	plan_done(&plan);
 }
@@ -72,8 +80,8 @@ static void test_a_step_that_is_not_a_commands_is_refused(void)
 
 		make_plan(&plan);
 		plan.entry.items[0].kind = kinds[i];
-		fd = jar_spec_write(&plan, &(struct jar_streams){0});
-		CHECK_INT(jar_spec_read(fd, 3, &command), -EBADMSG);
+		fd = write_file(&plan, &(struct jar_streams){0});
+		CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
 		close(fd);
 		plan_done(&plan);
 	}
@@ -96,7 +104,7 @@ static size_t sound_bytes(char *bytes, size_t capacity)
 	int fd;
 
 	make_plan(&plan);
-	fd = jar_spec_write(&plan, &(struct jar_streams){0});
+	fd = write_file(&plan, &(struct jar_streams){0});
 	len = pread(fd, bytes, capacity, 0);
 	close(fd);
 	plan_done(&plan);
@@ -114,15 +122,15 @@ static void test_garbage_is_refused(void)
 	CHECK(len > 0);
 	/* What can still be changed is not read. */
 	fd = file_with(sound, len, 0);
-	CHECK_INT(jar_spec_read(fd, 3, &command), -EBADMSG);
+	CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
 	close(fd);
 	fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	CHECK_INT(jar_spec_read(fd, 3, &command), -EBADMSG);
+	CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
 	close(fd);
 	/* Every length but the right one. */
 	for (size_t cut = 0; cut < len; cut++) {
 		fd = file_with(sound, cut, SEALS);
-		CHECK_INT(jar_spec_read(fd, 3, &command), -EBADMSG);
+		CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
 		close(fd);
 	}
 	/* Bytes changed at random: refused, or a command all of which lies in the file. */
@@ -132,7 +140,7 @@ static void test_garbage_is_refused(void)
 			bytes[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
 		fd = file_with(bytes, len, SEALS);
 		command = (struct jar_command){0};
-		if (jar_spec_read(fd, 3, &command) == 0) {
+		if (jar_spec_map(fd, 3, &command) == 0) {
 			size_t total = 0;
 
 			for (size_t i = 0; i < command.argv_count; i++)

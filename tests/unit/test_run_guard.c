@@ -80,7 +80,7 @@ static struct told check(int version)
 		.cgroup = {.version = version, .fds = {fd, fd, fd}, .notice_fd = -1},
 	};
 
-	guard_check(&guard);
+	guard_check(&guard, false);
 	close(fd);
 	return told;
 }

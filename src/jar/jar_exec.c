@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_exec.c - what a child does until it is the command
+ *
+ * It makes system calls only. How far it came it leaves where whoever waits for it can see it.
+ */
+#include "jar/jar_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "sys/calls.h"
+
+void jar_unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static const char *environment_value(const struct jar_command *command, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < command->env_count; i++)
+		if (!strncmp(command->env[i], name, len) && command->env[i][len] == '=')
+			return command->env[i] + len + 1;
+	return NULL;
+}
+
+/* A script without a first line that says what runs it is the shell's, as everywhere; a foreign binary is not. */
+static int execute_as_script(const char *path, const struct jar_command *command)
+{
+	enum { ARGUMENTS_MAX = 1024 };
+	char *arguments[ARGUMENTS_MAX + 2];
+	char magic[4] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t count = 0;
+
+	if (fd < 0 || read(fd, magic, sizeof(magic)) < 0 || !memcmp(magic, "\177ELF", 4) ||
+	    command->argv_count > ARGUMENTS_MAX)
+		return -ENOEXEC;
+	arguments[count++] = (char *)"/bin/sh";
+	arguments[count++] = (char *)path;
+	for (size_t i = 1; i < command->argv_count; i++)
+		arguments[count++] = command->argv[i];
+	arguments[count] = NULL;
+	execve(arguments[0], arguments, command->env);
+	return -errno;
+}
+
+static int execute(const char *path, const struct jar_command *command)
+{
+	execve(path, command->argv, command->env);
+	return errno == ENOEXEC ? execute_as_script(path, command) : -errno;
+}
+
+int jar_execute(const struct jar_command *command)
+{
+	const char *name = command->argv[0];
+	const char *path = environment_value(command, "PATH");
+	bool was_refused = false;
+	char candidate[4096];
+
+	if (!name[0])
+		return -ENOENT;
+	if (strchr(name, '/'))
+		return execute(name, command);
+	if (!path)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	for (;;) {
+		size_t len = strcspn(path, ":");
+		int rc;
+
+		/* An empty or relative entry would mean the workdir, where the untrusted side writes: not searched. */
+		if (len && path[0] == '/' &&
+		    snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)len, path, name) < (int)sizeof(candidate)) {
+			rc = execute(candidate, command);
+			if (rc == -EACCES)
+				was_refused = true;
+			else if (rc != -ENOENT && rc != -ENOTDIR && rc != -ENAMETOOLONG)
+				return rc;
+		}
+		if (!path[len])
+			return was_refused ? -EACCES : -ENOENT;
+		path += len + 1;
+	}
+}
+
+/* A terminal for the command; the engine gets the other side of it. */
+static int open_pty(struct jar_inside *inside)
+{
+	int unlock = 0, number, slave;
+	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	char path[32];
+
+	if (master < 0)
+		return -errno;
+	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCGPTN, &number) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/dev/pts/%d", number);
+	slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return -errno;
+	ioctl(slave, TIOCSWINSZ, &inside->command.window);
+	for (int i = 0; i < JAR_STREAM_FDS; i++)
+		inside->command.fds[i] = slave;
+	jar_report(inside, JAR_TERMINAL, master);
+	return 0;
+}
+
+static int put_streams(struct jar_inside *inside)
+{
+	const struct jar_command *command = &inside->command;
+	int rc = command->has_pty ? open_pty(inside) : 0;
+
+	for (size_t i = 0; i < command->fd_count && rc == 0; i++)
+		rc = dup2(command->fds[i], (int)i) < 0 ? -errno : 0;
+	if (rc == 0 && command->has_pty && ioctl(0, TIOCSCTTY, 0) < 0)
+		rc = -errno;
+	return rc;
+}
+
+static void tell(struct jar_inside *inside, struct jar_message *told, int kind)
+{
+	inside->report.kind = kind;
+	if (told != &inside->report)
+		*told = inside->report;
+}
+
+void jar_become_command(struct jar_inside *inside, struct jar_message *told)
+{
+	const struct jar_command *command = &inside->command;
+	int rc = put_streams(inside);
+
+	if (rc < 0) {
+		inside->report.step = -1;
+		inside->report.error = -rc;
+		tell(inside, told, JAR_STEP_FAILED);
+		_exit(125);
+	}
+	rc = jar_carry(inside, &command->entry, &inside->report.entry_done,
+		       inside->times ? inside->times->entry_ns : NULL);
+	if (rc < 0) {
+		inside->report.is_entry = 1;
+		tell(inside, told, JAR_STEP_FAILED);
+		_exit(125);
+	}
+	tell(inside, told, 0);
+	jar_unblock_signals();
+	rc = jar_execute(command);
+	inside->report.error = -rc;
+	inside->report.interpreter_missing =
+		rc == -ENOENT && strchr(command->argv[0], '/') && access(command->argv[0], F_OK) == 0;
+	tell(inside, told, JAR_EXEC_FAILED);
+	_exit(127);
+}

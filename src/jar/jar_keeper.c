@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_keeper.c - a first process or keeper that waits: for a command to be sent, or for calls, one after the other
+ *
+ * A keeper has a child ready, the starter, that is in the run's cgroup, takes the command from the socket itself, and
+ * becomes it: between the engine and the command nobody is woken and nothing is made. The keeper sleeps meanwhile. That the starter
+ * has become the command, or has left, shows in a pipe that closes; which of the two, in a page that both have.
+ */
+#include "jar/jar_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "jar/jar_call.h"
+#include "jar/jar_spec.h"
+#include "jar/jar_traces.h"
+#include "sys/calls.h"
+
+static struct jar_attached received;
+
+/* Wait for a message of @kind, with what came with it in `received`. False: there will be none. */
+static bool receive(enum jar_message_kind kind, struct jar_message *message)
+{
+	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
+	int rc;
+
+	for (;;) {
+		if (poll(&waiting, 1, -1) < 0)
+			continue;
+		rc = jar_receive_all(JAR_CONTROL_FD, message, &received);
+		if (rc == -EAGAIN || rc == -EINTR)
+			continue;
+		if (rc <= 0 || message->kind == JAR_KILL)
+			return false;
+		if (message->kind == (int32_t)kind)
+			return true;
+	}
+}
+
+/* The specification, from the message or from a file that came with it. */
+static int take_spec(const struct jar_message *message, size_t *fd_taken, struct jar_command *command)
+{
+	int rc;
+
+	*fd_taken = 0;
+	if (!message->has_file)
+		return jar_spec_parse(received.text, received.text_len, received.fd_count, command);
+	if (!received.fd_count)
+		return -EBADMSG;
+	*fd_taken = 1;
+	rc = jar_spec_map(received.fds[0], received.fd_count - 1, command);
+	close(received.fds[0]);
+	return rc;
+}
+
+/* The descriptors go out of the way of the numbers that the command will have, and so does @own_fd, unless it is -1. */
+static int take_command(struct jar_inside *inside, const struct jar_message *message, int own_fd)
+{
+	struct jar_command *command = &inside->command;
+	size_t first, skipped;
+	int rc = take_spec(message, &first, command);
+	int free_from;
+
+	if (rc < 0)
+		return rc;
+	skipped = command->has_pty ? JAR_STREAM_FDS : 0;
+	command->fd_count = skipped + received.fd_count - first;
+	free_from = JAR_CONTROL_FD + 1 + (int)command->fd_count;
+	if (own_fd >= 0 && own_fd < free_from && fcntl(own_fd, F_DUPFD_CLOEXEC, free_from) < 0)
+		return -errno;
+	for (size_t i = first; i < received.fd_count; i++) {
+		int fd = fcntl(received.fds[i], F_DUPFD_CLOEXEC, free_from);
+
+		if (fd < 0)
+			return -errno;
+		close(received.fds[i]);
+		command->fds[skipped + i - first] = fd;
+	}
+	return 0;
+}
+
+/* --- the starter -------------------------------------------------------------------------------------------- */
+
+/* How far the starter came; shared with it. Nothing in it: it was not sent a command. */
+static struct jar_message *told;
+
+static int share_page(void)
+{
+	if (told)
+		return 0;
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (told != MAP_FAILED)
+		return 0;
+	told = NULL;
+	return -ENOMEM;
+}
+
+static int join_cgroups(const int *cgroup_fds, size_t cgroup_count)
+{
+	for (size_t i = 0; i < cgroup_count; i++)
+		if (write(cgroup_fds[i], "0", 1) < 0)
+			return -errno;
+	return 0;
+}
+
+static void tell_failure(struct jar_inside *inside, int rc) __attribute__((noreturn));
+static void tell_failure(struct jar_inside *inside, int rc)
+{
+	inside->report.kind = JAR_STEP_FAILED;
+	inside->report.step = -1;
+	inside->report.error = -rc;
+	*told = inside->report;
+	_exit(125);
+}
+
+static void become_starter(struct jar_inside *inside, int pipe_fd, const int *cgroup_fds, size_t cgroup_count)
+	__attribute__((noreturn));
+static void become_starter(struct jar_inside *inside, int pipe_fd, const int *cgroup_fds, size_t cgroup_count)
+{
+	struct jar_message message;
+	int rc = join_cgroups(cgroup_fds, cgroup_count);
+
+	if (rc < 0)
+		tell_failure(inside, rc);
+	if (inside->is_keeper && dup3(pipe_fd, JAR_CONTROL_FD + 1, O_CLOEXEC) >= 0) {
+		pipe_fd = JAR_CONTROL_FD + 1;
+		sys_close_range(JAR_CONTROL_FD + 2, ~0U);
+	}
+	setsid();
+	if (!receive(JAR_RUN, &message))
+		_exit(0);
+	inside->report.begun_ns = sys_monotonic_ns();
+	rc = take_command(inside, &message, pipe_fd);
+	if (rc < 0)
+		tell_failure(inside, rc);
+	jar_become_command(inside, told);
+}
+
+/* Returns the end of the pipe that closes, or a negative errno. */
+static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int ends[2], rc = share_page();
+	pid_t pid;
+
+	if (rc < 0)
+		return rc;
+	*told = (struct jar_message){0};
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		become_starter(inside, ends[1], cgroup_fds, cgroup_count);
+	close(ends[1]);
+	if (pid < 0) {
+		rc = -errno;
+		close(ends[0]);
+		return rc;
+	}
+	inside->pid = pid;
+	return ends[0];
+}
+
+/* Sleep until the starter is the command, or has left. */
+static void await_start(struct jar_inside *inside, int pipe_fd)
+{
+	struct pollfd waiting = {.fd = pipe_fd, .events = POLLIN};
+	sigset_t all_but_child;
+	siginfo_t info;
+
+	jar_catch_children(&all_but_child);
+	while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
+		/* A command that could reach it may have stopped it. */
+		if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+			kill(inside->pid, SIGCONT);
+	close(pipe_fd);
+	if (!told->kind && !told->begun_ns)
+		jar_leave(inside, 0);
+	inside->report = *told;
+	jar_report_start(inside);
+}
+
+void jar_wait_and_keep(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	for (;;) {
+		struct jar_message message;
+		int pipe_fd = make_starter(inside, cgroup_fds, cgroup_count);
+
+		if (pipe_fd < 0) {
+			jar_report_failure(inside, -pipe_fd);
+			jar_leave(inside, 125);
+		}
+		for (size_t i = 0; i < cgroup_count; i++)
+			close(cgroup_fds[i]);
+		inside->report.status = (int32_t)getpid();
+		jar_report(inside, JAR_READY, -1);
+		await_start(inside, pipe_fd);
+		jar_watch_to_end(inside);
+		jar_report_empty(inside, inside->is_keeper);
+		if (!inside->is_keeper || !receive(JAR_RENEW, &message))
+			_exit(0);
+		getrusage(RUSAGE_CHILDREN, &inside->before);
+		inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
+		cgroup_fds = received.fds;
+		cgroup_count = received.fd_count;
+		inside->build.has_run_cgroup = cgroup_count > 0;
+	}
+}
+
+/* --- calls, one after the other ----------------------------------------------------------------------------- */
+
+static void begin_call(struct jar_inside *inside)
+{
+	inside->report.begun_ns = sys_monotonic_ns();
+	if (jar_call_begin(inside) < 0) {
+		jar_report(inside, JAR_STEP_FAILED, -1);
+		jar_leave(inside, 125);
+	}
+	getrusage(RUSAGE_SELF, &inside->report.self);
+	jar_report(inside, JAR_STARTED, -1);
+	for (size_t i = 0; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+}
+
+/* Let the fork that waits begin, and watch over it until nothing of it is left. */
+static void keep_call(struct jar_inside *inside)
+{
+	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = inside->call.fd, .events = POLLIN}};
+	sigset_t all_but_child;
+
+	begin_call(inside);
+	jar_catch_children(&all_but_child);
+	while (!waiting[1].revents) {
+		jar_reap(inside); /* orphans; the fork is the zygote's child */
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) > 0 && waiting[0].revents)
+			jar_obey(inside);
+	}
+	jar_call_note_end(inside);
+	inside->report.status = inside->call.status;
+	jar_report_end(inside);
+}
+
+/* Be the keeper of another call, as if there had been none before. */
+static void renew_call(struct jar_inside *inside)
+{
+	struct jar_message message;
+	int rc;
+
+	if (!jar_is_traceless(inside))
+		jar_leave(inside, 0);
+	jar_report_empty(inside, true);
+	if (!receive(JAR_RENEW, &message))
+		jar_leave(inside, 0);
+	jar_spec_done(&inside->command);
+	inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
+	inside->build.has_run_cgroup = received.fd_count > 0;
+	rc = jar_call_renew(inside, received.fds, received.fd_count);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+}
+
+void jar_keep_calls(struct jar_inside *inside)
+{
+	for (;;) {
+		struct jar_message message;
+		int rc;
+
+		inside->report.status = (int32_t)inside->call.keeper_pid;
+		jar_report(inside, JAR_READY, -1);
+		if (!receive(JAR_RUN, &message))
+			jar_leave(inside, 0);
+		inside->report.status = 0;
+		rc = take_command(inside, &message, -1);
+		if (rc < 0) {
+			jar_report_failure(inside, -rc);
+			jar_leave(inside, 125);
+		}
+		keep_call(inside);
+		renew_call(inside);
+	}
+}
