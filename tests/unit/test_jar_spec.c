@@ -69,6 +69,27 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	plan_done(&plan);
 }
 
+static void test_a_short_one_needs_no_file(void)
+{
+	struct jar_streams streams = {.has_pty = true};
+	struct jar_command command = {0};
+	AUTO_TEXT spec = {0};
+	struct plan plan;
+
+	make_plan(&plan);
+	CHECK_INT(jar_spec_write(&plan, &streams, &spec), 0);
+	CHECK_INT(jar_spec_parse(text_string(&spec), spec.len, 0, &command), 0);
+	CHECK_INT(command.argv_count, 3);
+	CHECK_STRING(command.argv[2], "a b\xff");
+	CHECK_STRING(command.env[0], "A=1");
+	CHECK_INT(command.entry.count, 2);
+	CHECK(command.has_pty);
+	jar_spec_done(&command);
+	for (size_t len = 0; len < spec.len; len++)
+		CHECK_INT(jar_spec_parse(text_string(&spec), len, 0, &command), -EBADMSG);
+	plan_done(&plan);
+}
+
 static void test_a_step_that_is_not_a_commands_is_refused(void)
 {
 	static const enum step_kind kinds[] = {STEP_BIND, STEP_BECOME, STEP_ENTER, STEP_HOSTNAME, STEP_METER};
@@ -155,6 +176,7 @@ static void test_garbage_is_refused(void)
 
 static const struct test tests[] = {
 	TEST(test_a_command_comes_out_as_it_went_in),
+	TEST(test_a_short_one_needs_no_file),
 	TEST(test_a_step_that_is_not_a_commands_is_refused),
 	TEST(test_garbage_is_refused),
 };

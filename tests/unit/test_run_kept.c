@@ -661,8 +661,7 @@ static void test_limits_above_the_jars_are_refused(void)
 	close_jar(&stage);
 }
 
-/* Fills memory until it is stopped; told apart from one that merely fails by its cause. */
-/* The command is known to run before it takes more memory than the engine can look at in time. */
+/* Fills memory until it is stopped. The command is known to run before it takes more memory than the engine can look at in time. */
 #define HOG "sleep 0.3; exec tail /dev/zero"
 
 static void test_memory_of_a_run_and_of_the_jar(void)
@@ -691,6 +690,57 @@ static void test_memory_of_a_run_and_of_the_jar(void)
 		kept_close(stage.jar);
 		check_cause(&lasting, CAUSE_CANCELLED);
 		finish(&lasting);
+		close_jar(&stage);
+	}
+}
+
+/* Whoever was in charge of earlier runs too: what those used is not told again. */
+static void test_each_run_is_told_its_own_usage(void)
+{
+	static const char *const jar[] = {"memory", "600M", NULL};
+	const struct observation *seen;
+	uint64_t used_us;
+	struct scene stage;
+	struct one one;
+
+	FOR_EACH_RUNG(stage, PLAN_KEPT, jar)
+	{
+		run_script(&stage, &one, "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done", 0);
+		seen = run_observation(one.run);
+		used_us = seen->user_us + seen->system_us;
+		CHECK(used_us > 0);
+		finish(&one);
+		/* More often than there are keepers at a time. */
+		for (int i = 0; i < 12; i++) {
+			run_script(&stage, &one, ":", 0);
+			seen = run_observation(one.run);
+			CHECK(seen->user_us + seen->system_us < used_us);
+			CHECK(seen->peak_memory_bytes > 0);
+			finish(&one);
+		}
+		close_jar(&stage);
+	}
+}
+
+static void test_a_keeper_is_used_again_where_a_cgroup_counts(void)
+{
+	static const char *const jar[] = {"memory", "600M", NULL};
+	char parents[12][16];
+	struct scene stage;
+	struct one one;
+
+	FOR_EACH_RUNG(stage, PLAN_KEPT, jar)
+	{
+		bool is_one_twice = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
+			run_script(&stage, &one, "echo $PPID", 0);
+			snprintf(parents[i], sizeof(parents[i]), "%.15s", one.output[STREAM_STDOUT]);
+			for (size_t j = 0; j < i; j++)
+				is_one_twice |= !strcmp(parents[i], parents[j]);
+			finish(&one);
+		}
+		CHECK_INT(is_one_twice, stage.plan.cgroup.memory != NULL);
 		close_jar(&stage);
 	}
 }
@@ -897,6 +947,8 @@ static const struct test tests[] = {
 	TEST(test_files),
 	TEST(test_limits_above_the_jars_are_refused),
 	TEST(test_memory_of_a_run_and_of_the_jar),
+	TEST(test_each_run_is_told_its_own_usage),
+	TEST(test_a_keeper_is_used_again_where_a_cgroup_counts),
 	TEST(test_memory_of_a_prepared_jar),
 	TEST(test_cpu_time_of_a_run),
 	TEST(test_a_full_jar_refuses_runs),
