@@ -17,6 +17,7 @@ import tempfile
 
 FIRST_SPARE_UID = 47123
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples")
 
 
@@ -61,7 +62,8 @@ class Stage:
                 shutil.copytree(
                     self.source / name, self.root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
                 )
-        shutil.copy2(self.source / "README.md", self.root / "README.md")
+        for name in COPIED_FILES:
+            shutil.copy2(self.source / name, self.root / name)
         (self.root / "bin").mkdir()
         (self.root / "tools").mkdir()
         open_to_all(self.root)
