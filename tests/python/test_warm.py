@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 import random
+import select
 import signal
 import socket
 import stat
@@ -300,6 +301,12 @@ def leave_a_child(marker: str) -> int:
     return subprocess.Popen(["/bin/sh", "-c", "while :; do sleep 1; done", marker], start_new_session=True).pid
 
 
+def has_hung_up(sock: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(sock, 0)
+    return bool(poll.poll(0))
+
+
 class WarmCase(PackageCase):
     """One pool for all tests of a class, with a module that can be told apart from one loaded anew."""
 
@@ -374,6 +381,8 @@ class Ahead(WarmCase):
             waiting.channel.cancel()
             waiting.channel.cancel()
             self.wait_for(lambda: waiting.channel.socket.recv(65536) == b"", "the run is over")
+            # Where it had no process yet, the engine has its end of the link, and closes that as the last.
+            self.wait_for(lambda: has_hung_up(waiting.link), "nobody can read what is sent to it")
             self.assertEqual(self.pool.call(len, "xy"), 2)
 
     def test_options_are_not_lost_on_it(self) -> None:
