@@ -354,6 +354,35 @@ static void open_relay(struct run *run)
 		   take_fd(&run->relay_peek_fd), run->request.has_pty);
 }
 
+static bool is_call(const struct run *run)
+{
+	return run->seat && run->plan->jar->has_zygote;
+}
+
+static int set_zygote_gone(struct error *error, int errno_value)
+{
+	error_set(error, STAGE_ENGINE, errno_value,
+		  "the process that calls are forked from has gone, or did not answer");
+	return error_hint(error,
+			  "a pool starts another one for the next call; a want of memory may have ended this one");
+}
+
+static void note_failed_step(struct run *run, const struct jar_message *message)
+{
+	struct error *error = &run->seen.error;
+	bool is_of_run = message->step >= 0 || message->is_entry;
+
+	run->seen.failed_step = message->step;
+	run->seen.failed_in_entry = message->is_entry;
+	if (run->seat && !is_of_run && message->error == EAGAIN)
+		error_set(error, STAGE_LIMITS, message->error, "no process can be made in the jar: %s",
+			  strerror(message->error));
+	else if (is_call(run) && !is_of_run && (message->error == EPIPE || message->error == ECONNRESET))
+		set_zygote_gone(error, message->error);
+	else
+		error_set(error, STAGE_ISOLATE, message->error, "cannot make the jar: %s", strerror(message->error));
+}
+
 static void on_message(struct run *run, const struct jar_message *message, int fd)
 {
 	run->seen.steps_done = message->steps_done;
@@ -383,14 +412,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		handle(run, EVENT_STARTED);
 		return;
 	case JAR_STEP_FAILED:
-		run->seen.failed_step = message->step;
-		run->seen.failed_in_entry = message->is_entry;
-		if (run->seat && message->step < 0 && !message->is_entry && message->error == EAGAIN)
-			error_set(&run->seen.error, STAGE_LIMITS, message->error,
-				  "no process can be made in the jar: %s", strerror(message->error));
-		else
-			error_set(&run->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s",
-				  strerror(message->error));
+		note_failed_step(run, message);
 		break;
 	case JAR_EXEC_FAILED:
 		error_set(&run->seen.error, STAGE_EXEC, message->error,
@@ -458,7 +480,10 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 			  "the memory limit is too small even to start the command");
 		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
 	}
-	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
+	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE &&
+	    is_call(run))
+		set_zygote_gone(&run->seen.error, 0);
+	else if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
 		error_set(&run->seen.error, STAGE_ENGINE, 0,
 			  run->seat ? "the jar, or the run's keeper in it, died before the command began (status %d)"
 				    : "the jar's first process died while making the jar (status %d)",
@@ -664,6 +689,8 @@ static int start_command(struct run *run, struct error *error)
 		return rc;
 	if (run->seat) {
 		rc = seat_send_run(run->seat, run->plan, &streams);
+		if (rc == -EPIPE && is_call(run))
+			return set_zygote_gone(error, EPIPE);
 		return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot send the command to its jar: %s",
 					  strerror(-rc))
 			      : 0;

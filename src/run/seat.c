@@ -222,7 +222,8 @@ struct seat *seat_find(struct kept_jar *jar, uint32_t number)
 
 static bool is_spare(const struct seat *seat)
 {
-	return !seat->is_taken && !seat->is_keeper_gone && seat->watch.loop;
+	/* One may have left by itself, and not be gone yet: that of a call whose zygote has died. */
+	return !seat->is_taken && !seat->is_over && !seat->is_keeper_gone && seat->watch.loop;
 }
 
 /* One whose keeper is there already, if there is one. */

@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import belljar
 from harness import census
-from package_case import PackageCase, tearDownModule  # noqa: F401
+from package_case import PackageCase, engine_pid, tearDownModule  # noqa: F401
 
 MODULE = "import secrets\nIDENTITY = secrets.token_hex(8)\nCHANGED = []\n"
 # Enough that every keeper is used again and again.
@@ -402,6 +402,39 @@ class Ahead(WarmCase):
             self.assertEqual(pool.call(len, "x"), 1)
             with self.assertRaises(belljar.CallTimeout):
                 pool.call(time.sleep, 1000)
+
+
+class Gone(PackageCase):
+    """A zygote that has died, as for want of memory."""
+
+    def zygote_pid(self) -> int:
+        """The only interpreter that stands in the jar's own pid namespace, not in that of a call."""
+        for pid in census.descendants(engine_pid()):
+            status = Path(f"/proc/{pid}/status").read_text()
+            names = dict(line.split(":", 1) for line in status.splitlines())
+            if names["Name"].strip().startswith("python") and len(names["NSpid"].split()) == 2:
+                return pid
+        raise AssertionError("there is no zygote")
+
+    def test_a_call_hears_of_it_at_once_and_the_next_has_another(self) -> None:
+        if belljar.run(["true"], workdir=None).enforced["rung"] != "namespace":
+            self.skipTest("needs:userns calls are forks of a zygote only on the rung namespace")
+        seen = []
+        for _ in range(10):
+            with belljar.Pool(timeout=20) as pool:
+                self.assertEqual(pool.call(len, ""), 0)
+                os.kill(self.zygote_pid(), signal.SIGKILL)
+                for _ in range(5):
+                    try:
+                        pool.call(len, "")
+                    except belljar.CallTimeout as error:
+                        self.fail(f"a call was given to a process that will never be there: {error}")
+                    except (belljar.EngineError, belljar.CallEnded) as error:
+                        seen.append(error)
+                self.assertEqual(pool.call(len, "ab"), 2)
+        words = [error for error in seen if "calls are forked from" in str(error)]
+        self.assertTrue(words, seen)
+        self.assertIn("another one", words[0].hint or "")
 
 
 class AtOnce(WarmCase):
