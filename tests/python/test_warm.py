@@ -298,7 +298,12 @@ def write_outside(paths: List[str]) -> List[str]:
 
 
 def leave_a_child(marker: str) -> int:
-    return subprocess.Popen(["/bin/sh", "-c", "while :; do sleep 1; done", marker], start_new_session=True).pid
+    """Which stands there for all to see: a program that has just been executed has no arguments for a moment."""
+    script = "echo here; while :; do kill -STOP $$; done"
+    child = subprocess.Popen(["/bin/sh", "-c", script, marker], stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    return child.pid
 
 
 def has_hung_up(sock: socket.socket) -> bool:
