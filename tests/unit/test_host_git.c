@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 
 #include "host/host_git.h"
 #include "host/host_paths.h"
+#include "scratch_tree.h"
 
 /* --- the syntax --------------------------------------------------------------------------------------------- */
 
@@ -84,30 +84,6 @@ static void test_bytes_that_are_no_text_are_refused(void)
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
-static char top[PATH_MAX];
-
-static const char *at(const char *name)
-{
-	static char paths[8][PATH_MAX * 2];
-	static int next;
-	char *path = paths[next++ % 8];
-
-	snprintf(path, sizeof(paths[0]), "%s%s", top, name);
-	return path;
-}
-
-static void make_directory(const char *name)
-{
-	char path[PATH_MAX * 2];
-
-	snprintf(path, sizeof(path), "%s/", at(name));
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0755);
-		*slash = '/';
-	}
-}
-
 static void write_text(const char *name, const char *content)
 {
 	FILE *file = fopen(at(name), "we");
@@ -117,14 +93,6 @@ static void write_text(const char *name, const char *content)
 		return;
 	CHECK(fputs(content, file) >= 0);
 	fclose(file);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
 }
 
 static void check_identity(char *const *environment, const char *name, const char *email)
@@ -331,12 +299,5 @@ static const struct test tests[] = {
 
 int main(void)
 {
-	char made[] = "/tmp/belljar-git-XXXXXX";
-	int rc;
-
-	if (!mkdtemp(made) || !realpath(made, top))
-		return 1;
-	rc = test_main(tests, ARRAY_LEN(tests));
-	nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return rc;
+	return scratch_main(tests, ARRAY_LEN(tests), NULL);
 }

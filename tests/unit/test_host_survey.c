@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,31 +17,7 @@
 #include "host/host_paths.h"
 #include "host/host_risky.h"
 #include "policy/policy_build.h"
-
-static char top[PATH_MAX];
-
-static const char *at(const char *name)
-{
-	static char paths[8][PATH_MAX * 2];
-	static int next;
-	char *path = paths[next++ % 8];
-
-	snprintf(path, sizeof(paths[0]), "%s%s", top, name);
-	return path;
-}
-
-static void make_directory(const char *name)
-{
-	char path[PATH_MAX * 2];
-
-	snprintf(path, sizeof(path), "%s", at(name));
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0755);
-		*slash = '/';
-	}
-	mkdir(path, 0755);
-}
+#include "scratch_tree.h"
 
 static void make_file(const char *name)
 {
@@ -76,14 +51,6 @@ static void make_tree(void)
 	CHECK_INT(symlink("data", at("/srv/link")), 0);
 	CHECK_INT(symlink("/nowhere/at/all", at("/srv/dangling")), 0);
 	CHECK_INT(symlink("loop", at("/srv/loop")), 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
 }
 
 /* One survey: a policy of flags, and the facts. */
@@ -371,13 +338,5 @@ static const struct test tests[] = {
 
 int main(void)
 {
-	char made[] = "/tmp/belljar-survey-XXXXXX";
-	int rc;
-
-	if (!mkdtemp(made) || !realpath(made, top))
-		return 1;
-	make_tree();
-	rc = test_main(tests, ARRAY_LEN(tests));
-	nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return rc;
+	return scratch_main(tests, ARRAY_LEN(tests), make_tree);
 }

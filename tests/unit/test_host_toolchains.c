@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,30 +12,7 @@
 
 #include "host/host_paths.h"
 #include "host/host_toolchains.h"
-
-static char top[PATH_MAX];
-
-static const char *at(const char *name)
-{
-	static char paths[8][PATH_MAX * 2];
-	static int next;
-	char *path = paths[next++ % 8];
-
-	snprintf(path, sizeof(paths[0]), "%s%s", top, name);
-	return path;
-}
-
-static void make_directory(const char *name)
-{
-	char path[PATH_MAX * 2];
-
-	snprintf(path, sizeof(path), "%s/", at(name));
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0755);
-		*slash = '/';
-	}
-}
+#include "scratch_tree.h"
 
 static void make_file(const char *directory, const char *name, mode_t mode)
 {
@@ -54,14 +30,6 @@ static void make_link(const char *target, const char *name)
 {
 	unlink(at(name));
 	CHECK_INT(symlink(target, at(name)), 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
 }
 
 /* The toolchains for a PATH of one directory below @top, without the prefix, joined. */
@@ -179,12 +147,5 @@ static const struct test tests[] = {
 
 int main(void)
 {
-	char made[] = "/tmp/belljar-tools-XXXXXX";
-	int rc;
-
-	if (!mkdtemp(made) || !realpath(made, top))
-		return 1;
-	rc = test_main(tests, ARRAY_LEN(tests));
-	nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return rc;
+	return scratch_main(tests, ARRAY_LEN(tests), NULL);
 }
