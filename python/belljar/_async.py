@@ -12,12 +12,12 @@ import asyncio
 import os
 import signal
 import struct
-import types
 import warnings
 from collections import deque
-from typing import Any, Awaitable, Callable, Deque, Generator, Optional, Type, Union
+from typing import Any, Awaitable, Callable, Deque, Generator, Optional, Union
 
 from . import _engine, _wire
+from ._closing import AsyncClosing
 from ._collect import Collector
 from ._errors import EngineError
 from ._launch import Args, Launch, OnOutput, Stdin
@@ -209,7 +209,7 @@ async def _connect_writer(fd: int) -> asyncio.StreamWriter:
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
-class AsyncProcess:
+class AsyncProcess(AsyncClosing):
     """A run that goes on, for asyncio: the methods of Process, awaitable. Use it in the loop that started it.
 
     stdout and stderr are asyncio.StreamReader, unless on_output was given, which the loop then calls as output comes. stdin
@@ -352,16 +352,7 @@ class AsyncProcess:
         if is_cancelled:
             raise asyncio.CancelledError
 
-    async def __aenter__(self) -> AsyncProcess:
-        self._own()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
+    async def _close_async(self) -> None:
         await self.close()
 
     def __del__(self) -> None:

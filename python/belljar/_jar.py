@@ -8,11 +8,11 @@ import errno
 import os
 import socket
 import threading
-import types
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _engine, _files, _wire
+from ._closing import AsyncClosing, Closing
 from ._errors import EngineError
 from ._files import FileInfo
 from ._launch import Args, Launch, OnOutput, Stdin, environ_text, request, wire_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Path = Union[str, bytes, "os.PathLike[str]"]
 
 
-class Jar:
+class Jar(Closing, AsyncClosing):
     """A jar that stays: many runs, one after the other or at the same time, over the same files, then none of it is left.
 
     Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
@@ -382,30 +382,6 @@ class Jar:
         except BaseException:
             self._channel.kill()
             raise
-
-    def __enter__(self) -> Jar:
-        self._own()
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Jar:
-        self._own()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
-        await self._close_async()
 
     def __del__(self) -> None:
         channel = getattr(self, "_channel", None)

@@ -8,13 +8,13 @@ import os
 import sys
 import threading
 import time
-import types
 import warnings
 from collections import deque
-from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Type
+from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _paths
 from ._call import Flight, Options, parse_size, split_options
+from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, UnavailableError
 from ._policy import PolicyLike, rename_cwd
 from ._process import FOREIGN
@@ -27,7 +27,7 @@ MEASURES = ("memory", "pids", "disk")
 CLOSE_LOOK_SECONDS = 0.005
 
 
-class Pool:
+class Pool(Closing, AsyncClosing):
     """Calls functions in jars: each call in a process, with files and limits of its own; only data comes back.
 
     preload: modules that calls will find loaded. concurrency: how many calls at once; more wait in order. renew_after: so
@@ -259,30 +259,6 @@ class Pool:
         # Calls in this very loop can only end while it runs; so somebody else waits for them.
         self._stop()
         await asyncio.get_running_loop().run_in_executor(None, self.close)
-
-    def __enter__(self) -> Pool:
-        self._own()
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Pool:
-        self._own()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
-        await self._close_async()
 
     def __del__(self) -> None:
         if self._pid == 0 or self._slots.is_closed or not _engine.is_ours(self._pid):

@@ -10,12 +10,12 @@ import signal
 import struct
 import threading
 import time
-import types
 import warnings
 from collections import deque
-from typing import Any, BinaryIO, Deque, Optional, Type, Union
+from typing import Any, BinaryIO, Deque, Optional, Union
 
 from . import _engine, _wire
+from ._closing import Closing
 from ._collect import Collector, Piece
 from ._errors import EngineError
 from ._launch import Args, Launch, OnOutput, Stdin
@@ -43,7 +43,7 @@ def close_file(file: Any) -> None:
             file.close()
 
 
-class Process:
+class Process(Closing):
     """A run that goes on. A context manager: leaving it cancels the run and waits until it is gone.
 
     stdout and stderr are raw readers, unless on_output was given, which is then called by poll() and wait(). Read them, or
@@ -250,18 +250,6 @@ class Process:
                         self._failure = error
                         channel.drain()
         channel.close()
-
-    def __enter__(self) -> Process:
-        self._own()
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[types.TracebackType],
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         channel = getattr(self, "_channel", None)

@@ -10,49 +10,22 @@ from __future__ import annotations
 
 import socket
 import unittest
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Dict, List
 
 from adversarial_support import PYTHON, AttackCase, number
 from harness import census, host, wire
 from harness.case import on_ways
+from harness.engine_case import KeptJarCase
 from harness.runner import LANDLOCK, NAMESPACE
-from harness.wire import CANCEL, CLOSE, CLOSED, JOIN, OPEN, OPENED, RESULT, STARTED, Channel, Outcome
+from harness.wire import CANCEL, CLOSE, CLOSED, RESULT, STARTED, Channel
 
 SIGNALS = ("kill", "tkill", "tgkill", "sigqueue", "tgsigqueue", "pidfd_signal")
 TRACING = ("attach", "seize", "vm_read", "vm_write", "pidfd_getfd")
 SETTINGS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "setpriority", "ioprio_set")
 
 
-class KeptCase(AttackCase):
+class KeptCase(KeptJarCase, AttackCase):
     """A kept jar on an engine's socket."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.engine = wire.Engine(self.env, self.work, self.way)
-        self.addCleanup(lambda: self.assertEqual(self.engine.close(), 0))
-
-    def open(self, keys: Optional[Dict[str, Any]] = None) -> Channel:
-        """A jar that stands."""
-        channel = self.engine.channel().send(OPEN, self.engine.request(keys=keys))
-        frame = channel.read()
-        self.assertEqual(frame.kind, OPENED, frame)
-        return channel
-
-    def join(self, jar: Channel, argv: List[str], keys: Optional[Dict[str, Any]] = None, fds: Sequence[int] = (), **run: Any) -> Channel:
-        """Begin a run in it."""
-        ours, theirs = socket.socketpair()
-        environ = [f"{name}={value}" for name, value in self.env.items()]
-        jar.send(JOIN, {"version": 1, "argv": argv, "keys": keys or {}, "environ": environ, **run}, [theirs.fileno(), *fds])
-        theirs.close()
-        return Channel(ours)
-
-    def run_in(self, jar: Channel, argv: List[str], keys: Optional[Dict[str, Any]] = None, **run: Any) -> Outcome:
-        """A run to its end."""
-        return wire.finish(self.join(jar, argv, keys, **run))
-
-    def script(self, text: str) -> List[str]:
-        """A script with the marker in its arguments."""
-        return ["/bin/sh", "-c", text, self.marker]
 
     def check_well(self, jar: Channel) -> None:
         """The jar works, and can be closed."""

@@ -6,46 +6,17 @@ from __future__ import annotations
 import os
 import socket
 import unittest
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Tuple
 
 from harness import census, wire
-from harness.case import JarCase, every_way
+from harness.case import every_way
+from harness.engine_case import KeptJarCase
 from harness.result import check_result
-from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, KEPT, OPEN, OPENED, RESULT, STARTED, Channel, Outcome
+from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, KEPT, OPEN, RESULT, STARTED, Channel, Outcome
 
 
-class JarOnAChannel(JarCase):
+class JarOnAChannel(KeptJarCase):
     """A test with an engine of its own, and jars in it."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.engine = wire.Engine(self.env, self.work, self.way)
-        self.addCleanup(self.close_engine)
-
-    def close_engine(self) -> None:
-        """Every test ends as a host does that leaves."""
-        if self.engine.status is None:
-            self.assertEqual(self.engine.close(), 0)
-
-    def open(self, keys: Optional[Dict[str, Any]] = None) -> Channel:
-        """A kept jar."""
-        channel = self.engine.channel().send(OPEN, self.engine.request(keys=keys))
-        frame = channel.read()
-        self.assertEqual(frame.kind, OPENED, frame)
-        self.opened = frame.json
-        return channel
-
-    def join(self, jar: Channel, argv: List[str], keys: Optional[Dict[str, Any]] = None, fds: Sequence[int] = (), **run: Any) -> Channel:
-        """Begin a run in the jar."""
-        ours, theirs = socket.socketpair()
-        environ = [f"{name}={value}" for name, value in self.env.items()]
-        jar.send(JOIN, {"version": 1, "argv": argv, "keys": keys or {}, "environ": environ, **run}, [theirs.fileno(), *fds])
-        theirs.close()
-        return Channel(ours)
-
-    def run_in(self, jar: Channel, argv: List[str], keys: Optional[Dict[str, Any]] = None, **run: Any) -> Outcome:
-        """A run in the jar to its end."""
-        return wire.finish(self.join(jar, argv, keys, **run))
 
     def file(self, jar: Channel, path: str, access: str = "read", **more: Any) -> Outcome:
         """Ask for a file."""
@@ -66,10 +37,6 @@ class JarOnAChannel(JarCase):
         """Close the jar, and see it closed."""
         outcome = wire.finish(jar.send(CLOSE))
         self.assertEqual(outcome.kinds, [CLOSED], outcome.frames)
-
-    def script(self, text: str) -> List[str]:
-        """A script with the marker in its arguments."""
-        return ["/bin/sh", "-c", text, self.marker]
 
 
 @every_way

@@ -11,30 +11,17 @@ import socket
 import struct
 import time
 import unittest
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from harness import census, wire
-from harness.case import JarCase, every_way
+from harness.case import every_way
+from harness.engine_case import EngineCase
 from harness.result import check_result
 from harness.wire import CANCEL, FAILED, KEPT, OUTPUT, RESIZE, RESULT, RUN, SIGNAL, STARTED
 
 
-class EngineCase(JarCase):
-    """A test with an engine of its own."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.engine = wire.Engine(self.env, self.work, self.way)
-        self.addCleanup(self.close_engine)
-
-    def close_engine(self) -> None:
-        """Every test ends as a host does that leaves: the engine leaves too, with status 0."""
-        if self.engine.status is None:
-            self.assertEqual(self.engine.close(), 0)
-
-    def script(self, text: str) -> List[str]:
-        """A script with the marker in its arguments."""
-        return ["/bin/sh", "-c", text, self.marker]
+class SocketCase(EngineCase):
+    """Runs in jars of their own."""
 
     def assert_exited(self, outcome: wire.Outcome, code: int = 0) -> None:
         """The run ended by itself."""
@@ -42,7 +29,7 @@ class EngineCase(JarCase):
 
 
 @every_way
-class Runs(EngineCase):
+class Runs(SocketCase):
     """A run in a jar of its own."""
 
     def test_frames_come_in_order_and_the_result_is_the_contracts(self) -> None:
@@ -127,7 +114,7 @@ class Runs(EngineCase):
         self.assertIsNone(channels[0].read())
 
 
-class Streams(EngineCase):
+class Streams(SocketCase):
     """Where bytes come from and go to."""
 
     def pipe(self) -> Tuple[int, int]:
@@ -278,7 +265,7 @@ class Streams(EngineCase):
         self.assertEqual(outcome.stdout, b"hunter2hunter2")
 
 
-class Many(EngineCase):
+class Many(SocketCase):
     """Many at a time, and nothing left."""
 
     def test_a_hundred_runs_at_once_and_no_descriptor_is_left(self) -> None:
@@ -379,7 +366,7 @@ class Many(EngineCase):
         self.assert_exited(self.engine.run(["/bin/true"]))
 
 
-class Requests(EngineCase):
+class Requests(SocketCase):
     """What is malformed ends its channel, and nothing else."""
 
     def test_what_is_no_request_is_refused_and_says_why(self) -> None:
