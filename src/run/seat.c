@@ -367,6 +367,8 @@ void seat_leave(struct seat *seat)
 	guard_stop(&seat->guard);
 	if (seat->is_renewable && jar->plan->has_zygote)
 		give_back(seat);
+	if (!seat->is_taken)
+		return; /* its keeper gets ready for another run */
 	if (!seat->is_over && seat->number) {
 		jar_send(seat->control_fd, &message, -1);
 		loop_remove(&seat->watch);
@@ -374,8 +376,7 @@ void seat_leave(struct seat *seat)
 	} else if (!seat->is_over) {
 		kept_kill(jar);
 	}
-	if (seat->is_taken)
-		seat->is_over = true;
+	seat->is_over = true;
 	seat_sweep(jar);
 }
 

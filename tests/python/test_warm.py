@@ -347,6 +347,9 @@ class Forks(WarmCase):
     def test_what_a_call_changes_is_changed_for_itself_only(self) -> None:
         self.assertEqual({self.pool.call(change_module, self.name) for _ in range(ROUNDS)}, {1})
 
+    def test_the_namespaces_of_a_call_that_left_no_trace_are_another_s(self) -> None:
+        self.assertLess(len({self.pool.call(os.readlink, "/proc/self/ns/pid") for _ in range(ROUNDS)}), ROUNDS // 2)
+
     def test_numbers_are_not_the_same_in_every_call(self) -> None:
         for drawn in zip(*(self.pool.call(numbers) for _ in range(5))):
             self.assertEqual(len(set(drawn)), 5)
