@@ -58,7 +58,7 @@ int jar_cgroup(struct jar_build *build, const struct plan_step *step)
 {
 	char path[PATH_BYTES];
 
-	/* A run's own: its keeper was let in before the command was known, or could not be made. */
+	/* A run's own: its starter was let in before the command was known, or could not be made. */
 	if (!step->target)
 		return build->has_run_cgroup ? 0 : -ENOENT;
 	if (step->value2 == 2)

@@ -185,6 +185,18 @@ static int open_source(const struct jar_build *build, const struct plan_step *st
 	return status.st_dev == step->device && status.st_ino == step->inode ? take_fd(&mount_fd) : -ESTALE;
 }
 
+/* Returns the length with the line, where it is missing and there is room. */
+static size_t name_loopback(char *content, size_t len, size_t capacity)
+{
+	static const char line[] = "\n::1\tlocalhost ip6-localhost ip6-loopback\n";
+
+	content[len] = '\0';
+	if (strstr(content, "::1") || capacity - len < sizeof(line))
+		return len;
+	memcpy(content + len, line, sizeof(line) - 1);
+	return len + sizeof(line) - 1;
+}
+
 /*
  * Copy a small file instead of mounting it. Only what everybody may read: this process may read more than the command.
  * The size of the root tmpfs bounds the whole. False: mount it.
@@ -205,6 +217,8 @@ static bool copy_source(const struct jar_build *build, const struct plan_step *s
 		return false;
 	target = openat(build->root_fd, beneath_root(step->target),
 			O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, status.st_mode & 0555);
+	if (step->flags & STEP_HOSTS)
+		len = (ssize_t)name_loopback(content, (size_t)len, sizeof(content));
 	/* A target that half fails stays behind as a mount point. */
 	return target >= 0 && write(target, content, (size_t)len) == len;
 }

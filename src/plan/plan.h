@@ -58,6 +58,7 @@ enum step_flag {
 	STEP_IN_PLACE = 1 << 5,  /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
 	STEP_SNAPSHOT = 1 << 7, /* a small file that anyone may read can be copied, which is cheaper than a mount */
+	STEP_HOSTS = 1 << 8, /* the table of hosts: the copy names the jar's own IPv6 loopback, if the file does not */
 };
 
 struct plan_step {

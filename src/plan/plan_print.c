@@ -61,7 +61,7 @@ struct flag_name {
 static const struct flag_name flag_names[] = {
 	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"}, {STEP_ON_FILE, "file"},
 	{STEP_DEVICE, "device"},       {STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},
-	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},
+	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},   {STEP_HOSTS, "hosts"},
 };
 
 struct namespace_name {

@@ -76,6 +76,18 @@ static void add_list(struct plan_build *build, struct view *view, const struct h
 		add_same(build, view, &list->items[i], flags);
 }
 
+/* With a network of its own the jar has ::1, whether or not the host has; without a name, looking it up would take a name server. */
+static void add_etc(struct plan_build *build, struct view *view)
+{
+	const struct host_path_list *list = &build->host->etc;
+
+	for (size_t i = 0; i < list->count; i++) {
+		bool is_hosts = build->policy->net == NET_NONE && !strcmp(list->items[i].path, "/etc/hosts");
+
+		add_same(build, view, &list->items[i], STEP_READ_ONLY | STEP_SNAPSHOT | (is_hosts ? STEP_HOSTS : 0));
+	}
+}
+
 /* Tools in the workdir (a project's own venv in PATH) are visible there already, and as writable as the rest of it. */
 static void add_toolchains(struct plan_build *build, struct view *view)
 {
@@ -713,7 +725,7 @@ int view_collect(struct plan_build *build, struct view *view)
 
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
-	add_list(build, view, &build->host->etc, STEP_READ_ONLY | STEP_SNAPSHOT);
+	add_etc(build, view);
 	add_toolchains(build, view);
 	add_workdir(build, view);
 	add_private_places(build, view);

@@ -30,6 +30,8 @@ static int compile_filter(struct plan_build *build)
 	int rc;
 
 	seccomp_profile_init(&profile, plan->rung, build->policy->net);
+	profile.uid = build->host->uid;
+	profile.gid = build->host->gid;
 	if (build->host->uid == 0)
 		profile.parts |= SECCOMP_NO_SETGID_FILES;
 	if (build->has_counted_writes)

@@ -261,6 +261,12 @@ static void emit_test(struct compiler *compiler, const struct seccomp_condition 
 			on_false =
 				emit_jump(compiler, BPF_JEQ, -(uint32_t)profile->protected_pids[i], on_true, on_false);
 		break;
+	case SECCOMP_TEST_FOREIGN_USER:
+	case SECCOMP_TEST_FOREIGN_GROUP:
+		on_true = emit_jump(compiler, BPF_JEQ, UINT32_MAX, on_false, on_true);
+		emit_jump(compiler, BPF_JEQ, condition->test == SECCOMP_TEST_FOREIGN_USER ? profile->uid : profile->gid,
+			  on_false, on_true);
+		break;
 	}
 }
 

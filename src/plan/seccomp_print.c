@@ -14,7 +14,7 @@ static const char *const part_names[] = {
 	"kernel",          "namespaces",      "terminal",          "process",     "sockets",
 	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",     "no-unix-connect",
 	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc", "no-metadata",
-	"counted-writes",  "no-truncate",     "no-siblings",
+	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 

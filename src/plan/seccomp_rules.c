@@ -28,6 +28,8 @@
 #define IS_NOT_NULL(number) {SECCOMP_TEST_HAS_ANY, number, 0, UINT64_MAX}
 #define PROTECTED(number) {SECCOMP_TEST_PROTECTED, number, 0, ONLY_LOW_WORD}
 #define PROTECTED_GROUP(number) {SECCOMP_TEST_PROTECTED_GROUP, number, 0, ONLY_LOW_WORD}
+#define FOREIGN_USER(number) {SECCOMP_TEST_FOREIGN_USER, number, 0, ONLY_LOW_WORD}
+#define FOREIGN_GROUP(number) {SECCOMP_TEST_FOREIGN_GROUP, number, 0, ONLY_LOW_WORD}
 
 #define REFUSE(name, part, answer) {SYSCALL_##name, part, answer, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
 #define REFUSE_IF(name, part, answer, when, ...) {SYSCALL_##name, part, answer, when, {__VA_ARGS__}}
@@ -253,6 +255,28 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(fchmodat2, SECCOMP_NO_SETGID_FILES, EPERM, "the mode has the set-group-id bit",
 		  HAS_ANY(2, MODE_SETGID)),
 
+	/* See the part: what would fail anyway fails as everywhere. */
+	REFUSE_IF(chown, SECCOMP_OWN_IDS, EPERM, "the owner is another user", FOREIGN_USER(1)),
+	REFUSE_IF(chown, SECCOMP_OWN_IDS, EPERM, "it is another group", FOREIGN_GROUP(2)),
+	REFUSE_IF(lchown, SECCOMP_OWN_IDS, EPERM, "the owner is another user", FOREIGN_USER(1)),
+	REFUSE_IF(lchown, SECCOMP_OWN_IDS, EPERM, "it is another group", FOREIGN_GROUP(2)),
+	REFUSE_IF(fchown, SECCOMP_OWN_IDS, EPERM, "the owner is another user", FOREIGN_USER(1)),
+	REFUSE_IF(fchown, SECCOMP_OWN_IDS, EPERM, "it is another group", FOREIGN_GROUP(2)),
+	REFUSE_IF(fchownat, SECCOMP_OWN_IDS, EPERM, "the owner is another user", FOREIGN_USER(2)),
+	REFUSE_IF(fchownat, SECCOMP_OWN_IDS, EPERM, "it is another group", FOREIGN_GROUP(3)),
+	REFUSE_IF(setuid, SECCOMP_OWN_IDS, EPERM, "it is another user", FOREIGN_USER(0)),
+	REFUSE_IF(setgid, SECCOMP_OWN_IDS, EPERM, "it is another group", FOREIGN_GROUP(0)),
+	REFUSE_IF(setreuid, SECCOMP_OWN_IDS, EPERM, "the real one is another user", FOREIGN_USER(0)),
+	REFUSE_IF(setreuid, SECCOMP_OWN_IDS, EPERM, "the effective one is another user", FOREIGN_USER(1)),
+	REFUSE_IF(setregid, SECCOMP_OWN_IDS, EPERM, "the real one is another group", FOREIGN_GROUP(0)),
+	REFUSE_IF(setregid, SECCOMP_OWN_IDS, EPERM, "the effective one is another group", FOREIGN_GROUP(1)),
+	REFUSE_IF(setresuid, SECCOMP_OWN_IDS, EPERM, "the real one is another user", FOREIGN_USER(0)),
+	REFUSE_IF(setresuid, SECCOMP_OWN_IDS, EPERM, "the effective one is another user", FOREIGN_USER(1)),
+	REFUSE_IF(setresuid, SECCOMP_OWN_IDS, EPERM, "the saved one is another user", FOREIGN_USER(2)),
+	REFUSE_IF(setresgid, SECCOMP_OWN_IDS, EPERM, "the real one is another group", FOREIGN_GROUP(0)),
+	REFUSE_IF(setresgid, SECCOMP_OWN_IDS, EPERM, "the effective one is another group", FOREIGN_GROUP(1)),
+	REFUSE_IF(setresgid, SECCOMP_OWN_IDS, EPERM, "the saved one is another group", FOREIGN_GROUP(2)),
+
 	/*
 	 * A process of the same user may change all of these for any other, and by RLIMIT_CPU have the kernel kill
 	 * it. Pid 0 is the caller, which is how the C library and nearly every program says it; a thread that sets
@@ -369,8 +393,10 @@ void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum 
 		.parts = SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL | SECCOMP_PROCESS | SECCOMP_SOCKETS |
 			 SECCOMP_NO_SETUID_FILES | SECCOMP_UNKNOWN,
 	};
-	if (rung == RUNG_NAMESPACE)
+	if (rung == RUNG_NAMESPACE) {
+		profile->parts |= SECCOMP_OWN_IDS;
 		return;
+	}
 	profile->parts |= SECCOMP_OWN_PID_ONLY | SECCOMP_GUARD_PIDS | SECCOMP_NO_HOST_IPC;
 	if (net == NET_NONE)
 		profile->parts |= SECCOMP_NO_INET | SECCOMP_NO_UNIX_CONNECT;

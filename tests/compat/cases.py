@@ -162,6 +162,18 @@ CASES: Sequence[Case] = (
     Case("locale", ("locale",), "locale; LC_ALL=C.UTF-8 locale charmap; printf 'ä' | LC_ALL=C.UTF-8 wc -m", ("UTF-8", "1")),
     Case("id", ("id",), "id; id -u; test \"$(id -u)\" = \"$(stat -c %u .)\"", ()),
     Case("id by name", ("id", "account"), "id -un; whoami; getent passwd $(id -u)", ()),
+    Case("ids of others are refused as everywhere", ("python3",), "python3 ids.py", ("chown EPERM", "chgrp EPERM", "setuid EPERM", "setregid EPERM", "own ids well"),
+         {"ids.py": "import errno, os\n"
+                    "def attempt(name, call):\n    try: call()\n    except OSError as error: print(name, errno.errorcode[error.errno])\n"
+                    "    else: print(name, 'well')\n"
+                    "other = os.getuid() + 1\n"
+                    "attempt('chown', lambda: os.chown('ids.py', other, -1))\n"
+                    "attempt('chgrp', lambda: os.chown('ids.py', -1, os.getgid() + 1))\n"
+                    "attempt('setuid', lambda: os.setuid(other))\n"
+                    "attempt('setregid', lambda: os.setregid(-1, os.getgid() + 1))\n"
+                    "os.chown('ids.py', os.getuid(), os.getgid())\nos.setuid(os.getuid())\n"
+                    "attempt('own ids', lambda: os.setresuid(-1, os.getuid(), -1))\n"}),
+    Case("names of the loopback", ("getent",), "getent hosts ::1; getent hosts 127.0.0.1", ("::1 ", "localhost", "127.0.0.1")),
     Case("df", ("df",), "df . /tmp; df > /dev/null; df -i . > /dev/null; du -sh .", ()),
     Case("ps", ("ps",), "ps aux; ps -ef | grep -c .; top -b -n 1 > /dev/null; free > /dev/null; uptime", ("ps aux",), package="procps"),
     Case("everyday tools", ("awk", "sed", "grep", "find", "xxd"),

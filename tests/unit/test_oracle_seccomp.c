@@ -21,6 +21,8 @@
 #define NUMBER_END 600
 #define KEEPER 4711
 #define ENGINE 70000
+#define OWN_USER 1000
+#define OWN_GROUP 1100
 
 static const uint32_t audit_archs[] = {AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64};
 static const uint32_t library_archs[] = {SCMP_ARCH_X86_64, SCMP_ARCH_AARCH64};
@@ -157,6 +159,12 @@ static void find_alternatives(struct alternatives *out, const struct seccomp_rul
 						   condition->test == SECCOMP_TEST_PROTECTED ? pid : -pid);
 			}
 			break;
+		case SECCOMP_TEST_FOREIGN_USER:
+		case SECCOMP_TEST_FOREIGN_GROUP:
+			except[except_count++] = UINT32_MAX;
+			except[except_count++] =
+				condition->test == SECCOMP_TEST_FOREIGN_USER ? profile->uid : profile->gid;
+			break;
 		}
 	}
 	if (except_count)
@@ -233,11 +241,11 @@ static uint64_t next_random(void)
 
 static uint64_t any_argument(enum seccomp_arch arch, uint32_t number)
 {
-	static const uint64_t values[] = {0,       1,        2,          3,          5,          6,         8,
-					  10,      15,       16,         17,         35,         40,        58,
-					  62,      132,      0x5412,     0x541c,     0x5423,     0x8901,    0x8902,
-					  0x40000, 0x400000, 04755,      02755,      0755,       KEEPER,    ENGINE,
-					  -KEEPER, -ENGINE,  UINT32_MAX, UINT64_MAX, 0x10000000, 0x01200011};
+	static const uint64_t values[] = {
+		0,      1,       2,       3,          5,          6,          8,          10,       15,
+		16,     17,      35,      40,         58,         62,         132,        0x5412,   0x541c,
+		0x5423, 0x8901,  0x8902,  0x40000,    0x400000,   04755,      02755,      0755,     KEEPER,
+		ENGINE, -KEEPER, -ENGINE, UINT32_MAX, UINT64_MAX, 0x10000000, 0x01200011, OWN_USER, OWN_GROUP};
 	uint64_t value = values[next_random() % ARRAY_LEN(values)];
 
 	/* Half of the time something this very call is asked about. */
@@ -320,6 +328,8 @@ static void compare_both(struct seccomp_profile *profile)
 	profile->protected_pids[0] = KEEPER;
 	profile->protected_pids[1] = ENGINE;
 	profile->protected_count = 2;
+	profile->uid = OWN_USER;
+	profile->gid = OWN_GROUP;
 	for (int arch = 0; arch < SECCOMP_ARCH_COUNT; arch++)
 		compare(profile, arch);
 }
