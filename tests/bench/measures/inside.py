@@ -75,6 +75,8 @@ def works(bench: Bench) -> Dict[str, Tuple[str, List[str]]]:
 def one_work(bench: Bench, title: str, command: List[str]) -> Table:
     """The same work outside and inside."""
     field = Field(bench, command, ["bubblewrap"], bare="outside")
+    # The least that a sandbox with a filter of system calls can cost.
+    field.lines["empty filter"] = [bench.program("filter"), *command]
 
     def way(name: str) -> Way:
         return Way(name, lambda: int(bench.lines(field.lines[name])[-1][0]) / 1e6, has_own_value=True)
