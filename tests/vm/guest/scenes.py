@@ -41,6 +41,8 @@ AS_USER = (
     "adversarial/test_path_calls:OnNamespace",
 )
 RESIDUE = "integration/test_residue:OnNamespace"
+# Jars that stay: there each run has a cgroup below the jar's.
+KEPT = "integration/test_engine_jar:KeptJarsOnNamespace"
 # The host's want of memory, once with a cgroup that tells and once without.
 HOST_MEMORY = "vm/test_host_memory"
 WITHOUT_NAMESPACES = (
@@ -80,7 +82,7 @@ METER = ("meter", "rlimit", "meter")
 
 SCENES = (
     Scene("root", 0, ROOT_CGROUP, (*LIMITS, *IN_NAMESPACES, RESIDUE, HOST_MEMORY), held_by("namespace", *CGROUP2)),
-    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, RESIDUE), held_by("namespace", *CGROUP2)),
+    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, RESIDUE, KEPT), held_by("namespace", *CGROUP2)),
     Scene(
         "undelegated",
         1000,
