@@ -379,6 +379,10 @@ static void note_failed_step(struct run *run, const struct jar_message *message)
 			  strerror(message->error));
 	else if (is_call(run) && !is_of_run && (message->error == EPIPE || message->error == ECONNRESET))
 		set_zygote_gone(error, message->error);
+	else if (run->seat && !is_of_run)
+		error_set(error, STAGE_ISOLATE, message->error,
+			  "the jar stands, but no process in it could be made ready for the run: %s",
+			  strerror(message->error));
 	else
 		error_set(error, STAGE_ISOLATE, message->error, "cannot make the jar: %s", strerror(message->error));
 }
