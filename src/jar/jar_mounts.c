@@ -185,13 +185,22 @@ static int open_source(const struct jar_build *build, const struct plan_step *st
 	return status.st_dev == step->device && status.st_ino == step->inode ? take_fd(&mount_fd) : -ESTALE;
 }
 
+/* Other addresses end like it. */
+static bool has_loopback(const char *content)
+{
+	for (const char *at = content; (at = strstr(at, "::1")); at += 3)
+		if ((at == content || at[-1] == '\n') && (at[3] == ' ' || at[3] == '\t'))
+			return true;
+	return false;
+}
+
 /* Returns the length with the line, where it is missing and there is room. */
 static size_t name_loopback(char *content, size_t len, size_t capacity)
 {
 	static const char line[] = "\n::1\tlocalhost ip6-localhost ip6-loopback\n";
 
 	content[len] = '\0';
-	if (strstr(content, "::1") || capacity - len < sizeof(line))
+	if (has_loopback(content) || capacity - len < sizeof(line))
 		return len;
 	memcpy(content + len, line, sizeof(line) - 1);
 	return len + sizeof(line) - 1;
