@@ -9,26 +9,16 @@ import unittest
 from typing import Any, Dict, List, Optional
 
 from harness import census, wire
-from harness.case import JarCase
+from harness.engine_case import EngineCase
 from harness.runner import NAMESPACE
 from harness.wire import CANCEL, OUTPUT, STARTED
 
 
-class ReadyCase(JarCase):
-    """A test with an engine of its own that has one jar ready."""
+class ReadyCase(EngineCase):
+    """An engine that has one jar ready."""
 
     way = NAMESPACE
     keys: Dict[str, Any] = {}
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.engine = wire.Engine(self.env, self.work, self.way)
-        self.addCleanup(self.close_engine)
-
-    def close_engine(self) -> None:
-        """Every test ends as a host does that leaves."""
-        if self.engine.status is None:
-            self.assertEqual(self.engine.close(), 0)
 
     def children(self) -> List[int]:
         """The engine's own children: first processes of jars."""
