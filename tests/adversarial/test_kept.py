@@ -8,6 +8,7 @@ keeper left, and the engine, which waits for nobody.
 
 from __future__ import annotations
 
+import platform
 import socket
 import unittest
 from typing import Dict, List
@@ -42,6 +43,24 @@ class KeptCase(KeptJarCase, AttackCase):
         return other
 
 
+class AgainstTheNextRun(KeptCase):
+    way = NAMESPACE
+
+    def test_what_waits_for_the_next_command_is_out_of_reach(self) -> None:
+        """Spare keepers, and their children that will become commands: whatever is in the jar but oneself."""
+        jar = self.open({"timeout": "20s"})
+        tool = self.tool("attack_process")
+        for _ in range(3):
+            seen = self.run_in(jar, self.script(f"exec {tool} $(ls /proc | grep '^[0-9]' | grep -vx $$)"))
+            self.assertEqual(seen.result["exit_code"], 0, seen.result)
+            good = {str(number(name)) for name in ("EPERM", "ESRCH", "EACCES", "ENOSYS")}
+            calls = [*TRACING, *SETTINGS, *(SIGNALS if host.landlock_abi() >= 6 else ())]
+            lines = [line.split() for line in seen.stdout.decode().splitlines()]
+            self.assertGreater(len({pid for _, pid, _ in lines}), 3)
+            self.assertEqual([line for line in lines if line[0] in calls and line[2] not in good], [])
+        self.check_well(jar)
+
+
 @on_ways(NAMESPACE, LANDLOCK)
 class AgainstOthers(KeptCase):
     def test_keeper_first_process_and_other_runs_are_out_of_reach(self) -> None:
@@ -62,6 +81,22 @@ class AgainstOthers(KeptCase):
             self.assertEqual(wrong, {}, f"process {pid}")
         other.send(CANCEL, wire.number(9)).send(CANCEL, wire.number(9))
         self.assertEqual(wire.finish(other).result["outcome"], "cancelled")
+        self.check_well(jar)
+
+    def test_a_child_given_to_the_keeper_goes_with_its_run(self) -> None:
+        """clone(CLONE_PARENT): the keeper, which may have another run after this one, is the parent."""
+        jar = self.open({"timeout": "20s", "memory": "600M"})
+        number_of_clone = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+        attack = (
+            "import ctypes, os, sys, time\n"
+            f"pid = ctypes.CDLL(None).syscall({number_of_clone}, 0x8000 | 17, 0, 0, 0, 0)\n"
+            "if pid == 0: os.setsid(); time.sleep(300)\n"
+            "print(pid > 0, flush=True); os._exit(4)\n"
+        )
+        for _ in range(4):
+            outcome = self.run_in(jar, [PYTHON, "-c", attack, self.marker])
+            self.assertEqual((outcome.result["exit_code"], outcome.stdout), (4, b"True\n"), outcome.result)
+            self.assertEqual(census.marked(self.marker), [])
         self.check_well(jar)
 
     def test_daemons_stopped_and_traced_processes_go_with_their_run(self) -> None:
