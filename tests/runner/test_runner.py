@@ -131,6 +131,16 @@ class Rules(unittest.TestCase):
         self.write("src/base/c.c", "int x;\n")
         self.assertEqual(len(rules.headers(self.root)), 2)
 
+    def test_a_script_says_what_it_is_for(self) -> None:
+        self.write("tools/a.py", f'# {rules.SPDX}\n"""Something."""\n')
+        self.write("tools/a.sh", f"#!/bin/sh\n# {rules.SPDX}\n#\n# tools/a.sh - something\n")
+        self.assertEqual(rules.headers(self.root), [])
+        self.write("tools/b.py", f"# {rules.SPDX}\nx = 1\n")
+        self.write("tools/b.sh", f"#!/bin/sh\n# {rules.SPDX}\n#\n# tools/a.sh - something\n")
+        self.write("tools/c", "#!/bin/sh\n")
+        problems = rules.headers(self.root)
+        self.assertEqual([problem.split(":")[0] for problem in problems], ["tools/b.sh", "tools/c", "tools/b.py"])
+
     def test_words_that_do_not_belong_here_are_found(self) -> None:
         self.write("README.md", "fine\n")
         self.assertEqual(rules.words(self.root), [])
