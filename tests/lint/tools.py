@@ -11,6 +11,7 @@ import re
 import subprocess
 
 from lint.check import WARNING, c_files, project_files, shell_files
+from runner import process
 
 TOOL_TIMEOUT_SECONDS = 600
 # Each version of a linter finds something new and lays out code a little differently. These decide; what others find is
@@ -28,23 +29,12 @@ def advice(problems: list[str]) -> list[str]:
 
 def run(root: pathlib.Path, command: list[str]) -> list[str]:
     """Run a linter; its output where it found fault."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=TOOL_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    done = process.run(command, timeout_seconds=TOOL_TIMEOUT_SECONDS, cwd=root)
+    if done.is_timed_out:
         return [f"{command[0]} took more than {TOOL_TIMEOUT_SECONDS} seconds"]
-    if done.returncode == 0:
+    if done.status == 0:
         return []
-    return done.stdout.splitlines() or [f"{command[0]}: exit status {done.returncode}"]
+    return done.output.splitlines() or [f"{command[0]}: exit status {done.status}"]
 
 
 def clang_format(root: pathlib.Path) -> list[str]:

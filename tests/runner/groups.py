@@ -25,6 +25,23 @@ from runner.stage import Stage
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
 PORTABLE_MODULES = ("test_async", "test_codec", "test_run", "test_send")
+# What takes longest begins first, so that nothing waits for it at the end. Only for speed: one that is not here may be long.
+LONG_MODULES = (
+    "test_limits",
+    "test_streams",
+    "test_timeout",
+    "test_warm",
+    "test_descriptors",
+    "test_swaps",
+    "test_pool",
+    "test_cancel",
+    "test_usage",
+    "test_output_gone",
+    "test_wheel",
+    "test_run_kept",
+    "test_run_kept_limits",
+    "test_git",
+)
 # A minute each under the sanitizers; all run under --only sanitizer.
 SLOW_SANITIZED = ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout")
 UNIT_BUILDS = ("gcc", "clang", "asan")
@@ -64,6 +81,12 @@ class Group:
     run: Callable[[Context], list[Outcome]]
     is_alone: bool = False
     is_slow: bool = False  # only where it, or its part, is asked for
+    after: tuple[str, ...] = ()  # builds that it does without where they fail, and does not begin before
+
+    @property
+    def is_long(self) -> bool:
+        """It should begin early."""
+        return self.name.split()[-1] in LONG_MODULES
 
     @property
     def title(self) -> str:
@@ -133,7 +156,7 @@ def unit_group(build: str, name: str) -> Group:
         )
         return keep_named(unit_outcomes(finished), context.filters)
 
-    return Group("unit", f"{build} {name}", (), run)
+    return Group("unit", f"{build} {name}", (), run, after=(build,))
 
 
 # --- hosts of libbelljar ---
@@ -162,7 +185,7 @@ def library_group(build: str, name: str, kind: str) -> Group:
         )
         return keep_named(unit_outcomes(finished), context.filters)
 
-    return Group("library", f"{build} {kind} {name}", ("release",), run)
+    return Group("library", f"{build} {kind} {name}", ("release",), run, after=(build,))
 
 
 def install_group(path: pathlib.Path, kind: str) -> Group:
@@ -264,7 +287,7 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
         return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    return Group(part, f"{kind} {path.stem}", ("release", "tools"), run, is_alone)
+    return Group(part, f"{kind} {path.stem}", ("release", "tools"), run, is_alone, after=("testing",))
 
 
 def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Group:
@@ -357,7 +380,7 @@ def fuzz_group(name: str) -> Group:
             return [Outcome(name, PASSED)]
         return [Outcome(name, FAILED, finished.output)]
 
-    return Group("fuzz", name, (), run)
+    return Group("fuzz", name, (), run, after=("fuzz",))
 
 
 def lint_group(check: lint.Check) -> Group:
@@ -378,7 +401,7 @@ def lint_group(check: lint.Check) -> Group:
 
 
 def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
-    """Every group there is, in the order in which they run."""
+    """Every group there is."""
     tests = source / "tests"
     units = sorted([*(tests / "unit").glob("test_*.c"), *(tests / "unit").glob("oracle_*.c")])
     groups = [unit_group(build, path.stem) for build in UNIT_BUILDS for path in units]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner behind ./dev test: choose the tests, build what they need, run them in parallel, count.
+"""The runner behind ./dev test: choose the tests, build what they need, run them in parallel (see schedule.py), count.
 
 The suites run as root and as an ordinary user when started as root, and once otherwise. The last line of the output is
 always "N passed, N failed" or "N passed, N failed, N skipped", and the exit status is 1 if anything failed.
@@ -8,7 +8,6 @@ always "N passed, N failed" or "N passed, N failed, N skipped", and the exit sta
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import os
 import pathlib
 import signal
@@ -20,10 +19,14 @@ from runner import process
 from runner.aftermath import Aftermath
 from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups
 from runner.report import FAILED, PASSED, Outcome, Report
+from runner.schedule import run_groups
 from runner.stage import Stage
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
+# Those that nearly every test needs, and those for which few wait.
+FIRST_BUILDS = ("release", "wheel", "tools", "testing")
+LATER_BUILDS = ("asan", "gcc", "clang", "library", "fuzz")
 # Parts whose tests run the engine, and so could leave something behind.
 ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "sanitizer")
 # The unit tests of run/ make jars too.
@@ -36,7 +39,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("filters", metavar="FILTER", nargs="*")
     parts = "unit, lint, golden, integration, adversarial, library, bench, python, sanitizer or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 2)
     parser.add_argument("--fuzz-seconds", type=int, default=5)
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
     return parser.parse_args(arguments)
@@ -57,31 +60,34 @@ def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group
     return [group for group in groups if group.part not in ("lint", "fuzz")], options.filters
 
 
-def build(report: Report, names: list[str], is_counted: bool) -> set[str]:
-    """Make the builds; those that succeeded. A build is a test too, where all tests are asked for."""
-    good = set()
-    for name in names:
-        finished = process.run([str(SOURCE / "dev"), "build", name], timeout_seconds=BUILD_TIMEOUT_SECONDS)
-        if finished.status == 0:
-            good.add(name)
-        if is_counted or finished.status != 0:
-            outcome = Outcome(name, PASSED) if finished.status == 0 else Outcome(name, FAILED, finished.output)
-            report.add(f"build {name}", [outcome], finished.seconds)
-    return good
+def fill(stage: Stage, name: str) -> None:
+    """Put what a build has made where the tests find it."""
+    made = SOURCE / "build"
+    program = {"release": "belljar", "testing": "testing/belljar", "asan": "asan/belljar"}.get(name)
+    if program is not None and (made / program).exists():
+        stage.add_program(made / program, {"release": "belljar"}.get(name, f"belljar-{name}"))
+    folder = {"release": "python", "wheel": "wheel"}.get(name)
+    if folder is not None and (made / folder).is_dir():
+        stage.add_folder(made / folder, folder)
+    if name == "tools" and (made / "tests" / "tools").is_dir():
+        stage.add_tools(made / "tests" / "tools")
 
 
-def fill(stage: Stage, good: set[str]) -> None:
-    """Put the programs where the tests find them."""
-    for name, program in (("release", "belljar"), ("testing", "testing/belljar"), ("asan", "asan/belljar")):
-        path = SOURCE / "build" / program
-        if name in good and path.exists():
-            stage.add_program(path, {"release": "belljar"}.get(name, f"belljar-{name}"))
-    for name in ("python", "wheel"):
-        if (SOURCE / "build" / name).is_dir():
-            stage.add_folder(SOURCE / "build" / name, name)
-    tools = SOURCE / "build" / "tests" / "tools"
-    if "tools" in good and tools.is_dir():
-        stage.add_tools(tools)
+def build(report: Report, context: Context, name: str, is_counted: bool) -> None:
+    """Make a build, in the time that tests leave unless they all wait for it. A build is a test too, where all are run."""
+    start, used = time.monotonic(), process.processor_seconds()
+    try:
+        command = [str(SOURCE / "dev"), "build", name]
+        finished = process.run(command, timeout_seconds=BUILD_TIMEOUT_SECONDS, gives_way=name not in FIRST_BUILDS)
+        failure = "" if finished.status == 0 else finished.output or f"exit status {finished.status}"
+        if not failure:
+            fill(context.stage, name)
+            context.good_builds.add(name)
+    except Exception:
+        failure = traceback.format_exc()
+    if is_counted or failure:
+        outcome = Outcome(name, FAILED, failure) if failure else Outcome(name, PASSED)
+        report.add(f"build {name}", [outcome], time.monotonic() - start, process.processor_seconds() - used)
 
 
 def run_group(report: Report, context: Context, group: Group, again: list[Group] | None = None) -> None:
@@ -89,7 +95,7 @@ def run_group(report: Report, context: Context, group: Group, again: list[Group]
 
     With `again`, a failure is not final: it is shown, and the group is put there.
     """
-    start = time.monotonic()
+    start, used = time.monotonic(), process.processor_seconds()
     # A lint needs a build's description of how files are compiled; that is there even where they do not compile.
     lacking = [name for name in group.builds if name not in context.good_builds and group.part != "lint"]
     try:
@@ -106,51 +112,41 @@ def run_group(report: Report, context: Context, group: Group, again: list[Group]
         report.note(f"once more, alone: {group.title}: " + "; ".join(f"{o.name}: {o.detail[-600:]}" for o in failed))
         again.append(group)
     elif outcomes:
-        report.add(group.title, outcomes, time.monotonic() - start)
+        report.add(group.title, outcomes, time.monotonic() - start, process.processor_seconds() - used)
 
 
-def run_part(report: Report, context: Context, groups: list[Group], jobs: int) -> None:
-    """Run groups beside each other, then those that must be alone.
+def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
+    """Everything but the last lines.
 
     Tests of the engine watch clocks, processes and memory on a machine that is busy with other tests: a group that fails is
     run once more by itself. What fails again has failed.
     """
-    again: list[Group] | None = [] if groups and groups[0].part in TWICE_PARTS else None
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for group in groups:
-            if not group.is_alone:
-                pool.submit(run_group, report, context, group, again)
-    for group in groups:
-        if group.is_alone:
-            run_group(report, context, group, again)
-    for group in again or []:
-        run_group(report, context, group)
-    if again:
-        report.note(f"{len(again)} of {len(groups)} groups were run twice")
-
-
-def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
-    """Everything but the last lines."""
     deadline = time.monotonic() + TOTAL_SECONDS
     groups, filters = choose(all_groups(stage, SOURCE), options)
     if options.list:
         report.note("\n".join(group.title for group in groups))
         return
     is_whole = not options.filters and not options.only
-    with report.part("build"):
-        order = ("release", "library", "wheel", "tools", "testing", "gcc", "clang", "asan", "fuzz")
-        wanted = {name for group in groups for name in group.builds}
-        if any(group.part in ENGINE_PARTS for group in groups):
-            wanted.add("testing")
-        good = build(report, [name for name in order if is_whole or name in wanted], is_whole)
-        fill(stage, good)
-    context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), good)
+    wanted = {name for group in groups for name in group.builds}
+    if any(group.part in ENGINE_PARTS for group in groups):
+        wanted.add("testing")
+    builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]
+    context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), set())
     if options.only == "fuzz":
         context.seconds_left = lambda: float("inf")
     aftermath = Aftermath(stage.uid_of("user"))
-    for part in dict.fromkeys(group.part for group in groups):
-        with report.part(part):
-            run_part(report, context, [group for group in groups if group.part == part], options.jobs)
+    again: list[Group] = []
+    run_groups(
+        groups,
+        builds,
+        options.jobs,
+        lambda name: build(report, context, name, is_whole),
+        lambda group: run_group(report, context, group, again if group.part in TWICE_PARTS else None),
+    )
+    for group in again:
+        run_group(report, context, group)
+    if again:
+        report.note(f"{len(again)} of {len(groups)} groups were run twice")
     if is_whole and any(group.part in ENGINE_PARTS for group in groups):
         report.add("aftermath", [aftermath.outcome()], 0.0)
 

@@ -13,6 +13,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 # A test that fails may say a lot; the end of it is what one needs.
 DETAIL_MAX_CHARS = 20_000
+SLOWEST_COUNT = 10
 
 
 @dataclasses.dataclass
@@ -39,16 +40,25 @@ def without_forbidden_skip(outcome: Outcome) -> Outcome:
     return outcome
 
 
+@dataclasses.dataclass
+class Cost:
+    """What a group took: time that passed, and time of processors, which is less where it waits and more where it is many."""
+
+    group: str
+    seconds: float
+    processor_seconds: float
+
+
 class Report:
     """Collects outcomes from many threads. Progress goes to stdout, a line for each group of tests."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
-        self.parts: list[tuple[str, float]] = []
+        self.costs: list[Cost] = []
         self._lock = threading.Lock()
         self._start = time.monotonic()
 
-    def add(self, group: str, outcomes: list[Outcome], seconds: float) -> None:
+    def add(self, group: str, outcomes: list[Outcome], seconds: float, processor_seconds: float = 0.0) -> None:
         """Take the outcomes of one group (a program, a module, a check) and show them."""
         outcomes = [without_forbidden_skip(outcome) for outcome in outcomes]
         counts = ", ".join(
@@ -57,7 +67,7 @@ class Report:
             if (count := sum(outcome.status == status for outcome in outcomes))
         )
         mark = "FAIL" if any(outcome.status == FAILED for outcome in outcomes) else "  ok"
-        lines = [f"{mark} {group}: {counts or 'nothing to do'} ({seconds:.1f} s)"]
+        lines = [f"{mark} {group}: {counts or 'nothing to do'} ({seconds:.1f} s, {processor_seconds:.1f} of processors)"]
         for outcome in outcomes:
             if outcome.status == PASSED and outcome.detail:
                 lines.append(outcome.detail)
@@ -66,6 +76,7 @@ class Report:
                 lines.append(outcome.detail.rstrip()[-DETAIL_MAX_CHARS:])
                 lines.append("----")
         with self._lock:
+            self.costs.append(Cost(group, seconds, processor_seconds))
             self.outcomes += [
                 Outcome(
                     group if group.endswith(f" {outcome.name}") else f"{group} {outcome.name}",
@@ -81,9 +92,17 @@ class Report:
         with self._lock:
             print(text, flush=True)
 
-    def part(self, name: str) -> _Part:
-        """Time a part: with report.part("unit"): ..."""
-        return _Part(self, name)
+    def _print_costs(self) -> None:
+        """Where the time went: the longest groups, and the sums of the parts, which overlap."""
+        for cost in sorted(self.costs, key=lambda cost: cost.seconds, reverse=True)[:SLOWEST_COUNT]:
+            print(f"slow: {cost.group}: {cost.seconds:.1f} s, {cost.processor_seconds:.1f} s of them with a processor")
+        parts: dict[str, list[Cost]] = {}
+        for cost in self.costs:
+            parts.setdefault(cost.group.split()[0], []).append(cost)
+        for part, costs in parts.items():
+            seconds, processor_seconds = sum(c.seconds for c in costs), sum(c.processor_seconds for c in costs)
+            print(f"part: {part}: {seconds:.1f} s, {processor_seconds:.1f} s of processors")
+        print(f"seconds in all: {time.monotonic() - self._start:.1f}")
 
     def finish(self) -> int:
         """Print the summary and the last line; the exit status."""
@@ -96,8 +115,7 @@ class Report:
             print(f"skipped {count}: {reason}")
         for outcome in by_status[FAILED]:
             print(f"failed: {outcome.name}")
-        times = ", ".join(f"{name} {seconds:.1f}" for name, seconds in self.parts)
-        print(f"seconds: {times}, in all {time.monotonic() - self._start:.1f}")
+        self._print_costs()
         line = f"{len(by_status[PASSED])} passed, {len(by_status[FAILED])} failed"
         if by_status[SKIPPED]:
             line += f", {len(by_status[SKIPPED])} skipped"
@@ -105,15 +123,3 @@ class Report:
         print(line, flush=True)
         return 1 if by_status[FAILED] else 0
 
-
-class _Part:
-    def __init__(self, report: Report, name: str) -> None:
-        self._report = report
-        self._name = name
-
-    def __enter__(self) -> None:
-        self._start = time.monotonic()
-        self._report.note(f"== {self._name}")
-
-    def __exit__(self, *_: object) -> None:
-        self._report.parts.append((self._name, time.monotonic() - self._start))

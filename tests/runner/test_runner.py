@@ -9,14 +9,16 @@ import json
 import os
 import pathlib
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
 
 from lint import rules
 from runner import process
-from runner.groups import module_outcomes, unit_outcomes
-from runner.report import FAILED, PASSED, SKIPPED, Outcome, Report, without_forbidden_skip
+from runner.groups import LONG_MODULES, Group, module_outcomes, unit_outcomes
+from runner.report import FAILED, PASSED, SKIPPED, SLOWEST_COUNT, Outcome, Report, without_forbidden_skip
+from runner.schedule import run_groups
 
 
 def finished(output: str = "", status: int = 0) -> process.Finished:
@@ -88,8 +90,93 @@ class LastLine(unittest.TestCase):
         self.assertEqual(self.last_line(passed, failed, skipped), ("1 passed, 1 failed, 1 skipped", 1))
 
 
+class Costs(unittest.TestCase):
+    """Where the time went."""
+
+    def test_the_slowest_and_the_parts_are_named(self) -> None:
+        report = Report()
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            for number in range(SLOWEST_COUNT + 5):
+                report.add(f"part{number % 2} group{number}", [Outcome("a", PASSED)], float(number), 0.25)
+            report.finish()
+        lines = output.getvalue().splitlines()
+        slow = [line for line in lines if line.startswith("slow: ")]
+        self.assertEqual(len(slow), SLOWEST_COUNT)
+        self.assertEqual(slow[0], "slow: part0 group14: 14.0 s, 0.2 s of them with a processor")
+        self.assertIn("part: part0: 56.0 s, 2.0 s of processors", lines)
+
+
+class Order(unittest.TestCase):
+    """What runs when."""
+
+    def setUp(self) -> None:
+        self.said: list[str] = []
+        self.lock = threading.Lock()
+
+    def say(self, text: str) -> None:
+        with self.lock:
+            self.said.append(text)
+
+    @staticmethod
+    def group(name: str, **fields: object) -> Group:
+        return Group("part", name, **{"builds": (), "run": lambda context: [], **fields})  # type: ignore[arg-type]
+
+    def test_a_group_waits_for_its_builds_and_for_no_others(self) -> None:
+        is_free = threading.Event()
+
+        def make(name: str) -> None:
+            self.assertTrue(name != "late" or is_free.wait(30))
+            self.say(f"build {name}")
+
+        def run(group: Group) -> None:
+            self.say(group.name)
+            if group.name == "free":
+                is_free.set()
+
+        groups = [self.group("needs", builds=("late",)), self.group("after", after=("late",)), self.group("free", builds=("early",))]
+        run_groups(groups, ("early", "late"), 2, make, run)
+        self.assertEqual(self.said[:3], ["build early", "free", "build late"])
+        self.assertEqual(sorted(self.said[3:]), ["after", "needs"])
+
+    def test_the_long_ones_begin_first(self) -> None:
+        groups = [self.group("root test_short"), self.group(f"root {LONG_MODULES[0]}"), self.group("root test_other")]
+        run_groups(groups, (), 1, self.say, lambda group: self.say(group.name))
+        self.assertEqual(self.said, [f"root {LONG_MODULES[0]}", "root test_short", "root test_other"])
+
+    def test_those_that_must_be_alone_come_last_and_one_by_one(self) -> None:
+        running: set[str] = set()
+        beside: dict[str, set[str]] = {}
+
+        def run(group: Group) -> None:
+            with self.lock:
+                running.add(group.name)
+                beside[group.name] = set(running)
+            time.sleep(0.01)
+            with self.lock:
+                running.discard(group.name)
+
+        alone = [self.group(f"alone {number}", is_alone=True) for number in range(2)]
+        run_groups([*alone, *(self.group(f"many {number}") for number in range(9))], (), 3, self.say, run)
+        self.assertEqual(list(beside)[-2:], ["alone 0", "alone 1"])
+        self.assertEqual([beside["alone 0"], beside["alone 1"]], [{"alone 0"}, {"alone 1"}])
+        self.assertEqual(len(beside), 11)
+
+
 class Processes(unittest.TestCase):
     """Nothing outlives its time."""
+
+    def test_time_of_processors_is_counted(self) -> None:
+        before = process.processor_seconds()
+        process.run(["/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"], timeout_seconds=30)
+        self.assertGreater(process.processor_seconds(), before)
+
+    def test_what_gives_way_has_the_lowest_priority_and_so_have_its_children(self) -> None:
+        script = "while [ $(nice) -lt 19 ]; do :; done; cat /proc/self/autogroup"
+        done = process.run(["/bin/sh", "-c", script], timeout_seconds=30, gives_way=True)
+        self.assertFalse(done.is_timed_out)
+        switch = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
+        if switch.is_file() and switch.read_text().strip() == "1":
+            self.assertTrue(done.output.endswith(" nice 19\n"), done.output)
 
     def test_a_daemon_is_killed_with_its_starter(self) -> None:
         process.become_subreaper()
