@@ -262,10 +262,12 @@ def run_module(
     uid = stage.uid_of(kind)
     folder = stage.root / path.parent.relative_to(context.source)
     child = str(stage.root / "tests" / "runner" / "module_child.py")
+    python = python or python_for(uid)
+    stage.compile_for(python)
     with tempfile.TemporaryFile("w+") as events:
         fd = events.fileno()
         finished = process.run(
-            [python or python_for(uid), child, str(folder), path.stem, str(fd), *context.filters],
+            [python, child, str(folder), path.stem, str(fd), *context.filters],
             timeout_seconds=context.timeout(timeout),
             env=env,
             cwd=stage.root,

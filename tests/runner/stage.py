@@ -14,11 +14,16 @@ import pwd
 import shutil
 import stat
 import tempfile
+import threading
+
+from runner import process
 
 FIRST_SPARE_UID = 47123
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples")
+COMPILED_FOLDERS = ("python", "tests")
+COMPILE_TIMEOUT_SECONDS = 60
 
 
 def spare_uid() -> int:
@@ -53,6 +58,8 @@ class Stage:
         self.source = source
         self.is_root = os.getuid() == 0
         self.user_uid = spare_uid() if self.is_root else os.getuid()
+        self._lock = threading.Lock()
+        self._compiled: set[tuple[str, str]] = set()
 
     def __enter__(self) -> Stage:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="belljar-test-", dir="/tmp"))
@@ -98,8 +105,21 @@ class Stage:
 
     def add_folder(self, folder: pathlib.Path, name: str) -> None:
         """Copy a folder that was built."""
-        shutil.copytree(folder, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        open_to_all(self.root / name)
+        with self._lock:
+            shutil.copytree(folder, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+            open_to_all(self.root / name)
+
+    def compile_for(self, python: str) -> None:
+        """Compile the Python files once for an interpreter: tests start it hundreds of times, and may not write here."""
+        with self._lock:
+            for name in COMPILED_FOLDERS:
+                folder = self.root / name
+                if (python, name) in self._compiled or not folder.is_dir():
+                    continue
+                self._compiled.add((python, name))
+                # Without it all goes as well, only more slowly.
+                process.run([python, "-m", "compileall", "-q", str(folder)], timeout_seconds=COMPILE_TIMEOUT_SECONDS)
+                open_to_all(folder)
 
     def add_tools(self, folder: pathlib.Path) -> None:
         """Copy the helper programs that tests run inside jars."""

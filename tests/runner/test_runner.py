@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +20,7 @@ from runner import process
 from runner.groups import LONG_MODULES, Group, module_outcomes, unit_outcomes
 from runner.report import FAILED, PASSED, SKIPPED, SLOWEST_COUNT, Outcome, Report, without_forbidden_skip
 from runner.schedule import run_groups
+from runner.stage import Stage
 
 
 def finished(output: str = "", status: int = 0) -> process.Finished:
@@ -190,6 +192,23 @@ class Processes(unittest.TestCase):
             process.reap_orphans()
             time.sleep(0.02)
         self.assertEqual(process.descendants(os.getpid()), [])
+
+
+class Stages(unittest.TestCase):
+    """The copy of what tests need."""
+
+    def test_python_files_are_compiled_for_an_interpreter(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            source = pathlib.Path(name)
+            for file in ("README.md", "dev", "tests/a.py", "package/b.py"):
+                (source / file).parent.mkdir(exist_ok=True)
+                (source / file).write_text("")
+            with Stage(source) as stage:
+                stage.compile_for(sys.executable)
+                self.assertEqual(len(list((stage.root / "tests" / "__pycache__").glob("a.*.pyc"))), 1)
+                stage.add_folder(source / "package", "python")
+                stage.compile_for(sys.executable)
+                self.assertEqual(len(list((stage.root / "python" / "__pycache__").glob("b.*.pyc"))), 1)
 
 
 class Rules(unittest.TestCase):
