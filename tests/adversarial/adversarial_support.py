@@ -7,12 +7,14 @@ import errno
 import os
 import stat
 import subprocess
+import time
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from harness import host, paths
+from harness import census, host, paths
 from harness.case import JarCase
+from harness.result import Result
 from harness.runner import Arg
 
 PYTHON = "/usr/bin/python3"
@@ -103,6 +105,19 @@ class AttackCase(JarCase):
         subprocess.run(["git", *words], cwd=cwd, env=env, check=True, stdout=subprocess.DEVNULL)
 
 
+class EndCase(AttackCase):
+    """A test of commands that do not end by themselves."""
+
+    def timed(self, *args: str, seconds: float, preexec_fn: Optional[Callable[[], None]] = None) -> Result:
+        """Run until the timeout, which is kept, and which leaves nobody."""
+        begun = time.monotonic()
+        _, result = self.status("--timeout", "1s", "--grace", "300ms", "--", *args, timeout=45, preexec_fn=preexec_fn)
+        self.assertEqual(result["outcome"], "timeout")
+        self.assertLess(time.monotonic() - begun, seconds * SLOWNESS)
+        self.assertEqual(census.wait_until_none(2.0, self.marker), [])
+        return result
+
+
 def number(name: str) -> int:
     """The errno of a name."""
     return int(getattr(errno, name))
@@ -114,4 +129,4 @@ def needs_git() -> None:
         raise unittest.SkipTest("needs:git which is not installed")
 
 
-__all__ = ["IS_SANITIZED", "PREAMBLE", "PYTHON", "SLOWNESS", "AttackCase", "contents", "host", "needs_git", "number", "picture"]
+__all__ = ["IS_SANITIZED", "PREAMBLE", "PYTHON", "SLOWNESS", "AttackCase", "EndCase", "contents", "host", "needs_git", "number", "picture"]

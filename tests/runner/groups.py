@@ -41,6 +41,7 @@ LONG_MODULES = (
     "test_run_kept",
     "test_run_kept_limits",
     "test_git",
+    "test_quiet_ends",
 )
 # A minute each under the sanitizers; all run under --only sanitizer.
 SLOW_SANITIZED = ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout")
