@@ -175,32 +175,32 @@ class CpuTime(LimitCase):
         self.assertLess(hit["peak"], limit_ms + 2000)
 
     def test_one_process(self) -> None:
-        self.over(500, "self:0")
+        self.over(250, "self:0")
 
     def test_time_in_the_kernel(self) -> None:
-        self.over(500, "kernel:0")
+        self.over(250, "kernel:0")
 
     def test_a_tree_of_small_processes(self) -> None:
-        self.over(600, "tree:20:200")
+        self.over(300, "tree:20:100")
 
     def test_processes_that_have_ended(self) -> None:
-        self.over(500, "one:200:50")
+        self.over(250, "one:200:25")
 
     def test_threads(self) -> None:
-        self.over(500, "thread:4:0")
+        self.over(250, "thread:4:0")
 
     def test_orphans_in_sessions_of_their_own(self) -> None:
-        self.over(500, "orphan:20:100")
+        self.over(250, "orphan:20:50")
 
     def test_children_that_nobody_waits_for(self) -> None:
-        self.over(500, "ignored:400:60")
+        self.over(250, "ignored:400:60")
 
     def test_sleeping_costs_nothing(self) -> None:
         result = self.json("--cpu-time", "500ms", "--", "sleep", "1")
         self.untouched(result)
 
     def test_just_below_it_finishes(self) -> None:
-        self.untouched(self.cpu("2s", "self:400", "tree:4:200"))
+        self.untouched(self.cpu("1s", "self:200", "tree:4:100"))
 
     def test_making_the_jar_is_not_the_commands(self) -> None:
         slowness = float(os.environ.get("BELLJAR_TEST_SLOWNESS", "1"))
@@ -258,16 +258,16 @@ class Pids(LimitCase):
         self.assertEqual((result["outcome"], result["limits_hit"]), ("exited", []), result)
 
     def test_a_fork_bomb(self) -> None:
-        args = ("--pids", "50", "--timeout", "1s", "--grace", "0", "--", self.tool("limit_count"), "bomb")
+        args = ("--pids", "50", "--timeout", "500ms", "--grace", "0", "--", self.tool("limit_count"), "bomb")
         result = self.json(*args)
         self.assertEqual(result["outcome"], "timeout")
 
     def test_a_fork_bomb_of_the_default_size(self) -> None:
-        result = self.json("--timeout", "1s", "--grace", "100ms", "--", self.tool("limit_count"), "bomb")
+        result = self.json("--timeout", "500ms", "--grace", "100ms", "--", self.tool("limit_count"), "bomb")
         self.assertEqual(result["outcome"], "timeout")
 
     def test_a_fork_bomb_under_every_limit(self) -> None:
-        args = ("--memory", "256M", "--cpu-time", "1s", "--disk", "10M", "--timeout", "20s", "--grace", "0")
+        args = ("--memory", "256M", "--cpu-time", "500ms", "--disk", "10M", "--timeout", "20s", "--grace", "0")
         result = self.json(*args, "--pids", "200", "--", self.tool("limit_count"), "bomb")
         self.assertIn(result["outcome"], ("cpu", "memory"))
 
