@@ -95,7 +95,7 @@ class Report:
     def _print_costs(self) -> None:
         """Where the time went: the longest groups, and the sums of the parts, which overlap."""
         for cost in sorted(self.costs, key=lambda cost: cost.seconds, reverse=True)[:SLOWEST_COUNT]:
-            print(f"slow: {cost.group}: {cost.seconds:.1f} s, {cost.processor_seconds:.1f} s of them with a processor")
+            print(f"slow: {cost.group}: {cost.seconds:.1f} s, {cost.processor_seconds:.1f} s of processors")
         parts: dict[str, list[Cost]] = {}
         for cost in self.costs:
             parts.setdefault(cost.group.split()[0], []).append(cost)

@@ -104,7 +104,7 @@ class Costs(unittest.TestCase):
         lines = output.getvalue().splitlines()
         slow = [line for line in lines if line.startswith("slow: ")]
         self.assertEqual(len(slow), SLOWEST_COUNT)
-        self.assertEqual(slow[0], "slow: part0 group14: 14.0 s, 0.2 s of them with a processor")
+        self.assertEqual(slow[0], "slow: part0 group14: 14.0 s, 0.2 s of processors")
         self.assertIn("part: part0: 56.0 s, 2.0 s of processors", lines)
 
 
