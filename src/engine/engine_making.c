@@ -35,27 +35,46 @@ int making_survey(struct making *making)
 	return rc;
 }
 
-int making_compile(struct making *making)
+static void forget_plan(struct making *making)
 {
-	int rc;
+	struct heap_pool *pool = making->plan.pool;
 
 	plan_done(&making->plan);
+	heap_close_pool(pool);
 	making->has_plan = false;
+}
+
+static int compile(struct making *making)
+{
+	if (making->kind == PLAN_ONCE)
+		return plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
+	return plan_compile_jar(&making->plan, making->kind, making->policy, &making->host,
+				making->request.argv ? &making->request : NULL, &making->error);
+}
+
+int making_compile(struct making *making)
+{
+	struct heap_pool *pool, *before;
+	int rc;
+
+	forget_plan(making);
 	/*
 	 * Only now: whoever is handed a jar that stands has no use for it. And again where the host has turned out to give
 	 * less: a cgroup may have to hold what a namespace would have held.
 	 */
 	if (host_survey_cgroups(&making->host, making->policy) < 0)
 		return error_set(&making->error, STAGE_ENGINE, ENOMEM, "out of memory");
-	if (making->kind == PLAN_ONCE)
-		rc = plan_compile(&making->plan, making->policy, &making->host, &making->request, &making->error);
-	else
-		rc = plan_compile_jar(&making->plan, making->kind, making->policy, &making->host,
-				      making->request.argv ? &making->request : NULL, &making->error);
+	pool = making->has_pool ? heap_open_pool() : NULL;
+	if (making->has_pool && !pool)
+		return error_set(&making->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	before = heap_use_pool(pool);
+	rc = compile(making);
 #ifdef BELLJAR_TEST_BUILD
 	if (rc == 0)
 		rc = plan_leave_out(&making->plan, making->environment, &making->error);
 #endif
+	heap_use_pool(before);
+	making->plan.pool = pool;
 	making->has_plan = rc == 0;
 	making->planned_ns = sys_monotonic_ns();
 	return rc;
@@ -86,7 +105,6 @@ bool making_is_corrected(struct making *making, const struct observation *seen)
 
 void making_done(struct making *making)
 {
-	plan_done(&making->plan);
+	forget_plan(making);
 	host_done(&making->host);
-	making->has_plan = false;
 }

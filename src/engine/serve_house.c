@@ -105,6 +105,7 @@ void house_init(struct house *house, struct server *server, enum plan_kind kind,
 		.is_caller_elsewhere = true,
 		.jar_number = house->jar_number,
 		.kind = kind,
+		.has_pool = true,
 	};
 	server_add(server, &house->body);
 }

@@ -103,7 +103,7 @@ static void take_own_command(struct jar_inside *inside, const struct jar_streams
 	command->fds[0] = streams->stdin_fd;
 	command->fds[1] = streams->stdout_fd;
 	command->fds[2] = streams->stderr_fd;
-	command->fd_count = JAR_STREAM_FDS + MIN_OF(streams->extra_count, JAR_EXTRA_MAX);
+	command->fd_count = JAR_STREAM_FDS + streams->extra_count;
 	for (size_t i = JAR_STREAM_FDS; i < command->fd_count; i++)
 		command->fds[i] = streams->extra_fds[i - JAR_STREAM_FDS];
 }

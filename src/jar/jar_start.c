@@ -219,6 +219,32 @@ int jar_socket_pair(int *engine_end, int *jar_end)
 	return 0;
 }
 
+/* What the jar's first process has of the engine's, beside the plan's pool: a copy on the stack. */
+struct inheritance {
+	struct plan plan;
+	struct jar_streams streams;
+	int extra_fds[JAR_EXTRA_MAX];
+	struct jar_area area;
+};
+
+static void bequeath(struct inheritance *inheritance, const struct plan *plan, const struct jar_streams *streams,
+		     const struct jar_area *area)
+{
+	inheritance->plan = *plan;
+	inheritance->area = *area;
+	if (streams) {
+		size_t count = MIN_OF(streams->extra_count, JAR_EXTRA_MAX);
+
+		inheritance->streams = *streams;
+		inheritance->streams.extra_count = count;
+		inheritance->streams.extra_fds = inheritance->extra_fds;
+		if (count)
+			memcpy(inheritance->extra_fds, streams->extra_fds, count * sizeof(int));
+	}
+	if (plan->pool)
+		heap_hide_all_but(plan->pool);
+}
+
 int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_streams *streams,
 	      const struct jar_area *area, struct jar_times *times, struct jar *jar, struct error *error)
 {
@@ -226,6 +252,7 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
 	struct sys_processors processors = {0};
+	struct inheritance inheritance;
 	int rc = jar_socket_pair(&engine_end, &jar_end);
 	pid_t pid;
 
@@ -245,6 +272,7 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
 					 strerror(errno));
 	}
+	bequeath(&inheritance, plan, streams, area);
 	/* An engine that makes a jar ahead goes on meanwhile. */
 	if (mode == JAR_MODE_ONCE)
 		sys_stay(&processors);
@@ -253,13 +281,16 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 	if (pid < 0 && cgroup_fd >= 0)
 		pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, -1, &jar->pidfd);
 	sys_roam(&processors);
+	if (pid != 0 && plan->pool)
+		heap_show(plan->pool);
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {
 		/* This is a copy: the engine's own command line and environment stay as they are. */
-		if (area->len)
-			memset(area->start, 0, area->len);
-		jar_inside(plan, mode, streams, times, jar_end);
+		if (inheritance.area.len)
+			memset(inheritance.area.start, 0, inheritance.area.len);
+		heap_begin_anew();
+		jar_inside(&inheritance.plan, mode, streams ? &inheritance.streams : NULL, times, jar_end);
 	}
 	jar->pid = pid;
 	jar->control_fd = take_fd(&engine_end);

@@ -11,6 +11,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include "base/heap.h"
 #include "base/json_write.h"
 #include "base/list.h"
 #include "host/host.h"
@@ -173,6 +174,8 @@ struct plan {
 	struct plan_remark_list missing;
 	struct plan_remark_list notes;
 	struct string_list strings; /* owns what the others point at */
+	struct heap_pool
+		*pool; /* where all that this points at is, where the jar's first process has only that; NULL */
 };
 
 /* The command, as a door understood it. */
