@@ -8,6 +8,7 @@
 
 #include "engine/engine_failure.h"
 #include "host/host_cgroup.h"
+#include "host/host_same.h"
 #include "plan/plan_test.h"
 #include "sys/calls.h"
 
@@ -21,16 +22,31 @@ static void limit_rung(const struct making *making, struct host *host)
 		host->landlock_abi = 0;
 }
 
-int making_survey(struct making *making)
+static int survey(struct making *making)
 {
 	int rc = host_probe(&making->host, making->environment, &making->error);
 
-	if (rc == 0) {
-		limit_rung(making, &making->host);
-		making->host.jar_id = host_jar_id(making->jar_number);
-		making->host.is_caller_elsewhere = making->is_caller_elsewhere;
-		rc = host_survey(&making->host, making->policy, making->current_directory, &making->error);
-	}
+	if (rc < 0)
+		return rc;
+	limit_rung(making, &making->host);
+	making->host.jar_id = host_jar_id(making->jar_number);
+	making->host.is_caller_elsewhere = making->is_caller_elsewhere;
+	rc = host_survey(&making->host, making->policy, making->current_directory, &making->error);
+	if (rc == 0 && making->has_notes)
+		rc = host_stamp(&making->host);
+	return rc;
+}
+
+int making_survey(struct making *making)
+{
+	struct host_notes notes = {.is_broken = true};
+	int rc;
+
+	if (making->has_notes)
+		host_notes_take(&notes);
+	rc = survey(making);
+	host_notes_take(NULL);
+	making->host.notes = notes;
 	making->surveyed_ns = sys_monotonic_ns();
 	return rc;
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "engine/engine_failure.h"
-#include "host/host_same.h"
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
@@ -106,6 +105,7 @@ void house_init(struct house *house, struct server *server, enum plan_kind kind,
 		.jar_number = house->jar_number,
 		.kind = kind,
 		.has_pool = true,
+		.has_notes = kind == PLAN_PREPARED,
 	};
 	server_add(server, &house->body);
 }
@@ -133,9 +133,6 @@ void house_build(struct house *house, struct host *host)
 {
 	int rc = host ? take_host(house, host) : making_survey(&house->making);
 
-	/* A stamp that is older than what the jar copies can only have it taken for stale. */
-	if (rc == 0 && house->making.kind == PLAN_PREPARED && !house->making.host.stamps.count)
-		rc = host_stamp(&house->making.host);
 	if (rc < 0)
 		finish_later(house);
 	else

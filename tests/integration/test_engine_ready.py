@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import unittest
 from typing import Any, Dict, List, Optional
 
@@ -215,6 +216,30 @@ class Stale(ReadyCase):
         self.prepare()
         (self.home / ".gitconfig").write_text("[user]\n\tname = New\n\temail = n@example.org\n")
         self.assertIn(b"New", self.run_script("cat $HOME/.gitconfig"))
+
+    def test_what_was_long_unchanged_changes(self) -> None:
+        # Until then the engine surveys anew for each run; from then on it looks at what the survey before had seen.
+        (self.work / ".envrc").write_text("old\n")
+        (self.home / ".gitconfig").write_text("[user]\n\tname = Old\n\temail = o@example.org\n")
+        time.sleep(2.1)
+        ready = self.prepare()
+        self.assertEqual(self.parent_of_run(), ready)
+        self.prepare()
+        (self.home / ".gitconfig").write_text("[user]\n\tname = New\n\temail = n@example.org\n")
+        self.assertIn(b"New", self.run_script("cat $HOME/.gitconfig"))
+        self.prepare()
+        (self.work / "new").write_text("new\n")
+        (self.work / "new").rename(self.work / ".envrc")
+        self.assertEqual(self.run_script("cat .envrc; echo yours >> .envrc || echo refused"), b"new\nrefused\n")
+
+    def test_the_environment_leads_to_other_tools(self) -> None:
+        for name in ("one", "two"):
+            self.make_tool(self.home / name / "bin", name)
+        before = self.engine.env["PATH"]
+        self.engine.env["PATH"] = f"{self.home}/one/bin:{before}"
+        self.prepare()
+        self.engine.env["PATH"] = f"{self.home}/two/bin:{before}"
+        self.assertEqual(self.run_script("mytool"), b"two\n")
 
     def test_a_file_of_etc_was_replaced_or_rewritten(self) -> None:
         if os.geteuid() != 0:
