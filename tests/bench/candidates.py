@@ -86,6 +86,23 @@ def bubblewrap(bench: Bench, command: List[str]) -> List[str]:
     return [*words, "--bind", work, work, "--chdir", work, *command]
 
 
+def bubblewrap_same_view(bench: Bench, command: List[str]) -> List[str]:
+    """The places that a jar shows, one by one, as its plan has them: no more of /etc, of the home, of /dev."""
+    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
+    plan = json.loads(subprocess.check_output([BELLJAR, "plan", "--json", "-C", str(bench.workdir), "--", *command]))
+    for step in plan["steps"]:
+        target = step.get("target", "")
+        if not target.startswith("/") or target == "/dev" or target.startswith("/dev/"):
+            continue  # --dev has made what is there
+        if step["step"] == "bind":
+            words += ["--ro-bind" if "read-only" in step["flags"] else "--bind", step["source"], target]
+        elif step["step"] == "symlink":
+            words += ["--symlink", step["source"], target]
+        elif step["step"] == "private":
+            words += ["--tmpfs", target]
+    return [*words, "--chdir", str(bench.workdir), *command]
+
+
 def firejail(bench: Bench, command: List[str]) -> List[str]:
     """Its own filter; the workdir takes the place of the home."""
     walls = "--net=none --seccomp --caps.drop=all --nonewprivs --private-tmp --private-dev --ipc-namespace --read-only=/usr"
@@ -217,6 +234,10 @@ def codex(bench: Bench, command: List[str]) -> List[str]:
 
 SANDBOXES = [
     Sandbox("bubblewrap", "bwrap", "bubblewrap", "no system call filter, no second wall, no limits", bubblewrap),
+    Sandbox(
+        "bubblewrap, same view", "bwrap", "bubblewrap",
+        "shows what a jar shows; no system call filter, no second wall, no limits", bubblewrap_same_view,
+    ),
     Sandbox("firejail", "firejail", "firejail", "set-user-id root; its own filter; the whole root is seen", firejail),
     Sandbox("crun", "crun", "crun", "a short filter; no cgroup; no second wall", crun),
     Sandbox("runc", "runc", "runc", "a short filter; a cgroup; no second wall", runc),

@@ -27,6 +27,10 @@ class Goal:
 GOALS = [
     Goal("`belljar run -- /bin/true`, × bare", ("cold", "true", "belljar"), ("cold", "true", "bare"), 3.0),
     Goal("the same, × bubblewrap", ("cold", "true", "belljar"), ("cold", "true", "bubblewrap"), 0.5),
+    Goal(
+        "the same, × bubblewrap that shows the same",
+        ("cold", "true", "belljar"), ("cold", "true", "bubblewrap, same view"), 0.5,
+    ),
     Goal("API, new jar, × bare", ("api", "small", "new"), ("api", "small", "bare"), 2.3),
     Goal("API, prepared jar, × bare", ("api", "small", "prepared"), ("api", "small", "bare"), 1.5),
     Goal("API, kept jar, × bare", ("api", "small", "kept"), ("api", "small", "bare"), 1.2),
@@ -43,6 +47,10 @@ GOALS = [
     Goal(
         "new jars per second, CLI, × bubblewrap",
         ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap"), 3.0, True,
+    ),
+    Goal(
+        "the same, × bubblewrap that shows the same",
+        ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap, same view"), 3.0, True,
     ),
     Goal("new jars per second, API", ("throughput", "jobs_2", "belljar API"), None, 500, True),
     Goal("call after idle, × fork", ("calls", "small_idle", "belljar call"), ("calls", "small_idle", "fork"), 0.6),
