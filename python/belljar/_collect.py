@@ -51,6 +51,20 @@ class Collector:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
         return pieces
 
+    def feed_last(self, data: bytes) -> bool:
+        """Nobody is interested any more. False: it is over, or makes no sense."""
+        try:
+            self.feed(data)
+        except EngineError:
+            return False
+        return bool(data) and not self.is_over
+
+    @property
+    def is_left_open(self) -> bool:
+        """The engine's last word was said, with nothing after it, and another request may follow."""
+        has_last = self._answer is not None or (self._failed is not None and self._failed.get("again") is True)
+        return has_last and self._inbox.is_empty
+
     def _stream(self, name: str) -> Tuple[Union[str, bytes], bool]:
         """What was kept, as asked for, and whether it is UTF-8."""
         kept = b"".join(self._kept[name])

@@ -38,6 +38,10 @@ LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
 # The queue of the root holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
+SPARES_MAX = 1
+# As plain numbers: what is made of two members of an enumeration is looked up each time.
+NO_SIGNAL = int(socket.MSG_NOSIGNAL)
+AT_ONCE = NO_SIGNAL | int(socket.MSG_DONTWAIT)
 BUSY = (errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS)
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNREFUSED)
 
@@ -59,21 +63,61 @@ def rights(fds: Sequence[int]) -> List[Tuple[int, int, bytes]]:
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
 
 
+class Spares:
+    """Channels of runs that are over, for the next run: a new one costs both sides more than all else they do for a run."""
+
+    __slots__ = ("_items", "_is_closed")
+
+    def __init__(self) -> None:
+        self._items: List[Channel] = []
+        self._is_closed = False
+
+    def take(self) -> Optional[Channel]:
+        """One of them, for nobody else."""
+        try:
+            return self._items.pop()
+        except IndexError:
+            return None
+
+    def put(self, channel: Channel) -> None:
+        """The run on it is over, and the engine waits for another."""
+        if self._is_closed or len(self._items) >= SPARES_MAX:
+            channel.close()
+            return
+        self._items.append(channel)
+        if self._is_closed:  # by another thread, meanwhile
+            self.close()
+
+    def close(self, is_ours: bool = True) -> None:
+        """Let go of them, and of what comes later. Not ours: they are copies of another process's."""
+        self._is_closed = True
+        while True:
+            channel = self.take()
+            if channel is None:
+                return
+            if is_ours:
+                channel.kill()
+            else:
+                channel.close()
+
+
 class Engine:
     """One engine process. Its descriptors are closed when nobody uses the object any more, never under a thread's hands."""
 
-    __slots__ = ("root", "pid", "pidfd")
+    __slots__ = ("root", "pid", "pidfd", "spares")
 
     def __init__(self, root: socket.socket, pid: int, pidfd: int) -> None:
         self.root = root
         self.pid = pid
         self.pidfd = pidfd
+        self.spares = Spares()
 
     def __del__(self) -> None:
         self.drop()
 
     def drop(self) -> None:
         """Close the descriptors, without a word to the engine."""
+        self.spares.close(is_ours=False)
         _held.discard(self.root)
         self.root.close()
         if self.pidfd >= 0:
@@ -208,18 +252,20 @@ atexit.register(_at_exit)
 
 
 class Channel:
-    """Our end of a channel: one run, one jar, or one question."""
+    """Our end of a channel: one run, one jar, or one question. home: where it goes after a run, for the next one."""
 
-    __slots__ = ("engine", "socket")
+    __slots__ = ("engine", "socket", "home", "_is_looking_up")
 
-    def __init__(self, engine: Engine, ours: socket.socket) -> None:
+    def __init__(self, engine: Engine, ours: socket.socket, home: Optional[Spares] = None) -> None:
         self.engine = engine
         self.socket = ours
+        self.home = home
+        self._is_looking_up = False
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Send a short frame; whoever is not there any more needs none."""
         try:
-            self.socket.send(_wire.frame(kind, payload), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            self.socket.send(_wire.frame(kind, payload), AT_ONCE)
         except OSError as error:
             if error.errno not in GONE and error.errno not in (errno.EAGAIN, errno.EBADF):
                 raise
@@ -235,13 +281,16 @@ class Channel:
 
     def look_up(self) -> None:
         """From now on receiving raises BlockingIOError every now and then."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
+        if not self._is_looking_up:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
+            self._is_looking_up = True
 
-    def drain(self) -> None:
-        """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
+    def drain(self, feed: Callable[[bytes], bool] = bool) -> None:
+        """Read to the end: then nothing of the run is left. feed: says whether to go on after these bytes. More
+        impatience makes it end sooner."""
         while True:
             try:
-                while self.socket.recv(READ_BYTES):
+                while feed(self.socket.recv(READ_BYTES)):
                     pass
                 return
             except BlockingIOError:
@@ -278,6 +327,27 @@ class Channel:
             return EngineError(f"the engine {retire(self.engine)}; its jars have ended with it")
         return EngineError("the engine closed the channel without an answer")
 
+    def ask_again(self, request: bytes, fds: Sequence[int]) -> bool:
+        """Send another request, after a run that is over. False: nobody reads it any more, and nothing was begun."""
+        try:
+            sent = self.socket.sendmsg([request], rights(fds), NO_SIGNAL)
+            if sent < len(request):
+                self.socket.sendall(memoryview(request)[sent:], NO_SIGNAL)
+        except ConnectionError:
+            self.close()
+            return False
+        except BaseException:
+            self.kill()
+            raise
+        return True
+
+    def rest(self) -> None:
+        """The run on it is over: keep it for the next, or let go of it."""
+        if self.home is None:
+            self.close()
+        else:
+            self.home.put(self)
+
     def kill(self) -> None:
         """Have what hangs on the channel killed at once, without waiting for its end. Also for copies that others hold."""
         with contextlib.suppress(OSError):
@@ -300,12 +370,11 @@ def pair() -> Tuple[socket.socket, socket.socket]:
 def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
     """Give the engine its end of a channel. None: it is busy, and we are not to wait."""
     ancillary = rights([theirs.fileno()])
-    flags = socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT
     attempts = 0
     while True:
         engine = current()
         try:
-            engine.root.sendmsg([b"c"], ancillary, flags)
+            engine.root.sendmsg([b"c"], ancillary, AT_ONCE)
             return engine
         except OSError as error:
             if error.errno in BUSY:
@@ -319,6 +388,12 @@ def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
         retire(engine)
 
 
+def check_size(request: bytes) -> None:
+    """What the engine takes in one frame."""
+    if len(request) - _wire.HEADER_BYTES > _wire.SEND_MAX_BYTES:
+        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+
+
 class Opening:
     """A channel on its way to the engine, in steps, so that a thread can wait for them and an event loop need not.
 
@@ -328,11 +403,10 @@ class Opening:
     __slots__ = ("_ours", "_theirs", "_rest", "_fds")
 
     def __init__(self, request: bytes, fds: Sequence[int]) -> None:
-        if len(request) - _wire.HEADER_BYTES > _wire.SEND_MAX_BYTES:
-            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+        check_size(request)
         self._ours, self._theirs = pair()
         try:
-            sent = self._ours.sendmsg([request], rights(fds), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            sent = self._ours.sendmsg([request], rights(fds), AT_ONCE)
         except BaseException:
             self.abandon()
             raise
@@ -360,6 +434,17 @@ class Opening:
         _held.discard(self._ours)
         self._ours.close()
         self._theirs.close()
+
+
+def open_channel_again(request: bytes, fds: Sequence[int]) -> Channel:
+    """A channel for a request that leaves it open for another: one that was left open, or a new one."""
+    check_size(request)
+    spare = current().spares.take()
+    if spare is not None and spare.ask_again(request, fds):
+        return spare
+    channel = open_channel(request, fds)
+    channel.home = channel.engine.spares
+    return channel
 
 
 def open_channel(request: bytes, fds: Sequence[int] = ()) -> Channel:

@@ -46,6 +46,7 @@ class Jar(Closing, AsyncClosing):
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._spares = _engine.Spares()
         channel = _engine.open_channel(frame, fds)
         try:
             kind, payload, came = channel.answer()
@@ -95,8 +96,7 @@ class Jar(Closing, AsyncClosing):
     def _ask(self, request_frame: bytes, fds: Sequence[int]) -> _engine.Channel:
         """Send a request on the jar's channel, with a channel of its own for the answer."""
         jar = self._own()
-        if len(request_frame) - _wire.HEADER_BYTES > _wire.SEND_MAX_BYTES:
-            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+        _engine.check_size(request_frame)
         ours, theirs = _engine.pair()
         channel = _engine.Channel(jar.engine, ours)
         try:
@@ -126,7 +126,16 @@ class Jar(Closing, AsyncClosing):
                 raise
 
     def _join(self, launch: Launch) -> _engine.Channel:
-        return self._ask(launch.frame, launch.fds)
+        if not launch.is_again:
+            return self._ask(launch.frame, launch.fds)
+        self._own()
+        _engine.check_size(launch.frame)
+        spare = self._spares.take()
+        if spare is not None and spare.ask_again(launch.frame, launch.fds):
+            return spare
+        channel = self._ask(launch.frame, launch.fds)
+        channel.home = self._spares
+        return channel
 
     async def _join_async(self, launch: Launch) -> _engine.Channel:
         return self._ask(launch.frame, launch.fds)
@@ -163,6 +172,7 @@ class Jar(Closing, AsyncClosing):
             sink="none" if on_output is None else "frames",
             is_join=True,
             jar_environ=self._environ,
+            is_again=True,
         )
         return finish(launch, self._join, on_output, check)
 
@@ -357,6 +367,7 @@ class Jar(Closing, AsyncClosing):
         with self._lock:
             is_first = not self._is_closed
             self._is_closed = True
+        self._spares.close()
         if is_first:
             self._channel.send(_wire.CLOSE)
         self._channel.drain()
@@ -373,6 +384,7 @@ class Jar(Closing, AsyncClosing):
             if self._is_closed:
                 return
             self._is_closed = True
+        self._spares.close()
         self._channel.send(_wire.CLOSE)
         reader = Reader(self._channel)
         try:
@@ -388,6 +400,7 @@ class Jar(Closing, AsyncClosing):
         if channel is None or self._is_closed or not _engine.is_ours(self._pid):
             return
         warnings.warn(f"{self!r} was not closed; it is closed now", ResourceWarning, source=self)
+        self._spares.close()
         channel.kill()
 
     def __repr__(self) -> str:

@@ -116,7 +116,7 @@ def input_descriptor(data: Union[bytes, str]) -> int:
 class Launch:
     """One run as asked for, ready to be sent. `close()` lets go of the descriptors that were only made for sending."""
 
-    __slots__ = ("args", "text", "errors", "frame", "fds", "stdin", "stdout", "stderr", "_made")
+    __slots__ = ("args", "text", "errors", "is_again", "frame", "fds", "stdin", "stdout", "stderr", "_made")
 
     def __init__(
         self,
@@ -136,8 +136,10 @@ class Launch:
         jar_environ: Optional[str] = None,
         is_start_told: bool = False,
         is_captured: bool = True,
+        is_again: bool = False,
     ) -> None:
         self.args = words_of(args, bool(shell))
+        self.is_again = is_again
         self.text = bool(text)
         self.errors = errors
         if errors != "replace":
@@ -156,7 +158,7 @@ class Launch:
             run = (
                 f'"argv":[{",".join(map(quote, self.args))}],"shell":{_flag(shell)},"stdin":"{source}","pty":{_flag(pty)},'
                 f'"sink":"{sink}","merge":{_flag(stderr_to_stdout)},"capture":{_flag(is_captured)},'
-                f'"started":{_flag(is_start_told)}'
+                f'"started":{_flag(is_start_told)},"again":{_flag(is_again)}'
             )
             rename_cwd(keys)
             if is_join:

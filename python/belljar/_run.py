@@ -16,7 +16,17 @@ Opener = Callable[[Launch], _engine.Channel]
 
 def open_run(launch: Launch) -> _engine.Channel:
     """A channel for a run in a jar of its own."""
+    if launch.is_again:
+        return _engine.open_channel_again(launch.frame, launch.fds)
     return _engine.open_channel(launch.frame, launch.fds)
+
+
+def leave(channel: _engine.Channel, collector: Collector) -> None:
+    """The run is over, or lost."""
+    if collector.is_left_open:
+        channel.rest()
+    else:
+        channel.close()
 
 
 def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check: bool) -> Result:
@@ -44,13 +54,15 @@ def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check:
                 if on_output is not None:
                     on_output(stream, piece)
     except ConnectionResetError:
-        raise channel.lost() from None
+        error = channel.lost()
+        channel.close()
+        raise error from None
     except BaseException:
         channel.cancel()
-        channel.drain()
+        channel.drain(collector.feed_last)
+        leave(channel, collector)
         raise
-    finally:
-        channel.close()
+    leave(channel, collector)
     result = collector.result()
     return result.check() if check else result
 
@@ -93,5 +105,6 @@ def run(
         keys=keys,
         policy=policy,
         sink="none" if on_output is None else "frames",
+        is_again=True,
     )
     return finish(launch, open_run, on_output, check)

@@ -342,33 +342,38 @@ static void write_command(struct json_writer *writer, const struct belljar_comma
 	json_write_unsigned(writer, "extra", command->fd_count);
 }
 
-int client_request_run(struct client_request *request, const struct belljar_command *command, bool is_start_told,
-		       int channel, struct belljar_error *failure)
+void client_request_give_channel(struct client_request *request, int channel)
+{
+	memmove(request->fds + 1, request->fds, request->fd_count * sizeof(int));
+	request->fds[0] = channel;
+	request->fd_count++;
+}
+
+int client_request_run(struct client_request *request, const struct belljar_command *command,
+		       const struct client_run_request *how, struct belljar_error *failure)
 {
 	struct json_writer writer = {.text = &request->json, .has_byte_escapes = true};
-	bool is_join = channel >= 0;
 	int rc;
 
 	request_init(request);
-	rc = check_command(command, is_join, failure);
+	rc = check_command(command, how->is_join, failure);
 	if (rc < 0)
 		return rc;
-	if (is_join)
-		request->fds[request->fd_count++] = channel;
 	json_open_object(&writer, NULL);
-	if (!is_join)
+	if (!how->is_join)
 		rc = write_policy(&writer, command->policy, failure);
 	json_write_integer(&writer, "version", WIRE_VERSION);
 	if (rc == 0)
 		rc = write_keys(&writer, command->options, failure);
 	write_environment(&writer, command->environment);
-	if (!is_join) {
+	if (!how->is_join) {
 		write_directory(&writer, command->directory);
 		json_open_object(&writer, "run");
 	}
 	write_command(&writer, command);
-	json_write_bool(&writer, "started", is_start_told);
-	if (!is_join)
+	json_write_bool(&writer, "started", how->is_start_told);
+	json_write_bool(&writer, "again", how->is_again);
+	if (!how->is_join)
 		json_close_object(&writer);
 	json_close_object(&writer);
 	if (rc == 0)

@@ -18,12 +18,15 @@ struct client_request {
 #define AUTO_REQUEST_OUT AUTO(client_request_done) struct client_request
 void client_request_done(struct client_request *request);
 
-/*
- * RUN, or with @channel, the engine's end of the run's own channel, JOIN. @is_start_told: the engine shall say when the
- * command has begun; a host that only waits for the end need not be woken for that.
- */
-int client_request_run(struct client_request *request, const struct belljar_command *command, bool is_start_told,
-		       int channel, struct belljar_error *failure);
+struct client_run_request {
+	bool is_join; /* JOIN, else RUN */
+	bool is_start_told; /* say when the command has begun; a host that only waits for the end need not be woken for that */
+	bool is_again; /* leave the channel open for another run */
+};
+int client_request_run(struct client_request *request, const struct belljar_command *command,
+		       const struct client_run_request *how, struct belljar_error *failure);
+/* JOIN on the jar's channel: with the engine's end of the run's own, borrowed. */
+void client_request_give_channel(struct client_request *request, int channel);
 int client_request_open(struct client_request *request, const struct belljar_jar_options *options,
 			struct belljar_error *failure);
 int client_request_file(struct client_request *request, const char *path, int access, uint32_t mode, int channel,

@@ -130,8 +130,49 @@ static void on_join(struct serve_jar *jar, struct wire_frame *frame)
 	struct channel *own = take_channel(jar->channel, frame);
 
 	if (own)
-		serve_run_join(own, &jar->house, frame);
+		serve_run_join(own, &jar->house, frame, 1);
 }
+
+static bool is_open(const struct serve_jar *jar)
+{
+	return jar->house.is_standing && !jar->house.is_gone && !jar->is_closing;
+}
+
+/* --- channels of runs that are over, for the next run ------------------------------------------------------- */
+
+static void on_frame_again(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = channel->body;
+	struct error error = {0};
+
+	if (channel_is_late(channel, frame))
+		return;
+	channel_set_role(channel, NULL, NULL);
+	if (frame->type != FRAME_JOIN) {
+		channel_refuse(channel, frame);
+	} else if (!is_open(jar)) {
+		error_set(&error, STAGE_ENGINE, ECONNRESET, "the jar is gone");
+		channel_fail(channel, &error, NULL);
+	} else {
+		serve_run_join(channel, &jar->house, frame, 0);
+	}
+	house_leave(&jar->house);
+}
+
+static void on_gone_again(struct channel *channel)
+{
+	house_leave(&((struct serve_jar *)channel->body)->house);
+}
+
+static const struct channel_role again_role = {on_frame_again, NULL, on_gone_again};
+
+void serve_jar_await(struct channel *channel, struct house *house)
+{
+	house_enter(house); /* it stays where it is as long as somebody may ask for it */
+	channel_set_role(channel, &again_role, house);
+}
+
+/* --- frames on the jar's own -------------------------------------------------------------------------------- */
 
 static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 {
@@ -152,11 +193,10 @@ static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 static void on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->body;
-	bool is_open = jar->house.is_standing && !jar->house.is_gone && !jar->is_closing;
 
-	if (frame->type == FRAME_JOIN && is_open) {
+	if (frame->type == FRAME_JOIN && is_open(jar)) {
 		on_join(jar, frame);
-	} else if (frame->type == FRAME_FILE && is_open) {
+	} else if (frame->type == FRAME_FILE && is_open(jar)) {
 		on_file_request(jar, frame);
 	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
 		jar->is_closing = true;

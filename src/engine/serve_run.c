@@ -126,6 +126,28 @@ static void send_kept(struct serve_run *run, const struct capture *capture)
 	}
 }
 
+/* Nothing hangs on it; in @house, or NULL, there may be another run. */
+static void await_another(struct channel *channel, struct house *house)
+{
+	channel->is_used = true;
+	if (house)
+		serve_jar_await(channel, house);
+	else
+		channel_set_role(channel, NULL, NULL);
+}
+
+/* After its last frame. */
+static void leave_channel(struct serve_run *run)
+{
+	struct channel *channel = run->channel;
+
+	run->channel = NULL;
+	if (run->request.is_again)
+		await_another(channel, run->is_joined ? run->house : NULL);
+	else
+		channel_end(channel);
+}
+
 static void send_result(struct serve_run *run)
 {
 	struct result_source source = job_result(&run->job);
@@ -141,8 +163,7 @@ static void send_result(struct serve_run *run)
 	result_write(&source, &writer, NULL);
 	send_json(run, FRAME_RESULT, &payload);
 	if (run->channel)
-		channel_end(run->channel);
-	run->channel = NULL;
+		leave_channel(run);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
@@ -496,7 +517,18 @@ static int check_joining(const struct serve_run *run, const struct house *house,
 	return 0;
 }
 
-static void begin(struct channel *channel, struct house *house, struct wire_frame *frame)
+static void refuse(struct channel *channel, struct house *house, bool is_again, const struct error *error)
+{
+	if (!is_again) {
+		channel_fail(channel, error, NULL);
+		return;
+	}
+	channel_decline(channel, error);
+	await_another(channel, house);
+}
+
+/* @first: of the descriptors, that of the run. */
+static void begin(struct channel *channel, struct house *house, struct wire_frame *frame, size_t first)
 {
 	struct serve_run *run = new_run(channel->server);
 	struct error error = {0};
@@ -514,7 +546,7 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 	if (rc == 0 && house)
 		rc = check_joining(run, house, &error);
 	if (rc == 0)
-		rc = take_descriptors(run, frame, house ? 1 : 0, &error);
+		rc = take_descriptors(run, frame, first, &error);
 	if (rc == 0 && house)
 		rc = serve_policy_of_run(&run->request, &house->policy, &run->policy, &error);
 	else if (rc == 0)
@@ -525,7 +557,7 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 		rc = open_outlets(run, &error);
 	if (rc < 0) {
 		run->body.is_dead = true;
-		channel_fail(channel, &error, NULL);
+		refuse(channel, house, run->request.is_again, &error);
 		return;
 	}
 	run->channel = channel;
@@ -544,10 +576,10 @@ static void begin(struct channel *channel, struct house *house, struct wire_fram
 
 void serve_run_begin(struct channel *channel, struct wire_frame *frame)
 {
-	begin(channel, NULL, frame);
+	begin(channel, NULL, frame, 0);
 }
 
-void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame)
+void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame, size_t first)
 {
-	begin(channel, house, frame);
+	begin(channel, house, frame, first);
 }

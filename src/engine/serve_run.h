@@ -7,7 +7,9 @@
 
 #include "engine/serve_house.h"
 
-/* JOIN: a run in @house, on a channel of its own, which was the first descriptor of @frame. */
-void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame);
+/* JOIN: a run in @house, on a channel of its own; the run's descriptors of @frame begin with @first. */
+void serve_run_join(struct channel *channel, struct house *house, struct wire_frame *frame, size_t first);
+/* serve_jar.c: a run in @house is over, and its channel waits for another. */
+void serve_jar_await(struct channel *channel, struct house *house);
 
 #endif

@@ -114,6 +114,81 @@ class Runs(SocketCase):
         self.assertIsNone(channels[0].read())
 
 
+@every_way
+class Again(SocketCase):
+    """A channel that a run leaves open for another."""
+
+    def again(self, channel: wire.Channel, text: str, **more: Any) -> wire.Outcome:
+        """One more run on it."""
+        channel.send(RUN, self.engine.request(self.script(text), again=True, **more))
+        return channel.read_run()
+
+    def test_one_channel_has_many_runs(self) -> None:
+        channel = self.engine.channel()
+        for i in range(5):
+            outcome = self.again(channel, f"echo {i}; exit {i}")
+            self.assert_exited(outcome, i)
+            self.assertEqual(outcome.stdout, f"{i}\n".encode())
+        channel.send(RUN, self.engine.request(self.script("echo last")))
+        self.assertEqual(wire.finish(channel).stdout, b"last\n")
+
+    def test_it_stays_after_a_run_that_failed_was_refused_or_ran_into_a_limit(self) -> None:
+        channel = self.engine.channel()
+        self.assertEqual(self.again(channel, "sleep 1000", keys={"timeout": "100ms"}).result["outcome"], "timeout")
+        channel.send(RUN, self.engine.request(["/no/such/program"], again=True))
+        self.assertEqual(channel.read_run().result["outcome"], "failed")
+        refused = self.again(channel, "true", keys={"tiemout": 3})
+        self.assertEqual((refused.error["stage"], refused.last.json["again"]), ("policy", True))
+        self.assert_exited(self.again(channel, "exit 7"), 7)
+
+    def test_what_was_meant_for_a_run_that_is_over_is_nobodys(self) -> None:
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        channel.send(CANCEL, wire.number(9)).send(SIGNAL, wire.number(9)).send(RESIZE, wire.size(1, 1))
+        self.assert_exited(self.again(channel, "exit 3"), 3)
+
+    def test_a_cancelled_run_leaves_it_open_too(self) -> None:
+        channel = self.engine.channel()
+        channel.send(RUN, self.engine.request(self.script("echo up; sleep 1000"), again=True, sink="frames"))
+        self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
+        channel.send(CANCEL, wire.number(9)).send(CANCEL, wire.number(9))
+        self.assertEqual(channel.read_run().result["outcome"], "cancelled")
+        self.assert_exited(self.again(channel, "exit 3"), 3)
+
+    def test_closing_it_between_two_runs_or_within_one_leaves_nothing(self) -> None:
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        channel.close()
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        channel.send(RUN, self.engine.request(self.script("echo up; sleep 1000"), again=True, sink="frames"))
+        self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
+        channel.close()
+        self.wait_for(lambda: not census.marked(self.marker), "the run is gone")
+        self.assert_exited(self.engine.run(["/bin/true"]))
+
+    def test_a_host_that_leaves_with_one_open_is_not_waited_for(self) -> None:
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        self.assertEqual(self.engine.close(), 0)
+        self.assertIsNone(channel.read())
+
+    def test_what_is_no_request_ends_it(self) -> None:
+        for kind, payload in ((wire.CLOSE, None), (wire.JOIN, {"version": 1}), (99, None), (RUN, b"{")):
+            channel = self.engine.channel()
+            self.assert_exited(self.again(channel, "true"))
+            channel.send(kind, payload)
+            outcome = wire.finish(channel)
+            self.assertEqual((outcome.kinds, outcome.last.json["again"]), ([FAILED], False))
+        self.assert_exited(self.engine.run(["/bin/true"]))
+
+    def test_descriptors_with_a_late_frame_are_refused(self) -> None:
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        channel.send(CANCEL, wire.number(9), [0])
+        self.assertEqual(wire.finish(channel).kinds, [FAILED])
+
+
 class Streams(SocketCase):
     """Where bytes come from and go to."""
 

@@ -230,10 +230,12 @@ static void test_a_forked_child_has_no_part_in_it(void)
 static void test_no_descriptor_leaks(void)
 {
 	struct belljar_jar *jar = open_jar();
-	size_t before = open_descriptors();
+	size_t before;
 	void *bytes;
 	size_t len;
 
+	check_run(jar, "echo hi", "hi\n"); /* it leaves its channel for the next */
+	before = open_descriptors();
 	for (int i = 0; i < 20; i++) {
 		check_run(jar, "echo hi", "hi\n");
 		CHECK_INT(belljar_jar_read_file(jar, "none", 1, &bytes, &len, NULL), -ENOENT);

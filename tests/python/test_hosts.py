@@ -24,7 +24,7 @@ class Threads(PackageCase):
 
     def test_many_threads_each_get_their_own_results(self) -> None:
         belljar.run(["true"])
-        before = sorted(open_fds())
+        before = len(open_fds())
 
         def work(number: int) -> bool:
             text = f"{number} " * 20
@@ -32,7 +32,7 @@ class Threads(PackageCase):
 
         with ThreadPoolExecutor(32) as pool:
             self.assertTrue(all(pool.map(work, range(128))))
-        self.assertEqual(sorted(open_fds()), before)
+        self.assertEqual(len(open_fds()), before)
 
     def test_the_first_use_by_many_threads_starts_one_engine(self) -> None:
         script = (
@@ -341,7 +341,7 @@ class Engines(PackageCase):
             "belljar.run(['true'])\n"
             "soft = os.dup(0)\nos.close(soft)\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-            "try:\n    belljar.run(['true'])\nexcept OSError as error:\n    print(error.errno)\n"
+            "try:\n    belljar.run(['true'], input='x')\nexcept OSError as error:\n    print(error.errno)\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
             "print(belljar.run(['echo', 'x']).stdout, end='')\n"
         )

@@ -67,7 +67,7 @@ static void test_the_engine_reads_what_is_written(void)
 	struct request read;
 	struct error error = {0};
 
-	CHECK_INT(client_request_run(&request, &command, false, -1, &failure), 0);
+	CHECK_INT(client_request_run(&request, &command, &(struct client_run_request){0}, &failure), 0);
 	CHECK_INT(request_parse(REQUEST_RUN, request.json.data, request.json.len, &read, &error), 0);
 	CHECK_STRING(error.message, "");
 	CHECK_STRING(read.policy->string.bytes, "agent");
@@ -90,7 +90,7 @@ static void check_keys(const char *const *options, const char *expected)
 	struct client_request request;
 	const char *keys;
 
-	CHECK_INT(client_request_run(&request, &command, false, -1, &failure), 0);
+	CHECK_INT(client_request_run(&request, &command, &(struct client_run_request){0}, &failure), 0);
 	keys = strstr(request.json.data, "\"keys\":");
 	if (!keys || strncmp(keys + 7, expected, strlen(expected)) != 0) {
 		printf("%.200s\nis not %s\n", keys ? keys : "no keys", expected);
