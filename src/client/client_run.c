@@ -230,7 +230,7 @@ int client_ask_again(struct client_spares *spares, const struct client_message *
 /* After the last word, and with nothing behind it. */
 static void keep_channel(struct belljar_handle *handle)
 {
-	if (handle->spares && handle->is_left_open && handle->channel.at == handle->channel.buffer.len &&
+	if (handle && handle->spares && handle->is_left_open && handle->channel.at == handle->channel.buffer.len &&
 	    !handle->engine->is_closed)
 		client_spares_put(handle->spares, take_fd(&handle->channel.fd));
 }
