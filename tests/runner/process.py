@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 PR_SET_CHILD_SUBREAPER = 36
-LOWEST_PRIORITY = 19
+# A third of what others get: enough to get somewhere beside other people's work too.
+LOW_PRIORITY = 5
 
 _lock = threading.Lock()
 _running: set[int] = set()
@@ -113,12 +114,12 @@ def processor_seconds() -> float:
 
 
 def give_way(pid: int) -> None:
-    """Let a process that leads a session, and what it starts, have only the time that nobody else wants."""
+    """Let others go before a process that leads a session, and before what it starts."""
     # Where the kernel shares time out among sessions first, a priority counts only within one.
     with contextlib.suppress(OSError):
-        pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(LOWEST_PRIORITY))
+        pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY))
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, LOWEST_PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
 
 
 def wait(process: subprocess.Popen[bytes], timeout_seconds: float | None = None) -> bool:

@@ -172,13 +172,13 @@ class Processes(unittest.TestCase):
         process.run(["/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"], timeout_seconds=30)
         self.assertGreater(process.processor_seconds(), before)
 
-    def test_what_gives_way_has_the_lowest_priority_and_so_have_its_children(self) -> None:
-        script = "while [ $(nice) -lt 19 ]; do :; done; cat /proc/self/autogroup"
+    def test_what_gives_way_has_a_low_priority_and_so_have_its_children(self) -> None:
+        script = f"while [ $(nice) -lt {process.LOW_PRIORITY} ]; do :; done; cat /proc/self/autogroup"
         done = process.run(["/bin/sh", "-c", script], timeout_seconds=30, gives_way=True)
         self.assertFalse(done.is_timed_out)
         switch = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
         if switch.is_file() and switch.read_text().strip() == "1":
-            self.assertTrue(done.output.endswith(" nice 19\n"), done.output)
+            self.assertTrue(done.output.endswith(f" nice {process.LOW_PRIORITY}\n"), done.output)
 
     def test_a_daemon_is_killed_with_its_starter(self) -> None:
         process.become_subreaper()
