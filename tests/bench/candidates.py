@@ -235,7 +235,7 @@ def codex(bench: Bench, command: List[str]) -> List[str]:
 SANDBOXES = [
     Sandbox("bubblewrap", "bwrap", "bubblewrap", "no system call filter, no second wall, no limits", bubblewrap),
     Sandbox(
-        "bubblewrap, same view", "bwrap", "bubblewrap",
+        "bubblewrap-same-view", "bwrap", "bubblewrap",
         "shows what a jar shows; no system call filter, no second wall, no limits", bubblewrap_same_view,
     ),
     Sandbox("firejail", "firejail", "firejail", "set-user-id root; its own filter; the whole root is seen", firejail),

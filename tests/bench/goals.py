@@ -29,7 +29,7 @@ GOALS = [
     Goal("the same, × bubblewrap", ("cold", "true", "belljar"), ("cold", "true", "bubblewrap"), 0.5),
     Goal(
         "the same, × bubblewrap that shows the same",
-        ("cold", "true", "belljar"), ("cold", "true", "bubblewrap, same view"), 0.5,
+        ("cold", "true", "belljar"), ("cold", "true", "bubblewrap-same-view"), 0.5,
     ),
     Goal("API, new jar, × bare", ("api", "small", "new"), ("api", "small", "bare"), 2.3),
     Goal("API, prepared jar, × bare", ("api", "small", "prepared"), ("api", "small", "bare"), 1.5),
@@ -50,7 +50,7 @@ GOALS = [
     ),
     Goal(
         "the same, × bubblewrap that shows the same",
-        ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap, same view"), 3.0, True,
+        ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap-same-view"), 3.0, True,
     ),
     Goal("new jars per second, API", ("throughput", "jobs_2", "belljar API"), None, 500, True),
     Goal("call after idle, × fork", ("calls", "small_idle", "belljar call"), ("calls", "small_idle", "fork"), 0.6),

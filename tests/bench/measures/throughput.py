@@ -32,7 +32,7 @@ class Batches:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._program = bench.program("launch", with_library=True)
-        self.field = Field(bench, ["/bin/true"], ["bubblewrap", "bubblewrap, same view"])
+        self.field = Field(bench, ["/bin/true"], ["bubblewrap", "bubblewrap-same-view"])
         self.words: Dict[str, List[str]] = {name: ["cli", *line] for name, line in self.field.lines.items()}
         self.words[API] = ["api", BELLJAR]
         self.words[API_UNLIMITED] = ["api", BELLJAR, "memory=none"]
