@@ -95,26 +95,36 @@ static void advance(struct reader *reader, size_t len)
 	}
 }
 
-/* Leaves the cursor at the start. */
-static int check_characters(struct reader *reader)
+static bool is_space(char character)
 {
-	const char *start = reader->at;
+	return character == ' ' || character == '\t' || character == '\n' || character == '\r';
+}
+
+/* How long the character at @at is; 0: it has no place in a document. */
+static size_t check_character(const char *at, const char *end)
+{
+	unsigned char byte = (unsigned char)*at;
 	bool is_cut;
 
-	while (reader->at < reader->end) {
-		unsigned char byte = (unsigned char)*reader->at;
-		size_t len = 1;
+	if (byte >= 0x80)
+		return utf8_character((const unsigned char *)at, (size_t)(end - at), &is_cut);
+	return byte >= 0x20 || is_space((char)byte) ? 1 : 0;
+}
 
-		if (byte >= 0x80)
-			len = utf8_character((const unsigned char *)reader->at, bytes_left(reader), &is_cut);
-		if (!len)
-			return refuse(reader, reader->here, "this is not UTF-8 (byte 0x%02x)", byte);
-		if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r')
-			return refuse(reader, reader->here, "control character U+%04X", byte);
-		advance(reader, len);
+static int check_characters(struct reader *reader)
+{
+	const char *at = reader->at;
+	size_t len;
+
+	for (; at < reader->end; at += len) {
+		len = check_character(at, reader->end);
+		if (len)
+			continue;
+		advance(reader, (size_t)(at - reader->at));
+		if ((unsigned char)*at >= 0x80)
+			return refuse(reader, reader->here, "this is not UTF-8 (byte 0x%02x)", (unsigned char)*at);
+		return refuse(reader, reader->here, "control character U+%04X", (unsigned char)*at);
 	}
-	reader->at = start;
-	reader->here = (struct position){1, 1};
 	if (starts_with(reader, "\xef\xbb\xbf"))
 		return refuse(reader, reader->here, "the document begins with a byte order mark; remove it");
 	return 0;
@@ -138,7 +148,7 @@ static int skip_block_comment(struct reader *reader)
 static int skip_space(struct reader *reader)
 {
 	while (reader->at < reader->end) {
-		if (strchr(" \t\r\n", *reader->at)) {
+		if (is_space(*reader->at)) {
 			advance(reader, 1);
 		} else if (starts_with(reader, "//")) {
 			const char *line_end = memchr(reader->at, '\n', bytes_left(reader));
@@ -255,6 +265,12 @@ static int read_escape(struct reader *reader, struct text *text)
 	return 0;
 }
 
+/* Stands for itself in a string. Of control characters the document has no others than these. */
+static bool is_plain(char character)
+{
+	return character != '"' && character != '\\' && (character == ' ' || !is_space(character));
+}
+
 /* At the opening quote. */
 static int read_string(struct reader *reader, char **string_out, size_t *len_out)
 {
@@ -276,7 +292,7 @@ static int read_string(struct reader *reader, char **string_out, size_t *len_out
 			return refuse(reader, start, "this string is not closed on its line");
 		if (*reader->at == '\t')
 			return refuse(reader, reader->here, "a tab in a string is written \\t");
-		while (reader->at + plain < reader->end && !strchr("\"\\\n\r\t", reader->at[plain]))
+		while (reader->at + plain < reader->end && is_plain(reader->at[plain]))
 			plain++;
 		text_append(&text, reader->at, plain);
 		advance(reader, plain);
