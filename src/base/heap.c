@@ -5,6 +5,7 @@
 #include "base/heap.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -377,6 +378,41 @@ void heap_begin_anew(void)
 	heap.own = (struct heap_pool){0};
 	heap.larges = NULL;
 }
+
+/* --- the program itself ------------------------------------------------------------------------------------- */
+
+#ifndef __GLIBC__
+
+extern const ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
+
+/* They come back from the file, should anybody look. */
+void heap_drop_relocations(void)
+{
+	uintptr_t begin = 0, end;
+	size_t len = 0;
+
+	if (!_DYNAMIC || !__ehdr_start)
+		return;
+	for (const ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_RELA)
+			begin = (uintptr_t)__ehdr_start + entry->d_un.d_ptr;
+		else if (entry->d_tag == DT_RELASZ)
+			len = entry->d_un.d_val;
+	}
+	end = (begin + len) & ~(uintptr_t)(PAGE_BYTES - 1);
+	begin = (begin + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+#else
+
+void heap_drop_relocations(void)
+{
+}
+
+#endif
 
 /* --- what the C library and everybody else calls ------------------------------------------------------------ */
 

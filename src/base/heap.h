@@ -28,6 +28,9 @@ void heap_end(void);
 /* What a block can hold. */
 size_t heap_size(const void *block);
 
+/* The list of what was relocated at the start is read once, and stays in memory: 50 KiB that nobody needs. */
+void heap_drop_relocations(void);
+
 /* Memory of what is made together, read by a child, and released together. Other children do not have it. */
 struct heap_pool;
 /* NULL: none is left. */

@@ -36,13 +36,12 @@ static bool may_hold_any_link(const struct host *host, const char *directory)
 /* One step on the way: @name in @resolved, which becomes longer, or if it is a link, @rest is what it says and the rest. */
 static int step(const struct host *host, char *resolved, const char *name, char *rest, struct string_list *bounds)
 {
-	char path[2 * PATH_MAX], target[PATH_MAX], joined[2 * PATH_MAX];
-	size_t done = strlen(resolved);
+	char path[PATH_MAX], target[PATH_MAX];
+	size_t done = strlen(resolved), rest_size = strlen(rest) + 1;
 	struct stat status;
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "%s/%s", resolved, name);
-	if (strlen(path) >= PATH_MAX)
+	if (snprintf(path, sizeof(path), "%s/%s", resolved, name) >= (int)sizeof(path))
 		return -ENOENT;
 	if (lstat(path, &status) < 0) {
 		host_note(path, NULL);
@@ -60,10 +59,11 @@ static int step(const struct host *host, char *resolved, const char *name, char 
 	len = readlink(path, target, sizeof(target) - 1);
 	if (len < 0)
 		return -errno;
-	target[len] = '\0';
-	if (snprintf(joined, sizeof(joined), "%s/%s", target, rest) >= PATH_MAX)
+	if ((size_t)len + 1 + rest_size > PATH_MAX)
 		return -ENAMETOOLONG;
-	memcpy(rest, joined, strlen(joined) + 1);
+	memmove(rest + len + 1, rest, rest_size);
+	memcpy(rest, target, (size_t)len);
+	rest[len] = '/';
 	if (target[0] == '/')
 		resolved[0] = '\0';
 	return 0;
