@@ -493,8 +493,13 @@ void guard_finish(struct guard *guard, const struct rusage *usage, struct observ
 	finish_usage(guard, &reading, seen);
 	seen->shortage = find_shortage(guard, &reading);
 	if (reading.has_peak_memory) {
+		struct limit_hit *hit = &seen->limits[LIMIT_MEMORY];
+
 		seen->memory_by = cgroup_word(&guard->cgroup);
 		seen->peak_memory_bytes = reading.peak_memory_bytes;
+		/* What the limit's notice saw may have grown since: large pages are refused before the last of the small ones is. */
+		if (hit->is_hit && hit->has_peak)
+			hit->peak = MAX_OF(hit->peak, reading.peak_memory_bytes);
 	} else if (is_metered(guard, GUARANTEE_MEMORY)) {
 		/* A run that was over before the first look has at least its largest process. */
 		seen->memory_by = "meter";

@@ -112,6 +112,25 @@ static void test_a_kill_at_our_limit_in_version_1(void)
 	clear();
 }
 
+/* Between the notice and the end the kernel counts on: the account has one peak. */
+static void test_the_peak_of_a_limit_is_that_of_the_run(void)
+{
+	static const struct plan plan = {.limits = {.memory_bytes = 64 * MIB, .pids = 10, .cpu_time_ns = LIMIT_NONE}};
+	struct observation seen = {.limits[LIMIT_MEMORY] = {.is_hit = true, .has_peak = true, .peak = 60 * MIB}};
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct guard guard = {.plan = &plan,
+			      .cgroup = {.version = 2, .fds = {fd, -1, -1}, .notice_fd = -1},
+			      .meter = {.proc_fd = -1, .clock_fd = -1}};
+
+	put("memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 0\n");
+	put("memory.peak", "67108864\n");
+	guard_finish(&guard, &(struct rusage){0}, &seen);
+	CHECK_INT(seen.limits[LIMIT_MEMORY].peak, 64 * MIB);
+	CHECK_INT(seen.peak_memory_bytes, 64 * MIB);
+	close(fd);
+	clear();
+}
+
 /* The host, or a cgroup above, ran out of memory, and the kernel took one of ours. */
 static void test_a_kill_that_was_not_for_our_limit(void)
 {
@@ -211,6 +230,7 @@ int main(void)
 {
 	static const struct test tests[] = {
 		TEST(test_a_kill_at_our_limit_in_version_1),
+		TEST(test_the_peak_of_a_limit_is_that_of_the_run),
 		TEST(test_a_kill_that_was_not_for_our_limit),
 		TEST(test_a_limit_that_was_reached_without_a_kill),
 		TEST(test_a_kill_at_our_limit_in_version_2),
