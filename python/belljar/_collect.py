@@ -51,14 +51,6 @@ class Collector:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
         return pieces
 
-    def feed_last(self, data: bytes) -> bool:
-        """Nobody is interested any more. False: it is over, or makes no sense."""
-        try:
-            self.feed(data)
-        except EngineError:
-            return False
-        return bool(data) and not self.is_over
-
     @property
     def is_left_open(self) -> bool:
         """The engine's last word was said, with nothing after it, and another request may follow."""

@@ -197,6 +197,7 @@ def retire(engine: Engine) -> str:
     with _lock:
         if _engine is engine:
             _engine = None
+        engine.spares.close()
         with contextlib.suppress(OSError):
             engine.root.shutdown(socket.SHUT_RDWR)
         if not engine.has_ended(LEAVE_SECONDS):
@@ -285,12 +286,11 @@ class Channel:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
             self._is_looking_up = True
 
-    def drain(self, feed: Callable[[bytes], bool] = bool) -> None:
-        """Read to the end: then nothing of the run is left. feed: says whether to go on after these bytes. More
-        impatience makes it end sooner."""
+    def drain(self) -> None:
+        """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
         while True:
             try:
-                while feed(self.socket.recv(READ_BYTES)):
+                while self.socket.recv(READ_BYTES):
                     pass
                 return
             except BlockingIOError:

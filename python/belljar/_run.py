@@ -7,6 +7,7 @@ from typing import Any, Callable, Optional, Union
 
 from . import _engine
 from ._collect import Collector
+from ._errors import EngineError
 from ._launch import Args, Launch, OnOutput, Stdin
 from ._policy import PolicyLike
 from ._result import Result
@@ -58,12 +59,19 @@ def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check:
         channel.close()
         raise error from None
     except BaseException:
-        channel.cancel()
-        channel.drain(collector.feed_last)
+        channel.cancel()  # also if all was said: then it only ends the channel
+        channel.drain()
+        channel.close()
+        raise
+    try:
+        result = collector.result()
+    except EngineError:
+        channel.close()  # who talks nonsense is not asked again
+        raise
+    except BaseException:
         leave(channel, collector)
         raise
     leave(channel, collector)
-    result = collector.result()
     return result.check() if check else result
 
 

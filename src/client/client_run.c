@@ -72,6 +72,8 @@ static int send_number(struct belljar_handle *handle, enum frame_type type, uint
 	unsigned char payload[] = {number & 0xff, number >> 8 & 0xff, number >> 16 & 0xff, number >> 24};
 	int rc = client_send_short(handle->channel.fd, type, payload, sizeof(payload));
 
+	if (type == FRAME_CANCEL)
+		handle->spares = NULL; /* the channel ends with the run */
 	return rc == -EPIPE || rc == -ECONNRESET ? -ESRCH : rc;
 }
 

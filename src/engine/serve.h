@@ -85,8 +85,8 @@ void channel_fail(struct channel *channel, const struct error *error, const stru
 void channel_refuse(struct channel *channel, struct wire_frame *frame);
 /* FAILED, and the channel, on which nothing hangs, waits for another request. */
 void channel_decline(struct channel *channel, const struct error *error);
-/* A frame that was meant for the run before? It is nobody's, and harmless. */
-bool channel_is_late(const struct channel *channel, const struct wire_frame *frame);
+/* A frame that was meant for the run before, which is over? Then it was taken: it is nobody's, or the end. */
+bool channel_takes_late(struct channel *channel, const struct wire_frame *frame);
 void channel_free(struct channel *channel);
 
 /* --- serve.c --- */

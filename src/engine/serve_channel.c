@@ -30,7 +30,7 @@ static void on_frame(void *owner, struct wire_frame *frame)
 		channel->role->frame(channel, frame);
 		return;
 	}
-	if (channel_is_late(channel, frame))
+	if (channel_takes_late(channel, frame))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(first_frames); i++) {
 		if (first_frames[i].type == frame->type) {
@@ -102,11 +102,17 @@ void channel_set_role(struct channel *channel, const struct channel_role *role, 
 	channel->body = body;
 }
 
-bool channel_is_late(const struct channel *channel, const struct wire_frame *frame)
+bool channel_takes_late(struct channel *channel, const struct wire_frame *frame)
 {
-	return channel->is_used && !frame->fd_count &&
-	       (frame->type == FRAME_SIGNAL || frame->type == FRAME_CANCEL || frame->type == FRAME_RESIZE ||
-		frame->type == FRAME_GO);
+	if (!channel->is_used || frame->fd_count)
+		return false;
+	/* Who cancels waits for the end of the channel. */
+	if (frame->type == FRAME_CANCEL) {
+		detach(channel);
+		channel_end(channel);
+		return true;
+	}
+	return frame->type == FRAME_SIGNAL || frame->type == FRAME_RESIZE || frame->type == FRAME_GO;
 }
 
 void channel_end(struct channel *channel)

@@ -145,7 +145,7 @@ static void on_frame_again(struct channel *channel, struct wire_frame *frame)
 	struct serve_jar *jar = channel->body;
 	struct error error = {0};
 
-	if (channel_is_late(channel, frame))
+	if (channel_takes_late(channel, frame))
 		return;
 	channel_set_role(channel, NULL, NULL);
 	if (frame->type != FRAME_JOIN) {

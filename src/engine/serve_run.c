@@ -322,6 +322,7 @@ static void on_frame(struct channel *channel, struct wire_frame *frame)
 		if (rc > 0)
 			job_signal(&run->job, rc);
 	} else if (frame->type == FRAME_CANCEL) {
+		run->request.is_again = false; /* who cancels waits for the end of the channel */
 		rc = check_signal(frame, 0, &error);
 		if (rc >= 0)
 			job_cancel(&run->job, rc);

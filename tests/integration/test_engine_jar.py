@@ -96,8 +96,10 @@ class KeptJars(JarOnAChannel):
             self.assertEqual(self.again(run, f"cat $HOME/x; exit {i}").result["exit_code"], i)
         refused = self.again(run, "true", keys={"tiemout": 3})
         self.assertEqual((refused.error["stage"], refused.last.json["again"]), ("policy", True))
-        run.send(CANCEL, wire.number(9)).send(GO)
+        run.send(GO)
         self.assertEqual(self.again(run, "cat $HOME/x").stdout, b"1\n")
+        self.assertEqual(run.send(CANCEL, wire.number(9)).read_all(), [])
+        self.assertEqual(self.run_in(jar, self.script("cat $HOME/x")).stdout, b"1\n")
         self.close(jar)
 
     def test_a_jar_that_is_gone_has_no_more_runs_and_goes_though_somebody_could_ask(self) -> None:

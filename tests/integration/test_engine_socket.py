@@ -144,16 +144,19 @@ class Again(SocketCase):
     def test_what_was_meant_for_a_run_that_is_over_is_nobodys(self) -> None:
         channel = self.engine.channel()
         self.assert_exited(self.again(channel, "true"))
-        channel.send(CANCEL, wire.number(9)).send(SIGNAL, wire.number(9)).send(RESIZE, wire.size(1, 1))
+        channel.send(SIGNAL, wire.number(9)).send(RESIZE, wire.size(1, 1)).send(wire.GO)
         self.assert_exited(self.again(channel, "exit 3"), 3)
 
-    def test_a_cancelled_run_leaves_it_open_too(self) -> None:
+    def test_who_cancels_reads_to_the_end_in_time_or_too_late(self) -> None:
         channel = self.engine.channel()
         channel.send(RUN, self.engine.request(self.script("echo up; sleep 1000"), again=True, sink="frames"))
         self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
         channel.send(CANCEL, wire.number(9)).send(CANCEL, wire.number(9))
-        self.assertEqual(channel.read_run().result["outcome"], "cancelled")
-        self.assert_exited(self.again(channel, "exit 3"), 3)
+        self.assertEqual(wire.finish(channel).result["outcome"], "cancelled")
+        channel = self.engine.channel()
+        self.assert_exited(self.again(channel, "true"))
+        self.assertEqual(channel.send(CANCEL, wire.number(9)).read_all(), [])
+        channel.close()
 
     def test_closing_it_between_two_runs_or_within_one_leaves_nothing(self) -> None:
         channel = self.engine.channel()

@@ -69,15 +69,19 @@ def receive(channel: socket.socket, count: int) -> bytes:
     while len(data) < count:
         part = channel.recv(count - len(data))
         if not part:
-            sys.exit(3)
+            break
         data += part
     return data
 
 
-def answer(channel: socket.socket, root: socket.socket) -> None:
-    length = struct.unpack("<I4x", receive(channel, 8))[0]
-    request = receive(channel, length)
-    word = json.loads(request)["run"]["argv"][0]
+def answer(channel: socket.socket, root: socket.socket) -> bool:
+    """One request; whether another may follow on the channel."""
+    header = receive(channel, 8)
+    if not header:
+        return False
+    request = receive(channel, struct.unpack("<I4x", header)[0])
+    run = json.loads(request)["run"]
+    word = run["argv"][0]
     record = os.environ.get("BELLJAR_FAKE_RECORD")
     if record:
         with open(record, "wb") as file:
@@ -93,6 +97,7 @@ def answer(channel: socket.socket, root: socket.socket) -> None:
         root.recv(1)  # until the host is gone
     else:
         channel.sendall(ANSWERS.get(word, GOOD))
+    return bool(run["again"]) and ANSWERS.get(word, GOOD) is GOOD
 
 
 def main() -> None:
@@ -102,7 +107,8 @@ def main() -> None:
         if not word:
             return
         with socket.socket(fileno=fds[0]) as channel:
-            answer(channel, root)
+            while answer(channel, root):
+                pass
 
 
 if __name__ == "__main__":
