@@ -84,8 +84,17 @@ class FakeEngine(unittest.TestCase):
         for call in self.CALLS:
             self.assertEqual(self.tell(["good", "bytewise"], call), ["out", "out"], call)
 
+    def test_a_callback_that_raises_when_all_was_said_already(self) -> None:
+        script = (
+            "def fail(stream, data):\n    raise KeyError(data)\n"
+            "for word in ('good', 'loud', 'loud', 'good'):\n"
+            "    try:\n        print(belljar.run([word], on_output=fail).stdout, end='')\n"
+            "    except KeyError as error:\n        print('KeyError', error)\n"
+        )
+        self.assertEqual(self.host(script).splitlines(), ["out", "KeyError b'o'", "KeyError b'o'", "out"])
+
     def test_nonsense_is_an_engine_error(self) -> None:
-        words = [word for word in fake_engine.ANSWERS if word != "good"]
+        words = [word for word in fake_engine.ANSWERS if word not in ("good", "loud")]
         for call in self.CALLS:
             lines = self.tell(words, call)
             self.assertEqual(len(lines), len(words), lines)
