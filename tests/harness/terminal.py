@@ -51,6 +51,7 @@ class Terminal:
         stderr: Any = None,
     ) -> None:
         """Start belljar with the terminal as stdin, and as stdout and stderr unless they are given."""
+        self._dismiss()  # a terminal has one session; the one before must be gone
         self.control, theirs = socket.socketpair()
         words: List[Arg] = [paths.tool("leader"), str(theirs.fileno()), *runner.command(args, way, verb)]
         self.leader = subprocess.Popen(
@@ -127,8 +128,8 @@ class Terminal:
             self.pump(0.05)
         return self.output
 
-    def close(self) -> None:
-        """Hang up."""
+    def _dismiss(self) -> None:
+        """Let the leader go, and wait until it has."""
         if self.control is not None:
             self.control.close()
         if self.leader is not None:
@@ -137,6 +138,10 @@ class Terminal:
             except subprocess.TimeoutExpired:
                 self.leader.kill()
                 self.leader.wait(5)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._dismiss()
         for pid in census.descendants(os.getpid()):
             try:
                 os.kill(pid, signal.SIGHUP)
