@@ -124,7 +124,8 @@ void host_note(const char *path, const struct stat *status)
 		add(describe(path, status, error));
 }
 
-void host_note_followed(const char *path)
+/* @is_listed: of a directory its names count too. What is in a file counts in any case. */
+static void note_followed(const char *path, bool is_listed)
 {
 	struct stat status;
 	struct host_note note;
@@ -133,21 +134,19 @@ void host_note_followed(const char *path)
 		return;
 	note = stat(path, &status) == 0 ? describe(path, &status, 0) : describe(path, NULL, errno);
 	note.is_followed = true;
+	if (!note.error && is_listed)
+		note.changed_ns = nanoseconds(&status.st_ctim);
 	add(note);
+}
+
+void host_note_followed(const char *path)
+{
+	note_followed(path, false);
 }
 
 void host_note_content(const char *path)
 {
-	struct stat status;
-	struct host_note note;
-
-	if (!is_taking())
-		return;
-	note = stat(path, &status) == 0 ? describe(path, &status, 0) : describe(path, NULL, errno);
-	note.is_followed = true;
-	if (!note.error)
-		note.changed_ns = nanoseconds(&status.st_ctim);
-	add(note);
+	note_followed(path, true);
 }
 
 static void look_and_note(const char *path)

@@ -149,6 +149,16 @@ class Stale(ReadyCase):
         self.assertEqual(self.run_script("echo yours >> .envrc || echo refused"), b"refused\n")
         self.assertEqual((self.work / ".envrc").read_text(), "mine\n")
 
+    def test_a_command_makes_protected_names_for_the_next_one(self) -> None:
+        self.prepare()
+        made = "echo mine > .envrc; mkdir .claude .dir; echo mine > .claude/settings.json; ln -s .dir .vscode; echo mine > .dir/tasks.json"
+        self.run_script(made)
+        self.prepare()
+        script = "for f in .envrc .claude/settings.json .vscode/tasks.json; do echo yours >> $f || echo refused; done 2> /dev/null"
+        for _ in range(2):
+            self.assertEqual(self.run_script(script), b"refused\n" * 3)
+        self.assertEqual((self.work / ".envrc").read_text(), "mine\n")
+
     def test_a_protected_file_was_replaced(self) -> None:
         (self.work / ".envrc").write_text("old\n")
         self.prepare()
