@@ -82,7 +82,7 @@ class Spares:
     def put(self, channel: Channel) -> None:
         """The run on it is over, and the engine waits for another."""
         if self._is_closed or len(self._items) >= SPARES_MAX:
-            channel.close()
+            channel.kill()
             return
         self._items.append(channel)
         if self._is_closed:  # by another thread, meanwhile
@@ -257,10 +257,10 @@ class Channel:
 
     __slots__ = ("engine", "socket", "home", "_is_looking_up")
 
-    def __init__(self, engine: Engine, ours: socket.socket, home: Optional[Spares] = None) -> None:
+    def __init__(self, engine: Engine, ours: socket.socket) -> None:
         self.engine = engine
         self.socket = ours
-        self.home = home
+        self.home: Optional[Spares] = None
         self._is_looking_up = False
 
     def send(self, kind: int, payload: bytes = b"") -> None:

@@ -66,7 +66,7 @@ def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check:
     try:
         result = collector.result()
     except EngineError:
-        channel.close()  # who talks nonsense is not asked again
+        channel.kill()  # who talks nonsense is not asked again
         raise
     except BaseException:
         leave(channel, collector)

@@ -83,6 +83,7 @@ void client_spares_put(struct client_spares *spares, int fd)
 		if (atomic_compare_exchange_strong(&spares->items[i], &none, fd + 1))
 			return;
 	}
+	shutdown(fd, SHUT_RDWR);
 	close(fd);
 }
 

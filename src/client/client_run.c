@@ -121,7 +121,7 @@ static int take_result(struct belljar_handle *handle, const struct client_frame 
 {
 	int rc = client_result_read(handle->result, frame->payload, frame->len, &handle->failure);
 
-	handle->is_left_open = handle->spares;
+	handle->is_left_open = rc == 0 && handle->spares;
 	return rc < 0 ? rc : 1;
 }
 

@@ -146,7 +146,6 @@ void channel_fail(struct channel *channel, const struct error *error, const stru
 
 void channel_decline(struct channel *channel, const struct error *error)
 {
-	channel->is_used = true;
 	send_failure(channel, error, NULL, true);
 }
 

@@ -140,6 +140,18 @@ static bool is_open(const struct serve_jar *jar)
 
 /* --- channels of runs that are over, for the next run ------------------------------------------------------- */
 
+static void say_why_gone(const struct serve_jar *jar, struct error *error)
+{
+	*error = jar->house.making.error;
+	if (error->stage == STAGE_NONE && jar->is_closing)
+		error_set(error, STAGE_ENGINE, ECONNRESET, "the jar was closed");
+	if (error->stage == STAGE_NONE)
+		error_set(error, STAGE_ENGINE, 0,
+			  "the jar ended though nobody closed it: its first process was killed");
+	if (jar->house.is_standing)
+		error_hint(error, "open another jar");
+}
+
 static void on_frame_again(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->body;
@@ -151,7 +163,7 @@ static void on_frame_again(struct channel *channel, struct wire_frame *frame)
 	if (frame->type != FRAME_JOIN) {
 		channel_refuse(channel, frame);
 	} else if (!is_open(jar)) {
-		error_set(&error, STAGE_ENGINE, ECONNRESET, "the jar is gone");
+		say_why_gone(jar, &error);
 		channel_fail(channel, &error, NULL);
 	} else {
 		serve_run_join(channel, &jar->house, frame, 0);
@@ -242,7 +254,7 @@ static void on_gone(struct house *house)
 {
 	struct serve_jar *jar = (struct serve_jar *)house;
 	struct channel *channel = jar->channel;
-	struct error error = house->making.error;
+	struct error error;
 
 	jar->channel = NULL;
 	if (!channel)
@@ -253,9 +265,7 @@ static void on_gone(struct house *house)
 		channel_end(channel);
 		return;
 	}
-	if (error.stage == STAGE_NONE)
-		error_set(&error, STAGE_ENGINE, 0,
-			  "the jar ended though nobody closed it: its first process was killed");
+	say_why_gone(jar, &error);
 	channel_fail(channel, &error, house->making.has_plan ? &house->making.plan : NULL);
 }
 

@@ -109,6 +109,7 @@ class KeptJars(JarOnAChannel):
         self.close(jar)
         gone = self.again(run, "true")
         self.assertEqual((gone.error["stage"], gone.last.json["again"]), ("engine", False))
+        self.assertEqual((gone.error["message"], gone.error["hint"]), ("the jar was closed", "open another jar"))
         self.assertIsNone(run.read())
         other = self.open()
         run = self.join(other, self.script("true"), again=True)
