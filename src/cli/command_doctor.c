@@ -19,6 +19,7 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 {
 	struct engine_doctor_request request = {
 		.is_json = options->has_json,
+		.has_color = wants_color(options->color, STDOUT_FILENO),
 		.has_prove = options->has_prove,
 		.rung_max = rung_of(options->prove_rung),
 		.environment = invocation->environment,
@@ -31,6 +32,8 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 
 	if (options->attempt)
 		status = engine_attempt(options->attempt, &out, &error);
+	else if (options->profile)
+		status = engine_doctor_profile(options->profile, &out, &error);
 	else
 		status = engine_doctor(&request, &out, &error);
 	if (status < 0) {

@@ -18,23 +18,29 @@
 #define COLOR_DIM "\033[2m"
 #define COLOR_OFF "\033[0m"
 
-void messenger_init(struct messenger *messenger, enum color_choice color, int verbosity)
+bool wants_color(enum color_choice color, int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
 	const char *terminal = getenv("TERM");
 
-	*messenger = (struct messenger){.fd = STDERR_FILENO, .verbosity = verbosity};
 	switch (color) {
 	case COLOR_ALWAYS:
-		messenger->has_color = true;
-		break;
+		return true;
 	case COLOR_NEVER:
-		break;
+		return false;
 	case COLOR_AUTO:
-		messenger->has_color =
-			!(no_color && *no_color) && terminal && strcmp(terminal, "dumb") != 0 && isatty(STDERR_FILENO);
 		break;
 	}
+	return !(no_color && *no_color) && terminal && strcmp(terminal, "dumb") != 0 && isatty(fd);
+}
+
+void messenger_init(struct messenger *messenger, enum color_choice color, int verbosity)
+{
+	*messenger = (struct messenger){
+		.fd = STDERR_FILENO,
+		.verbosity = verbosity,
+		.has_color = wants_color(color, STDERR_FILENO),
+	};
 }
 
 /* The code point of a character that utf8_character() found valid. */

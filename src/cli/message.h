@@ -18,7 +18,10 @@ struct messenger {
 	bool has_color;
 };
 
-/* For stderr. COLOR_AUTO: coloured on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
+/* COLOR_AUTO: coloured on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
+bool wants_color(enum color_choice color, int fd);
+
+/* For stderr. */
 void messenger_init(struct messenger *messenger, enum color_choice color, int verbosity);
 
 /* Always written. Nothing is written for a record without a failure. */

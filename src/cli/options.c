@@ -155,6 +155,11 @@ static void set_attempt(struct scan *scan, const char *value)
 	scan->options->attempt = value;
 }
 
+static void set_profile(struct scan *scan, const char *value)
+{
+	scan->options->profile = value;
+}
+
 /* What each option does: a function, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
@@ -173,6 +178,7 @@ static const struct {
 	[OPTION_PROVE] = {.bool_offset = offsetof(struct run_options, has_prove)},
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
 	[OPTION_ATTEMPT] = {.set = set_attempt},
+	[OPTION_PROFILE] = {.set = set_profile},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},

@@ -66,6 +66,7 @@ enum option_id {
 	OPTION_PROVE,
 	OPTION_PROVE_RUNG,
 	OPTION_ATTEMPT,
+	OPTION_PROFILE,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -123,9 +124,10 @@ struct run_options {
 	const char *prove_rung; /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
-	bool has_help;    /* --help was given: nothing else was looked at, print the command's help */
-	int status_fd;    /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
-	int verbosity;    /* -1 quiet, 0, 1 */
+	const char *profile; /* doctor: print this profile instead; NULL: not asked for */
+	bool has_help;       /* --help was given: nothing else was looked at, print the command's help */
+	int status_fd;       /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
+	int verbosity;       /* -1 quiet, 0, 1 */
 	enum color_choice color;
 	char *const *command; /* run, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;

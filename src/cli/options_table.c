@@ -45,7 +45,7 @@ const struct command_row cli_commands[] = {
 	{
 		.command = COMMAND_DOCTOR,
 		.name = "doctor",
-		.arguments = "[--json] [--prove [--rung RUNG]]",
+		.arguments = "[--json] [--prove [--rung RUNG]] | --profile NAME",
 		.summary = "what this host can enforce, and how to get more",
 	},
 	{
@@ -103,6 +103,7 @@ const struct command_row *command_row_of(enum cli_command command)
 
 static const char *const stdin_words[] = {"inherit", "null", NULL};
 static const char *const rung_words[] = {"namespace", "landlock", "process", NULL};
+static const char *const profile_words[] = {"seccomp", "apparmor", NULL};
 static const char *const color_words[] = {"auto", "always", "never", NULL};
 
 static const struct option_row cli_options[] = {
@@ -205,6 +206,15 @@ static const struct option_row cli_options[] = {
 		.placeholder = "NAME",
 		.help = "what --prove runs inside each jar: try one forbidden thing, print what came of it",
 		.value_kind = VALUE_ANY,
+		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_PROFILE,
+		.flag = "profile",
+		.placeholder = "seccomp|apparmor",
+		.help = "print what lets Belljar run elsewhere: a seccomp profile for containers, or an AppArmor profile",
+		.value_kind = VALUE_WORD,
+		.words = profile_words,
 		.commands = COMMAND_DOCTOR,
 	},
 	{

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_doctor.c - examine, prove, print
+ * engine/engine_doctor.c - examine, prove, and report to people or to programs
  */
 #include "engine/engine_doctor.h"
 
@@ -10,126 +10,32 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "engine/engine_prove.h"
-#include "host/host_doctor.h"
+#include "engine/engine_doctor_report.h"
 #include "plan/plan.h"
-
-#define NAME_WIDTH 18
-#define STATE_WIDTH 9
+#include "plan/seccomp_container.h"
 
 /* SPEC's table of guarantees, as seen from what a rung does not give. */
 static const char *const namespace_lacks[] = {NULL};
 static const char *const landlock_lacks[] = {
-	"a private /tmp, home, /run and /dev/shm: TMPDIR and HOME point into a directory of the run instead",
-	"--hide, --hostname, --tmpfs, and DEST in --ro and --rw, which are refused",
-	"the protection of files that other programs execute later inside the workdir",
-	"a private loopback: internet sockets cannot be made at all",
-	"connections by name to Unix sockets inside the jar (before Landlock ABI 9)",
+	"a private /tmp, /run and /dev/shm (TMPDIR and HOME point into a directory of the run)",
+	"--hide, --hostname, --tmpfs, and DEST in --ro and --rw (Belljar refuses them)",
+	"read-only protection for files that other programs run later (.git/hooks, .envrc ...)",
+	"a private loopback (programs cannot make internet sockets at all)",
+	"Unix sockets that programs inside connect to by name, before Landlock ABI 9",
 	"a cover over the names of files and processes outside",
 	"a hold on mode, times and attributes of files outside",
 	NULL,
 };
 static const char *const process_lacks[] = {
-	"every wall: the command can read, change and reach what the caller can; what holds is a clean environment, closed "
-	"descriptors, no new privileges, limits, and that nothing outlives the run",
+	"every wall: the command can read, change and reach what you can. Belljar still gives it a clean environment, closed "
+	"descriptors, no new privileges and limits, and ends all of it",
 	NULL,
 };
-static const char *const *const lacks[] = {
+const char *const *const rung_lacks[] = {
 	[RUNG_PROCESS] = process_lacks,
 	[RUNG_LANDLOCK] = landlock_lacks,
 	[RUNG_NAMESPACE] = namespace_lacks,
 };
-
-struct examination {
-	struct capability_list capabilities;
-	enum rung best;
-	struct proof_list proofs;
-	enum rung proved; /* the rung the proof ran on */
-	bool has_proof;
-};
-
-static bool is_hole(const struct proof *proof)
-{
-	return proof->is_covered && proof->verdict == VERDICT_THROUGH;
-}
-
-/* --- for people --------------------------------------------------------------------------------------------- */
-
-/* Each line of @lines, below the column of values. */
-static void print_indented(struct text *out, const char *lines)
-{
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
-
-		text_append_format(out, "%*s%.*s\n", NAME_WIDTH + STATE_WIDTH, "", (int)len, lines);
-		lines += len + (lines[len] == '\n');
-	}
-}
-
-static void print_capability(struct text *out, const struct capability *capability)
-{
-	const struct finding *finding = &capability->finding;
-
-	text_append_format(out, "%-*s%-*s%s (for: %s)\n", NAME_WIDTH, capability->name, STATE_WIDTH,
-			   finding->is_found ? "found" : "missing", finding->value, capability->purpose);
-	print_indented(out, finding->remedy);
-}
-
-static void print_rungs(struct text *out, enum rung best)
-{
-	text_append_format(out, "\nbest rung: %s\n", rung_name(best));
-	for (int rung = RUNG_NAMESPACE; rung >= RUNG_PROCESS; rung--) {
-		text_append_format(out, "%-*s%s\n", NAME_WIDTH, rung_name((enum rung)rung),
-				   rung <= (int)best ? "can be had" : "cannot be had");
-		for (const char *const *lack = lacks[rung]; *lack; lack++)
-			text_append_format(out, "%*slacks %s\n", NAME_WIDTH, "", *lack);
-	}
-}
-
-static const char *verdict_words(const struct proof *proof)
-{
-	if (!proof->is_covered)
-		return "not covered";
-	switch (proof->verdict) {
-	case VERDICT_STOPPED:
-		return "stopped";
-	case VERDICT_THROUGH:
-		return "GOT THROUGH";
-	case VERDICT_SKIPPED:
-		return "not tried";
-	case VERDICT_UNKNOWN:
-		return "no answer";
-	}
-	return "";
-}
-
-static void print_proof(struct text *out, const struct proof *proof, enum rung rung)
-{
-	const char *layer = proof->verdict == VERDICT_STOPPED ? layer_name(proof->layer) : "-";
-
-	text_append_format(out, "%-*s%-13s%-14s%-44s %s", NAME_WIDTH, proof->attempt->name, verdict_words(proof), layer,
-			   proof->how, proof->attempt->what);
-	if (proof->is_covered && proof->verdict == VERDICT_STOPPED && !proof->is_expected)
-		text_append_format(out, " (expected: %s)", layer_name(proof->attempt->layers[rung]));
-	text_append_char(out, '\n');
-}
-
-static void print_proofs(struct text *out, const struct examination *seen)
-{
-	size_t holes = 0, stopped = 0, uncovered = 0;
-
-	text_append_format(out, "\nproof on the rung '%s':\n", rung_name(seen->proved));
-	for (size_t i = 0; i < seen->proofs.count; i++) {
-		const struct proof *proof = &seen->proofs.items[i];
-
-		print_proof(out, proof, seen->proved);
-		holes += is_hole(proof);
-		uncovered += !proof->is_covered;
-		stopped += proof->is_covered && proof->verdict == VERDICT_STOPPED;
-	}
-	text_append_format(out, "%zu attempts: %zu stopped, %zu got through, %zu not covered on this rung\n",
-			   seen->proofs.count, stopped, holes, uncovered);
-}
 
 /* --- for programs ------------------------------------------------------------------------------------------- */
 
@@ -160,7 +66,7 @@ static void write_rungs(struct json_writer *writer, enum rung best)
 		json_write_string(writer, "name", rung_name((enum rung)rung));
 		json_write_bool(writer, "found", rung <= (int)best);
 		json_open_array(writer, "lacks");
-		for (const char *const *lack = lacks[rung]; *lack; lack++)
+		for (const char *const *lack = rung_lacks[rung]; *lack; lack++)
 			json_write_string(writer, NULL, *lack);
 		json_close_array(writer);
 		json_close_object(writer);
@@ -186,6 +92,21 @@ static void write_proof(struct json_writer *writer, const struct proof *proof)
 	json_close_object(writer);
 }
 
+/* Where we are, and what gives full jars there: null where nothing is lacking, or nothing is known to help. */
+static void write_place(struct json_writer *writer, const struct examination *seen)
+{
+	AUTO_TEXT cure = {0};
+
+	json_open_object(writer, "place");
+	json_write_string(writer, "name", host_place_name(seen->place));
+	if (seen->best < RUNG_NAMESPACE)
+		host_place_cure(seen->place, &cure);
+	while (cure.len && cure.data[cure.len - 1] == '\n')
+		cure.data[--cure.len] = '\0';
+	json_write_string(writer, "cure", cure.len ? text_string(&cure) : NULL);
+	json_close_object(writer);
+}
+
 static void write_json(struct text *out, const struct examination *seen)
 {
 	struct json_writer writer = {.text = out, .indent = 2};
@@ -194,6 +115,7 @@ static void write_json(struct text *out, const struct examination *seen)
 	json_write_integer(&writer, "version", 1);
 	json_write_string(&writer, "belljar", BELLJAR_VERSION);
 	json_write_string(&writer, "best_rung", rung_name(seen->best));
+	write_place(&writer, seen);
 	json_open_array(&writer, "capabilities");
 	for (size_t i = 0; i < seen->capabilities.count; i++)
 		write_capability(&writer, &seen->capabilities.items[i]);
@@ -211,15 +133,6 @@ static void write_json(struct text *out, const struct examination *seen)
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */
-
-static void write_text(struct text *out, const struct examination *seen)
-{
-	for (size_t i = 0; i < seen->capabilities.count; i++)
-		print_capability(out, &seen->capabilities.items[i]);
-	print_rungs(out, seen->best);
-	if (seen->has_proof)
-		print_proofs(out, seen);
-}
 
 static int prove(const struct engine_doctor_request *request, struct examination *seen, struct error *error)
 {
@@ -253,20 +166,38 @@ int engine_doctor(const struct engine_doctor_request *request, struct text *out,
 	if (status < 0)
 		error_set(error, STAGE_ENGINE, -status, "out of memory");
 	seen.best = host_best_rung(&seen.capabilities);
+	seen.place = host_find_place(request->environment);
 	if (status == 0 && request->has_prove)
 		status = prove(request, &seen, error);
 	if (status == 0) {
 		if (request->is_json)
 			write_json(out, &seen);
 		else
-			write_text(out, &seen);
+			doctor_print(&seen, request->has_color, out);
 		status = seen.best >= RUNG_LANDLOCK ? DOCTOR_GOOD : DOCTOR_BAD;
 		for (size_t i = 0; i < seen.proofs.count; i++)
-			if (is_hole(&seen.proofs.items[i]) ||
+			if (proof_is_hole(&seen.proofs.items[i]) ||
 			    (seen.proofs.items[i].is_covered && seen.proofs.items[i].verdict == VERDICT_UNKNOWN))
 				status = DOCTOR_BAD;
 	}
 	free(seen.capabilities.items);
 	free(seen.proofs.items);
 	return status;
+}
+
+int engine_doctor_profile(const char *name, struct text *out, struct error *error)
+{
+	char program[PATH_MAX];
+	ssize_t len;
+
+	if (!strcmp(name, "seccomp")) {
+		seccomp_write_container_profile(out);
+		return 0;
+	}
+	len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (len < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
+	program[len] = '\0';
+	host_apparmor_profile(program, out);
+	return 0;
 }

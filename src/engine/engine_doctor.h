@@ -11,6 +11,7 @@
 
 struct engine_doctor_request {
 	bool is_json;
+	bool has_color;
 	bool has_prove;
 	enum rung rung_max; /* prove this rung: what is above it is treated as absent */
 	char *const *environment;
@@ -26,6 +27,9 @@ enum doctor_status {
 
 /* Examine, prove if asked to, and print. Returns enum doctor_status or a negative errno. */
 int engine_doctor(const struct engine_doctor_request *request, struct text *out, struct error *error);
+
+/* Print what lets Belljar run elsewhere: @name is "seccomp" (for containers) or "apparmor" (for this program's path). */
+int engine_doctor_profile(const char *name, struct text *out, struct error *error);
 
 /* The inside of a proof: make one attempt, print one line. See engine_prove.h. */
 int engine_attempt(const char *name, struct text *out, struct error *error);

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "host/host_place.h"
 #include "sys/calls.h"
 
 #define MOUNTING_PROC "mounting proc"
@@ -33,52 +34,16 @@ static bool setting_is(const char *path, char expected)
 	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == expected;
 }
 
-static bool is_in_container(void)
-{
-	char content[4096];
-	struct stat status;
-
-	if (stat("/.dockerenv", &status) == 0 || stat("/run/.containerenv", &status) == 0)
-		return true;
-	/* Somebody has put a filter on us already. */
-	if (sys_read_file(AT_FDCWD, "/proc/self/status", content, sizeof(content)) <= 0)
-		return false;
-	return strstr(content, "\nSeccomp:\t2") != NULL;
-}
-
-static void advise_apparmor(struct finding *finding)
-{
-	char program[PATH_MAX] = "/usr/bin/belljar";
-	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	if (len > 0)
-		program[len] = '\0';
-	finding_remedy(
-		finding,
-		"AppArmor withholds them from programs without a profile. As root, write /etc/apparmor.d/belljar:\n"
-		"  abi <abi/4.0>,\n"
-		"  include <tunables/global>\n"
-		"  profile belljar %.300s flags=(unconfined) {\n"
-		"    userns,\n"
-		"  }\n"
-		"then: apparmor_parser -r /etc/apparmor.d/belljar\n"
-		"or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n",
-		program);
-}
-
 static void advise_user_namespaces(struct finding *finding)
 {
+	AUTO_TEXT cure = {0};
+
 	if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
 		finding_remedy(finding, "sysctl -w user.max_user_namespaces=15000\n");
 	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
 		finding_remedy(finding, "sysctl -w kernel.unprivileged_userns_clone=1\n");
-	if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-		advise_apparmor(finding);
-	if (is_in_container())
-		finding_remedy(
-			finding,
-			"in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-			"--security-opt systempaths=unconfined\n");
+	host_place_cure(host_find_place(environ), &cure);
+	finding_remedy(finding, "%s", text_string(&cure));
 	if (!finding->remedy[0])
 		finding_remedy(finding, "use a kernel with CONFIG_USER_NS, and do not start Belljar in a chroot\n");
 }

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +52,20 @@ static bool may_use_user_namespaces(uid_t uid)
 		return true;
 	/* AppArmor may refuse them to us, or have a profile that allows them to us: that is told by trying. */
 	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone");
+}
+
+/*
+ * Root's jars get a host id that nobody has. Root of a container cannot take it: it lacks the capability, or is root in a
+ * user namespace that does not know the id. It then makes jars as an ordinary user does.
+ */
+static bool may_map_ids(void)
+{
+	unsigned inside, outside, count;
+	char map[128];
+
+	return sys_has_capability(CAP_SYS_ADMIN) &&
+	       sys_read_file(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 && count > INT_MAX;
 }
 
 static const char *environment_value(char *const *environment, const char *name)
@@ -131,7 +147,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		.environment = environment,
 		.landlock_abi = sys_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
-		.has_id_mapped_mounts = true,
+		.has_id_mapped_mounts = getuid() != 0 || may_map_ids(),
 		.argument_bytes_max = ARGUMENT_BYTES_MOST,
 	};
 	host->has_user_namespaces = may_use_user_namespaces(host->uid);

@@ -190,9 +190,9 @@ static void plan_identity(struct plan_build *build)
 	if (build->host->uid == 0)
 		plan_missing(
 			build, "identity",
-			"a file system that the jar shows knows no id-mapped mounts: uid 0 inside is the host's uid 0, without "
-			"capabilities",
-			"show only directories of file systems that have them (ext4, xfs, btrfs, tmpfs)");
+			"Belljar cannot map ids here: uid 0 inside is the caller's own uid 0, without capabilities",
+			"give Belljar CAP_SYS_ADMIN, and show only file systems that have id-mapped mounts (ext4, xfs, btrfs, "
+			"tmpfs); or start it as an ordinary user");
 	plan->namespaces |= CLONE_NEWUSER;
 	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
 	step->value = build->host->uid;

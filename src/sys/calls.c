@@ -372,6 +372,14 @@ int sys_drop_capabilities(void)
 	return call(SYS_capset, &header, data);
 }
 
+bool sys_has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+
+	return call(SYS_capget, &header, data) == 0 && data[capability / 32].effective >> capability % 32 & 1;
+}
+
 int sys_raise_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
