@@ -5,6 +5,8 @@
     package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, as PYTHONPATH wants it
     package.py wheel ENGINE FOLDER    FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
 
+and what `pip install .` calls (pyproject.toml): build_wheel, build_editable, build_sdist.
+
 A wheel is a zip file with three texts about itself, so the standard library is all it takes: no build tool, no network.
 The engine is a static program without a libc of its own choosing: one wheel for every Linux of its architecture and every
 CPython from 3.9 on. The same input gives the same bytes.
@@ -19,6 +21,7 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import zipfile
 
@@ -93,20 +96,25 @@ def metadata() -> str:
         "Classifier: Typing :: Typed",
         "Description-Content-Type: text/markdown",
         "",
-        (ROOT / "docs" / "python.md").read_text(),
+        (ROOT / "python" / "DESCRIPTION.md").read_text(),
     ]
     return "\n".join(lines)
 
 
 def make_wheel(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     """Write the wheel; its path."""
+    package = {f"belljar/{file}": path.read_bytes() for file, path in sources().items()}
+    return write_wheel(engine, folder, {**package, f"belljar/{ENGINE_NAME}": engine.read_bytes()})
+
+
+def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, bytes]) -> pathlib.Path:
+    """Write a wheel with these files, and what a wheel says about itself."""
     arch = machine(engine)
     platforms = [f"manylinux2014_{arch}", f"manylinux_2_17_{arch}", f"musllinux_1_1_{arch}"]
     name = f"belljar-{version()}"
     info = f"{name}.dist-info"
     tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms)
-    contents: dict[str, bytes] = {f"belljar/{file}": path.read_bytes() for file, path in sources().items()}
-    contents[f"belljar/{ENGINE_NAME}"] = engine.read_bytes()
+    contents = dict(package)
     contents[f"{info}/METADATA"] = metadata().encode()
     contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: false\n{tags}".encode()
     contents[f"{info}/entry_points.txt"] = b"[console_scripts]\nbelljar = belljar.__main__:main\n"
@@ -130,6 +138,36 @@ def make_wheel(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 def digest(data: bytes) -> str:
     """As RECORD has it."""
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+# --- for pip (PEP 517, PEP 660) ---
+
+
+def build_engine() -> pathlib.Path:
+    """The engine, built as ./dev builds it."""
+    done = subprocess.run([str(ROOT / "dev"), "build", "release"], cwd=ROOT, check=False)
+    if done.returncode != 0:
+        raise SystemExit("belljar: the engine could not be built; it needs gcc, musl-tools, meson and ninja-build (see above)")
+    return ROOT / "build" / "belljar"
+
+
+def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
+    """The wheel's name, below the directory."""
+    return make_wheel(build_engine(), pathlib.Path(wheel_directory)).name
+
+
+def build_editable(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
+    """A wheel that only leads to build/python, which ./dev build keeps up to date."""
+    engine = build_engine()
+    return write_wheel(engine, pathlib.Path(wheel_directory), {"belljar.pth": f"{ROOT / 'build' / 'python'}\n".encode()}).name
+
+
+def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
+    """The tree as git has it."""
+    name = f"belljar-{version()}"
+    target = pathlib.Path(sdist_directory) / f"{name}.tar.gz"
+    subprocess.run(["git", "archive", f"--prefix={name}/", "-o", str(target), "HEAD"], cwd=ROOT, check=True)
+    return target.name
 
 
 def main(arguments: list[str]) -> int:

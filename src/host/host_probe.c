@@ -65,7 +65,8 @@ static bool may_map_ids(void)
 
 	return sys_has_capability(CAP_SYS_ADMIN) &&
 	       sys_read_file(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0 &&
-	       sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 && count > INT_MAX;
+	       sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
+	       count > INT_MAX;
 }
 
 static const char *environment_value(char *const *environment, const char *name)

@@ -112,9 +112,9 @@ int sys_landlock_restrict(int ruleset_fd);
 /* --- privileges --------------------------------------------------------------------------------------------- */
 
 int sys_seccomp_load(const struct sock_filter *program, size_t len);
-int sys_drop_capabilities(void);  /* permitted, effective, inheritable, ambient */
+int sys_drop_capabilities(void);         /* permitted, effective, inheritable, ambient */
 bool sys_has_capability(int capability); /* effective */
-int sys_raise_capabilities(void); /* everything permitted becomes effective */
+int sys_raise_capabilities(void);        /* everything permitted becomes effective */
 int sys_drop_bounding_set(void);
 /* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
 int sys_keep_capabilities(uint32_t mask);

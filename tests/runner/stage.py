@@ -22,6 +22,8 @@ FIRST_SPARE_UID = 47123
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples")
+# What a Python package is made from, in a folder of its own: its folders have the names of what is built from them.
+PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python")
 COMPILED_FOLDERS = ("python", "tests")
 COMPILE_TIMEOUT_SECONDS = 60
 
@@ -71,6 +73,13 @@ class Stage:
                 )
         for name in COPIED_FILES:
             shutil.copy2(self.source / name, self.root / name)
+        for name in PACKAGING:
+            source, target = self.source / name, self.root / "packaging" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, target)
         (self.root / "bin").mkdir()
         (self.root / "tools").mkdir()
         open_to_all(self.root)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `pip install .` calls in tools/package.py, in a checkout whose ./dev only pretends to build."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+# The runner puts the sources of the package there; a checkout has them at its root.
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "packaging" if (ROOT / "packaging").exists() else ROOT
+# The first bytes of a program for x86-64, which is all that package.py looks at.
+DEV = """#!/bin/sh
+[ "$*" = "build release" ] || exit 3
+mkdir -p build/python
+printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\002\\0\\076\\0' >build/belljar
+"""
+
+
+class Hooks(unittest.TestCase):
+    def setUp(self) -> None:
+        self.checkout = pathlib.Path(tempfile.mkdtemp(prefix="bjt-"))
+        self.addCleanup(shutil.rmtree, self.checkout)
+        for name in ("meson.build", "LICENSE", "pyproject.toml"):
+            shutil.copy2(SOURCE / name, self.checkout / name)
+        for name in ("python", "tools"):
+            shutil.copytree(SOURCE / name, self.checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+        self.set_dev(DEV)
+
+    def set_dev(self, text: str) -> None:
+        (self.checkout / "dev").write_text(text)
+        (self.checkout / "dev").chmod(0o755)
+
+    def call(self, hook: str) -> subprocess.CompletedProcess[str]:
+        program = f"import sys; sys.path.insert(0, 'tools'); import package; print(package.{hook}('out'))"
+        return subprocess.run([sys.executable, "-B", "-c", program], cwd=self.checkout, capture_output=True, text=True, timeout=60, check=False)
+
+    def made(self, hook: str) -> zipfile.ZipFile:
+        done = self.call(hook)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        archive = zipfile.ZipFile(self.checkout / "out" / done.stdout.strip())
+        self.addCleanup(archive.close)
+        return archive
+
+    def test_a_wheel_has_the_package_the_engine_and_its_own_description(self) -> None:
+        archive = self.made("build_wheel")
+        names = archive.namelist()
+        self.assertTrue({"belljar/__init__.py", "belljar/_bin/belljar"} <= set(names))
+        metadata = archive.read(next(name for name in names if name.endswith("METADATA"))).decode()
+        self.assertIn((SOURCE / "python" / "DESCRIPTION.md").read_text(), metadata)
+        # It stands by itself: no links into a repository that the reader does not have.
+        self.assertNotIn("](", metadata)
+
+    def test_an_editable_install_leads_to_what_dev_builds(self) -> None:
+        archive = self.made("build_editable")
+        self.assertEqual(archive.read("belljar.pth").decode(), f"{self.checkout.resolve() / 'build' / 'python'}\n")
+        self.assertNotIn("belljar/__init__.py", archive.namelist())
+
+    def test_a_failed_build_says_what_is_needed(self) -> None:
+        self.set_dev("#!/bin/sh\nexit 1\n")
+        done = self.call("build_wheel")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("musl-tools", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
