@@ -4,7 +4,8 @@
  *
  * musl's allocator asks the kernel for a mapping per size class and gives it back when the class is empty: fifty system
  * calls for one start of Belljar. This one takes memory in chunks and keeps it. In the static program it stands behind
- * malloc(); elsewhere only its test calls it. One thread at a time.
+ * malloc(); elsewhere only its test calls it. One thread at a time. heap_checked.c is a second, slow one that finds
+ * mistakes of its callers.
  *
  * After fork() every page that either side writes to is copied first: a fault of a microsecond or two, a hundred of them
  * for each jar that an engine makes. So what a child reads is made in a pool of its own, and all the rest is hidden
@@ -17,6 +18,7 @@
 
 /* Aligned for any type; NULL: none is left. */
 void *heap_allocate(size_t len);
+void *heap_allocate_zeroed(size_t len);
 void *heap_resize(void *block, size_t len);
 /* Ends the program if @block was not allocated here, or was released before. */
 void heap_release(void *block);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_base_heap.c - blocks hold what they should, keep apart, come back, and misuse ends the program
+ *
+ * Of both heaps: heap.c, and in a build with -Dcheck_heap=true heap_checked.c, which finds more, and gives nothing back soon.
  */
 #include "base/heap.h"
 
@@ -50,14 +52,38 @@ static void test_blocks_keep_apart(void)
 	}
 }
 
+#ifdef BELLJAR_CHECK_HEAP
+static const bool is_checked = true;
+#else
+static const bool is_checked = false;
+#endif
+
 static void test_what_is_released_is_used_again(void)
 {
-	void *first = heap_allocate(100);
+	void *first = heap_allocate(100), *second;
 
 	heap_release(first);
-	CHECK(heap_allocate(100) == first);
-	heap_release(first);
+	second = heap_allocate(100);
+	CHECK((second == first) == !is_checked);
+	heap_release(second);
 	heap_release(NULL);
+}
+
+static void test_zeroed_blocks_are_zero(void)
+{
+	static const size_t sizes[] = {0, 1, 31, 4000, 4096, 65536, 65537, 1 << 20};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int turn = 0; turn < 2000; turn += i < 4 ? 1 : 500) {
+			unsigned char *block = heap_allocate_zeroed(sizes[i]);
+			size_t at = 0;
+
+			while (at < sizes[i] && block[at] == 0)
+				at++;
+			CHECK_INT(at, sizes[i]);
+			memset(block, 0x5a, sizes[i]);
+			heap_release(block);
+		}
 }
 
 static void test_resizing_keeps_the_content(void)
@@ -82,16 +108,27 @@ static void test_too_much_is_refused(void)
 	CHECK(heap_allocate(SIZE_MAX / 2) == NULL);
 }
 
+static char said[256];
+
+/* The signal that ended a child which does something wrong; what it said on stderr is in @said. */
 static int end_of(void (*misuse)(void))
 {
-	int status = 0;
-	pid_t child = fork();
+	int status = 0, ends[2];
+	ssize_t len;
+	pid_t child;
 
+	CHECK(pipe(ends) == 0);
+	child = fork();
 	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
 		signal(SIGABRT, SIG_DFL);
 		misuse();
 		_exit(0);
 	}
+	close(ends[1]);
+	len = read(ends[0], said, sizeof(said) - 1);
+	said[len > 0 ? len : 0] = '\0';
+	close(ends[0]);
 	waitpid(child, &status, 0);
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
@@ -128,10 +165,205 @@ static void overflow_into_the_next(void)
 
 static void test_misuse_ends_the_program(void)
 {
-	CHECK(end_of(release_twice) == SIGABRT);
-	CHECK(end_of(release_the_middle) == SIGABRT);
-	CHECK(end_of(overflow_into_the_next) == SIGABRT);
+	CHECK_INT(end_of(release_twice), SIGABRT);
+	CHECK_INT(end_of(release_the_middle), SIGABRT);
+	CHECK_INT(end_of(overflow_into_the_next), is_checked ? SIGSEGV : SIGABRT);
 }
+
+#ifdef BELLJAR_CHECK_HEAP
+
+/* The compiler must not see through them. */
+static void write_at(volatile char *block, long at)
+{
+	block[at] = 0x41;
+}
+
+static int read_at(const volatile char *block, long at)
+{
+	return block[at];
+}
+
+static void overrun_to_the_guard(void)
+{
+	write_at(heap_allocate(64), 64);
+}
+
+static void read_behind(void)
+{
+	read_at(heap_allocate(64), 64);
+}
+
+static void overrun_large(void)
+{
+	write_at(heap_allocate(100000), 100000);
+}
+
+static void overrun_by_one(void)
+{
+	char *block = heap_allocate(61);
+
+	write_at(block, 61);
+	heap_release(block);
+}
+
+static void underrun(void)
+{
+	char *block = heap_allocate(61);
+
+	write_at(block, -1);
+	heap_release(block);
+}
+
+static void underrun_far(void)
+{
+	char *block = heap_allocate(61);
+
+	write_at(block, -40);
+	heap_release(block);
+}
+
+static void overrun_what_is_resized(void)
+{
+	char *block = heap_allocate(61);
+
+	write_at(block, 62);
+	heap_resize(block, 100);
+}
+
+static void read_released(void)
+{
+	char *block = heap_allocate(64);
+
+	heap_release(block);
+	/* Others come and go; that address stays empty for a while. */
+	for (int i = 0; i < 500; i++)
+		heap_release(heap_allocate(64));
+	read_at(block, 10);
+}
+
+static void write_released_large(void)
+{
+	char *block = heap_allocate(100000);
+
+	heap_release(block);
+	write_at(block, 99999);
+}
+
+static void write_resized(void)
+{
+	char *block = heap_allocate(60);
+
+	heap_resize(block, 50);
+	write_at(block, 0);
+}
+
+static void release_twice_later(void)
+{
+	char *block = heap_allocate(64);
+
+	heap_release(block);
+	for (int i = 0; i < 500; i++)
+		heap_release(heap_allocate(64));
+	heap_release(block);
+}
+
+static void resize_released(void)
+{
+	char *block = heap_allocate(64);
+
+	heap_release(block);
+	heap_resize(block, 100);
+}
+
+static void release_foreign(void)
+{
+	static _Alignas(16) char block[64];
+
+	heap_release(block + 32);
+}
+
+static void release_nowhere(void)
+{
+	heap_release((void *)0x10000);
+}
+
+static void release_odd(void)
+{
+	heap_release((char *)heap_allocate(64) + 1);
+}
+
+static void read_closed_pool(void)
+{
+	struct heap_pool *pool = heap_open_pool();
+	char *block;
+
+	heap_use_pool(pool);
+	block = heap_allocate(100);
+	heap_use_pool(NULL);
+	heap_close_pool(pool);
+	read_at(block, 0);
+}
+
+static void overrun_in_a_pool(void)
+{
+	struct heap_pool *pool = heap_open_pool();
+
+	heap_use_pool(pool);
+	write_at(heap_allocate(99), 99);
+	heap_use_pool(NULL);
+	heap_close_pool(pool);
+}
+
+static void read_released_of_a_pool(void)
+{
+	char *block;
+
+	heap_use_pool(heap_open_pool());
+	block = heap_allocate(100);
+	heap_use_pool(NULL);
+	heap_release(block);
+	read_at(block, 0);
+}
+
+static const struct {
+	void (*misuse)(void);
+	int signal;
+	const char *said;
+} mistakes[] = {
+	{overrun_to_the_guard, SIGSEGV, "the end of a block was overrun"},
+	{read_behind, SIGSEGV, "the end of a block was overrun"},
+	{overrun_large, SIGSEGV, "the end of a block was overrun"},
+	{overrun_by_one, SIGABRT, "the end of a block was overrun"},
+	{underrun, SIGABRT, "its beginning was overrun"},
+	{underrun_far, SIGABRT, "the beginning of a block was overrun"},
+	{overrun_what_is_resized, SIGABRT, "the end of a block was overrun"},
+	{read_released, SIGSEGV, "a released block was used"},
+	{write_released_large, SIGSEGV, "a released block was used"},
+	{write_resized, SIGSEGV, "a released block was used"},
+	{release_twice, SIGABRT, "this block was released before"},
+	{release_twice_later, SIGABRT, "this block was released before"},
+	{resize_released, SIGABRT, "this block was released before"},
+	{release_foreign, SIGABRT, "this is no block"},
+	{release_nowhere, SIGABRT, "this is no block"},
+	{release_odd, SIGABRT, "this is not the beginning of a block"},
+	{read_closed_pool, SIGSEGV, "a released block was used"},
+	{overrun_in_a_pool, SIGABRT, "the end of a block was overrun"},
+	{read_released_of_a_pool, SIGSEGV, "a released block was used"},
+};
+
+static void test_the_checked_heap_says_what_was_wrong(void)
+{
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+		int signal = end_of(mistakes[i].misuse);
+
+		if (signal != mistakes[i].signal || !strstr(said, mistakes[i].said))
+			printf("mistake %zu (%s): %s", i, mistakes[i].said, said);
+		CHECK_INT(signal, mistakes[i].signal);
+		CHECK(strstr(said, mistakes[i].said) != NULL);
+	}
+}
+
+#endif
 
 static void test_a_pool_goes_as_a_whole(void)
 {
@@ -142,8 +374,10 @@ static void test_a_pool_goes_as_a_whole(void)
 	CHECK(pool != NULL);
 	CHECK(heap_use_pool(pool) == NULL);
 	block = heap_allocate(100);
-	heap_release(block);
-	CHECK(heap_allocate(100) == block); /* in use it is as any heap is */
+	if (!is_checked) {
+		heap_release(block);
+		CHECK(heap_allocate(100) == block); /* in use it is as any heap is */
+	}
 	for (size_t i = 0; i < COUNT; i++) {
 		char *one = heap_allocate(i % 200 + 1);
 
@@ -155,8 +389,10 @@ static void test_a_pool_goes_as_a_whole(void)
 	CHECK(heap_use_pool(NULL) == pool);
 	/* Nothing is written to one that is not in use: a block that is released there stays as it is. */
 	memset(block, 0x5a, 100);
-	heap_release(block);
-	CHECK(block[0] == 0x5a && block[99] == 0x5a);
+	if (!is_checked) {
+		heap_release(block);
+		CHECK(block[0] == 0x5a && block[99] == 0x5a);
+	}
 	/* What grows moves to where blocks come from now. */
 	block = heap_resize(block, 1000);
 	CHECK(block && block[99] == 0x5a);
@@ -266,18 +502,23 @@ static void test_at_the_end_nothing_is_taken_back(void)
 
 	memset(block, 0x5a, 100);
 	heap_end();
-	heap_release(block);
-	CHECK(block[0] == 0x5a && heap_allocate(100) != block);
 	CHECK(heap_size(block) >= 100);
+	heap_release(block);
+	CHECK(heap_allocate(100) != block);
+	CHECK(is_checked || block[0] == 0x5a);
 }
 
 static const struct test tests[] = {
 	TEST(test_every_size_is_held_and_aligned),
 	TEST(test_blocks_keep_apart),
 	TEST(test_what_is_released_is_used_again),
+	TEST(test_zeroed_blocks_are_zero),
 	TEST(test_resizing_keeps_the_content),
 	TEST(test_too_much_is_refused),
 	TEST(test_misuse_ends_the_program),
+#ifdef BELLJAR_CHECK_HEAP
+	TEST(test_the_checked_heap_says_what_was_wrong),
+#endif
 	TEST(test_a_pool_goes_as_a_whole),
 	TEST(test_a_child_has_only_its_pool),
 	TEST(test_a_child_begins_anew),
