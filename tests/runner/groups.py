@@ -43,8 +43,13 @@ LONG_MODULES = (
     "test_git",
     "test_quiet_ends",
 )
-# A minute each under the sanitizers; all run under --only sanitizer.
-SLOW_SANITIZED = ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout")
+# What takes a minute there; all run under --only sanitizer and --only checked.
+SLOW_INSTRUMENTED = {
+    "sanitizer": ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout"),
+    "checked": ("test_doctor", "test_timeout"),
+}
+# The library, and comparisons with libraries that the distribution has for glibc only.
+NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
 UNIT_BUILDS = ("gcc", "clang", "asan")
 UNIT_TIMEOUT_SECONDS = 120
 BUILD_TIMEOUT_SECONDS = 600
@@ -52,6 +57,9 @@ MODULE_TIMEOUT_SECONDS = 300
 SANITIZER_TIMEOUT_SECONDS = 600
 ASAN_OPTIONS = "detect_stack_use_after_return=1"
 UBSAN_OPTIONS = "print_stacktrace=1"
+# Folders of tests where a failure is not final: they watch processes, memory and clocks of a machine that is busy with other
+# tests. Attacks have none, whatever the engine is built with: one that succeeds once is a breach.
+SECOND_CHANCE = ("bench", "golden", "integration", "python")
 # A line of its own in a test module: what it measures would be disturbed by other tests.
 RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
 
@@ -83,6 +91,7 @@ class Group:
     is_alone: bool = False
     is_slow: bool = False  # only where it, or its part, is asked for
     after: tuple[str, ...] = ()  # builds that it does without where they fail, and does not begin before
+    has_second_chance: bool = False  # see SECOND_CHANCE
 
     @property
     def is_long(self) -> bool:
@@ -93,6 +102,11 @@ class Group:
     def title(self) -> str:
         """As shown, and as filters see it."""
         return f"{self.part} {self.name}"
+
+
+def may_fail_once(path: pathlib.Path) -> bool:
+    """A module's tests are run again where they fail."""
+    return path.parent.name in SECOND_CHANCE
 
 
 def keep_named(outcomes: list[Outcome], filters: list[str]) -> list[Outcome]:
@@ -139,7 +153,7 @@ def build_program(context: Context, target: str) -> Outcome | None:
     return Outcome("all of it", FAILED, "\n".join(["cannot be built", *(errors[:20] or made.output.splitlines()[-20:])]))
 
 
-def unit_group(build: str, name: str) -> Group:
+def unit_group(build: str, name: str, part: str = "unit") -> Group:
     """One program in one build."""
 
     def run(context: Context) -> list[Outcome]:
@@ -157,7 +171,7 @@ def unit_group(build: str, name: str) -> Group:
         )
         return keep_named(unit_outcomes(finished), context.filters)
 
-    return Group("unit", f"{build} {name}", (), run, after=(build,))
+    return Group(part, f"{build if part == 'unit' else 'unit'} {name}", (), run, after=(build,))
 
 
 # --- hosts of libbelljar ---
@@ -212,7 +226,7 @@ def bench_group(path: pathlib.Path, kind: str) -> Group:
         }
         return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
 
-    return Group("bench", f"{kind} {path.stem}", ("release", "library"), run)
+    return Group("bench", f"{kind} {path.stem}", ("release", "library"), run, has_second_chance=may_fail_once(path))
 
 
 def library_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
@@ -290,7 +304,8 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
         return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    return Group(part, f"{kind} {path.stem}", ("release", "tools"), run, is_alone, after=("testing",))
+    name = f"{kind} {path.stem}"
+    return Group(part, name, ("release", "tools"), run, is_alone, after=("testing",), has_second_chance=may_fail_once(path))
 
 
 def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Group:
@@ -306,7 +321,7 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     name = f"{kind} {interpreter.version} {path.stem}"
     is_slow = not interpreter.path.startswith(SYSTEM_PYTHON) and path.stem not in PORTABLE_MODULES
-    return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow)
+    return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
 
 def runner_group(path: pathlib.Path) -> Group:
@@ -319,32 +334,50 @@ def runner_group(path: pathlib.Path) -> Group:
     return Group("runner", path.stem, (), run)
 
 
-def sanitizer_group(path: pathlib.Path) -> Group:
-    """One module with the program built under the sanitizers, as an ordinary user."""
+def instrumented_group(part: str, build: str, path: pathlib.Path, kind: str) -> Group:
+    """One module with a program that finds its own mistakes."""
 
     def run(context: Context) -> list[Outcome]:
-        program = context.stage.root / "bin" / "belljar-asan"
+        program = context.stage.root / "bin" / f"belljar-{build}"
         env = {
-            **context.stage.env("user", program),
+            **context.stage.env(kind, program),
             "BELLJAR_TEST_BIN": str(program),
             "BELLJAR_TEST_SANITIZER": "1",
         }
-        return run_module(context, path, "user", env, SANITIZER_TIMEOUT_SECONDS)
+        return run_module(context, path, kind, env, SANITIZER_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    is_slow = path.stem in SLOW_SANITIZED
-    return Group("sanitizer", path.stem, ("asan", "release", "tools"), run, is_alone, is_slow)
+    is_slow = path.stem in SLOW_INSTRUMENTED[part]
+    builds = (build, "release", "tools")
+    return Group(part, path.stem, builds, run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
 
-def sanitizer_reports_group() -> Group:
-    """What the sanitizers said in all of those modules; see sanitizer_options.c. Alone, that is: after them."""
+def reports_group(part: str, build: str, pattern: str) -> Group:
+    """What the program itself said in all of those modules. Alone, that is: after them."""
 
     def run(context: Context) -> list[Outcome]:
-        logs = sorted((context.stage.root / "sanitizer-logs").iterdir())
+        logs = sorted((context.stage.root / "sanitizer-logs").glob(pattern))
         text = "\n".join(log.read_text(errors="replace") for log in logs)
         return [Outcome("no report", FAILED if logs else PASSED, text)]
 
-    return Group("sanitizer", "reports", ("asan",), run, is_alone=True)
+    return Group(part, "reports", (build,), run, is_alone=True)
+
+
+def sanitizer_groups(paths: list[pathlib.Path]) -> list[Group]:
+    """Modules with the program built under the sanitizers, as an ordinary user; see sanitizer_options.c."""
+    groups = [instrumented_group("sanitizer", "asan", path, "user") for path in paths]
+    return [*groups, reports_group("sanitizer", "asan", "report*")] if groups else []
+
+
+def checked_groups(units: list[pathlib.Path], paths: list[pathlib.Path], kind: str) -> list[Group]:
+    """Unit tests, and modules, with the static program whose heap finds mistakes; see src/base/heap_checked.c.
+
+    As root where we are root: as an ordinary user the sanitizers look.
+    """
+    names = [path.stem for path in units if not any(word in path.stem for word in NOT_IN_THE_STATIC_PROGRAM)]
+    groups = [unit_group("checked", name, "checked") for name in names]
+    groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
+    return [*groups, reports_group("checked", "checked", "heap*")] if paths else groups
 
 
 # --- fuzzing and lint ---
@@ -424,8 +457,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
             if interpreter.is_open or stage.uid_of(kind) is None
             for path in sorted((tests / "python").glob("test_*.py"))
         ]
-    groups += [sanitizer_group(path) for paths in suites.values() for path in paths]
-    if any(suites.values()):
-        groups.append(sanitizer_reports_group())
+    groups += sanitizer_groups([path for paths in suites.values() for path in paths])
+    groups += checked_groups(units, suites["integration"], stage.kinds()[0])
     groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]
     return groups

@@ -2,7 +2,8 @@
 """The runner behind ./dev test: choose the tests, build what they need, run them in parallel (see schedule.py), count.
 
 The suites run as root and as an ordinary user when started as root, and once otherwise. The last line of the output is
-always "N passed, N failed" or "N passed, N failed, N skipped", and the exit status is 1 if anything failed.
+always "N passed, N failed" or "N passed, N failed, N skipped", and the exit status is 1 if anything failed. Tests that passed
+only the second time are among those that passed, and are named before; too many of them are a failure.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import traceback
 from runner import process
 from runner.aftermath import Aftermath
 from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups
-from runner.report import FAILED, PASSED, Outcome, Report
+from runner.report import FAILED, PASSED, Outcome, Report, after_second_chance
 from runner.schedule import run_groups
 from runner.stage import Stage
 
@@ -26,18 +27,16 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Those that nearly every test needs, and those for which few wait.
 FIRST_BUILDS = ("release", "wheel", "tools", "testing")
-LATER_BUILDS = ("asan", "gcc", "clang", "library", "fuzz")
+LATER_BUILDS = ("asan", "gcc", "checked", "clang", "library", "fuzz")
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "sanitizer")
-# The unit tests of run/ make jars too.
-TWICE_PARTS = (*ENGINE_PARTS, "unit")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "sanitizer", "checked")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parts = "unit, lint, golden, integration, adversarial, library, bench, python, sanitizer or fuzz"
+    parts = "unit, lint, golden, integration, adversarial, library, bench, python, sanitizer, checked or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 2)
     parser.add_argument("--fuzz-seconds", type=int, default=5)
@@ -63,9 +62,9 @@ def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group
 def fill(stage: Stage, name: str) -> None:
     """Put what a build has made where the tests find it."""
     made = SOURCE / "build"
-    program = {"release": "belljar", "testing": "testing/belljar", "asan": "asan/belljar"}.get(name)
-    if program is not None and (made / program).exists():
-        stage.add_program(made / program, {"release": "belljar"}.get(name, f"belljar-{name}"))
+    program = made / ("belljar" if name == "release" else f"{name}/belljar")
+    if name in ("release", "testing", "asan", "checked") and program.exists():
+        stage.add_program(program, "belljar" if name == "release" else f"belljar-{name}")
     folder = {"release": "python", "wheel": "wheel"}.get(name)
     if folder is not None and (made / folder).is_dir():
         stage.add_folder(made / folder, folder)
@@ -90,36 +89,61 @@ def build(report: Report, context: Context, name: str, is_counted: bool) -> None
         report.add(f"build {name}", [outcome], time.monotonic() - start, process.processor_seconds() - used)
 
 
-def run_group(report: Report, context: Context, group: Group, again: list[Group] | None = None) -> None:
-    """Run one group; whatever goes wrong is a failure of it and not of the runner.
-
-    With `again`, a failure is not final: it is shown, and the group is put there.
-    """
-    start, used = time.monotonic(), process.processor_seconds()
+def reason_not_to_run(context: Context, group: Group) -> str:
+    """Empty where it can run."""
     # A lint needs a build's description of how files are compiled; that is there even where they do not compile.
     lacking = [name for name in group.builds if name not in context.good_builds and group.part != "lint"]
+    if lacking:
+        return f"not run: the build '{lacking[0]}' failed"
+    return f"not run: {TOTAL_SECONDS} seconds are over" if context.seconds_left() <= 0 else ""
+
+
+def try_group(context: Context, group: Group) -> list[Outcome]:
+    """Run one group; whatever goes wrong is a failure of it and not of the runner."""
     try:
-        if lacking:
-            outcomes = [Outcome("all of it", FAILED, f"not run: the build '{lacking[0]}' failed")]
-        elif context.seconds_left() <= 0:
-            outcomes = [Outcome("all of it", FAILED, f"not run: {TOTAL_SECONDS} seconds are over")]
-        else:
-            outcomes = group.run(context)
+        return group.run(context)
     except Exception:
-        outcomes = [Outcome("the runner", FAILED, traceback.format_exc())]
-    failed = [outcome for outcome in outcomes if outcome.status == FAILED]
-    if again is not None and failed and not lacking:
-        report.note(f"once more, alone: {group.title}: " + "; ".join(f"{o.name}: {o.detail[-600:]}" for o in failed))
-        again.append(group)
-    elif outcomes:
-        report.add(group.title, outcomes, time.monotonic() - start, process.processor_seconds() - used)
+        return [Outcome("the runner", FAILED, traceback.format_exc())]
+
+
+class Trials:
+    """Runs groups, and those that may fail once a second time at the end, each by itself."""
+
+    def __init__(self, report: Report, context: Context) -> None:
+        self._report = report
+        self._context = context
+        self._again: list[tuple[Group, list[Outcome]]] = []
+
+    def run(self, group: Group) -> None:
+        """The first time. A failure is final, unless the group has a second chance."""
+        start, used = time.monotonic(), process.processor_seconds()
+        reason = reason_not_to_run(self._context, group)
+        outcomes = [Outcome("all of it", FAILED, reason)] if reason else try_group(self._context, group)
+        failed = [outcome for outcome in outcomes if outcome.status == FAILED]
+        if failed and group.has_second_chance and not reason:
+            words = "; ".join(f"{outcome.name}: {outcome.detail[-600:]}" for outcome in failed)
+            self._report.note(f"once more, alone: {group.title}: {words}")
+            self._again.append((group, outcomes))
+        elif outcomes:
+            self._report.add(group.title, outcomes, time.monotonic() - start, process.processor_seconds() - used)
+
+    def run_again(self) -> None:
+        """The second time, which decides."""
+        for group, first in self._again:
+            start, used = time.monotonic(), process.processor_seconds()
+            reason = reason_not_to_run(self._context, group)
+            outcomes = first if reason else after_second_chance(first, try_group(self._context, group))
+            self._report.add(group.title, outcomes, time.monotonic() - start, process.processor_seconds() - used)
+        if self._again:
+            self._report.note(f"{len(self._again)} groups were run twice")
 
 
 def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
     """Everything but the last lines.
 
-    Tests of the engine watch clocks, processes and memory on a machine that is busy with other tests: a group that fails is
-    run once more by itself. What fails again has failed.
+    A breach that succeeds once is a breach: where tests are attacks, or nothing outside them can make them fail, one failure is
+    a failure. Others watch processes and memory of a machine that is busy with other tests: a group of those that fails is run
+    once more by itself, and what passes only then is named as flaky.
     """
     deadline = time.monotonic() + TOTAL_SECONDS
     groups, filters = choose(all_groups(stage, SOURCE), options)
@@ -135,18 +159,9 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
     if options.only == "fuzz":
         context.seconds_left = lambda: float("inf")
     aftermath = Aftermath(stage.uid_of("user"))
-    again: list[Group] = []
-    run_groups(
-        groups,
-        builds,
-        options.jobs,
-        lambda name: build(report, context, name, is_whole),
-        lambda group: run_group(report, context, group, again if group.part in TWICE_PARTS else None),
-    )
-    for group in again:
-        run_group(report, context, group)
-    if again:
-        report.note(f"{len(again)} of {len(groups)} groups were run twice")
+    trials = Trials(report, context)
+    run_groups(groups, builds, options.jobs, lambda name: build(report, context, name, is_whole), trials.run)
+    trials.run_again()
     if is_whole and any(group.part in ENGINE_PARTS for group in groups):
         report.add("aftermath", [aftermath.outcome()], 0.0)
 

@@ -2,13 +2,15 @@
 """Run one unittest module and tell the runner about each test: module_child.py FOLDER MODULE FD [FILTER...].
 
 One line of JSON goes to FD when a test begins and one when it ends, so that the runner can count, and can name the test
-that was running when a module had to be killed. At the end no process may be left: whoever started it forgot it.
+that was running when a module had to be killed. At the end no process may be left: whoever started it forgot it. An
+exception that nobody caught, in a thread or anywhere else, fails the test during which it was lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -21,6 +23,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
+from harness.lost_exceptions import LostExceptions  # noqa: E402
 from runner import process  # noqa: E402
 
 # Jars that were cut loose by a killed engine end by themselves, but not at once.
@@ -39,6 +42,7 @@ class Reporter(unittest.TestResult):
         super().__init__()
         self._fd = fd
         self._is_settled = False
+        self._lost = LostExceptions()
 
     def send(self, name: str, status: str, detail: str = "") -> None:
         """One event, in one write."""
@@ -58,7 +62,14 @@ class Reporter(unittest.TestResult):
         """A test has ended; where only subtests failed, unittest calls nothing else."""
         if not self._is_settled:
             self.send(test.id(), "failed", "the test ended without a verdict")
+        self.send_lost(test.id())
         super().stopTest(test)
+
+    def send_lost(self, name: str) -> None:
+        """A failure of what `name` names, if an exception was lost meanwhile."""
+        lost = self._lost.take()
+        if lost:
+            self.send(name, "failed", "\n".join(lost))
 
     def addSuccess(self, test: unittest.TestCase) -> None:
         """It held."""
@@ -150,6 +161,8 @@ def main(arguments: list[str]) -> int:
         reporter.send(name, "skipped", str(skip))
         return 0
     chosen(suite, filters).run(reporter)
+    gc.collect()  # a task is found to have failed when it goes
+    reporter.send_lost(f"{name} loses no exception")
     processes = left_behind()
     if processes:
         reporter.send(f"{name} leaves no process behind", "failed", "still there:\n" + "\n".join(processes))

@@ -10,15 +10,19 @@ import threading
 import time
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+# It failed, and passed when it was run again. It counts as passed, is named at the end, and there may be only a few.
+FLAKY = "flaky"
+FLAKY_MAX = 3
 
 # A test that fails may say a lot; the end of it is what one needs.
 DETAIL_MAX_CHARS = 20_000
+FLAKY_DETAIL_MAX_CHARS = 2000
 SLOWEST_COUNT = 10
 
 
 @dataclasses.dataclass
 class Outcome:
-    """One test's end. `detail` is the output of a failure, the reason for a skip, or a remark of one that passed."""
+    """One test's end. `detail` is the output of a failure (of a flaky test: the first one), the reason for a skip, or a remark."""
 
     name: str
     status: str
@@ -38,6 +42,23 @@ def without_forbidden_skip(outcome: Outcome) -> Outcome:
         if feature in required_features():
             return Outcome(outcome.name, FAILED, f"skipped, but BELLJAR_TEST_REQUIRE has it: {outcome.detail}")
     return outcome
+
+
+def after_second_chance(first: list[Outcome], second: list[Outcome]) -> list[Outcome]:
+    """What became of a group that was run twice.
+
+    The second verdict counts. A test that failed only the first time is flaky, also where the second run does not name it,
+    as with a module that was killed; a failure that turns into a skip stays a failure.
+    """
+    outcomes = {outcome.name: outcome for outcome in second}
+    for outcome in first:
+        if outcome.status == FAILED:
+            now = outcomes.get(outcome.name)
+            if now is None or now.status == PASSED:
+                outcomes[outcome.name] = Outcome(outcome.name, FLAKY, outcome.detail)
+            elif now.status == SKIPPED:
+                outcomes[outcome.name] = outcome
+    return list(outcomes.values())
 
 
 @dataclasses.dataclass
@@ -63,7 +84,7 @@ class Report:
         outcomes = [without_forbidden_skip(outcome) for outcome in outcomes]
         counts = ", ".join(
             f"{count} {status}"
-            for status in (PASSED, FAILED, SKIPPED)
+            for status in (PASSED, FAILED, FLAKY, SKIPPED)
             if (count := sum(outcome.status == status for outcome in outcomes))
         )
         mark = "FAIL" if any(outcome.status == FAILED for outcome in outcomes) else "  ok"
@@ -71,8 +92,8 @@ class Report:
         for outcome in outcomes:
             if outcome.status == PASSED and outcome.detail:
                 lines.append(outcome.detail)
-            if outcome.status == FAILED:
-                lines.append(f"---- FAIL {outcome.name}")
+            if outcome.status in (FAILED, FLAKY):
+                lines.append(f"---- {'FAIL' if outcome.status == FAILED else FLAKY} {outcome.name}")
                 lines.append(outcome.detail.rstrip()[-DETAIL_MAX_CHARS:])
                 lines.append("----")
         with self._lock:
@@ -106,6 +127,9 @@ class Report:
 
     def finish(self) -> int:
         """Print the summary and the last line; the exit status."""
+        flaky = [outcome for outcome in self.outcomes if outcome.status == FLAKY]
+        if len(flaky) > FLAKY_MAX:
+            self.outcomes.append(Outcome(f"{len(flaky)} tests are flaky; {FLAKY_MAX} may be", FAILED))
         by_status = {status: [o for o in self.outcomes if o.status == status] for status in (PASSED, FAILED, SKIPPED)}
         print()
         reasons: dict[str, int] = {}
@@ -113,10 +137,12 @@ class Report:
             reasons[outcome.detail or "no reason given"] = reasons.get(outcome.detail or "no reason given", 0) + 1
         for reason, count in sorted(reasons.items()):
             print(f"skipped {count}: {reason}")
+        for outcome in flaky:
+            print(f"flaky: {outcome.name}\n{outcome.detail.rstrip()[-FLAKY_DETAIL_MAX_CHARS:]}")
         for outcome in by_status[FAILED]:
             print(f"failed: {outcome.name}")
         self._print_costs()
-        line = f"{len(by_status[PASSED])} passed, {len(by_status[FAILED])} failed"
+        line = f"{len(by_status[PASSED]) + len(flaky)} passed, {len(by_status[FAILED])} failed"
         if by_status[SKIPPED]:
             line += f", {len(by_status[SKIPPED])} skipped"
         sys.stderr.flush()
