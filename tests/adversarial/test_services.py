@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import unittest
 from pathlib import Path
 from typing import Dict, List
@@ -50,38 +49,32 @@ for address in sys.argv[1:-1]:
 class ServiceCase(AttackCase):
     def setUp(self) -> None:
         super().setUp()
-        self.heard: List[str] = []
+        self.servers: List[socket.socket] = []
 
     def listen(self, address: "str | bytes", kind: int = socket.SOCK_STREAM, family: int = socket.AF_UNIX) -> None:
-        """A service of the host that notes every contact."""
+        """A service of the host; whoever contacts it waits in its queue."""
         server = socket.socket(family, kind)
+        self.addCleanup(server.close)
         server.bind(address)  # type: ignore[arg-type]
         if kind != socket.SOCK_DGRAM:
-            server.listen(16)
-        server.settimeout(0.2)
-        self.servers = [*getattr(self, "servers", []), server]
-        stop = threading.Event()
+            server.listen(64)
+        server.setblocking(False)
+        self.servers.append(server)
 
-        def serve() -> None:
-            while not stop.is_set():
+    def heard(self) -> List[str]:
+        """Every contact with one of the services so far."""
+        found = []
+        for server in self.servers:
+            while True:
                 try:
-                    if kind == socket.SOCK_DGRAM:
+                    if server.type == socket.SOCK_DGRAM:
                         server.recv(100)
                     else:
                         server.accept()[0].close()
-                    self.heard.append(f"{address!r} {kind}")
-                except OSError:
-                    pass
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-
-        def finish() -> None:
-            stop.set()
-            thread.join(5)
-            server.close()
-
-        self.addCleanup(finish)
+                except BlockingIOError:
+                    break
+                found.append(f"{server.getsockname()!r} {server.type!r}")
+        return found
 
     def contact(self, *addresses: str, options: "tuple[str, ...]" = (), way: "Way | None" = None) -> Dict[str, str]:
         extra = {"way": way} if way else {}
@@ -106,7 +99,7 @@ class UnixSockets(ServiceCase):
         answers = self.contact(*paths, datagram)
         allowed = {"ENOENT"} if self.way is NAMESPACE else {"EACCES", "ESOCKTNOSUPPORT"}
         self.assertEqual({name: a for name, a in answers.items() if a not in allowed}, {})
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.heard(), [])
 
     def test_sockets_planted_in_tmp_and_run(self) -> None:
         path = f"/tmp/bjt-socket-{os.getpid()}-{self.marker[-6:]}"
@@ -114,7 +107,7 @@ class UnixSockets(ServiceCase):
         self.addCleanup(lambda: Path(path).unlink())
         answers = self.contact(path, "/run/docker.sock", "/var/run/docker.sock", "/run/dbus/system_bus_socket", "/tmp/.X11-unix/X0")
         self.assertNotIn("ok", answers.values())
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.heard(), [])
 
     def test_abstract_sockets(self) -> None:
         """Layers: the network namespace (ECONNREFUSED), or the filter and Landlock's scope (EACCES, EPERM)."""
@@ -123,7 +116,7 @@ class UnixSockets(ServiceCase):
         answers = self.contact("@" + self.marker, "@d" + self.marker)
         allowed = {"ECONNREFUSED"} if self.way is NAMESPACE else {"EACCES", "EPERM", "ESOCKTNOSUPPORT"}
         self.assertEqual({name: a for name, a in answers.items() if a not in allowed}, {})
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.heard(), [])
 
     def test_abstract_sockets_with_the_host_s_network(self) -> None:
         """Layer: Landlock's scope alone. Where the kernel has none, the result must say so."""
@@ -131,7 +124,7 @@ class UnixSockets(ServiceCase):
         answers = self.contact("@" + self.marker, options=("--net", "host"))
         if host.landlock_abi() >= 6:
             self.assertNotIn("ok", answers.values())
-            self.assertEqual(self.heard, [])
+            self.assertEqual(self.heard(), [])
 
     def test_abstract_sockets_with_the_host_s_network_and_no_landlock(self) -> None:
         if self.way is not NAMESPACE:
@@ -229,7 +222,7 @@ print("interfaces", ",".join(sorted(name for _, name in socket.if_nameindex())) 
         else:
             self.assertEqual({own, *answers.values()}, {"EAFNOSUPPORT"})
             self.assertIn("loopback", self.missing(result))
-        self.assertEqual(self.heard, [])
+        self.assertEqual(self.heard(), [])
 
     def test_netlink_changes_nothing(self) -> None:
         script = """

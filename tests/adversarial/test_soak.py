@@ -21,7 +21,7 @@ class Soak(unittest.TestCase):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=240,
+            timeout=500,
         )
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
 

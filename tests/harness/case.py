@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple, Type
 
 from harness import census, host, paths, runner
+from harness.bounds import BOUND
 from harness.result import Event, Result
 from harness.runner import ANY, WAYS, Arg, Completed, StatusPipe, Way
 
@@ -50,7 +52,7 @@ class JarCase(unittest.TestCase):
 
     def check_nothing_left(self) -> None:
         """Fail if any process of the test still lives; end it."""
-        left = census.wait_until_none(10.0, self.marker)
+        left = census.wait_until_none(marker=self.marker)
         if left:
             census.kill_all()
             for pid in census.marked(self.marker):
@@ -119,7 +121,24 @@ class JarCase(unittest.TestCase):
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream:
                 stream.close()
-        process.wait(10)
+        process.wait(BOUND)
+
+    def kill_at_moments(self, count: int, said: bytes, *args: Arg, **options: Any) -> None:
+        """Kill belljar at many moments of as many runs, half of them after the command has said something.
+
+        The command must have been met in both states: not there yet, and running.
+        """
+        early = 0
+        for turn in range(count):
+            process = self.start(*args, **options)
+            assert process.stdout
+            heard = runner.read_until(process.stdout, said) if turn % 2 else b""
+            time.sleep(random.random() * 0.02 if turn % 4 > 1 else 0)
+            process.kill()
+            # Whoever is left holds the streams.
+            heard += process.communicate(timeout=BOUND)[0]
+            early += said not in heard
+        self.assertGreater(early, 0, "the command ran every time before belljar was killed")
 
     def belljar(self, *args: Arg, **options: Any) -> Completed:
         """`belljar ARGS...`, any command."""
@@ -129,7 +148,7 @@ class JarCase(unittest.TestCase):
         """The words that run a script in the jar's shell, with the marker in its arguments."""
         return ["--", "/bin/sh", "-c", script, self.marker]
 
-    def wait_for(self, condition: Callable[[], object], what: str, seconds: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], object], what: str, seconds: float = BOUND) -> None:
         """Poll until the condition holds; fail after the bound."""
         deadline = time.monotonic() + seconds
         while not condition():

@@ -13,6 +13,8 @@ import signal
 import time
 from typing import Dict, List
 
+from harness.bounds import BOUND
+
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -78,6 +80,14 @@ def command_line(pid: int) -> str:
     return raw.replace(b"\0", b" ").decode(errors="replace").strip() or f"[{name}]"
 
 
+def name(pid: int) -> str:
+    """The name of the program that a process runs; empty where it is gone."""
+    try:
+        return read(f"/proc/{pid}/comm").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
 def marked(marker: str) -> List[int]:
     """Processes anywhere on the host whose arguments hold the marker, this process left out."""
     found = []
@@ -117,9 +127,9 @@ def kill_all() -> None:
         time.sleep(0.02)
 
 
-def wait_until_none(seconds: float = 10.0, marker: str = "") -> List[str]:
-    """Wait until no descendant and no marked process is left; what still lives after the bound, described."""
-    deadline = time.monotonic() + seconds
+def wait_until_none(seconds: float = 0.0, marker: str = "") -> List[str]:
+    """Wait until no descendant and no marked process is left; what still lives after the bound, or longer, described."""
+    deadline = time.monotonic() + max(seconds, BOUND)
     while True:
         reap()
         left = set(descendants(os.getpid()))

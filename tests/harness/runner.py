@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from harness import census, paths
+from harness.bounds import BOUND
 from harness.result import Event, Result, check_events, check_result, check_status, parse_line
 
 Arg = Union[str, bytes, Path]
 Stdin = Union[bytes, int, IO[Any], None]
-# What must end is bounded against for ever; an emulated machine says how many times slower it is.
-BOUND = 30.0 * float(os.environ.get("BELLJAR_TEST_SLOWNESS", "1"))
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class Completed:
     status: int
     stdout: bytes
     stderr: bytes
-    seconds: float
 
 
 def command(args: Sequence[Arg], way: Way = ANY, verb: str = "run") -> List[bytes]:
@@ -109,8 +107,8 @@ def start(
 
 
 def finish(process: "subprocess.Popen[bytes]", data: Optional[bytes] = None, timeout: float = BOUND) -> Completed:
-    """Wait for belljar to end; after the bound everything below this process is killed and the test fails."""
-    begun = time.monotonic()
+    """Wait for belljar to end; after the bound, or longer, everything below this process is killed and the test fails."""
+    timeout = max(timeout, BOUND)
     try:
         stdout, stderr = process.communicate(data, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -121,7 +119,7 @@ def finish(process: "subprocess.Popen[bytes]", data: Optional[bytes] = None, tim
             f"belljar did not return within {timeout} s: {process.args!r}\nprocesses: {left}\n"
             f"stdout: {stdout[:2000]!r}\nstderr: {stderr[:2000]!r}"
         ) from None
-    return Completed(process.args, process.returncode, stdout or b"", stderr or b"", time.monotonic() - begun)
+    return Completed(process.args, process.returncode, stdout or b"", stderr or b"")
 
 
 def run(args: Sequence[Arg], *, stdin: Stdin = None, timeout: float = BOUND, **options: Any) -> Completed:
@@ -183,7 +181,7 @@ class StatusPipe:
         os.close(self.writer)
         self.thread.start()
 
-    def read(self, timeout: float = 10.0) -> bytes:
+    def read(self, timeout: float = BOUND) -> bytes:
         """Everything that was written, once the other end is closed."""
         self.thread.join(timeout)
         if self.thread.is_alive():
@@ -204,7 +202,7 @@ def run_status(
     return done, check_answer(done, status.read())
 
 
-def read_until(stream: IO[bytes], wanted: bytes, timeout: float = 10.0) -> bytes:
+def read_until(stream: IO[bytes], wanted: bytes, timeout: float = BOUND) -> bytes:
     """Read from a pipe until the bytes have arrived; fail after the bound or at the end of the stream."""
     deadline = time.monotonic() + timeout
     descriptor = stream.fileno()

@@ -16,6 +16,7 @@ import time
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from harness import census, paths, runner
+from harness.bounds import BOUND
 from harness.runner import ANY, Arg, Way
 
 
@@ -77,7 +78,7 @@ class Terminal:
             except OSError:
                 time.sleep(seconds)
 
-    def expect(self, wanted: bytes, timeout: float = 15.0, after: int = 0) -> int:
+    def expect(self, wanted: bytes, timeout: float = BOUND, after: int = 0) -> int:
         """Read the screen until the bytes have appeared after an offset; the offset behind them."""
         deadline = time.monotonic() + timeout
         while wanted not in self.output[after:]:
@@ -101,11 +102,11 @@ class Terminal:
                 raise AssertionError(f"no {words} within {timeout} s; told {self.told!r}; screen: {self.output!r}")
             self.pump()
 
-    def report(self, word: str, timeout: float = 15.0) -> int:
+    def report(self, word: str, timeout: float = BOUND) -> int:
         """Wait until the leader has told of `word` ("pid", "stopped"); its number."""
         return self._listen([word], timeout)[1]
 
-    def end(self, timeout: float = 15.0) -> int:
+    def end(self, timeout: float = BOUND) -> int:
         """Wait for belljar's end: its exit status, or minus the signal that ended it."""
         word, number = self._listen(["exited", "signaled"], timeout)
         return number if word == "exited" else -number

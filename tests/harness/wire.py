@@ -7,21 +7,23 @@ It is not the product's client: it can also say what no client should.
 from __future__ import annotations
 
 import array
+import fcntl
 import json
 import os
 import signal
 import socket
 import struct
+import termios
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from harness import paths
+from harness.bounds import BOUND
 from harness.runner import ANY, Way
 
 RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
 STARTED, OUTPUT, KEPT, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 LAST = (RESULT, FAILED, CLOSED, DESCRIPTOR, ANSWER)
-BOUND = 30.0
 
 Payload = Union[bytes, Dict[str, Any], None]
 
@@ -101,6 +103,10 @@ class Channel:
         payload = self._exactly(length, fds) if length else b""
         assert payload is not None, "the channel ended within a frame"
         return Frame(kind, payload, fds)
+
+    def unread_by_peer(self) -> int:
+        """How much of what was sent the engine has not taken yet, in the kernel's measure."""
+        return int(struct.unpack("i", fcntl.ioctl(self.sock, termios.TIOCOUTQ, bytes(4)))[0])
 
     def read_all(self) -> List[Frame]:
         """Every frame until the end."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import time
@@ -47,7 +46,6 @@ class Cancel(JarCase):
         for number in CANCELLING:
             with self.subTest(signal=number.name):
                 process, status = self.started("--grace", "1000s", *self.sh("echo ready; exec sleep 1000"))
-                time.sleep(0.1)
                 send(process, number)
                 code, result, _ = self.ended(process, status)
                 self.assertEqual((code, result["outcome"]), (128 + number, "cancelled"))
@@ -165,7 +163,7 @@ class SuddenDeath(JarCase):
 
     def test_a_flooding_tree_dies_with_belljar(self) -> None:
         process = self.start("--json", "--", self.tool("writer"), "b:0")
-        time.sleep(0.3)
+        self.wait_for(lambda: "writer" in map(census.name, census.descendants(process.pid)), "the flood")
         process.kill()
         process.wait(10)
         self.assertEqual(census.wait_until_none(10.0, self.marker), [])
@@ -179,13 +177,9 @@ class SuddenDeath(JarCase):
         self.assertEqual(census.wait_until_none(15.0, self.marker), [])
 
     def test_death_at_any_moment_leaves_nothing(self) -> None:
-        moments = random.Random(7)
-        for _ in range(40):
-            process = self.start("--", self.tool("leftover"), "setsid", "ignore", "stay", "--", self.marker)
-            time.sleep(moments.random() * 0.02)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(10)
-            self.assertEqual(census.wait_until_none(10.0, self.marker), [])
+        words = ["setsid", "ignore", "say", "stay", "--", self.marker]
+        self.kill_at_moments(40, b"left\n", "--", self.tool("leftover"), *words)
+        self.assertEqual(census.wait_until_none(marker=self.marker), [])
 
     def test_the_death_of_process_1_ends_the_run(self) -> None:
         process, status = self.start_status(*self.sh("echo ready; exec sleep 1000"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import unittest
 from typing import Any, Tuple
 
@@ -164,9 +165,11 @@ class KeptJars(JarOnAChannel):
         with self.assertRaises(socket.timeout):
             channel.read()
         channel.sock.settimeout(wire.BOUND)
+        go = time.monotonic()
         result = wire.finish(channel.send(GO)).result
         self.assertEqual(result["outcome"], "timeout")
-        self.assertLess(result["usage"]["wall_ms"], 600)  # what it had waited before does not count
+        # What it had waited before does not count: there is no more than what we waited since.
+        self.assertLessEqual(result["usage"]["wall_ms"], (time.monotonic() - go) * 1000)
         # Before it has begun, too; and a second time it means nothing.
         outcome = wire.finish(self.join(jar, ["sleep", "1000"], {"timeout": "200ms"}, held=True).send(GO).send(GO))
         self.assertEqual(outcome.result["outcome"], "timeout")
@@ -232,7 +235,8 @@ class ManyJars(JarOnAChannel):
         jars = [self.open({"workdir": None}) for _ in range(50)]
         opened = self.measure()
         self.assertLess((opened[0] - before[0]) / 50, 14, "descriptors of an idle jar")
-        self.assertLess((opened[1] - before[1]) / 50, 256 << 10, "memory of an idle jar")
+        if "BELLJAR_TEST_SANITIZER" not in os.environ:
+            self.assertLess((opened[1] - before[1]) / 50, 256 << 10, "memory of an idle jar")
         for number, jar in enumerate(jars):
             self.assertEqual(self.run_in(jar, ["echo", str(number)]).stdout, b"%d\n" % number)
         for jar in jars:

@@ -402,9 +402,7 @@ class Many(SocketCase):
             channel.send(CANCEL, wire.number(signal.SIGKILL))
             result = wire.finish(channel).result
             self.assertTrue(result["outcome"] == "cancelled" or result["error"], result)
-        used = time.process_time()
         self.assert_exited(self.engine.run(["/bin/true"]))
-        self.assertLess(time.process_time() - used, 5)
 
     def test_signals_of_a_terminal_are_not_for_the_engine(self) -> None:
         channel = self.engine.start(self.script("echo up; read x; echo $x"), sink="frames", stdin="descriptor", fds=[0])
@@ -523,7 +521,7 @@ class Requests(SocketCase):
             self.assertEqual(outcome.error["stage"], "engine", (options, count))
         data = wire.frame(RUN, self.engine.request(["/bin/true"], stdin="descriptor"))
         channel = self.engine.channel().send_raw(data[:20])
-        time.sleep(0.05)
+        self.wait_for(lambda: channel.unread_by_peer() == 0, "the engine has taken the first part")
         self.assertIn("middle", wire.finish(channel.send_raw(data[20:], [reader])).error["message"])
         os.close(reader)
         os.close(writer)

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
 import signal
 import subprocess
+import termios
 import time
 import unittest
 from typing import Any, Tuple
 
+from harness import census
 from harness.case import JarCase, every_way
 from harness.result import Result
 from harness.runner import check_answer, finish
@@ -28,6 +32,17 @@ class OutputGone(JarCase):
         self.assertEqual(result["error"]["stage"], "output")
         if has_message:
             self.assertNotEqual(stderr.strip(), b"", "no message on stderr")
+
+    def wait_until_output_waits(self, process: "subprocess.Popen[bytes]") -> None:
+        """The command has ended, and nobody has taken what is in the pipe."""
+        assert process.stdout
+        unread = array.array("i", [0])
+
+        def is_full() -> bool:
+            fcntl.ioctl(process.stdout, termios.FIONREAD, unread)
+            return unread[0] > 0 and not census.descendants(process.pid)
+
+        self.wait_for(is_full, "the command has ended, its output waits")
 
     def broken_pipe(self) -> int:
         """The writing end of a pipe that nobody reads."""
@@ -107,14 +122,15 @@ class OutputGone(JarCase):
         """The command has ended, its output waits for a reader that never took any, and then there is none."""
         process, status = self.start_status("--", self.tool("writer"), "o:180000", stdout=subprocess.PIPE)
         assert process.stdout
-        time.sleep(2.0)  # more than the second after which a run that was ended drops what nobody takes
+        self.wait_until_output_waits(process)
+        time.sleep(1.2)  # more than the second after which a run that was ended drops what nobody takes
         process.stdout.close()
         self.assertEqual(process.wait(20), 125)
         self.assertIn(b'"cancelled"', status.read())
 
     def test_a_signal_ends_the_wait_for_a_reader_who_takes_nothing(self) -> None:
         process, status = self.start_status("--", self.tool("writer"), "o:180000", stdout=subprocess.PIPE)
-        time.sleep(1.5)  # the command has ended; its output waits
+        self.wait_until_output_waits(process)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(20), 0)
         self.assertIn(b'"truncated":true', status.read())

@@ -12,28 +12,24 @@ import unittest
 from pathlib import Path
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way, on_ways
 from harness.runner import LANDLOCK, NAMESPACE
 
 SLEEP = 1000
-SOON = 20.0
 
 
 @every_way
 class Holes(JarCase):
     def test_hole_2_grandchildren_do_not_survive_a_timeout(self) -> None:
         leftover = [self.tool("leftover"), "setsid", "double", "ignore", "stay", self.marker]
-        begun = time.monotonic()
         result = self.json("--timeout", "1s", "--grace", "200ms", "--", *leftover)
         self.assertEqual(result["outcome"], "timeout")
-        self.assertLess(time.monotonic() - begun, SOON)
         self.assertEqual(census.marked(self.marker), [])
 
     def test_hole_3_a_background_child_that_holds_the_pipe_is_no_timeout(self) -> None:
-        begun = time.monotonic()
         result = self.json("--timeout", "60s", *self.sh(f"setsid sleep {SLEEP} & echo done"))
         self.assertEqual((result["outcome"], result["exit_code"], result["stdout"]), ("exited", 0, "done\n"))
-        self.assertLess(time.monotonic() - begun, SOON)
 
     def test_hole_4_output_beyond_the_cap_is_not_kept_in_memory(self) -> None:
         process = self.start("--output", "1000", *self.sh("head -c 200000000 /dev/zero; sleep 0.3"))
@@ -45,7 +41,7 @@ class Holes(JarCase):
                 break
             peak = max([peak, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))])
             time.sleep(0.01)
-        stdout, _ = process.communicate(timeout=SOON)
+        stdout, _ = process.communicate(timeout=BOUND)
         self.assertEqual(len(stdout), 1000)
         if "BELLJAR_TEST_SANITIZER" not in os.environ and "asan" not in os.environ.get("BELLJAR_BIN", ""):
             self.assertLess(peak, 1024, "kB resident")
@@ -56,12 +52,10 @@ class Holes(JarCase):
 
     def test_hole_5_both_streams_at_the_cap_do_not_hang(self) -> None:
         script = "yes out | head -c 3000000 & yes err | head -c 3000000 >&2; wait; echo end >> ended"
-        begun = time.monotonic()
         result = self.json("--output", "100", "--timeout", "60s", *self.sh(script))
         self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0))
         self.assertEqual(len(result["stdout"]) + len(result["stderr"]), 100)
         self.assertTrue((self.work / "ended").exists())
-        self.assertLess(time.monotonic() - begun, SOON)
 
     def test_hole_8_output_before_a_timeout_is_kept(self) -> None:
         result = self.json("--timeout", "1s", "--grace", "0", *self.sh(f"echo out; echo err >&2; sleep {SLEEP}"))

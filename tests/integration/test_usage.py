@@ -72,7 +72,7 @@ class Usage(JarCase):
             self.assertEqual(result["usage"]["memory_by"], result["enforced"]["memory"])
 
     def test_processes(self) -> None:
-        usage = self.json(*self.sh("for i in 1 2 3 4 5; do sleep 0.5 & done; wait"))["usage"]
+        usage = self.json(*self.sh("for i in 1 2 3 4 5; do sleep 1000 & done; sleep 0.5"))["usage"]
         if usage["peak_processes"] is not None:
             self.assertGreaterEqual(usage["peak_processes"], 5)
             self.assertLess(usage["peak_processes"], 15)

@@ -9,7 +9,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 import types
 import unittest
 from typing import Any, AsyncIterator, Dict, List, Optional
@@ -427,9 +426,7 @@ class Programs(PackageCase):
             "open('out/good', 'w').write('g'); os.truncate(os.open('out/huge', os.O_CREAT | os.O_RDWR), 1 << 40)\n"
             "os.mkdir('out/closed', 0); os.chmod('.', 0o500)"
         )
-        begun = time.monotonic()
         self.assertEqual(self.run_code(code).artifacts, {"good": b"g"})
-        self.assertLess(time.monotonic() - begun, 60)
 
     def test_hole_12_the_folder_itself_may_be_a_link(self) -> None:
         code = "import os\nos.rmdir('out'); os.symlink('/etc', 'out')"

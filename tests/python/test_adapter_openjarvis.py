@@ -8,16 +8,14 @@ import inspect
 import os
 import resource
 import subprocess
-import time
 import unittest
 
 from belljar.adapters import openjarvis
 from belljar.adapters.openjarvis import SandboxResult, build_safe_env, kill_process_tree, run_sandboxed
-from package_case import PackageCase, tearDownModule  # noqa: F401
+from package_case import BOUND_SECONDS, PackageCase, tearDownModule  # noqa: F401
 
 SAFE = set("PATH HOME USER LANG TERM SHELL LC_ALL LC_CTYPE TMPDIR TZ".split())
 SLEEP = 1000
-SOON = 20.0
 
 
 class Contract(PackageCase):
@@ -82,7 +80,7 @@ class Contract(PackageCase):
         # Right after a fork the child still has its parent's arguments, and so the marker.
         self.wait_for(lambda: len(self.marked()) == 2, "a shell below a shell")
         kill_process_tree(child.pid)
-        self.assertEqual(child.wait(SOON), -9)
+        self.assertEqual(child.wait(BOUND_SECONDS), -9)
         self.assertEqual(self.marked(), [])
 
     def test_further_keys(self) -> None:
@@ -95,13 +93,11 @@ class Holes(PackageCase):
     """By their numbers in the list of holes."""
 
     def test_hole_2_grandchildren_do_not_survive_a_timeout(self) -> None:
-        begun = time.monotonic()
         script = f"(trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep {SLEEP}; : {self.marker}' &) ; sleep {SLEEP}"
         openjarvis.POLICY.update(grace=0.2)
         self.addCleanup(openjarvis.POLICY.clear)
         self.assertTrue(run_sandboxed(script, timeout=0.5).timed_out)
         self.assertEqual(self.marked(), [])
-        self.assertLess(time.monotonic() - begun, SOON)
 
     def test_hole_3_a_child_that_holds_the_pipe_is_no_timeout(self) -> None:
         result = run_sandboxed(f"setsid sleep {SLEEP} & echo done", timeout=60)

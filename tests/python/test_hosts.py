@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -302,8 +301,9 @@ class Engines(PackageCase):
 
     def test_an_engine_that_died_unnoticed_is_replaced_without_a_word(self) -> None:
         belljar.run(["true"])
-        os.kill(engine_pid(), signal.SIGKILL)
-        time.sleep(0.1)
+        pid = engine_pid()
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: census.state(pid) in ("", "Z"), "the engine is dead")
         self.assertEqual(belljar.run(["echo", "x"]).stdout, "x\n")
 
     def test_a_host_that_ignores_sigchld_or_collects_every_child(self) -> None:
@@ -311,8 +311,9 @@ class Engines(PackageCase):
             "import belljar, os, signal\n"
             "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
             "print(belljar.run(['echo', 'x']).stdout, end='')\n"
-            "os.kill(belljar._engine.current().pid, 9)\n"
-            "import time; time.sleep(0.1)\n"
+            "pid = belljar._engine.current().pid\n"
+            "os.kill(pid, 9)\n"
+            "while os.path.exists(f'/proc/{pid}'):\n    pass\n"
             "print(belljar.run(['echo', 'y']).stdout, end='')\n"
         )
         self.assertEqual(self.host(script), "x\ny\n")

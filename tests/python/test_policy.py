@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 import unittest
 from unittest import mock
 
@@ -119,7 +118,7 @@ class Trees(PackageCase):
 
     def test_stopped_processes_and_forkers_die_too(self) -> None:
         process = self.start(f"while :; do sh -c 'sleep 0.05; true {self.marker}' & sleep 0.01; done")
-        time.sleep(0.2)
+        self.wait_for(lambda: len(self.marked()) >= 3, "it forks")
         os.kill(process.pid, signal.SIGSTOP)
         belljar.kill_tree(process.pid)
         process.wait()

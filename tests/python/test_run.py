@@ -413,11 +413,9 @@ class Interrupts(PackageCase):
 
         thread = threading.Thread(target=interrupt)
         thread.start()
-        begin = time.monotonic()
         script = "trap 'touch ignored' TERM; echo ready; while :; do sleep 0.01; done"
         with self.assertRaises(KeyboardInterrupt):
             belljar.run(self.sh(script), timeout=None, grace=1000, on_output=lambda *_: ready.set())
-        self.assertLess(time.monotonic() - begin, 500)
         self.assertEqual(self.marked(), [])
         thread.join()
 

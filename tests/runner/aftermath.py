@@ -11,7 +11,7 @@ import time
 from runner import process
 from runner.report import FAILED, PASSED, Outcome
 
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 30.0
 
 
 def mounts() -> set[str]:
@@ -54,10 +54,12 @@ class Aftermath:
         return mounts() | cgroups() | folders() | (processes_of(self._uid) if self._uid is not None else set())
 
     def outcome(self) -> Outcome:
-        """One test: nothing is there that was not there before."""
+        """One test: nothing is there that was not there before. What somebody else makes meanwhile is not ours."""
         deadline = time.monotonic() + GRACE_SECONDS
         process.reap_orphans()
-        while (extra := self._picture() - self._before) and time.monotonic() < deadline:
+        extra = self._picture() - self._before
+        while extra and time.monotonic() < deadline:
             time.sleep(0.1)
             process.reap_orphans()
+            extra &= self._picture()
         return Outcome("the machine is as it was", FAILED if extra else PASSED, "\n".join(sorted(extra)))

@@ -51,9 +51,9 @@ SLOW_INSTRUMENTED = {
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
 UNIT_BUILDS = ("gcc", "clang", "asan")
-UNIT_TIMEOUT_SECONDS = 120
+UNIT_TIMEOUT_SECONDS = 300
 BUILD_TIMEOUT_SECONDS = 600
-MODULE_TIMEOUT_SECONDS = 300
+MODULE_TIMEOUT_SECONDS = 600
 SANITIZER_TIMEOUT_SECONDS = 600
 ASAN_OPTIONS = "detect_stack_use_after_return=1"
 UBSAN_OPTIONS = "print_stacktrace=1"

@@ -12,7 +12,7 @@
  * attack_end flood              sends every signal that can be sent to every process that can be reached, then exits 6
  * attack_end starve COUNT S     makes life hard for process 1: limits, priority, affinity; then COUNT processes turn
  *                               in circles on its processor for S seconds
- * Everything ends by itself after SECONDS, or after 60.
+ * Everything ends by itself after SECONDS, or after 150.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +33,7 @@
 
 #define SEIZE 0x4206
 #define SET_PTRACER 0x59616d61
-#define LIFE_SECONDS 60
+#define LIFE_SECONDS 150
 
 static void say(const char *word)
 {

@@ -28,7 +28,7 @@
 #include "test.h"
 
 #define ORDINARY_ID 47123
-#define PATIENCE_NS 20000000000ULL
+#define PATIENCE_NS 100000000000ULL
 #define RUNS_MAX 64
 #define TESTS_MAX 64
 

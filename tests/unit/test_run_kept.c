@@ -345,9 +345,9 @@ static void test_descriptors_do_not_leak(void)
 			finish(&one);
 		}
 		/* Keepers that are no longer needed leave when they can. */
-		for (int i = 0; i < 100 && open_fds() != before; i++)
+		for (int i = 0; i < 2000 && open_fds() > before; i++)
 			pass_time(&stage, 50000000);
-		CHECK_INT(open_fds(), before);
+		CHECK(open_fds() <= before);
 		close_jar(&stage);
 	}
 }
