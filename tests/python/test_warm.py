@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import belljar
 from harness import census
-from package_case import PackageCase, engine_pid, tearDownModule  # noqa: F401
+from package_case import BOUND_SECONDS, PackageCase, engine_pid, tearDownModule  # noqa: F401
 
 MODULE = "import secrets\nIDENTITY = secrets.token_hex(8)\nCHANGED = []\n"
 # Enough that every keeper is used again and again.
@@ -229,6 +229,7 @@ def listen_and_wait(seconds: float) -> int:
     abstract.bind("\0belljar-warm")
     abstract.listen()
     with socket.create_server(("127.0.0.1", 45678)):
+        print("up", flush=True)
         time.sleep(seconds)
     return 1
 
@@ -452,11 +453,19 @@ class AtOnce(WarmCase):
 
     def test_they_do_not_reach_each_other(self) -> None:
         with concurrent.futures.ThreadPoolExecutor(1) as threads_of_host:
-            server = threads_of_host.submit(self.pool.call, listen_and_wait, 1.0)
+            pool = belljar.Pool(concurrency=4, timeout=None)
+            self.addCleanup(pool.close)
+            pool.call(len, "")
+            is_up = threading.Event()
+            server = threads_of_host.submit(pool.call, listen_and_wait, 120.0, on_output=lambda *_: is_up.set())
+            self.assertTrue(is_up.wait(BOUND_SECONDS))
             for _ in range(5):
-                self.assertEqual(self.pool.call(connect), [False, False])
-                self.assertEqual(self.pool.call(see_processes)[2], ["1", "2"])
-            self.assertEqual(server.result(), 1)
+                self.assertEqual(pool.call(connect), [False, False])
+                self.assertEqual(pool.call(see_processes)[2], ["1", "2"])
+            self.assertFalse(server.done())
+            pool.close()
+            with self.assertRaises(belljar.CallEnded):
+                server.result()
 
     def test_closing_leaves_nothing(self) -> None:
         before = set(census.descendants(os.getpid()))
