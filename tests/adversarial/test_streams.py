@@ -164,7 +164,7 @@ class Volume(AttackCase):
             try:
                 if options:
                     # A program that asked for events must get the last one: here belljar waits for its reader.
-                    self.wait_for(lambda: census.descendants(process.pid), "the jar stands")
+                    self.wait_for(lambda: runner.unread(reader), "the command writes")
                     self.wait_for(lambda: not census.descendants(process.pid), "the jar ends when its time is over")
                     self.assertIsNone(process.poll())
                 else:

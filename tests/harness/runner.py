@@ -7,9 +7,12 @@ with process tracking alone. Behaviour that must hold on each is tested on each.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from dataclasses import dataclass
@@ -200,6 +203,11 @@ def run_status(
     status.started()
     done = finish(process, stdin if isinstance(stdin, bytes) else None, timeout)
     return done, check_answer(done, status.read())
+
+
+def unread(descriptor: int) -> int:
+    """How many bytes wait in a pipe."""
+    return int(struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))[0])
 
 
 def read_until(stream: IO[bytes], wanted: bytes, timeout: float = BOUND) -> bytes:

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import array
-import fcntl
 import os
 import signal
 import subprocess
-import termios
 import time
 import unittest
 from typing import Any, Tuple
@@ -16,7 +13,7 @@ from typing import Any, Tuple
 from harness import census
 from harness.case import JarCase, every_way
 from harness.result import Result
-from harness.runner import check_answer, finish
+from harness.runner import check_answer, finish, unread
 
 
 @every_way
@@ -35,14 +32,10 @@ class OutputGone(JarCase):
 
     def wait_until_output_waits(self, process: "subprocess.Popen[bytes]") -> None:
         """The command has ended, and nobody has taken what is in the pipe."""
-        assert process.stdout
-        unread = array.array("i", [0])
-
-        def is_full() -> bool:
-            fcntl.ioctl(process.stdout, termios.FIONREAD, unread)
-            return unread[0] > 0 and not census.descendants(process.pid)
-
-        self.wait_for(is_full, "the command has ended, its output waits")
+        stdout = process.stdout
+        assert stdout
+        is_over = lambda: unread(stdout.fileno()) and not census.descendants(process.pid)  # noqa: E731
+        self.wait_for(is_over, "the command has ended, its output waits")
 
     def broken_pipe(self) -> int:
         """The writing end of a pipe that nobody reads."""

@@ -419,7 +419,10 @@ class Gone(PackageCase):
     def zygote_pid(self) -> int:
         """The only interpreter that stands in the jar's own pid namespace, not in that of a call."""
         for pid in census.descendants(engine_pid()):
-            status = Path(f"/proc/{pid}/status").read_text()
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
             names = dict(line.split(":", 1) for line in status.splitlines())
             if names["Name"].strip().startswith("python") and len(names["NSpid"].split()) == 2:
                 return pid
