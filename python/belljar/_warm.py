@@ -320,8 +320,12 @@ class WarmWay:
     def _tend_soon(self) -> None:
         with self._lock:
             if self._tender is None and not self._is_closed:
-                self._tender = threading.Thread(target=self._tend, name="belljar-zygotes", daemon=True)
-                self._tender.start()
+                tender = threading.Thread(target=self._tend, name="belljar-zygotes", daemon=True)
+                try:
+                    tender.start()
+                except RuntimeError:
+                    return  # no more threads just now: the next call tries again
+                self._tender = tender
 
     def _tend(self) -> None:
         """In a thread of its own: renew what is old, close what nobody uses any more."""

@@ -21,6 +21,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
+from unittest import mock
 
 import belljar
 from harness import census
@@ -447,6 +448,17 @@ class Gone(PackageCase):
         words = [error for error in seen if "calls are forked from" in str(error)]
         self.assertTrue(words, seen)
         self.assertIn("another one", words[0].hint or "")
+
+
+class WithoutThreads(PackageCase):
+    """A host that may start no more of them."""
+
+    def test_calls_go_on_and_the_pool_can_be_closed(self) -> None:
+        with belljar.Pool() as pool:
+            self.assertEqual(pool.call(len, "a"), 1)
+            with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+                pool._way._tend_soon()
+            self.assertEqual(pool.call(len, "ab"), 2)
 
 
 class AtOnce(WarmCase):
