@@ -37,6 +37,7 @@
 #define FILL_BEFORE_BYTES 64
 #define SMALLEST_MAPPED_BYTES (2 * PAGE_BYTES)
 #define QUARANTINE_COUNT 1024
+#define GUARDED_MAX 20000 /* two areas of memory each; the kernel gives a process 65,530 */
 #define REPORT_FOLDER "/sanitizer-logs/"
 
 struct block_list {
@@ -49,7 +50,8 @@ struct block {
 	struct block *previous, *next;
 	size_t mapped_bytes; /* with the guard page */
 	size_t len;
-	bool is_hidden; /* from children */
+	bool is_guarded; /* else: the last page is filled, and looked at later */
+	bool is_hidden;  /* from children */
 };
 
 /* Right before what the caller has. */
@@ -78,6 +80,7 @@ static struct {
 	char *spare
 		[QUARANTINE_COUNT]; /* of the smallest size; to map a new one each time would take most of the time */
 	size_t spare_count;
+	size_t guarded_count;
 	const void *looked_at; /* it is said to be a block */
 } heap;
 
@@ -186,6 +189,11 @@ static char *fill_before(const struct block *block, const struct edge *edge)
 	return (char *)edge - first > FILL_BEFORE_BYTES ? (char *)edge - FILL_BEFORE_BYTES : first;
 }
 
+static char *end_of_fill(const struct block *block)
+{
+	return (char *)block + block->mapped_bytes - (block->is_guarded ? PAGE_BYTES : 0);
+}
+
 static bool is_fill(const char *from, const char *end)
 {
 	for (; from < end; from++)
@@ -209,7 +217,7 @@ static struct block *block_of(const void *content)
 	block = edge->block;
 	if (!is_fill(fill_before(block, edge), (char *)edge))
 		give_up("the beginning of a block was overrun", content);
-	if (!is_fill((const char *)content + block->len, (char *)block + block->mapped_bytes - PAGE_BYTES))
+	if (!is_fill((const char *)content + block->len, end_of_fill(block)))
 		give_up("the end of a block was overrun", content);
 	return block;
 }
@@ -266,6 +274,7 @@ static void unmap_pages(char *pages, size_t mapped)
 
 static struct block *map_block(size_t len)
 {
+	bool is_guarded = heap.guarded_count < GUARDED_MAX;
 	struct block *block;
 	size_t mapped;
 
@@ -274,12 +283,12 @@ static struct block *map_block(size_t len)
 	block = map_pages(mapped);
 	if (!block)
 		return NULL;
-	if (mprotect(block, mapped - PAGE_BYTES, PROT_READ | PROT_WRITE) != 0) {
+	if (mprotect(block, mapped - (is_guarded ? PAGE_BYTES : 0), PROT_READ | PROT_WRITE) != 0) {
 		munmap(block, mapped);
 		return NULL;
 	}
-	block->mapped_bytes = mapped;
-	block->len = len;
+	*block = (struct block){.mapped_bytes = mapped, .len = len, .is_guarded = is_guarded};
+	heap.guarded_count += is_guarded;
 	return block;
 }
 
@@ -287,15 +296,15 @@ static struct edge *make_block(size_t len)
 {
 	struct block *block = map_block(len);
 	struct edge *edge;
-	char *before, *end;
+	char *before, *after;
 
 	if (!block)
 		return NULL;
 	edge = edge_of(block);
-	end = (char *)block + block->mapped_bytes - PAGE_BYTES;
+	after = (char *)(edge + 1) + len;
 	before = fill_before(block, edge);
 	memset(before, FILL_AROUND, (size_t)((char *)edge - before));
-	memset((char *)(edge + 1) + len, FILL_AROUND, (size_t)(end - (char *)(edge + 1)) - len);
+	memset(after, FILL_AROUND, (size_t)(end_of_fill(block) - after));
 	edge->block = block;
 	edge->seal = seal_of(edge);
 	return edge;
@@ -306,6 +315,7 @@ static void quarantine(struct block *block)
 	struct released *slot = &heap.quarantine[heap.released_count++ % QUARANTINE_COUNT];
 	struct released freed = {.mapping = (char *)block, .mapped_bytes = block->mapped_bytes};
 
+	heap.guarded_count -= block->is_guarded;
 	if (slot->mapping)
 		unmap_pages(slot->mapping, slot->mapped_bytes);
 	*slot = freed;
@@ -332,7 +342,6 @@ static void *allocate(size_t len, int fill)
 	edge = make_block(len);
 	if (!edge)
 		return NULL;
-	edge->block->is_hidden = false;
 	if (!heap.used) {
 		link_block(edge->block, &heap.own);
 	} else if (len > POOL_BLOCK_MAX_BYTES) {

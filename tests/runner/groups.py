@@ -46,7 +46,7 @@ LONG_MODULES = (
 # What takes a minute there; all run under --only sanitizer and --only checked.
 SLOW_INSTRUMENTED = {
     "sanitizer": ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout"),
-    "checked": ("test_doctor", "test_timeout"),
+    "checked": ("test_doctor", "test_limits", "test_timeout"),
 }
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")

@@ -325,6 +325,18 @@ static void read_released_of_a_pool(void)
 	read_at(block, 0);
 }
 
+static void overrun_in_a_crowd(void)
+{
+	char *block = NULL;
+
+	for (int i = 0; i < 40000; i++)
+		block = heap_allocate(64);
+	if (!block)
+		_exit(1);
+	write_at(block, 64);
+	heap_release(block);
+}
+
 static const struct {
 	void (*misuse)(void);
 	int signal;
@@ -337,6 +349,7 @@ static const struct {
 	{underrun, SIGABRT, "its beginning was overrun"},
 	{underrun_far, SIGABRT, "the beginning of a block was overrun"},
 	{overrun_what_is_resized, SIGABRT, "the end of a block was overrun"},
+	{overrun_in_a_crowd, SIGABRT, "the end of a block was overrun"},
 	{read_released, SIGSEGV, "a released block was used"},
 	{write_released_large, SIGSEGV, "a released block was used"},
 	{write_resized, SIGSEGV, "a released block was used"},
