@@ -37,7 +37,7 @@
 #define FILL_BEFORE_BYTES 64
 #define SMALLEST_MAPPED_BYTES (2 * PAGE_BYTES)
 #define QUARANTINE_COUNT 1024
-#define GUARDED_MAX 20000 /* two areas of memory each; the kernel gives a process 65,530 */
+#define GUARDED_MAX 5000 /* two areas of memory each: the kernel gives a process 65,530, and fork() copies them all */
 #define REPORT_FOLDER "/sanitizer-logs/"
 
 struct block_list {
@@ -329,6 +329,8 @@ static void quarantine(struct block *block)
 
 static void advise(struct block *block, bool is_hidden)
 {
+	if (!block->is_guarded)
+		return; /* there are many: it would take as long as all the rest */
 	block->is_hidden = is_hidden;
 	madvise(block, block->mapped_bytes, is_hidden ? MADV_DONTFORK : MADV_DOFORK);
 }

@@ -155,7 +155,7 @@ static void overflow_into_the_next(void)
 	char *next = heap_allocate(32);
 
 	/* Blocks that were released before come first, in any order. */
-	for (int i = 0; i < 10000 && next - block != 48; i++) {
+	for (int i = 0; !is_checked && i < 10000 && next - block != 48; i++) {
 		block = next;
 		next = heap_allocate(32);
 	}
