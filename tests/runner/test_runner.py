@@ -32,7 +32,7 @@ from runner.report import (
     without_forbidden_skip,
 )
 from runner.schedule import run_groups
-from runner.stage import Stage
+from runner.stage import COPIED_FILES, PACKAGING, Stage
 
 
 def finished(output: str = "", status: int = 0) -> process.Finished:
@@ -326,7 +326,7 @@ class Stages(unittest.TestCase):
     def test_python_files_are_compiled_for_an_interpreter(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             source = pathlib.Path(name)
-            for file in ("README.md", "dev", "tests/a.py", "package/b.py"):
+            for file in (*COPIED_FILES, *PACKAGING, "tests/a.py", "package/b.py"):
                 (source / file).parent.mkdir(exist_ok=True)
                 (source / file).write_text("")
             with Stage(source) as stage:
