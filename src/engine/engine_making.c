@@ -22,7 +22,7 @@ static void limit_rung(const struct making *making, struct host *host)
 		host->landlock_abi = 0;
 }
 
-static int survey(struct making *making)
+static int look_at_host(struct making *making)
 {
 	int rc = host_probe(&making->host, making->environment, &making->error);
 
@@ -32,21 +32,15 @@ static int survey(struct making *making)
 	making->host.jar_id = host_jar_id(making->jar_number);
 	making->host.is_caller_elsewhere = making->is_caller_elsewhere;
 	rc = host_survey(&making->host, making->policy, making->current_directory, &making->error);
-	if (rc == 0 && making->has_notes)
+	if (rc == 0 && making->has_stamps)
 		rc = host_stamp(&making->host);
 	return rc;
 }
 
 int making_survey(struct making *making)
 {
-	struct host_notes notes = {.is_broken = true};
-	int rc;
+	int rc = look_at_host(making);
 
-	if (making->has_notes)
-		host_notes_take(&notes);
-	rc = survey(making);
-	host_notes_take(NULL);
-	making->host.notes = notes;
 	making->surveyed_ns = sys_monotonic_ns();
 	return rc;
 }

@@ -26,7 +26,7 @@ struct making {
 	enum rung rung_max;
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
 	enum plan_kind kind; /* PLAN_RUN is not made here */
-	bool has_notes;      /* notes are taken of what the survey looks at */
+	bool has_stamps;     /* the jar may be made ahead: the survey looks closer at what such a jar copies */
 	bool has_pool; /* this process will go on and make others: the jar gets nothing of its memory but the plan */
 	struct plan_request request;
 	/* results */

@@ -105,7 +105,7 @@ void house_init(struct house *house, struct server *server, enum plan_kind kind,
 		.jar_number = house->jar_number,
 		.kind = kind,
 		.has_pool = true,
-		.has_notes = kind == PLAN_PREPARED,
+		.has_stamps = kind == PLAN_PREPARED,
 	};
 	server_add(server, &house->body);
 }

@@ -83,74 +83,37 @@ static void free_ready(struct body *body)
 	free(ready);
 }
 
-/* Of those that could be taken, one that stands, the older one. */
-struct choice {
-	struct ready *found;
-	unsigned count;
-};
-
-static void consider(struct choice *choice, struct ready *ready)
+/* Is what it shows what a jar would show that was made now? */
+static bool is_true(const struct ready *ready, const struct host *host)
 {
-	choice->count++;
-	if (!choice->found || ready->house.is_standing || !choice->found->house.is_standing)
-		choice->found = ready;
-}
-
-static struct house *take(const struct choice *choice, unsigned *hurry)
-{
-	struct ready *found = choice->found;
-
-	/* Somebody has to wait for it; or there are two, and nobody waits because there are. */
-	if (!found->house.is_standing || (choice->count > 1 && sys_monotonic_ns() - found->made_ns < HURRY_NS))
-		*hurry = found->hurry + 1;
-	unlist(found);
-	return &found->house;
-}
-
-static bool is_there(const struct ready *ready)
-{
-	return ready->house.jar && !ready->house.is_gone;
-}
-
-static bool is_same_environment(char *const *left, char *const *right)
-{
-	for (; *left && *right; left++, right++)
-		if (strcmp(*left, *right) != 0)
-			return false;
-	return !*left && !*right;
-}
-
-struct house *ready_take_as_noted(struct server *server, const struct text *key, char *const *environment,
-				  unsigned *hurry)
-{
-	struct choice choice = {0};
-
-	*hurry = 0;
-	for (struct ready *ready = server->ready; ready; ready = ready->next)
-		if (is_same_key(&ready->key, key) && is_there(ready))
-			consider(&choice, ready);
-	if (!choice.found || !is_same_environment(choice.found->house.request.environment, environment) ||
-	    !host_notes_hold(&choice.found->house.making.host.notes))
-		return NULL;
-	return take(&choice, hurry);
+	return ready->house.jar && !ready->house.is_gone && host_is_same(&ready->house.making.host, host);
 }
 
 struct house *ready_take(struct server *server, const struct text *key, const struct host *host, unsigned *hurry)
 {
-	struct choice choice = {0};
-	struct ready *next;
+	struct ready *found = NULL, *next;
+	unsigned count = 0;
 
 	*hurry = 0;
 	for (struct ready *ready = server->ready; ready; ready = next) {
 		next = ready->next;
 		if (!is_same_key(&ready->key, key))
 			continue;
-		if (is_there(ready) && host_is_same(&ready->house.making.host, host))
-			consider(&choice, ready);
-		else
+		if (!is_true(ready, host)) {
 			drop(ready);
+			continue;
+		}
+		count++;
+		if (!found || ready->house.is_standing || !found->house.is_standing)
+			found = ready; /* of two, one that stands, the older one */
 	}
-	return choice.found ? take(&choice, hurry) : NULL;
+	if (!found)
+		return NULL;
+	/* Somebody has to wait for it; or there are two, and nobody waits because there are. */
+	if (!found->house.is_standing || (count > 1 && sys_monotonic_ns() - found->made_ns < HURRY_NS))
+		*hurry = found->hurry + 1;
+	unlist(found);
+	return &found->house;
 }
 
 unsigned ready_missing(const struct server *server, const struct text *key, unsigned hurry)

@@ -18,9 +18,6 @@ void ready_key(const struct policy *policy, const char *current_directory, struc
  * in a row have come so soon that one would not do.
  */
 struct house *ready_take(struct server *server, const struct text *key, const struct host *host, unsigned *hurry);
-/* The same without a survey, where the notes of the one before tell enough; NULL also if they do not. Nothing goes. */
-struct house *ready_take_as_noted(struct server *server, const struct text *key, char *const *environment,
-				  unsigned *hurry);
 /* How many there should be for @key, and are not: of one, or of two where there is hurry. */
 unsigned ready_missing(const struct server *server, const struct text *key, unsigned hurry);
 /* Make one more. Takes over what it needs of @key, @request and @policy; @host as in house_build(). */

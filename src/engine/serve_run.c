@@ -28,7 +28,6 @@ struct serve_run {
 	struct job job;
 	struct house *house; /* the jar it is given; NULL: one of its own */
 	bool is_joined;      /* that is a kept one */
-	bool is_noted;       /* it was known to show the truth without another survey */
 	unsigned jar_number; /* of one of its own */
 	struct text key;     /* of those that could stand for it; empty: not asked */
 	struct text payload; /* the request once more, for a second one that is to stand by */
@@ -232,16 +231,6 @@ static void prepare_second(struct serve_run *run)
 	ready_prepare(run->body.server, &key, &request, &policy, NULL, run->hurry);
 }
 
-/* What a survey found when this run began, or one before, which would have found the same. */
-static struct host take_host(struct serve_run *run)
-{
-	struct host *source = run->is_noted && run->house ? &run->house->making.host : &run->job.making.host;
-	struct host host = *source;
-
-	*source = (struct host){0};
-	return host;
-}
-
 /* The same policy is likely to be asked for again. @host: what this run found when it began. */
 static void prepare_next(struct serve_run *run, struct host *host)
 {
@@ -264,8 +253,9 @@ static void free_run(struct body *body)
 {
 	struct serve_run *run = (struct serve_run *)body;
 	bool has_gone_well = job_seen(&run->job) && job_seen(&run->job)->has_started && !run->job.making.corrections;
-	struct host host = take_host(run);
+	struct host host = run->job.making.host;
 
+	run->job.making.host = (struct host){0};
 	loop_disarm(&run->stall);
 	leave_house(run);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
@@ -465,7 +455,7 @@ static void set_up(struct serve_run *run)
 				.is_caller_elsewhere = true,
 				.jar_number = run->jar_number,
 				.has_pool = true,
-				.has_notes = !run->is_joined,
+				.has_stamps = !run->is_joined,
 			},
 		.request = job_request_of(run),
 	};
@@ -487,10 +477,7 @@ static void start(struct serve_run *run)
 
 	set_up(run);
 	ready_key(&run->policy, run->request.cwd, &run->key);
-	if (making->error.stage == STAGE_NONE)
-		run->house = ready_take_as_noted(run->body.server, &run->key, making->environment, &run->hurry);
-	run->is_noted = run->house;
-	if (!run->house && making->error.stage == STAGE_NONE && making_survey(making) == 0)
+	if (making->error.stage == STAGE_NONE && making_survey(making) == 0)
 		run->house = ready_take(run->body.server, &run->key, &making->host, &run->hurry);
 	if (run->house)
 		run->job.request.jar = house_enter(run->house);

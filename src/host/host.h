@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/list.h"
-#include "host/host_notes.h"
 #include "policy/policy.h"
 
 enum path_kind { PATH_ABSENT, PATH_DIRECTORY, PATH_FILE, PATH_SYMLINK, PATH_OTHER };
@@ -88,7 +87,6 @@ struct host {
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
 	struct host_workdir workdir;
 	struct host_path_list stamps; /* a closer look at `etc`, where host_stamp() took one */
-	struct host_notes notes;      /* what all this was learned from, where notes were taken */
 };
 
 /* The kernel's and the caller's facts. */

@@ -264,10 +264,8 @@ static void take_user(void *context, const char *section, const char *key, const
 static int read_identity(const char *path, struct identity *identity)
 {
 	AUTO_TEXT content = {0};
-	int rc;
+	int rc = read_text(AT_FDCWD, path, 0, GIT_CONFIG_BYTES_MAX, &content);
 
-	host_note_content(path); /* before it is read: what changes after that is seen */
-	rc = read_text(AT_FDCWD, path, 0, GIT_CONFIG_BYTES_MAX, &content);
 	if (rc == 0)
 		rc = git_config_parse(content.data, content.len, take_user, identity);
 	return rc == -ENOMEM || identity->has_failed ? -ENOMEM : 0;

@@ -82,12 +82,8 @@ int host_look(struct host_path *path_out, const char *path)
 	found.path = strdup(path);
 	if (!found.path)
 		return -ENOMEM;
-	if (lstat(path, &status) == 0) {
+	if (lstat(path, &status) == 0)
 		describe(&found, &status);
-		host_note(path, &status);
-	} else {
-		host_note(path, NULL);
-	}
 	if (found.kind == PATH_SYMLINK)
 		read_target(&found, AT_FDCWD, path);
 	*path_out = found;
@@ -119,11 +115,8 @@ static int open_plain(const char *path)
 int host_is_plain(const char *path)
 {
 	AUTO_CLOSE int fd = open_plain(path);
-	bool is_absent = fd == -ENOENT || fd == -ENOTDIR;
 
-	if (fd >= 0 || is_absent)
-		host_note_way(path);
-	return fd >= 0 ? 1 : is_absent ? -ENOENT : 0;
+	return fd >= 0 ? 1 : fd == -ENOENT || fd == -ENOTDIR ? -ENOENT : 0;
 }
 
 int host_look_through(struct host_path *path_out, const char *path)
@@ -135,9 +128,7 @@ int host_look_through(struct host_path *path_out, const char *path)
 
 	if (fd >= 0 && fstat(fd, &status) == 0) {
 		describe(&found, &status);
-		host_note_way(path);
 	} else {
-		host_notes_break_off();
 		resolved = realpath(path, NULL);
 		if (resolved)
 			return host_look(path_out, resolved);
@@ -186,7 +177,6 @@ int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, c
 	struct stat status;
 
 	if (fd == -ENOENT) {
-		host_note_absent(top, name);
 		found.error = ENOENT;
 		*path_out = found;
 		return 0;
@@ -195,20 +185,17 @@ int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, c
 	if (!found.path)
 		return -ENOMEM;
 	/* Before Linux 5.6 no jar is built from mounts; there this is only for the report. */
-	if (fd == -ENOSYS ? lstat(found.path, &status) == 0 : fd >= 0 && fstat(fd, &status) == 0) {
+	if (fd == -ENOSYS ? lstat(found.path, &status) == 0 : fd >= 0 && fstat(fd, &status) == 0)
 		describe(&found, &status);
-		host_note(found.path, &status);
-	} else {
+	else
 		found.error = fd < 0 ? -fd : errno;
-		host_notes_break_off();
-	}
 	if (found.kind == PATH_SYMLINK)
 		read_target(&found, fd >= 0 ? fd : AT_FDCWD, fd >= 0 ? "" : found.path);
 	*path_out = found;
 	return 0;
 }
 
-bool host_is_in_absent(int top_fd, const char *top, const char *name, const char **absent)
+bool host_is_in_absent(int top_fd, const char *name, const char **absent)
 {
 	size_t len = strcspn(name, "/");
 	char first[NAME_MAX + 1];
@@ -224,7 +211,6 @@ bool host_is_in_absent(int top_fd, const char *top, const char *name, const char
 	first[len] = '\0';
 	if (fstatat(top_fd, first, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
 		return false;
-	host_note_absent(top, first);
 	*absent = name;
 	return true;
 }

@@ -36,7 +36,7 @@ int host_open_top(const struct host_path *top);
  * For names that stand together by their first directory: is the one of @name not there? *@absent is a name of the last
  * such directory, NULL at first.
  */
-bool host_is_in_absent(int top_fd, const char *top, const char *name, const char **absent);
+bool host_is_in_absent(int top_fd, const char *name, const char **absent);
 void host_path_done(struct host_path *path);
 void host_path_list_done(struct host_path_list *list);
 /* host_look() into a new item of @list; what does not exist is left out. */

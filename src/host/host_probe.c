@@ -88,7 +88,6 @@ static int find_home(struct host *host)
 	if (!home || home[0] != '/') {
 		const struct passwd *entry = getpwuid(host->uid);
 
-		host_note_content("/etc/passwd");
 		home = entry ? entry->pw_dir : NULL;
 	}
 	if (home && home[0] == '/' && host_look_through(&found, home) < 0)

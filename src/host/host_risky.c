@@ -66,7 +66,7 @@ static void check_project(const struct host *host, const struct host_path *top, 
 	if (fd < 0)
 		return;
 	for (const char *const *name = host_protected_names; *name; name++)
-		if (!host_is_in_absent(fd, top->path, *name, &absent))
+		if (!host_is_in_absent(fd, *name, &absent))
 			check(host, fd, top->path, *name, risky);
 	check_git_file(host, fd, top->path, risky);
 }

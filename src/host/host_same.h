@@ -2,9 +2,8 @@
 /*
  * host/host_same.h - would the same jar be made now?
  *
- * A jar that was made ahead shows the host as it was then. Before it is used the host is surveyed anew, unless the notes of
- * the survey before tell enough (host_notes.h), and all that the planner decides on is compared: paths by device and inode,
- * which nothing else can have as long as the jar holds the object.
+ * A jar that was made ahead shows the host as it was then. Before it is used the host is surveyed anew, and all that the
+ * planner decides on is compared: paths by device and inode, which nothing else can have as long as the jar holds the object.
  */
 #ifndef BELLJAR_HOST_HOST_SAME_H
 #define BELLJAR_HOST_HOST_SAME_H

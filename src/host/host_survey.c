@@ -71,7 +71,6 @@ static int add_etc_link(struct host_path_list *list, const char *path)
 	if (rc < 0 || list->count == count || list->items[count].kind != PATH_SYMLINK ||
 	    leads_to_system(list->items[count].target))
 		return rc;
-	host_note_followed(path);
 	resolved = realpath(path, NULL);
 	if (!resolved || !path_is_within(resolved, "/run") || stat(resolved, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
@@ -103,7 +102,6 @@ static int survey_etc(struct host_path_list *list)
 	const struct dirent *entry;
 	int rc = 0;
 
-	host_note_content("/etc");
 	if (!directory)
 		return look_at_names(list, "/etc", host_etc_names);
 	while (rc == 0 && (entry = readdir(directory)))
@@ -159,7 +157,6 @@ static int follow_git_file(struct host *host, const char *git_file)
 	char *slash;
 	int rc = host_git_follow(git_file, &workdir->git, &workdir->git_own);
 
-	host_notes_break_off();
 	if (rc <= 0)
 		return rc;
 	/* The same as for a repository above: that of a home directory kept in git is not for a jar. */
@@ -263,7 +260,6 @@ static int guard_behind_link(struct host_workdir *workdir, const struct top *top
 	char path[2 * PATH_MAX];
 	AUTO_FREE char *resolved = NULL;
 
-	host_notes_break_off();
 	snprintf(path, sizeof(path), "%s/%s", top->path, name);
 	resolved = realpath(path, NULL);
 	if (!resolved || !path_is_within(resolved, top->path) || !strcmp(resolved, top->path) ||
@@ -295,7 +291,7 @@ static int find_guarded(struct host_workdir *workdir, const struct host_path *di
 		rc = guard_name(workdir, &top, ".git");
 	host_path_done(&git);
 	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
-		if (!host_is_in_absent(fd, top.path, *name, &absent))
+		if (!host_is_in_absent(fd, *name, &absent))
 			rc = guard_name(workdir, &top, *name);
 	return rc;
 }
@@ -518,6 +514,5 @@ void host_done(struct host *host)
 	free(host->run_directory);
 	host_cgroups_done(&host->cgroups);
 	free(host->uncounted_path);
-	host_notes_done(&host->notes);
 	*host = (struct host){0};
 }

@@ -43,11 +43,8 @@ static int step(const struct host *host, char *resolved, const char *name, char 
 
 	if (snprintf(path, sizeof(path), "%s/%s", resolved, name) >= (int)sizeof(path))
 		return -ENOENT;
-	if (lstat(path, &status) < 0) {
-		host_note(path, NULL);
+	if (lstat(path, &status) < 0)
 		return -ENOENT;
-	}
-	host_note(path, &status);
 	if (!S_ISLNK(status.st_mode)) {
 		memcpy(resolved + done, path + done, strlen(path + done) + 1);
 		return 0;
@@ -142,9 +139,6 @@ static int add_program(struct host *host, const char *link)
 	struct stat status;
 	char *slash;
 
-	host_note_followed(link);
-	if (program)
-		host_note_way(program);
 	if (!program || is_shown(host, program) || !path_is_within(program, host->real_home) ||
 	    stat(program, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
 		return 0;
@@ -163,7 +157,6 @@ static int add_linked_programs(struct host *host, const char *directory)
 	char path[PATH_MAX];
 	int rc = 0;
 
-	host_note_content(directory);
 	for (int i = 0; entries && i < PROGRAMS_MAX && rc == 0; i++) {
 		const struct dirent *entry = readdir(entries);
 
