@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/text.h"
 #include "policy/policy.h"
 
 enum path_kind { PATH_ABSENT, PATH_DIRECTORY, PATH_FILE, PATH_SYMLINK, PATH_OTHER };
@@ -24,8 +25,9 @@ struct host_path {
 	enum path_kind kind;
 	dev_t device;
 	ino_t inode;
-	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
-	int error;          /* a positive errno: why it could not be looked at */
+	int64_t changed_ns;       /* when its inode last changed: a number that is free is used again at once */
+	int error;                /* a positive errno: why it could not be looked at */
+	struct string_list links; /* the symbolic links that were followed to get here, as far as the way went */
 };
 
 LIST_TYPE(struct host_path, host_path_list);
@@ -37,6 +39,8 @@ struct host_workdir {
 	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
 	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
 	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
+	struct host_path strange_git;  /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
+	const char *strange_why;       /* ... since "it belongs to another user" */
 	struct host_path_list guarded; /* auto-run files that exist in it or at the repository's top */
 	struct host_path_list pinned;  /* directories above those: must not be renamed away */
 };
@@ -80,7 +84,7 @@ struct host {
 	struct host_path_list devices;
 	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */
 	struct host_path_list
-		nested; /* directories of the workdir above what is named read-only in it: must not move either */
+		nested; /* directories above what has a place of its own inside something writable: must not move */
 	struct host_path_list
 		places; /* one per policy.mounts: what is at its destination, if that is a host directory */
 	struct host_path_list hidden;       /* one per policy.hide */

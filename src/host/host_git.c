@@ -434,6 +434,39 @@ static int follow_submodule(int fd, const char *path, const char *directory, str
 	return is_same(&named, &actual) ? path_of(fd, path, git_out) : -EINVAL;
 }
 
+bool host_git_is_of(uid_t uid, const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && (status.st_uid == uid || status.st_uid == 0);
+}
+
+/* As git has it, but for links: what they lead to is not in the jar. */
+static const char *why_no_repository(uid_t uid, const struct host_path *git, bool has_objects)
+{
+	static const char *const names[] = {"objects", "refs"};
+	AUTO_CLOSE int fd = host_open_top(git);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return "it cannot be opened";
+	if (status.st_uid != uid && status.st_uid != 0)
+		return "it belongs to another user";
+	if (stat_at(fd, "HEAD", &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
+		return "it is no repository: it has no HEAD";
+	for (size_t i = 0; has_objects && i < ARRAY_LEN(names); i++)
+		if (stat_at(fd, names[i], &status) < 0 || !S_ISDIR(status.st_mode))
+			return "it is no repository: it has no objects or no refs";
+	return NULL;
+}
+
+const char *host_git_why_unfit(uid_t uid, const struct host_path *git, const struct host_path *own)
+{
+	const char *why = why_no_repository(uid, git, true);
+
+	return why || own->kind != PATH_DIRECTORY ? why : why_no_repository(uid, own, false);
+}
+
 int host_git_follow(const char *git_file, struct host_path *git_out, struct host_path *own_out)
 {
 	struct host_path git = {0}, own = {0};

@@ -34,4 +34,12 @@ int host_git_identity(char *const *environment, const char *home, char **name_ou
  */
 int host_git_follow(const char *git_file, struct host_path *git_out, struct host_path *own_out);
 
+/* Does @path, links not followed, belong to @uid or to root? */
+bool host_git_is_of(uid_t uid, const char *path);
+/*
+ * Why the repository @git, with the worktree's part @own or PATH_ABSENT, may not be shown to the jar of @uid: somebody
+ * else's, or a directory that only has the name, would widen the view. NULL: it may.
+ */
+const char *host_git_why_unfit(uid_t uid, const struct host_path *git, const struct host_path *own);
+
 #endif

@@ -14,6 +14,9 @@
 #include "host/host_names.h"
 #include "sys/calls.h"
 
+/* As many links as the kernel follows. */
+#define LINKS_MAX 40
+
 bool path_is_within(const char *path, const char *directory)
 {
 	size_t len = strlen(directory);
@@ -119,24 +122,120 @@ int host_is_plain(const char *path)
 	return fd >= 0 ? 1 : fd == -ENOENT || fd == -ENOTDIR ? -ENOENT : 0;
 }
 
-int host_look_through(struct host_path *path_out, const char *path)
+/* One name of a way: @name in @resolved, which becomes longer; of a link, what it says comes before @rest. */
+static int step(char *resolved, const char *name, char *rest, struct string_list *links)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	size_t done = strlen(resolved), rest_size = strlen(rest) + 1;
+	struct stat status;
+	ssize_t len;
+
+	if (snprintf(path, sizeof(path), "%s/%s", resolved, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	if (lstat(path, &status) < 0)
+		return -errno;
+	if (!S_ISLNK(status.st_mode)) {
+		memcpy(resolved + done, path + done, strlen(path + done) + 1);
+		return !S_ISDIR(status.st_mode) && rest[strspn(rest, "/")] ? -ENOTDIR : 0;
+	}
+	if (links->count == LINKS_MAX)
+		return -ELOOP;
+	if (string_list_add(links, path) < 0)
+		return -ENOMEM;
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	if ((size_t)len + 1 + rest_size > PATH_MAX)
+		return -ENAMETOOLONG;
+	memmove(rest + len + 1, rest, rest_size);
+	memcpy(rest, target, (size_t)len);
+	rest[len] = '/';
+	if (target[0] == '/')
+		resolved[0] = '\0';
+	return 0;
+}
+
+int host_resolve(const char *path, char resolved[PATH_MAX], struct string_list *links)
+{
+	char rest[PATH_MAX], name[NAME_MAX + 1];
+	int rc = 0;
+
+	if (path[0] != '/' || strlen(path) >= sizeof(rest))
+		return path[0] != '/' ? -EINVAL : -ENAMETOOLONG;
+	memcpy(rest, path, strlen(path) + 1);
+	resolved[0] = '\0';
+	while (rc == 0) {
+		size_t skipped = strspn(rest, "/"), len = strcspn(rest + skipped, "/");
+
+		if (!len)
+			break;
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, rest + skipped, len);
+		name[len] = '\0';
+		memmove(rest, rest + skipped + len, strlen(rest + skipped + len) + 1);
+		if (!strcmp(name, "..")) {
+			char *slash = strrchr(resolved, '/');
+
+			if (slash)
+				*slash = '\0';
+		} else if (strcmp(name, ".") != 0) {
+			rc = step(resolved, name, rest, links);
+		}
+	}
+	if (rc == 0 && !resolved[0])
+		memcpy(resolved, "/", 2);
+	return rc;
+}
+
+/* The object at @path; -ELOOP: there is a link on the way. */
+static int look_plain(struct host_path *found, const char *path)
 {
 	AUTO_CLOSE int fd = open_plain(path);
-	struct host_path found = {.kind = PATH_ABSENT};
-	AUTO_FREE char *resolved = NULL;
 	struct stat status;
 
-	if (fd >= 0 && fstat(fd, &status) == 0) {
-		describe(&found, &status);
-	} else {
-		resolved = realpath(path, NULL);
-		if (resolved)
-			return host_look(path_out, resolved);
-		found.error = errno;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	describe(found, &status);
+	return 0;
+}
+
+/* The same for a path that was resolved. Before Linux 5.6 no jar is built from mounts; there it is only for the report. */
+static int look_resolved(struct host_path *found, const char *path)
+{
+	int rc = look_plain(found, path);
+	struct stat status;
+
+	if (rc != -ENOSYS)
+		return rc;
+	if (lstat(path, &status) < 0)
+		return -errno;
+	describe(found, &status);
+	return 0;
+}
+
+int host_look_through(struct host_path *path_out, const char *path)
+{
+	struct host_path found = {.kind = PATH_ABSENT};
+	char resolved[PATH_MAX];
+	int rc = look_plain(&found, path);
+
+	/* Somebody may put a link there between the two looks: then there is an error, never what the link leads to. */
+	if (rc == -ELOOP || rc == -ENOSYS) {
+		rc = host_resolve(path, resolved, &found.links);
+		if (rc == 0)
+			rc = look_resolved(&found, resolved);
+		if (rc == 0)
+			path = resolved;
 	}
-	found.path = strdup(path);
-	if (!found.path)
+	found.error = -rc;
+	found.path = rc == -ENOMEM ? NULL : strdup(path);
+	if (!found.path) {
+		host_path_done(&found);
 		return -ENOMEM;
+	}
 	*path_out = found;
 	return 0;
 }
@@ -219,6 +318,7 @@ void host_path_done(struct host_path *path)
 {
 	free(path->path);
 	free(path->target);
+	string_list_done(&path->links);
 	*path = (struct host_path){0};
 }
 

@@ -5,6 +5,8 @@
 #ifndef BELLJAR_HOST_HOST_PATHS_H
 #define BELLJAR_HOST_HOST_PATHS_H
 
+#include <limits.h>
+
 #include "host/host.h"
 
 /* @path is @directory or lies in it. Both absolute and resolved. */
@@ -18,8 +20,13 @@ bool host_is_system_directory(const char *path);
 /* Look at @path itself (a symbolic link is not followed). A path that does not exist is PATH_ABSENT, not an error. */
 int host_look(struct host_path *path_out, const char *path);
 /*
- * The object at the absolute @path, symbolic links followed; where there is none, the error. The common case, no link on
- * the way, is one look instead of one at each directory above it.
+ * Where the absolute @path really is, and every symbolic link on the way, as far as the way goes. -ENOENT, -ELOOP ...
+ * Names can change meanwhile: whoever uses @resolved must follow no link.
+ */
+int host_resolve(const char *path, char resolved[PATH_MAX], struct string_list *links);
+/*
+ * The object at the absolute @path, symbolic links followed and remembered; where there is none, the error. The common
+ * case, no link on the way, is one look instead of one at each directory above it.
  */
 int host_look_through(struct host_path *path_out, const char *path);
 /* Does the way to the absolute @path lead through no symbolic link? 1: yes, it is its own real path; 0: unknown; -ENOENT. */

@@ -24,11 +24,21 @@ static bool is_same_text(const char *left, const char *right)
 	return left && right ? !strcmp(left, right) : left == right;
 }
 
+static bool is_same_way(const struct string_list *left, const struct string_list *right)
+{
+	if (left->count != right->count)
+		return false;
+	for (size_t i = 0; i < left->count; i++)
+		if (strcmp(left->items[i], right->items[i]) != 0)
+			return false;
+	return true;
+}
+
 static bool is_same_path(const struct host_path *left, const struct host_path *right)
 {
 	return left->kind == right->kind && left->device == right->device && left->inode == right->inode &&
 	       left->error == right->error && is_same_text(left->path, right->path) &&
-	       is_same_text(left->target, right->target);
+	       is_same_text(left->target, right->target) && is_same_way(&left->links, &right->links);
 }
 
 static bool is_same_list(const struct host_path_list *left, const struct host_path_list *right)
@@ -57,7 +67,9 @@ static bool is_same_workdir(const struct host_workdir *left, const struct host_w
 	return is_same_path(&left->path, &right->path) && is_same_text(left->unfit, right->unfit) &&
 	       is_same_path(&left->top, &right->top) && is_same_path(&left->git, &right->git) &&
 	       is_same_path(&left->git_own, &right->git_own) && left->has_git_file == right->has_git_file &&
-	       is_same_list(&left->guarded, &right->guarded) && is_same_list(&left->pinned, &right->pinned);
+	       is_same_path(&left->strange_git, &right->strange_git) &&
+	       is_same_text(left->strange_why, right->strange_why) && is_same_list(&left->guarded, &right->guarded) &&
+	       is_same_list(&left->pinned, &right->pinned);
 }
 
 static bool is_same_caller(const struct host *left, const struct host *right)

@@ -172,46 +172,98 @@ static int follow_git_file(struct host *host, const char *git_file)
 	return 0;
 }
 
+/* Why the directory @git may not be shown as the repository of @around, which it lies in; NULL: it may. */
+static const char *why_strange(const struct host *host, const char *around, const struct host_path *git)
+{
+	/* What the workdir itself holds is shown in any case. */
+	if (!strcmp(around, host->workdir.path.path))
+		return NULL;
+	if (!host_git_is_of(host->uid, around))
+		return "its directory belongs to another user";
+	return host_git_why_unfit(host->uid, git, &host->workdir.git_own);
+}
+
+/* The same for a file, which leads to a repository elsewhere; 1 if that was taken, 0 with *@why, -ENOMEM. */
+static int take_git_file(struct host *host, const char *around, const char *git_file, const char **why)
+{
+	struct host_workdir *workdir = &host->workdir;
+	int rc;
+
+	*why = "it belongs to another user, or its directory does";
+	if (!host_git_is_of(host->uid, around) || !host_git_is_of(host->uid, git_file))
+		return 0;
+	*why = "it leads to no repository that knows it";
+	rc = follow_git_file(host, git_file);
+	if (rc <= 0)
+		return rc;
+	*why = host_git_why_unfit(host->uid, &workdir->git, &workdir->git_own);
+	if (!*why)
+		return 1;
+	host_path_done(&workdir->git);
+	host_path_done(&workdir->git_own);
+	workdir->has_git_file = false;
+	return 0;
+}
+
+/* @git is the nearest .git: the repository's, or a strange one. */
+static int take_git(struct host *host, const char *around, struct host_path *git)
+{
+	struct host_workdir *workdir = &host->workdir;
+	const char *why = "it is a symbolic link, or nothing that git would use";
+	int rc = 0;
+
+	if (git->kind == PATH_FILE)
+		rc = take_git_file(host, around, git->path, &why);
+	else if (git->kind == PATH_DIRECTORY)
+		why = why_strange(host, around, git);
+	if (git->kind == PATH_DIRECTORY && !why) {
+		workdir->git = *git;
+		return 1;
+	}
+	if (rc != 0) {
+		host_path_done(git);
+		return rc;
+	}
+	workdir->strange_git = *git;
+	workdir->strange_why = why;
+	return 0;
+}
+
 /*
- * The nearest directory above that has a .git. One that is itself no fit workdir (a home directory kept in git) is no
- * project: showing it would show everything in it. A .git file counts only if the repository it names has a way back.
+ * The nearest directory above that has a .git, and no other: whoever spoils the nearest one must not have the next one
+ * shown. A directory that is itself no fit workdir (a home directory kept in git) is no project: showing it would show
+ * everything in it. A .git file counts only if the repository it names has a way back.
  */
 static int find_repository(struct host *host)
 {
 	struct host_workdir *workdir = &host->workdir;
 	char directory[PATH_MAX], candidate[PATH_MAX];
+	struct host_path found = {0};
 	char *slash;
 	int rc;
 
 	if (snprintf(directory, sizeof(directory), "%s", workdir->path.path) >= (int)sizeof(directory))
 		return 0;
 	for (;;) {
-		bool is_file;
-
 		if (why_unfit(host, directory))
 			return 0;
 		if (snprintf(candidate, sizeof(candidate), "%s/.git", directory) >= (int)sizeof(candidate))
 			return 0;
-		rc = host_look(&workdir->git, candidate);
+		rc = host_look(&found, candidate);
 		if (rc < 0)
 			return rc;
-		if (workdir->git.kind == PATH_DIRECTORY)
+		if (found.kind != PATH_ABSENT)
 			break;
-		is_file = workdir->git.kind == PATH_FILE;
-		host_path_done(&workdir->git);
-		rc = is_file ? follow_git_file(host, candidate) : 0;
-		if (rc < 0)
-			return rc;
-		if (rc > 0)
-			break;
+		host_path_done(&found);
 		slash = strrchr(directory, '/');
 		if (!slash || slash == directory)
 			return 0;
 		*slash = '\0';
 	}
-	if (strcmp(directory, workdir->path.path) != 0)
+	rc = take_git(host, directory, &found);
+	if (rc > 0 && strcmp(directory, workdir->path.path) != 0)
 		return host_look(&workdir->top, directory);
-	return 0;
+	return rc < 0 ? rc : 0;
 }
 
 static bool list_has(const struct host_path_list *list, const char *path)
@@ -228,19 +280,36 @@ struct top {
 	int fd;
 };
 
+/* One item in every case: what is no directory, since somebody changed it just now, is a reason to refuse. */
+static int pin(struct host_path_list *pinned, const struct top *top, const char *name)
+{
+	AUTO_FREE char *path = path_join(top->path[1] ? top->path : "", name);
+	struct host_path *item;
+
+	if (!path)
+		return -ENOMEM;
+	if (list_has(pinned, path))
+		return 0;
+	item = list_add(pinned);
+	if (!item || host_look_beneath(item, top->fd, top->path, name) < 0)
+		return -ENOMEM;
+	if (!item->path)
+		item->path = take_ptr(path);
+	return 0;
+}
+
 /* Every directory between the top and the last name of @name. */
 static int pin_parents(struct host_path_list *pinned, const struct top *top, const char *name)
 {
-	char parent[PATH_MAX], path[2 * PATH_MAX];
+	char parent[PATH_MAX];
 	int rc = 0;
 
-	for (const char *slash = strchr(name, '/'); slash && rc >= 0; slash = strchr(slash + 1, '/')) {
-		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
-		snprintf(path, sizeof(path), "%s/%s", top->path, parent);
-		if (!list_has(pinned, path))
-			rc = host_path_list_look_beneath(pinned, top->fd, top->path, parent);
+	for (const char *slash = strchr(name, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
+		if (snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name) >= (int)sizeof(parent))
+			return 0;
+		rc = pin(pinned, top, parent);
 	}
-	return rc == -ENOMEM ? rc : 0;
+	return rc;
 }
 
 /* 1: it is guarded, and a link; 0: it is guarded or not there; -ELOOP: the way to it leads through a link. */
@@ -435,35 +504,75 @@ static int add_host_side(struct host *host, struct host_path_list *list, const s
 	return add_resolved(list, host_path);
 }
 
-/* A path in the workdir that is named read-only keeps its content at its path only if the directories above it stay. */
-static int pin_above(struct host *host, const struct policy_mount *mount, const char *path)
-{
-	const struct host_path *workdir = &host->workdir.path;
-	AUTO_CLOSE int fd = -1;
-
-	if (mount->access != MOUNT_RO || strcmp(mount->path, mount->dest) != 0 || workdir->kind != PATH_DIRECTORY ||
-	    !path_is_within(path, workdir->path) || !strcmp(path, workdir->path))
-		return 0;
-	fd = host_open_top(workdir);
-	return fd < 0 ? 0
-		      : pin_parents(&host->nested, &(struct top){workdir->path, fd}, path + strlen(workdir->path) + 1);
-}
-
 static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
-		if (rc == 0)
-			rc = pin_above(host, &policy->mounts.items[i], host->mounts.items[i].path);
-	}
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
 		rc = add_host_side(host, &host->hidden, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
 		rc = add_host_side(host, &host->tmpfs_places, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+	return rc;
+}
+
+/* --- what must stay where it is ----------------------------------------------------------------------------- */
+
+/*
+ * What has a place of its own is found by its path again the next time. If a directory above it is writable, a command
+ * could move it away and put something else there, so each directory between is a fact too: the planner pins it. So is
+ * what is named itself, which may be seen through @root under a name that is not its place.
+ */
+static int pin_between(struct host *host, const struct host_path *root, const struct host_path *path)
+{
+	size_t root_len = root->kind == PATH_DIRECTORY && root->path[1] ? strlen(root->path) : 0;
+	AUTO_CLOSE int fd = -1;
+	char name[PATH_MAX];
+
+	if (root->kind != PATH_DIRECTORY || path->kind == PATH_ABSENT || !path_is_within(path->path, root->path) ||
+	    !strcmp(path->path, root->path))
+		return 0;
+	if (snprintf(name, sizeof(name), "%s%s", path->path + root_len + 1, path->kind == PATH_DIRECTORY ? "/" : "") >=
+	    (int)sizeof(name))
+		return 0;
+	/* Where it cannot be opened every look fails, and the planner refuses. */
+	fd = host_open_top(root);
+	return pin_parents(&host->nested, &(struct top){root->path, fd}, name);
+}
+
+/* Everything that has a place in the jar and lies in @root. */
+static int pin_all_in(struct host *host, const struct host_path *root)
+{
+	const struct host_workdir *workdir = &host->workdir;
+	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
+	/* A .git in the workdir is part of it and has no place of its own. */
+	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
+	const struct host_path_list *lists[] = {&host->mounts, &host->places,     &host->hidden, &host->tmpfs_places,
+						&host->system, &host->toolchains, &host->etc};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)
+		rc = pin_between(host, root, single[i]);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count && rc == 0; j++)
+			rc = pin_between(host, root, &lists[i]->items[j]);
+	return rc;
+}
+
+static int survey_nested(struct host *host, const struct policy *policy)
+{
+	const struct host_workdir *workdir = &host->workdir;
+	const struct host_path *own[] = {&workdir->path, &workdir->git, &workdir->git_own};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(own) && rc == 0; i++)
+		rc = pin_all_in(host, own[i]);
+	for (size_t i = 0; i < host->mounts.count && rc == 0; i++)
+		if (policy->mounts.items[i].access == MOUNT_RW)
+			rc = pin_all_in(host, &host->mounts.items[i]);
 	return rc;
 }
 
@@ -483,6 +592,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = host_find_toolchains(host);
 	if (rc == 0)
 		rc = survey_named(host, policy);
+	if (rc == 0)
+		rc = survey_nested(host, policy);
 	if (rc == 0)
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
 	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
@@ -507,6 +618,7 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);
 	host_path_done(&host->workdir.git_own);
+	host_path_done(&host->workdir.strange_git);
 	free(host->git_name);
 	free(host->git_email);
 	free(host->home);

@@ -170,13 +170,19 @@ static uint64_t attributes_of(const struct plan_step *step)
 	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
 }
 
-/* A detached mount of the object at @step->source, which must be the one the planner saw. */
-static int open_source(const struct jar_build *build, const struct plan_step *step)
+/* A detached mount of the object at @path, which must be the one the planner saw. */
+static int open_object(const struct jar_build *build, const struct plan_step *step, const char *path)
 {
-	AUTO_CLOSE int mount_fd =
-		sys_open_tree_with(AT_FDCWD, step->source, step->flags & STEP_RECURSIVE, attributes_of(step),
-				   step->flags & STEP_ID_MAPPED ? build->user_namespace_fd : -1);
+	/* The planner's path has no links. If there is one by now, it is not followed; only in /etc, which is root's. */
+	bool is_plain = !(step->flags & STEP_SNAPSHOT);
+	AUTO_CLOSE int source = is_plain ? sys_openat2(AT_FDCWD, path, O_PATH, 0, SYS_RESOLVE_NO_SYMLINKS) : AT_FDCWD;
+	AUTO_CLOSE int mount_fd = -1;
 	struct stat status;
+
+	if (is_plain && source < 0)
+		return source;
+	mount_fd = sys_open_tree_with(source, is_plain ? "" : path, step->flags & STEP_RECURSIVE, attributes_of(step),
+				      step->flags & STEP_ID_MAPPED ? build->user_namespace_fd : -1);
 
 	if (mount_fd < 0 || !step->inode)
 		return take_fd(&mount_fd);
@@ -236,9 +242,11 @@ int jar_bind(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int mount_fd = -1;
 
-	if (step->flags & STEP_SNAPSHOT && step->flags & STEP_ON_FILE && copy_source(build, step))
+	/* In a host directory a copy would be a file of the host's. */
+	if (step->flags & STEP_SNAPSHOT && step->flags & STEP_ON_FILE && !(step->flags & STEP_IN_PLACE) &&
+	    copy_source(build, step))
 		return 0;
-	mount_fd = open_source(build, step);
+	mount_fd = open_object(build, step, step->source);
 	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 
@@ -321,6 +329,31 @@ int jar_hide(struct jar_build *build, const struct plan_step *step)
 		return mount_fd;
 	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
 	return rc < 0 ? rc : attach(build, mount_fd, step);
+}
+
+/*
+ * The kernel refuses to rename or remove a directory on which something is mounted, in whatever mount of this namespace, and
+ * whatever path is used. So the directory is mounted once more where nobody can go, in the scratch space, and something
+ * on top of it there. A mount at its own place would do as well, but part it from what is around it: files could no
+ * longer be moved in and out, and one that is hidden there would show if another program moved it.
+ */
+int jar_pin(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int directory = open_object(build, step, step->target);
+	AUTO_CLOSE int cover = -1;
+	char name[16];
+	int rc;
+
+	if (directory < 0)
+		return directory;
+	snprintf(name, sizeof(name), "%d", build->scratch_count++);
+	rc = sys_make_directory(build->scratch_fd, name, 0000);
+	if (rc == 0)
+		rc = sys_move_mount(directory, build->scratch_fd, name);
+	if (rc < 0)
+		return rc;
+	cover = scratch_piece(build, 0000, false);
+	return cover < 0 ? cover : sys_move_mount(cover, directory, "");
 }
 
 int jar_devpts(struct jar_build *build, const struct plan_step *step)

@@ -125,6 +125,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_PRIVATE] = jar_private,
 	[STEP_TMPFS] = jar_tmpfs,
 	[STEP_HIDE] = jar_hide,
+	[STEP_PIN] = jar_pin,
 	[STEP_DEVPTS] = jar_devpts,
 	[STEP_PROC] = jar_proc,
 	[STEP_PROC_LOCK] = jar_proc_lock,

@@ -30,6 +30,7 @@ enum step_kind {
 	STEP_PRIVATE,   /* an empty directory of the scratch tmpfs at `target`, `mode` */
 	STEP_TMPFS,     /* a tmpfs of its own at `target`, `value` bytes */
 	STEP_HIDE,      /* nothing at `target`, where there was something */
+	STEP_PIN,       /* the host's directory `target`: nobody in the jar can rename, replace or remove it */
 	STEP_DEVPTS,
 	STEP_PROC,
 	STEP_PROC_LOCK, /* /proc or a part of it read-only: for calls, or where uid 0 inside is the host's uid 0 */

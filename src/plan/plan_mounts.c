@@ -57,10 +57,74 @@ static uint64_t scratch_size(const struct plan_build *build)
 	return build->host->memory_bytes / 2;
 }
 
-static void add_mount_steps(struct plan_build *build, const struct view *view)
+/* Does place @index stand on the host's directory @path? Then it cannot be renamed already. */
+static bool stands_on(const struct view *view, size_t index, const char *path)
+{
+	const struct place *place = &view->items[index], *around = view_around(view, index);
+	size_t len = place->is_in_host && around->source[1] ? strlen(around->source) : 0;
+
+	return place->is_in_host && view_is_within(path, around->source) &&
+	       !strcmp(place->target + strlen(around->target), path + len);
+}
+
+/* Is the host's directory @path inside something that the command can write to, so that it could be renamed there? */
+static bool can_be_moved(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (stands_on(view, i, path))
+			return false;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+
+		if (place->kind == PLACE_BIND && !(place->flags & (STEP_READ_ONLY | STEP_ON_FILE)) &&
+		    view_is_within(path, place->source) && strcmp(path, place->source) != 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_pins(struct plan_build *build, const struct view *view, const struct host_path_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct host_path *path = &list->items[i];
+		struct plan_step *step;
+
+		if (!can_be_moved(view, path->path))
+			continue;
+		if (path->kind != PATH_DIRECTORY) {
+			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
+				  "cannot keep '%s' in its place: somebody changed it while the jar was planned",
+				  path->path);
+			return error_hint(build->error, "try again when nobody moves directories there");
+		}
+		step = plan_add(build, &build->plan->steps, STEP_PIN);
+		step->target = plan_string(build, path->path);
+		step->flags = STEP_RECURSIVE | STEP_READ_ONLY;
+		step->device = path->device;
+		step->inode = path->inode;
+	}
+	return 0;
+}
+
+/*
+ * What is protected, and everything else that has a place of its own, is found by its path again the next time. A command
+ * that could rename a directory above it would choose what is found, so these directories stay where they are.
+ */
+static int add_all_pins(struct plan_build *build, const struct view *view)
+{
+	const struct host *host = build->host;
+	int rc = add_pins(build, view, &host->nested);
+
+	if (rc < 0 || !build->policy->has_protect || build->has_private_workdir)
+		return rc;
+	return add_pins(build, view, &host->workdir.pinned);
+}
+
+static int add_mount_steps(struct plan_build *build, const struct view *view)
 {
 	struct plan_step_list *steps = &build->plan->steps;
 	const struct place *proc = NULL;
+	int rc;
 
 	plan_add(build, steps, STEP_ROOT);
 	plan_add(build, steps, STEP_SCRATCH)->value = scratch_size(build);
@@ -70,6 +134,9 @@ static void add_mount_steps(struct plan_build *build, const struct view *view)
 		else
 			add_step(build, &view->items[i]);
 	}
+	rc = add_all_pins(build, view);
+	if (rc < 0)
+		return rc;
 	if (proc)
 		add_step(build, proc);
 	else
@@ -79,6 +146,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view)
 			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
 	plan_add(build, steps, STEP_SEAL);
 	plan_add(build, steps, STEP_ENTER);
+	return 0;
 }
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
@@ -286,7 +354,7 @@ int plan_mounts(struct plan_build *build)
 		rc = check_nested(build, &view);
 	if (rc == 0 && !build->has_failed) {
 		if (build->plan->rung == RUNG_NAMESPACE)
-			add_mount_steps(build, &view);
+			rc = add_mount_steps(build, &view);
 		else
 			add_gitconfig(build);
 		add_rules(build, &view);

@@ -28,6 +28,7 @@ static const char *const step_names[] = {
 	[STEP_PRIVATE] = "private",
 	[STEP_TMPFS] = "tmpfs",
 	[STEP_HIDE] = "hide",
+	[STEP_PIN] = "pin",
 	[STEP_DEVPTS] = "devpts",
 	[STEP_PROC] = "proc",
 	[STEP_PROC_LOCK] = "proc-lock",
@@ -160,6 +161,9 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		break;
 	case STEP_HIDE:
 		text_append_format(out, "hide %s", step->target);
+		break;
+	case STEP_PIN:
+		text_append_format(out, "keep the host's %s in its place", step->target);
 		break;
 	case STEP_DEVPTS:
 		text_append_string(out, "terminals of its own in /dev/pts");
@@ -344,6 +348,7 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_SYMLINK:
 	case STEP_BIND:
 	case STEP_HIDE:
+	case STEP_PIN:
 	case STEP_DEVPTS:
 	case STEP_PROC:
 	case STEP_PROC_LOCK:

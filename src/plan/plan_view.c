@@ -233,6 +233,11 @@ static void add_workdir(struct plan_build *build, struct view *view)
 		build->plan->workdir = PRIVATE_WORKDIR;
 		return;
 	}
+	if (workdir->strange_git.path)
+		plan_note(build, "git",
+			  plan_format(build, "'%s' is not taken for the repository of the work directory: %s",
+				      workdir->strange_git.path, workdir->strange_why),
+			  "git works in the jar only with a repository of the caller's own; --ro and --rw show others");
 	is_read_only = has_read_only_workdir(build);
 	build->plan->workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY)
@@ -256,19 +261,6 @@ static bool has_parent_component(const char *path)
 		if (at[3] == '/' || at[3] == '\0')
 			return true;
 	return false;
-}
-
-/*
- * A name inside the workdir that leads out of it: an earlier command may have put a link there, so that showing "./data"
- * would show whatever the link says. A path with ".." is the user's own way out.
- */
-static bool leads_out_of_workdir(const struct plan_build *build, const struct policy_mount *mount,
-				 const struct host_path *source)
-{
-	const char *workdir = build->host->workdir.path.path;
-
-	return workdir && !build->has_private_workdir && view_is_within(mount->path, workdir) &&
-	       !has_parent_component(mount->path) && !view_is_within(source->path, workdir);
 }
 
 static int add_named(struct plan_build *build, struct view *view)
@@ -295,14 +287,6 @@ static int add_named(struct plan_build *build, struct view *view)
 			return error_set(build->error, STAGE_FILES, EINVAL,
 					 "cannot show '%s' in the jar: it is neither a file nor a directory",
 					 mount->path);
-		if (leads_out_of_workdir(build, mount, source)) {
-			error_set(
-				build->error, STAGE_PLAN, ELOOP,
-				"'%s' is a link that leads out of the work directory, and an earlier command may have put it there",
-				mount->path);
-			return error_hint(build->error, "if it is meant, name the place it leads to: '%s'",
-					  source->path);
-		}
 		if (build->plan->rung == RUNG_NAMESPACE && !strcmp(has_own_place ? mount->dest : source->path, "/")) {
 			error_set(build->error, STAGE_PLAN, EINVAL,
 				  "the root of the jar is its own; '%s' cannot stand there", mount->path);
@@ -318,6 +302,67 @@ static int add_named(struct plan_build *build, struct view *view)
 			add(build, view, PLACE_SYMLINK, mount->path)->source = plan_string(build, source->path);
 	}
 	return 0;
+}
+
+/* --- links that a command may have put there ------------------------------------------------------------------ */
+
+/* The host directory around @path that commands of this policy write to, or earlier ones may have; NULL: there is none. */
+static const char *written_around(const struct plan_build *build, const char *path)
+{
+	const struct host_workdir *workdir = &build->host->workdir;
+	const struct host_path *own[] = {&workdir->path, &workdir->git, &workdir->git_own};
+	const struct host_path *mounts = build->host->mounts.items;
+
+	for (size_t i = 0; i < ARRAY_LEN(own) && !build->has_private_workdir; i++)
+		if (own[i]->kind == PATH_DIRECTORY && view_is_within(path, own[i]->path))
+			return own[i]->path;
+	for (size_t i = 0; i < build->host->mounts.count; i++)
+		if (build->policy->mounts.items[i].access == MOUNT_RW && mounts[i].kind == PATH_DIRECTORY &&
+		    view_is_within(path, mounts[i].path))
+			return mounts[i].path;
+	return NULL;
+}
+
+static int check_way(struct plan_build *build, const char *named, const struct host_path *found)
+{
+	for (size_t i = 0; i < found->links.count; i++) {
+		const char *link = found->links.items[i];
+		const char *around = written_around(build, link);
+
+		if (!around)
+			continue;
+		error_set(build->error, STAGE_PLAN, ELOOP,
+			  "'%s' leads through the symbolic link '%s', which an earlier command may have put into '%s'",
+			  named, link, around);
+		if (found->kind == PATH_ABSENT)
+			return error_hint(build->error, "remove the link, or name a place that it does not lead to");
+		return error_hint(build->error, "if it is meant, name the place it leads to: '%s'", found->path);
+	}
+	return 0;
+}
+
+/*
+ * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names leads through
+ * a link in a directory that the same policy makes writable.
+ */
+static int check_ways(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	const struct host *host = build->host;
+	int rc = 0;
+
+	if (!build->has_private_workdir)
+		rc = check_way(build, policy->workdir ? policy->workdir : host->workdir.path.path, &host->workdir.path);
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+		rc = check_way(build, policy->mounts.items[i].path, &host->mounts.items[i]);
+		if (rc == 0)
+			rc = check_way(build, policy->mounts.items[i].dest, &host->places.items[i]);
+	}
+	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
+		rc = check_way(build, policy->hide.items[i], &host->hidden.items[i]);
+	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
+		rc = check_way(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
+	return rc;
 }
 
 /* --- putting them in order ---------------------------------------------------------------------------------- */
@@ -512,14 +557,16 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 	return innermost(view, target) == place ? target : NULL;
 }
 
-/* Show the paths of @list again with @flags wherever they can be reached through something writable. */
-static void add_wherever_writable(struct plan_build *build, struct view *view, const struct host_path_list *list,
-				  unsigned flags)
+/* Protected files are protected under every name that a writable mount gives them. */
+static void add_protection(struct plan_build *build, struct view *view)
 {
+	const struct host_path_list *guarded = &build->host->workdir.guarded;
 	size_t count = view->count;
 
-	for (size_t i = 0; i < list->count; i++) {
-		const struct host_path *path = &list->items[i];
+	if (!build->policy->has_protect || build->has_private_workdir)
+		return;
+	for (size_t i = 0; i < guarded->count; i++) {
+		const struct host_path *path = &guarded->items[i];
 
 		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
 		if (path->kind != PATH_DIRECTORY && path->kind != PATH_FILE)
@@ -530,24 +577,11 @@ static void add_wherever_writable(struct plan_build *build, struct view *view, c
 				is_writable ? seen_through(build, view, &view->items[j], path->path) : NULL;
 
 			if (target)
-				add_bind(build, view, path, target, flags)->is_guard = flags & STEP_READ_ONLY;
+				add_bind(build, view, path, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_guard = true;
 		}
 	}
 	if (view->count != count)
 		sort(build, view);
-}
-
-/*
- * Protected files are protected under every name that a writable mount gives them. The directories above them are pinned:
- * what is a mount point cannot be renamed away. That makes nothing writable that was not.
- */
-static void add_protection(struct plan_build *build, struct view *view)
-{
-	add_wherever_writable(build, view, &build->host->nested, STEP_ID_MAPPED);
-	if (!build->policy->has_protect || build->has_private_workdir)
-		return;
-	add_wherever_writable(build, view, &build->host->workdir.guarded, STEP_READ_ONLY | STEP_ID_MAPPED);
-	add_wherever_writable(build, view, &build->host->workdir.pinned, STEP_ID_MAPPED);
 }
 
 /*
@@ -602,16 +636,18 @@ static void blank(struct place *place)
 	place->is_guard = false;
 }
 
-/* What is at @path or in it, and wherever the host's object @hidden or part of it was mounted. */
-static void blank_places(struct view *view, const char *path, const struct host_path *hidden)
+/* What is at @path or in it, and wherever the host's object @hidden or part of it was mounted. True: there was something. */
+static bool blank_places(struct view *view, const char *path, const struct host_path *hidden)
 {
 	size_t kept = 0;
+	bool has_found = false;
 
 	for (size_t i = 0; i < view->count; i++) {
 		struct place place = view->items[i];
 		bool shows_hidden = place.kind == PLACE_BIND && hidden->kind != PATH_ABSENT &&
 				    view_is_within(place.source, hidden->path);
 
+		has_found |= shows_hidden || view_is_within(place.target, path);
 		if (view_is_within(place.target, path) &&
 		    (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
 			continue;
@@ -620,6 +656,7 @@ static void blank_places(struct view *view, const char *path, const struct host_
 		view->items[kept++] = place;
 	}
 	view->count = kept;
+	return has_found;
 }
 
 /* Wherever the host's object @hidden can be reached through a host directory of the view: put nothing there. */
@@ -654,13 +691,21 @@ static int hide(struct plan_build *build, struct view *view)
 	const struct host_path *hidden = build->host->hidden.items;
 
 	for (size_t i = 0; i < paths->count; i++) {
+		bool has_found;
+
 		/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
 		if (hidden[i].kind == PATH_ABSENT && hidden[i].error && hidden[i].error != ENOENT &&
 		    hidden[i].error != ENOTDIR)
 			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s",
 					 paths->items[i], strerror(hidden[i].error));
-		blank_places(view, through_links(build, view, paths->items[i]), &hidden[i]);
-		blank_places(view, paths->items[i], &hidden[i]);
+		has_found = blank_places(view, through_links(build, view, paths->items[i]), &hidden[i]);
+		has_found |= blank_places(view, paths->items[i], &hidden[i]);
+		if (hidden[i].kind == PATH_ABSENT && !has_found)
+			plan_note(build, "hide",
+				  plan_format(build,
+					      "'%s' is not there: nothing is hidden, and what appears there is visible",
+					      paths->items[i]),
+				  "check the path; what was moved has to be hidden under its new name");
 	}
 	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
 		if (hidden[i].kind != PATH_ABSENT)
@@ -721,8 +766,10 @@ static int check_places(struct plan_build *build, struct view *view)
 
 int view_collect(struct plan_build *build, struct view *view)
 {
-	int rc;
+	int rc = check_ways(build);
 
+	if (rc < 0)
+		return rc;
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
 	add_etc(build, view);

@@ -73,8 +73,9 @@ static inline struct imagined_file imagined_look(const struct imagined_files *fi
 	return found;
 }
 
-/* realpath() in the imagined files. Returns 0 or a positive errno. */
-static inline int imagined_resolve(const struct imagined_files *files, const char *path, char resolved[PATH_MAX])
+/* host_resolve() in the imagined files; @followed may be NULL. Returns 0 or a positive errno. */
+static inline int imagined_follow(const struct imagined_files *files, const char *path, char resolved[PATH_MAX],
+				  struct string_list *followed)
 {
 	char rest[PATH_MAX], next[PATH_MAX];
 	int links = 0;
@@ -105,6 +106,8 @@ static inline int imagined_resolve(const struct imagined_files *files, const cha
 		if (file.kind == PATH_SYMLINK) {
 			if (++links > 40)
 				return ELOOP;
+			if (followed)
+				string_list_add(followed, resolved);
 			snprintf(next, sizeof(next), "%s%s", file.target, at);
 			snprintf(rest, sizeof(rest), "%s", next);
 			resolved[file.target[0] == '/' ? 0 : done] = '\0';
@@ -117,6 +120,11 @@ static inline int imagined_resolve(const struct imagined_files *files, const cha
 	if (!resolved[0])
 		snprintf(resolved, PATH_MAX, "/");
 	return 0;
+}
+
+static inline int imagined_resolve(const struct imagined_files *files, const char *path, char resolved[PATH_MAX])
+{
+	return imagined_follow(files, path, resolved, NULL);
 }
 
 static inline struct host_path imagined_path(const struct imagined_files *files, const char *path)
@@ -152,11 +160,13 @@ static inline void imagined_add_resolved(struct host_path_list *list, const stru
 {
 	char resolved[PATH_MAX];
 	struct host_path *item = list_add(list);
-	int error = imagined_resolve(files, path, resolved);
+	struct string_list links = {0};
+	int error = imagined_follow(files, path, resolved, &links);
 
 	if (!item)
 		abort();
 	*item = error ? (struct host_path){.path = strdup(path), .error = error} : imagined_path(files, resolved);
+	item->links = links;
 }
 
 /* As host_survey() does it: the nearest mount around the place says where it lies on the host. */
@@ -230,9 +240,12 @@ static inline void imagined_workdir(struct host *host, const struct imagined_fil
 	struct host_workdir *workdir = &host->workdir;
 	char directory[PATH_MAX], git[PATH_MAX + 8];
 
-	if (imagined_resolve(files, path, directory) != 0)
+	struct string_list links = {0};
+
+	if (imagined_follow(files, path, directory, &links) != 0)
 		abort();
 	workdir->path = imagined_path(files, directory);
+	workdir->path.links = links;
 	workdir->unfit = unfit;
 	imagined_guards(workdir, files, workdir->path.path);
 	while (directory[0] && strcmp(directory, host->real_home ? host->real_home : "/") != 0) {
@@ -258,6 +271,42 @@ static inline void imagined_names(struct host_path_list *list, const struct imag
 		snprintf(path, sizeof(path), "%s%s", prefix, *names);
 		imagined_add(list, files, path);
 	}
+}
+
+/* As host_survey() does it: the directories between @root and @path, and @path itself. */
+static inline void imagined_pin(struct host *host, const struct imagined_files *files, const struct host_path *root,
+				const struct host_path *path)
+{
+	char part[PATH_MAX];
+
+	if (root->kind != PATH_DIRECTORY || path->kind == PATH_ABSENT || !path_is_within(path->path, root->path))
+		return;
+	for (size_t len = root->path[1] ? strlen(root->path) + 1 : 1; len <= strlen(path->path); len++) {
+		bool is_known = false;
+
+		if (path->path[len] && path->path[len] != '/')
+			continue;
+		snprintf(part, sizeof(part), "%.*s", (int)len, path->path);
+		for (size_t i = 0; i < host->nested.count; i++)
+			is_known |= !strcmp(host->nested.items[i].path, part);
+		if (!is_known && imagined_look(files, part).kind == PATH_DIRECTORY && strcmp(part, root->path) != 0)
+			imagined_add(&host->nested, files, part);
+	}
+}
+
+static inline void imagined_pin_all(struct host *host, const struct imagined_files *files, const struct host_path *root)
+{
+	const struct host_workdir *workdir = &host->workdir;
+	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
+	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
+	const struct host_path_list *lists[] = {&host->mounts, &host->places,     &host->hidden, &host->tmpfs_places,
+						&host->system, &host->toolchains, &host->etc};
+
+	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git; i++)
+		imagined_pin(host, files, root, single[i]);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			imagined_pin(host, files, root, &lists[i]->items[j]);
 }
 
 /* Everything but toolchains, which need the caller's PATH and are given by name. */
@@ -288,6 +337,11 @@ static inline void imagined_survey(struct host *host, const struct imagined_file
 		imagined_add_inside(host, &host->hidden, files, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count; i++)
 		imagined_add_inside(host, &host->tmpfs_places, files, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+	imagined_pin_all(host, files, &host->workdir.path);
+	imagined_pin_all(host, files, &host->workdir.git);
+	for (size_t i = 0; i < policy->mounts.count; i++)
+		if (policy->mounts.items[i].access == MOUNT_RW)
+			imagined_pin_all(host, files, &host->mounts.items[i]);
 }
 
 #endif

@@ -36,6 +36,8 @@ static void make_tree(void)
 	make_directory("/home/u/repo/pkg/a");
 	make_file("/home/u/repo/.git/HEAD");
 	make_file("/home/u/repo/.git/config");
+	make_directory("/home/u/repo/.git/objects");
+	make_directory("/home/u/repo/.git/refs");
 	make_directory("/home/u/repo/.git/hooks");
 	make_file("/home/u/repo/.git/info/attributes");
 	make_directory("/home/u/repo/.github/workflows");

@@ -237,6 +237,76 @@ static void check_landlock_alone(const struct plan *plan, const struct policy *p
 	}
 }
 
+/* Can the host's directory @path be renamed or replaced: is it inside something writable, and not pinned? */
+static bool can_move(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->steps.count; i++)
+		if (plan->steps.items[i].kind == STEP_PIN && !strcmp(plan->steps.items[i].target, path))
+			return false;
+	/* What stands on it in one place holds it in all. */
+	for (size_t i = 0; i < plan->steps.count; i++) {
+		const struct plan_step *step = &plan->steps.items[i], *around = NULL;
+		char on_host[PATH_MAX];
+
+		for (size_t j = 0; is_mount(step) && j < i; j++)
+			if (is_mount(&plan->steps.items[j]) &&
+			    path_is_within(step->target, plan->steps.items[j].target) &&
+			    (!around || strlen(plan->steps.items[j].target) >= strlen(around->target)))
+				around = &plan->steps.items[j];
+		if (!around || around->kind != STEP_BIND)
+			continue;
+		snprintf(on_host, sizeof(on_host), "%s%s", around->source, step->target + strlen(around->target));
+		if (!strcmp(on_host, path))
+			return false;
+	}
+	for (size_t i = 0; i < plan->steps.count; i++) {
+		const struct plan_step *step = &plan->steps.items[i];
+		char target[PATH_MAX];
+
+		if (step->kind != STEP_BIND || step->flags & STEP_READ_ONLY || !path_is_within(path, step->source) ||
+		    !strcmp(path, step->source))
+			continue;
+		snprintf(target, sizeof(target), "%s%s", step->target,
+			 path + (step->source[1] ? strlen(step->source) : 0));
+		if (covering(plan, target) == step)
+			return true;
+	}
+	return false;
+}
+
+/* What is named is found by its path the next time: no directory on the way there can be another one by then. */
+static void check_pinned(const struct plan *plan, const struct host *host)
+{
+	const struct host_path_list *lists[] = {&host->mounts, &host->hidden, &host->tmpfs_places};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++) {
+			const struct host_path *path = &lists[i]->items[j];
+			char part[PATH_MAX];
+
+			for (size_t len = 1; path->kind != PATH_ABSENT && len <= strlen(path->path); len++) {
+				if (path->path[len] != '/' && (path->path[len] || path->kind != PATH_DIRECTORY))
+					continue;
+				snprintf(part, sizeof(part), "%.*s", (int)len, path->path);
+				if (can_move(plan, part)) {
+					printf("%s, above %s, can be moved away\n", part, path->path);
+					CHECK(false);
+				}
+			}
+		}
+}
+
+/* A link in a writable directory may be an earlier command's: nothing is shown or hidden because of what it says. */
+static void check_no_written_links(const struct plan *plan, const struct host *host)
+{
+	const struct host_path_list *lists[] = {&host->mounts, &host->hidden, &host->tmpfs_places};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			for (size_t k = 0; k < lists[i]->items[j].links.count; k++)
+				CHECK(!(access_to(plan, lists[i]->items[j].links.items[k]) & 2));
+}
+
 /* --- random policies ---------------------------------------------------------------------------------------- */
 
 static void add_flag(struct policy *policy, const char *flag, const char *value, struct text *words)
@@ -304,6 +374,8 @@ static bool round_holds(bool has_mounts, const struct imagined_files *files, int
 		check_hidden(&plan, &policy, &host, files);
 		check_protected(&plan, &policy, &host);
 		check_landlock(&plan);
+		check_pinned(&plan, &host);
+		check_no_written_links(&plan, &host);
 	} else if (rc == 0) {
 		check_landlock_alone(&plan, &policy, &host);
 	}
