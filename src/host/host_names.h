@@ -27,5 +27,10 @@ struct host_toolchain {
 	bool has_links; /* installers put links there, to programs elsewhere below home; and it is nobody's workdir */
 };
 extern const struct host_toolchain host_toolchains[]; /* ends with a NULL directory */
+/*
+ * Below the home directory: what tools manage by themselves, and nobody works in. A link in one that stays in it counts,
+ * and a program of one that a link of has_links leads to comes with its directory.
+ */
+extern const char *const host_tool_trees[];
 
 #endif

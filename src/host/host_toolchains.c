@@ -3,9 +3,12 @@
  * host/host_toolchains.c - which parts of the home directory PATH makes visible
  *
  * PATH is the caller's, but what lies on its way may not be: with ~/project/.venv/bin in it, a command that ran in
- * ~/project can have put a symbolic link there that leads to ~/.ssh, and would see it the next time. So a link counts
- * only if it leads to somewhere in the directory that holds it (.sdkman/candidates/java/current -> 21), which who wrote it
- * could write anyway; or if it is held by a directory that no jar can write: home itself, those above it, the system's.
+ * ~/project can have put a symbolic link there that leads to ~/.ssh, and every later jar would show it. So a link counts
+ * only if it is held by a directory that no jar can have written: home itself, those above it, the system's; or if it
+ * stays in the tree of one tool (.sdkman/candidates/java/current -> 21). No other directory's links are followed.
+ *
+ * Installers put links to programs into ~/.local/bin. Such a link shows the one program that it leads to, a regular file;
+ * with the directory around it only in the tree of a tool.
  */
 #include "host/host_toolchains.h"
 
@@ -21,82 +24,67 @@
 #include "host/host_names.h"
 #include "host/host_paths.h"
 
-/* As many links as the kernel follows. */
-#define LINKS_MAX 40
 /* Names looked at in a directory of links to programs. */
 #define PROGRAMS_MAX 256
 
 /* --- the way to a directory --------------------------------------------------------------------------------- */
 
-static bool may_hold_any_link(const struct host *host, const char *directory)
+/* The tree of a tool below home that @path lies in, if it does: its length, else 0. */
+static size_t tool_tree(const struct host *host, const char *path)
 {
-	return path_is_within(host->real_home, directory) || host_is_system_directory(directory);
-}
+	size_t home_len = strlen(host->real_home);
 
-/* One step on the way: @name in @resolved, which becomes longer, or if it is a link, @rest is what it says and the rest. */
-static int step(const struct host *host, char *resolved, const char *name, char *rest, struct string_list *bounds)
-{
-	char path[PATH_MAX], target[PATH_MAX];
-	size_t done = strlen(resolved), rest_size = strlen(rest) + 1;
-	struct stat status;
-	ssize_t len;
+	for (const char *const *tree = host_tool_trees; *tree; tree++) {
+		size_t len = strlen(*tree);
 
-	if (snprintf(path, sizeof(path), "%s/%s", resolved, name) >= (int)sizeof(path))
-		return -ENOENT;
-	if (lstat(path, &status) < 0)
-		return -ENOENT;
-	if (!S_ISLNK(status.st_mode)) {
-		memcpy(resolved + done, path + done, strlen(path + done) + 1);
-		return 0;
+		if (path_is_within(path, host->real_home) && path[home_len] == '/' &&
+		    !strncmp(path + home_len + 1, *tree, len) &&
+		    (path[home_len + 1 + len] == '/' || path[home_len + 1 + len] == '\0'))
+			return home_len + 1 + len;
 	}
-	if (bounds->count == LINKS_MAX)
-		return -ELOOP;
-	if (string_list_add(bounds, may_hold_any_link(host, done ? resolved : "/") ? "/" : resolved) < 0)
-		return -ENOMEM;
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len < 0)
-		return -errno;
-	if ((size_t)len + 1 + rest_size > PATH_MAX)
-		return -ENAMETOOLONG;
-	memmove(rest + len + 1, rest, rest_size);
-	memcpy(rest, target, (size_t)len);
-	rest[len] = '/';
-	if (target[0] == '/')
-		resolved[0] = '\0';
 	return 0;
 }
 
-/* Where @path really is, if every link on the way counts; both have room for PATH_MAX. */
-static int resolve(const struct host *host, const char *path, char *resolved, struct string_list *bounds)
+/* Everybody may write to /tmp and its like. */
+static bool may_hold_any_link(const struct host *host, const char *directory)
 {
-	char rest[PATH_MAX], name[NAME_MAX + 1];
-	int rc = 0;
+	struct stat status;
 
-	if (path[0] != '/' || snprintf(rest, sizeof(rest), "%s", path) >= (int)sizeof(rest))
-		return -EINVAL;
-	resolved[0] = '\0';
-	while (rc == 0) {
-		size_t skipped = strspn(rest, "/"), len = strcspn(rest + skipped, "/");
+	return (path_is_within(host->real_home, directory) || host_is_system_directory(directory)) &&
+	       lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && !(status.st_mode & S_IWOTH);
+}
 
-		if (!len)
-			break;
-		if (len > NAME_MAX)
-			return -ENAMETOOLONG;
-		memcpy(name, rest + skipped, len);
-		name[len] = '\0';
-		memmove(rest, rest + skipped + len, strlen(rest + skipped + len) + 1);
-		if (!strcmp(name, "..")) {
-			char *slash = strrchr(resolved, '/');
+static bool counts(const struct host *host, const char *link, const char *resolved)
+{
+	char directory[PATH_MAX];
+	const char *slash = strrchr(link, '/');
+	size_t tree = tool_tree(host, link);
 
-			if (slash)
-				*slash = '\0';
-		} else if (strcmp(name, ".") != 0) {
-			rc = step(host, resolved, name, rest, bounds);
-		}
-	}
-	for (size_t i = 0; i < bounds->count && rc == 0; i++)
-		if (!path_is_within(resolved, bounds->items[i]))
+	snprintf(directory, sizeof(directory), "%.*s", slash == link ? 1 : (int)(slash - link), link);
+	if (may_hold_any_link(host, directory))
+		return true;
+	/* The tree itself may not be the link: what it is held by must count. */
+	return tree && link[tree] == '/' && !strncmp(link, resolved, tree) && resolved[tree] == '/';
+}
+
+/*
+ * Where @path really is, if every link on the way counts, but for the first @trusted ones; -EXDEV: one does not. The
+ * links are what the jar must have too, to find the way.
+ */
+static int resolve(const struct host *host, const char *path, size_t trusted, char resolved[PATH_MAX],
+		   struct string_list *links)
+{
+	int rc = host_is_plain(path);
+
+	if (rc == 1)
+		rc = snprintf(resolved, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	else if (rc == 0)
+		rc = host_resolve(path, resolved, links);
+	for (size_t i = trusted; i < links->count && rc == 0; i++)
+		if (!counts(host, links->items[i], resolved))
 			rc = -EXDEV;
+	if (rc == 0 && (!path_is_within(resolved, host->real_home) || !strcmp(resolved, host->real_home)))
+		rc = -EXDEV;
 	return rc;
 }
 
@@ -110,9 +98,51 @@ static bool is_shown(const struct host *host, const char *path)
 	return false;
 }
 
+/* What is at @path, which was resolved: by now a link there, or on the way, is somebody's trick. */
+static int add_if(struct host *host, const char *path, bool is_file_only)
+{
+	struct host_path found;
+	struct host_path *item;
+
+	if (is_shown(host, path))
+		return 0;
+	if (host_look_through(&found, path) < 0)
+		return -ENOMEM;
+	if (found.kind == PATH_ABSENT || found.links.count || (is_file_only && found.kind != PATH_FILE)) {
+		host_path_done(&found);
+		return 0;
+	}
+	item = list_add(&host->toolchains);
+	if (item)
+		*item = found;
+	else
+		host_path_done(&found);
+	return item ? 0 : -ENOMEM;
+}
+
 static int add(struct host *host, const char *path)
 {
-	return is_shown(host, path) ? 0 : host_path_list_look(&host->toolchains, path);
+	return add_if(host, path, false);
+}
+
+/* The links on the way, as they are. */
+static int add_links(struct host *host, const struct string_list *links, size_t first)
+{
+	for (size_t i = first; i < links->count; i++) {
+		struct host_path found;
+		struct host_path *item;
+
+		if (!path_is_within(links->items[i], host->real_home) || is_shown(host, links->items[i]))
+			continue;
+		if (host_look(&found, links->items[i]) < 0)
+			return -ENOMEM;
+		item = found.kind == PATH_SYMLINK ? list_add(&host->toolchains) : NULL;
+		if (item)
+			*item = found;
+		else
+			host_path_done(&found);
+	}
+	return 0;
 }
 
 /* X of X/bin, where X is no directory of everything: home, what holds it, or what holds other programs' secrets. */
@@ -131,23 +161,41 @@ static bool root_of(const struct host *host, const char *directory, char root[PA
 	return !path_is_within(host->real_home, root);
 }
 
-/* The program behind a link: with all of X if it is in X/bin, else alone. What is not executable is no program. */
-static int add_program(struct host *host, const char *link)
+static int add_file(struct host *host, const char *program)
 {
-	AUTO_FREE char *program = realpath(link, NULL);
 	char directory[PATH_MAX], root[PATH_MAX];
 	struct stat status;
 	char *slash;
 
-	if (!program || is_shown(host, program) || !path_is_within(program, host->real_home) ||
-	    stat(program, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
+	/* What is not executable is no program. */
+	if (is_shown(host, program) || lstat(program, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    !(status.st_mode & 0111))
 		return 0;
 	snprintf(directory, sizeof(directory), "%s", program);
 	slash = strrchr(directory, '/');
 	if (!slash)
 		return 0;
 	*slash = '\0';
-	return add(host, root_of(host, directory, root) ? root : program);
+	if (root_of(host, directory, root) && tool_tree(host, root))
+		return add(host, root);
+	return add_if(host, program, true);
+}
+
+/* The program behind @link, which is held by a directory of links and counts for that. */
+static int add_program(struct host *host, const char *link)
+{
+	struct string_list links = {0};
+	char program[PATH_MAX];
+	int rc = resolve(host, link, 1, program, &links);
+
+	/* A file that is no link is shown with its directory. */
+	if (rc == 0 && links.count && !strcmp(links.items[0], link)) {
+		rc = add_file(host, program);
+		if (rc == 0)
+			rc = add_links(host, &links, 1);
+	}
+	string_list_done(&links);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 /* Installers put links to programs elsewhere below home into one directory, which is nobody's project. */
@@ -171,6 +219,21 @@ static int add_linked_programs(struct host *host, const char *directory)
 	return rc;
 }
 
+/* With the links on the way to it, so that it is found in the jar under the same name. */
+static int add_need(struct host *host, const char *path)
+{
+	struct string_list links = {0};
+	char resolved[PATH_MAX];
+	int rc = resolve(host, path, 0, resolved, &links);
+
+	if (rc == 0)
+		rc = add(host, resolved);
+	if (rc == 0)
+		rc = add_links(host, &links, 0);
+	string_list_done(&links);
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int add_known(struct host *host, const struct host_toolchain *toolchain, const char *directory)
 {
 	char path[PATH_MAX];
@@ -178,7 +241,7 @@ static int add_known(struct host *host, const struct host_toolchain *toolchain, 
 
 	for (size_t i = 0; i < ARRAY_LEN(toolchain->needs) && toolchain->needs[i] && rc == 0; i++)
 		if (snprintf(path, sizeof(path), "%s/%s", host->real_home, toolchain->needs[i]) < (int)sizeof(path))
-			rc = add(host, path);
+			rc = add_need(host, path);
 	return rc == 0 && toolchain->has_links ? add_linked_programs(host, directory) : rc;
 }
 
@@ -195,20 +258,16 @@ static int add_directory(struct host *host, const char *directory)
 
 static int add_entry(struct host *host, const char *entry)
 {
-	struct string_list bounds = {0};
+	struct string_list links = {0};
 	char resolved[PATH_MAX];
-	int rc = host_is_plain(entry);
+	int rc = resolve(host, entry, 0, resolved, &links);
 
-	if (rc == 1)
-		rc = snprintf(resolved, sizeof(resolved), "%s", entry) < (int)sizeof(resolved) ? 0 : -ENAMETOOLONG;
-	else if (rc == 0)
-		rc = resolve(host, entry, resolved, &bounds);
-	string_list_done(&bounds);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0 || !path_is_within(resolved, host->real_home) || !strcmp(resolved, host->real_home))
-		return 0;
-	return add_directory(host, resolved);
+	if (rc == 0)
+		rc = add_directory(host, resolved);
+	if (rc == 0)
+		rc = add_links(host, &links, 0);
+	string_list_done(&links);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 int host_find_toolchains(struct host *host)
