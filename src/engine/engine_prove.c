@@ -54,6 +54,7 @@ static int make_policy(const struct prover *prover, struct policy *policy)
 {
 	struct policy_context context = {.current_directory = prover->stage.work, .home = prover->home};
 	struct prove_facts facts = prover->stage.facts;
+	char place[2 * PROVE_PATH_MAX];
 	AUTO_TEXT text = {0};
 	int rc = policy_init(policy, &context, prover->error);
 
@@ -68,7 +69,8 @@ static int make_policy(const struct prover *prover, struct policy *policy)
 	policy->pids = ATTEMPT_PIDS;
 	policy->rung = RUNG_PROCESS;
 	policy->optional = ~0U;
-	if (!policy->workdir || text_failed(&text) ||
+	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
+	if (!policy->workdir || text_failed(&text) || policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
 	    policy_add_mount(policy, prover->request->program, prover->request->program, MOUNT_RO, false) < 0 ||
 	    policy_add_env(policy, PROVE_FACTS_VARIABLE, text_string(&text)) < 0) {
 		policy_done(policy);

@@ -57,6 +57,8 @@ struct answer {
 };
 
 #define PROVE_PATH_MAX 80
+/* Below BASE: a directory of the workdir that the policy names by itself. */
+#define PROVE_PLACE "work/above/deep/place"
 #define PROVE_TOKEN_MAX 20
 
 /* What was planted outside; passed on as one environment variable. */

@@ -93,7 +93,8 @@ static int make_top(struct prove_stage *stage)
 
 static int make_files(struct prove_stage *stage)
 {
-	static const char *const directories[] = {"outside", "work", "work/.git", "work/.git/hooks"};
+	static const char *const directories[] = {
+		"outside", "work", "work/.git", "work/.git/hooks", "work/above", "work/above/deep", PROVE_PLACE};
 	char path[2 * PROVE_PATH_MAX];
 	int rc = make_top(stage);
 

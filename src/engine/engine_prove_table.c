@@ -65,6 +65,8 @@ const struct attempt attempts[] = {
 	 LAYER_IDENTITY},
 	{"protected", "change, add to or move away .git/hooks in the workdir", ON(MOUNT_NS, MOUNT_NS), "protect", 0,
 	 attempt_protected},
+	{"move-above", "move away a directory above what is shown by itself in the workdir", ON(MOUNT_NS, NONE), NULL, 0,
+	 attempt_move_above},
 	{"overwrite-engine", "open the engine's own program for writing by /proc/PID/exe", ON(NOT_DUMPABLE, LANDLOCK), NULL, 0,
 	 attempt_overwrite_engine},
 	{"descriptor", "use a descriptor that Belljar's caller left open", ON_ALL(DESCRIPTORS), NULL, 0, attempt_descriptors},

@@ -550,8 +550,8 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
 	/* A .git in the workdir is part of it and has no place of its own. */
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
-	const struct host_path_list *lists[] = {&host->mounts, &host->places,     &host->hidden, &host->tmpfs_places,
-						&host->system, &host->toolchains, &host->etc};
+	const struct host_path_list *lists[] = {&host->mounts,       &host->places, &host->hidden,
+						&host->tmpfs_places, &host->system, &host->etc};
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)
@@ -559,6 +559,10 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		for (size_t j = 0; j < lists[i]->count && rc == 0; j++)
 			rc = pin_between(host, root, &lists[i]->items[j]);
+	/* Neither have the tools of a project, which can be thrown away and made again. */
+	for (size_t i = 0; i < host->toolchains.count && rc == 0; i++)
+		if (!workdir->path.path || !path_is_within(host->toolchains.items[i].path, workdir->path.path))
+			rc = pin_between(host, root, &host->toolchains.items[i]);
 	return rc;
 }
 

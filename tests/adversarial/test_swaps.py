@@ -12,28 +12,49 @@ import time
 import unittest
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, List, Set
+from typing import Any, Callable, Dict, List, Set
 
 from adversarial_support import AttackCase, contents, host, needs_git, picture
+from harness import wire
 from harness.case import on_ways
-from harness.runner import LANDLOCK, NAMESPACE, Completed
+from harness.engine_case import KeptJarCase
+from harness.runner import LANDLOCK, NAMESPACE, Arg, Completed
+from harness.wire import CANCEL, STARTED
 
 TRIES = 120
-SECONDS = 12.0
+TRIES_MIN = 20
+SECONDS = 10.0
+# A try that meets one side only is a matter of luck; luck that lasts so long is a test that does not race.
+LONGEST = 90.0
 
 
 class SwapCase(AttackCase):
-    def race(self, attempt: Callable[[], Completed], is_breach: Callable[[Completed], bool]) -> "Counter[str]":
-        """Try again and again while names are exchanged; no try may breach."""
+    """A race is proven: both objects stood at the name between tries, and what each leads to was met."""
+
+    def race(
+        self,
+        attempt: Callable[[], Completed],
+        is_breach: Callable[[Completed], bool],
+        name: Path,
+        sides: Dict[str, Callable[[Completed], bool]],
+    ) -> None:
+        """Try again and again while `name` is exchanged; no try may breach, and each of `sides` must be true of some try."""
+        objects: Set[int] = set()
+        met: "Counter[str]" = Counter()
         seen: "Counter[str]" = Counter()
-        end = time.monotonic() + SECONDS
-        for _ in range(TRIES):
+        begun = time.monotonic()
+        tries = 0
+        while time.monotonic() < begun + LONGEST:
             done = attempt()
-            self.assertFalse(is_breach(done), f"breached after {sum(seen.values())} tries: {done}")
+            tries += 1
+            self.assertFalse(is_breach(done), f"breached after {tries} tries: {done}")
+            objects.add(os.lstat(name).st_ino)
+            met.update(side for side, is_met in sides.items() if is_met(done))
             seen[f"{done.status} {done.stderr[-60:]!r}"] += 1
-            if time.monotonic() > end:
-                break
-        return seen
+            has_raced = len(objects) > 1 and len(met) == len(sides) and tries >= TRIES_MIN
+            if has_raced and (tries >= TRIES or time.monotonic() > begun + SECONDS):
+                return
+        self.fail(f"no race: {len(objects)} objects, {dict(met)} of {list(sides)} in {tries} tries: {seen.most_common(5)}")
 
 
 @on_ways(NAMESPACE, LANDLOCK)
@@ -50,6 +71,8 @@ class Swaps(SwapCase):
         self.race(
             lambda: self.jar(*self.sh("echo *; cat secret 2>/dev/null"), cwd=None, preexec_fn=lambda: os.fchdir(descriptor)),
             lambda done: self.SECRET.encode() in done.stdout,
+            project,
+            {"it runs": lambda done: b"inside" in done.stdout, "it is refused": lambda done: done.status == 125},
         )
 
     def test_a_source_that_turns_into_a_link_while_it_is_mounted(self) -> None:
@@ -65,6 +88,8 @@ class Swaps(SwapCase):
         self.race(
             lambda: self.jar("--rw", tree / "data", *self.sh(script)),
             lambda done: b"good" in done.stdout and b"bad" in done.stdout and self.way is NAMESPACE,
+            tree / "data",
+            {"the one": lambda done: b"good" in done.stdout, "the other": lambda done: b"bad" in done.stdout},
         )
 
     def test_risky_files_are_looked_for_without_following_links(self) -> None:
@@ -98,13 +123,11 @@ class MountSwaps(SwapCase):
         (self.work / "link").symlink_to("../outside")
         self.swap(self.work / ".claude", self.work / "link")
         self.race(
-            lambda: self.jar(*self.sh("cat .claude/settings.json link/settings.json")),
+            lambda: self.jar(*self.sh("readlink .claude || echo directory; cat .claude/settings.json link/settings.json")),
             lambda done: self.SECRET.encode() in done.stdout,
+            self.work / ".claude",
+            {"the directory": lambda done: b"directory" in done.stdout, "the link": lambda done: b"outside" in done.stdout},
         )
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            done = self.jar(*self.sh("cat .claude/settings.json link/settings.json"))
-            self.assertNotIn(self.SECRET.encode(), done.stdout, done)
 
     def test_a_hidden_name_that_comes_and_goes(self) -> None:
         (self.work / "a").mkdir()
@@ -116,6 +139,8 @@ class MountSwaps(SwapCase):
         self.race(
             lambda: self.jar(*hidden, *self.sh("cat a/key b/key")),
             lambda done: self.SECRET.encode() in done.stdout,
+            self.work / "a" / "key",
+            {"it runs": lambda done: b"cat: a/key: Permission denied" in done.stderr},
         )
 
     def test_links_laid_out_by_an_earlier_run_do_not_stop_the_next(self) -> None:
@@ -123,6 +148,113 @@ class MountSwaps(SwapCase):
         self.json(*self.sh("mkdir x; echo '{}' > x/settings.json; ln -s x .claude; mkdir y; touch y/config; ln -s y .git"))
         result = self.json("--", "true")
         self.assertEqual((result["outcome"], result["error"]), ("exited", None))
+
+
+class MakingSwaps(KeptJarCase, SwapCase):
+    """A directory of the workdir and a link to somewhere else change places all the time while jars are made.
+
+    Whatever stands there at each moment, Belljar follows no link to outside the workdir, shows nothing of what is there,
+    and creates nothing: neither there nor in the workdir.
+    """
+
+    way = NAMESPACE
+
+    def setUp(self) -> None:
+        super().setUp()
+        for top, content in ((self.work / "d", "mine"), (self.outside, self.SECRET)):
+            (top / "sub" / "deep").mkdir(parents=True)
+            for name in ("key", "settings.json", "sub/file", "sub/deep/file"):
+                (top / name).write_text(content)
+        # Names that are in the directory only: what a jar needs to be there must not appear behind the link.
+        (self.work / "d" / "only").mkdir()
+        (self.work / "d" / "empty").write_text("")
+        (self.work / "l").symlink_to("../outside")
+        self.other = self.directory("other")
+        (self.other / "file").write_text("other")
+
+    def options(self) -> List[List[Arg]]:
+        """Every kind of place, named by way of what changes."""
+        d = self.work / "d"
+        return [
+            ["--ro", d / "sub"],
+            ["--rw", d / "sub/deep"],
+            ["--rw", f"{d}/sub:/out"],
+            ["--ro", f"{d}/sub/file:/out/file"],
+            ["--hide", d / "key"],
+            ["--hide", d / "sub/deep/file"],
+            ["--tmpfs", d / "only"],
+            ["--tmpfs", d / "sub/deep"],
+            ["--ro", f"{self.other}:{d}/only"],
+            ["--ro", f"{self.other}/file:{d}/empty"],
+            ["--rw", f"{d}:/out", "--ro", f"{self.other}:/out/sub/deep", "--hide", "/out/key"],
+            ["-C", d / "sub", "--rw", self.work],
+        ]
+
+    def names(self) -> List[str]:
+        """All names in the workdir, whichever of the two is the directory; but what commands make in /out."""
+        found = (path.relative_to(self.work) for path in self.work.rglob("*") if path.name != "new")
+        return sorted({str(Path("d", *path.parts[1:])) if path.parts[0] == "l" else str(path) for path in found})
+
+    def check(self, stop: Callable[[], Any], names: List[str]) -> None:
+        """Make jars of every kind, as long as it takes to meet both objects."""
+        options = self.options()
+        before = picture(self.outside)
+        script = f"cd {self.work}; cat d/* d/*/* d/*/*/* l/* l/*/* /out /out/* /out/*/* 2>/dev/null; touch /out/new 2>/dev/null; true"
+        turn = 0
+
+        def attempt() -> Completed:
+            nonlocal turn
+            turn += 1
+            return self.jar(*options[turn % len(options)], *self.sh(script))
+
+        self.race(
+            attempt,
+            lambda done: self.SECRET.encode() in done.stdout,
+            self.work / "d",
+            {"it runs": lambda done: done.status == 0, "it is refused": lambda done: done.status == 125},
+        )
+        stop()
+        self.assertGreaterEqual(turn, len(options))
+        self.assertEqual(picture(self.outside), before, "something was done behind the link")
+        self.assertEqual(self.names(), names, "something was made in the workdir")
+
+    def test_another_program_exchanges_them(self) -> None:
+        names = self.names()
+        process = self.swap(self.work / "d", self.work / "l", seconds=100)
+
+        def stop() -> None:
+            process.kill()
+            process.wait()
+
+        self.check(stop, names)
+
+    def test_a_run_in_a_kept_jar_exchanges_them(self) -> None:
+        tool = self.tool("attack_swap")
+        names = self.names()
+        jar = self.open({"timeout": None})
+        run = self.join(jar, [tool, "100", str(self.work / "d"), str(self.work / "l"), "0", self.marker], {"timeout": None})
+        self.assertEqual(run.read().kind, STARTED)
+
+        def stop() -> None:
+            run.send(CANCEL, wire.number(9))
+            self.assertEqual(wire.finish(run).result["outcome"], "cancelled")
+
+        self.check(stop, names)
+
+    def test_a_directory_of_protected_names(self) -> None:
+        """.claude comes and goes; settings.json behind the link is outside."""
+        (self.work / ".claude").mkdir()
+        (self.work / ".claude" / "settings.json").write_text("mine")
+        (self.work / ".github").symlink_to("../outside")
+        self.swap(self.work / ".claude", self.work / ".github", seconds=100)
+        before = picture(self.outside)
+        self.race(
+            lambda: self.jar(*self.sh("readlink .claude || echo directory; cat .claude/* .github/*; echo x > .claude/new; true")),
+            lambda done: self.SECRET.encode() in done.stdout,
+            self.work / ".claude",
+            {"the directory": lambda done: b"directory" in done.stdout, "the link": lambda done: b"outside" in done.stdout},
+        )
+        self.assertEqual(picture(self.outside), before)
 
 
 @on_ways(NAMESPACE)

@@ -35,15 +35,17 @@ class Toolchains(JarCase):
         self.assertEqual((self.home / "tools" / "x" / "lib" / "data").read_text(), "data")
 
     def test_a_link_of_an_installer_leads_to_its_program(self) -> None:
-        self.program(self.home / "apps" / "tool-1.0" / "bin" / "tool", 'cat "$(dirname "$(readlink -f "$0")")/../data"')
-        (self.home / "apps" / "tool-1.0" / "data").write_text("data")
-        (self.home / "apps" / "secret").write_text("secret")
+        """Alone from anywhere; with what is around it from where tools are kept."""
         folder = self.home / ".local" / "bin"
         folder.mkdir(parents=True)
-        (folder / "tool").symlink_to("../../apps/tool-1.0/bin/tool")
+        for top in ("apps/tool-1.0", ".local/opt/kept-1.0"):
+            text = 'echo here; cat "$(dirname "$(readlink -f "$0")")/../data" 2>/dev/null'
+            path = self.program(self.home / top / "bin" / "tool", text)
+            (path.parent.parent / "data").write_text("data\n")
+            (folder / Path(top).name[:4]).symlink_to(path)
         self.add_path(folder)
-        done = self.jar(*self.sh(f"tool; cat {self.home}/apps/secret"))
-        self.assertEqual(done.stdout, b"data", done)
+        done = self.jar(*self.sh("tool; kept"))
+        self.assertEqual(done.stdout, b"here\nhere\ndata\n", done)
 
     def test_a_planted_link_on_the_way_shows_nothing(self) -> None:
         """A command that ran in the project put a link to somewhere else in the place of a directory that PATH names."""

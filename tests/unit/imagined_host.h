@@ -299,8 +299,8 @@ static inline void imagined_pin_all(struct host *host, const struct imagined_fil
 	const struct host_workdir *workdir = &host->workdir;
 	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
-	const struct host_path_list *lists[] = {&host->mounts, &host->places,     &host->hidden, &host->tmpfs_places,
-						&host->system, &host->toolchains, &host->etc};
+	const struct host_path_list *lists[] = {&host->mounts,       &host->places, &host->hidden,
+						&host->tmpfs_places, &host->system, &host->etc};
 
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git; i++)
 		imagined_pin(host, files, root, single[i]);
