@@ -29,6 +29,8 @@ REQUESTS, REPORT = 3, 4
 REPLY = 3
 # Where the answer of a call goes; its arguments come one before that.
 ANSWER = 4
+# What a fork opens behind its walls for the keeper to see.
+PROBE = "/dev/full"
 
 FORK, READY, BEGIN, ENDED, FORK_FAILED = 1, 2, 3, 4, 5
 FORK_HEADER = struct.Struct("=iIII")
@@ -117,10 +119,22 @@ def _place(fds: List[int]) -> None:
     os.closerange(len(fds), max(fds) + 1)
 
 
+def _say_ready(reply: socket.socket) -> None:
+    """With a file that shows the keeper behind which walls it was opened."""
+    word = WORD.pack(READY, os.getpid(), 0, 0, 0, 0)
+    try:
+        fd = os.open(PROBE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        reply.send(word)  # the keeper knows whether it can do without
+        return
+    reply.sendmsg([word], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
+    os.close(fd)
+
+
 def _serve(reply: socket.socket) -> int:
     """Wait behind the walls for what is to be done, and do it."""
     _inside.rehearse()
-    reply.send(WORD.pack(READY, os.getpid(), 0, 0, 0, 0))
+    _say_ready(reply)
     data, fds = _receive(reply)
     if not data:
         return 0

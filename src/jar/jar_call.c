@@ -15,14 +15,15 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 
 #include "jar/jar_steps.h"
-#include "jar/jar_traces.h"
 #include "plan/seccomp_compile.h"
 #include "sys/calls.h"
 
@@ -96,7 +97,7 @@ pid_t jar_start_zygote(struct jar_inside *inside)
 	int ours, theirs, rc;
 	pid_t pid;
 
-	if (inside->plan->anew.count > ARRAY_LEN(trees) || inside->plan->watched.count > JAR_WATCHED_MAX)
+	if (inside->plan->anew.count > ARRAY_LEN(trees))
 		return -E2BIG;
 	rc = jar_socket_pair(&ours, &theirs);
 	if (rc < 0)
@@ -152,46 +153,18 @@ static int carry_out(struct jar_build *build, size_t number)
 	return jar_step(build, &step);
 }
 
-/* What has to be written there, before a later step takes that away. */
-static void use_proc(struct jar_inside *inside)
+static int make_anew(struct jar_build *build)
 {
-	inside->call.last_pid_fd = sys_open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
-	jar_traces_prevent(inside->plan);
-}
-
-static int make_anew(struct jar_inside *inside)
-{
-	const struct plan_step_list *anew = &inside->plan->anew;
-	struct jar_build *build = &inside->build;
+	const struct plan_step_list *anew = &build->plan->anew;
 	int rc = take_trees(anew);
 
 	build->root_fd = sys_open("/", O_PATH | O_DIRECTORY);
 	if (rc == 0 && build->root_fd < 0)
 		rc = build->root_fd;
-	for (size_t i = 0; i < anew->count && rc == 0; i++) {
+	for (size_t i = 0; i < anew->count && rc == 0; i++)
 		rc = carry_out(build, i);
-		if (rc == 0 && anew->items[i].kind == STEP_PROC)
-			use_proc(inside);
-	}
 	close_fd(&build->root_fd);
 	close_fd(&build->scratch_fd);
-	return rc;
-}
-
-/* The last call's may have been handed over. */
-static int renew_view(struct jar_build *build)
-{
-	const struct plan_step_list *anew = &build->plan->anew;
-	int rc = 0;
-
-	close_fd(&build->written_fd);
-	for (int i = 0; i < JAR_VIEW_COUNT; i++)
-		close_fd(&build->view_fds[i]);
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	for (size_t i = 0; i < anew->count && rc == 0; i++)
-		if (anew->items[i].kind == STEP_METER)
-			rc = carry_out(build, i);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return rc;
 }
 
@@ -253,8 +226,9 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 	return rc;
 }
 
-/* What the kernel says of the fork, before anything is let in: a mistake on its side fails closed. */
-static int check_walls(pid_t pid)
+/* --- what the kernel says of the fork, before anything is let in: a mistake on its side fails closed ------- */
+
+static int check_status(pid_t pid)
 {
 	static const char *const lines[] = {
 		"\nNoNewPrivs:\t1\n",
@@ -281,8 +255,91 @@ static int check_walls(pid_t pid)
 	return !filters || strtol(strchr(filters, '\t'), NULL, 10) >= 2 ? 0 : -EPERM;
 }
 
-/* Wait for a word on the call's socket; the engine may let go in the meantime. 1, or a negative errno. */
-static int wait_for_word(struct jar_inside *inside, struct zygote_word *word)
+/* Is what @name stands for in the fork's directory of /proc the same as in this process's own? */
+static int check_same(pid_t pid, const char *name)
+{
+	struct stat own, its;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/self/%s", name);
+	if (stat(path, &own) < 0)
+		return errno == ENOENT ? 0 : -errno; /* a kernel without this kind of namespace */
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if (stat(path, &its) < 0)
+		return -errno;
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EPERM;
+}
+
+/* It has entered what is this keeper's own, and left nothing of what both have from the jar. */
+static int check_places(pid_t pid)
+{
+	static const char *const names[] = {
+		"ns/pid",  "ns/pid_for_children",  "ns/mnt", "ns/ipc",    "ns/net", "ns/user",
+		"ns/time", "ns/time_for_children", "ns/uts", "ns/cgroup", "root"};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++)
+		rc = check_same(pid, names[i]);
+	return rc;
+}
+
+/*
+ * Nothing in /proc tells of Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
+ * device may not be asked anything (plan_calls.c): without a domain the answer would be that it is no terminal.
+ */
+static int check_landlock(const struct plan *plan, int probe_fd)
+{
+	struct stat own, its;
+	struct termios terminal;
+
+	if (!plan->landlock_probe)
+		return 0;
+	if (probe_fd < 0 || fstat(probe_fd, &its) < 0 || stat(plan->landlock_probe, &own) < 0 ||
+	    !S_ISCHR(its.st_mode) || own.st_rdev != its.st_rdev)
+		return -EPERM;
+	return ioctl(probe_fd, TCGETS, &terminal) < 0 && errno == EACCES ? 0 : -EPERM;
+}
+
+static int check_walls(const struct plan *plan, pid_t pid, int probe_fd)
+{
+	int rc = check_status(pid);
+
+	if (rc == 0)
+		rc = check_places(pid);
+	return rc < 0 ? rc : check_landlock(plan, probe_fd);
+}
+
+/* --- the fork gets ready ------------------------------------------------------------------------------------ */
+
+/* A word on the call's socket, with a descriptor or -1, and who has sent it as this process sees it. */
+static ssize_t receive_word(int fd, struct zygote_word *word, int *sent_fd, pid_t *sender)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	} control = {0};
+	struct iovec part = {.iov_base = word, .iov_len = sizeof(*word)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*sent_fd = -1;
+	*sender = 0;
+	for (struct cmsghdr *at = len < 0 ? NULL : CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS)
+			memcpy(sent_fd, CMSG_DATA(at), sizeof(*sent_fd));
+		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred credentials;
+
+			memcpy(&credentials, CMSG_DATA(at), sizeof(credentials));
+			*sender = credentials.pid;
+		}
+	}
+	return len < 0 ? -errno : len;
+}
+
+/* Wait until the fork says something; the engine may let go in the meantime. */
+static int wait_for_word(struct jar_inside *inside, struct zygote_word *word, int *sent_fd, pid_t *sender)
 {
 	struct pollfd waiting[] = {{.fd = inside->call.fd, .events = POLLIN}, {.fd = JAR_CONTROL_FD}};
 
@@ -293,20 +350,22 @@ static int wait_for_word(struct jar_inside *inside, struct zygote_word *word)
 			continue;
 		if (waiting[1].revents)
 			jar_leave(inside, 0);
-		len = recv(inside->call.fd, word, sizeof(*word), MSG_DONTWAIT);
-		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		len = receive_word(inside->call.fd, word, sent_fd, sender);
+		if (len == -EAGAIN || len == -EINTR)
 			continue;
 		if (len < 0)
-			return -errno;
-		return len == sizeof(*word) ? 1 : -EPIPE;
+			return (int)len;
+		return len == sizeof(*word) ? 0 : -EPIPE;
 	}
 }
 
 /* The zygote is not there, or did not do its part. */
 static int wait_until_ready(struct jar_inside *inside)
 {
+	AUTO_CLOSE int probe_fd = -1;
 	struct zygote_word word;
-	int rc = wait_for_word(inside, &word);
+	pid_t sender;
+	int rc = wait_for_word(inside, &word, &probe_fd, &sender);
 
 	if (rc < 0)
 		return rc;
@@ -314,19 +373,20 @@ static int wait_until_ready(struct jar_inside *inside)
 		inside->call.is_reaped = word.kind == ZYGOTE_ENDED;
 		return word.kind == ZYGOTE_FORK_FAILED && word.value > 0 ? -word.value : -EPIPE;
 	}
-	inside->call.pid = word.value;
-	return check_walls(inside->call.pid);
+	/* Who is not in this pid namespace has no number here. */
+	if (sender <= 1 || sender != word.value)
+		return -EPERM;
+	inside->call.pid = sender;
+	return check_walls(inside->plan, sender, probe_fd);
 }
 
 static int ask_for_fork(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
-	int their_end = -1, rc;
+	int their_end = -1, wanted = 1, rc;
 
-	inside->call.pid = 0;
-	inside->call.is_reaped = false;
-	inside->call.usage = (struct rusage){0};
-	close_fd(&inside->call.fd);
 	rc = jar_socket_pair(&inside->call.fd, &their_end);
+	if (rc == 0 && setsockopt(inside->call.fd, SOL_SOCKET, SO_PASSCRED, &wanted, sizeof(wanted)) < 0)
+		rc = -errno;
 	/* The files in /proc/self belong to root for a process that is not dumpable. Nobody but the zygote could look. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	if (rc == 0)
@@ -346,23 +406,10 @@ int jar_call_prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cg
 	rc = inside->plan->namespaces & CLONE_NEWNET ? sys_new_network() : 0;
 	umask(0);
 	if (rc == 0)
-		rc = make_anew(inside);
+		rc = make_anew(&inside->build);
 	umask(022);
-	/* For what jar_call_renew() does, and no more. */
 	if (rc == 0)
-		rc = sys_keep_capabilities(1U << CAP_SYS_ADMIN);
-	if (rc == 0)
-		jar_traces_note(inside->plan);
-	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
-}
-
-int jar_call_renew(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
-{
-	/* Numbers begin anew, and so do objects that have no owner who could die. */
-	int rc = pwrite(inside->call.last_pid_fd, "1", 1, 0) < 0 || unshare(CLONE_NEWIPC) < 0 ? -errno : 0;
-
-	if (rc == 0)
-		rc = renew_view(&inside->build);
+		rc = sys_keep_capabilities(0);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
 }
 
@@ -452,7 +499,6 @@ int jar_call_begin(struct jar_inside *inside)
 	int rc = 0;
 
 	inside->report.step = -1;
-	jar_traces_begin();
 	if (inside->command.has_pty)
 		rc = -EINVAL;
 	for (size_t i = 0; i < entry->count && rc == 0; i++) {

@@ -33,7 +33,5 @@ int jar_call_begin(struct jar_inside *inside);
 void jar_call_note_end(struct jar_inside *inside);
 /* The keeper, with everything killed: wait until the zygote has reaped the fork. */
 void jar_call_bury(struct jar_inside *inside);
-/* The keeper, if the last call has left no trace (jar_traces.h): another fork. As jar_call_prepare(). */
-int jar_call_renew(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count);
 
 #endif

@@ -122,7 +122,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .view_fds = {-1, -1, -1, -1},
 			  .run_directory_fd = -1,
 			  .written_fd = -1},
-		.call = {.fd = -1, .last_pid_fd = -1},
+		.call = {.fd = -1},
 	};
 	sigset_t all;
 

@@ -55,7 +55,6 @@ struct jar_call {
 	int fd;              /* to it, and to the zygote; -1: this is no keeper of a call */
 	pid_t pid;           /* as the keeper sees it */
 	pid_t keeper_pid;    /* the keeper's, as the jar sees it */
-	int last_pid_fd;     /* to set the numbers of processes back; -1: that cannot be done */
 	bool is_reaped;      /* the zygote has said how it ended */
 	int status;          /* likewise */
 	struct rusage usage; /* likewise */
@@ -157,8 +156,8 @@ void jar_catch_children(sigset_t *all_but_child);
 /* jar_keeper.c */
 /* Wait for a command to be sent, with a child in the cgroups @cgroup_fds ready for it, and keep it; a keeper, again and again. */
 void jar_wait_and_keep(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count) __attribute__((noreturn));
-/* Wait for calls and keep them, one after the other. */
-void jar_keep_calls(struct jar_inside *inside) __attribute__((noreturn));
+/* Wait for the one call that this keeper is for, and keep it: the next has namespaces that nobody was in. */
+void jar_keep_call(struct jar_inside *inside) __attribute__((noreturn));
 
 /* jar_serve.c: make keepers and open files until told to leave. Never returns. */
 void jar_serve(struct jar_inside *inside) __attribute__((noreturn));

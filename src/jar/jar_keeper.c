@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jar/jar_keeper.c - a first process or keeper that waits: for a command to be sent, or for calls, one after the other
+ * jar/jar_keeper.c - a first process or keeper that waits for a command or a call to be sent
  *
  * A keeper has a child ready, the starter, that is in the run's cgroup, takes the command from the socket itself, and
  * becomes it: between the engine and the command nobody is woken and nothing is made. The keeper sleeps meanwhile. That the starter
@@ -16,7 +16,6 @@
 
 #include "jar/jar_call.h"
 #include "jar/jar_spec.h"
-#include "jar/jar_traces.h"
 #include "sys/calls.h"
 
 static struct jar_attached received;
@@ -209,7 +208,7 @@ void jar_wait_and_keep(struct jar_inside *inside, const int *cgroup_fds, size_t 
 	}
 }
 
-/* --- calls, one after the other ----------------------------------------------------------------------------- */
+/* --- one call ----------------------------------------------------------------------------------------------- */
 
 static void begin_call(struct jar_inside *inside)
 {
@@ -225,7 +224,7 @@ static void begin_call(struct jar_inside *inside)
 }
 
 /* Let the fork that waits begin, and watch over it until nothing of it is left. */
-static void keep_call(struct jar_inside *inside)
+static void watch_call(struct jar_inside *inside)
 {
 	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = inside->call.fd, .events = POLLIN}};
 	sigset_t all_but_child;
@@ -242,44 +241,22 @@ static void keep_call(struct jar_inside *inside)
 	jar_report_end(inside);
 }
 
-/* Be the keeper of another call, as if there had been none before. */
-static void renew_call(struct jar_inside *inside)
+void jar_keep_call(struct jar_inside *inside)
 {
 	struct jar_message message;
 	int rc;
 
-	if (!jar_is_traceless(inside))
+	inside->report.status = (int32_t)inside->call.keeper_pid;
+	jar_report(inside, JAR_READY, -1);
+	if (!receive(JAR_RUN, &message))
 		jar_leave(inside, 0);
-	jar_report_empty(inside, true);
-	if (!receive(JAR_RENEW, &message))
-		jar_leave(inside, 0);
-	jar_spec_done(&inside->command);
-	inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
-	inside->build.has_run_cgroup = received.fd_count > 0;
-	rc = jar_call_renew(inside, received.fds, received.fd_count);
+	inside->report.status = 0;
+	rc = take_command(inside, &message, -1);
 	if (rc < 0) {
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
-}
-
-void jar_keep_calls(struct jar_inside *inside)
-{
-	for (;;) {
-		struct jar_message message;
-		int rc;
-
-		inside->report.status = (int32_t)inside->call.keeper_pid;
-		jar_report(inside, JAR_READY, -1);
-		if (!receive(JAR_RUN, &message))
-			jar_leave(inside, 0);
-		inside->report.status = 0;
-		rc = take_command(inside, &message, -1);
-		if (rc < 0) {
-			jar_report_failure(inside, -rc);
-			jar_leave(inside, 125);
-		}
-		keep_call(inside);
-		renew_call(inside);
-	}
+	watch_call(inside);
+	jar_report_empty(inside, false);
+	_exit(0);
 }

@@ -62,7 +62,7 @@ static void become_keeper(struct jar_inside *inside, const struct jar_attached *
 		jar_leave(inside, 125);
 	}
 	if (inside->plan->has_zygote)
-		jar_keep_calls(inside);
+		jar_keep_call(inside);
 	jar_wait_and_keep(inside, attached->fds + 1, attached->fd_count - 1);
 }
 

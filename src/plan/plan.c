@@ -335,7 +335,6 @@ void plan_done(struct plan *plan)
 	if (plan->kind != PLAN_RUN) {
 		free(plan->steps.items);
 		free(plan->anew.items);
-		free(plan->watched.items);
 		free(plan->landlock.items);
 		free(plan->filter);
 		free(plan->zygote_filter);

@@ -92,15 +92,8 @@ struct plan_remark {
 	const char *hint;
 };
 
-/* A directory or file in which it shows that a call has been there. */
-struct plan_watch {
-	const char *path; /* as it is, not what it points at */
-	bool has_numbers; /* a directory; numbers of files in its file system are the call's own, and this one stands for all of it */
-};
-
 LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
 LIST_TYPE(struct plan_remark, plan_remark_list);
-LIST_TYPE(struct plan_watch, plan_watch_list);
 
 /*
  * The jar's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one.
@@ -157,9 +150,10 @@ struct plan {
 	bool has_zygote;
 	struct sock_filter *zygote_filter;
 	size_t zygote_filter_len;
+	const char *
+		landlock_probe; /* with it: a device that shows who opened it behind the walls of calls; NULL: there is none */
 	struct plan_step_list
 		anew; /* with it: made anew for each call; of a STEP_BIND what stands in the jar is taken along */
-	struct plan_watch_list watched; /* with it: what a call can leave a trace on, once those are made */
 	struct string_list argv;
 	struct string_list env;
 	struct plan_limits limits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_calls.c - a jar for calls: what each call has anew, and where a trace of it would show
+ * plan/plan_calls.c - a jar for calls: what each call has anew
  *
  * A call has private places, terminals and /proc of its own. What was mounted into a private place is taken along as it
  * stands in the jar; all else that lies there is made again.
@@ -8,6 +8,8 @@
 #include "plan/plan_build.h"
 
 #include <string.h>
+
+#include "sys/calls.h"
 
 /* What each kind of step means for a call: nothing, if it is not named here. */
 enum renewal {
@@ -59,51 +61,22 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 	return around && renewals[around->kind] == RENEW_PLACE;
 }
 
-static bool has_step(const struct plan_step_list *steps, enum step_kind kind)
+/*
+ * A device that nobody asks anything: that it cannot be asked behind the walls shows a keeper that whoever opened it
+ * stands there. Older kernels do not govern that (Landlock ABI 5), and cannot be seen to hold.
+ */
+static void choose_probe(struct plan *plan)
 {
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->items[i].kind == kind)
-			return true;
-	return false;
-}
+	static const char probe[] = "/dev/full";
 
-static void watch(struct plan_build *build, const char *path, bool has_numbers)
-{
-	struct plan_watch_list *watched = &build->plan->watched;
-	struct plan_watch *added;
+	for (size_t i = 0; i < plan->landlock.count; i++) {
+		struct plan_landlock_rule *rule = &plan->landlock.items[i];
 
-	for (size_t i = 0; i < watched->count; i++)
-		if (!strcmp(watched->items[i].path, path))
-			return;
-	added = list_add(watched);
-	if (added)
-		*added = (struct plan_watch){.path = path, .has_numbers = has_numbers};
-	else
-		build->has_failed = true;
-}
-
-/* What stands in a file system that a call can write to; all others are read-only, or the host's own. */
-static void watch_itself(struct plan_build *build, const struct plan_step *step)
-{
-	/* All private places are in one. */
-	if (step->kind == STEP_TMPFS || step->kind == STEP_PRIVATE)
-		watch(build, step->target, step->kind == STEP_TMPFS || !has_step(&build->plan->anew, STEP_PRIVATE));
-	if (step->kind == STEP_SYMLINK || step->kind == STEP_DIRECTORY || step->kind == STEP_DEVPTS)
-		watch(build, step->target, false);
-	if (step->kind == STEP_DEVPTS)
-		watch(build, plan_format(build, "%s/ptmx", step->target), false);
-}
-
-/* The directories between what lies in a place and that. */
-static void watch_way(struct plan_build *build, const struct plan_step_list *steps, const struct plan_step *step)
-{
-	const struct plan_step *around = renewals[step->kind] == RENEW_ALWAYS ? NULL : mount_around(steps, step);
-
-	if (!around)
-		return;
-	for (size_t len = strlen(around->target) + 1; step->target[len]; len++)
-		if (step->target[len] == '/')
-			watch(build, plan_format(build, "%.*s", (int)len, step->target), false);
+		if (strcmp(rule->path, probe) != 0 || !(rule->access & SYS_LANDLOCK_IOCTL_DEV))
+			continue;
+		rule->access &= ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
+		plan->landlock_probe = probe;
+	}
 }
 
 void plan_calls(struct plan_build *build)
@@ -115,15 +88,13 @@ void plan_calls(struct plan_build *build)
 	for (size_t i = 0; i < plan->steps.count; i++) {
 		const struct plan_step *step = &plan->steps.items[i];
 
-		if (!is_anew(&plan->steps, step))
-			continue;
-		watch_itself(build, step);
-		watch_way(build, &plan->steps, step);
-		*plan_add(build, &plan->anew, step->kind) = *step;
+		if (is_anew(&plan->steps, step))
+			*plan_add(build, &plan->anew, step->kind) = *step;
 	}
+	choose_probe(plan);
 	/*
-	 * Some of what stands there belongs to a user who is root inside: the largest pid of this pid namespace, modes of the
-	 * network's files, times; some to everybody: the user namespace's map of projects, which can be written once.
+	 * All calls are in one user namespace: its map of projects, which anybody may write once, and its limits, which belong
+	 * to a user who is root inside, would be the next call's too.
 	 */
 	plan_add(build, &plan->anew, STEP_PROC_LOCK)->target = "/proc";
 }

@@ -26,7 +26,12 @@
 #define SPARE_DELAY_NS 1000000ULL
 /* Who runs one command after the other finds a keeper ready while the next one is being made. */
 #define SPARES_IN_USE 2
-/* A keeper of calls that is there already costs little; another one, when calls come in bursts, much. */
+/*
+ * Calls come in bursts, and each needs a keeper that nobody has used: so many are ready, made one at a time, so that calls
+ * that are under way have the other processors. docs/design/0031 has what other numbers cost.
+ */
+#define CALLS_AHEAD 8
+/* A keeper of commands that is there already costs little: so many may wait for another one. */
 #define SPARES_MAX 5
 
 static void ask(struct seat *seat)
@@ -68,7 +73,8 @@ static void tell_over(struct seat *seat, const struct rusage *usage, int status)
 	seat->is_over = true;
 	if (seat->occupant.owner)
 		seat->occupant.gone(seat->occupant.owner, usage, status);
-	if (seat->number)
+	/* One that could not be made ready is not tried again until somebody wants it. */
+	if (seat->number && seat->is_taken)
 		seat_want_spare(seat->jar, seat->jar->plan->has_zygote ? 0 : SPARE_DELAY_NS);
 }
 
@@ -88,6 +94,8 @@ void seat_hear(struct seat *seat, const struct jar_message *message, int fd)
 	case JAR_READY:
 		seat->pid = (pid_t)message->status;
 		note_answer(seat);
+		if (seat->jar->plan->has_zygote)
+			seat_want_spare(seat->jar, 0);
 		return;
 	case JAR_EMPTY:
 		seat->is_renewable = message->step == 1;
@@ -294,7 +302,7 @@ int seat_take(struct kept_jar *jar, const struct plan *plan, const struct seat_o
 static bool is_fit_for_another(const struct seat *seat)
 {
 	return seat->is_renewable && !seat->is_keeper_gone && seat->watch.loop && !seat->jar->is_closing &&
-	       (seat->jar->plan->has_zygote || seat->guard.cgroup.fds[CGROUP_MEMORY] >= 0);
+	       seat->guard.cgroup.fds[CGROUP_MEMORY] >= 0;
 }
 
 /* Have the keeper ready for another run. False: it is not needed, or cannot be. */
@@ -336,18 +344,34 @@ static void give_back_all(struct kept_jar *jar)
 			give_back(seat);
 }
 
+/* How many more to ask for now. */
+static unsigned count_missing(const struct kept_jar *jar)
+{
+	bool has_calls = jar->plan->has_zygote;
+	/* A jar for commands that was never used has one. */
+	unsigned wanted = has_calls ? CALLS_AHEAD : jar->last_number ? SPARES_IN_USE : 1;
+	unsigned there = 0;
+	bool is_one_made = false;
+
+	for (const struct seat *seat = jar->seats; seat; seat = seat->next) {
+		there += is_spare(seat) || seat->is_renewable;
+		is_one_made |= is_spare(seat) && !seat->is_answered;
+	}
+	if (there >= wanted || (has_calls && is_one_made))
+		return 0;
+	return has_calls ? 1 : wanted - there;
+}
+
 static void on_spare(struct loop_timer *timer)
 {
 	struct kept_jar *jar = timer->owner;
-	/* A jar that was never used has one. The keeper of a call comes back, but not at once. */
-	unsigned missing = jar->last_number || jar->plan->has_zygote ? SPARES_IN_USE : 1;
 	struct seat *seat;
+	unsigned missing;
 
 	if (jar->is_closing || jar->is_gone)
 		return;
 	give_back_all(jar);
-	for (seat = jar->seats; seat; seat = seat->next)
-		missing -= (is_spare(seat) || seat->is_renewable) && missing;
+	missing = count_missing(jar);
 	while (missing-- && open_seat(jar, &seat) == 0)
 		; /* if it fails, the next run finds out */
 }
@@ -365,8 +389,6 @@ void seat_leave(struct seat *seat)
 
 	seat->occupant = (struct seat_occupant){0};
 	guard_stop(&seat->guard);
-	if (seat->is_renewable && jar->plan->has_zygote)
-		give_back(seat);
 	if (!seat->is_taken)
 		return; /* its keeper gets ready for another run */
 	if (!seat->is_over && seat->number) {
