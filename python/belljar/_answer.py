@@ -22,7 +22,7 @@ import fcntl
 import os
 import socket
 import struct
-from typing import Any, List, Sequence
+from typing import Any, Callable, Iterable, List, Sequence, Tuple, TypeVar
 
 from ._codec import Codec
 from ._errors import ResultError
@@ -45,8 +45,8 @@ F_ADD_SEALS, F_GET_SEALS = 1033, 1034
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 1, 2, 4, 8
 SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE
 READ_BYTES = 64 << 10
-# One more than may come, so that too many are seen.
-RIGHTS_SPACE = socket.CMSG_SPACE(4 * (MAX_FILES + 1))
+# All that the kernel lets into one message: what finds no room it closes, which can take as long as the sender likes (_discard).
+RIGHTS_SPACE = socket.CMSG_SPACE(4 * 253)
 PIECE_BYTES = 1 << 30
 # For what is not the function's value: text, in a few parts.
 WORDS = Codec(max_bytes=MAX_WORDS_BYTES, max_nodes=16, max_depth=2)
@@ -126,8 +126,30 @@ def _send_with_files(fd: int, head: bytes, buffers: Sequence[Any]) -> int:
 # --- on the host ---
 
 
+T = TypeVar("T")
+
+
+def carried(ancillary: Iterable[Tuple[int, int, bytes]]) -> List[int]:
+    """The descriptors in what recvmsg() gave."""
+    found: List[int] = []
+    for level, kind, body in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            found += struct.unpack(f"{len(body) // 4}i", body[: len(body) // 4 * 4])
+    return found
+
+
 def _malformed(why: str) -> ResultError:
     return ResultError(f"what came back is malformed: {why}")
+
+
+def _of_the_jar(read: Callable[[], T]) -> T:
+    """Do something with what came from a jar; whatever that leads to is the sender's doing, and no error of the host's."""
+    try:
+        return read()
+    except (ResultError, MemoryError):
+        raise
+    except Exception as error:
+        raise _malformed(f"{type(error).__name__}: {error}") from error
 
 
 class _SealedFiles:
@@ -162,6 +184,8 @@ class _SealedFiles:
             parts = [data]
             while sum(map(len, parts)) < size:
                 parts.append(os.pread(fd, size, sum(map(len, parts))))
+                if not parts[-1]:
+                    raise _malformed("a file ends early")
             data = b"".join(parts)
         return data
 
@@ -169,7 +193,10 @@ class _SealedFiles:
         """The next one, to where its bytes belong; as many as it has."""
         fd, done = self._next(len(view)), 0
         while done < len(view):
-            done += os.preadv(fd, [view[done : done + PIECE_BYTES]], done)
+            count = os.preadv(fd, [view[done : done + PIECE_BYTES]], done)
+            if not count:
+                raise _malformed("a file ends early")
+            done += count
 
     def _next(self, size: int) -> int:
         self._room -= size
@@ -177,7 +204,7 @@ class _SealedFiles:
 
 
 class Answer:
-    """Puts an answer together from what arrives. `close()` lets go of the files."""
+    """Puts an answer together from what arrives. What came with it has to be let go of: see take_files()."""
 
     __slots__ = ("kind", "is_whole", "_codec", "_files", "_file_count", "_head", "_message", "_have")
 
@@ -192,24 +219,34 @@ class Answer:
         self._have = 0
 
     def receive(self, link: socket.socket) -> bool:
-        """Take in what has arrived. False: nothing will come any more. ResultError if no answer is like that."""
-        if self.kind < 0:
-            data, ancillary, _, _ = link.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
-            for level, kind, carried in ancillary:
-                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                    self._files += struct.unpack(f"{len(carried) // 4}i", carried[: len(carried) // 4 * 4])
-            self._take(data)
-            return bool(data)
-        # Descriptors that come late find no room here, and the kernel closes them.
-        count = link.recv_into(memoryview(self._message)[self._have :])
+        """Take in what has arrived. False: nothing will come any more. ResultError if no answer is like that.
+
+        BlockingIOError where nothing has arrived yet."""
+        try:
+            if self.kind < 0:
+                data, ancillary, _, _ = link.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
+                self._take_files(ancillary)
+                self._take(data)
+                return bool(data)
+            count, ancillary, _, _ = link.recvmsg_into(
+                [memoryview(self._message)[self._have :]], RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC
+            )
+        except (BlockingIOError, InterruptedError):
+            raise
+        except OSError:
+            return False  # the other end has gone, with something unread
         self._have += count
+        self._take_files(ancillary)
         self.is_whole = self._have == len(self._message)
         return count > 0
 
-    def _take(self, data: bytes) -> None:
-        """Bytes before the header is known to be whole."""
+    def _take_files(self, ancillary: Any) -> None:
+        self._files += carried(ancillary)
         if len(self._files) > MAX_FILES:
             raise _malformed("there are too many files")
+
+    def _take(self, data: bytes) -> None:
+        """Bytes before the header is known to be whole."""
         head = self._head + data if self._head else data
         if len(head) < HEADER_BYTES:
             self._head = head
@@ -239,10 +276,9 @@ class Answer:
         codec = self._codec if self.kind == VALUE else WORDS
         files = _SealedFiles(self._files, codec.max_bytes - len(self._message)) if self._files else None
         message, self._message = self._message, b""
-        return codec.decode(message, files)
+        return _of_the_jar(lambda: codec.decode(message, files))
 
-    def close(self) -> None:
-        """Let go of what came with it."""
+    def take_files(self) -> List[int]:
+        """What came with it, which is the caller's now."""
         files, self._files = self._files, []
-        for fd in files:
-            os.close(fd)
+        return files

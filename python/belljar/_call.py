@@ -18,7 +18,8 @@ from ._answer import Answer
 from ._async import Reader, read_out
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
-from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError, SendError
+from ._discard import discard, drain, keep_in_line
+from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError
 from ._launch import OnOutput
 from ._result import Result, describe
 from ._send import name_of, pack
@@ -123,7 +124,7 @@ class Held(NamedTuple):
 class Flight:
     """A call from its first byte to its value. Its channel is somebody else's to collect where `is_ended` is false."""
 
-    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_fn")
+    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_fn", "_late")
 
     def __init__(self, fn: Any, args: Iterable[Any], kwargs: Mapping[str, Any], options: Options, paths: Sequence[str]) -> None:
         self.channel: Optional[_engine.Channel] = None
@@ -133,6 +134,7 @@ class Flight:
         self._parts = pack(fn, args, kwargs, paths, (options.types, options.codec.max_bytes))
         self._link: Any = None
         self._sent: List[int] = []
+        self._late: List[int] = []
         # What is not needed before the call is on its way is made then, by _expect().
         self._answer: Any = None
         self._collector: Any = None
@@ -144,6 +146,7 @@ class Flight:
     def _expect(self) -> None:
         self._answer = Answer(self._options.codec)
         self._collector = Collector([self._name], True, "replace")
+        keep_in_line(self._link)
 
     # --- beginning ---
 
@@ -198,11 +201,12 @@ class Flight:
     def close(self) -> None:
         """Let go of what is left of it, but for the channel."""
         self._close_sent()
+        if self._answer is not None:
+            discard(self._answer.take_files())
         if self._link is not None:
+            discard(self._late or drain(self._link))
             _engine._held.discard(self._link)
             self._link.close()
-        if self._answer is not None:
-            self._answer.close()
 
     # --- what came of it ---
 
@@ -224,6 +228,14 @@ class Flight:
             return value
         raise self._told(value, result)
 
+    def _early_value(self) -> Any:
+        """The value, before the run is over. What came beside it waits until it is: see _discard."""
+        value = self._answer.value()
+        self._late = drain(self._link)
+        if self._late:
+            raise ResultError("what came back is malformed: descriptors follow the answer")
+        return value
+
     def _told(self, words: Any, result: Result) -> BelljarError:
         """The exception for what the answer says in words."""
         parts = [words.get(name) if isinstance(words, dict) else None for name in ("type", "message", "traceback")]
@@ -232,11 +244,13 @@ class Flight:
             return ResultError("what came back is malformed: an exception without its parts").with_(result=result)
         if self._answer.kind == _answer.RAISED:
             return CallError(f"'{self._name}' raised {kind}: {message}", kind, message, trace).with_(result=result)
+        # Whoever says one of these may have run for long: nothing that comes from inside tells that nothing did.
         if self._answer.kind == _answer.NOT_READY:
-            text = f"what was to be loaded ahead cannot be: {kind}: {message}"
+            text = f"what was to be loaded ahead cannot be, it is said inside: {kind}: {message}"
             return CallError(text, kind, message, trace).with_(result=result)
         if self._answer.kind == _answer.NOT_MADE:
-            return SendError(message).with_(result=result)
+            text = f"'{self._name}' or its arguments cannot be made, it is said inside: {kind}: {message}"
+            return CallError(text, kind, message, trace).with_(result=result)
         return ResultError(message or "").with_(result=result)
 
     def _refuse(self) -> None:
@@ -259,7 +273,7 @@ class Flight:
                 if self._options.on_output is not None:
                     self._read_both(channel, self._options.on_output)
                 elif self._read_answer() and may_be_early and self._answer.kind == _answer.VALUE:
-                    return self._answer.value()
+                    return self._early_value()
             except ResultError as error:
                 self._refuse()
                 failure = error
@@ -287,8 +301,6 @@ class Flight:
                     return False
             except BlockingIOError:
                 continue
-            except ConnectionResetError:
-                return False
         return True
 
     def _read_channel(self, channel: _engine.Channel, on_output: Optional[OnOutput] = None, is_once: bool = False) -> None:
@@ -339,7 +351,7 @@ class Flight:
                 if on_output is None:
                     await news
                     if self._answer.is_whole and may_be_early and self._answer.kind == _answer.VALUE:
-                        return self._answer.value()
+                        return self._early_value()
                 await self._follow(reader, channel, on_output)
                 await news
             except ResultError as error:
@@ -375,8 +387,6 @@ class Flight:
                 is_open = answer.receive(link)
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError:
-                is_open = False
             except ResultError as error:
                 loop.remove_reader(fd)
                 self._refuse()

@@ -23,6 +23,7 @@ from ._answer import Answer
 from ._call import Held, Options
 from ._codec import Codec
 from ._cold import BootFile, ColdWay
+from ._discard import discard
 from ._errors import BelljarError, CallError, EngineError, StartError, UnavailableError
 from ._jar import Jar
 from ._launch import environ_text, quote, request
@@ -66,6 +67,14 @@ class CallJar(Jar):
         return failure(answer.get("error"), answer.get("missing")) if kind == _wire.FAILED else self._channel.lost()
 
 
+def _files_in(words: Any) -> List[Tuple[str, int, int]]:
+    """The files that a zygote says it has loaded: name, time of change, length."""
+    rows = words if isinstance(words, list) else [None]
+    if not all(isinstance(row, list) and list(map(type, row)) == [str, int, int] for row in rows):
+        raise EngineError("a zygote has said what none says")
+    return [(name, mtime, size) for name, mtime, size in rows]
+
+
 def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Any:
     """What the zygote says when it has loaded everything: the files. CallError with its traceback if it could not."""
     report = Answer(REPORT)
@@ -82,11 +91,12 @@ def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Any:
                 return None
         words = report.value()
         if report.kind == _answer.VALUE:
-            return words
+            return _files_in(words)
+        words = words if isinstance(words, dict) else {}
         kind, message, trace = (str(words.get(name)) for name in ("type", "message", "traceback"))
         raise CallError(f"what was to be loaded ahead cannot be: {kind}: {message}", kind, message, trace)
     finally:
-        report.close()
+        discard(report.take_files())
 
 
 class Zygote:
@@ -131,7 +141,7 @@ class Zygote:
         finally:
             _engine._held.discard(ours)
             ours.close()
-        self._files: List[Tuple[str, int, int]] = [(name, mtime, size) for name, mtime, size in files]
+        self._files: List[Tuple[str, int, int]] = files
         self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
         text = f'{{"version":{_wire.VERSION},"stdin":"null","capture":true,"started":false,"held":true,"extra":1}}'
         self._held_frame = _wire.frame(_wire.JOIN, text.encode("ascii"))

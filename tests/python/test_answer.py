@@ -21,10 +21,13 @@ import belljar
 from belljar import _answer, _codec
 from belljar._answer import Answer, send_answer
 from belljar._codec import Codec
+from belljar._discard import discard
 from belljar._errors import ResultError
 from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
 SLEEP = 1000
+# Longer than any test may take.
+LINGER_SECONDS = 400
 ALL_SEALS = _answer.SEALS | fcntl.F_SEAL_SEAL
 
 
@@ -53,7 +56,7 @@ class Reading(unittest.TestCase):
                     return None
             return answer.kind, answer.value()
         finally:
-            answer.close()
+            discard(answer.take_files())
 
     def refused(self, data: bytes, fds: Sequence[int] = (), codec: Codec = _codec._plain) -> str:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
@@ -205,11 +208,11 @@ class Reading(unittest.TestCase):
                 except BaseException as error:
                     self.fail(f"seed {seed}: {error!r} of {bytes(data)!r}")
                 finally:
-                    answer.close()
+                    discard(answer.take_files())
                     for fd in fds:
                         os.close(fd)
 
-    def test_descriptors_that_come_late_are_dropped(self) -> None:
+    def test_descriptors_that_come_late_are_refused(self) -> None:
         answer = Answer(Codec())
         self.theirs.send(head(length=2) + b"\x81")
         answer.receive(self.ours)
@@ -217,7 +220,35 @@ class Reading(unittest.TestCase):
         self.theirs.sendmsg([b"\xf6"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * 50))])
         os.close(fd)
         answer.receive(self.ours)
-        self.assertEqual(answer.value(), [None])
+        with self.assertRaisesRegex(ResultError, "too many"):
+            answer.value()
+        discard(answer.take_files())
+
+    def test_files_that_cannot_be_read(self) -> None:
+        message = _codec._own_head(_codec.TAG_FILE) + b"\0"
+        fd = os.memfd_create("t", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.write(fd, b"x" * 100)
+        for flags in (os.O_WRONLY, os.O_PATH):
+            forged = os.open(f"/proc/self/fd/{fd}", flags | os.O_CLOEXEC)
+            if flags == os.O_WRONLY:
+                fcntl.fcntl(fd, fcntl.F_ADD_SEALS, ALL_SEALS)
+            self.ours, self.theirs = socket.socketpair()
+            with self.ours, self.theirs:
+                self.assertIn("malformed", self.refused(head(files=1, length=len(message)) + message, [forged]))
+        os.close(fd)
+
+    def test_an_end_at_each_byte(self) -> None:
+        codec = Codec()
+        parts, buffers = codec.encode_parts([b"x" * 500, "text", 1.5], 400, 8)
+        whole = head(files=len(buffers), length=sum(map(len, parts))) + b"".join(parts)
+        for count in range(1, len(whole) + 1):
+            fds = [self.memory(buffer) for buffer in buffers]
+            self.ours, self.theirs = socket.socketpair()
+            with self.ours, self.theirs:
+                self.theirs.sendmsg([whole[:count]], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+                for fd in fds:
+                    os.close(fd)
+                self.assertEqual(self.read(codec) is None, count < len(whole), count)
 
 
 # --- in jars ---
@@ -245,12 +276,61 @@ def send_file(seals: int, size: int, count: int) -> None:
     os._exit(0)
 
 
+def tcp_that_lingers() -> List[int]:
+    """In a jar: a socket whose last close waits, and the other end, which keeps it waiting."""
+    server = socket.create_server(("127.0.0.1", 0))
+    here, there = socket.create_connection(server.getsockname()), server.accept()[0]
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, LINGER_SECONDS))
+    here.setblocking(False)
+    try:
+        while True:
+            here.send(bytes(1 << 16))
+    except BlockingIOError:
+        pass
+    return [here.detach(), there.detach()]
+
+
+def send_lingering(way: str, begins: bytes, flags: int) -> None:
+    """In a jar: something before, beside or in place of an answer that takes long to close."""
+    fds = tcp_that_lingers()
+    kind = socket.SOCK_SEQPACKET if way == "packets" else socket.SOCK_STREAM
+    if way in ("queue", "packets"):
+        near, far = socket.socketpair(socket.AF_UNIX, kind)
+        if way == "packets":
+            far.send(b"")
+        far.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+        fds = [near.detach()]
+    elif way == "listener":
+        server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        server.bind("/tmp/s")
+        server.listen()
+        client.connect("/tmp/s")
+        client.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+        fds = [server.detach()]
+    link = socket.socket(fileno=4)
+    if begins:
+        link.send(begins)
+    link.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))], flags)
+    os._exit(0)
+
+
 def send_many_files() -> None:
     """In a jar: descriptors without end."""
     with socket.socket(fileno=4) as link:
         for _ in range(20):
             link.sendmsg([b"B"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 200))])
     os._exit(0)
+
+
+def fail_to_be_made() -> None:
+    raise ValueError("not here")
+
+
+class Unmade:
+    """Cannot be made where it arrives."""
+
+    def __reduce__(self) -> Any:
+        return fail_to_be_made, ()
 
 
 def write_everywhere() -> str:
@@ -364,6 +444,36 @@ class Hostile(PackageCase):
         self.refused(send_many_files)
         self.wait_for(lambda: len(open_fds()) <= len(before) + 1, "the descriptors are closed")
 
+    def test_descriptors_that_take_long_to_close(self) -> None:
+        if belljar.run(["true"], workdir=None).enforced["rung"] != "namespace":
+            self.skipTest("needs:userns there is no loopback without a network namespace")
+        whole = head(length=1) + b"\xf6"
+        begun = time.monotonic()
+        for way in ("plain", "queue", "packets", "listener"):
+            for begins, flags in ((b"", 0), (head(length=9), 0), (whole, 0), (b"", socket.MSG_OOB), (whole, socket.MSG_OOB)):
+                with self.subTest(way, begins=begins, flags=flags):
+                    for options in ({}, {"on_output": lambda *piece: None}):
+                        try:
+                            self.pool.call(send_lingering, way, begins, flags, **options)
+                        except (belljar.ResultError, belljar.CallEnded):
+                            pass
+        self.assertEqual(self.pool.call(len, "ab"), 2)
+        self.assertLess(time.monotonic() - begun, LINGER_SECONDS)
+
+    def test_nothing_that_is_said_inside_means_that_nothing_ran(self) -> None:
+        words = _codec.encode({"type": "belljar.SendError", "message": "nothing ran", "traceback": ""})
+        for kind in range(1, 5):
+            with self.assertRaises(belljar.CallError) as caught:
+                self.pool.call(write_answer, head(kind=kind, length=len(words)) + words)
+            self.assertNotIsInstance(caught.exception, (belljar.SendError, belljar.StartError, belljar.PolicyError))
+            assert caught.exception.result is not None
+            self.assertEqual(caught.exception.result.outcome, "exited")
+
+    def test_arguments_that_come_to_nothing_inside(self) -> None:
+        with self.assertRaises(belljar.CallError) as caught:
+            self.pool.call(len, Unmade())
+        self.assertEqual((caught.exception.type_name, caught.exception.message), ("ValueError", "not here"))
+
     def test_every_descriptor(self) -> None:
         self.refused(write_everywhere)
         found = self.pool.call(read_descriptors)
@@ -454,7 +564,7 @@ class Arrays(PackageCase):
                 while not answer.is_whole:
                     answer.receive(ours)
                 (back,) = answer.value()
-                answer.close()
+                discard(answer.take_files())
             self.assertEqual((back.dtype, back.shape, type(back)), (value.dtype, value.shape, numpy.ndarray))
             self.assertTrue(numpy.array_equal(back, value))
             self.assertTrue(back.flags.writeable)
