@@ -3,7 +3,8 @@
 
 The package itself need not be visible in the jar: a kept jar was opened long before anybody thought of calls. The few modules
 that work inside travel as a sealed file in memory, as byte code if the interpreter is the same, else as text. Isolated
-mode (-I) keeps everything out that a jar could have written: the current directory, the user's site, variables.
+mode (-I) keeps everything out that a jar could have written: the current directory, the user's site, variables. The site of the
+interpreter itself is begun later (-S), by _inside, which looks at what it would load.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def boot_file(
 
 def boot_words(python: str) -> List[str]:
     """The command of a cold call, or of a zygote."""
-    return [python, "-I", "-c", _WORDS.format(fd=BOOT_FD)]
+    return [python, "-I", "-S", "-c", _WORDS.format(fd=BOOT_FD)]
 
 
 def _after_fork() -> None:

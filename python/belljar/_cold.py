@@ -175,7 +175,8 @@ class JarWay(_NothingHeld):
         setting = self._setting
         if setting is None or setting.seen != seen:
             with self._lock:
-                places = _paths.Places(tuple(filter(self._is_shown, seen)), (), tuple(self._rights.writable))
+                private = (*_paths.PRIVATE, os.path.expanduser("~"))
+                places = _paths.Places(tuple(filter(self._is_shown, seen)), (), (*self._rights.writable, *private))
                 fd = _boot.boot_file(self._python, places.paths, (), places.writable)
                 setting = self._setting = Setting(seen, places, BootFile(fd))
         return setting

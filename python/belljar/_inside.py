@@ -31,6 +31,7 @@ _shared: List[_private.Region] = []
 
 TEXT_MAX_CHARACTERS = 64 << 10
 STATUS_NO_ANSWER = 70
+MAX_LINKS = 40
 
 
 class PrepareError(Exception):
@@ -45,7 +46,9 @@ class PrepareError(Exception):
 class _Untouched:
     """Looks at every module before it is loaded: one that a jar could have written is not.
 
-    Of the places that hold a module the most specific decides: a directory of sys.path, or one that can be written.
+    Whichever finder has found it, that of an editable install too, each file that would be read is looked at: source, byte
+    code, archive; and each link on the way there. Of the places that hold it the most specific decides: a directory of
+    sys.path, or one that can be written.
     """
 
     def __init__(self, paths: Sequence[str], writable: Sequence[str]) -> None:
@@ -53,23 +56,65 @@ class _Untouched:
         places.update({os.path.join(os.path.realpath(path), ""): False for path in paths})
         self._places = sorted(places.items(), key=lambda place: -len(place[0]))
 
-    def _is_writable(self, place: str) -> bool:
-        real = os.path.join(os.path.realpath(place), "")
+    def _is_writable(self, real: str) -> bool:
+        real = os.path.join(real, "")
         return next((answer for folder, answer in self._places if real.startswith(folder)), False)
+
+    def _leads_there(self, path: str) -> bool:
+        """Whether it is in a place that can be written, or a link on the way is, which could be another one tomorrow."""
+        done, links = "/", 0
+        todo = os.path.abspath(path).split("/")[::-1]
+        while todo:
+            part = todo.pop()
+            if part in ("", "."):
+                continue
+            at = os.path.join(done, part)
+            if part == "..":
+                if self._is_writable(done):
+                    return True
+                at = os.path.dirname(done)
+            try:
+                target = os.readlink(at) if part != ".." else None
+            except OSError:
+                target = None
+            if target is None:
+                done = at
+                continue
+            links += 1
+            if links > MAX_LINKS or self._is_writable(at):
+                return True
+            done = "/" if target.startswith("/") else done
+            todo += target.split("/")[::-1]
+        return self._is_writable(done)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """As finders of the import system do; None leaves it to the next one."""
-        from importlib.machinery import PathFinder
+        for finder in list(sys.meta_path):
+            find: Any = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                self._check(name, spec)
+                return spec
+        return None
 
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None:
-            return None
-        for place in [spec.origin, *(spec.submodule_search_locations or ())]:
-            if place and self._is_writable(place):
+    def _check(self, name: str, spec: Any) -> None:
+        for place in [spec.origin, spec.cached, *(spec.submodule_search_locations or ())]:
+            if isinstance(place, str) and place not in ("built-in", "frozen") and self._leads_there(place):
                 raise ModuleNotFoundError(
                     f"the module '{name}' is at {place}, where the jar can write; name its directory in import_paths", name=name
                 )
-        return spec
+
+
+def _begin_imports(paths: Sequence[str], writable: Sequence[str]) -> None:
+    """The interpreter was started without its site: its .pth files may name places, or run modules, that a jar has written."""
+    if writable:
+        sys.meta_path.insert(0, _Untouched(paths, writable))
+    import site
+
+    site.main()
+    sys.pycache_prefix = None
+    sys.path[:] = paths
+    sys.path_importer_cache.clear()
 
 
 def prepare(
@@ -82,10 +127,7 @@ def prepare(
     """
     global is_inside
     is_inside = True
-    sys.path[:] = paths
-    sys.path_importer_cache.clear()
-    if writable:
-        sys.meta_path.insert(0, _Untouched(paths, writable))
+    _begin_imports(paths, writable)
     import importlib
 
     for name in preload:
@@ -220,7 +262,7 @@ class _Call:
             fn, args, kwargs, (listed, max_result) = unpack_more(data)
             codec = Codec(listed, max_bytes=max_result)
         except SendError as error:
-            return self.words(_answer.NOT_MADE, error, 0)
+            return self.words(_answer.NOT_MADE, error.__cause__ or error, 0)
         del data
         try:
             value = _run(fn, args, kwargs)

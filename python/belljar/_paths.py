@@ -26,6 +26,10 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"
 UNFIT = ("/tmp", "/var/tmp", "/home", "/root", "/run", "/dev", "/proc", "/sys", "/etc", "/var", "/srv", "/mnt", "/media", "/boot")
 
 
+# What every jar can write, wherever its policy does not say otherwise; runs in a kept jar share it.
+PRIVATE = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+
+
 class Places(NamedTuple):
     """What an interpreter for calls needs."""
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.util
 import inspect
+import marshal
 import operator
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, List
@@ -23,6 +28,18 @@ from harness import host, paths
 from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
 SLEEP = 1000
+# What setuptools puts beside its .pth file.
+EDITABLE_FINDER = """\
+import importlib.util, sys
+
+class Finder:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name == "bj_mapped":
+            return importlib.util.spec_from_file_location(name, {work!r} + "/bj_project.py")
+
+sys.meta_path.append(Finder)
+"""
 
 
 def where(module: str) -> Any:
@@ -469,6 +486,69 @@ class Imports(PackageCase):
                 pool.call(where, "work.evil")
             self.assertEqual(caught.exception.type_name, "ModuleNotFoundError")
             self.assertIn("import_paths", caught.exception.message or "")
+
+    def refused_import(self, pool: belljar.Pool, name: str) -> None:
+        with self.assertRaises(belljar.CallError) as caught:
+            pool.call(where, name)
+        self.assertEqual(caught.exception.type_name, "ModuleNotFoundError")
+
+    def test_nor_is_byte_code_or_what_a_link_leads_to(self) -> None:
+        """A module of a directory that is read-only, of which a part lies where the jar can write."""
+        sys.path.insert(0, str(self.lib))
+        for name in ("bj_cached", "bj_linked", "bj_through"):
+            (self.lib / f"{name}.py").write_text("EVIL = 0\n")
+        cache = self.work / "cache"
+        cache.mkdir()
+        evil = self.work / "evil.py"
+        evil.write_text("EVIL = 1\n")
+        facts = os.stat(self.lib / "bj_cached.py")
+        header = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, int(facts.st_mtime), facts.st_size)
+        code = marshal.dumps(compile("EVIL = 1\n", "x", "exec"))
+        cached = os.path.basename(importlib.util.cache_from_source("bj_cached.py"))
+        (cache / cached).write_bytes(header + code)
+        with belljar.Pool(workdir=self.work) as pool:
+            self.assertEqual(pool.call(where, "bj_cached"), str(self.lib / "bj_cached.py"))
+        shutil.rmtree(self.lib / "__pycache__", ignore_errors=True)
+        (self.lib / "__pycache__").symlink_to(cache)
+        (self.lib / "bj_linked.py").unlink()
+        (self.lib / "bj_linked.py").symlink_to(evil)
+        # Through a link that the jar can replace, to what it cannot write.
+        (self.work / "step").symlink_to(self.lib)
+        (self.lib / "bj_package").symlink_to(self.work / "step" / "bj_real")
+        (self.lib / "bj_real").mkdir()
+        (self.lib / "bj_real" / "__init__.py").write_text("")
+        # Byte code without a source; an archive; a part of a package without a file of its own.
+        (self.work / "bj_bare.pyc").write_bytes(header + code)
+        (self.lib / "bj_bare.pyc").symlink_to(self.work / "bj_bare.pyc")
+        with zipfile.ZipFile(self.work / "a.zip", "w") as archive:
+            archive.writestr("bj_zipped.py", "EVIL = 1\n")
+        (self.lib / "a.zip").symlink_to(self.work / "a.zip")
+        sys.path.insert(0, str(self.lib / "a.zip"))
+        (self.lib / "bj_space").symlink_to(self.work)
+        with belljar.Pool(workdir=self.work) as pool:
+            for name in ("bj_cached", "bj_linked", "bj_package", "bj_bare", "bj_zipped", "bj_space"):
+                with self.subTest(name):
+                    self.refused_import(pool, name)
+        with belljar.Jar(workdir=self.work, ro=[self.lib]) as jar:
+            for name in ("bj_cached", "bj_linked", "bj_package", "bj_bare", "bj_zipped", "bj_space"):
+                with self.subTest(name), self.assertRaises(belljar.CallError):
+                    jar.call(where, name)
+
+    def test_nor_does_the_interpreter_begin_with_what_lies_there(self) -> None:
+        """Editable installs: a .pth file of the interpreter names the project, which the jar can write."""
+        home = self.base / "venv"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+        site = next(home.glob("lib/python*/site-packages"))
+        (site / "project.pth").write_text(f"{self.work}\n")
+        (site / "editable.pth").write_text("import bj_editable_finder\n")
+        (site / "bj_editable_finder.py").write_text(EDITABLE_FINDER.format(work=str(self.work)))
+        for name in ("sitecustomize", "bj_project"):
+            (self.work / f"{name}.py").write_text("open('/tmp/evil', 'w').close()\n")
+        with belljar.Pool(python=str(home / "bin" / "python"), workdir=self.work) as pool:
+            found = pool.call(lambda: sorted({"sitecustomize", "bj_project", "bj_editable_finder"} & set(sys.modules)))
+            self.assertEqual(found, ["bj_editable_finder"])
+            self.refused_import(pool, "bj_project")
+            self.refused_import(pool, "bj_mapped")
 
     def test_a_policy_that_says_where(self) -> None:
         with belljar.Pool(policy={"workdir": str(self.work)}) as pool:
