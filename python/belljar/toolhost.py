@@ -16,6 +16,7 @@ and denies calls whose paths lead outside; `CodeToolHost` has one tool that runs
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import os
@@ -127,6 +128,15 @@ def _schema(fn: Callable[..., Any]) -> Dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": is_open}
 
 
+def _words_of(error: Exception) -> str:
+    """What an exception says, whatever its class does when it is asked."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return said if isinstance(error, BelljarError) else f"{type(error).__name__}: {said}"
+
+
 class Watch:
     """An async iterator of events; its queue does not grow without end. `aclose()` ends it."""
 
@@ -138,11 +148,12 @@ class Watch:
         watchers.add(self)
 
     def tell(self, event: ToolEvent) -> None:
-        """In the loop in which the host is used."""
+        """In the loop in which the host is used. One whose own loop is closed hears nothing, and holds nobody up."""
         self._events.append(event)
         self._is_over = self._is_over or event.kind == "closed"
         if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+            with contextlib.suppress(RuntimeError):
+                self._news.set_result(None)
 
     def __aiter__(self) -> Watch:
         return self
@@ -248,21 +259,21 @@ class JarToolHost:
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
         """Call a tool in its jar. What goes wrong is a result that says so; only cancelling raises."""
-        entry = self._entries.get(tool)
+        entry = self._entries.get(tool) if isinstance(tool, str) else None
         if entry is None:
             return ToolResult(call_id, "error", message=f"unknown tool: {tool}")
         self._tell(ToolEvent("started", tool, call_id))
         result = ToolResult(call_id, "error", message="cancelled")
         try:
-            result = await self._result(entry, dict(args), call_id)
+            result = await self._result(entry, args, call_id)
             return result
         finally:
             self._tell(ToolEvent("finished", tool, call_id, result))
 
-    async def _result(self, entry: _Entry, args: Dict[str, Any], call_id: str) -> ToolResult:
-        pool = entry.pool if entry.pool is not None else hidden_pool()
+    async def _result(self, entry: _Entry, args: Mapping[str, Any], call_id: str) -> ToolResult:
         try:
-            output = await pool._call_async(entry.fn, (), args, entry.options)
+            pool = entry.pool if entry.pool is not None else hidden_pool()
+            output = await pool._call_async(entry.fn, (), dict(args), entry.options)
         except CallTimeout as error:
             return ToolResult(call_id, "timeout", message=str(error))
         except CallEnded as error:
@@ -270,8 +281,9 @@ class JarToolHost:
         except CallError as error:
             raised = f"{error.type_name}: {error.message}" if error.type_name else str(error)
             return ToolResult(call_id, "error", message=raised)
-        except BelljarError as error:
-            return ToolResult(call_id, "error", message=str(error))
+        except Exception as error:
+            # Of ours; or of the host, of arguments that are none, of a loop that is closed: the caller is told all the same.
+            return ToolResult(call_id, "error", message=_words_of(error))
         return ToolResult(call_id, "ok", output)
 
     # --- events ---
@@ -334,7 +346,10 @@ class FilesystemSandbox:
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
         """The call, unless one of its paths leads outside."""
-        reason = self._rules.refusal(args)
+        try:
+            reason = self._rules.refusal(args)
+        except Exception as error:
+            reason = f"the arguments cannot be looked at: {_words_of(error)}"
         if reason is not None:
             return ToolResult(call_id, "denied", message=reason)
         return await self.inner.call(tool, args, call_id=call_id)
@@ -383,7 +398,7 @@ class CodeToolHost:
             options = {**args, "timeout_s": min(float(args.get("timeout_s", 30.0)), self._max_timeout_s)}
             made = await self._runner.run(options.pop("code"), **options)
             result = ToolResult(call_id, "ok", dataclasses.asdict(made))
-        except (BelljarError, ValueError, TypeError, KeyError) as error:
+        except Exception as error:
             result = ToolResult(call_id, "error", message=f"{type(error).__name__}: {error}")
         for watcher in list(self._watchers):
             watcher.tell(ToolEvent("finished", tool, call_id, result))

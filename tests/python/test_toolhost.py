@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 import unittest
+import unittest.mock
 from typing import Any, List
 
 import belljar
@@ -41,9 +42,36 @@ def decorated(x: int) -> int:
     return -x
 
 
+class BadWords(Exception):
+    def __str__(self) -> str:
+        raise ValueError("not even that")
+
+
+class BadArguments:
+    def keys(self) -> Any:
+        raise BadWords
+
+
 class Hosts(PackageCase):
     def run_(self, coroutine: Any) -> Any:
         return asyncio.run(coroutine)
+
+    def test_a_call_never_raises(self) -> None:
+        async def main() -> List[ToolResult]:
+            async with JarToolHost([add, raises]) as host:
+                calls: List[Any] = [("add", wrong) for wrong in (None, 3, [1], {1: 2}, {"c": 1}, {"a": object}, BadArguments())]
+                calls += [(wrong, {}) for wrong in (None, ["add"], {}, "absent", "raises")]
+                hosts: List[Any] = [host, FilesystemSandbox(host, roots=["/"]), CodeToolHost()]
+                found = [await one.call(*call) for one in hosts for call in calls]
+                found += [await hosts[2].call("run_code", wrong) for wrong in (None, {}, {"code": 3}, {"code": "", "files": 3})]
+                with unittest.mock.patch("os.memfd_create", side_effect=OSError(24, "too many open files")):
+                    found.append(await host.call("add", {"a": "x" * (1 << 20)}))
+                self.assertEqual((await host.call("add", {"a": 1})).output, 2)
+            found.append(await host.call("add", {"a": 1}))
+            return found
+
+        for result in self.run_(main()):
+            self.assertIn(result.kind, ("error", "denied"), result)
 
     def test_what_is_told_of_tools(self) -> None:
         async def main() -> Any:
