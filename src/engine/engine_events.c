@@ -5,6 +5,7 @@
 #include "engine/engine_events.h"
 
 #include "base/base64.h"
+#include "engine/engine_redact.h"
 
 static const char *const stream_names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
 
@@ -24,11 +25,15 @@ static void close_event(struct json_writer *writer)
 
 void event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
 {
+	struct engine_words words;
+
+	engine_words_init(&words, plan);
 	json_open_array(writer, "argv");
 	for (size_t i = 0; i < plan->argv.count; i++)
-		json_write_string(writer, NULL, plan->argv.items[i]);
+		engine_words_write(&words, plan->argv.items[i], writer, NULL);
 	json_close_array(writer);
-	json_write_string(writer, "workdir", plan->workdir);
+	engine_words_write(&words, plan->workdir, writer, "workdir");
+	engine_words_done(&words);
 	json_write_string(writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, seen, writer);
 	result_write_missing(plan, seen, writer);

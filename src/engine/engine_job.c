@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "engine/engine_failure.h"
+#include "engine/engine_redact.h"
 #include "host/host_risky.h"
 
 static void begin(struct job *job);
@@ -53,7 +54,10 @@ static void on_later(struct loop_timer *timer)
 	if (job->run) {
 		engine_failure_explain(&job->making.plan, (struct observation *)job_seen(job));
 		host_find_risky(host_of(job), &job->risky);
+		engine_redact_error(job->making.policy, job->making.environment,
+				    &((struct observation *)job_seen(job))->error);
 	}
+	engine_redact_error(job->making.policy, job->making.environment, &job->making.error);
 	job->is_over = true;
 	job->request.listener.over(job->request.listener.owner);
 }

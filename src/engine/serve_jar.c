@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/engine_events.h"
+#include "engine/engine_redact.h"
 #include "engine/serve_house.h"
 #include "engine/serve_request.h"
 #include "engine/serve_run.h"
@@ -266,6 +267,7 @@ static void on_gone(struct house *house)
 		return;
 	}
 	say_why_gone(jar, &error);
+	engine_redact_error(house->making.policy, house->making.environment, &error);
 	channel_fail(channel, &error, house->making.has_plan ? &house->making.plan : NULL);
 }
 

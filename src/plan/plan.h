@@ -213,6 +213,12 @@ void plan_write_remark(const struct plan_remark *remark, struct json_writer *wri
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
 const char *step_kind_name(enum step_kind kind);
 const char *rung_name(enum rung rung);
+/*
+ * plan_environment.c: the literal texts that are redacted: those of the policy, and values of variables that look like
+ * secrets and are not @inside (NULL: none is). 0 or -ENOMEM.
+ */
+int plan_secrets(const struct policy *policy, char *const *environment, const struct string_list *inside,
+		 struct string_list *secrets);
 /* One step in words, for `belljar plan`, for errors and for --timing. */
 void plan_describe_step(const struct plan_step *step, struct text *out);
 

@@ -75,7 +75,7 @@ static const char *url_password(const char *value, size_t *len)
 	return colon + 1;
 }
 
-static void redact_withheld(struct plan_build *build, const char *name, size_t name_len, const char *value)
+static int redact_withheld(struct string_list *secrets, const char *name, size_t name_len, const char *value)
 {
 	size_t len = strlen(value);
 	const char *secret = url_password(value, &len);
@@ -83,14 +83,31 @@ static void redact_withheld(struct plan_build *build, const char *name, size_t n
 	/* A password too short to be told from ordinary text: the whole value, if the name says that it is a secret. */
 	if (!secret || len < SECRET_VALUE_MIN) {
 		if (!looks_secret(name, name_len))
-			return;
+			return 0;
 		secret = value;
 		len = strlen(value);
 	}
-	if (len < SECRET_VALUE_MIN)
-		return;
-	if (string_list_add_format(&build->plan->redact, "%.*s", (int)len, secret) < 0)
-		build->has_failed = true;
+	return len < SECRET_VALUE_MIN ? 0 : string_list_add_format(secrets, "%.*s", (int)len, secret);
+}
+
+int plan_secrets(const struct policy *policy, char *const *environment, const struct string_list *inside,
+		 struct string_list *secrets)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < policy->redact.count && rc == 0; i++)
+		rc = string_list_add(secrets, policy->redact.items[i]);
+	for (char *const *variable = environment; rc == 0 && policy->has_redact_env && variable && *variable;
+	     variable++) {
+		const char *equals = strchr(*variable, '=');
+		size_t len = equals ? (size_t)(equals - *variable) : 0;
+		const char *given = len && inside ? value_inside(inside, *variable, len) : NULL;
+
+		/* Also where a made-up value stands in for it. */
+		if (len && (!given || strcmp(given, equals + 1) != 0))
+			rc = redact_withheld(secrets, *variable, len, equals + 1);
+	}
+	return rc;
 }
 
 static void add(struct plan_build *build, const char *name, const char *value)
@@ -107,37 +124,29 @@ static void inherit(struct plan_build *build)
 	for (char *const *variable = build->host->environment; variable && *variable; variable++) {
 		const char *equals = strchr(*variable, '=');
 		size_t len = equals ? (size_t)(equals - *variable) : 0;
-		const char *inside;
 
-		if (!len)
-			continue;
-		inside = value_inside(env, *variable, len);
-		if (!inside && is_passed(build->policy, *variable, len)) {
-			if (string_list_add(env, *variable) < 0)
-				build->has_failed = true;
-		} else if (build->policy->has_redact_env && (!inside || strcmp(inside, equals + 1) != 0)) {
-			redact_withheld(build, *variable, len,
-					equals + 1); /* also where a made-up value stands in for it */
-		}
+		if (len && !value_inside(env, *variable, len) && is_passed(build->policy, *variable, len) &&
+		    string_list_add(env, *variable) < 0)
+			build->has_failed = true;
 	}
 }
 
 int plan_environment(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
+	struct plan *plan = build->plan;
 
-	for (size_t i = 0; i < policy->redact.count; i++)
-		if (string_list_add(&build->plan->redact, policy->redact.items[i]) < 0)
-			build->has_failed = true;
 	/* What was set by name comes first: it wins over what would be inherited. */
 	for (size_t i = 0; i < policy->env.count; i++)
 		add(build, policy->env.items[i].name, policy->env.items[i].value);
-	if (build->plan->run_directory) {
-		add(build, "HOME", plan_format(build, "%s/home", build->plan->run_directory));
-		add(build, "TMPDIR", plan_format(build, "%s/tmp", build->plan->run_directory));
+	if (plan->run_directory) {
+		add(build, "HOME", plan_format(build, "%s/home", plan->run_directory));
+		add(build, "TMPDIR", plan_format(build, "%s/tmp", plan->run_directory));
 	}
 	add(build, "HOME", build->host->home);
 	add(build, "TMPDIR", "/tmp");
 	inherit(build);
+	if (plan_secrets(policy, build->host->environment, &plan->env, &plan->redact) < 0)
+		build->has_failed = true;
 	return 0;
 }

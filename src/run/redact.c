@@ -233,3 +233,16 @@ void redact_finish(struct redact_stream *stream, struct text *out)
 {
 	advance(stream, true, out);
 }
+
+void redact_string(const struct redactor *redactor, const char *string, struct text *out)
+{
+	struct redact_stream *stream = redactor ? redact_stream_new(redactor) : NULL;
+
+	if (stream) {
+		redact_feed(stream, string, strlen(string), out);
+		redact_finish(stream, out);
+		redact_stream_free(stream);
+	} else {
+		text_append_string(out, redactor ? REDACT_MARK : string);
+	}
+}

@@ -31,4 +31,7 @@ void redact_feed(struct redact_stream *stream, const void *bytes, size_t len, st
 /* The stream has ended: append whatever was held back. */
 void redact_finish(struct redact_stream *stream, struct text *out);
 
+/* All of a text at once. @redactor NULL: as it is. Without memory only the mark. */
+void redact_string(const struct redactor *redactor, const char *string, struct text *out);
+
 #endif

@@ -13,6 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* The shortest text of several lines that is looked for in another spelling. */
+#define LEAST_BYTES 4
+
 struct literal_node {
 	uint32_t fail; /* the node of the longest proper suffix that is in the tree */
 	uint32_t first_child;
@@ -93,6 +96,55 @@ static int link_nodes(struct redact_literals *literals)
 	return 0;
 }
 
+/*
+ * A terminal puts a carriage return before the end of each line, and one that is shown in another puts two; other programs
+ * take those away that were there. @returns are put there, beside those of the text itself or in their place.
+ */
+static const struct spelling {
+	bool keeps_own;
+	int returns;
+} spellings[] = {{true, 1}, {true, 2}, {false, 0}, {false, 1}};
+
+static int add_spelling(struct string_list *texts, const char *text, const struct spelling *spelling)
+{
+	AUTO_TEXT changed = {0};
+
+	while (*text) {
+		size_t own = strspn(text, "\r");
+
+		if (text[own] != '\n' || spelling->keeps_own)
+			text_append(&changed, text, own);
+		text += own;
+		for (int i = 0; i < spelling->returns && *text == '\n'; i++)
+			text_append_char(&changed, '\r');
+		if (*text)
+			text_append_char(&changed, *text++);
+	}
+	if (text_failed(&changed))
+		return -ENOMEM;
+	/* Too short a text would tear holes into everything. */
+	return changed.len < LEAST_BYTES ? 0 : string_list_add(texts, text_string(&changed));
+}
+
+static bool has_lines(const struct string_list *texts)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strchr(texts->items[i], '\n'))
+			return true;
+	return false;
+}
+
+/* Each text as it is and, where it has several lines, as terminals show it. */
+static int spell_out(const struct string_list *texts, struct string_list *all)
+{
+	int rc = string_list_copy(all, texts);
+
+	for (size_t i = 0; i < texts->count; i++)
+		for (size_t j = 0; j < ARRAY_LEN(spellings) && rc == 0 && strchr(texts->items[i], '\n'); j++)
+			rc = add_spelling(all, texts->items[i], &spellings[j]);
+	return rc;
+}
+
 static void fill_filter(struct redact_literals *literals, const struct string_list *texts)
 {
 	struct redact_filter *filter = &literals->filter;
@@ -106,7 +158,22 @@ static void fill_filter(struct redact_literals *literals, const struct string_li
 	}
 }
 
-int redact_literals_init(struct redact_literals *literals, const struct string_list *texts, struct error *error)
+static int check_size(const struct string_list *texts, struct error *error)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < texts->count; i++) {
+		size_t len = strlen(texts->items[i]);
+
+		if (len > REDACT_LITERAL_TOTAL_MAX - total)
+			return error_set(error, STAGE_POLICY, E2BIG, "the texts to redact exceed %u bytes together",
+					 REDACT_LITERAL_TOTAL_MAX);
+		total += len;
+	}
+	return 0;
+}
+
+static int build_tree(struct redact_literals *literals, const struct string_list *texts)
 {
 	size_t total = 0;
 
@@ -116,9 +183,6 @@ int redact_literals_init(struct redact_literals *literals, const struct string_l
 
 		if (len == 0)
 			continue;
-		if (len > REDACT_LITERAL_TOTAL_MAX - total)
-			return error_set(error, STAGE_POLICY, E2BIG, "the texts to redact exceed %u bytes together",
-					 REDACT_LITERAL_TOTAL_MAX);
 		total += len;
 		literals->min_len = MIN_OF(literals->min_len, len);
 		literals->max_len = MAX_OF(literals->max_len, len);
@@ -127,16 +191,29 @@ int redact_literals_init(struct redact_literals *literals, const struct string_l
 		return 0;
 	literals->nodes = calloc(total + 1, sizeof(*literals->nodes));
 	if (!literals->nodes)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for the texts to redact");
+		return -ENOMEM;
 	literals->node_count = 1;
 	for (size_t i = 0; i < texts->count; i++) {
 		if (texts->items[i][0])
 			insert(literals, texts->items[i]);
 	}
 	fill_filter(literals, texts);
-	if (link_nodes(literals) < 0)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for the texts to redact");
-	return 0;
+	return link_nodes(literals);
+}
+
+int redact_literals_init(struct redact_literals *literals, const struct string_list *texts, struct error *error)
+{
+	struct string_list all = {0};
+	int rc = check_size(texts, error);
+
+	if (rc < 0)
+		return rc;
+	if (has_lines(texts))
+		rc = spell_out(texts, &all);
+	if (rc == 0)
+		rc = build_tree(literals, all.count ? &all : texts);
+	string_list_done(&all);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "no memory for the texts to redact") : 0;
 }
 
 void redact_literals_done(struct redact_literals *literals)

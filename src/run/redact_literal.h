@@ -29,7 +29,10 @@ struct literal_state {
 	uint32_t node;
 };
 
-/* Empty texts are left out. -E2BIG where they exceed REDACT_LITERAL_TOTAL_MAX. */
+/*
+ * Texts of several lines are found as terminals show them, too. Empty texts are left out. -E2BIG where they exceed
+ * REDACT_LITERAL_TOTAL_MAX.
+ */
 int redact_literals_init(struct redact_literals *literals, const struct string_list *texts, struct error *error);
 void redact_literals_done(struct redact_literals *literals);
 

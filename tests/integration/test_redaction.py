@@ -46,6 +46,44 @@ class Literal(JarCase):
         result = self.json("--pty", "--redact", SECRET, *self.sh(f"echo {SECRET}"))
         self.assertEqual(result["stdout"].strip(), MARK)
 
+    def test_several_lines_behind_a_terminal(self) -> None:
+        secret = "first line\nand a second\r\nand\n"
+        (self.work / "secret").write_bytes(secret.encode())
+        for words in ([], ["--pty"]):
+            result = self.json(*words, "--redact", secret, *self.sh("echo begin; cat secret; echo end"))
+            self.assertEqual(re.sub(r"\s", "", result["stdout"]), f"begin{MARK}end")
+        env = {**self.env, "MY_KEY": secret}
+        result = self.json("--pty", "--redact-env", *self.sh("cat secret"), env=env)
+        self.assertEqual(result["stdout"], MARK)
+
+    def test_the_start_event(self) -> None:
+        start = self.events("--redact", SECRET, *self.sh(f": x{SECRET}y"))[0]
+        self.assertEqual(start["event"], "start")
+        self.assertNotIn(SECRET, str(start))
+        self.assertIn(f"x{MARK}y", str(start["argv"]))
+        env = {**self.env, "MY_TOKEN": SECRET}
+        self.assertNotIn(SECRET, str(self.events("--redact-env", *self.sh(f": {SECRET}"), env=env)[0]))
+        # Names of our own are no secrets.
+        self.assertEqual(self.events("--redact", "name", *self.sh(":"))[0]["enforced"], start["enforced"])
+
+    def test_messages(self) -> None:
+        env = {**self.env, "MY_TOKEN": SECRET}
+        wrong = (
+            ["--", f"/absent/{SECRET}"],
+            ["--ro", f"/absent/{SECRET}", "--", "true"],
+            ["-C", f"/absent/{SECRET}", "--", "true"],
+            ["--cd", f"/absent/{SECRET}", "--", "true"],
+            ["--rw", f"/absent/{SECRET}:/x", "--", "true"],
+        )
+        for words in wrong:
+            for secret in (["--redact", SECRET], ["--redact-env"]):
+                with self.subTest(words):
+                    for mode in ([], ["--json"], ["--events"]):
+                        done = self.jar(*mode, *secret, *words, env=env)
+                        self.assertNotEqual(done.status, 0)
+                        self.assertNotIn(SECRET.encode(), done.stdout + done.stderr)
+                    self.assertIn(MARK.encode(), done.stderr)
+
     def test_a_text_split_across_writes(self) -> None:
         for count in (1, 2, 3, 5, 7):
             data = f"a{SECRET}b{SECRET[:6]}c{SECRET}".encode().hex()

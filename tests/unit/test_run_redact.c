@@ -129,6 +129,32 @@ static void test_overlapping_and_touching_matches_become_one_mark(void)
 	check_literals((const char *[]){"abcd", NULL}, "xabcdabcdx", "x" MARK "x");
 }
 
+static void test_a_literal_of_several_lines_is_found_as_terminals_show_it(void)
+{
+	const char *const literals[] = {"one\ntwo\r\n\nthree", "a\rb\nc", NULL};
+
+	check_literals(literals, "x one\ntwo\r\n\nthree y", "x " MARK " y");
+	check_literals(literals, "x one\ntwo\n\nthree y", "x " MARK " y");
+	check_literals(literals, "x one\r\ntwo\r\n\r\nthree y", "x " MARK " y");
+	check_literals(literals, "x one\r\ntwo\r\r\n\r\nthree y", "x " MARK " y");
+	check_literals(literals, "x one\r\r\ntwo\r\r\r\n\r\r\nthree y", "x " MARK " y");
+	check_literals(literals, "a\rb\r\nc", MARK);
+	check_literals(literals, "one\r\ntwo", "one\r\ntwo");
+	/* What is left of it would be found everywhere. */
+	check_literals((const char *[]){"\r\n\r\n", NULL}, "a\n\nb\r\n\r\nc", "a\n\nb" MARK "c");
+}
+
+static void test_a_text_at_once(void)
+{
+	struct redactor *redactor = make_redactor((const char *[]){"hunter2", NULL}, true);
+	AUTO_TEXT out = {0};
+
+	redact_string(redactor, "a hunter2 b", &out);
+	redact_string(NULL, " hunter2", &out);
+	CHECK_STRING(text_string(&out), "a " MARK " b hunter2");
+	redactor_free(redactor);
+}
+
 static void test_literal_inside_another_is_replaced_alone_too(void)
 {
 	const char *const literals[] = {"aaSECRETbb", "SECRET", "CRET", NULL};
@@ -723,6 +749,8 @@ static const struct test tests[] = {
 	TEST(test_nothing_to_redact_needs_no_redactor),
 	TEST(test_literal_is_replaced_wherever_it_stands),
 	TEST(test_overlapping_and_touching_matches_become_one_mark),
+	TEST(test_a_literal_of_several_lines_is_found_as_terminals_show_it),
+	TEST(test_a_text_at_once),
 	TEST(test_literal_inside_another_is_replaced_alone_too),
 	TEST(test_long_literal_may_contain_a_match_that_ends_before_it_fails),
 	TEST(test_short_literals_work_although_callers_refuse_them),
