@@ -82,6 +82,21 @@ static void find_area(struct invocation *invocation, int argc, char **argv)
 	invocation->area_len = (size_t)(end - invocation->area);
 }
 
+/*
+ * Everybody may read a command line in /proc, and it can hold secrets: values for --env, the command's own arguments. So it
+ * is copied, and of the original only which program and command this is stays.
+ */
+static int take_arguments(int argc, char **argv, struct string_list *arguments)
+{
+	int rc = 0;
+
+	for (int i = 0; i < argc && rc == 0; i++)
+		rc = string_list_add(arguments, argv[i]);
+	for (int i = 2; i < argc; i++)
+		memset(argv[i], 0, strlen(argv[i]));
+	return rc;
+}
+
 /* The result object is due after a usage error too, wherever it was asked for. */
 static void write_failure(const struct run_options *options, const struct error *error,
 			  const struct messenger *messenger)
@@ -154,6 +169,7 @@ int main(int argc, char **argv)
 	AUTO_FREE char *home = NULL;
 	const struct command_row *row;
 	struct messenger messenger;
+	AUTO(string_list_done) struct string_list arguments = {0};
 	const char *name = argc > 1 ? argv[1] : NULL;
 	AUTO_TEXT out = {0};
 
@@ -174,8 +190,10 @@ int main(int argc, char **argv)
 	row = name ? command_row_by_name(name) : NULL;
 	if (!row)
 		return usage_error(&messenger, name);
+	if (take_arguments(argc, argv, &arguments) < 0)
+		return EXIT_BELLJAR;
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
 		if (entries[i].command == row->command)
-			return run_command(&invocation, &entries[i], argc - 2, argv + 2);
+			return run_command(&invocation, &entries[i], argc - 2, arguments.items + 2);
 	return usage_error(&messenger, name);
 }

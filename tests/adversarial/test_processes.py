@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Dict, List, Set
 
 from adversarial_support import AttackCase, number
-from harness import runner
+from harness import census, runner
 from harness.bounds import LASTING
 from harness.case import on_ways
-from harness.runner import LANDLOCK, NAMESPACE
+from harness.runner import LANDLOCK, NAMESPACE, finish, read_until
 
 TRACING = ("attach", "seize", "vm_read", "vm_write", "pidfd_getfd", "kcmp", "robust_list", "migrate_pages")
 FILES = ("mem", "environ", "fd", "cwd", "root", "exe", "exe_write", "ns", "oom_score_adj", "comm", "clear_refs")
@@ -86,6 +86,17 @@ class InNamespaces(ProcessCase):
         result = self.json(*self.sh(script), env=env)
         self.assertNotIn(self.SECRET, result["stdout"])
         self.assertNotIn(self.SECRET, self.json("--redact", self.SECRET, "--", "cat", "/proc/1/cmdline")["stdout"])
+
+    def test_no_process_of_ours_shows_its_arguments(self) -> None:
+        """Everybody on the host may read a command line; only the command's own is the command's."""
+        words = ["--env", f"X={self.SECRET}", "--redact", self.SECRET, *self.sh("echo up; read x")]
+        process = self.start(*words, stdin=subprocess.PIPE)
+        assert process.stdout
+        read_until(process.stdout, b"up\n")
+        seen = {pid: census.command_line(pid) for pid in [process.pid, *census.descendants(process.pid)]}
+        self.assertEqual(finish(process, b"\n").status, 0)
+        self.assertIn("run", seen[process.pid])
+        self.assertFalse([line for line in seen.values() if self.SECRET in line], seen)
 
     def test_only_the_jar_is_seen(self) -> None:
         result = self.json(*self.sh("ls -d /proc/[0-9]* | wc -l; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))
