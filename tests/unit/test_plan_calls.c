@@ -12,6 +12,7 @@
 
 #include "bpf_simulator.h"
 #include "imagined_plan.h"
+#include "sys/calls.h"
 #include "sys/syscall_numbers.h"
 
 static char *no_environment[] = {NULL};
@@ -161,8 +162,10 @@ static void test_what_lies_deep_in_a_private_place_comes_along(void)
 {
 	struct imagined_plan jar;
 
-	make(&jar, (const char *const[]){"ro", "/home/u/a/b/c", "ro", "/home/u/link", NULL});
+	make(&jar, (const char *const[]){"ro", "/home/u/a/b/c", NULL});
 	CHECK(find(&jar.plan.anew, STEP_BIND, "/home/u/a/b/c"));
+	imagined_plan_done(&jar);
+	make(&jar, (const char *const[]){"ro", "/home/u/link", NULL});
 	CHECK(find(&jar.plan.anew, STEP_SYMLINK, "/home/u/link"));
 	imagined_plan_done(&jar);
 }
@@ -177,6 +180,27 @@ static void test_proc_is_read_only_for_calls_once_it_is_there(void)
 	lock = find(&jar.plan.anew, STEP_PROC_LOCK, "/proc");
 	CHECK(proc && lock && proc < lock);
 	CHECK(!has_step(&jar.plan.steps, STEP_PROC_LOCK));
+	imagined_plan_done(&jar);
+}
+
+static void test_one_device_shows_who_is_behind_landlock(void)
+{
+	struct imagined_plan jar;
+	size_t devices = 0, open_devices = 0;
+
+	make(&jar, NULL);
+	CHECK_STRING(jar.plan.landlock_probe, "/dev/full");
+	for (size_t i = 0; i < jar.plan.landlock.count; i++) {
+		const struct plan_landlock_rule *rule = &jar.plan.landlock.items[i];
+
+		if (strncmp(rule->path, "/dev/", 5) != 0 || !strcmp(rule->path, "/dev/shm"))
+			continue;
+		devices++;
+		open_devices += (rule->access & SYS_LANDLOCK_IOCTL_DEV) != 0;
+		CHECK_INT((rule->access & SYS_LANDLOCK_IOCTL_DEV) == 0, !strcmp(rule->path, "/dev/full"));
+	}
+	CHECK(devices > 2);
+	CHECK_INT(open_devices, devices - 1);
 	imagined_plan_done(&jar);
 }
 
@@ -223,6 +247,7 @@ static const struct test tests[] = {
 	TEST(test_what_was_put_into_a_private_place_comes_along),
 	TEST(test_what_lies_deep_in_a_private_place_comes_along),
 	TEST(test_proc_is_read_only_for_calls_once_it_is_there),
+	TEST(test_one_device_shows_who_is_behind_landlock),
 	TEST(test_a_call_makes_no_child_of_the_zygotes),
 	TEST(test_what_does_not_lie_in_a_private_place_is_not_made_anew),
 	TEST(test_nothing_is_made_anew_without_calls),
