@@ -37,6 +37,7 @@ static const struct failure_row rows[] = {
 	[STEP_HOSTNAME] = {STAGE_ISOLATE, false},
 	[STEP_JOIN] = {STAGE_ISOLATE, true},
 	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false},
+	[STEP_PLACES] = {STAGE_FILES, false},
 	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},
 	[STEP_WORKDIR] = {STAGE_FILES, false},
 	[STEP_METER] = {STAGE_LIMITS, false},
@@ -77,6 +78,12 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	/* A filter around us, as in Docker, may forbid the clock. */
 	if (step->kind == STEP_METER && step->value2 && host->has_task_clock) {
 		host->has_task_clock = false;
+		return true;
+	}
+	/* A filter around us has a listener already, or this kernel has none: then nothing is asked. */
+	if ((step->kind == STEP_SECCOMP || (step->kind == STEP_PLACES && seen->error.errno_value == EBUSY)) &&
+	    plan->filter_asks && host->has_seccomp_listeners) {
+		host->has_seccomp_listeners = false;
 		return true;
 	}
 	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)

@@ -60,9 +60,12 @@ struct host {
 	bool has_user_namespaces; /* may be true and yet fail: see above */
 	bool has_id_mapped_mounts;
 	bool has_seccomp;
-	int landlock_abi;     /* 0: none */
-	bool has_task_clock;  /* a clock of all CPU time of a tree; looked for where the policy limits that */
-	bool hides_processes; /* /proc does not show those that may not be traced (hidepid), even to their user */
+	bool has_seccomp_listeners; /* a filter can ask; likewise */
+	bool hides_memory;          /* of processes of the same user that are our descendants (Yama) */
+	bool pipes_core_dumps;      /* the kernel hands them to a program, whatever the limit of their size but 1 */
+	int landlock_abi;           /* 0: none */
+	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */
+	bool hides_processes;       /* /proc does not show those that may not be traced (hidepid), even to their user */
 	/* caller */
 	uid_t uid;
 	gid_t gid;

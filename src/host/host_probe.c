@@ -69,6 +69,26 @@ static bool may_map_ids(void)
 	       count > INT_MAX;
 }
 
+/* From 2 on nobody may without a capability, and at 3 nobody may; before, whoever it descends from. */
+static bool hides_memory(void)
+{
+	char scope[16];
+
+	if (sys_read_file(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) <= 0)
+		return false;
+	return scope[0] >= (sys_has_capability(CAP_SYS_PTRACE) ? '3' : '2');
+}
+
+/* To a program ("|") or a socket ("@"). */
+static bool pipes_core_dumps(void)
+{
+	char pattern[256];
+
+	if (sys_read_file(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern)) <= 0)
+		return false;
+	return pattern[0] == '|' || pattern[0] == '@';
+}
+
 static const char *environment_value(char *const *environment, const char *name)
 {
 	size_t len = strlen(name);
@@ -147,6 +167,9 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		.environment = environment,
 		.landlock_abi = sys_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
+		.has_seccomp_listeners = true,
+		.hides_memory = hides_memory(),
+		.pipes_core_dumps = pipes_core_dumps(),
 		.has_id_mapped_mounts = getuid() != 0 || may_map_ids(),
 		.argument_bytes_max = ARGUMENT_BYTES_MOST,
 	};

@@ -8,6 +8,7 @@
 #include "jar/jar_inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/time.h>
@@ -146,9 +147,25 @@ void jar_report_start(struct jar_inside *inside)
 	jar_report(inside, JAR_STARTED, -1);
 }
 
+/* A socket for the listener of the command's filter; the child's end out of the way of the numbers it will have. */
+static int open_listener_socket(struct jar_inside *inside, int *child_end)
+{
+	AUTO_CLOSE int low = -1;
+	int rc, own_end;
+
+	if (!inside->plan->filter_asks)
+		return -1;
+	rc = jar_socket_pair(&own_end, &low);
+	if (rc < 0)
+		return rc;
+	*child_end = fcntl(low, F_DUPFD_CLOEXEC, JAR_CONTROL_FD + 1 + (int)inside->command.fd_count);
+	return own_end;
+}
+
 static void start_command(struct jar_inside *inside)
 {
 	struct sys_processors processors = {0};
+	AUTO_CLOSE int listener_socket = open_listener_socket(inside, &inside->build.listener_socket);
 	pid_t pid;
 
 	inside->report.kind = 0;
@@ -163,6 +180,8 @@ static void start_command(struct jar_inside *inside)
 		jar_report_failure(inside, errno);
 		jar_leave(inside, 125);
 	}
+	close_fd(&inside->build.listener_socket);
+	jar_take_listener(inside, listener_socket);
 	inside->pid = pid;
 	jar_report_start(inside);
 	for (size_t i = inside->command.has_pty ? JAR_STREAM_FDS : 0; i < inside->command.fd_count; i++)
@@ -262,21 +281,27 @@ void jar_catch_children(sigset_t *all_but_child)
 static void watch_over(struct jar_inside *inside)
 {
 	AUTO_CLOSE int pidfd = sys_pidfd_open(inside->pid);
-	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+	struct pollfd waiting[] = {
+		{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}, {.events = POLLIN}};
 	sigset_t all_but_child;
 
 	jar_catch_children(&all_but_child);
 	while (!jar_reap(inside)) {
+		waiting[2].fd = inside->listener_fd;
 		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
 			jar_obey(inside);
+		if (waiting[2].revents)
+			jar_answer(inside);
 		if (!waiting[1].revents)
 			continue;
 		if (!jar_reap(inside))
 			reap_traced(inside);
-		return;
+		break;
 	}
+	/* What is left is about to be killed, and is no longer waited upon. */
+	close_fd(&inside->listener_fd);
 }
 
 void jar_report_end(struct jar_inside *inside)

@@ -121,7 +121,9 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .user_namespace_fd = -1,
 			  .view_fds = {-1, -1, -1, -1},
 			  .run_directory_fd = -1,
+			  .listener_socket = -1,
 			  .written_fd = -1},
+		.listener_fd = -1,
 		.call = {.fd = -1},
 	};
 	sigset_t all;

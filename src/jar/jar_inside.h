@@ -18,6 +18,12 @@
 /* What a message has room for beside its fields: a path, or a short specification of a command. */
 #define JAR_TEXT_MAX JAR_PATH_MAX
 
+/* An object that the command may write, with all that lies in it if it is a directory. */
+struct jar_place {
+	dev_t device;
+	ino_t inode;
+};
+
 /* What the steps leave for one another. */
 struct jar_build {
 	const struct plan *plan;
@@ -30,7 +36,10 @@ struct jar_build {
 	int user_namespace_fd;        /* root only: where the jar's host id is 0; -1: not made */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int run_directory_fd;         /* held as long as the jar's first process lives; -1: there is none */
-	int written_fd; /* what this process and all it has waited for have written; -1: nobody wants to know */
+	struct jar_place *places;     /* held as long; see jar_places.c */
+	size_t place_count;
+	int listener_socket; /* of a child that becomes a command: to its keeper, for its filter's listener; else -1 */
+	int written_fd;      /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
 
 /* A command to start: the plan's own, or one that was sent. */
@@ -69,7 +78,8 @@ struct jar_inside {
 	struct jar_build build;
 	struct jar_message report;
 	struct jar_command command;
-	pid_t pid; /* the command's */
+	pid_t pid;       /* the command's */
+	int listener_fd; /* of its filter, if that asks and until nobody can ask any more; else -1 */
 	struct jar_call call;
 	struct rusage before; /* what its children used in earlier runs */
 };
@@ -110,6 +120,20 @@ int jar_receive_all(int control_fd, struct jar_message *message, struct jar_atta
 
 /* jar_inside.c: give the engine what STEP_METER opened. */
 void jar_hand_over_view(struct jar_inside *inside);
+
+struct stat;
+/* jar_places.c: whether the object lies in a place that the command may write. */
+bool jar_is_in_place(const struct jar_build *build, int fd, const struct stat *object);
+
+/* jar_answer.c */
+/* Answer some of what the command's filter asks about, without waiting for more. */
+void jar_answer(struct jar_inside *inside);
+/* Whether there is an answer to a call other than that there is no such call. */
+bool jar_can_answer(int number);
+/* From a child that loads the filter to its keeper. */
+int jar_hand_over_listener(int socket_fd, int listener_fd);
+/* Take it, without waiting. False: there is none, and will be none if the other end is closed. */
+bool jar_take_listener(struct jar_inside *inside, int socket_fd);
 
 /* jar_steps.c: the plan's rules as a ruleset, or a negative errno. */
 int jar_landlock_ruleset(const struct jar_build *build);

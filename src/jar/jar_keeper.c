@@ -4,7 +4,8 @@
  *
  * A keeper has a child ready, the starter, that is in the run's cgroup, takes the command from the socket itself, and
  * becomes it: between the engine and the command nobody is woken and nothing is made. The keeper sleeps meanwhile. That the starter
- * has become the command, or has left, shows in a pipe that closes; which of the two, in a page that both have.
+ * has become the command, or has left, shows in a socket that closes, by which the listener of its filter has come before; which
+ * of the two, in a page that both have.
  */
 #include "jar/jar_inside.h"
 
@@ -55,8 +56,8 @@ static int take_spec(const struct jar_message *message, size_t *fd_taken, struct
 	return rc;
 }
 
-/* The descriptors go out of the way of the numbers that the command will have, and so does @own_fd, unless it is -1. */
-static int take_command(struct jar_inside *inside, const struct jar_message *message, int own_fd)
+/* The descriptors go out of the way of the numbers that the command will have, and so does *@own_fd, unless that is NULL. */
+static int take_command(struct jar_inside *inside, const struct jar_message *message, int *own_fd)
 {
 	struct jar_command *command = &inside->command;
 	size_t first, skipped;
@@ -68,8 +69,11 @@ static int take_command(struct jar_inside *inside, const struct jar_message *mes
 	skipped = command->has_pty ? JAR_STREAM_FDS : 0;
 	command->fd_count = skipped + received.fd_count - first;
 	free_from = JAR_CONTROL_FD + 1 + (int)command->fd_count;
-	if (own_fd >= 0 && own_fd < free_from && fcntl(own_fd, F_DUPFD_CLOEXEC, free_from) < 0)
-		return -errno;
+	if (own_fd && *own_fd < free_from) {
+		*own_fd = fcntl(*own_fd, F_DUPFD_CLOEXEC, free_from);
+		if (*own_fd < 0)
+			return -errno;
+	}
 	for (size_t i = first; i < received.fd_count; i++) {
 		int fd = fcntl(received.fds[i], F_DUPFD_CLOEXEC, free_from);
 
@@ -115,66 +119,70 @@ static void tell_failure(struct jar_inside *inside, int rc)
 	_exit(125);
 }
 
-static void become_starter(struct jar_inside *inside, int pipe_fd, const int *cgroup_fds, size_t cgroup_count)
+static void become_starter(struct jar_inside *inside, int socket_fd, const int *cgroup_fds, size_t cgroup_count)
 	__attribute__((noreturn));
-static void become_starter(struct jar_inside *inside, int pipe_fd, const int *cgroup_fds, size_t cgroup_count)
+static void become_starter(struct jar_inside *inside, int socket_fd, const int *cgroup_fds, size_t cgroup_count)
 {
 	struct jar_message message;
 	int rc = join_cgroups(cgroup_fds, cgroup_count);
 
 	if (rc < 0)
 		tell_failure(inside, rc);
-	if (inside->is_keeper && dup3(pipe_fd, JAR_CONTROL_FD + 1, O_CLOEXEC) >= 0) {
-		pipe_fd = JAR_CONTROL_FD + 1;
+	if (inside->is_keeper && dup3(socket_fd, JAR_CONTROL_FD + 1, O_CLOEXEC) >= 0) {
+		socket_fd = JAR_CONTROL_FD + 1;
 		sys_close_range(JAR_CONTROL_FD + 2, ~0U);
 	}
 	setsid();
 	if (!receive(JAR_RUN, &message))
 		_exit(0);
 	inside->report.begun_ns = sys_monotonic_ns();
-	rc = take_command(inside, &message, pipe_fd);
+	rc = take_command(inside, &message, &socket_fd);
 	if (rc < 0)
 		tell_failure(inside, rc);
+	inside->build.listener_socket = socket_fd;
 	jar_become_command(inside, told);
 }
 
-/* Returns the end of the pipe that closes, or a negative errno. */
+/* Returns the end of the socket whose other end closes, or a negative errno. */
 static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
-	int ends[2], rc = share_page();
+	int own_end, other_end, rc = share_page();
 	pid_t pid;
 
 	if (rc < 0)
 		return rc;
 	*told = (struct jar_message){0};
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
+	rc = jar_socket_pair(&own_end, &other_end);
+	if (rc < 0)
+		return rc;
 	pid = fork();
 	if (pid == 0)
-		become_starter(inside, ends[1], cgroup_fds, cgroup_count);
-	close(ends[1]);
+		become_starter(inside, other_end, cgroup_fds, cgroup_count);
+	close(other_end);
 	if (pid < 0) {
 		rc = -errno;
-		close(ends[0]);
+		close(own_end);
 		return rc;
 	}
 	inside->pid = pid;
-	return ends[0];
+	return own_end;
 }
 
 /* Sleep until the starter is the command, or has left. */
-static void await_start(struct jar_inside *inside, int pipe_fd)
+static void await_start(struct jar_inside *inside, int socket_fd)
 {
-	struct pollfd waiting = {.fd = pipe_fd, .events = POLLIN};
+	struct pollfd waiting = {.fd = socket_fd, .events = POLLIN};
 	sigset_t all_but_child;
 	siginfo_t info;
 
 	jar_catch_children(&all_but_child);
-	while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
-		/* A command that could reach it may have stopped it. */
-		if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
-			kill(inside->pid, SIGCONT);
-	close(pipe_fd);
+	do {
+		while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
+			/* A command that could reach it may have stopped it. */
+			if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+				kill(inside->pid, SIGCONT);
+	} while (jar_take_listener(inside, socket_fd));
+	close(socket_fd);
 	if (!told->kind && !told->begun_ns)
 		jar_leave(inside, 0);
 	inside->report = *told;
@@ -185,17 +193,17 @@ void jar_wait_and_keep(struct jar_inside *inside, const int *cgroup_fds, size_t 
 {
 	for (;;) {
 		struct jar_message message;
-		int pipe_fd = make_starter(inside, cgroup_fds, cgroup_count);
+		int socket_fd = make_starter(inside, cgroup_fds, cgroup_count);
 
-		if (pipe_fd < 0) {
-			jar_report_failure(inside, -pipe_fd);
+		if (socket_fd < 0) {
+			jar_report_failure(inside, -socket_fd);
 			jar_leave(inside, 125);
 		}
 		for (size_t i = 0; i < cgroup_count; i++)
 			close(cgroup_fds[i]);
 		inside->report.status = (int32_t)getpid();
 		jar_report(inside, JAR_READY, -1);
-		await_start(inside, pipe_fd);
+		await_start(inside, socket_fd);
 		jar_watch_to_end(inside);
 		jar_report_empty(inside, inside->is_keeper);
 		if (!inside->is_keeper || !receive(JAR_RENEW, &message))

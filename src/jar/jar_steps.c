@@ -103,12 +103,17 @@ int jar_scope(struct jar_build *build, const struct plan_step *step)
 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
+	AUTO_CLOSE int listener_fd = -1;
+
 	(void)step;
 	/* On the landlock rung this runs in the command's process: its parent is the keeper, whose parent is the engine. */
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
-	return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
+	if (!build->plan->filter_asks)
+		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
+	listener_fd = sys_seccomp_listen(build->plan->filter, build->plan->filter_len);
+	return listener_fd < 0 ? listener_fd : jar_hand_over_listener(build->listener_socket, listener_fd);
 }
 
 static jar_step_function *const jar_steps[] = {
@@ -135,6 +140,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_HOSTNAME] = jar_hostname,
 	[STEP_JOIN] = jar_join,
 	[STEP_RUN_DIRECTORY] = jar_run_directory,
+	[STEP_PLACES] = jar_places,
 	[STEP_SUBREAPER] = jar_subreaper,
 	[STEP_WORKDIR] = jar_workdir,
 	[STEP_METER] = jar_meter,

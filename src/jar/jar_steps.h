@@ -18,6 +18,8 @@ jar_step_function jar_become, jar_id_maps, jar_join, jar_privileges;
 jar_step_function jar_run_directory;
 /* jar_limits.c */
 jar_step_function jar_cgroup, jar_meter, jar_rlimit;
+/* jar_places.c */
+jar_step_function jar_places;
 /* jar_steps.c */
 jar_step_function jar_loopback, jar_hostname, jar_subreaper, jar_workdir, jar_landlock, jar_seccomp, jar_scope;
 

@@ -40,8 +40,9 @@ enum step_kind {
 	STEP_HOSTNAME,
 	STEP_JOIN,          /* root only: enter the user namespace in which STEP_BECOME's id is 0 */
 	STEP_RUN_DIRECTORY, /* without mounts: a directory `target` of the run's own on the host, removed at its end */
-	STEP_SUBREAPER,     /* without a pid namespace: orphans of the tree come to the jar's first process */
-	STEP_WORKDIR,       /* start in `target` */
+	STEP_PLACES, /* without mounts: hold what the command may write, to answer its filter; `value`: try whether one can ask */
+	STEP_SUBREAPER, /* without a pid namespace: orphans of the tree come to the jar's first process */
+	STEP_WORKDIR,   /* start in `target` */
 	STEP_METER,  /* hand the engine a view of the jar, to measure the guarantees in `value`; a clock if `value2` */
 	STEP_RLIMIT, /* resource `value`, limit `value2` */
 	STEP_PRIVILEGES, /* no capabilities, none to be had, no new privileges */
@@ -81,7 +82,8 @@ LIST_TYPE(struct plan_step, plan_step_list);
 struct plan_landlock_rule {
 	const char *path;
 	uint64_t access;
-	dev_t device; /* which object it must be; inode 0: not checked */
+	bool is_writable; /* all of it: files are made and changed there */
+	dev_t device;     /* which object it must be; inode 0: not checked */
 	ino_t inode;
 };
 
@@ -143,6 +145,7 @@ struct plan {
 	struct sock_filter *filter;
 	size_t filter_len;
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
+	bool filter_asks;      /* it has a listener, and whoever keeps the command answers */
 	/*
 	 * PLAN_KEPT: its runs are forks of the program `argv`, which it starts with `env` and this filter. The walls are then
 	 * in `entry`: that program stands in front of them. All limits are each run's own, none is the jar's.

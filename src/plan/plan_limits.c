@@ -242,7 +242,9 @@ static void add_process_limits(struct plan_build *build)
 	const struct policy *policy = build->policy;
 	struct plan_step_list *entry = &build->plan->entry;
 
-	add_rlimit(build, entry, RLIMIT_CORE, policy->core_bytes);
+	/* A program that the kernel hands dumps to gets them whatever the limit is, unless it is 1: too small for a file too. */
+	add_rlimit(build, entry, RLIMIT_CORE,
+		   policy->core_bytes == 0 && build->host->pipes_core_dumps ? 1 : policy->core_bytes);
 	add_rlimit(build, entry, RLIMIT_FSIZE, policy->file_size_bytes);
 	add_rlimit(build, entry, RLIMIT_NOFILE, policy->fds);
 }

@@ -14,6 +14,7 @@
 
 #include "sys/calls.h"
 
+#define WRITE_RIGHTS (~(uint64_t)SYS_LANDLOCK_IOCTL_DEV)
 #define READ_RIGHTS (SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR)
 /* Everything an ABI knows: 13 rights in ABI 1, one more in 2, 3 and 5. */
 #define RIGHTS_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
@@ -161,6 +162,7 @@ static struct plan_landlock_rule *add_rule(struct plan_build *build, const char 
 		return &spare;
 	}
 	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->landlock_files};
+	rule->is_writable = access == WRITE_RIGHTS;
 	return rule;
 }
 
@@ -171,10 +173,10 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_IOCTL_DEV;
 	switch (place->kind) {
 	case PLACE_BIND:
-		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
+		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : WRITE_RIGHTS;
 	case PLACE_PRIVATE:
 	case PLACE_TMPFS:
-		return ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
+		return WRITE_RIGHTS;
 	case PLACE_PROC:
 		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR |
 		       (rung == RUNG_NAMESPACE ? SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_TRUNCATE : 0);
@@ -237,7 +239,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
 		add_rule(build, "/etc", READ_RIGHTS);
 	} else {
-		add_rule(build, plan->run_directory, ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV);
+		add_rule(build, plan->run_directory, WRITE_RIGHTS);
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];

@@ -38,6 +38,7 @@ static const char *const step_names[] = {
 	[STEP_HOSTNAME] = "hostname",
 	[STEP_JOIN] = "join",
 	[STEP_RUN_DIRECTORY] = "run-directory",
+	[STEP_PLACES] = "places",
 	[STEP_SUBREAPER] = "subreaper",
 	[STEP_WORKDIR] = "workdir",
 	[STEP_METER] = "meter",
@@ -191,6 +192,10 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		break;
 	case STEP_RUN_DIRECTORY:
 		text_append_format(out, "directory of the run's own, %s", step->target);
+		break;
+	case STEP_PLACES:
+		text_append_string(out,
+				   "hold the writable places, and change mode, owner, times and attributes only there");
 		break;
 	case STEP_SUBREAPER:
 		text_append_string(out, "adopt every orphan of the tree");
@@ -358,6 +363,7 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_HOSTNAME:
 	case STEP_JOIN:
 	case STEP_RUN_DIRECTORY:
+	case STEP_PLACES:
 	case STEP_SUBREAPER:
 	case STEP_WORKDIR:
 	case STEP_PRIVILEGES:

@@ -110,6 +110,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		.filter = jar->filter,
 		.filter_len = jar->filter_len,
 		.filter_parts = jar->filter_parts,
+		.filter_asks = jar->filter_asks,
 		.has_redact_secrets = policy->has_redact_secrets,
 		.workdir = jar->workdir,
 		.run_directory = jar->run_directory,

@@ -37,8 +37,14 @@ static int compile_filter(struct plan_build *build)
 	if (build->has_counted_writes)
 		profile.parts |= SECCOMP_COUNTED_WRITES;
 	/* Keepers and other runs have the same uid: a limit on CPU time set for one of them would end it. */
-	if (plan->kind == PLAN_KEPT)
+	if (plan->kind == PLAN_KEPT) {
 		profile.parts |= SECCOMP_OWN_PID_ONLY;
+		profile.parts &= ~(uint32_t)SECCOMP_GUARD_FIRST;
+	}
+	if (build->policy->core_bytes == 0 && build->host->pipes_core_dumps)
+		profile.parts |= SECCOMP_KEEP_CORE_LIMIT;
+	if (!build->host->has_seccomp_listeners)
+		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
 	if (plan->has_zygote)
 		profile.parts |= SECCOMP_NO_SIBLINGS;
 	if (plan->rung == RUNG_LANDLOCK) {
@@ -52,12 +58,41 @@ static int compile_filter(struct plan_build *build)
 			profile.protected_pids[profile.protected_count++] = SECCOMP_PID_PLACEHOLDER(slot);
 	}
 	plan->filter_parts = profile.parts;
+	plan->filter_asks = profile.parts & SECCOMP_ASK_METADATA;
+	if (plan->filter_asks)
+		/* What a jar that stands already finds out too late, is tried when it is made. */
+		plan_add(build, &plan->steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->filter, &plan->filter_len);
 	if (rc < 0 || !plan->has_zygote)
 		return rc;
 	/* It has to enter the namespaces of its forks. */
 	profile.parts &= ~(uint32_t)SECCOMP_NAMESPACES;
 	return compile_profile(build, &profile, &plan->zygote_filter, &plan->zygote_filter_len);
+}
+
+static void report_metadata(struct plan_build *build, const char *hint)
+{
+	if (!build->host->has_seccomp_listeners)
+		plan_missing(
+			build, "metadata",
+			build->host->uid == 0
+				? "Landlock does not govern mode, owner, times and attributes of files outside, and root owns most of them"
+				: "Landlock does not govern mode, times and attributes of the caller's files outside",
+			hint);
+	else if (build->host->hides_memory)
+		plan_missing(
+			build, "metadata",
+			"mode, owner, times and attributes of files cannot be changed by path, in the workdir neither: this "
+			"host does not let Belljar see which path is meant",
+			"set kernel.yama.ptrace_scope to 1, or allow user namespaces");
+}
+
+/* Where Unix sockets can have names at all, the filter cannot see which. */
+static void report_names(struct plan_build *build, const char *hint)
+{
+	if (build->policy->net == NET_HOST || build->plan->landlock_abi >= 9)
+		plan_missing(build, "abstract_names",
+			     "the command can take abstract names that the host's programs use", hint);
 }
 
 /* What the landlock rung cannot give; SPEC's table of guarantees, right-hand column. */
@@ -83,12 +118,10 @@ static void report_gaps(struct plan_build *build)
 			     "other processes of the same user can be signalled before Landlock ABI 6", hint);
 	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes",
 		     hint);
-	plan_missing(
-		build, "metadata",
-		build->host->uid == 0
-			? "Landlock does not govern mode, owner, times and attributes of files outside, and root owns most of them"
-			: "Landlock does not govern mode, times and attributes of the caller's files outside",
-		hint);
+	plan_missing(build, "file_attributes",
+		     "the command can see names, sizes, owners, times and extended attributes of files outside", hint);
+	report_names(build, hint);
+	report_metadata(build, hint);
 }
 
 /* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */

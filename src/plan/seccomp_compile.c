@@ -25,6 +25,7 @@
 #define X32_BIT 0x40000000U
 #define ANSWER_MAX 16
 #define EXCEPTION_MAX 3
+#define ANSWER_NO_CALL (SECCOMP_RET_ERRNO | ENOSYS)
 
 static const uint32_t audit_archs[] = {
 	[SECCOMP_ARCH_X86_64] = AUDIT_ARCH_X86_64,
@@ -32,13 +33,10 @@ static const uint32_t audit_archs[] = {
 };
 _Static_assert(ARRAY_LEN(audit_archs) == SECCOMP_ARCH_COUNT, "every architecture has its audit number");
 
-/*
- * Call numbers from @first to the next range's that share a fate: an answer (0: allowed), or rows that look at
- * arguments.
- */
+/* Call numbers from @first to the next range's that share a fate: an answer, or rows that look at arguments. */
 struct range {
 	uint32_t first;
-	int answer;
+	uint32_t answer;
 	int16_t row; /* the first of them; -1: none */
 };
 
@@ -56,7 +54,7 @@ struct compiler {
 	size_t capacity;
 	size_t len; /* grows past the capacity without storing: the end finds out */
 	struct {
-		int answer;
+		uint32_t answer;
 		size_t place;
 	} returns[ANSWER_MAX]; /* the latest return instruction for each answer */
 	size_t return_count;
@@ -121,7 +119,7 @@ static int16_t shared_chain(const struct compiler *compiler, int16_t row)
 	return row;
 }
 
-static void add_range(struct compiler *compiler, uint32_t first, int answer, int16_t row)
+static void add_range(struct compiler *compiler, uint32_t first, uint32_t answer, int16_t row)
 {
 	struct range *last = compiler->range_count ? &compiler->ranges[compiler->range_count - 1] : NULL;
 
@@ -132,7 +130,7 @@ static void add_range(struct compiler *compiler, uint32_t first, int answer, int
 
 static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 {
-	int unknown_answer = compiler->profile->parts & SECCOMP_UNKNOWN ? ENOSYS : 0;
+	uint32_t unknown_answer = compiler->profile->parts & SECCOMP_UNKNOWN ? ANSWER_NO_CALL : SECCOMP_RET_ALLOW;
 	bool is_known[SYSCALL_NUMBER_MAX + 1] = {false};
 
 	for (int id = 0; id < SYSCALL_ID_COUNT; id++)
@@ -142,11 +140,11 @@ static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 		int16_t row = compiler->first_row[number];
 
 		if (row < 0)
-			add_range(compiler, number, is_known[number] ? 0 : unknown_answer, -1);
+			add_range(compiler, number, is_known[number] ? SECCOMP_RET_ALLOW : unknown_answer, -1);
 		else if (seccomp_condition_count(&compiler->rules[row]) == 0)
 			add_range(compiler, number, compiler->rules[row].answer, -1);
 		else
-			add_range(compiler, number, 0, shared_chain(compiler, row));
+			add_range(compiler, number, SECCOMP_RET_ALLOW, shared_chain(compiler, row));
 	}
 	add_range(compiler, SYSCALL_NUMBER_MAX + 1, unknown_answer, -1);
 	/*
@@ -154,7 +152,7 @@ static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 	 * foreign ones are.
 	 */
 	if (arch == SECCOMP_ARCH_X86_64)
-		add_range(compiler, X32_BIT, ENOSYS, -1);
+		add_range(compiler, X32_BIT, ANSWER_NO_CALL, -1);
 }
 
 static size_t emit(struct compiler *compiler, unsigned code, uint32_t value, size_t if_true, size_t if_false)
@@ -187,9 +185,8 @@ static size_t emit_load(struct compiler *compiler, uint32_t offset)
 }
 
 /* The place of an instruction that returns @answer: one that is there already, if it is not too far off. */
-static size_t return_place(struct compiler *compiler, int answer)
+static size_t return_place(struct compiler *compiler, uint32_t answer)
 {
-	uint32_t value = answer ? SECCOMP_RET_ERRNO | (uint32_t)answer : SECCOMP_RET_ALLOW;
 	size_t i = 0;
 
 	while (i < compiler->return_count && compiler->returns[i].answer != answer)
@@ -200,7 +197,7 @@ static size_t return_place(struct compiler *compiler, int answer)
 		compiler->return_count++;
 	assert(compiler->return_count <= ANSWER_MAX);
 	compiler->returns[i].answer = answer;
-	compiler->returns[i].place = emit(compiler, BPF_RET | BPF_K, value, 0, 0);
+	compiler->returns[i].place = emit(compiler, BPF_RET | BPF_K, answer, 0, 0);
 	return compiler->returns[i].place;
 }
 
@@ -303,7 +300,7 @@ static size_t emit_chain(struct compiler *compiler, int16_t row, const struct se
 	size_t on_false;
 
 	if (!rule || seccomp_condition_count(rule) == 0)
-		return return_place(compiler, rule ? rule->answer : 0);
+		return return_place(compiler, rule ? rule->answer : SECCOMP_RET_ALLOW);
 	on_false = emit_chain(compiler, compiler->next_row[row], rule);
 	return emit_row(compiler, rule, previous, on_false);
 }
@@ -321,7 +318,7 @@ static size_t emit_fate(struct compiler *compiler, const struct range *range)
  * Whether all ranges of a span get the one @answer, with a few single numbers excepted. Each of those then costs one
  * comparison, where the tree would need two, one for each of its borders.
  */
-static bool is_rule_with_exceptions(const struct compiler *compiler, size_t from, size_t to, int answer)
+static bool is_rule_with_exceptions(const struct compiler *compiler, size_t from, size_t to, uint32_t answer)
 {
 	const struct range *ranges = compiler->ranges;
 	size_t exceptions = 0;
@@ -336,7 +333,7 @@ static bool is_rule_with_exceptions(const struct compiler *compiler, size_t from
 	return exceptions <= EXCEPTION_MAX && exceptions + 1 < to - from;
 }
 
-static size_t emit_exceptions(struct compiler *compiler, size_t from, size_t to, int answer)
+static size_t emit_exceptions(struct compiler *compiler, size_t from, size_t to, uint32_t answer)
 {
 	size_t place = return_place(compiler, answer);
 
@@ -374,7 +371,7 @@ static void emit_program(struct compiler *compiler, enum seccomp_arch arch)
 		emit(compiler, BPF_JMP | BPF_JA, (uint32_t)(compiler->len - tree), 0, 0);
 	native = emit_load(compiler, offsetof(struct seccomp_data, nr));
 	/* ENOSYS, not a kill: i386 code then ends by its own error message, as on a kernel that cannot run it. */
-	foreign = return_place(compiler, ENOSYS);
+	foreign = return_place(compiler, ANSWER_NO_CALL);
 	emit_jump(compiler, BPF_JEQ, audit_archs[arch], native, foreign);
 	emit_load(compiler, offsetof(struct seccomp_data, arch));
 }

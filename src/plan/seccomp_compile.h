@@ -34,7 +34,7 @@ size_t seccomp_set_pid(struct sock_filter *program, size_t len, unsigned slot, p
 
 /*
  * What @profile refuses on @arch, for people: unconditional refusals in one paragraph per errno, the others line
- * by line.
+ * by line. "ask": see seccomp_rules.h; "ignore": nothing is done, and the caller is told that it was.
  */
 void seccomp_print(const struct seccomp_profile *profile, enum seccomp_arch arch, struct text *out);
 

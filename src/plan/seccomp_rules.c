@@ -31,8 +31,11 @@
 #define FOREIGN_USER(number) {SECCOMP_TEST_FOREIGN_USER, number, 0, ONLY_LOW_WORD}
 #define FOREIGN_GROUP(number) {SECCOMP_TEST_FOREIGN_GROUP, number, 0, ONLY_LOW_WORD}
 
-#define REFUSE(name, part, answer) {SYSCALL_##name, part, answer, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
-#define REFUSE_IF(name, part, answer, when, ...) {SYSCALL_##name, part, answer, when, {__VA_ARGS__}}
+#define REFUSE(name, part, error) {SYSCALL_##name, part, SECCOMP_RET_ERRNO | (error), NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
+#define REFUSE_IF(name, part, error, when, ...) {SYSCALL_##name, part, SECCOMP_RET_ERRNO | (error), when, {__VA_ARGS__}}
+/* Nothing is done, and the caller is told that it was. */
+#define IGNORE_IF(name, part, when, ...) REFUSE_IF(name, part, 0, when, __VA_ARGS__)
+#define ASK(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
 /* clang-format on */
 
 /* What clone() takes: the low 32 bits, of which the low 8 are the exit signal and thus hide CLONE_NEWTIME. */
@@ -78,7 +81,32 @@
 #define MODE_SETGID 02000
 
 #define PRIORITY_OF_PROCESS 0
+#define PRIORITY_OF_USER 2
 #define IO_PRIORITY_OF_PROCESS 1
+#define IO_PRIORITY_OF_USER 3
+#define FIRST_PID 1
+
+#define SET_MODE_FILTER 1
+#define FILTER_WITH_LISTENER 0x8
+
+#define LEVEL_TCP 6
+#define TCP_ULP_OPTION 31
+
+#define CORE_RESOURCE 4
+
+/* What is written into inodes and super blocks by ioctl, most of it to files that need not be open for writing. */
+#define FSCRYPT_SET_POLICY_COMMAND 0x800c6613
+#define FSCRYPT_SET_SALT_COMMAND 0x40106614
+#define FSCRYPT_ADD_KEY_COMMAND 0xc0506617
+#define FSCRYPT_REMOVE_KEY_COMMAND 0xc0406618
+#define FSCRYPT_REMOVE_KEY_ALL_COMMAND 0xc0406619
+#define FSVERITY_ENABLE_COMMAND 0x40806685
+#define FS_SETFLAGS_COMMAND 0x40086602
+#define FS_SETXATTR_COMMAND 0x401c5820
+#define FS_SETVERSION_COMMAND 0x40087602
+#define EXT4_SETVERSION_COMMAND 0x40086604
+#define FAT_SETATTRIBUTES_COMMAND 0x40047211
+#define BTRFS_SUBVOLUME_SETFLAGS_COMMAND 0x4008941a
 
 const struct seccomp_rule seccomp_rules[] = {
 	/* Mounts. The jar's are locked by the kernel too; this keeps its mount code out of reach altogether. */
@@ -189,6 +217,26 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSETD", EQUALS(1, TIOCSETD_COMMAND)),
 
 	/*
+	 * Encryption and verity of the host's file systems: keys are the file system's, and a file made immutable in this way
+	 * stays so. Seldom used code that parses what it is given. EOPNOTSUPP is what a file system without them says.
+	 */
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it sets an encryption policy",
+		  EQUALS(1, FSCRYPT_SET_POLICY_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it makes a salt for encryption",
+		  EQUALS(1, FSCRYPT_SET_SALT_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it adds an encryption key", EQUALS(1, FSCRYPT_ADD_KEY_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it removes an encryption key",
+		  EQUALS(1, FSCRYPT_REMOVE_KEY_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it removes an encryption key of all users",
+		  EQUALS(1, FSCRYPT_REMOVE_KEY_ALL_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it enables verity", EQUALS(1, FSVERITY_ENABLE_COMMAND)),
+	/*
+	 * Another protocol on top of TCP (TLS, SMC, IPsec): modules loaded on request, with a long record of kernel bugs. What
+	 * a kernel without them says; TLS libraries then do it themselves.
+	 */
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOENT, "it is TCP_ULP", EQUALS(1, LEVEL_TCP), EQUALS(2, TCP_ULP_OPTION)),
+
+	/*
 	 * READ_IMPLIES_EXEC, MMAP_PAGE_ZERO and the rest help exploits; gdb and setarch -R want only the one that
 	 * is left.
 	 */
@@ -213,6 +261,7 @@ const struct seccomp_rule seccomp_rules[] = {
 		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_RAW)),
 	/* As Landlock says it, from the ABI on that can. */
 	REFUSE(connect, SECCOMP_NO_UNIX_CONNECT, EACCES),
+	REFUSE(bind, SECCOMP_NO_UNIX_CONNECT, EACCES),
 
 	/* EAFNOSUPPORT is what makes a runtime go on without IPv6, or without a network, instead of failing. */
 	REFUSE_IF(socket, SECCOMP_NO_INET, EAFNOSUPPORT, "the family is other than Unix", DIFFERS(0, FAMILY_UNIX)),
@@ -298,6 +347,23 @@ const struct seccomp_rule seccomp_rules[] = {
 	/* Takes a descriptor out of another process. Landlock's rule for tracing holds it too. */
 	REFUSE(pidfd_getfd, SECCOMP_OWN_PID_ONLY, EPERM),
 
+	/* The same for process 1 alone. All processes of a user, or of its group, are process 1 too. */
+	REFUSE_IF(prlimit64, SECCOMP_GUARD_FIRST, EPERM, "a limit is set for process 1", EQUALS(0, FIRST_PID),
+		  IS_NOT_NULL(2)),
+	REFUSE_IF(sched_setparam, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1", EQUALS(0, FIRST_PID)),
+	REFUSE_IF(sched_setscheduler, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1", EQUALS(0, FIRST_PID)),
+	REFUSE_IF(sched_setaffinity, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1", EQUALS(0, FIRST_PID)),
+	REFUSE_IF(sched_setattr, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1", EQUALS(0, FIRST_PID)),
+	REFUSE_IF(setpriority, SECCOMP_GUARD_FIRST, EPERM, "it is for a user", EQUALS(0, PRIORITY_OF_USER)),
+	REFUSE_IF(setpriority, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1 or its group", EQUALS(1, FIRST_PID)),
+	REFUSE_IF(ioprio_set, SECCOMP_GUARD_FIRST, EPERM, "it is for a user", EQUALS(0, IO_PRIORITY_OF_USER)),
+	REFUSE_IF(ioprio_set, SECCOMP_GUARD_FIRST, EPERM, "it is for process 1 or its group", EQUALS(1, FIRST_PID)),
+
+	/* Many programs lower it to 0, for the sake of their secrets, and take a refusal for the end. */
+	IGNORE_IF(setrlimit, SECCOMP_KEEP_CORE_LIMIT, "it is the limit of core dumps", EQUALS(0, CORE_RESOURCE)),
+	IGNORE_IF(prlimit64, SECCOMP_KEEP_CORE_LIMIT, "it sets the limit of core dumps", EQUALS(1, CORE_RESOURCE),
+		  IS_NOT_NULL(2)),
+
 	/*
 	 * The supervisor has the same uid. Landlock's signal scope holds this too where there is one; two walls
 	 * here.
@@ -347,10 +413,6 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(mq_open, SECCOMP_NO_HOST_IPC, ENOSYS),
 	REFUSE(mq_unlink, SECCOMP_NO_HOST_IPC, ENOSYS),
 
-	/*
-	 * The calls by descriptor stay: Landlock decides who can open the file. futimens() is utimensat() without
-	 * a path.
-	 */
 	/* What a file system says that cannot do it: programs then write, and cp reads and writes. Holes may be made. */
 	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole",
 		  MASKED(1, FALLOCATE_PUNCH_HOLE, 0)),
@@ -366,23 +428,46 @@ const struct seccomp_rule seccomp_rules[] = {
 		  MASKED(2, OPEN_ACCESS_MODE, 0), HAS_ANY(2, OPEN_TRUNCATE)),
 	REFUSE(openat2, SECCOMP_NO_TRUNCATE, ENOSYS),
 
-	REFUSE(chmod, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(fchmodat, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(fchmodat2, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(chown, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(lchown, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(fchownat, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(utime, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(utimes, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(futimesat, SECCOMP_NO_METADATA, EPERM),
-	REFUSE_IF(utimensat, SECCOMP_NO_METADATA, EPERM, "there is a path", IS_NOT_NULL(1)),
-	REFUSE(setxattr, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(lsetxattr, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(setxattrat, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(removexattr, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(lremovexattr, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(removexattrat, SECCOMP_NO_METADATA, EPERM),
-	REFUSE(file_setattr, SECCOMP_NO_METADATA, EPERM),
+	/*
+	 * By path and by descriptor: Landlock lets a file be opened that may only be read, and O_PATH is not its business. Rows
+	 * above have refused what nobody may ask for. The calls that are young are as on a kernel without them, the C
+	 * library or the program takes the older one.
+	 */
+	/* A second listener could say what the first does not; kernels know only one so far. */
+	REFUSE_IF(seccomp, SECCOMP_ASK_METADATA, EBUSY, "it is a filter with a listener", EQUALS(0, SET_MODE_FILTER),
+		  HAS_ANY(1, FILTER_WITH_LISTENER)),
+	ASK(chmod, SECCOMP_ASK_METADATA),
+	ASK(fchmod, SECCOMP_ASK_METADATA),
+	ASK(fchmodat, SECCOMP_ASK_METADATA),
+	ASK(fchmodat2, SECCOMP_ASK_METADATA),
+	ASK(chown, SECCOMP_ASK_METADATA),
+	ASK(fchown, SECCOMP_ASK_METADATA),
+	ASK(lchown, SECCOMP_ASK_METADATA),
+	ASK(fchownat, SECCOMP_ASK_METADATA),
+	ASK(utime, SECCOMP_ASK_METADATA),
+	ASK(utimes, SECCOMP_ASK_METADATA),
+	ASK(futimesat, SECCOMP_ASK_METADATA),
+	ASK(utimensat, SECCOMP_ASK_METADATA),
+	ASK(setxattr, SECCOMP_ASK_METADATA),
+	ASK(lsetxattr, SECCOMP_ASK_METADATA),
+	ASK(fsetxattr, SECCOMP_ASK_METADATA),
+	ASK(removexattr, SECCOMP_ASK_METADATA),
+	ASK(lremovexattr, SECCOMP_ASK_METADATA),
+	ASK(fremovexattr, SECCOMP_ASK_METADATA),
+	REFUSE(setxattrat, SECCOMP_ASK_METADATA, ENOSYS),
+	REFUSE(removexattrat, SECCOMP_ASK_METADATA, ENOSYS),
+	REFUSE(file_setattr, SECCOMP_ASK_METADATA, ENOSYS),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets flags of a file", EQUALS(1, FS_SETFLAGS_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets extended flags of a file",
+		  EQUALS(1, FS_SETXATTR_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets the version of a file",
+		  EQUALS(1, FS_SETVERSION_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets the version of a file of ext4",
+		  EQUALS(1, EXT4_SETVERSION_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets attributes of a file of FAT",
+		  EQUALS(1, FAT_SETATTRIBUTES_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets flags of a subvolume",
+		  EQUALS(1, BTRFS_SUBVOLUME_SETFLAGS_COMMAND)),
 };
 const size_t seccomp_rule_count = ARRAY_LEN(seccomp_rules);
 _Static_assert(ARRAY_LEN(seccomp_rules) <= SECCOMP_RULE_MAX, "the compiler's tables hold every rule");
@@ -394,10 +479,10 @@ void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum 
 			 SECCOMP_NO_SETUID_FILES | SECCOMP_UNKNOWN,
 	};
 	if (rung == RUNG_NAMESPACE) {
-		profile->parts |= SECCOMP_OWN_IDS;
+		profile->parts |= SECCOMP_OWN_IDS | SECCOMP_GUARD_FIRST;
 		return;
 	}
-	profile->parts |= SECCOMP_OWN_PID_ONLY | SECCOMP_GUARD_PIDS | SECCOMP_NO_HOST_IPC;
+	profile->parts |= SECCOMP_OWN_PID_ONLY | SECCOMP_GUARD_PIDS | SECCOMP_NO_HOST_IPC | SECCOMP_ASK_METADATA;
 	if (net == NET_NONE)
 		profile->parts |= SECCOMP_NO_INET | SECCOMP_NO_UNIX_CONNECT;
 }

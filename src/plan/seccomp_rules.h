@@ -2,10 +2,14 @@
 /*
  * plan/seccomp_rules.h - which system calls a jar is refused, as a table
  *
- * Every row is a refusal: a call, the part of the filter it belongs to, the errno the caller gets, and the
- * conditions on the arguments that must all hold. What no row refuses is allowed, if sys/syscall_numbers.h knows
+ * Every row names a call, the part of the filter it belongs to, what becomes of the call instead of being carried out, and
+ * the conditions on the arguments that must all hold. What no row is about is allowed, if sys/syscall_numbers.h knows
  * the call; what it does not know is answered with ENOSYS, so that a newer kernel's calls stay shut until somebody
- * has looked at them. For one call, the first row that holds gives the errno.
+ * has looked at them. For one call, the first row that holds gives the answer.
+ *
+ * Most answers are an errno. Some calls are asked for: the caller sleeps, and a process outside of the walls, which has
+ * the filter's listener, carries the call out for it or refuses it (jar/jar_answer.c). Where a filter has such rows, nobody
+ * may be allowed to go on with the call itself: what it points at can change meanwhile.
  *
  * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
  * that would need one are drawn wider (refuse the call) or left to another wall; the comments in the table say
@@ -14,6 +18,7 @@
 #ifndef BELLJAR_PLAN_SECCOMP_RULES_H
 #define BELLJAR_PLAN_SECCOMP_RULES_H
 
+#include <linux/seccomp.h>
 #include <sys/types.h>
 
 #include "base/base.h"
@@ -54,9 +59,10 @@ enum seccomp_part {
 	 * cannot see whose address it is. Datagram sockets are refused where they are made, since sendmsg() has
 	 * its address behind a pointer and sends to any name even from one end of a socketpair; stream sockets
 	 * ignore or refuse such a name. So sendto() and sendmsg() need no rule. The price: connections by name
-	 * between processes inside the jar (tmux, PostgreSQL, multiprocessing managers) fail too. Socket pairs,
-	 * which asyncio, Node and browsers live on, work. Leave it out where Landlock governs such sockets itself
-	 * (ABI 9).
+	 * between processes inside the jar (tmux, PostgreSQL, multiprocessing managers) fail too. So nobody needs a
+	 * name, and bind() is refused as well: it could take abstract names that the host's programs rely on. Socket
+	 * pairs, which asyncio, Node and browsers live on, work. Leave it out where Landlock governs such sockets
+	 * itself (ABI 9).
 	 */
 	SECCOMP_NO_UNIX_CONNECT = 1 << 9,
 	/* Limits, scheduling and priorities of the calling thread only, since Landlock does not govern them. */
@@ -74,10 +80,10 @@ enum seccomp_part {
 	/* No System V IPC and no message queues: without an IPC namespace they are the host's, and outlive the run. */
 	SECCOMP_NO_HOST_IPC = 1 << 13,
 	/*
-	 * No chmod, chown, utime or setxattr by path, which Landlock does not govern. It breaks every build that says
-	 * "chmod +x", and the linker with it, so no rung has it by default: the planner reports the gap in `missing`.
+	 * Mode, owner, times and attributes of files are changed by asking: Landlock does not govern them. The supervisor
+	 * changes what lies in a place that the command may write. Refused are the few ways that it does not know.
 	 */
-	SECCOMP_NO_METADATA = 1 << 14,
+	SECCOMP_ASK_METADATA = 1 << 14,
 
 	/*
 	 * No space in a file but by writing to it: the kernel counts what a process writes, not what it reserves or shares
@@ -104,7 +110,19 @@ enum seccomp_part {
 	 */
 	SECCOMP_OWN_IDS = 1 << 18,
 
-	SECCOMP_PART_ALL = (1 << 19) - 1,
+	/*
+	 * No limits, scheduling or priorities of process 1, which keeps the time of the run and ends it. For jars in which
+	 * that is the only process of Belljar's; where there are more, SECCOMP_OWN_PID_ONLY stands for it.
+	 */
+	SECCOMP_GUARD_FIRST = 1 << 19,
+
+	/*
+	 * The limit of core dumps stays as it is. Where the kernel hands them to a program, a limit of 1 byte keeps it from
+	 * doing so, and a limit of 0 does not.
+	 */
+	SECCOMP_KEEP_CORE_LIMIT = 1 << 20,
+
+	SECCOMP_PART_ALL = (1 << 21) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4
@@ -159,13 +177,19 @@ struct seccomp_condition {
 struct seccomp_rule {
 	enum syscall_id call;
 	uint32_t part;
-	int answer;       /* errno */
+	uint32_t answer;  /* what the kernel does: SECCOMP_RET_ERRNO and the errno, or SECCOMP_RET_USER_NOTIF */
 	const char *when; /* the conditions in words, after "if"; NULL where there are none */
 	struct seccomp_condition conditions[SECCOMP_CONDITION_MAX];
 };
 
 extern const struct seccomp_rule seccomp_rules[];
 extern const size_t seccomp_rule_count;
+
+/* The errno of an answer, 0 for one that is none. */
+static inline int seccomp_answer_errno(uint32_t answer)
+{
+	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO ? (int)(answer & SECCOMP_RET_DATA) : 0;
+}
 
 /* More rows than this the compiler has no room for; the table asserts it. */
 #define SECCOMP_RULE_MAX 256

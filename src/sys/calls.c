@@ -363,6 +363,64 @@ int sys_seccomp_load(const struct sock_filter *program, size_t len)
 	return call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
+/* From Linux 5.19 and 6.6; the headers may be older. */
+#define FILTER_FLAG_WAIT_KILLABLE (1UL << 5)
+#define NOTIFY_SET_FLAGS _IOW('!', 4, uint64_t)
+#define NOTIFY_SYNC_WAKE_UP 1UL
+/* More than any kernel writes into one of its notifications. */
+#define NOTIFICATION_BYTES 512
+
+int sys_seccomp_listen(const struct sock_filter *program, size_t len)
+{
+	struct sock_fprog filter = {.len = (unsigned short)len, .filter = (struct sock_filter *)program};
+	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	int fd = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | FILTER_FLAG_WAIT_KILLABLE, &filter);
+
+	if (fd == -EINVAL)
+		fd = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+	/* Who asks is about to sleep: who answers had best run in its place. */
+	if (fd >= 0)
+		ioctl(fd, NOTIFY_SET_FLAGS, NOTIFY_SYNC_WAKE_UP);
+	return fd;
+}
+
+int sys_question_receive(int listener_fd, struct sys_question *question)
+{
+	union {
+		struct seccomp_notif known;
+		char room[NOTIFICATION_BYTES];
+	} notification;
+
+	memset(&notification, 0, sizeof(notification));
+	if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notification) < 0)
+		return -errno;
+	question->id = notification.known.id;
+	question->pid = (pid_t)notification.known.pid;
+	question->number = notification.known.data.nr;
+	memcpy(question->arguments, notification.known.data.args, sizeof(question->arguments));
+	return 0;
+}
+
+bool sys_question_is_open(int listener_fd, const struct sys_question *question)
+{
+	uint64_t id = question->id;
+
+	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+int sys_question_answer(int listener_fd, const struct sys_question *question, int rc)
+{
+	union {
+		struct seccomp_notif_resp known;
+		char room[NOTIFICATION_BYTES];
+	} response;
+
+	memset(&response, 0, sizeof(response));
+	response.known.id = question->id;
+	response.known.error = rc;
+	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0 ? -errno : 0;
+}
+
 int sys_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -380,7 +438,7 @@ bool sys_has_capability(int capability)
 	return call(SYS_capget, &header, data) == 0 && data[capability / 32].effective >> capability % 32 & 1;
 }
 
-int sys_raise_capabilities(void)
+static int set_effective(bool is_raised)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}, {0}};
@@ -389,8 +447,18 @@ int sys_raise_capabilities(void)
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < ARRAY_LEN(data); i++)
-		data[i].effective = data[i].permitted;
+		data[i].effective = is_raised ? data[i].permitted : 0;
 	return call(SYS_capset, &header, data);
+}
+
+int sys_raise_capabilities(void)
+{
+	return set_effective(true);
+}
+
+int sys_rest_capabilities(void)
+{
+	return set_effective(false);
 }
 
 int sys_drop_bounding_set(void)

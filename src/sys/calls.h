@@ -112,9 +112,33 @@ int sys_landlock_restrict(int ruleset_fd);
 /* --- privileges --------------------------------------------------------------------------------------------- */
 
 int sys_seccomp_load(const struct sock_filter *program, size_t len);
-int sys_drop_capabilities(void);         /* permitted, effective, inheritable, ambient */
+
+/*
+ * Load a filter that asks, and return its listener. Whoever holds that hears of every call that the filter asks about; the
+ * caller of such a call sleeps until it is answered. Where the kernel can, signals other than SIGKILL wait meanwhile.
+ * Without a holder such calls fail with ENOSYS. -EBUSY: a filter that is in force already has a listener.
+ */
+int sys_seccomp_listen(const struct sock_filter *program, size_t len);
+
+/* A call that somebody waits for. */
+struct sys_question {
+	uint64_t id;
+	pid_t pid; /* of the thread */
+	int number;
+	uint64_t arguments[6];
+};
+
+/* Never waits where poll() has said that there is one; -ENOENT: who asked is gone. */
+int sys_question_receive(int listener_fd, struct sys_question *question);
+/* Whether who asked still waits: then everything that was opened by its pid since the question came is its own. */
+bool sys_question_is_open(int listener_fd, const struct sys_question *question);
+/* The call returns 0, or fails with the negative errno @rc. */
+int sys_question_answer(int listener_fd, const struct sys_question *question, int rc);
+
+int sys_drop_capabilities(void);  /* permitted, effective, inheritable, ambient */
 bool sys_has_capability(int capability); /* effective */
-int sys_raise_capabilities(void);        /* everything permitted becomes effective */
+int sys_raise_capabilities(void); /* everything permitted becomes effective */
+int sys_rest_capabilities(void);  /* nothing is effective; what is permitted can be raised again */
 int sys_drop_bounding_set(void);
 /* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
 int sys_keep_capabilities(uint32_t mask);

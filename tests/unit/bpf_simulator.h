@@ -94,16 +94,27 @@ static inline uint32_t simulator_run(const struct sock_filter *program, size_t l
 	return SIMULATOR_BAD;
 }
 
-/* 0 where the answer is "allow", the errno where it is one, -1 for anything else. */
-static inline int simulator_answer(const struct sock_filter *program, size_t len, const struct seccomp_data *data)
-{
-	uint32_t verdict = simulator_run(program, len, data, NULL);
+#define SIMULATOR_ASKED (-1)
+#define SIMULATOR_IGNORED (-2)
+#define SIMULATOR_OTHER (-3)
 
+static inline int simulator_verdict(uint32_t verdict)
+{
 	if (verdict == SECCOMP_RET_ALLOW)
 		return 0;
+	if (verdict == SECCOMP_RET_USER_NOTIF)
+		return SIMULATOR_ASKED;
+	if (verdict == SECCOMP_RET_ERRNO)
+		return SIMULATOR_IGNORED;
 	if ((verdict & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
 		return (int)(verdict & SECCOMP_RET_DATA);
-	return -1;
+	return SIMULATOR_OTHER;
+}
+
+/* 0 where the answer is "allow", the errno where it is one, else one of the above. */
+static inline int simulator_answer(const struct sock_filter *program, size_t len, const struct seccomp_data *data)
+{
+	return simulator_verdict(simulator_run(program, len, data, NULL));
 }
 
 #endif

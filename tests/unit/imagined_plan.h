@@ -42,6 +42,7 @@ static inline void imagine(struct imagined_plan *made, const char *const *files,
 	made->host = (struct host){
 		.has_user_namespaces = true,
 		.has_seccomp = true,
+		.has_seccomp_listeners = true,
 		.landlock_abi = 7,
 		.uid = 1000,
 		.gid = 1000,

@@ -81,10 +81,11 @@ struct oracle {
 	int failures;
 };
 
-static void add(struct oracle *oracle, int answer, int number, const struct scmp_arg_cmp *comparisons, unsigned count)
+/* libseccomp's words for an answer are the kernel's. */
+static void add(struct oracle *oracle, uint32_t answer, int number, const struct scmp_arg_cmp *comparisons,
+		unsigned count)
 {
-	int rc = seccomp_rule_add_exact_array(oracle->context, SCMP_ACT_ERRNO((uint32_t)answer), number, count,
-					      comparisons);
+	int rc = seccomp_rule_add_exact_array(oracle->context, answer, number, count, comparisons);
 
 	/* -EEXIST: said before. */
 	if (rc < 0 && rc != -EEXIST && !oracle->failures++)
@@ -214,7 +215,7 @@ static void add_rules(struct oracle *oracle, const struct seccomp_profile *profi
 	}
 	for (uint32_t number = 0; number <= NUMBER_END; number++)
 		if (!syscall_name(number, oracle->arch) && library_number(number, oracle->arch) >= 0)
-			add(oracle, ENOSYS, (int)number, NULL, 0);
+			add(oracle, SECCOMP_RET_ERRNO | ENOSYS, (int)number, NULL, 0);
 }
 
 static size_t export_program(scmp_filter_ctx context, struct sock_filter *program, size_t capacity)
@@ -342,13 +343,21 @@ static void test_namespace_filter_decides_as_libseccomp_does(void)
 	compare_both(&profile);
 }
 
-/* Without the two parts whose rows overlap with different errnos: there the order decides, and libseccomp has none. */
+/* Without the parts whose rows overlap with different answers: there the order decides, and libseccomp has none. */
 static void test_landlock_filter_decides_as_libseccomp_does(void)
 {
 	struct seccomp_profile profile;
 
 	seccomp_profile_init(&profile, RUNG_LANDLOCK, NET_HOST);
 	profile.parts |= SECCOMP_NO_SIGNAL_DETOURS | SECCOMP_NO_SETGID_FILES;
+	profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
+	compare_both(&profile);
+}
+
+static void test_calls_that_are_asked_for_are_those_that_libseccomp_asks_for(void)
+{
+	struct seccomp_profile profile = {.parts = SECCOMP_ASK_METADATA | SECCOMP_UNKNOWN | SECCOMP_KEEP_CORE_LIMIT};
+
 	compare_both(&profile);
 }
 
@@ -357,7 +366,7 @@ static void test_landlock_socket_rules_decide_as_libseccomp_does(void)
 	struct seccomp_profile profile;
 
 	seccomp_profile_init(&profile, RUNG_LANDLOCK, NET_NONE);
-	profile.parts &= ~(uint32_t)SECCOMP_SOCKETS;
+	profile.parts &= ~(uint32_t)(SECCOMP_SOCKETS | SECCOMP_ASK_METADATA);
 	compare_both(&profile);
 }
 
@@ -365,6 +374,7 @@ static const struct test tests[] = {
 	TEST(test_numbers_agree_with_libseccomp),
 	TEST(test_namespace_filter_decides_as_libseccomp_does),
 	TEST(test_landlock_filter_decides_as_libseccomp_does),
+	TEST(test_calls_that_are_asked_for_are_those_that_libseccomp_asks_for),
 	TEST(test_landlock_socket_rules_decide_as_libseccomp_does),
 };
 

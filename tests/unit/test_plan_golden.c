@@ -199,6 +199,9 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_bool(facts, "user_namespaces", &host->has_user_namespaces);
 	set_bool(facts, "id_mapped_mounts", &host->has_id_mapped_mounts);
 	set_bool(facts, "seccomp", &host->has_seccomp);
+	set_bool(facts, "seccomp_listeners", &host->has_seccomp_listeners);
+	set_bool(facts, "hides_memory", &host->hides_memory);
+	set_bool(facts, "pipes_core_dumps", &host->pipes_core_dumps);
 	set_bool(facts, "task_clock", &host->has_task_clock);
 	set_string(facts, "uncounted_path", &host->uncounted_path);
 	set_cgroups(facts, &host->cgroups);
