@@ -8,6 +8,7 @@
 
 #include "engine/engine_failure.h"
 #include "host/host_cgroup.h"
+#include "host/host_ids.h"
 #include "host/host_same.h"
 #include "plan/plan_test.h"
 #include "sys/calls.h"
@@ -29,7 +30,8 @@ static int look_at_host(struct making *making)
 	if (rc < 0)
 		return rc;
 	limit_rung(making, &making->host);
-	making->host.jar_id = host_jar_id(making->jar_number);
+	if (making->host.uid == 0)
+		making->host.jar_id = host_jar_id(making->jar_number);
 	making->host.is_caller_elsewhere = making->is_caller_elsewhere;
 	rc = host_survey(&making->host, making->policy, making->current_directory, &making->error);
 	if (rc == 0 && making->has_stamps)

@@ -9,6 +9,7 @@
 #ifndef BELLJAR_ENGINE_SERVE_H
 #define BELLJAR_ENGINE_SERVE_H
 
+#include "host/host_ids.h"
 #include "jar/jar.h"
 #include "wire/wire.h"
 
@@ -17,7 +18,7 @@ struct channel;
 struct ready;
 
 /* Jars that have a number of their own, for host_jar_id(). */
-#define SERVE_JAR_NUMBERS 512
+#define SERVE_JAR_NUMBERS HOST_IDS_IN_BLOCK
 
 /* What a channel is, from its first frame on. */
 struct channel_role {

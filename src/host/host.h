@@ -98,9 +98,7 @@ struct host {
 
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
-/* Root only: the host id of a jar; @number tells apart those that this process has at the same time. */
-uid_t host_jar_id(unsigned number);
-/* Facts that were found for one jar, for another one with the same policy. 0 or a negative errno. */
+/* Facts that were found for one jar, for another one with the same policy; @number as for host_jar_id(). 0 or a negative errno. */
 int host_hand_on(struct host *host, char *const *environment, unsigned number);
 /* The files that @policy is about. */
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);

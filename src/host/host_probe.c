@@ -22,19 +22,13 @@
 #include <sys/sysinfo.h>
 
 #include "host/host_cgroup.h"
+#include "host/host_ids.h"
 #include "host/host_paths.h"
 #include "sys/calls.h"
 
 /* The kernel takes a quarter of the stack limit, at most three quarters of 8 MiB, at least 128 KiB. */
 #define ARGUMENT_BYTES_LEAST (128ULL << 10)
 #define ARGUMENT_BYTES_MOST (6ULL << 20)
-/*
- * Above all ranges that distributions hand out to users, containers and services. With the number of this process and one
- * of its own among those of this process no two jars share an id: what one of them uses up (processes, signals, keys) is
- * not another's. Process numbers have 22 bits; only beyond 512 jars of one process do some share.
- */
-#define JAR_ID_BASE 1900000000U
-#define JAR_ID_PROCESS_SHIFT 9
 #define MADE_UP_HOME "/home/jar"
 
 static bool sysctl_is_zero(const char *path)
@@ -137,17 +131,10 @@ static int name_run_directory(struct host *host)
 	return asprintf(&host->run_directory, "%s/belljar-%016" PRIx64, base, random) < 0 ? -ENOMEM : 0;
 }
 
-uid_t host_jar_id(unsigned number)
-{
-	unsigned per_process = 1U << JAR_ID_PROCESS_SHIFT;
-
-	return JAR_ID_BASE + ((uid_t)getpid() << JAR_ID_PROCESS_SHIFT) + number % per_process;
-}
-
 int host_hand_on(struct host *host, char *const *environment, unsigned number)
 {
 	host->environment = environment;
-	host->jar_id = host_jar_id(number);
+	host->jar_id = host->uid == 0 ? host_jar_id(number) : 0;
 	free(host->run_directory);
 	host->run_directory = NULL;
 	if (host->cgroups.name && host_name_cgroups(&host->cgroups) < 0)
@@ -163,7 +150,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 	*host = (struct host){
 		.uid = getuid(),
 		.gid = getgid(),
-		.jar_id = host_jar_id(0),
+		.jar_id = getuid() == 0 ? host_jar_id(0) : 0,
 		.environment = environment,
 		.landlock_abi = sys_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,

@@ -116,6 +116,7 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 	return listener_fd < 0 ? listener_fd : jar_hand_over_listener(build->listener_socket, listener_fd);
 }
 
+/* clang-format off: one row for each */
 static jar_step_function *const jar_steps[] = {
 	[STEP_CGROUP] = jar_cgroup,
 	[STEP_PRIVATE_MOUNTS] = jar_private_mounts,
@@ -150,6 +151,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_SECCOMP] = jar_seccomp,
 	[STEP_SCOPE] = jar_scope,
 };
+/* clang-format on */
 _Static_assert(ARRAY_LEN(jar_steps) == STEP_KIND_COUNT, "every step kind has a function");
 
 int jar_step(struct jar_build *build, const struct plan_step *step)

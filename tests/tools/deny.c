@@ -6,11 +6,13 @@
  *   userns    as in a default container: unshare, setns, the mount family and clone with any namespace flag answer
  *             EPERM; clone3 answers ENOSYS, since a filter cannot see its flags
  *   cgroup    for root: nothing is mounted at /sys/fs/cgroup, in a mount namespace of its own; for all: none can be locked
+ *   listener  the filter has a listener, so that no other one can have one
  *   perf      the clock of a tree's CPU time is refused, as in a default container
  *   others    the named calls answer ENOSYS, as on a kernel too old for them
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +48,8 @@ enum {
 };
 #define RETURN_ALLOW 0x7fff0000u
 #define RETURN_ERRNO 0x00050000u
+#define SET_MODE_FILTER 1
+#define FLAG_LISTENER 8
 
 #define NAMESPACE_FLAGS 0x7e020080u /* CLONE_NEW*: time, mount, cgroup, UTS, IPC, user, pid, network */
 
@@ -129,7 +133,7 @@ static int hide_cgroups(void)
 
 static int is_word(const char *word)
 {
-	if (strcmp(word, "cgroup") == 0)
+	if (strcmp(word, "cgroup") == 0 || strcmp(word, "listener") == 0)
 		return 1;
 	for (int i = 0; i < CALL_COUNT; i++)
 		if (strcmp(calls[i].word, word) == 0)
@@ -137,11 +141,19 @@ static int is_word(const char *word)
 	return 0;
 }
 
+/* A listener that nobody holds is none: it stays open in CMD. */
+static int load(struct program *program, int has_listener)
+{
+	int fd = (int)syscall(SYS_seccomp, SET_MODE_FILTER, has_listener ? FLAG_LISTENER : 0, program);
+
+	return fd < 0 || !has_listener ? fd : fcntl(fd, F_SETFD, 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct filter filter[2 * CALL_COUNT + 16];
 	struct program program = {.filter = filter};
-	int has_userns = 0;
+	int has_userns = 0, has_listener = 0;
 	int at = 1;
 
 	filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, number)};
@@ -151,6 +163,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		has_userns |= strcmp(argv[at], "userns") == 0;
+		has_listener |= strcmp(argv[at], "listener") == 0;
 		if (strcmp(argv[at], "cgroup") == 0 && hide_cgroups() < 0) {
 			perror("deny: cannot hide the cgroups");
 			return 2;
@@ -177,7 +190,7 @@ int main(int argc, char **argv)
 		filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ERRNO | EPERM};
 	}
 	filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ALLOW};
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, 2, &program, 0, 0) < 0) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || load(&program, has_listener) < 0) {
 		perror("deny: cannot install the filter");
 		return 2;
 	}
