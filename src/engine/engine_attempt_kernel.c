@@ -9,6 +9,7 @@
 #include "engine/engine_attempt.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,6 +29,9 @@
 #define BAD_POINTER ((void *)1)
 #define EXECUTABLE_DATA 0x0400000
 #define SETUID_WAITS 1000
+#define TCP_UPPER_PROTOCOL 31
+#define ENABLE_VERITY 0x40806685UL
+#define ADD_ENCRYPTION_KEY 0xc0506617UL
 
 /* A call whose arguments cannot be right: any answer but the filter's came from the kernel. */
 static struct answer judge_reached(const char *call, long result)
@@ -34,6 +39,30 @@ static struct answer judge_reached(const char *call, long result)
 	if (result < 0 && (errno == EPERM || errno == ENOSYS))
 		return answer_stopped(LAYER_SECCOMP, call, errno);
 	return answer_through(call);
+}
+
+/* The same where the filter has another word for it than the kernel, whose word for no descriptor is EBADF. */
+static struct answer judge_answered(const char *call, long result)
+{
+	return result < 0 && errno != EBADF ? answer_stopped(LAYER_SECCOMP, call, errno) : answer_through(call);
+}
+
+struct answer attempt_upper_protocol(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_answered("setsockopt", setsockopt(-1, IPPROTO_TCP, TCP_UPPER_PROTOCOL, "tls", sizeof("tls")));
+}
+
+struct answer attempt_verity(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ENABLE_VERITY, BAD_POINTER));
+}
+
+struct answer attempt_encryption(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ADD_ENCRYPTION_KEY, BAD_POINTER));
 }
 
 /* --- mounts and namespaces ---------------------------------------------------------------------------------- */

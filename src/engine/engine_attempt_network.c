@@ -179,6 +179,20 @@ struct answer attempt_abstract_datagram(const struct prove_facts *facts)
 	return send_unix(&address, len);
 }
 
+/* The name of a listener of the host's: in another network namespace it is free, and taking it there is no harm. */
+struct answer attempt_abstract_name(const struct prove_facts *facts)
+{
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(&address, facts, "stream");
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return judge_socket("socket");
+	if (bind(fd, (const struct sockaddr *)&address, len) == 0)
+		return answer_stopped(LAYER_NET_NS, "bind", 0);
+	return errno == EADDRINUSE ? answer_through("bind") : answer_stopped(LAYER_SECCOMP, "bind", errno);
+}
+
 /* A socket pair needs no connect(), and its datagrams can be sent to any name. */
 struct answer attempt_pair_datagram(const struct prove_facts *facts)
 {

@@ -182,6 +182,25 @@ struct answer attempt_renice_other(const struct prove_facts *facts)
 		     errno_value);
 }
 
+/* There is no such resource: EINVAL, if it is the kernel that answers. */
+struct answer attempt_limit_first(const struct prove_facts *facts)
+{
+	struct rlimit limit = {0, 0};
+	long result = syscall(SYS_prlimit64, 1, 9999, &limit, NULL);
+
+	(void)facts;
+	return judge("prlimit64", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
+}
+
+/* No parameters: EINVAL, if it is the kernel that answers. */
+struct answer attempt_schedule_first(const struct prove_facts *facts)
+{
+	long result = syscall(SYS_sched_setscheduler, 1, 9999, NULL);
+
+	(void)facts;
+	return judge("sched_setscheduler", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
+}
+
 /* --- process 1 ---------------------------------------------------------------------------------------------- */
 
 static struct answer try_init(const char *name)

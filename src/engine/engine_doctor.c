@@ -22,8 +22,7 @@ static const char *const landlock_lacks[] = {
 	"read-only protection for files that other programs run later (.git/hooks, .envrc ...)",
 	"a private loopback (programs cannot make internet sockets at all)",
 	"Unix sockets that programs inside connect to by name, before Landlock ABI 9",
-	"a cover over the names of files and processes outside",
-	"a hold on mode, times and attributes of files outside",
+	"a cover over the names of processes, and over names and attributes of files outside",
 	NULL,
 };
 static const char *const process_lacks[] = {

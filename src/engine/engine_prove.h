@@ -79,6 +79,8 @@ struct prove_facts {
 #define PROVE_FACTS_VARIABLE "BELLJAR_ATTEMPT_FACTS"
 #define PROVE_SECRET_VARIABLE "BELLJAR_ATTEMPT_SECRET"
 #define PROVE_FD 37
+#define PROVE_OLD_TIME 1000000000
+#define PROVE_ATTRIBUTE "user.belljar"
 #define PROVE_ENGINE_PID_LEAST 100 /* a lower pid could also be one of the jar's own */
 
 /* To and from text; engine_attempt.c. @call takes the name that *@answer points at. */

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 #include "jar/jar_inside.h"
@@ -296,6 +297,10 @@ static const char *look_at_files(const struct prove_stage *stage)
 		return "the file outside has another name now";
 	if ((status.st_mode & 07777) != 0666)
 		return "the mode of the file outside was changed";
+	if (status.st_mtime == PROVE_OLD_TIME)
+		return "the times of the file outside were changed";
+	if (getxattr(path, PROVE_ATTRIBUTE, NULL, 0) >= 0)
+		return "the file outside has an attribute more";
 	if (exists(stage, "outside/new"))
 		return "a file was created outside";
 	if (!exists(stage, "outside/removable"))

@@ -36,6 +36,8 @@ static const struct {
 	{"landlock", "a second wall around files; the only one where user namespaces are missing", probe_landlock,
 	 false},
 	{"seccomp", "a filter refuses dangerous system calls", probe_seccomp, false},
+	{"seccomp-listener", "without user namespaces, commands cannot change mode, owner and times of files outside",
+	 probe_seccomp_listener, false},
 	{"mount-api", "Belljar builds a jar's file system from descriptors, not from paths", probe_mount_api, false},
 	{"openat2", "Belljar never follows links that a jar made", probe_openat2, false},
 	{"pidfd", "Belljar never signals the wrong process", probe_pidfd, false},

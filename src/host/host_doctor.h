@@ -48,8 +48,8 @@ void finding_in_child(struct finding *finding, probe_function *function);
 probe_function probe_user_namespaces, probe_pid_namespace, probe_net_namespace, probe_ipc_namespace,
 	probe_uts_namespace, probe_cgroup_namespace, probe_proc_mount, probe_id_mapped_mounts;
 /* host_doctor_kernel.c */
-probe_function probe_kernel, probe_landlock, probe_seccomp, probe_mount_api, probe_openat2, probe_pidfd, probe_clone3,
-	probe_close_range, probe_children_lists, probe_pty;
+probe_function probe_kernel, probe_landlock, probe_seccomp, probe_seccomp_listener, probe_mount_api, probe_openat2,
+	probe_pidfd, probe_clone3, probe_close_range, probe_children_lists, probe_pty;
 /* host_doctor_cgroups.c */
 probe_function probe_cgroup2, probe_cgroup1_memory, probe_cgroup1_pids, probe_cgroup1_cpu;
 

@@ -118,6 +118,25 @@ void probe_seccomp(struct finding *finding)
 		finding_remedy(finding, "use a kernel with CONFIG_SECCOMP_FILTER\n");
 }
 
+static void try_seccomp_listener(struct finding *finding)
+{
+	struct sock_filter program[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	int fd;
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fd = sys_seccomp_listen(program, ARRAY_LEN(program));
+	finding->is_found = fd >= 0;
+	finding_value(finding, "%s", fd < 0 ? strerror(-fd) : "tried");
+}
+
+void probe_seccomp_listener(struct finding *finding)
+{
+	finding_in_child(finding, try_seccomp_listener);
+	if (!finding->is_found)
+		finding_remedy(finding,
+			       "not inside of another sandbox whose filter has a listener; Linux 5.0 or later\n");
+}
+
 /* --- single calls ------------------------------------------------------------------------------------------- */
 
 /* With arguments that cannot be right: ENOSYS or EPERM come before the kernel looks at them. */

@@ -259,7 +259,7 @@ void jar_keep_call(struct jar_inside *inside)
 	if (!receive(JAR_RUN, &message))
 		jar_leave(inside, 0);
 	inside->report.status = 0;
-	rc = take_command(inside, &message, -1);
+	rc = take_command(inside, &message, NULL);
 	if (rc < 0) {
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);

@@ -43,20 +43,25 @@ CALLS = [
     "keyctl",
     "personality",
     "tiocsti",
+    "tcp-ulp",
+    "verity",
+    "encryption-key",
+    "schedule-init",
 ]
+METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung; SPEC's table of guarantees.
-LANDLOCK_GAPS = {"stat-outside", "chmod-outside", "protected", "move-above", "see-other", "init-cmdline", "fork-bomb"}
+LANDLOCK_GAPS = {"stat-outside", "protected", "move-above", "see-other", "init-cmdline", "fork-bomb"}
 
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
 HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
-    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", "protected", "move-above", "unix-stream", "unix-datagram"], ["chmod-outside"], []),
+    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", "protected", "move-above", "unix-stream", "unix-datagram"], METADATA, []),
     ("namespace", "net-ns", ["tcp", "tcp-fast-open", "udp"], [], []),
-    ("namespace", "net-ns,landlock", ["abstract-stream", "abstract-datagram", "pair-datagram"], [], []),
+    ("namespace", "net-ns,landlock", ["abstract-stream", "abstract-datagram", "pair-datagram", "abstract-name"], [], []),
     ("namespace", "pid-ns", ["see-other", "init-cmdline", "outlive"], ["limit-other", "renice-other"], []),
     ("namespace", "pid-ns,landlock", [], ["signal-engine", "signal-other", "pidfd-other", "owner-other"], []),
     ("namespace", "ipc-ns", ["shared-memory"], [], []),
-    ("namespace", "seccomp", CALLS, [], []),
+    ("namespace", "seccomp", [*CALLS, "limit-init"], [], []),
     ("namespace", "privileges", ["capabilities"], [], ["setuid"]),
     ("namespace", "limits", ["fork-bomb"], [], []),
     (
@@ -69,7 +74,7 @@ HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
     (
         "landlock",
         "seccomp",
-        [*CALLS, "tcp", "tcp-fast-open", "udp", "unix-stream", "unix-datagram", "limit-other", "shared-memory"],
+        [*CALLS, *METADATA, "abstract-name", "tcp", "tcp-fast-open", "udp", "unix-stream", "unix-datagram", "limit-other", "shared-memory"],
         ["renice-other"],
         [],
     ),
