@@ -53,6 +53,7 @@ void plan_meter(struct plan_build *build);      /* plan_limits.c: the engine's v
 void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
 int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */
 void plan_run_limits(struct plan_build *build);
+bool plan_keeps_core_limit(const struct plan_build *build); /* plan_limits.c: nobody may change it later */
 void plan_run_walls(
 	struct plan_build *build);         /* plan_walls.c: what of them a command in a standing jar puts up itself */
 void plan_calls(struct plan_build *build); /* plan_calls.c: what each call has anew, after all other steps are known */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "plan/seccomp_rules.h"
 #include "policy/policy_build.h"
 
 #define METER_HINT                                                                                                     \
@@ -237,14 +238,28 @@ void plan_meter(struct plan_build *build)
 	step->value2 = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
 }
 
+/* A program that the kernel hands dumps to gets them whatever the limit is, unless it is 1: too small for a file too. */
+static uint64_t core_limit(const struct plan_build *build)
+{
+	return build->policy->core_bytes == 0 && build->host->pipes_core_dumps ? 1 : build->policy->core_bytes;
+}
+
+bool plan_keeps_core_limit(const struct plan_build *build)
+{
+	const struct plan *plan = build->plan;
+
+	if (plan->kind == PLAN_RUN)
+		return plan->jar->filter_parts & SECCOMP_KEEP_CORE_LIMIT;
+	return plan->rung != RUNG_PROCESS && build->policy->core_bytes == 0 && build->host->pipes_core_dumps;
+}
+
 static void add_process_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	struct plan_step_list *entry = &build->plan->entry;
 
-	/* A program that the kernel hands dumps to gets them whatever the limit is, unless it is 1: too small for a file too. */
-	add_rlimit(build, entry, RLIMIT_CORE,
-		   policy->core_bytes == 0 && build->host->pipes_core_dumps ? 1 : policy->core_bytes);
+	if (!plan_keeps_core_limit(build))
+		add_rlimit(build, entry, RLIMIT_CORE, core_limit(build));
 	add_rlimit(build, entry, RLIMIT_FSIZE, policy->file_size_bytes);
 	add_rlimit(build, entry, RLIMIT_NOFILE, policy->fds);
 }
@@ -256,6 +271,9 @@ void plan_limits(struct plan_build *build)
 	/* Counted per user namespace; the jar's own processes are in it too. */
 	if (build->has_process_rlimit)
 		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, build->policy->pids + own);
+	/* By the first process, for all: a filter that it stands behind does not let anybody set it later. */
+	if (plan_keeps_core_limit(build))
+		add_rlimit(build, &build->plan->steps, RLIMIT_CORE, core_limit(build));
 	if (!plan_is_jar(build->plan))
 		add_process_limits(build);
 }

@@ -41,7 +41,7 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_OWN_PID_ONLY;
 		profile.parts &= ~(uint32_t)SECCOMP_GUARD_FIRST;
 	}
-	if (build->policy->core_bytes == 0 && build->host->pipes_core_dumps)
+	if (plan_keeps_core_limit(build))
 		profile.parts |= SECCOMP_KEEP_CORE_LIMIT;
 	if (!build->host->has_seccomp_listeners)
 		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;

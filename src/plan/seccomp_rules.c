@@ -106,7 +106,12 @@
 #define FS_SETVERSION_COMMAND 0x40087602
 #define EXT4_SETVERSION_COMMAND 0x40086604
 #define FAT_SETATTRIBUTES_COMMAND 0x40047211
-#define BTRFS_SUBVOLUME_SETFLAGS_COMMAND 0x4008941a
+#define FIDEDUPERANGE_COMMAND 0xc0189436
+/* The letters of whole file systems. Btrfs's has the three commands above that all may have. */
+#define COMMAND_LETTER 0xff00U
+#define BTRFS_LETTER 0x9400
+#define BCACHEFS_LETTER 0xbc00
+#define F2FS_LETTER 0xf500
 
 const struct seccomp_rule seccomp_rules[] = {
 	/* Mounts. The jar's are locked by the kernel too; this keeps its mount code out of reach altogether. */
@@ -466,8 +471,14 @@ const struct seccomp_rule seccomp_rules[] = {
 		  EQUALS(1, EXT4_SETVERSION_COMMAND)),
 	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets attributes of a file of FAT",
 		  EQUALS(1, FAT_SETATTRIBUTES_COMMAND)),
-	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, EOPNOTSUPP, "it sets flags of a subvolume",
-		  EQUALS(1, BTRFS_SUBVOLUME_SETFLAGS_COMMAND)),
+	/* These make, remove and change subvolumes and more wherever a directory can be read. */
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, ENOTTY, "it is a command of btrfs",
+		  MASKED(1, COMMAND_LETTER, BTRFS_LETTER), DIFFERS(1, FICLONE_COMMAND),
+		  DIFFERS(1, FICLONERANGE_COMMAND), DIFFERS(1, FIDEDUPERANGE_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, ENOTTY, "it is a command of bcachefs",
+		  MASKED(1, COMMAND_LETTER, BCACHEFS_LETTER)),
+	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, ENOTTY, "it is a command of f2fs",
+		  MASKED(1, COMMAND_LETTER, F2FS_LETTER)),
 };
 const size_t seccomp_rule_count = ARRAY_LEN(seccomp_rules);
 _Static_assert(ARRAY_LEN(seccomp_rules) <= SECCOMP_RULE_MAX, "the compiler's tables hold every rule");

@@ -96,7 +96,7 @@ attempt("net", lambda: socket.socket(socket.AF_INET).connect(("127.0.0.1", 9)))
         enforced = result["enforced"]
         self.assertEqual(enforced["rung"], self.way.rung)
         if self.way is LANDLOCK:
-            self.assertGreaterEqual(set(self.missing(result)), {"protect", "loopback", "process_names", "metadata"})
+            self.assertGreaterEqual(set(self.missing(result)), {"protect", "loopback", "process_names", "file_attributes"})
             self.assertTrue(enforced["filesystem"].startswith("landlock"))
         else:
             self.assertEqual((enforced["network"], enforced["processes"], result["missing"]), ("net-ns", "pid-ns", []))

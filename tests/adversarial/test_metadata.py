@@ -18,8 +18,9 @@ from typing import Any, Dict, List, Tuple
 from adversarial_support import AttackCase
 from harness import paths
 from harness.case import on_ways
+from harness.engine_case import KeptJarCase
 from harness.result import Result
-from harness.runner import LANDLOCK
+from harness.runner import LANDLOCK, NAMESPACE
 
 # What may be said to somebody who has no business there. Never "ok".
 REFUSALS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ELOOP, errno.EBADF, errno.ENOENT}
@@ -196,6 +197,46 @@ class Metadata(AttackCase):
         result = json.loads(done.stdout)
         self.assertEqual((result["outcome"], result["stdout"]), ("exited", "600\n"))
         self.assertIn("metadata", self.missing(result))
+
+
+@on_ways(LANDLOCK)
+class KeptMetadata(KeptJarCase):
+    """The same in a jar for many runs: each has a filter and a listener of its own."""
+
+    def test_runs_change_their_own_files_only(self) -> None:
+        outside = self.directory("outside")
+        (outside / "secret").write_text("host")
+        before = whole_picture(outside)
+        jar = self.open()
+        for i in range(3):
+            script = f"touch f{i} && chmod 64{i} f{i} && stat -c %a f{i}; touch -d @5 $HOME/x; stat -c %Y $HOME/x; chmod 600 ../outside/secret"
+            outcome = self.run_in(jar, self.script(script))
+            self.assertEqual((outcome.stdout, outcome.result["exit_code"]), (f"64{i}\n5\n".encode(), 1), outcome.result)
+            self.assertNotIn("metadata", [entry["name"] for entry in outcome.result["missing"]])
+        self.assertEqual(whole_picture(outside), before)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class FirstProcess(AttackCase):
+    def test_nobody_changes_how_process_1_runs(self) -> None:
+        """Layer: the filter. Process 1 keeps the time of the run; elsewhere it is the host's."""
+        script = """
+        import resource
+        target = 1
+        attempt("prlimit", lambda: resource.prlimit(target, resource.RLIMIT_CPU, (1, 1)))
+        attempt("affinity", lambda: os.sched_setaffinity(target, {0}))
+        attempt("scheduler", lambda: os.sched_setscheduler(target, os.SCHED_BATCH, os.sched_param(0)))
+        attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, target, 19))
+        attempt("group", lambda: os.setpriority(os.PRIO_PGRP, target, 19))
+        attempt("user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
+        attempt("own", lambda: os.setpriority(os.PRIO_PROCESS, 0, 5))
+        attempt("own-limit", lambda: resource.prlimit(0, resource.RLIMIT_NOFILE, (100, 100)))
+        """
+        lines = "\n".join(line[8:] for line in script.splitlines())
+        answers = self.answers(self.json(*self.python(lines))["stdout"])
+        self.assertEqual((answers.pop("own"), answers.pop("own-limit")), ("ok", "ok"))
+        self.assertEqual(set(answers.values()), {"EPERM"}, answers)
+        self.assertEqual(len(answers), 6)
 
 
 if __name__ == "__main__":

@@ -414,7 +414,11 @@ static const struct vector vectors[] = {
 	{SYSCALL_ioctl, {3, 0x40086602}, 0, EOPNOTSUPP}, /* FS_IOC_SETFLAGS */
 	{SYSCALL_ioctl, {3, 0x80086601}, 0, 0},          /* FS_IOC_GETFLAGS */
 	{SYSCALL_ioctl, {3, 0x401c5820}, 0, EOPNOTSUPP},
-	{SYSCALL_seccomp, {1, 8}, 0, EBUSY}, /* a listener */
+	{SYSCALL_ioctl, {3, 0x5000940e}, 0, ENOTTY}, /* BTRFS_IOC_SUBVOL_CREATE */
+	{SYSCALL_ioctl, {3, 0x4008941a}, 0, ENOTTY},
+	{SYSCALL_ioctl, {3, 0x40049409}, 0, 0}, /* FICLONE */
+	{SYSCALL_ioctl, {3, 0xc0189436}, 0, 0}, /* FIDEDUPERANGE */
+	{SYSCALL_seccomp, {1, 8}, 0, EBUSY},    /* a listener */
 	{SYSCALL_seccomp, {1, 8 | 32}, 0, EBUSY},
 	{SYSCALL_seccomp, {1, 1}, 0, 0},
 	{SYSCALL_utimensat, {3, 0, 0, 0}, 0, ASKED},
