@@ -135,10 +135,10 @@ bool sys_question_is_open(int listener_fd, const struct sys_question *question);
 /* The call returns 0, or fails with the negative errno @rc. */
 int sys_question_answer(int listener_fd, const struct sys_question *question, int rc);
 
-int sys_drop_capabilities(void);  /* permitted, effective, inheritable, ambient */
+int sys_drop_capabilities(void);         /* permitted, effective, inheritable, ambient */
 bool sys_has_capability(int capability); /* effective */
-int sys_raise_capabilities(void); /* everything permitted becomes effective */
-int sys_rest_capabilities(void);  /* nothing is effective; what is permitted can be raised again */
+int sys_raise_capabilities(void);        /* everything permitted becomes effective */
+int sys_rest_capabilities(void);         /* nothing is effective; what is permitted can be raised again */
 int sys_drop_bounding_set(void);
 /* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
 int sys_keep_capabilities(uint32_t mask);
