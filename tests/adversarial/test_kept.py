@@ -141,10 +141,12 @@ class AgainstOthers(KeptCase):
             "os.write(1, b'given')"
         )
         outcome = self.run_in(jar, self.py(giver))
-        if outcome.result["exit_code"] != 9:
+        # Where nobody can connect, nobody can have a name to connect to either, and the holder ends by itself.
+        has_names = outcome.result["exit_code"] != 9
+        if has_names:
             self.assertEqual(outcome.stdout, b"given", outcome.result)
         holder.send(CANCEL, wire.number(9)).send(CANCEL, wire.number(9))
-        self.assertEqual(wire.finish(holder).result["outcome"], "cancelled")
+        self.assertIn(wire.finish(holder).result["outcome"], ("cancelled",) if has_names else ("cancelled", "exited"))
         self.check_well(jar)
 
     def py(self, text: str) -> List[str]:
