@@ -18,6 +18,7 @@ static const struct failure_row rows[] = {
 	[STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
 	[STEP_BECOME] = {STAGE_ISOLATE, true},
 	[STEP_ID_MAPS] = {STAGE_ISOLATE, true},
+	[STEP_USER_LIMIT] = {STAGE_LIMITS, false},
 	[STEP_ROOT] = {STAGE_ISOLATE, true},
 	[STEP_SCRATCH] = {STAGE_ISOLATE, true},
 	[STEP_DIRECTORY] = {STAGE_FILES, false},
@@ -84,6 +85,11 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	if ((step->kind == STEP_SECCOMP || (step->kind == STEP_PLACES && seen->error.errno_value == EBUSY)) &&
 	    plan->filter_asks && host->has_seccomp_listeners) {
 		host->has_seccomp_listeners = false;
+		return true;
+	}
+	/* As in a container whose /proc/sys is read-only. */
+	if (step->kind == STEP_USER_LIMIT && host->inotify_instances) {
+		host->inotify_instances = host->inotify_watches = 0;
 		return true;
 	}
 	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)

@@ -78,6 +78,8 @@ struct host {
 	bool is_caller_elsewhere;   /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
+	uint64_t inotify_instances,
+		inotify_watches; /* of one user, on the whole host; 0: unknown, or a jar's share cannot be set */
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
 	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */

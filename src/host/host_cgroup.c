@@ -257,6 +257,7 @@ static bool is_uncounted(const char *path)
 		0x65735546, /* FUSE */
 		0x01021997, /* 9p */
 		0x2fc12fc1, /* ZFS */
+		0x2011bab0, /* exFAT: a file that is made longer takes the space at once */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(magics); i++)

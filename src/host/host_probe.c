@@ -38,6 +38,13 @@ static bool sysctl_is_zero(const char *path)
 	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 && content[0] == '0';
 }
 
+static uint64_t sysctl_number(const char *path)
+{
+	char content[32];
+
+	return sys_read_file(AT_FDCWD, path, content, sizeof(content)) > 0 ? strtoull(content, NULL, 10) : 0;
+}
+
 static bool may_use_user_namespaces(uid_t uid)
 {
 	if (sysctl_is_zero("/proc/sys/user/max_user_namespaces"))
@@ -159,6 +166,8 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		.pipes_core_dumps = pipes_core_dumps(),
 		.has_id_mapped_mounts = getuid() != 0 || may_map_ids(),
 		.argument_bytes_max = ARGUMENT_BYTES_MOST,
+		.inotify_instances = sysctl_number("/proc/sys/fs/inotify/max_user_instances"),
+		.inotify_watches = sysctl_number("/proc/sys/fs/inotify/max_user_watches"),
 	};
 	host->has_user_namespaces = may_use_user_namespaces(host->uid);
 	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY)

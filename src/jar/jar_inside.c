@@ -144,7 +144,8 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	jar_hand_over_view(&inside);
 	umask(022);
 	/* Steps that change ids make the process dumpable by the kernel's own rules; undo that before anything else runs. */
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		_exit(125);
 	switch (mode) {
 	case JAR_MODE_ONCE:
 		jar_keep(&inside);

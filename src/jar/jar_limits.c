@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +116,17 @@ int jar_meter(struct jar_build *build, const struct plan_step *step)
 			return -errno;
 	}
 	return 0;
+}
+
+int jar_user_limit(struct jar_build *build, const struct plan_step *step)
+{
+	char path[64], number[24];
+
+	(void)build;
+	/* These files are about the user namespace of who opens them, and writable with its capabilities. */
+	snprintf(path, sizeof(path), "/proc/sys/user/%s", step->source);
+	snprintf(number, sizeof(number), "%" PRIu64, step->value);
+	return sys_write_file(AT_FDCWD, path, number);
 }
 
 int jar_rlimit(struct jar_build *build, const struct plan_step *step)

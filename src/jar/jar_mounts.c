@@ -358,10 +358,12 @@ int jar_pin(struct jar_build *build, const struct plan_step *step)
 
 int jar_devpts(struct jar_build *build, const struct plan_step *step)
 {
-	static const struct sys_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}};
-	AUTO_CLOSE int mount_fd =
-		sys_new_mount("devpts", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
+	char max[24];
+	const struct sys_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", max}};
+	AUTO_CLOSE int mount_fd = -1;
 
+	snprintf(max, sizeof(max), "%" PRIu64, step->value);
+	mount_fd = sys_new_mount("devpts", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
 	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 

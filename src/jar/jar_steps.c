@@ -110,6 +110,9 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
 	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
+	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
 	if (!build->plan->filter_asks)
 		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
 	listener_fd = sys_seccomp_listen(build->plan->filter, build->plan->filter_len);
@@ -122,6 +125,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_PRIVATE_MOUNTS] = jar_private_mounts,
 	[STEP_BECOME] = jar_become,
 	[STEP_ID_MAPS] = jar_id_maps,
+	[STEP_USER_LIMIT] = jar_user_limit,
 	[STEP_ROOT] = jar_root,
 	[STEP_SCRATCH] = jar_scratch,
 	[STEP_DIRECTORY] = jar_directory,

@@ -17,7 +17,7 @@ jar_step_function jar_become, jar_id_maps, jar_join, jar_privileges;
 /* jar_directory.c */
 jar_step_function jar_run_directory;
 /* jar_limits.c */
-jar_step_function jar_cgroup, jar_meter, jar_rlimit;
+jar_step_function jar_cgroup, jar_meter, jar_rlimit, jar_user_limit;
 /* jar_places.c */
 jar_step_function jar_places;
 /* jar_steps.c */

@@ -197,6 +197,7 @@ static void plan_identity(struct plan_build *build)
 	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
 	step->value = build->host->uid;
 	step->value2 = build->host->gid;
+	plan_user_limits(build);
 }
 
 static void plan_network(struct plan_build *build)

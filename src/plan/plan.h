@@ -20,9 +20,10 @@ enum step_kind {
 	STEP_CGROUP, /* be in the cgroup `target` (NULL: the run's own), version `value2`, for the guarantees in `value` */
 	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
 	STEP_BECOME,         /* root only: be host id `value`, keep the capabilities until the root is built */
-	STEP_ID_MAPS,   /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
-	STEP_ROOT,      /* a fresh tmpfs over /, in which the following steps build */
-	STEP_SCRATCH,   /* one tmpfs for all private places; `value` bytes */
+	STEP_ID_MAPS,    /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
+	STEP_USER_LIMIT, /* of what the kernel counts for the user, this user namespace has at most `value` of `source` */
+	STEP_ROOT,       /* a fresh tmpfs over /, in which the following steps build */
+	STEP_SCRATCH,    /* one tmpfs for all private places; `value` bytes */
 	STEP_DIRECTORY, /* a directory `target` with `mode` */
 	STEP_SYMLINK,   /* `target` pointing at `source` */
 	STEP_FILE,      /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
@@ -31,7 +32,7 @@ enum step_kind {
 	STEP_TMPFS,     /* a tmpfs of its own at `target`, `value` bytes */
 	STEP_HIDE,      /* nothing at `target`, where there was something */
 	STEP_PIN,       /* the host's directory `target`: nobody in the jar can rename, replace or remove it */
-	STEP_DEVPTS,
+	STEP_DEVPTS,    /* pseudo terminals of the jar's own, at most `value` */
 	STEP_PROC,
 	STEP_PROC_LOCK, /* /proc or a part of it read-only: for calls, or where uid 0 inside is the host's uid 0 */
 	STEP_SEAL,      /* the root itself read-only */

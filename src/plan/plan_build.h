@@ -51,6 +51,8 @@ int plan_mounts(struct plan_build *build);      /* plan_mounts.c: the file syste
 int plan_back_ends(struct plan_build *build);   /* plan_limits.c: what holds each limit, and what cannot be held here */
 void plan_meter(struct plan_build *build);      /* plan_limits.c: the engine's view of the jar */
 void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
+void plan_user_limits(
+	struct plan_build *build); /* plan_limits.c: a jar's share of what the kernel counts for the user */
 int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */
 void plan_run_limits(struct plan_build *build);
 bool plan_keeps_core_limit(const struct plan_build *build); /* plan_limits.c: nobody may change it later */

@@ -253,6 +253,41 @@ bool plan_keeps_core_limit(const struct plan_build *build)
 	return plan->rung != RUNG_PROCESS && build->policy->core_bytes == 0 && build->host->pipes_core_dumps;
 }
 
+/* Of what one user can have on the whole host a jar gets one part in so many: the rest is for the user's other programs. */
+#define USER_SHARE 4
+/* The host's defaults are 15,000 signals and more, by its memory, and 819,200 bytes: ten queues of the usual size. */
+#define QUEUED_SIGNALS 1024
+#define MESSAGE_QUEUE_BYTES (256 << 10)
+
+/*
+ * The jar's user namespace has a limit of its own, below the user's. Root's jars are another user each, where there are
+ * id-mapped mounts.
+ */
+void plan_user_limits(struct plan_build *build)
+{
+	const struct {
+		const char *name;
+		uint64_t all;
+	} counts[] = {
+		{"max_inotify_instances", build->host->inotify_instances},
+		{"max_inotify_watches", build->host->inotify_watches},
+	};
+	struct plan_step *step;
+
+	if (!build->host->inotify_instances || !build->host->inotify_watches) {
+		plan_missing(build, "user_limits",
+			     "the jar's share of the user's inotify instances and watches cannot be limited: "
+			     "/proc/sys/user cannot be written",
+			     "mount /proc/sys writable, which gives nobody a right that they do not have");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		step = plan_add(build, &build->plan->steps, STEP_USER_LIMIT);
+		step->source = counts[i].name;
+		step->value = MAX_OF(counts[i].all / USER_SHARE, 1);
+	}
+}
+
 static void add_process_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
@@ -274,6 +309,9 @@ void plan_limits(struct plan_build *build)
 	/* By the first process, for all: a filter that it stands behind does not let anybody set it later. */
 	if (plan_keeps_core_limit(build))
 		add_rlimit(build, &build->plan->steps, RLIMIT_CORE, core_limit(build));
+	/* Counted for the user too, here as elsewhere: the jar may have so many while the user's other programs may have more. */
+	add_rlimit(build, &build->plan->steps, RLIMIT_SIGPENDING, QUEUED_SIGNALS);
+	add_rlimit(build, &build->plan->steps, RLIMIT_MSGQUEUE, MESSAGE_QUEUE_BYTES);
 	if (!plan_is_jar(build->plan))
 		add_process_limits(build);
 }

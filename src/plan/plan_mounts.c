@@ -38,7 +38,7 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 	step->target = place->target;
 	step->flags = place->flags | (place->is_in_host ? STEP_IN_PLACE : 0);
 	step->mode = place->mode;
-	step->value = place->size_bytes;
+	step->value = place->limit;
 	step->device = place->device;
 	step->inode = place->inode;
 	step->place_device = place->place_device;

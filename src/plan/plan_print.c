@@ -19,6 +19,7 @@ static const char *const step_names[] = {
 	[STEP_PRIVATE_MOUNTS] = "private-mounts",
 	[STEP_BECOME] = "become",
 	[STEP_ID_MAPS] = "id-maps",
+	[STEP_USER_LIMIT] = "user-limit",
 	[STEP_ROOT] = "root",
 	[STEP_SCRATCH] = "scratch",
 	[STEP_DIRECTORY] = "directory",
@@ -87,6 +88,10 @@ static const char *resource_name(uint64_t resource)
 		return "file-size";
 	case RLIMIT_NOFILE:
 		return "descriptors";
+	case RLIMIT_SIGPENDING:
+		return "queued-signals";
+	case RLIMIT_MSGQUEUE:
+		return "message-queues";
 	default:
 		return "?";
 	}
@@ -131,6 +136,9 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		text_append_format(out, "user namespace with uid %" PRIu64 " and gid %" PRIu64 " only", step->value,
 				   step->value2);
 		break;
+	case STEP_USER_LIMIT:
+		text_append_format(out, "limit %s of the jar to %" PRIu64, step->source, step->value);
+		break;
 	case STEP_ROOT:
 		text_append_string(out, "an empty root");
 		break;
@@ -167,7 +175,7 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		text_append_format(out, "keep the host's %s in its place", step->target);
 		break;
 	case STEP_DEVPTS:
-		text_append_string(out, "terminals of its own in /dev/pts");
+		text_append_format(out, "at most %" PRIu64 " terminals of its own in /dev/pts", step->value);
 		break;
 	case STEP_PROC:
 		text_append_string(out, "a /proc that shows the jar only");
@@ -329,6 +337,9 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_SCRATCH:
 		json_write_unsigned(writer, "size", step->value);
 		break;
+	case STEP_DEVPTS:
+		json_write_unsigned(writer, "limit", step->value);
+		break;
 	case STEP_BECOME:
 		json_write_unsigned(writer, "id", step->value);
 		break;
@@ -344,6 +355,9 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 				json_write_string(writer, NULL, measured_names[i].name);
 		json_close_array(writer);
 		break;
+	case STEP_USER_LIMIT:
+		json_write_unsigned(writer, "limit", step->value);
+		break;
 	case STEP_RLIMIT:
 		json_write_string(writer, "resource", resource_name(step->value));
 		json_write_unsigned(writer, "limit", step->value2);
@@ -354,7 +368,6 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_BIND:
 	case STEP_HIDE:
 	case STEP_PIN:
-	case STEP_DEVPTS:
 	case STEP_PROC:
 	case STEP_PROC_LOCK:
 	case STEP_SEAL:

@@ -12,6 +12,8 @@
 #define PRIVATE_WORKDIR "/workspace"
 /* As many links as the kernel follows. */
 #define LINK_TURNS_MAX 40
+/* All jars of the host have 3072 between them, by default; what a user has outside of jars is counted apart. */
+#define TERMINALS_MAX 128
 
 bool view_is_within(const char *path, const char *directory)
 {
@@ -108,13 +110,16 @@ static void add_devices(struct plan_build *build, struct view *view)
 					       {"/dev/stdout", "/proc/self/fd/1"},
 					       {"/dev/stderr", "/proc/self/fd/2"},
 					       {"/dev/ptmx", "pts/ptmx"}};
+	struct place *place;
 
 	for (size_t i = 0; i < build->host->devices.count; i++)
 		add_bind(build, view, &build->host->devices.items[i], build->host->devices.items[i].path,
 			 STEP_DEVICE | STEP_NO_EXEC);
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		add(build, view, PLACE_SYMLINK, links[i][0])->source = links[i][1];
-	add(build, view, PLACE_DEVPTS, "/dev/pts")->on_host = PATH_DIRECTORY;
+	place = add(build, view, PLACE_DEVPTS, "/dev/pts");
+	place->on_host = PATH_DIRECTORY;
+	place->limit = TERMINALS_MAX;
 	add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
 }
 
@@ -155,7 +160,7 @@ static void add_private_places(struct plan_build *build, struct view *view)
 		place->mode = private_mode(build, tmpfs->path);
 		if (is_link && place->mode == 0755)
 			place->mode = private_mode(build, on_host->path);
-		place->size_bytes = tmpfs->size_bytes;
+		place->limit = tmpfs->size_bytes;
 		set_on_host(place, on_host);
 		if (is_link)
 			add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_host->path);

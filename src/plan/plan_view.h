@@ -28,7 +28,7 @@ struct place {
 	const char *source; /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
 	unsigned flags;     /* enum step_flag */
 	mode_t mode;
-	uint64_t size_bytes; /* PLACE_TMPFS */
+	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;
 	ino_t inode;
 	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */

@@ -15,7 +15,7 @@ static const char *const part_names[] = {
 	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",     "no-unix-connect",
 	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc", "ask-metadata",
 	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",     "guard-first",
-	"keep-core-limit",
+	"keep-core-limit", "metered",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 

@@ -49,7 +49,18 @@
 #define TIOCSETD_COMMAND 0x5423
 #define FICLONE_COMMAND 0x40049409
 #define FICLONERANGE_COMMAND 0x4020940d
+/* struct space_resv and struct fsxattr; the numbers are XFS's, and the first two and the last but one every file system's. */
+#define FS_IOC_RESVSP_COMMAND 0x40305828
+#define FS_IOC_RESVSP64_COMMAND 0x4030582a
+#define XFS_IOC_ALLOCSP_COMMAND 0x4030580a
+#define XFS_IOC_FREESP_COMMAND 0x4030580b
+#define XFS_IOC_ALLOCSP64_COMMAND 0x40305824
+#define XFS_IOC_FREESP64_COMMAND 0x40305825
+#define FS_IOC_ZERO_RANGE_COMMAND 0x40305839
+#define FS_IOC_FSSETXATTR_COMMAND 0x401c5820
 #define FALLOCATE_PUNCH_HOLE 0x2U
+#define MAP_HUGETLB_FLAG 0x40000U
+#define MFD_HUGETLB_FLAG 0x4U
 #define OPEN_ACCESS_MODE 0x3U
 #define OPEN_TRUNCATE 0x200U
 #define FIOSETOWN_COMMAND 0x8901
@@ -60,6 +71,7 @@
 #define PERSONALITY_QUERY 0xffffffffU
 #define PERSONALITY_NO_RANDOMIZE 0x0040000U
 
+#define PR_SET_DUMPABLE_OPTION 4
 #define PR_SET_MM_OPTION 35
 #define PR_SCHED_CORE_OPTION 62
 
@@ -163,6 +175,10 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(bpf, SECCOMP_KERNEL, EPERM),
 	REFUSE(perf_event_open, SECCOMP_KERNEL, EPERM),
 	REFUSE(userfaultfd, SECCOMP_KERNEL, EPERM),
+	/* Memory that nobody else sees, not even who counts it. It is off on many kernels, and who asks copes with that. */
+	REFUSE(memfd_secret, SECCOMP_KERNEL, ENOSYS),
+	/* Rings are counted for the whole host (fs.aio-max-nr): one jar could take them all. Databases then use threads. */
+	REFUSE(io_setup, SECCOMP_KERNEL, ENOSYS),
 	/*
 	 * A ring carries out calls this filter never sees. Node, Java and liburing's users ask once, and then use
 	 * epoll.
@@ -249,8 +265,8 @@ const struct seccomp_rule seccomp_rules[] = {
 		  DIFFERS(0, 0), DIFFERS(0, PERSONALITY_NO_RANDOMIZE), DIFFERS(0, PERSONALITY_QUERY)),
 	/*
 	 * PR_SET_MM redraws the memory map that /proc shows. Core scheduling keeps the other thread of a core idle. The
-	 * rest concerns the caller alone: PR_SET_PTRACER and PR_SET_DUMPABLE only open it to others, and a subreaper
-	 * inside the jar is itself a child of the jar's first process.
+	 * rest concerns the caller alone: PR_SET_PTRACER only opens it to others, PR_SET_DUMPABLE matters to a meter alone
+	 * (SECCOMP_METERED), and a subreaper inside the jar is itself a child of the jar's first process.
 	 */
 	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SET_MM", EQUALS(0, PR_SET_MM_OPTION)),
 	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SCHED_CORE", EQUALS(0, PR_SCHED_CORE_OPTION)),
@@ -425,6 +441,36 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONE", EQUALS(1, FICLONE_COMMAND)),
 	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FICLONERANGE",
 		  EQUALS(1, FICLONERANGE_COMMAND)),
+	/* fallocate() by its older names. */
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FS_IOC_RESVSP",
+		  EQUALS(1, FS_IOC_RESVSP_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FS_IOC_RESVSP64",
+		  EQUALS(1, FS_IOC_RESVSP64_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FS_IOC_ZERO_RANGE",
+		  EQUALS(1, FS_IOC_ZERO_RANGE_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is XFS_IOC_ALLOCSP",
+		  EQUALS(1, XFS_IOC_ALLOCSP_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is XFS_IOC_ALLOCSP64",
+		  EQUALS(1, XFS_IOC_ALLOCSP64_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is XFS_IOC_FREESP",
+		  EQUALS(1, XFS_IOC_FREESP_COMMAND)),
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is XFS_IOC_FREESP64",
+		  EQUALS(1, XFS_IOC_FREESP64_COMMAND)),
+	/* XFS: with a hint of a gigabyte the first byte that is written takes a gigabyte. */
+	REFUSE_IF(ioctl, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "the command is FS_IOC_FSSETXATTR",
+		  EQUALS(1, FS_IOC_FSSETXATTR_COMMAND)),
+	REFUSE(file_setattr, SECCOMP_COUNTED_WRITES, EOPNOTSUPP),
+
+	/* Agents that keep keys ask for this and go on without. */
+	REFUSE_IF(prctl, SECCOMP_METERED, EPERM, "it forbids others to look at the process",
+		  EQUALS(0, PR_SET_DUMPABLE_OPTION), EQUALS(1, 0)),
+	/* Pages in a pipe stay after the process has given them back, large ones whole for each of a pipe's places. */
+	REFUSE(vmsplice, SECCOMP_METERED, ENOSYS),
+	/* What a host without such pages says. They are in no process's count of resident ones. */
+	REFUSE_IF(mmap, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
+		  HAS_ANY(3, MAP_HUGETLB_FLAG)),
+	REFUSE_IF(memfd_create, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
+		  HAS_ANY(1, MFD_HUGETLB_FLAG)),
 
 	REFUSE(truncate, SECCOMP_NO_TRUNCATE, EPERM),
 	REFUSE_IF(open, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing",

@@ -122,7 +122,10 @@ enum seccomp_part {
 	 */
 	SECCOMP_KEEP_CORE_LIMIT = 1 << 20,
 
-	SECCOMP_PART_ALL = (1 << 21) - 1,
+	/* Nothing that keeps memory or writing out of the sight of the engine's meter. For runs that it holds to a limit. */
+	SECCOMP_METERED = 1 << 21,
+
+	SECCOMP_PART_ALL = (1 << 22) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

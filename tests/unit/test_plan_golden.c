@@ -209,6 +209,8 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_number(facts, "uid", &uid);
 	set_number(facts, "gid", &gid);
 	set_number(facts, "memory_bytes", &host->memory_bytes);
+	set_number(facts, "inotify_instances", &host->inotify_instances);
+	set_number(facts, "inotify_watches", &host->inotify_watches);
 	set_number(facts, "argument_bytes_max", &host->argument_bytes_max);
 	set_string(facts, "home", &host->home);
 	set_string(facts, "real_home", &host->real_home);
