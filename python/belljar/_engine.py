@@ -25,7 +25,7 @@ import time
 from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
 
 from . import _wire
-from ._errors import EngineError
+from ._errors import EngineError, shortage_is_engine_error
 from ._program import engine_path
 
 ENGINE_FD = 3
@@ -144,7 +144,8 @@ class Engine:
 def _spawn() -> Engine:
     """Start an engine with one end of a new root at descriptor 3, and nothing else of ours."""
     path = engine_path()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with shortage_is_engine_error("make a socket for the engine"):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     _held.update((ours, theirs))
     try:
         # A descriptor that has the right number already would be closed at exec.
@@ -362,7 +363,8 @@ class Channel:
 
 def pair() -> Tuple[socket.socket, socket.socket]:
     """The two ends of a new channel, ours first."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with shortage_is_engine_error("make a channel to the engine"):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     _held.add(ours)
     return ours, theirs
 
@@ -406,7 +408,8 @@ class Opening:
         check_size(request)
         self._ours, self._theirs = pair()
         try:
-            sent = self._ours.sendmsg([request], rights(fds), AT_ONCE)
+            with shortage_is_engine_error("send the request to the engine"):
+                sent = self._ours.sendmsg([request], rights(fds), AT_ONCE)
         except BaseException:
             self.abandon()
             raise

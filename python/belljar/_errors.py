@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+import contextlib
+import errno
+from typing import TYPE_CHECKING, Any, Iterator, Optional, TypeVar
 
 if TYPE_CHECKING:
     from ._result import Result
@@ -57,6 +59,21 @@ class StartError(BelljarError, OSError):
 
 class EngineError(BelljarError):
     """The engine could not be started, died, or spoke nonsense; or the object belongs to another process."""
+
+
+# What the kernel says when this process, its user or the host has none left; nothing was started then.
+_SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ETOOMANYREFS, errno.ENOSPC))
+
+
+@contextlib.contextmanager
+def shortage_is_engine_error(what: str) -> Iterator[None]:
+    """Descriptors or memory that cannot be had raise EngineError, with what they were for; other errors stay."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _SHORTAGES:
+            raise
+        raise EngineError(f"cannot {what}: {error}") from error
 
 
 class RunError(BelljarError):

@@ -14,6 +14,7 @@ from json.encoder import encode_basestring_ascii
 from typing import IO, Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _wire
+from ._errors import shortage_is_engine_error
 from ._policy import PolicyLike, encode, rename_cwd, wire_form
 
 quote = encode_basestring_ascii
@@ -176,7 +177,8 @@ class Launch:
                 raise ValueError("stdin and input may not both be given")
             if not isinstance(input, str):
                 memoryview(input)  # TypeError for what holds no bytes
-            self._attach(input_descriptor(input))
+            with shortage_is_engine_error("hold the command's input"):
+                self._attach(input_descriptor(input))
             return True
         if stdin is None or stdin is False:
             return False
@@ -188,7 +190,8 @@ class Launch:
         if stdin == PIPE:
             if not may_pipe:
                 raise ValueError("stdin=PIPE is for spawn(); use input= here")
-            reader, self.stdin = os.pipe()
+            with shortage_is_engine_error("make a pipe for the command's input"):
+                reader, self.stdin = os.pipe()
             self._attach(reader)
             return True
         if stdin < 0:
@@ -202,7 +205,8 @@ class Launch:
         self._made.append(fd)
 
     def _pipe_out(self) -> int:
-        reader, writer = os.pipe()
+        with shortage_is_engine_error("make a pipe for the command's output"):
+            reader, writer = os.pipe()
         self._attach(writer)
         return reader
 

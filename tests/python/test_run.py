@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import _thread
+import array
+import contextlib
 import os
 import pickle
+import resource
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -446,6 +450,56 @@ class Leaks(PackageCase):
             pass
         belljar.run(["true"])  # it leaves its channel for the next, as the first one did
         self.assertEqual(len(open_fds()), len(before))
+
+class Shortages(PackageCase):
+    """What this process or its user has none left of is told as EngineError: nothing was started."""
+
+    def test_no_descriptor_is_left(self) -> None:
+        belljar.run(["true"])  # the engine runs
+        kept = resource.getrlimit(resource.RLIMIT_NOFILE)
+        hoard = [os.open("/dev/null", os.O_RDONLY)]
+        outcomes = set()
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(64, hoard[0] + 40), kept[1]))
+            with contextlib.suppress(OSError):
+                while True:
+                    hoard.append(os.dup(hoard[0]))
+            for _ in range(12):
+                for data in (b"x", b"x" * (1 << 20)):
+                    try:
+                        outcomes.add(belljar.run(["cat"], input=data).outcome)
+                    except belljar.EngineError:
+                        outcomes.add("EngineError")
+                os.close(hoard.pop())
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, kept)
+            for fd in hoard:
+                os.close(fd)
+        self.assertIn("EngineError", outcomes)
+        self.assertLessEqual(outcomes, {"EngineError", "exited"})
+        self.assertEqual(belljar.run(["cat"], input=b"again").stdout, "again")
+
+    def test_too_many_descriptors_are_on_their_way(self) -> None:
+        belljar.run(["true"])
+        kept = resource.getrlimit(resource.RLIMIT_NOFILE)
+        ours, theirs = socket.socketpair()
+        null = os.open("/dev/null", os.O_RDONLY)
+        batch = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 200))]
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (200, kept[1]))
+            with contextlib.suppress(OSError):
+                for _ in range(40):
+                    ours.sendmsg([b"x"], batch, socket.MSG_DONTWAIT)
+            try:
+                self.assertEqual(belljar.run(["cat"], input=b"x").stdout, "x")
+                self.assertEqual(os.geteuid(), 0, "an ordinary user may have no more on their way than descriptors")
+            except belljar.EngineError as error:
+                self.assertIn("too many references", str(error).lower())
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, kept)
+            ours.close()
+            theirs.close()
+            os.close(null)
 
 
 if __name__ == "__main__":
