@@ -381,6 +381,12 @@ static void write_output(const struct result_source *source, struct json_writer 
 		write_elided(source, writer);
 }
 
+/* A process may reset its own peak (/proc/PID/clear_refs), and a meter looks only now and then. */
+static bool is_lower_bound(const struct observation *seen)
+{
+	return !seen->memory_by || !strcmp(seen->memory_by, "maxrss") || !strcmp(seen->memory_by, "meter");
+}
+
 static void write_usage(const struct observation *seen, struct json_writer *writer)
 {
 	bool has_run = seen && seen->has_started;
@@ -392,8 +398,10 @@ static void write_usage(const struct observation *seen, struct json_writer *writ
 		json_write_milliseconds(writer, "system_ms", seen->system_us);
 		json_write_unsigned(writer, "peak_memory_bytes", seen->peak_memory_bytes);
 		json_write_string(writer, "memory_by", seen->memory_by ? seen->memory_by : "maxrss");
+		json_write_bool(writer, "peak_memory_is_lower_bound", is_lower_bound(seen));
 	} else {
-		static const char *const keys[] = {"wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "memory_by"};
+		static const char *const keys[] = {"wall_ms",           "user_ms",   "system_ms",
+						   "peak_memory_bytes", "memory_by", "peak_memory_is_lower_bound"};
 
 		for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 			json_write_null(writer, keys[i]);

@@ -16,7 +16,7 @@ KILLED = ("timeout", "cpu", "memory", "disk", "output", "cancelled")
 STAGES = ("usage", "policy", "host", "plan", "files", "limits", "isolate", "engine", "exec", "output")
 LIMITS = ("timeout", "cpu_time", "memory", "pids", "disk", "file_size", "fds", "output")
 ENFORCED = ("rung", "filesystem", "network", "processes", "syscalls", "memory", "pids", "cpu_time", "disk")
-USAGE = ("wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "peak_processes", "memory_by")
+USAGE = ("wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "peak_processes", "memory_by", "peak_memory_is_lower_bound")
 MEMORY_BY = ("cgroup2", "cgroup1", "meter", "maxrss")
 RUNGS = ("namespace", "landlock", "process")
 EVENTS = ("start", "output", "limit", "result")
@@ -118,6 +118,8 @@ def check_usage(usage: Any, has_started: bool) -> None:
         require(is_number(usage[key]) and usage[key] >= 0, f"usage.{key}", usage)
     require(is_int(usage["peak_memory_bytes"]) and usage["peak_memory_bytes"] > 0, "usage.peak_memory_bytes", usage)
     require(usage["memory_by"] in MEMORY_BY, "usage.memory_by", usage)
+    is_sampled = usage["memory_by"] in ("maxrss", "meter")
+    require(usage["peak_memory_is_lower_bound"] is is_sampled, "usage.peak_memory_is_lower_bound", usage)
     peak = usage["peak_processes"]
     require(peak is None or (is_int(peak) and peak >= 1), "usage.peak_processes", usage)
 
