@@ -66,6 +66,7 @@ struct host {
 	int landlock_abi;           /* 0: none */
 	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */
 	bool hides_processes;       /* /proc does not show those that may not be traced (hidepid), even to their user */
+	bool hides_jar; /* root without CAP_SYS_PTRACE cannot look at processes of the id that its jars run as */
 	/* caller */
 	uid_t uid;
 	gid_t gid;

@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "host/host_cgroup.h"
@@ -605,6 +607,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (policy->cpu_time_ns != LIMIT_NONE)
 		host->has_task_clock = host_may_have_task_clock();
 	host->hides_processes = access("/proc/1/stat", R_OK) < 0;
+	host->hides_jar = host->uid == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 0;
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 

@@ -92,8 +92,10 @@ enum jar_message_kind {
 enum jar_view {
 	JAR_VIEW_PROC,   /* the jar's /proc */
 	JAR_VIEW_ROOT,   /* the jar's root directory (O_PATH), for its private places */
-	JAR_VIEW_SHARED, /* the list of System V shared memory of the jar */
-	JAR_VIEW_CLOCK,  /* a clock of all CPU time of the jar */
+	JAR_VIEW_SHARED, /* the lists of what System V keeps for the jar: shared memory ... */
+	JAR_VIEW_QUEUES,
+	JAR_VIEW_SEMAPHORES,
+	JAR_VIEW_CLOCK, /* a clock of all CPU time of the jar */
 	JAR_VIEW_COUNT,
 };
 

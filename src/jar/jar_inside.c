@@ -119,7 +119,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .root_fd = -1,
 			  .scratch_fd = -1,
 			  .user_namespace_fd = -1,
-			  .view_fds = {-1, -1, -1, -1},
+			  .view_fds = {-1, -1, -1, -1, -1, -1},
 			  .run_directory_fd = -1,
 			  .listener_socket = -1,
 			  .written_fd = -1},

@@ -94,6 +94,8 @@ static int open_view(struct jar_build *build)
 		return -errno;
 	/* Where the kernel has none there is nothing to list. */
 	build->view_fds[JAR_VIEW_SHARED] = open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
+	build->view_fds[JAR_VIEW_QUEUES] = open("/proc/sysvipc/msg", O_RDONLY | O_CLOEXEC);
+	build->view_fds[JAR_VIEW_SEMAPHORES] = open("/proc/sysvipc/sem", O_RDONLY | O_CLOEXEC);
 	return 0;
 }
 

@@ -163,6 +163,7 @@ struct plan {
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
 	uint32_t metered;          /* 1 << enum guarantee: what the engine measures while the command runs */
+	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */
 	struct string_list redact; /* literal texts */
 	bool has_redact_secrets;
 	const char *workdir;       /* inside */

@@ -19,7 +19,6 @@ struct plan_build {
 	bool has_failed;   /* out of memory */
 	bool is_id_mapped; /* root, with an unprivileged host id of the jar's own */
 	bool has_private_workdir;
-	bool has_counted_writes; /* what is written to host directories is measured */
 	bool has_process_rlimit; /* RLIMIT_NPROC holds the process count */
 };
 

@@ -21,6 +21,13 @@
 	"give Belljar a cgroup of its own (as root, or: systemd-run --user --scope -p Delegate=yes belljar ...); "     \
 	"`belljar doctor` says more"
 
+/* What no look at processes shows, and what it shows too late. */
+#define UNSEEN_MEMORY                                                                                                      \
+	"what waits in sockets and pipes, nor what the kernel keeps for descriptors, mappings and directory entries, nor " \
+	"memory files (memfd) and shared memory that were sent away or unmapped between two looks; files in host "         \
+	"directories that are in memory (tmpfs) are not counted"
+#define UNSEEN_FILES ", among them the run's own directory where it is one"
+
 static bool is_asked(const struct plan_build *build, enum guarantee guarantee)
 {
 	return build->plan->asked >> guarantee & 1;
@@ -56,8 +63,21 @@ static bool can_see_processes(const struct plan_build *build)
 	return build->plan->rung == RUNG_NAMESPACE || !build->host->hides_processes;
 }
 
+/* What memory and writing are measured by is shown only to those who might trace the process. */
+static bool can_look_inside(const struct plan_build *build)
+{
+	bool is_foreign =
+		build->plan->rung == RUNG_NAMESPACE && build->host->uid == 0 && build->host->has_id_mapped_mounts;
+
+	return can_see_processes(build) && !(is_foreign && build->host->hides_jar);
+}
+
 static int lacks_sight(struct plan_build *build, const char *name, enum guarantee guarantee)
 {
+	if (can_see_processes(build))
+		return lacks(build, name, guarantee,
+			     "root has no CAP_SYS_PTRACE here, and cannot look at the jar's processes",
+			     "give the container CAP_SYS_PTRACE, or start Belljar as an ordinary user");
 	return lacks(build, name, guarantee, "/proc is mounted with hidepid, and does not show the jar's processes",
 		     "allow user namespaces, or mount /proc without hidepid");
 }
@@ -68,14 +88,14 @@ static int hold_memory(struct plan_build *build)
 		build->plan->cgroup.memory = own_cgroup(build, build->host->cgroups.memory);
 		return 0;
 	}
-	if (!can_see_processes(build))
+	if (!can_look_inside(build))
 		return lacks_sight(build, "memory", GUARANTEE_MEMORY);
 	build->plan->metered |= 1U << GUARANTEE_MEMORY;
-	plan_missing(
-		build, "memory",
-		"it is measured by looking at the processes, which does not show shared memory that only ended processes "
-		"touched, memory files (memfd) on their way through a socket, and what waits in sockets and pipes",
-		METER_HINT);
+	plan_missing(build, "memory",
+		     plan_format(build,
+				 "it is measured by looking at the processes, which shows neither " UNSEEN_MEMORY "%s",
+				 build->plan->rung == RUNG_NAMESPACE ? "" : UNSEEN_FILES),
+		     METER_HINT);
 	return 0;
 }
 
@@ -140,7 +160,7 @@ static int hold_disk(struct plan_build *build)
 		build->plan->metered |= 1U << GUARANTEE_DISK;
 		return 0;
 	}
-	if (!can_see_processes(build))
+	if (!can_look_inside(build))
 		return lacks_sight(build, "disk", GUARANTEE_DISK);
 	if (build->host->uncounted_path)
 		return lacks(
@@ -151,16 +171,16 @@ static int hold_disk(struct plan_build *build)
 				build->host->uncounted_path),
 			hint);
 	build->plan->metered |= 1U << GUARANTEE_DISK;
-	build->has_counted_writes = true;
+	build->plan->has_counted_writes = true;
 	plan_missing(
 		build, "disk",
 		build->plan->rung == RUNG_NAMESPACE
 			? "in host directories it is measured by looking at the processes: of children that nobody waits for "
-			  "(SIGCHLD ignored), what they wrote since the last look is lost, and files that are stored and then "
-			  "removed still count"
+			  "(SIGCHLD ignored), what they wrote since the last look is lost, space for names and attributes of "
+			  "files is not counted, and files that are stored and then removed still count"
 			: "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
-			  "they wrote since the last look is lost, processes that forbid being looked at are not seen, and the "
-			  "run's own directory does not count where it is in memory",
+			  "they wrote since the last look is lost, space for names and attributes of files is not counted, and "
+			  "the run's own directory does not count where it is in memory",
 		hint);
 	return 0;
 }
@@ -337,15 +357,15 @@ static void hold_run_memory(struct plan_build *build)
 	if (plan->jar->has_zygote) {
 		plan_missing(
 			build, "memory",
-			"it is measured by looking at the processes of the call, with all that the zygote has loaded: shared "
-			"memory that only ended processes touched is not seen",
+			"it is measured by looking at the processes of the call, with all that the zygote has loaded, which shows "
+			"neither " UNSEEN_MEMORY,
 			METER_HINT);
 		return;
 	}
 	plan_missing(
 		build, "memory",
-		"it is measured by looking at the processes of the run: what lies in the jar's private places counts for "
-		"the jar, and shared memory that only ended processes touched is not seen",
+		"it is measured by looking at the processes of the run: what lies in the jar's private places, and what "
+		"System V keeps, counts for the jar; it shows neither " UNSEEN_MEMORY,
 		METER_HINT);
 }
 
@@ -400,6 +420,7 @@ int plan_run_back_ends(struct plan_build *build)
 		rc = hold_run_pids(build);
 	/* Its jar has such a limit too, or this one would be above it: what is counted for that is counted here. */
 	plan->metered |= plan->jar->metered & 1U << GUARANTEE_DISK;
+	plan->has_counted_writes = plan->jar->has_counted_writes;
 	if (plan->cgroup.memory || plan->cgroup.cpu || plan->cgroup.pids) {
 		plan->cgroup.version = plan->jar->cgroup.version;
 		step = plan_add(build, &plan->entry, STEP_CGROUP);

@@ -34,10 +34,10 @@ static int compile_filter(struct plan_build *build)
 	profile.gid = build->host->gid;
 	if (build->host->uid == 0)
 		profile.parts |= SECCOMP_NO_SETGID_FILES;
-	if (build->has_counted_writes)
+	if (plan->has_counted_writes)
 		profile.parts |= SECCOMP_COUNTED_WRITES;
 	/* A kept jar's commands may have limits of their own. */
-	if (build->has_counted_writes || plan->metered >> GUARANTEE_MEMORY & 1 ||
+	if (plan->has_counted_writes || plan->metered >> GUARANTEE_MEMORY & 1 ||
 	    (plan->kind == PLAN_KEPT && !plan->cgroup.memory))
 		profile.parts |= SECCOMP_METERED;
 	/* Keepers and other runs have the same uid: a limit on CPU time set for one of them would end it. */
@@ -120,11 +120,10 @@ static void report_gaps(struct plan_build *build)
 	if (build->plan->landlock_abi < 6)
 		plan_missing(build, "signals",
 			     "other processes of the same user can be signalled before Landlock ABI 6", hint);
-	plan_missing(
-		build, "user_limits",
-		"inotify instances and watches are counted for all programs of the user together: the command can use "
-		"up what the others need",
-		hint);
+	plan_missing(build, "user_limits",
+		     "inotify instances and watches, and descriptors on their way through sockets, are counted for all "
+		     "programs of the user together: the command can use up what the others need",
+		     hint);
 	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes",
 		     hint);
 	plan_missing(build, "file_attributes",

@@ -29,6 +29,8 @@
 /* For so many of the shortest intervals a kill is waited for that was announced. */
 #define RECHECKS 200
 #define WEIGHING_RATIO 10
+/* A process that cannot be looked at may be about to end. */
+#define HIDDEN_ROUNDS_MAX 3
 /* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
 #define MEMORY_SLACK (1ULL << 20)
 /* 6.18 has 4 KiB of it. */
@@ -200,6 +202,21 @@ static uint64_t check_cgroup_cpu(struct guard *guard)
 
 /* --- the meter ---------------------------------------------------------------------------------------------- */
 
+/* Nothing is known of what such a process holds or writes: the run ends with the limit that cannot be held. */
+static void check_hidden(struct guard *guard, enum limit_name name, uint64_t limit, uint64_t seen, enum cause cause)
+{
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	if (guard->meter.hidden_rounds < HIDDEN_ROUNDS_MAX)
+		return;
+	snprintf(
+		evidence, sizeof(evidence),
+		"meter: process %d forbids looking at it, as programs do that may be executed but not read; at least %" PRIu64
+		" bytes beside it",
+		(int)guard->meter.hidden_pid, seen);
+	tell(guard, name, limit, seen, "meter", evidence, cause);
+}
+
 static uint64_t check_metered_memory(struct guard *guard, const struct meter_reading *reading)
 {
 	uint64_t limit = guard->plan->limits.memory_bytes;
@@ -209,6 +226,7 @@ static uint64_t check_metered_memory(struct guard *guard, const struct meter_rea
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	guard->last_memory_bytes = sum;
+	check_hidden(guard, LIMIT_MEMORY, limit, sum, CAUSE_MEMORY);
 	/* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
 	if (sum > limit && (sum - MIN_OF(sum, guard->excess_bytes) > limit ||
 			    now_ns - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO)) {
@@ -267,6 +285,8 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	guard->last_disk_bytes = used;
+	if (guard->plan->has_counted_writes)
+		check_hidden(guard, LIMIT_DISK, limit, used, CAUSE_DISK);
 	if (used > limit) {
 		snprintf(evidence, sizeof(evidence),
 			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",

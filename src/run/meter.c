@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <sys/sysinfo.h>
 
 #include "run/meter_process.h"
 #include "sys/calls.h"
@@ -23,7 +24,11 @@
 
 void meter_init(struct meter *meter, const struct plan *plan)
 {
-	*meter = (struct meter){.plan = plan, .proc_fd = -1, .shared_fd = -1, .clock_fd = -1};
+	struct sysinfo system;
+
+	*meter = (struct meter){.plan = plan, .proc_fd = -1, .list_fds = {-1, -1, -1}, .clock_fd = -1};
+	meter->walk.fd = -1;
+	meter->has_swap = sysinfo(&system) < 0 || system.totalswap;
 }
 
 void meter_done(struct meter *meter)
@@ -34,14 +39,14 @@ void meter_done(struct meter *meter)
 		close_fd(&meter->places[i]);
 	free(meter->processes);
 	free(meter->places);
-	free(meter->files);
+	meter_end_walk(meter);
 	close_fd(&meter->proc_fd);
-	close_fd(&meter->shared_fd);
+	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
+		close_fd(&meter->list_fds[i]);
 	close_fd(&meter->clock_fd);
 	meter->processes = NULL;
 	meter->places = NULL;
-	meter->files = NULL;
-	meter->process_count = meter->place_count = meter->file_count = 0;
+	meter->process_count = meter->place_count = 0;
 }
 
 /* --- the view ----------------------------------------------------------------------------------------------- */
@@ -88,7 +93,9 @@ void meter_take(struct meter *meter, enum jar_view view, int fd)
 		close(fd);
 		break;
 	case JAR_VIEW_SHARED:
-		meter->shared_fd = fd;
+	case JAR_VIEW_QUEUES:
+	case JAR_VIEW_SEMAPHORES:
+		meter->list_fds[view - JAR_VIEW_SHARED] = fd;
 		break;
 	case JAR_VIEW_CLOCK:
 		meter->clock_fd = fd;
@@ -222,6 +229,8 @@ static void add_process(const struct meter *meter, const struct meter_process *p
 		return;
 	reading->processes += process->threads;
 	reading->resident_bytes += process->resident_bytes;
+	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
+		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
 }
 
 bool meter_look(struct meter *meter, struct meter_reading *reading)
@@ -242,5 +251,7 @@ bool meter_look(struct meter *meter, struct meter_reading *reading)
 	meter_look_at_places(meter, reading);
 	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
 		reading->private_bytes += meter_hidden_bytes(meter);
+	else
+		meter_end_round(meter);
 	return true;
 }

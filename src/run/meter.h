@@ -13,11 +13,26 @@
 
 struct meter_process;
 
-/* A memory file (memfd). */
-struct meter_file {
-	uint64_t inode;
+/* A memory file (memfd), or a piece of shared anonymous memory. */
+struct meter_object {
+	uint64_t inode; /* 0: none; the kernel has them all on one file system of its own */
 	uint64_t bytes;
 	unsigned round; /* in which it was last seen */
+	bool is_exact;  /* a descriptor told; else it is a guess */
+};
+
+/* The way through the descriptors and mappings of all processes; it takes as many looks as it needs. */
+struct meter_walk {
+	unsigned round;
+	pid_t pid; /* whose are being looked at */
+	int fd;    /* where; -1: nothing is open */
+	bool is_in_mappings;
+	unsigned in_flight; /* descriptors that wait in sockets, seen in this round */
+	char *buffer;
+	struct meter_object *slots; /* by inode */
+	size_t slot_count, object_count;
+	uint64_t uncounted_bytes,
+		last_uncounted_bytes; /* in objects for which there was no slot; and in the last round */
 };
 
 /* What one look showed. */
@@ -31,14 +46,17 @@ struct meter_reading {
 	bool is_scratch_full;
 };
 
+/* The lists of /proc/sysvipc: shared memory, message queues, semaphores. */
+#define METER_LIST_COUNT 3
+
 struct meter {
 	const struct plan *plan;
-	pid_t first_pid;    /* the jar's first process as /proc shows it */
-	bool is_whole_proc; /* every process that /proc shows is the jar's */
-	int proc_fd;        /* -1: not there yet */
-	int shared_fd;      /* the list of System V shared memory; -1: none */
-	int clock_fd;       /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
-	int *places;        /* the private places; the first one is the scratch space if has_scratch */
+	pid_t first_pid;                /* the jar's first process as /proc shows it */
+	bool is_whole_proc;             /* every process that /proc shows is the jar's */
+	int proc_fd;                    /* -1: not there yet */
+	int list_fds[METER_LIST_COUNT]; /* what System V keeps for the jar; -1: none */
+	int clock_fd; /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
+	int *places;  /* the private places; the first one is the scratch space if has_scratch */
 	size_t place_count;
 	bool has_scratch;
 	bool is_run;                     /* one of several runs in the jar: the private places are not its alone */
@@ -46,10 +64,12 @@ struct meter {
 	struct meter_process *processes; /* sorted by number */
 	size_t process_count, process_capacity;
 	bool keeps_nothing; /* no descriptors of processes between two looks */
-	struct meter_file *files;
-	size_t file_count;
-	unsigned round;                           /* through the descriptors of all processes */
-	pid_t next_pid;                           /* where it goes on */
+	struct meter_walk walk;
+	bool has_swap;          /* the host has: then resident pages are not all */
+	bool has_hidden;        /* a process was seen in this round through all that forbids looking at it ... */
+	pid_t hidden_pid;       /* ... the last such one */
+	unsigned hidden_rounds; /* rounds in a row that found one */
+	unsigned unweighed;     /* weighings in a row that took too long */
 	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
 	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
 };

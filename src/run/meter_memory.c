@@ -3,19 +3,18 @@
  * run/meter_memory.c - the memory of a jar, by looking at its processes
  *
  * The resident pages of all processes, what lies in the private places, and memory that no process need have mapped
- * (System V segments, memory files) are added up, which counts shared pages more than once and is cheap. Only when that
- * sum is above the limit are the processes weighed: the kernel then divides every page by the number of those who share
- * it, and what was counted by its place is not counted again by its mapping.
+ * (System V's, memory files, shared anonymous memory) are added up, with page tables and kernel stacks, which counts
+ * shared pages more than once and is cheap. Only when that sum is above the limit are the processes weighed: the kernel
+ * then divides every page by the number of those who share it, and what was counted by its place is not counted again by
+ * its mapping.
  */
 #include "run/meter_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "sys/calls.h"
@@ -23,147 +22,101 @@
 #define LINE_BYTES 4096
 #define LIST_BYTES 16384
 #define ROLLUP_BYTES 2048
-/* So many descriptors are looked at in one look, 2 µs each; the next look goes on with the next process. */
-#define DESCRIPTORS_PER_LOOK 2048
-#define MEMORY_FILES_MAX 4096
-#define FILE_PREFIX "/memfd:"
+#define STATUS_BYTES 4096
+#define SECOND_NS UINT64_C(1000000000)
+/* Nobody waits longer for one weighing. A tree that is too large for that, so many times in a row, counts as it stands. */
+#define WEIGHING_MAX_NS (SECOND_NS / 8)
+#define UNWEIGHED_MAX 8
+/* One in so many bytes of the address space is a page table's, at most: below this that is not worth a look. */
+#define TABLE_RATIO 512
+#define TABLES_UNSEEN_MAX (UINT64_C(256) << 20)
+/* What every thread has. */
+#define KERNEL_STACK_BYTES 16384
 
 /* --- memory that no process need have mapped ---------------------------------------------------------------- */
 
-uint64_t meter_parse_shared(const char *list)
+/* A line of a list takes `each` bytes, and the numbers in two columns, times something. */
+static const struct {
+	uint64_t each;
+	struct {
+		int column;
+		uint64_t weight;
+	} parts[2];
+} lists[] = {
+	{1024, {{14, 1}, {15, 1}}}, /* shm: resident, and in swap */
+	{256, {{3, 1}, {4, 64}}},   /* msg: bytes, and messages */
+	{512, {{3, 128}, {3, 0}}},  /* sem: semaphores */
+};
+_Static_assert(ARRAY_LEN(lists) == METER_LIST_COUNT, "every list has its columns");
+
+static uint64_t number_in_column(const char *line, int column)
 {
-	enum { RESIDENT_COLUMN = 14 };
+	for (int i = 0; i < column && *line; i++) {
+		line += strspn(line, " ");
+		line += strcspn(line, " \n");
+	}
+	return strtoull(line, NULL, 10);
+}
+
+uint64_t meter_parse_list(unsigned which, const char *lines)
+{
 	uint64_t sum = 0;
 
-	/* The first line names the columns. */
-	for (const char *line = strchr(list, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
-		const char *at = line + 1;
+	for (const char *line = lines; line && *line;) {
+		const char *end = strchr(line, '\n');
 
-		for (int column = 0; column < RESIDENT_COLUMN && *at; column++) {
-			at += strspn(at, " ");
-			at += strcspn(at, " \n");
+		/* One line names the columns. */
+		if (strspn(line, " 0123456789-") == strcspn(line, "\n")) {
+			sum += lists[which].each;
+			for (size_t i = 0; i < ARRAY_LEN(lists[which].parts); i++)
+				sum += number_in_column(line, lists[which].parts[i].column) *
+				       lists[which].parts[i].weight;
 		}
-		sum += strtoull(at, NULL, 10);
+		line = end ? end + 1 : NULL;
 	}
 	return sum;
 }
 
-static uint64_t shared_bytes(const struct meter *meter)
+/* The whole list, however long; the kernel hands it out in pieces of whole lines. */
+static uint64_t list_bytes(const struct meter *meter, unsigned which)
 {
 	char content[LIST_BYTES];
-	ssize_t len = meter->shared_fd < 0 ? -1 : pread(meter->shared_fd, content, sizeof(content) - 1, 0);
+	uint64_t sum = 0;
+	off_t offset = 0;
+	ssize_t len;
 
-	if (len <= 0)
-		return 0;
-	content[len] = '\0';
-	return meter_parse_shared(content);
-}
-
-static void note_file(struct meter *meter, const struct stat *status)
-{
-	struct meter_file *file;
-
-	for (size_t i = 0; i < meter->file_count; i++) {
-		if (meter->files[i].inode != status->st_ino)
-			continue;
-		meter->files[i].bytes = (uint64_t)status->st_blocks * 512;
-		meter->files[i].round = meter->round;
-		return;
+	while (meter->list_fds[which] >= 0 && sum <= meter->plan->limits.memory_bytes &&
+	       (len = pread(meter->list_fds[which], content, sizeof(content) - 1, offset)) > 0) {
+		content[len] = '\0';
+		sum += meter_parse_list(which, content);
+		offset += len;
 	}
-	if (!meter->files)
-		meter->files = calloc(MEMORY_FILES_MAX, sizeof(*meter->files));
-	if (!meter->files || meter->file_count == MEMORY_FILES_MAX)
-		return;
-	file = &meter->files[meter->file_count++];
-	*file = (struct meter_file){
-		.inode = status->st_ino, .bytes = (uint64_t)status->st_blocks * 512, .round = meter->round};
-}
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
-
-/* The memory files among the descriptors of a process. Returns how many descriptors it has. */
-static unsigned look_at_descriptors(struct meter *meter, pid_t pid)
-{
-	char entries[LIST_BYTES], name[32], target[sizeof(FILE_PREFIX)];
-	AUTO_CLOSE int fd = -1;
-	unsigned count = 0;
-	long len;
-
-	snprintf(name, sizeof(name), "%d/fd", (int)pid);
-	fd = openat(meter->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	while (fd >= 0 && (len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-			struct stat status;
-
-			at += entry->len;
-			count++;
-			if (readlinkat(fd, entry->name, target, sizeof(FILE_PREFIX) - 1) != sizeof(FILE_PREFIX) - 1 ||
-			    memcmp(target, FILE_PREFIX, sizeof(FILE_PREFIX) - 1) != 0)
-				continue;
-			if (fstatat(fd, entry->name, &status, 0) == 0)
-				note_file(meter, &status);
-		}
-	}
-	return count;
-}
-
-/* A file that was not seen in a whole round through all processes is gone. */
-static void end_round(struct meter *meter)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < meter->file_count; i++)
-		if (meter->files[i].round == meter->round)
-			meter->files[kept++] = meter->files[i];
-	meter->file_count = kept;
-	meter->round++;
-	meter->next_pid = 0;
-}
-
-static void look_at_files(struct meter *meter)
-{
-	unsigned descriptors = 0;
-
-	for (size_t i = 0; i < meter->process_count; i++) {
-		pid_t pid = meter->processes[i].pid;
-
-		if (pid < meter->next_pid || pid == meter->first_pid)
-			continue;
-		if (descriptors > DESCRIPTORS_PER_LOOK) {
-			meter->next_pid = pid;
-			return;
-		}
-		descriptors += look_at_descriptors(meter, pid);
-	}
-	end_round(meter);
+	return sum;
 }
 
 uint64_t meter_hidden_bytes(struct meter *meter)
 {
-	uint64_t sum = shared_bytes(meter);
+	uint64_t sum = meter_object_bytes(meter);
 
-	look_at_files(meter);
-	for (size_t i = 0; i < meter->file_count; i++)
-		sum += meter->files[i].bytes;
+	for (unsigned which = 0; which < METER_LIST_COUNT; which++)
+		sum += list_bytes(meter, which);
 	return sum;
 }
 
-/* --- weighing ----------------------------------------------------------------------------------------------- */
-
-static bool is_known_file(const struct meter *meter, uint64_t inode)
+uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact)
 {
-	for (size_t i = 0; i < meter->file_count; i++)
-		if (meter->files[i].inode == inode)
-			return true;
-	return false;
+	uint64_t stacks = (uint64_t)process->threads * KERNEL_STACK_BYTES;
+	char content[STATUS_BYTES], name[32];
+
+	if (!is_exact && !meter->has_swap && process->virtual_bytes < TABLES_UNSEEN_MAX)
+		return stacks + process->virtual_bytes / TABLE_RATIO;
+	snprintf(name, sizeof(name), "%d/status", (int)process->pid);
+	if (sys_read_file(meter->proc_fd, name, content, sizeof(content)) <= 0)
+		return stacks;
+	return stacks + meter_parse_kilobytes(content, "\nVmPTE:") + meter_parse_kilobytes(content, "\nVmSwap:");
 }
+
+/* --- weighing ----------------------------------------------------------------------------------------------- */
 
 uint64_t meter_parse_kilobytes(const char *content, const char *key)
 {
@@ -187,17 +140,20 @@ bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode)
 
 static bool is_place(const struct meter *meter, const char *line, dev_t device, uint64_t inode)
 {
+	uint64_t extent;
+
 	for (size_t i = 0; i < meter->place_count; i++) {
 		struct stat status;
 
 		if (fstat(meter->places[i], &status) == 0 && status.st_dev == device)
 			return true;
 	}
-	return strstr(line, " /SYSV") || (strstr(line, " " FILE_PREFIX) && is_known_file(meter, inode));
+	return strstr(line, " /SYSV") ||
+	       (meter_parse_object(line, &inode, &extent) && meter_knows_object(meter, inode));
 }
 
 /* Of the shared memory that a process has mapped, what lies in the private places and is counted there. */
-static uint64_t mapped_places(const struct meter *meter, pid_t pid)
+static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t deadline_ns)
 {
 	char name[32], line[LINE_BYTES];
 	bool is_counted = false;
@@ -214,39 +170,65 @@ static uint64_t mapped_places(const struct meter *meter, pid_t pid)
 		return 0;
 	}
 	while (fgets(line, sizeof(line), file)) {
-		if (meter_parse_mapping(line, &device, &inode))
+		if (meter_parse_mapping(line, &device, &inode)) {
+			if (sys_monotonic_ns() > deadline_ns)
+				break;
 			is_counted = is_place(meter, line, device, inode);
-		else if (is_counted && !strncmp(line, "Pss:", 4))
+		} else if (is_counted && !strncmp(line, "Pss:", 4)) {
 			sum += strtoull(line + 4, NULL, 10) * 1024;
+		}
 	}
 	fclose(file);
 	return sum;
 }
 
+struct weight {
+	uint64_t own; /* anonymous pages, and what the kernel keeps */
+	uint64_t shared;
+	uint64_t counted_twice;
+};
+
+static void weigh_process(const struct meter *meter, const struct meter_process *process, struct weight *weight)
+{
+	char content[ROLLUP_BYTES], name[32];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
+	len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
+	if (len > 0) {
+		weight->own += meter_parse_kilobytes(content, "\nPss_Anon:");
+		weight->shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
+	} else if (len == -EACCES || len == -EPERM) {
+		weight->own += process->resident_bytes; /* it hides: then all of it counts */
+	}
+	if (len > 0 || len == -EACCES || len == -EPERM)
+		weight->own += meter_kernel_bytes(meter, process, true);
+}
+
 uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes)
 {
-	uint64_t anonymous = 0, shared = 0, counted_twice = 0;
-	char content[ROLLUP_BYTES], name[32];
+	uint64_t deadline_ns = sys_monotonic_ns() + WEIGHING_MAX_NS;
+	struct weight weight = {0};
+	bool is_late = false;
 
-	for (size_t i = 0; i < meter->process_count; i++) {
-		const struct meter_process *process = &meter->processes[i];
-		ssize_t len;
-
-		if (process->pid == meter->first_pid)
-			continue;
-		snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
-		len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
-		if (len > 0) {
-			anonymous += meter_parse_kilobytes(content, "\nPss_Anon:");
-			shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
-		} else if (len == -EACCES || len == -EPERM) {
-			anonymous += process->resident_bytes; /* it hides: then all of it counts */
-		}
+	for (size_t i = 0; i < meter->process_count && !is_late; i++) {
+		if (meter->processes[i].pid != meter->first_pid)
+			weigh_process(meter, &meter->processes[i], &weight);
+		is_late = sys_monotonic_ns() > deadline_ns;
 	}
 	/* A file of the private places that is mapped is in both sums. To find out costs more, and rarely matters. */
-	if (anonymous + shared + reading->private_bytes > limit_bytes && shared && reading->private_bytes)
-		for (size_t i = 0; i < meter->process_count; i++)
+	if (weight.own + weight.shared + reading->private_bytes > limit_bytes && weight.shared &&
+	    reading->private_bytes)
+		for (size_t i = 0; i < meter->process_count && !is_late; i++) {
 			if (meter->processes[i].pid != meter->first_pid)
-				counted_twice += mapped_places(meter, meter->processes[i].pid);
-	return anonymous + shared - MIN_OF(shared, counted_twice) + reading->private_bytes;
+				weight.counted_twice += mapped_places(meter, meter->processes[i].pid, deadline_ns);
+			is_late = sys_monotonic_ns() > deadline_ns;
+		}
+	meter->unweighed = is_late ? meter->unweighed + 1 : 0;
+	if (meter->unweighed >= UNWEIGHED_MAX)
+		return reading->resident_bytes + reading->private_bytes;
+	/* At least that, whatever the rest would have shown. */
+	if (is_late)
+		return weight.own + reading->private_bytes;
+	return weight.own + weight.shared - MIN_OF(weight.shared, weight.counted_twice) + reading->private_bytes;
 }

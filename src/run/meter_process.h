@@ -27,14 +27,17 @@ struct meter_process {
 	uint64_t start_time;
 	unsigned threads;
 	uint64_t resident_bytes;
+	uint64_t virtual_bytes; /* 0: it has ended, or is ending */
 	struct meter_tally cpu_ns;
 	struct meter_tally written_bytes;
 };
 
 /* One line of /proc/PID/stat. False: it is none, or tells of another process that got the number since. */
 bool meter_parse_stat(struct meter_process *process, const char *line);
-/* The list of System V shared memory: bytes that are really there. */
-uint64_t meter_parse_shared(const char *list);
+/* Lines of list @which of /proc/sysvipc: the bytes that the kernel keeps for what they name. */
+uint64_t meter_parse_list(unsigned which, const char *lines);
+/* A line of /proc/PID/maps that is of a memory file or shared anonymous memory: up to where it is mapped. */
+bool meter_parse_object(const char *line, uint64_t *inode, uint64_t *extent);
 /* The number of kilobytes after @key, in bytes; 0 if it is not there. */
 uint64_t meter_parse_kilobytes(const char *content, const char *key);
 /* A line of /proc/PID/smaps that opens a mapping: which file it is of. False: it opens none. */
@@ -44,8 +47,20 @@ bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
 bool meter_update(struct meter *meter);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
-/* Memory that shows in no process: System V segments, and memory files by the descriptors that are open. */
+/* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */
+int meter_open(struct meter *meter, const char *name, int flags);
+/* It was forbidden to look at process @pid; if it lives that is remembered. */
+void meter_note_hidden(struct meter *meter, pid_t pid);
+/* All processes were looked at. */
+void meter_end_round(struct meter *meter);
+/* meter_objects.c: walk on; all that is known of memory files and shared anonymous memory. */
+uint64_t meter_object_bytes(struct meter *meter);
+bool meter_knows_object(const struct meter *meter, uint64_t inode);
+void meter_end_walk(struct meter *meter);
+/* Memory that shows in no process: System V's, and that of meter_objects.c. */
 uint64_t meter_hidden_bytes(struct meter *meter);
+/* Memory that the kernel keeps for @process and that is not in its resident pages. At least that, if not @is_exact. */
+uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact);
 struct meter_process *meter_find(const struct meter *meter, pid_t pid);
 
 #endif

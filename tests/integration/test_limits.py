@@ -7,6 +7,7 @@ meter, with cgroups taken away. No test asserts how fast something is; what must
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -120,6 +121,79 @@ class Memory(LimitCase):
         if self.way is LANDLOCK:
             self.skipTest("private places are directories on the host here")
         self.untouched(self.memory("64M", f"map:/tmp/big:{40 * MIB}", "wait:300"))
+
+    def held(self, *words: str) -> None:
+        """What is used in a way that shows in no process ends the run all the same."""
+        self.ended(self.memory("64M", *words, "wait:20000", "say:done"), "memory", "memory")
+
+    def test_shared_memory_out_of_the_page_tables(self) -> None:
+        self.held(f"dontneed:4:{100 * MIB}")
+        self.held(f"dontneed:300:{MIB}")
+
+    def test_shared_memory_of_which_the_last_page_is_left(self) -> None:
+        self.held(f"cut:4:{100 * MIB}")
+
+    def test_shared_memory_that_only_ended_processes_touched(self) -> None:
+        self.held(f"ended:4:{100 * MIB}")
+
+    def test_shared_memory_just_below_finishes(self) -> None:
+        self.untouched(self.memory("64M", f"dontneed:40:{MIB}", "wait:300"))
+        self.untouched(self.memory("64M", f"ended:2:{20 * MIB}", "wait:300"))
+
+    def test_memory_files_that_are_only_mapped(self) -> None:
+        self.held(f"closed:4:{100 * MIB}")
+
+    def test_memory_files_in_a_socket(self) -> None:
+        self.held(f"flight:4:{100 * MIB}")
+
+    def test_memory_files_that_are_gone_do_not_count(self) -> None:
+        self.untouched(self.memory("64M", *[f"gone:{40 * MIB}", "wait:50"] * 6))
+
+    def test_many_memory_files(self) -> None:
+        self.held(f"files:200:{2 * MIB}")
+
+    def test_page_tables(self) -> None:
+        self.held(f"tables:{400 * MIB}")
+
+    def test_secret_memory_is_refused(self) -> None:
+        result = self.memory("64M", f"secret:{400 * MIB}")
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", "memfd_secret: Function not implemented\n"))
+
+    def test_pages_in_pipes(self) -> None:
+        result = self.memory("64M", f"splice:{400 * MIB}", "wait:500")
+        if result["enforced"]["memory"] in CGROUPS:
+            self.assertEqual(result["outcome"], "memory")
+        else:
+            self.assertEqual((result["outcome"], result["stdout"]), ("exited", "vmsplice: Function not implemented\n"))
+
+    def test_a_process_that_forbids_looking_at_it(self) -> None:
+        self.held("hide", f"files:4:{100 * MIB}")
+
+    def test_a_program_that_may_not_be_read(self) -> None:
+        result = self.memory("64M", f"hidden:4:{100 * MIB}")
+        self.assertEqual((result["outcome"], result["killed"]), ("memory", True), result)
+        self.assertIsNotNone(limit_of(result, "memory"))
+
+    def test_the_first_process_stays_closed(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("the first process is outside")
+        result = self.json("--memory", "64M", *self.sh("cat /proc/1/environ; ls /proc/1/fd; cat /proc/1/maps"))
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", ""), result)
+        self.assertEqual(result["stderr"].count("ermission denied"), 3, result)
+
+    def test_what_the_meter_does_not_see_is_named(self) -> None:
+        result = self.memory("64M", "say:hello")
+        why = " ".join(remark["why"] for remark in result["missing"] if remark["name"] == "memory")
+        if result["enforced"]["memory"] not in CGROUPS:
+            for word in ("sockets and pipes", "memory files (memfd)", "unmapped between two looks", "tmpfs"):
+                self.assertIn(word, why)
+
+    def test_what_system_v_keeps(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("System V's objects are the host's here, and refused")
+        self.held(f"segments:300:{MIB}")
+        self.held("queues:20000")
+        self.held("semaphores:300")
 
     def test_system_v_shared_memory(self) -> None:
         if self.way is LANDLOCK:
@@ -330,6 +404,17 @@ class Disk(LimitCase):
         self.assertEqual((result["outcome"], self.stored() < 20 * MIB), ("exited", True), result)
         self.assertNotEqual(result["exit_code"], 0)
 
+    def test_nor_by_the_older_names_of_that(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"reserve:big:{200 * MIB}", "wait:100")
+        self.assertEqual((result["outcome"], self.stored() < 20 * MIB), ("exited", True), result)
+        blocks = sum(path.stat().st_blocks * 512 for path in self.work.glob("big*"))
+        self.assertLess(blocks, 20 * MIB)
+        self.assertEqual(result["stdout"].split(), ["EOPNOTSUPP"] * 7)
+
+    def test_a_program_that_may_not_be_read(self) -> None:
+        result = self.json("--disk", "20M", "--", self.count, f"hidden:big:{200 * MIB}", "wait:20000")
+        self.assertEqual((result["outcome"], result["killed"]), ("disk", True), result)
+
     def test_a_directory_in_memory_is_refused(self) -> None:
         place = Path(tempfile.mkdtemp(prefix="bjt-", dir="/dev/shm"))
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
@@ -338,6 +423,75 @@ class Disk(LimitCase):
     def test_reading_and_pipes_cost_nothing(self) -> None:
         script = "head -c 50000000 /dev/zero | cat > /dev/null"
         self.untouched(self.json("--disk", "5M", *self.sh(script)))
+
+
+@on_ways(BEST, METER, LANDLOCK)
+class Shares(LimitCase):
+    """What the kernel counts for a user on the whole host: a jar gets a part of it."""
+
+    def inside(self, script: str, *options: str) -> str:
+        result = self.json(*options, "--", "/usr/bin/python3", "-c", script)
+        self.assertEqual(result["outcome"], "exited", result)
+        return str(result["stdout"])
+
+    def test_queued_signals(self) -> None:
+        script = (
+            "import ctypes, os, signal\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMAX])\n"
+            "count = 0\n"
+            "while count < 3000 and libc.sigqueue(os.getpid(), signal.SIGRTMAX, None) == 0: count += 1\n"
+            "print(count)"
+        )
+        self.assertLessEqual(int(self.inside(script)), 1024)
+
+    def test_pseudo_terminals(self) -> None:
+        script = (
+            "import os\n"
+            "fds = []\n"
+            "try:\n"
+            "    while len(fds) < 400: fds.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))\n"
+            "except OSError: pass\n"
+            "print(len(fds))"
+        )
+        self.assertEqual(int(self.inside(script)), 0 if self.way is LANDLOCK else 128)
+
+    def test_inotify(self) -> None:
+        script = (
+            "import ctypes\n"
+            "libc = ctypes.CDLL(None)\n"
+            "count = 0\n"
+            "while count < 200 and libc.inotify_init1(0) >= 0: count += 1\n"
+            "print(count, open('/proc/sys/fs/inotify/max_user_instances').read())"
+        )
+        if self.way is LANDLOCK:
+            self.assertIn("user_limits", [remark["name"] for remark in self.json("--", "true")["missing"]])
+            return
+        count, everybodys = map(int, self.inside(script).split())
+        if os.geteuid() != 0:  # root's jars are a user each
+            self.assertLessEqual(count, max(everybodys // 4, 1))
+
+    def test_watches(self) -> None:
+        script = "print(open('/proc/sys/user/max_inotify_watches').read(), open('/proc/sys/fs/inotify/max_user_watches').read())"
+        if self.way is LANDLOCK or os.geteuid() == 0:
+            self.skipTest("nothing is shared, or nothing can be limited")
+        own, everybodys = map(int, self.inside(script).split())
+        self.assertLessEqual(own, max(everybodys // 4, 1))
+
+    def test_message_queues(self) -> None:
+        script = (
+            "import ctypes\n"
+            "libc = ctypes.CDLL(None)\n"
+            "count = 0\n"
+            "while count < 20 and libc.mq_open(b'/bjt%d' % count, 0o102, 0o600, None) >= 0: count += 1\n"
+            "print(count)"
+        )
+        self.assertLessEqual(int(self.inside(script)), 3)
+
+    def test_rings_of_the_whole_host(self) -> None:
+        script = "import ctypes, os\nctypes.CDLL(None, use_errno=True).syscall(206, 1, None)\nprint(ctypes.get_errno())"
+        if os.uname().machine == "x86_64":
+            self.assertEqual(int(self.inside(script)), errno.ENOSYS)
 
 
 @on_ways(BEST, METER, LANDLOCK)

@@ -11,6 +11,8 @@
  *   many:PATH:N:BYTES N children, one after the other, write a file each, PATH0, PATH1, ...
  *   lost:PATH:N:BYTES the same, and nobody waits for them (SIGCHLD ignored)
  *   again:PATH:N:BYTES writes the same file N times, from its beginning
+ *   reserve:PATH:BYTES  space for a file without writing, in each way that an ioctl has; says how each failed, or "done"
+ *   hidden:PATH:BYTES executes a copy of itself that may not be read, which writes a file
  *   allow             SIGXFSZ is ignored
  *   say:TEXT, wait:MS
  */
@@ -21,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +125,52 @@ static void write_many(const char *path, unsigned long count, unsigned long len,
 	signal(SIGCHLD, SIG_DFL);
 }
 
+/* struct space_resv of <linux/falloc.h>, and XFS's xfs_flock64. */
+struct space {
+	short type, whence;
+	long long start, len;
+	int system;
+	unsigned pid;
+	int padding[4];
+};
+
+static void reserve(const char *path, unsigned long len)
+{
+	static const unsigned commands[] = {0x40305828, 0x4030582a, 0x40305839, 0x4030580a,
+					    0x4030580b, 0x40305824, 0x40305825};
+
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		struct space space = {.len = (long long)len};
+		char name[300];
+		int fd;
+
+		snprintf(name, sizeof(name), "%s%u", path, i);
+		fd = open(name, O_CREAT | O_RDWR, 0600);
+		if (ioctl(fd, (int)commands[i], &space) == 0)
+			puts("done");
+		else
+			puts(errno == EOPNOTSUPP ? "EOPNOTSUPP" : "error");
+	}
+}
+
+static void hide(char **argv, const char *path, unsigned long len)
+{
+	char copy[] = "./hidden-copy", later[] = "wait:20000", block[65536], word[300];
+	char *words[] = {copy, word, later, NULL};
+	int from = open(argv[0], O_RDONLY), to = open(copy, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+	ssize_t count;
+
+	while (from >= 0 && (count = read(from, block, sizeof(block))) > 0)
+		if (write(to, block, (size_t)count) != count)
+			exit(6);
+	if (from < 0 || to < 0 || fchmod(to, 0111) < 0)
+		exit(7);
+	close(to);
+	snprintf(word, sizeof(word), "write:%s:%lu", path, len);
+	execv(copy, words);
+	exit(8);
+}
+
 static int act(const char *word, const char *path, unsigned long first, unsigned long second)
 {
 	if (strcmp(word, "fork") == 0)
@@ -131,6 +181,8 @@ static int act(const char *word, const char *path, unsigned long first, unsigned
 		open_many(first);
 	else if (strcmp(word, "write") == 0)
 		write_file(path, first, 1);
+	else if (strcmp(word, "reserve") == 0)
+		reserve(path, first);
 	else if (strcmp(word, "many") == 0 || strcmp(word, "lost") == 0)
 		write_many(path, first, second, word[0] == 'l');
 	else if (strcmp(word, "again") == 0)
@@ -160,6 +212,8 @@ int main(int argc, char **argv)
 			if (sscanf(argv[i], "%15[a-z]:%255[^:0-9]:%lu:%lu", word, path, &first, &second) < 3 &&
 			    sscanf(argv[i], "%15[a-z]:%lu", word, &first) < 2)
 				return 2;
+			if (strcmp(word, "hidden") == 0)
+				hide(argv, path, first);
 			rc = act(word, path, first, second);
 			if (rc != 0)
 				return rc;

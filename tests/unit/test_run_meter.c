@@ -73,18 +73,48 @@ static void test_shared_memory(void)
 		"   atime      dtime      ctime                   rss                  swap\n";
 	char list[1024];
 
-	CHECK_INT(meter_parse_shared(""), 0);
-	CHECK_INT(meter_parse_shared(head), 0);
+	CHECK_INT(meter_parse_list(0, ""), 0);
+	CHECK_INT(meter_parse_list(0, head), 0);
 	snprintf(
 		list, sizeof(list), "%s%s%s", head,
 		"         0          1   600              1048576   100   101      1  1000  1000  1000  1000 1700000000 "
-		"         0 1700000000                  8192                     0\n",
+		"         0 1700000000                  8192                  4096\n",
 		"         0          2   600              4194304   100   101      1  1000  1000  1000  1000 1700000000 "
 		"         0 1700000000               4194304                     0\n");
-	CHECK_INT(meter_parse_shared(list), 8192 + 4194304);
+	CHECK_INT(meter_parse_list(0, list), 8192 + 4096 + 4194304 + 2 * 1024);
+	/* The kernel hands a long list out in pieces; only the first begins with the names of columns. */
+	CHECK_INT(meter_parse_list(0, strchr(list, '\n') + 1), 8192 + 4096 + 4194304 + 2 * 1024);
 	/* A list that was cut in the middle of a line. */
 	list[strlen(list) - 60] = '\0';
-	CHECK(meter_parse_shared(list) >= 8192);
+	CHECK(meter_parse_list(0, list) >= 8192);
+}
+
+static void test_queues_and_semaphores(void)
+{
+	CHECK_INT(meter_parse_list(1, "       key      msqid perms      cbytes       qnum lspid lrpid\n"
+				      "         0          0   600       16384          4  1234     0\n"
+				      "        -1          1   600           0         10  1234     0\n"),
+		  2 * 256 + 16384 + 4 * 64 + 10 * 64);
+	CHECK_INT(meter_parse_list(2, "       key      semid perms      nsems   uid   gid\n"
+				      "         0          0   600      10000  1000  1000\n"),
+		  512 + 10000 * 128);
+}
+
+static void test_objects(void)
+{
+	uint64_t inode = 0, extent = 0;
+
+	CHECK(meter_parse_object("7f00000-7f02000 rw-s 00001000 00:01 1234        /dev/zero (deleted)", &inode,
+				 &extent));
+	CHECK_INT(inode, 1234);
+	CHECK_INT(extent, 0x3000);
+	CHECK(meter_parse_object("7f00000-7f02000 rw-p 00000000 00:01 99 /memfd:a b\\012 (deleted)", &inode, &extent));
+	CHECK_INT(inode, 99);
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-s 00000000 00:01 7 /SYSV00000000 (deleted)", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 ", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 [heap]", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 r--p 00000000 08:01 5 /home/u/memfd:x", &inode, &extent));
+	CHECK(!meter_parse_object("", &inode, &extent));
 }
 
 static void test_kilobytes(void)
@@ -216,6 +246,8 @@ int main(void)
 		TEST(test_lines_that_are_none),
 		TEST(test_another_process_with_the_number),
 		TEST(test_shared_memory),
+		TEST(test_queues_and_semaphores),
+		TEST(test_objects),
 		TEST(test_kilobytes),
 		TEST(test_mappings),
 		TEST(test_written_bytes),
