@@ -42,6 +42,9 @@ attempt_function attempt_signal_engine, attempt_signal_other, attempt_pidfd_othe
 	attempt_other_memory, attempt_see_other, attempt_limit_other, attempt_renice_other, attempt_limit_first,
 	attempt_schedule_first, attempt_init_environment, attempt_init_arguments, attempt_shared_memory,
 	attempt_outlive, attempt_processes;
+/* engine_attempt_limits.c */
+attempt_function attempt_hidden_memory, attempt_secret_memory, attempt_aio, attempt_terminals, attempt_inotify,
+	attempt_queued_signals, attempt_message_queues;
 /* engine_attempt_kernel.c */
 attempt_function attempt_upper_protocol, attempt_verity, attempt_encryption, attempt_remount, attempt_mount,
 	attempt_chroot, attempt_unshare_user, attempt_clone_user, attempt_clone3_user, attempt_setns, attempt_bpf,

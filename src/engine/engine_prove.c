@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "engine/engine.h"
+#include "engine/engine_attempt.h"
 #include "engine/engine_prove_stage.h"
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
@@ -19,6 +20,8 @@
 #define ATTEMPT_TIMEOUT_NS 10000000000ULL
 #define ATTEMPT_PIDS 12
 #define ANSWER_BYTES 512
+/* Of a run that Belljar ended for a limit; result/result.c. */
+#define EXIT_LIMIT 137
 
 struct prover {
 	const struct prove_request *request;
@@ -50,7 +53,7 @@ static int fill_environment(struct prover *prover)
 }
 
 /* The default policy, with the planted workdir and this program visible; less than it asks for is reported, not refused. */
-static int make_policy(const struct prover *prover, struct policy *policy)
+static int make_policy(const struct prover *prover, const struct attempt *attempt, struct policy *policy)
 {
 	struct policy_context context = {.current_directory = prover->stage.work, .home = prover->home};
 	struct prove_facts facts = prover->stage.facts;
@@ -67,6 +70,8 @@ static int make_policy(const struct prover *prover, struct policy *policy)
 	policy->timeout_ns = ATTEMPT_TIMEOUT_NS;
 	policy->grace_ns = 0;
 	policy->pids = ATTEMPT_PIDS;
+	if (attempt->memory_bytes)
+		policy->memory_bytes = attempt->memory_bytes;
 	policy->rung = RUNG_PROCESS;
 	policy->optional = ~0U;
 	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
@@ -160,7 +165,7 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		loop_free(loop);
 		return error_set(prover->error, STAGE_ENGINE, errno, "cannot run an attempt: %s", strerror(errno));
 	}
-	rc = make_policy(prover, &policy);
+	rc = make_policy(prover, attempt, &policy);
 	if (rc == 0) {
 		rc = engine_start(loop, &request, &run);
 		if (rc == 0)
@@ -171,6 +176,10 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	loop_free(loop);
 	if (rc == 0)
 		read_answer(output, out);
+	/* Whoever is ended for its memory cannot say so. */
+	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
+	    out->exit_status == EXIT_LIMIT)
+		out->answer = answer_stopped(LAYER_LIMITS, "mmap", 0);
 	return rc;
 }
 
@@ -212,6 +221,8 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 		snprintf(proof->how, sizeof(proof->how), "no answer from inside (exit status %d)", said->exit_status);
 	else if (answer->verdict == VERDICT_THROUGH)
 		snprintf(proof->how, sizeof(proof->how), "%s got through", answer->call);
+	else if (attempt->memory_bytes)
+		snprintf(proof->how, sizeof(proof->how), "the jar was ended for its memory");
 	else if (answer->errno_value)
 		snprintf(proof->how, sizeof(proof->how), "%s: %s", answer->call, errno_name(answer->errno_value));
 	else

@@ -97,6 +97,7 @@ struct attempt {
 	int landlock_abi;     /* on the landlock rung covered from this ABI on */
 	attempt_function *function;
 	enum layer alternative; /* as good: depends on the kernel or on who the caller is */
+	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 };
 
 extern const struct attempt attempts[];

@@ -117,6 +117,18 @@ const struct attempt attempts[] = {
 	{"outlive", "leave a daemon behind (two forks, own session)", ON_ALL(TREE), NULL, 0, attempt_outlive},
 	{"fork-bomb", "make more processes than the limit allows", ON_ALL(LIMITS), "pids", 0, attempt_processes},
 
+	/* limits, and what is shared with the user's other programs */
+	{"hidden-memory", "hold more memory than the limit allows, in none of its processes", ON_ALL(LIMITS), NULL, 0,
+	 attempt_hidden_memory, LAYER_NONE, 64 << 20},
+	{"secret-memory", "reach memfd_secret", ON(SECCOMP, SECCOMP), NULL, 0, attempt_secret_memory},
+	{"aio", "reach io_setup, whose rings are counted for the whole host", ON(SECCOMP, SECCOMP), NULL, 0, attempt_aio},
+	{"terminals", "take the pseudo terminals of all jars", ON(LIMITS, LANDLOCK), NULL, 0, attempt_terminals},
+	{"inotify", "take more than half of the user's inotify instances", ON(LIMITS, LIMITS), "user_limits", 0, attempt_inotify,
+	 LAYER_IDENTITY},
+	{"queued-signals", "queue more signals than a jar's share", ON_ALL(LIMITS), NULL, 0, attempt_queued_signals},
+	{"message-queues", "make more message queues than a jar's share", ON(LANDLOCK, SECCOMP), NULL, 0, attempt_message_queues,
+	 LAYER_LIMITS},
+
 	/* the kernel */
 	{"remount", "make a read-only mount writable", ON(SECCOMP, SECCOMP), NULL, 0, attempt_remount},
 	{"mount", "mount a tmpfs", ON(SECCOMP, SECCOMP), NULL, 0, attempt_mount},
