@@ -25,6 +25,11 @@ const char *const policy_guarantee_names[] = {
 	[GUARANTEE_DISK] = "disk",         [GUARANTEE_COUNT] = NULL,
 };
 
+/* `true` alone takes 0.7 MB of a cgroup: its pages, its page tables and kernel stack, and what starts it. */
+#define LEAST_MEMORY_BYTES (1 << 20)
+/* Standard input, output and error, and one with which the loader opens libraries. */
+#define LEAST_FDS 4
+
 #define MEMBER(name) .offset = offsetof(struct policy, name)
 
 const struct policy_key policy_keys[] = {
@@ -237,11 +242,12 @@ const struct policy_key policy_keys[] = {
 		.name = "memory",
 		.flag = "memory",
 		.placeholder = "SIZE",
-		.help = "memory of the whole tree, tmpfs and shared memory included",
+		.help = "memory of the whole tree, tmpfs and shared memory included; at least 1M",
 		.default_text = "none; 512M in every API",
 		.type = POLICY_SIZE,
 		.scope = SCOPE_BOTH,
 		.may_be_none = true,
+		.least = LEAST_MEMORY_BYTES,
 		MEMBER(memory_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
@@ -285,11 +291,12 @@ const struct policy_key policy_keys[] = {
 		.name = "fds",
 		.flag = "fds",
 		.placeholder = "N",
-		.help = "open files of each process",
+		.help = "open files of each process; at least 4",
 		.default_text = "1024",
 		.type = POLICY_COUNT,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
+		.least = LEAST_FDS,
 		MEMBER(fds),
 		.tightening = TIGHTEN_LOWER,
 	},

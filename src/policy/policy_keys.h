@@ -54,6 +54,7 @@ struct policy_key {
 	enum policy_scope scope;
 	const char *const *words; /* POLICY_WORD: NULL-terminated */
 	bool may_be_zero;         /* core, output, grace */
+	uint64_t least;           /* of a limit: less than this no program can live with; 0: any */
 	bool may_be_none;         /* null in JSON; for limits and the workdir the flag word none too */
 	size_t offset;            /* of the member in struct policy */
 	enum policy_tightening tightening;

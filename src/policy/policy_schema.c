@@ -53,7 +53,8 @@ static void schema_limit(struct json_writer *writer, const struct policy_key *ke
 	bool is_count = key->type == POLICY_COUNT, is_duration = key->type == POLICY_DURATION;
 
 	write_types(writer, is_duration ? "number" : "integer", is_count ? NULL : "string", key->may_be_none);
-	json_write_integer(writer, key->may_be_zero ? "minimum" : "exclusiveMinimum", 0);
+	json_write_integer(writer, key->may_be_zero || key->least ? "minimum" : "exclusiveMinimum",
+			   (int64_t)key->least);
 	if (!is_count)
 		json_write_string(writer, "pattern", is_duration ? DURATION_PATTERN : SIZE_PATTERN);
 }

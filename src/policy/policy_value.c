@@ -149,6 +149,17 @@ static const struct {
 	[POLICY_COUNT] = {units_parse_count, "a count (such as 64)"},
 };
 
+static int refuse_too_small(const char *shown, const struct policy_origin *origin)
+{
+	AUTO_TEXT least = {0};
+
+	if (origin->key->type == POLICY_SIZE)
+		units_format_size(&least, origin->key->least);
+	else
+		text_append_format(&least, "%" PRIu64, origin->key->least);
+	return policy_refuse(origin, shown, "no program can live with that; the least is %s", text_string(&least));
+}
+
 static int check_limit(uint64_t limit, const char *shown, const struct policy_origin *origin)
 {
 	const char *no_limit = policy_is_flag(origin) ? "none" : "null";
@@ -157,7 +168,7 @@ static int check_limit(uint64_t limit, const char *shown, const struct policy_or
 		return policy_refuse(origin, shown, "a value is needed; 0 leaves no time at all");
 	if (limit == 0 && !origin->key->may_be_zero)
 		return policy_refuse(origin, shown, "0 is not a limit; write %s for no limit", no_limit);
-	return 0;
+	return limit < origin->key->least ? refuse_too_small(shown, origin) : 0;
 }
 
 /* @shown is the value as it was written. */

@@ -42,7 +42,7 @@ class Sweep(JarCase):
         self.jar("--memory", "64M", "--", hog, f"touch:{500 << 20}")
         self.jar("--cpu-time", "100ms", "--", self.tool("limit_cpu"), "self:0")
         self.jar("--memory", "64M", "--", "no-such-command")
-        self.jar("--memory", "4K", "--", "true")
+        self.jar("--memory", "1M", "--", "true", *["x" * 100000] * 12)  # too much even to start
         self.check_as_before(before)
 
     def test_what_a_killed_engine_left_is_swept(self) -> None:

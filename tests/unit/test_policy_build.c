@@ -255,10 +255,10 @@ static void test_numbers_and_strings_for_limits(void)
 
 	init(&policy);
 	check_loads(&policy,
-		    "{\"timeout\": 1.5, \"grace\": 0, \"cpu_time\": 1e1, \"memory\": 1000, \"output\": 0, \"core\": "
+		    "{\"timeout\": 1.5, \"grace\": 0, \"cpu_time\": 1e1, \"memory\": 2000000, \"output\": 0, \"core\": "
 		    "\"0\", \"disk\": \"1.5G\", \"pids\": null, \"fds\": 7, \"file_size\": 1e6}");
 	CHECK(policy.timeout_ns == SECOND * 3 / 2 && policy.grace_ns == 0 && policy.cpu_time_ns == 10 * SECOND);
-	CHECK(policy.memory_bytes == 1000 && policy.output_bytes == 0 && policy.core_bytes == 0);
+	CHECK(policy.memory_bytes == 2000000 && policy.output_bytes == 0 && policy.core_bytes == 0);
 	CHECK(policy.disk_bytes == 1536 * MIB && policy.pids == LIMIT_NONE && policy.fds == 7);
 	CHECK_INT(policy.file_size_bytes, 1000000);
 	check_loads(&policy, "{\"timeout\": 0.30000000000000004, \"cpu_time\": 2.5e-1, \"memory\": null}");
@@ -281,6 +281,7 @@ static void test_bad_limits_in_a_document(void)
 		      "\"500ms\", not a list");
 	check_refused("{\n\t\"memory\":\n\t\t\"0K\"}",
 		      "p.json:3:3: memory '0K': 0 is not a limit; write null for no limit");
+	check_refused("{\"memory\": 5}", "p.json:1:12: memory '5': no program can live with that; the least is 1M");
 	check_refused("{\"memory\": 1.5}", "p.json:1:12: memory '1.5': not a size in bytes (such as 100K, 512M, 2G)");
 	check_refused("{\"memory\": \"9999999T\"}", "p.json:1:12: memory '9999999T': too large");
 	check_refused("{\"pids\": \"64\"}", "p.json:1:10: pids: must be a number, not a string");
@@ -715,6 +716,9 @@ static void test_bad_flags_are_named(void)
 	check_flag_refused("memory", "", "--memory : not a size in bytes (such as 100K, 512M, 2G)");
 	check_flag_refused("pids", "many", "--pids many: not a count (such as 64)");
 	check_flag_refused("fds", "0", "--fds 0: 0 is not a limit; write none for no limit");
+	check_flag_refused("fds", "3", "--fds 3: no program can live with that; the least is 4");
+	check_flag_refused("memory", "5", "--memory 5: no program can live with that; the least is 1M");
+	check_flag_refused("memory", "1023K", "--memory 1023K: no program can live with that; the least is 1M");
 	check_flag_refused("net", "off", "--net off: not one of none, host");
 	check_flag_refused("system", "yes", "--system yes: takes no value; the opposite is --no-system");
 	check_flag_refused("ro", "", "--ro : the path is empty");

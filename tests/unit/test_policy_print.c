@@ -68,7 +68,7 @@ static void test_every_key_survives_printing(void)
 		"\"..\"], \"hide\": [\"/h\", \"~\"], \"tmpfs\": [\"/t\\\\/:5M\", \"/u\\\\:v:1K\", \"/z\"], \"system\": false, "
 		"\"toolchains\": false, \"protect\": false, \"net\": \"host\", \"hostname\": \"h-1\", \"pass_env\": [\"*\", \"A_*\"], "
 		"\"env\": {\"A\": \"x\\ny\\u001b\", \"\\u00e9\": \"\"}, \"timeout\": 0.0000015, \"grace\": 0, \"cpu_time\": \"90s\", "
-		"\"memory\": 1000, \"pids\": 1, \"disk\": \"1.5G\", \"file_size\": \"1T\", \"fds\": null, \"core\": null, "
+		"\"memory\": 2000001, \"pids\": 1, \"disk\": \"1.5G\", \"file_size\": \"1T\", \"fds\": null, \"core\": null, "
 		"\"output\": 0, \"overflow\": \"kill\", \"keep\": \"both\", \"redact\": [\"abcd\\\"\"], \"redact_secrets\": true, "
 		"\"redact_env\": true, \"rung\": \"process\", \"optional\": [\"disk\", \"rung\"]}";
 	AUTO_POLICY policy = {0};

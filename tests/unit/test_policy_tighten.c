@@ -89,8 +89,8 @@ static void test_limits_may_not_be_raised(void)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		AUTO_TEXT base = {0}, document = {0}, message = {0};
 
-		text_append_format(&base, "{\"%s\": 10}", keys[i]);
-		text_append_format(&document, "{\n\"%s\": 11}", keys[i]);
+		text_append_format(&base, "{\"%s\": 2000000}", keys[i]);
+		text_append_format(&document, "{\n\"%s\": 2000001}", keys[i]);
 		text_append_format(&message, "t.json:2:%zu: %s: a tightening policy may not raise it",
 				   strlen(keys[i]) + 5, keys[i]);
 		check_refused(text_string(&base), text_string(&document), text_string(&message));
