@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "host/host_names.h"
 #include "run/redact_shapes.h"
 
 #define MARKER ".\\\" BELLJAR: "
@@ -199,6 +200,30 @@ static int append_environment(struct text *out, const char *argument, struct err
 	return 0;
 }
 
+static int append_paths(struct text *out, const char *const *names)
+{
+	for (; *names; names++) {
+		text_append_string(out, ".Pa ");
+		append_escaped(out, *names, strlen(*names));
+		text_append_string(out, names[1] ? " ,\n" : " .\n");
+	}
+	return 0;
+}
+
+static int append_system(struct text *out, const char *argument, struct error *error)
+{
+	(void)argument;
+	(void)error;
+	return append_paths(out, host_system_names);
+}
+
+static int append_etc(struct text *out, const char *argument, struct error *error)
+{
+	(void)argument;
+	(void)error;
+	return append_paths(out, host_etc_names);
+}
+
 static int append_presets(struct text *out, const char *argument, struct error *error)
 {
 	(void)argument;
@@ -230,7 +255,8 @@ static const struct {
 	int (*append)(struct text *out, const char *argument, struct error *error);
 } markers[] = {
 	{"options", append_options}, {"keys", append_keys},     {"environment", append_environment},
-	{"presets", append_presets}, {"shapes", append_shapes},
+	{"presets", append_presets}, {"shapes", append_shapes}, {"system", append_system},
+	{"etc", append_etc},
 };
 
 /* @line is what follows the marker: a name, and perhaps a word for it. */

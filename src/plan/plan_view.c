@@ -78,6 +78,16 @@ static void add_list(struct plan_build *build, struct view *view, const struct h
 		add_same(build, view, &list->items[i], flags);
 }
 
+/* A made-up file in its own read-only mount: it can be neither changed nor replaced. */
+static void add_file(struct plan_build *build, struct view *view, const char *path, const char *content)
+{
+	struct place *place = add(build, view, PLACE_FILE, path);
+
+	place->source = content;
+	place->flags = STEP_ON_FILE | STEP_READ_ONLY;
+	place->mode = 0444;
+}
+
 /* With a network of its own the jar has ::1, whether or not the host has; without a name, looking it up would take a name server. */
 static void add_etc(struct plan_build *build, struct view *view)
 {
@@ -88,6 +98,8 @@ static void add_etc(struct plan_build *build, struct view *view)
 
 		add_same(build, view, &list->items[i], STEP_READ_ONLY | STEP_SNAPSHOT | (is_hosts ? STEP_HOSTS : 0));
 	}
+	if (build->policy->has_system && build->policy->hostname)
+		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname));
 }
 
 /* Tools in the workdir (a project's own venv in PATH) are visible there already, and as writable as the rest of it. */
@@ -181,15 +193,11 @@ static void add_home(struct plan_build *build, struct view *view)
 	add(build, view, PLACE_PRIVATE, home)->mode = 0700;
 }
 
-/* Its own read-only mount: it can be neither changed nor replaced. */
 static void add_gitconfig(struct plan_build *build, struct view *view)
 {
 	const char *path = strcmp(build->host->home, "/") ? build->host->home : "";
-	struct place *place = add(build, view, PLACE_FILE, plan_format(build, "%s/.gitconfig", path));
 
-	place->source = plan_gitconfig(build);
-	place->flags = STEP_ON_FILE | STEP_READ_ONLY;
-	place->mode = 0444;
+	add_file(build, view, plan_format(build, "%s/.gitconfig", path), plan_gitconfig(build));
 }
 
 /* Naming the workdir in `ro` or `rw` says the same as workdir_mode, and later. */

@@ -79,21 +79,83 @@ static void test_the_lists_agree(void)
 			is_top |= !strcmp(*name, *top);
 		CHECK(is_in_tree && is_top);
 	}
-	for (const char *const *name = host_etc_names; *name; name++) {
-		static const char *const secrets[] = {"/etc/shadow",     "/etc/gshadow",     "/etc/ssh",
-						      "/etc/sudoers",    "/etc/krb5.keytab", "/etc/machine-id",
-						      "/etc/ssl/private"};
-		char path[256];
-
-		snprintf(path, sizeof(path), "/etc/%s", *name);
-		CHECK((*name)[0] != '/' && !strstr(*name, ".."));
-		for (size_t i = 0; i < ARRAY_LEN(secrets); i++)
-			CHECK(!path_is_within(path, secrets[i]) && !path_is_within(secrets[i], path));
-	}
 	for (const char *const *name = host_protected_names; *name; name++)
 		CHECK((*name)[0] == '.' && !strstr(*name, "..") && (*name)[strlen(*name) - 1] != '/');
 	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
 		CHECK(toolchain->directory[0] != '/' && toolchain->needs[0]);
+}
+
+/* Neither it nor a directory around it is shown, nor anything in it. */
+static void check_kept_out(const char *secret)
+{
+	for (const char *const *name = host_etc_names; *name; name++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "/etc/%s", *name);
+		CHECK(!path_is_within(path, secret) && !path_is_within(secret, path));
+	}
+	for (const char *const *name = host_system_names; *name; name++)
+		CHECK(!path_is_within(*name, secret) && !path_is_within(secret, *name));
+}
+
+static void test_nothing_that_holds_credentials_is_shown(void)
+{
+	static const char *const secrets[] = {
+		"/etc/shadow",
+		"/etc/gshadow",
+		"/etc/ssh",
+		"/etc/sudoers",
+		"/etc/sudoers.d",
+		"/etc/krb5.keytab",
+		"/etc/machine-id",
+		"/etc/ssl/private",
+		"/etc/mysql",
+		"/etc/redis",
+		"/etc/apt",
+		"/etc/npmrc",
+		"/etc/pip.conf",
+		"/etc/environment",
+		"/etc/fstab",
+		"/etc/wgetrc",
+		"/etc/docker",
+		"/etc/kubernetes",
+		"/etc/letsencrypt",
+		"/etc/ppp",
+		"/etc/subversion",
+		"/etc/mercurial",
+		"/etc/nginx/nginx.conf",
+		"/etc/nginx/conf.d",
+		"/etc/apache2",
+		"/etc/NetworkManager",
+		"/etc/wireguard",
+		"/var/lib/mysql",
+		"/var/lib/postgresql",
+		"/var/lib/redis",
+		"/var/lib/private",
+		"/var/lib/docker",
+		"/var/lib/systemd",
+		"/var/lib/dbus",
+		"/var/lib/sss",
+		"/var/cache/debconf",
+		"/var/cache/apt",
+		"/var/spool",
+		"/var/mail",
+		"/var/log",
+		"/var/backups",
+		"/root",
+		"/home",
+		"/run",
+		"/var/run",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(secrets); i++)
+		check_kept_out(secrets[i]);
+	for (const char *const *name = host_etc_names; *name; name++) {
+		CHECK((*name)[0] != '/' && !strstr(*name, ".."));
+		CHECK(!name[1] || strcmp(name[0], name[1]) < 0);
+	}
+	for (const char *const *name = host_system_names; *name; name++)
+		CHECK((*name)[0] == '/' && !strstr(*name, ".."));
 }
 
 static char top[] = "/tmp/belljar-paths-XXXXXX";
@@ -155,9 +217,9 @@ static void test_look_says_what_a_path_is_and_follows_nothing(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_within_is_about_names_not_about_letters),      TEST(test_system_directories_are_no_work_directories),
-	TEST(test_projects_are_no_system_directories),           TEST(test_the_lists_agree),
-	TEST(test_look_says_what_a_path_is_and_follows_nothing),
+	TEST(test_within_is_about_names_not_about_letters), TEST(test_system_directories_are_no_work_directories),
+	TEST(test_projects_are_no_system_directories),      TEST(test_the_lists_agree),
+	TEST(test_nothing_that_holds_credentials_is_shown), TEST(test_look_says_what_a_path_is_and_follows_nothing),
 };
 
 TEST_MAIN(tests)

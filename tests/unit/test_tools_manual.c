@@ -187,6 +187,8 @@ static void test_page_of_policies_has_every_key_and_preset(void)
 		CHECK(strstr(text_string(&filled), item));
 	}
 	CHECK(strstr(text_string(&filled), "\n.Ev PATH ,\n"));
+	CHECK(strstr(text_string(&filled), "\n.Pa /var/lib/texmf ,\n") &&
+	      strstr(text_string(&filled), "\n.Pa vim ,\n"));
 }
 
 static void test_page_of_policies_has_every_secret_shape(void)
