@@ -146,6 +146,9 @@ int plan_environment(struct plan_build *build)
 	add(build, "HOME", build->host->home);
 	add(build, "TMPDIR", "/tmp");
 	inherit(build);
+	/* Whoever is called root has tar restore owners, which nobody without capabilities can. */
+	if (build->host->uid == 0)
+		add(build, "TAR_OPTIONS", "--no-same-owner");
 	if (plan_secrets(policy, build->host->environment, &plan->env, &plan->redact) < 0)
 		build->has_failed = true;
 	return 0;
