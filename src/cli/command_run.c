@@ -21,6 +21,8 @@ struct session {
 	struct loop *loop;
 	struct engine_run *engine;
 	struct loop_watch signals;
+	struct loop_watch parent;
+	const struct messenger *messenger;
 	struct terminal terminal;
 	bool has_pty;
 };
@@ -90,6 +92,17 @@ static void on_signal(struct loop_watch *watch, uint32_t events)
 			break;
 		}
 	}
+}
+
+/* Once: a second cancel would leave the command no grace. */
+static void on_parent_gone(struct loop_watch *watch, uint32_t events)
+{
+	struct session *session = watch->owner;
+
+	(void)events;
+	loop_remove(watch);
+	message_note(session->messenger, "the process that started Belljar is gone: ending the run");
+	engine_cancel(session->engine, SIGTERM);
 }
 
 /* --- a run -------------------------------------------------------------------------------------------------- */
@@ -196,14 +209,20 @@ static int supervise(struct session *session, const struct messenger *messenger,
 int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct engine_request request = request_of(invocation, options);
-	struct session session = {.has_pty = options->has_pty, .terminal = {.fd = -1, .guard_fd = -1}};
+	struct session session = {
+		.has_pty = options->has_pty,
+		.messenger = messenger,
+		.terminal = {.fd = -1, .guard_fd = -1},
+	};
 	struct error error = {0};
 	AUTO_CLOSE int signal_fd = open_signals();
 	int status = EXIT_BELLJAR;
 
 	session.loop = loop_new();
 	if (!session.loop || signal_fd < 0 ||
-	    loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0) {
+	    loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0 ||
+	    (invocation->parent_fd >= 0 &&
+	     loop_add(session.loop, &session.parent, invocation->parent_fd, EPOLLIN, on_parent_gone, &session) < 0)) {
 		error_set(&error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
 		message_error(messenger, &error);
 		loop_free(session.loop);
@@ -221,6 +240,7 @@ int command_run(const struct invocation *invocation, struct run_options *options
 	terminal_done(&session.terminal);
 	heap_end();
 	engine_free(session.engine);
+	loop_remove(&session.parent);
 	loop_remove(&session.signals);
 	loop_free(session.loop);
 	return status;

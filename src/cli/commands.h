@@ -17,6 +17,7 @@ struct invocation {
 	char *area;              /* memory of arguments and environment, which /proc shows */
 	size_t area_len;
 	bool has_stdin; /* descriptor 0 was open */
+	int parent_fd;  /* readable when whoever started us is gone; -1: it was not asked for */
 };
 
 /* Each returns what the process exits with. @options is parsed; the messenger is ready. */

@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/parent.h"
 
 typedef int command_function(const struct invocation *invocation, struct run_options *options,
 			     const struct messenger *messenger);
@@ -116,7 +117,7 @@ static void write_failure(const struct run_options *options, const struct error 
 	}
 }
 
-static int run_command(const struct invocation *invocation, const struct command_entry *entry, int argc, char **argv)
+static int run_command(struct invocation *invocation, const struct command_entry *entry, int argc, char **argv)
 {
 	struct policy_context context = {
 		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
@@ -129,12 +130,13 @@ static int run_command(const struct invocation *invocation, const struct command
 	int rc = options_parse(entry->command, argc, argv, &context, &options, &error);
 
 	messenger_init(&messenger, options.color, options.verbosity);
+	if (rc == 0 && options.is_dying_with_parent && !options.has_help)
+		rc = parent_open(&invocation->parent_fd, &error);
 	if (rc < 0) {
 		write_failure(&options, &error, &messenger);
 		message_error(&messenger, &error);
-		return EXIT_BELLJAR;
-	}
-	if (options.has_help) {
+		rc = EXIT_BELLJAR;
+	} else if (options.has_help) {
 		help_print_command(entry->command, &help);
 		rc = print_out(&help, &messenger);
 	} else {
@@ -164,7 +166,7 @@ static int usage_error(const struct messenger *messenger, const char *name)
 
 int main(int argc, char **argv)
 {
-	struct invocation invocation = {.environment = environ};
+	struct invocation invocation = {.environment = environ, .parent_fd = -1};
 	AUTO_FREE char *current_directory = NULL;
 	AUTO_FREE char *home = NULL;
 	const struct command_row *row;

@@ -175,6 +175,7 @@ static const struct {
 	[OPTION_BYTES] = {.bool_offset = offsetof(struct run_options, has_bytes)},
 	[OPTION_EVENTS] = {.bool_offset = offsetof(struct run_options, has_events)},
 	[OPTION_STATUS_FD] = {.set = set_status_fd},
+	[OPTION_DIE_WITH_PARENT] = {.bool_offset = offsetof(struct run_options, is_dying_with_parent)},
 	[OPTION_PROVE] = {.bool_offset = offsetof(struct run_options, has_prove)},
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
 	[OPTION_ATTEMPT] = {.set = set_attempt},

@@ -63,6 +63,7 @@ enum option_id {
 	OPTION_BYTES,
 	OPTION_EVENTS,
 	OPTION_STATUS_FD,
+	OPTION_DIE_WITH_PARENT,
 	OPTION_PROVE,
 	OPTION_PROVE_RUNG,
 	OPTION_ATTEMPT,
@@ -120,6 +121,7 @@ struct run_options {
 	bool has_bytes;
 	bool has_events;
 	bool has_timing;
+	bool is_dying_with_parent;
 	bool has_prove;         /* doctor */
 	const char *prove_rung; /* doctor; NULL: the best */
 	const char

@@ -152,6 +152,12 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_RUN | COMMAND_PLAN,
 	},
 	{
+		.id = OPTION_DIE_WITH_PARENT,
+		.flag = "die-with-parent",
+		.help = "cancel the run when the process that started Belljar is gone",
+		.commands = COMMAND_RUN | COMMAND_SHELL,
+	},
+	{
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "capture the output, and print the result object as one line on stdout when the run is over",

@@ -90,6 +90,12 @@ class Mistakes(JarCase):
     def test_a_value_for_an_option_that_takes_none(self) -> None:
         self.refused("--pty=yes")
 
+    def test_limits_that_no_program_can_live_with(self) -> None:
+        for option, value, least in (("--memory", "5", "1M"), ("--memory", "1023K", "1M"), ("--fds", "2", "4"), ("--pids", "0", "none")):
+            with self.subTest(option=option, value=value):
+                self.assertIn(least, self.refused(option, value))
+        self.assertEqual(self.jar("--pids", "1", "--fds", "4", "--", "true").status, 0)
+
     def test_no_command(self) -> None:
         arguments: List[List[str]] = [[], ["--"], ["--timeout", "5s"], ["--shell"]]
         for args in arguments:
@@ -156,7 +162,7 @@ class Help(JarCase):
             "--workdir --ro --rw --hide --tmpfs --net --env --pass-env --timeout --grace --cpu-time --memory --pids "
             "--disk --file-size --fds --core --output --overflow --keep --redact --redact-secrets --redact-env "
             "--hostname --rung --policy --tighten --shell --stdin --pty --json --bytes --events --status-fd --timing "
-            "--color -v -q -C"
+            "--die-with-parent --color -v -q -C"
         ).split():
             self.assertRegex(text, option.replace("--", r"--(\[no-\])?", 1))
 
