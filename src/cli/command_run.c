@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "cli/commands.h"
+#include "cli/introduction.h"
 #include "cli/terminal.h"
 
 /* Signals that end the run; one that the caller had ignored (nohup, background jobs) stays ignored. */
@@ -22,9 +23,10 @@ struct session {
 	struct engine_run *engine;
 	struct loop_watch signals;
 	struct loop_watch parent;
-	const struct messenger *messenger;
+	struct messenger messenger;
 	struct terminal terminal;
 	bool has_pty;
+	bool is_introduced; /* somebody will sit in the jar, who is told what it is like */
 };
 
 static bool is_ignored(int number)
@@ -101,7 +103,7 @@ static void on_parent_gone(struct loop_watch *watch, uint32_t events)
 
 	(void)events;
 	loop_remove(watch);
-	message_note(session->messenger, "the process that started Belljar is gone: ending the run");
+	message_note(&session->messenger, "the process that started Belljar is gone: ending the run");
 	engine_cancel(session->engine, SIGTERM);
 }
 
@@ -179,39 +181,49 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	}
 }
 
-static int supervise(struct session *session, const struct messenger *messenger, const struct run_options *options)
+static void speak(const struct session *session, const struct run_options *options)
+{
+	say_what_was_missing(session->engine, &session->messenger);
+	if (session->is_introduced && engine_workdir(session->engine))
+		introduce_jar(&session->messenger, &options->policy, engine_workdir(session->engine),
+			      engine_rung(session->engine));
+}
+
+static int supervise(struct session *session, const struct run_options *options)
 {
 	bool has_spoken = false;
-	int status, rc;
 
 	while (!engine_is_done(session->engine)) {
-		rc = loop_turn(session->loop);
+		int rc = loop_turn(session->loop);
+
 		if (rc < 0) {
 			struct error error = {0};
 
 			error_set(&error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
-			message_error(messenger, &error);
+			message_error(&session->messenger, &error);
 			return EXIT_BELLJAR;
 		}
-		if (!has_spoken) {
-			say_what_was_missing(session->engine, messenger);
+		if (!has_spoken && engine_has_started(session->engine)) {
+			speak(session, options);
 			has_spoken = true;
 		}
 	}
 	terminal_done(&session->terminal);
+	session->messenger.is_raw = false;
 	if (!has_spoken)
-		say_what_was_missing(session->engine, messenger);
-	say_how_it_ended(session->engine, messenger, options->has_timing);
-	status = engine_exit_status(session->engine);
-	return status;
+		say_what_was_missing(session->engine, &session->messenger);
+	say_how_it_ended(session->engine, &session->messenger, options->has_timing);
+	return engine_exit_status(session->engine);
 }
 
-int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+static int run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger,
+	       bool is_introduced)
 {
 	struct engine_request request = request_of(invocation, options);
 	struct session session = {
 		.has_pty = options->has_pty,
-		.messenger = messenger,
+		.is_introduced = is_introduced,
+		.messenger = *messenger,
 		.terminal = {.fd = -1, .guard_fd = -1},
 	};
 	struct error error = {0};
@@ -231,11 +243,12 @@ int command_run(const struct invocation *invocation, struct run_options *options
 	if (options->has_pty && options->stdin_choice == STDIN_INHERIT && invocation->has_stdin) {
 		terminal_open(&session.terminal, STDIN_FILENO);
 		terminal_raw(&session.terminal);
+		session.messenger.is_raw = session.terminal.is_raw && isatty(session.messenger.fd);
 		request.spared_pid = session.terminal.guard;
 	}
 	if (engine_start(session.loop, &request, &session.engine) == 0) {
 		options->status_fd = -1; /* the engine's now */
-		status = supervise(&session, messenger, options);
+		status = supervise(&session, options);
 	}
 	terminal_done(&session.terminal);
 	heap_end();
@@ -246,15 +259,25 @@ int command_run(const struct invocation *invocation, struct run_options *options
 	return status;
 }
 
+int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	return run(invocation, options, messenger, false);
+}
+
 int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	static char *fallback[] = {(char *)"/bin/sh", NULL};
 	char *chosen[] = {NULL, NULL};
+	struct error error = {0};
 
 	for (char *const *variable = invocation->environment; variable && *variable; variable++)
 		if (!strncmp(*variable, "SHELL=/", 7))
 			chosen[0] = *variable + 6;
 	options->command = chosen[0] && access(chosen[0], X_OK) == 0 ? chosen : fallback;
 	options->command_count = 1;
-	return command_run(invocation, options, messenger);
+	if (mark_prompt(&options->policy, options->command[0], &error) < 0) {
+		message_error(messenger, &error);
+		return EXIT_BELLJAR;
+	}
+	return run(invocation, options, messenger, true);
 }

@@ -133,7 +133,7 @@ static void append_line(const struct messenger *messenger, struct text *out, con
 		text_append_string(out, COLOR_OFF);
 	text_append_char(out, ' ');
 	message_escape(out, words);
-	text_append_char(out, '\n');
+	text_append_string(out, messenger->is_raw ? "\r\n" : "\n");
 }
 
 static void write_line(const struct messenger *messenger, const char *label, const char *color, const char *format,

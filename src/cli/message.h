@@ -16,6 +16,7 @@ struct messenger {
 	int fd;        /* borrowed */
 	int verbosity; /* -1: errors only; 0; 1: message_verbose() too */
 	bool has_color;
+	bool is_raw; /* fd is a terminal in raw mode, to which the start of a line must be said */
 };
 
 /* COLOR_AUTO: coloured on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */

@@ -290,6 +290,13 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	return 0;
 }
 
+bool engine_has_started(const struct engine_run *run)
+{
+	const struct observation *seen = job_seen(&run->job);
+
+	return seen && seen->has_started;
+}
+
 bool engine_is_done(const struct engine_run *run)
 {
 	return run->is_done;
@@ -384,6 +391,13 @@ bool engine_missing(const struct engine_run *engine, size_t index, const char **
 const char *engine_rung(const struct engine_run *engine)
 {
 	return job_plan(&engine->job) ? rung_name(job_plan(&engine->job)->rung) : "none";
+}
+
+const char *engine_workdir(const struct engine_run *engine)
+{
+	const struct plan *plan = job_plan(&engine->job);
+
+	return plan ? plan->workdir : NULL;
 }
 
 static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const char *what)

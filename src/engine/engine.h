@@ -55,7 +55,8 @@ struct engine_run;
 
 /* Begin. Whatever goes wrong is in the result, so this fails only with -ENOMEM. */
 int engine_start(struct loop *loop, const struct engine_request *request, struct engine_run **out);
-bool engine_is_done(const struct engine_run *run); /* the jar is gone and all that was to be written is written */
+bool engine_has_started(const struct engine_run *run); /* the command runs, or has: the plan is the one that held */
+bool engine_is_done(const struct engine_run *run);     /* the jar is gone and all that was to be written is written */
 void engine_free(struct engine_run *run);
 
 void engine_cancel(struct engine_run *run, int signal_number);
@@ -71,6 +72,8 @@ void engine_explain(const struct engine_run *run, struct text *out);
 bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
 const char *engine_rung(const struct engine_run *run);
+/* Where the command starts, in the jar; NULL: it never came to that. */
+const char *engine_workdir(const struct engine_run *run);
 /* What each stage and step took, in words. */
 void engine_print_timing(const struct engine_run *run, struct text *out);
 

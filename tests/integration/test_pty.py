@@ -261,6 +261,59 @@ class Shell(TerminalCase):
         self.assertEqual(terminal.end(), 0)
 
 
+@every_way
+class Introduction(TerminalCase):
+    """What a shell in a jar says at its start, and how its prompt looks."""
+
+    def shell(self, path: str, *options: str) -> Terminal:
+        if not os.path.exists(path):
+            self.skipTest(f"there is no {path}")
+        self.env["SHELL"] = path
+        return self.terminal("--color", "never", *options, verb="shell")
+
+    def leave(self, terminal: Terminal) -> bytes:
+        terminal.type(b"exit 4\r")
+        self.assertEqual(terminal.end(), 4)
+        self.assert_modes_restored(terminal)
+        return terminal.screen()
+
+    def test_it_says_what_the_jar_is_like(self) -> None:
+        terminal = self.shell("/bin/sh", "--timeout", "90s")
+        terminal.expect(b"(jar) ")
+        lines = self.leave(terminal).split(b"\r\n")
+        said = [line.decode() for line in lines if line.startswith(b"belljar:")]
+        self.assertIn(f"belljar: a shell in a jar (rung {self.way.rung}), in {self.work}; exit leaves it", said)
+        self.assertTrue(any("limits: timeout 90s, pids 1024" in line for line in said), said)
+        networks = {"namespace": "none but a private loopback", "landlock": "none", "process": "the host's"}
+        self.assertTrue(any(f"network: {networks[str(self.way.rung)]};" in line for line in said), said)
+        self.assertEqual(f"belljar: writable: {self.work}" in said, self.way.rung != "process", said)
+
+    def test_every_shell_shows_it(self) -> None:
+        for path in ("/bin/sh", "/bin/bash", "/bin/zsh"):
+            if os.path.exists(path):
+                with self.subTest(shell=path):
+                    terminal = self.shell(path)
+                    terminal.expect(b"(jar)")
+                    self.leave(terminal)
+
+    def test_quiet_says_nothing(self) -> None:
+        terminal = self.shell("/bin/sh", "-q")
+        terminal.expect(b"(jar) ")
+        self.assertNotIn(b"belljar:", self.leave(terminal))
+
+    def test_a_prompt_that_was_chosen_is_kept(self) -> None:
+        terminal = self.shell("/bin/sh", "--env", "PS1=mine> ")
+        terminal.expect(b"mine> ")
+        self.assertNotIn(b"(jar)", self.leave(terminal))
+
+    def test_a_command_on_a_terminal_is_not_introduced(self) -> None:
+        terminal = self.terminal("--pty", *self.sh("echo alo''ne; env"))
+        terminal.expect(b"alone")
+        terminal.end()
+        self.assertNotIn(b"(jar)", terminal.screen())
+        self.assertNotIn(b"a shell in a jar", terminal.screen())
+
+
 class Stop(TerminalCase):
     """Ctrl-Z without a terminal of the command's own stops the tree and belljar."""
 
