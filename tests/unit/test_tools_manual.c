@@ -13,7 +13,7 @@
 #include "test_flags.h"
 
 /* Flags of git and of other programs that the prose mentions. */
-static const char *const foreign_flags[] = {"track", "separate-git-dir", NULL};
+static const char *const foreign_flags[] = {"track", "separate-git-dir", "no-same-owner", "security-opt", NULL};
 
 static bool try_root(char *directory, const char *page, char *path, size_t path_size)
 {
