@@ -267,7 +267,8 @@ int command_run(const struct invocation *invocation, struct run_options *options
 int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	static char *fallback[] = {(char *)"/bin/sh", NULL};
-	char *chosen[] = {NULL, NULL};
+	/* Room for an option. */
+	char *chosen[] = {NULL, NULL, NULL};
 	struct error error = {0};
 
 	for (char *const *variable = invocation->environment; variable && *variable; variable++)
@@ -275,6 +276,11 @@ int command_shell(const struct invocation *invocation, struct run_options *optio
 			chosen[0] = *variable + 6;
 	options->command = chosen[0] && access(chosen[0], X_OK) == 0 ? chosen : fallback;
 	options->command_count = 1;
+	/* In a home without its files zsh begins with questions to a new user, each time; without start files it does not. */
+	if (options->command == chosen && shell_is_zsh(chosen[0])) {
+		chosen[1] = (char *)"-f";
+		options->command_count = 2;
+	}
 	if (mark_prompt(&options->policy, options->command[0], &error) < 0) {
 		message_error(messenger, &error);
 		return EXIT_BELLJAR;

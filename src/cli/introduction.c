@@ -116,13 +116,22 @@ static const struct {
 	{"zsh", "(jar) %~%# "},
 };
 
-static const char *prompt_of(const char *shell)
+static const char *name_of(const char *shell)
 {
 	const char *slash = strrchr(shell, '/');
-	const char *name = slash ? slash + 1 : shell;
 
+	return slash ? slash + 1 : shell;
+}
+
+bool shell_is_zsh(const char *shell)
+{
+	return !strcmp(name_of(shell), "zsh");
+}
+
+static const char *prompt_of(const char *shell)
+{
 	for (size_t i = 0; i < ARRAY_LEN(prompts); i++)
-		if (!strcmp(name, prompts[i].shell))
+		if (!strcmp(name_of(shell), prompts[i].shell))
 			return prompts[i].prompt;
 	/* Every other shell of POSIX expands variables in its prompt, and some nothing else. */
 	return geteuid() == 0 ? "(jar) $PWD# " : "(jar) $PWD$ ";

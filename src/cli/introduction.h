@@ -11,6 +11,8 @@
 void introduce_jar(const struct messenger *messenger, const struct policy *policy, const char *workdir,
 		   const char *rung);
 
+bool shell_is_zsh(const char *shell);
+
 /* Have the prompt of @shell (a path) begin with "(jar)", unless the policy says something about prompts itself. */
 int mark_prompt(struct policy *policy, const char *shell, struct error *error);
 
