@@ -209,6 +209,35 @@ struct answer attempt_move_above(const struct prove_facts *facts)
 	return answer;
 }
 
+/* A file that other programs run, and the directory it is in: change the one, move the other away. */
+static struct answer try_protected(const struct prove_facts *facts, const char *file, const char *directory)
+{
+	struct answer answer = try_open(attempt_path(facts, file), O_WRONLY, "open");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename", rename(attempt_path(facts, directory), attempt_path(facts, "work/moved")));
+	return answer;
+}
+
+struct answer attempt_protected_by_config(const struct prove_facts *facts)
+{
+	return try_protected(facts, "work/githooks/pre-commit", "work/githooks");
+}
+
+struct answer attempt_protected_by_link(const struct prove_facts *facts)
+{
+	return try_protected(facts, "work/settings/settings.json", "work/settings");
+}
+
+struct answer attempt_protected_by_gitlink(const struct prove_facts *facts)
+{
+	struct answer answer = try_protected(facts, "work/nested/.git/config", "work/nested/.git");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename", rename(attempt_path(facts, "work/nested"), attempt_path(facts, "work/moved")));
+	return answer;
+}
+
 /* ETXTBSY comes after every permission was given: it only says that the program is running just now. */
 struct answer attempt_overwrite_engine(const struct prove_facts *facts)
 {

@@ -10,6 +10,7 @@
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
 #include "host/host_risky.h"
+#include "host/host_watch.h"
 
 static void begin(struct job *job);
 
@@ -41,6 +42,19 @@ static const struct host *host_of(const struct job *job)
 	return job->request.jar.jar ? job->request.jar.host : &job->making.host;
 }
 
+/* What the command left for other programs. On rungs without mounts nothing was read-only. */
+static void find_risky(struct job *job)
+{
+	struct risky_request request = {
+		.host = host_of(job),
+		.before = &job->watched,
+		.start = job->start,
+		.is_held = job->making.plan.rung == RUNG_NAMESPACE && job->making.policy->has_protect,
+	};
+
+	host_find_risky(&request, &job->risky);
+}
+
 static void on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
@@ -53,7 +67,7 @@ static void on_later(struct loop_timer *timer)
 	}
 	if (job->run) {
 		engine_failure_explain(&job->making.plan, (struct observation *)job_seen(job));
-		host_find_risky(host_of(job), &job->risky);
+		find_risky(job);
 		engine_redact_error(job->making.policy, job->making.environment,
 				    &((struct observation *)job_seen(job))->error);
 	}
@@ -171,6 +185,23 @@ static void begin(struct job *job)
 		finish_later(job);
 }
 
+/*
+ * What there is before this run. A survey for this run has just seen it; a jar that stands was surveyed when it was made, and
+ * runs before this one may have changed everything since.
+ */
+static void remember_watched(struct job *job)
+{
+	struct host_workdir *surveyed = &job->making.host.workdir;
+	const struct host *host = host_of(job);
+
+	if (surveyed->is_searched) {
+		job->watched = surveyed->watched;
+		surveyed->watched = (struct watch_list){0};
+	} else if (host->workdir.is_searched) {
+		host_watch(host, host_settled_ns(), &job->watched, NULL);
+	}
+}
+
 void job_start(struct job *job)
 {
 	job->making.request = (struct plan_request){
@@ -183,6 +214,8 @@ void job_start(struct job *job)
 		finish_later(job);
 		return;
 	}
+	remember_watched(job);
+	host_moment_now(&job->start);
 	begin(job);
 }
 
@@ -193,6 +226,7 @@ void job_done(struct job *job)
 	job->run = NULL;
 	making_done(&job->making);
 	string_list_done(&job->argv);
+	host_watch_done(&job->watched);
 	host_risky_done(&job->risky);
 }
 

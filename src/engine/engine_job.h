@@ -55,6 +55,8 @@ struct job {
 	struct string_list argv;
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
+	struct watch_list watched; /* what other programs run or obey, before this run */
+	struct host_moment start;
 	struct risky_list risky;
 	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
 	bool is_over;

@@ -92,10 +92,44 @@ static int make_top(struct prove_stage *stage)
 	return -errno;
 }
 
+/* An index with one entry: a gitlink at "nested". */
+static int make_index(const struct prove_stage *stage)
+{
+	unsigned char index[12 + 72 + 20] = {'D', 'I', 'R', 'C', [7] = 2, [11] = 1};
+	char path[2 * PROVE_PATH_MAX];
+	AUTO_CLOSE int fd = open(path_of(stage, "work/.git/index", path, sizeof(path)),
+				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	index[12 + 26] = 0xe0; /* mode 160000 */
+	index[12 + 61] = (unsigned char)strlen("nested");
+	memcpy(index + 12 + 62, "nested", strlen("nested"));
+	return fd < 0 || write(fd, index, sizeof(index)) != sizeof(index) || fchmod(fd, 0666) < 0 ? -errno : 0;
+}
+
+/* What is protected since git, or a link, leads to it. */
+static int make_guarded(const struct prove_stage *stage)
+{
+	char path[2 * PROVE_PATH_MAX];
+	int rc = make_file(stage, "work/.git/config", "[core]\n\thooksPath = githooks\n");
+
+	if (rc == 0)
+		rc = make_file(stage, "work/githooks/pre-commit", HOOK_TEXT);
+	if (rc == 0)
+		rc = make_file(stage, "work/settings/settings.json", "");
+	if (rc == 0)
+		rc = make_file(stage, "work/nested/.git/config", "");
+	if (rc == 0)
+		rc = make_index(stage);
+	if (rc == 0 && symlink("settings", path_of(stage, "work/.claude", path, sizeof(path))) < 0)
+		rc = -errno;
+	return rc;
+}
+
 static int make_files(struct prove_stage *stage)
 {
 	static const char *const directories[] = {
-		"outside", "work", "work/.git", "work/.git/hooks", "work/above", "work/above/deep", PROVE_PLACE};
+		"outside",   "work",          "work/.git",     "work/.git/hooks", "work/above",      "work/above/deep",
+		PROVE_PLACE, "work/githooks", "work/settings", "work/nested",     "work/nested/.git"};
 	char path[2 * PROVE_PATH_MAX];
 	int rc = make_top(stage);
 
@@ -107,6 +141,8 @@ static int make_files(struct prove_stage *stage)
 		rc = make_file(stage, "outside/removable", "");
 	if (rc == 0)
 		rc = make_file(stage, "work/.git/hooks/pre-commit", HOOK_TEXT);
+	if (rc == 0)
+		rc = make_guarded(stage);
 	if (rc < 0)
 		return rc;
 	path_of(stage, "work/fifo", path, sizeof(path));

@@ -25,12 +25,32 @@ struct host_path {
 	enum path_kind kind;
 	dev_t device;
 	ino_t inode;
-	int64_t changed_ns;       /* when its inode last changed: a number that is free is used again at once */
+	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
+	uint64_t size_bytes;
 	int error;                /* a positive errno: why it could not be looked at */
 	struct string_list links; /* the symbolic links that were followed to get here, as far as the way went */
 };
 
 LIST_TYPE(struct host_path, host_path_list);
+
+/* What is done about something that other programs run or obey. */
+enum watch_kind {
+	WATCH_GUARDED, /* read-only in the jar; told where it is new or has changed all the same */
+	WATCH_TOLD,    /* told where it is new or has changed */
+	WATCH_NEW,     /* told where it is new: it changes in everyday work */
+	WATCH_STAYS,   /* told where it is gone */
+};
+
+struct watched {
+	struct host_path path;
+	enum watch_kind kind;
+	const char *who; /* "git runs the programs in it" */
+	bool is_fresh;   /* a file that changed so shortly before that a change after it may bear the same time ... */
+	char *content;   /* ... so this is what is in it; NULL: it could not be read, or is too long */
+	size_t content_bytes;
+};
+
+LIST_TYPE(struct watched, watch_list);
 
 struct host_workdir {
 	struct host_path path;
@@ -41,7 +61,9 @@ struct host_workdir {
 	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
 	struct host_path strange_git;  /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
 	const char *strange_why;       /* ... since "it belongs to another user" */
-	struct host_path_list guarded; /* auto-run files that exist in it or at the repository's top */
+	bool is_searched;              /* it was looked at for the lists that follow */
+	struct watch_list watched;     /* what in it, and in its repository, other programs run or obey */
+	struct host_path_list guarded; /* those of it that are to be read-only */
 	struct host_path_list pinned;  /* directories above those: must not be renamed away */
 };
 
@@ -84,9 +106,10 @@ struct host {
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
 	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
-	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
-	struct host_path_list etc;        /* the allowed names of /etc that exist */
-	struct host_path_list toolchains; /* directories below home that PATH needs */
+	struct host_path_list system;           /* /usr, /bin, /lib ..., as they are */
+	struct host_path_list etc;              /* the allowed names of /etc that exist */
+	struct host_path_list toolchains;       /* directories below home that PATH needs */
+	struct host_path_list path_directories; /* those of PATH that are not the system's, where they really are */
 	struct host_path_list devices;
 	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */
 	struct host_path_list

@@ -77,15 +77,23 @@ static int read_name(struct reader *reader, char first, const char *more, char n
 	return len ? 0 : -EINVAL;
 }
 
-/* The rest of [section] or [section "subsection"], of which the second leaves @section empty: it is nobody we know. */
-static int read_section(struct reader *reader, char section[NAME_MAX_LEN])
+/* Of [section], [section "subsection"] or, as it was written long ago, [section.subsection]. */
+struct section {
+	char name[NAME_MAX_LEN]; /* empty before the first */
+	bool is_sub;             /* it has a subsection */
+};
+
+/* What follows the bracket. Nobody asks for a subsection's name. */
+static int read_section(struct reader *reader, struct section *section)
 {
-	int rc = read_name(reader, 0, ".", section);
+	int rc = read_name(reader, 0, ".", section->name);
 	int character = rc < 0 ? 0 : next(reader);
 
+	section->is_sub = rc == 0 && (character != ']' || strchr(section->name, '.'));
+	if (rc == 0)
+		section->name[strcspn(section->name, ".")] = '\0';
 	if (character == ']' || rc < 0)
 		return rc;
-	section[0] = '\0';
 	while (character == ' ' || character == '\t')
 		character = next(reader);
 	if (character != '"')
@@ -164,7 +172,7 @@ static int read_value(struct reader *reader, struct text *value)
 	return is_quoted ? -EINVAL : 0;
 }
 
-static int read_entry(struct reader *reader, char first, const char *section, struct text *value,
+static int read_entry(struct reader *reader, char first, const struct section *section, struct text *value,
 		      git_config_function *each, void *context)
 {
 	char key[NAME_MAX_LEN];
@@ -180,15 +188,20 @@ static int read_entry(struct reader *reader, char first, const char *section, st
 	}
 	next(reader);
 	rc = read_value(reader, value);
-	if (rc == 0 && section[0])
-		each(context, section, key, text_string(value));
+	if (rc == 0 && section->name[0])
+		each(context, &(struct git_config_key){section->name, section->is_sub, key}, text_string(value));
 	return rc;
+}
+
+bool git_config_is(const struct git_config_key *key, const char *section, const char *name)
+{
+	return !key->is_sub && !strcmp(key->section, section) && !strcmp(key->name, name);
 }
 
 int git_config_parse(const char *text, size_t len, git_config_function *each, void *context)
 {
 	struct reader reader = {text, text + len};
-	char section[NAME_MAX_LEN] = "";
+	struct section section = {0};
 	AUTO_TEXT value = {0};
 	int rc = 0;
 
@@ -202,9 +215,9 @@ int git_config_parse(const char *text, size_t len, git_config_function *each, vo
 		if (character == '#' || character == ';') {
 			skip_line(&reader);
 		} else if (character == '[') {
-			rc = read_section(&reader, section);
+			rc = read_section(&reader, &section);
 		} else {
-			rc = read_entry(&reader, (char)character, section, &value, each, context);
+			rc = read_entry(&reader, (char)character, &section, &value, each, context);
 		}
 	}
 	return rc;
@@ -212,13 +225,11 @@ int git_config_parse(const char *text, size_t len, git_config_function *each, vo
 
 /* --- small files -------------------------------------------------------------------------------------------- */
 
-/* The whole of a regular file, at most @bytes_max. A fifo in its place must not keep us waiting. */
-static int read_text(int directory_fd, const char *path, int flags, size_t bytes_max, struct text *out)
+int git_read_open(int fd, size_t bytes_max, struct text *out)
 {
-	AUTO_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
 	struct stat status;
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fstat(fd, &status) < 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size > (off_t)bytes_max)
 		return -EINVAL;
@@ -242,6 +253,14 @@ static int read_text(int directory_fd, const char *path, int flags, size_t bytes
 	return text_failed(out) ? -ENOMEM : 0;
 }
 
+/* The whole of a regular file, at most @bytes_max. A fifo in its place must not keep us waiting. */
+static int read_text(int directory_fd, const char *path, int flags, size_t bytes_max, struct text *out)
+{
+	AUTO_CLOSE int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : git_read_open(fd, bytes_max, out);
+}
+
 /* --- the caller's identity ---------------------------------------------------------------------------------- */
 
 struct identity {
@@ -249,12 +268,14 @@ struct identity {
 	bool has_failed;
 };
 
-static void take_user(void *context, const char *section, const char *key, const char *value)
+static void take_user(void *context, const struct git_config_key *key, const char *value)
 {
 	struct identity *identity = context;
-	char **place = !strcmp(key, "name") ? &identity->name : !strcmp(key, "email") ? &identity->email : NULL;
+	char **place = git_config_is(key, "user", "name")    ? &identity->name
+		       : git_config_is(key, "user", "email") ? &identity->email
+							     : NULL;
 
-	if (!place || strcmp(section, "user") != 0 || strlen(value) > GIT_VALUE_MAX)
+	if (!place || strlen(value) > GIT_VALUE_MAX)
 		return;
 	free(*place);
 	*place = strdup(value);
@@ -315,11 +336,10 @@ int host_git_identity(char *const *environment, const char *home, char **name_ou
 
 /* --- where a .git file leads -------------------------------------------------------------------------------- */
 
-/* The path in a file of one line, behind @prefix and without the line end. -EINVAL: it is not such a file. */
-static int read_pointer(int directory_fd, const char *name, const char *prefix, struct text *out)
+int git_read_pointer(int fd, const char *prefix, struct text *out)
 {
 	size_t len = strlen(prefix);
-	int rc = read_text(directory_fd, name, O_NOFOLLOW, GIT_POINTER_BYTES_MAX, out);
+	int rc = git_read_open(fd, GIT_POINTER_BYTES_MAX, out);
 
 	if (rc < 0)
 		return rc;
@@ -329,6 +349,13 @@ static int read_pointer(int directory_fd, const char *name, const char *prefix, 
 	while (out->len && (out->data[out->len - 1] == '\n' || out->data[out->len - 1] == '\r'))
 		out->data[--out->len] = '\0';
 	return out->len && out->len < PATH_MAX && strlen(out->data) == out->len ? 0 : -EINVAL;
+}
+
+static int read_pointer(int directory_fd, const char *name, const char *prefix, struct text *out)
+{
+	AUTO_CLOSE int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : git_read_pointer(fd, prefix, out);
 }
 
 static int stat_at(int directory_fd, const char *path, struct stat *status)
@@ -406,11 +433,11 @@ struct submodule {
 	char worktree[PATH_MAX];
 };
 
-static void take_worktree(void *context, const char *section, const char *key, const char *value)
+static void take_worktree(void *context, const struct git_config_key *key, const char *value)
 {
 	struct submodule *submodule = context;
 
-	if (!strcmp(section, "core") && !strcmp(key, "worktree") && strlen(value) < sizeof(submodule->worktree))
+	if (git_config_is(key, "core", "worktree") && strlen(value) < sizeof(submodule->worktree))
 		snprintf(submodule->worktree, sizeof(submodule->worktree), "%s", value);
 }
 

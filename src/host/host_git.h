@@ -7,6 +7,7 @@
 #ifndef BELLJAR_HOST_HOST_GIT_H
 #define BELLJAR_HOST_HOST_GIT_H
 
+#include "base/text.h"
 #include "host/host.h"
 
 /* A configuration file, a `.git` file or a pointer that is longer is not read at all. */
@@ -15,14 +16,28 @@
 /* A longer value is passed over. */
 #define GIT_VALUE_MAX 1024
 
-/* One `key = value` of section @section, without a subsection; both names in lower case. */
-typedef void git_config_function(void *context, const char *section, const char *key, const char *value);
+/* Both names in lower case. */
+struct git_config_key {
+	const char *section;
+	bool is_sub; /* it is in a subsection: [section "name"] */
+	const char *name;
+};
+
+typedef void git_config_function(void *context, const struct git_config_key *key, const char *value);
+
+/* Is it @section.@name, and in no subsection? */
+bool git_config_is(const struct git_config_key *key, const char *section, const char *name);
 
 /*
  * Read the text of a git configuration file. Values are as git understands them, control characters included. Includes
  * are not followed. 0, or -EINVAL for what git would refuse to read too; the values before that have been told.
  */
 int git_config_parse(const char *text, size_t len, git_config_function *each, void *context);
+
+/* The whole of an open file, which must be a regular one of at most @bytes_max. */
+int git_read_open(int fd, size_t bytes_max, struct text *out);
+/* The path in a file of one line, behind @prefix and without the line end. -EINVAL: it is not such a file. */
+int git_read_pointer(int fd, const char *prefix, struct text *out);
 
 /* user.name and user.email of the caller's own configuration, or NULL in each: not there, or not readable. */
 int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out);

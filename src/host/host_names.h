@@ -15,10 +15,19 @@ extern const size_t host_etc_name_count;
 extern const char *const host_system_names[]; /* the operating system's directories */
 extern const char *const host_etc_names[];    /* sorted: what of /etc programs need to work; nothing that is a secret */
 extern const char *const host_device_names[]; /* in /dev */
-extern const char *const host_protected_names[];   /* files that other programs execute later, below a project's top */
-extern const char *const host_system_trees[];      /* neither they nor anything in them may be a workdir ... */
+extern const char *const host_system_trees[]; /* neither they nor anything in them may be a workdir ... */
 extern const char *const host_system_exceptions[]; /* ... but what lies in these may */
 extern const char *const host_system_tops[];       /* these themselves may not be a workdir; what lies in them may */
+
+/* A name below a project's top, and what makes it worth a warning: "git runs the programs in it". */
+struct host_name {
+	const char *name;
+	const char *who;
+};
+/* Each ends with a NULL name. */
+extern const struct host_name host_protected_names[]; /* files that other programs run or obey without being asked */
+extern const struct host_name
+	host_instruction_names[]; /* texts that agents obey: people edit them, so they are only told */
 
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {

@@ -63,6 +63,7 @@ static void describe(struct host_path *path, const struct stat *status)
 	path->kind = kind_of(status->st_mode);
 	path->device = status->st_dev;
 	path->inode = status->st_ino;
+	path->size_bytes = (uint64_t)status->st_size;
 	path->changed_ns = (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
 
@@ -93,8 +94,7 @@ int host_look(struct host_path *path_out, const char *path)
 	return 0;
 }
 
-/* Neither "." nor "..", and one slash between two names: what realpath() would not change. */
-static bool is_clean(const char *path)
+bool path_is_clean(const char *path)
 {
 	if (path[0] != '/')
 		return false;
@@ -112,7 +112,7 @@ static bool is_clean(const char *path)
 
 static int open_plain(const char *path)
 {
-	return is_clean(path) ? sys_openat2(AT_FDCWD, path, O_PATH, 0, SYS_RESOLVE_NO_SYMLINKS) : -ELOOP;
+	return path_is_clean(path) ? sys_openat2(AT_FDCWD, path, O_PATH, 0, SYS_RESOLVE_NO_SYMLINKS) : -ELOOP;
 }
 
 int host_is_plain(const char *path)
@@ -294,26 +294,6 @@ int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, c
 	return 0;
 }
 
-bool host_is_in_absent(int top_fd, const char *name, const char **absent)
-{
-	size_t len = strcspn(name, "/");
-	char first[NAME_MAX + 1];
-	struct stat status;
-
-	if (!name[len])
-		return false;
-	if (*absent && !strncmp(*absent, name, len + 1))
-		return true;
-	if (len > NAME_MAX)
-		return false;
-	memcpy(first, name, len);
-	first[len] = '\0';
-	if (fstatat(top_fd, first, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
-		return false;
-	*absent = name;
-	return true;
-}
-
 void host_path_done(struct host_path *path)
 {
 	free(path->path);
@@ -370,4 +350,17 @@ int host_path_list_look_beneath(struct host_path_list *list, int top_fd, const c
 	}
 	*item = found;
 	return 1;
+}
+
+int host_path_list_copy(struct host_path_list *list, const struct host_path *path)
+{
+	struct host_path *item = list_add(list);
+
+	if (!item)
+		return -ENOMEM;
+	*item = *path;
+	item->links = (struct string_list){0};
+	item->path = strdup(path->path);
+	item->target = path->target ? strdup(path->target) : NULL;
+	return item->path && (item->target || !path->target) ? 0 : -ENOMEM;
 }

@@ -13,6 +13,8 @@
 /* DIRECTORY/NAME, to be freed; NULL: no memory. */
 char *path_join(const char *directory, const char *name);
 bool path_is_within(const char *path, const char *directory);
+/* Absolute, with neither "." nor ".." in it, and one slash between two names: what realpath() would not change but for links. */
+bool path_is_clean(const char *path);
 
 /* "/", "/usr", "/etc/ssh", ...: nothing that a command should be able to write. */
 bool host_is_system_directory(const char *path);
@@ -39,15 +41,12 @@ int host_is_plain(const char *path);
 int host_look_beneath(struct host_path *path_out, int top_fd, const char *top, const char *name);
 /* A descriptor for looking beneath @top, which must still be the object that was seen; a negative errno. */
 int host_open_top(const struct host_path *top);
-/*
- * For names that stand together by their first directory: is the one of @name not there? *@absent is a name of the last
- * such directory, NULL at first.
- */
-bool host_is_in_absent(int top_fd, const char *name, const char **absent);
 void host_path_done(struct host_path *path);
 void host_path_list_done(struct host_path_list *list);
 /* host_look() into a new item of @list; what does not exist is left out. */
 int host_path_list_look(struct host_path_list *list, const char *path);
+
+int host_path_list_copy(struct host_path_list *list, const struct host_path *path);
 
 /* host_look_beneath() into a new item of @list; what does not exist is left out: then 0, with an item 1, -ELOOP ... */
 int host_path_list_look_beneath(struct host_path_list *list, int top_fd, const char *top, const char *name);

@@ -1,102 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host/host_risky.c - what the command left where other programs will execute it
+ * host/host_risky.c - compare what other programs obey before the run and after it
+ *
+ * What was there before and is the same is nobody's news. The same: the same object by its number and the time of its last
+ * change, which no command can set; where that time was too near to the look before the run, by its content.
  */
 #include "host/host_risky.h"
 
-#include <limits.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
-#include "host/host_names.h"
+#include "base/text.h"
+#include "host/host_git.h"
+#include "host/host_nested.h"
 #include "host/host_paths.h"
+#include "host/host_watch.h"
+#include "sys/calls.h"
 
-static const struct host_path *known(const struct host_path_list *list, const char *path)
+/*
+ * File systems keep time by the clock's tick, of which there are at least 100 in a second: a file that changed so shortly
+ * before it was looked at may change again and keep its time. The look after the run reads what the one before it read, and
+ * that was less than this before the run.
+ */
+#define SETTLING_NS 20000000LL
+#define LOOK_BEFORE_NS 10000000000LL
+/* What is told at most; more is a flood. */
+#define RISKY_MAX 256
+
+static int64_t nanoseconds(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void host_moment_now(struct host_moment *moment)
+{
+	/* In this order: the first is the clock that file systems take most times from, and runs behind the second. */
+	moment->earliest_ns = nanoseconds(CLOCK_REALTIME_COARSE);
+	moment->latest_ns = nanoseconds(CLOCK_REALTIME);
+}
+
+int64_t host_settled_ns(void)
+{
+	return nanoseconds(CLOCK_REALTIME) - SETTLING_NS;
+}
+
+void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who)
+{
+	AUTO_TEXT why = {0};
+	AUTO_FREE char *copy = NULL;
+	struct risky_path *item;
+
+	for (size_t i = 0; i < risky->count; i++)
+		if (!strcmp(risky->items[i].path, path))
+			return;
+	if (risky->count == RISKY_MAX) {
+		risky->unsearched = "more files than are listed in `risky` are new or have changed";
+		return;
+	}
+	copy = strdup(path);
+	text_append_format(&why, "it %s during the run; %s", what, who);
+	item = copy && !text_failed(&why) ? list_add(risky) : NULL;
+	if (!item)
+		return;
+	*item = (struct risky_path){take_ptr(copy), take_ptr(why.data)};
+}
+
+/* --- what was found before and after ------------------------------------------------------------------------ */
+
+static const struct watched *find(const struct watch_list *list, const char *path)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->items[i].path, path))
+		if (!strcmp(list->items[i].path.path, path))
 			return &list->items[i];
 	return NULL;
 }
 
-static bool is_same(const struct host_path *before, const struct host_path *now)
+/* Where times do not tell, what is in it does. */
+static bool has_same_content(const struct watched *before, const struct watched *now)
 {
-	/* Whatever is no link was held by a mount; of a link, a new one may have got the old one's number. */
-	return before->inode == now->inode && before->device == now->device && before->kind == now->kind &&
-	       (now->kind != PATH_SYMLINK || before->changed_ns == now->changed_ns);
+	return before->content && now->content && before->content_bytes == now->content_bytes &&
+	       !memcmp(before->content, now->content, now->content_bytes);
 }
 
-static void check(const struct host *host, int top_fd, const char *top, const char *name, struct risky_list *risky)
+/* What became of it; NULL: nothing. */
+static const char *what_happened(const struct watched *before, const struct watched *now)
 {
-	struct host_path now = {0};
-	const struct host_path *before;
-	struct risky_path *item;
-	const char *why = NULL;
+	const struct host_path *left = &before->path, *right = &now->path;
 
-	if (host_look_beneath(&now, top_fd, top, name) < 0 || now.kind == PATH_ABSENT)
-		goto done;
-	before = known(&host->workdir.guarded, now.path);
-	if (!before)
-		why = "it appeared during the run; other programs execute or obey it later";
-	else if (!is_same(before, &now))
-		why = "it was replaced during the run; other programs execute or obey it later";
-	item = why ? list_add(risky) : NULL;
-	if (item)
-		*item = (struct risky_path){take_ptr(now.path), why};
-done:
-	host_path_done(&now);
+	if (left->kind != right->kind || left->device != right->device || left->inode != right->inode)
+		return "was replaced";
+	if (left->changed_ns != right->changed_ns || left->size_bytes != right->size_bytes)
+		return "was changed";
+	if (before->is_fresh && !has_same_content(before, now))
+		return "was changed";
+	return NULL;
 }
 
-/* A .git directory is watched by its parts; as a file or a link it says where host programs find a repository. */
-static void check_git_file(const struct host *host, int top_fd, const char *top, struct risky_list *risky)
+static void compare(const struct risky_request *request, const struct watched *now, struct risky_list *risky)
 {
-	struct host_path git = {0};
+	const struct watched *before = find(request->before, now->path.path);
+	const char *what;
 
-	if (host_look_beneath(&git, top_fd, top, ".git") == 0 && git.kind != PATH_DIRECTORY)
-		check(host, top_fd, top, ".git", risky);
-	host_path_done(&git);
-}
-
-static void check_project(const struct host *host, const struct host_path *top, struct risky_list *risky)
-{
-	AUTO_CLOSE int fd = top->kind == PATH_DIRECTORY ? host_open_top(top) : -1;
-	const char *absent = NULL;
-
-	if (fd < 0)
+	if (now->kind == WATCH_STAYS)
 		return;
-	for (const char *const *name = host_protected_names; *name; name++)
-		if (!host_is_in_absent(fd, *name, &absent))
-			check(host, fd, top->path, *name, risky);
-	check_git_file(host, fd, top->path, risky);
-}
-
-/* A repository that is no .git directory: there the names of what is in one stand by themselves. */
-static void check_git(const struct host *host, const struct host_path *git, struct risky_list *risky)
-{
-	AUTO_CLOSE int fd = git->kind == PATH_DIRECTORY ? host_open_top(git) : -1;
-
-	for (const char *const *name = host_protected_names; fd >= 0 && *name; name++)
-		if (!strncmp(*name, ".git/", 5))
-			check(host, fd, git->path, *name + 5, risky);
-}
-
-void host_find_risky(const struct host *host, struct risky_list *risky)
-{
-	if (host->workdir.unfit)
+	if (!before) {
+		risky_add(risky, now->path.path, "appeared", now->who);
 		return;
-	check_project(host, &host->workdir.path, risky);
-	check_project(host, &host->workdir.top, risky);
-	if (host->workdir.has_git_file) {
-		check_git(host, &host->workdir.git, risky);
-		check_git(host, &host->workdir.git_own, risky);
 	}
+	what = now->kind == WATCH_NEW ? NULL : what_happened(before, now);
+	if (what)
+		risky_add(risky, now->path.path, what, now->who);
+	else if (now->path.kind == PATH_DIRECTORY && now->kind != WATCH_NEW)
+		host_find_changed_inside(request, now, risky);
+}
+
+void host_find_risky(const struct risky_request *request, struct risky_list *risky)
+{
+	struct watch_list now = {0};
+
+	if (!request->host->workdir.is_searched)
+		return;
+	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &now, NULL) < 0) {
+		risky->unsearched =
+			"the work directory, or its repository, is no longer where it was, and could not be searched";
+		host_watch_done(&now);
+		return;
+	}
+	for (size_t i = 0; i < now.count; i++)
+		compare(request, &now.items[i], risky);
+	for (size_t i = 0; i < request->before->count; i++) {
+		const struct watched *before = &request->before->items[i];
+
+		if (before->kind == WATCH_STAYS && !find(&now, before->path.path))
+			risky_add(risky, before->path.path, "was removed", before->who);
+	}
+	host_find_nested(request, &now, risky);
+	host_watch_done(&now);
 }
 
 void host_risky_done(struct risky_list *risky)
 {
-	for (size_t i = 0; i < risky->count; i++)
+	for (size_t i = 0; i < risky->count; i++) {
 		free(risky->items[i].path);
+		free(risky->items[i].why);
+	}
 	free(risky->items);
 	*risky = (struct risky_list){0};
 }

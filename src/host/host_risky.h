@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host/host_risky.h - which files that other programs execute later have appeared, or changed, since the survey
+ * host/host_risky.h - which files that other programs execute or obey have appeared, or changed, during a run
  */
 #ifndef BELLJAR_HOST_HOST_RISKY_H
 #define BELLJAR_HOST_HOST_RISKY_H
@@ -9,13 +9,41 @@
 
 struct risky_path {
 	char *path;
-	const char *why;
+	char *why;
 };
 
-LIST_TYPE(struct risky_path, risky_list);
+struct risky_list {
+	struct risky_path *items;
+	size_t count;
+	size_t capacity;
+	const char *unsearched; /* what was not looked at, since it was too much; NULL: nothing */
+};
 
-/* Memory running out leaves the list shorter. Only looks, never opens or follows what the command may have written. */
-void host_find_risky(const struct host *host, struct risky_list *risky);
+/*
+ * When a run began, as far as times of files can tell: what changed before `earliest_ns` changed before the run, what changed
+ * after `latest_ns` during it; between the two lies one tick of the clock.
+ */
+struct host_moment {
+	int64_t earliest_ns, latest_ns;
+};
+
+void host_moment_now(struct host_moment *moment);
+/* For host_watch() before a run: what changed later is fresh. */
+int64_t host_settled_ns(void);
+
+/* All borrowed. */
+struct risky_request {
+	const struct host *host;
+	const struct watch_list *before; /* what host_watch() found before the run */
+	struct host_moment start;
+	bool is_held; /* guarded files were read-only in the jar */
+};
+
+/* Memory running out leaves the list shorter. Executes nothing, and follows no link that the command may have made. */
+void host_find_risky(const struct risky_request *request, struct risky_list *risky);
 void host_risky_done(struct risky_list *risky);
+
+/* For those who look: @path @what during the run; @who. A path that is there already is not added again. */
+void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who);
 
 #endif

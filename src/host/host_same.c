@@ -97,6 +97,7 @@ bool host_is_same(const struct host *left, const struct host *right)
 	       is_same_text(left->uncounted_path, right->uncounted_path) &&
 	       is_same_workdir(&left->workdir, &right->workdir) && is_same_list(&left->system, &right->system) &&
 	       is_same_list(&left->etc, &right->etc) && is_same_list(&left->toolchains, &right->toolchains) &&
+	       is_same_list(&left->path_directories, &right->path_directories) &&
 	       is_same_list(&left->devices, &right->devices) && is_same_list(&left->mounts, &right->mounts) &&
 	       is_same_list(&left->nested, &right->nested) && is_same_list(&left->places, &right->places) &&
 	       is_same_list(&left->hidden, &right->hidden) && is_same_list(&left->tmpfs_places, &right->tmpfs_places) &&

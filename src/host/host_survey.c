@@ -21,7 +21,12 @@
 #include "host/host_git.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
+#include "host/host_risky.h"
 #include "host/host_toolchains.h"
+#include "host/host_watch.h"
+
+/* More of them in PATH are not looked at: nobody has so many. */
+#define PATH_DIRECTORIES_MAX 128
 
 static int out_of_memory(struct error *error)
 {
@@ -314,94 +319,19 @@ static int pin_parents(struct host_path_list *pinned, const struct top *top, con
 	return rc;
 }
 
-/* 1: it is guarded, and a link; 0: it is guarded or not there; -ELOOP: the way to it leads through a link. */
-static int guard_object(struct host_workdir *workdir, const struct top *top, const char *name)
+/* What other programs run or obey, and what of it is to be read-only. */
+static int find_guarded(struct host *host)
 {
-	int rc = host_path_list_look_beneath(&workdir->guarded, top->fd, top->path, name);
-	bool is_link = rc == 1 && workdir->guarded.items[workdir->guarded.count - 1].kind == PATH_SYMLINK;
+	struct host_workdir *workdir = &host->workdir;
+	int rc = host_watch(host, host_settled_ns(), &workdir->watched, &workdir->pinned);
 
-	if (rc == 1)
-		rc = pin_parents(&workdir->pinned, top, name);
-	return rc == 0 && is_link ? 1 : rc;
-}
+	workdir->is_searched = true;
+	for (size_t i = 0; i < workdir->watched.count && rc == 0; i++) {
+		const struct watched *watched = &workdir->watched.items[i];
 
-/* What a link inside the project stands for is guarded too; what lies outside is not in the jar at all. */
-static int guard_behind_link(struct host_workdir *workdir, const struct top *top, const char *name)
-{
-	char path[2 * PATH_MAX];
-	AUTO_FREE char *resolved = NULL;
-
-	snprintf(path, sizeof(path), "%s/%s", top->path, name);
-	resolved = realpath(path, NULL);
-	if (!resolved || !path_is_within(resolved, top->path) || !strcmp(resolved, top->path) ||
-	    list_has(&workdir->guarded, resolved))
-		return 0;
-	return guard_object(workdir, top, resolved + strlen(top->path) + 1) == -ENOMEM ? -ENOMEM : 0;
-}
-
-static int guard_name(struct host_workdir *workdir, const struct top *top, const char *name)
-{
-	int rc = guard_object(workdir, top, name);
-
-	return rc == 1 || rc == -ELOOP ? guard_behind_link(workdir, top, name) : rc;
-}
-
-static int find_guarded(struct host_workdir *workdir, const struct host_path *directory)
-{
-	AUTO_CLOSE int fd = host_open_top(directory);
-	struct top top = {directory->path, fd};
-	const char *absent = NULL;
-	struct host_path git = {0};
-	int rc = 0;
-
-	if (fd < 0)
-		return fd;
-	/* As a file, .git says where the repository is; as a directory, only some of its contents are guarded. */
-	rc = host_look_beneath(&git, fd, top.path, ".git");
-	if (rc == 0 && git.kind != PATH_DIRECTORY)
-		rc = guard_name(workdir, &top, ".git");
-	host_path_done(&git);
-	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
-		if (!host_is_in_absent(fd, *name, &absent))
-			rc = guard_name(workdir, &top, *name);
-	return rc;
-}
-
-/* A repository elsewhere: what is guarded in a .git is guarded there, and neither it nor the worktree's part moves. */
-static int find_guarded_elsewhere(struct host_workdir *workdir, const struct host_path *git)
-{
-	AUTO_CLOSE int fd = host_open_top(git);
-	struct top top = {git->path, fd};
-	int rc = fd < 0 ? fd : host_path_list_look(&workdir->pinned, git->path);
-
-	for (const char *const *name = host_protected_names; *name && rc == 0; name++)
-		if (!strncmp(*name, ".git/", 5))
-			rc = guard_name(workdir, &top, *name + 5);
-	return rc;
-}
-
-/* Where a linked worktree is: what makes it this one. */
-static int find_guarded_worktree(struct host_workdir *workdir)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/gitdir", workdir->git_own.path) >= (int)sizeof(path))
-		return 0;
-	return host_path_list_look(&workdir->guarded, path);
-}
-
-static int find_all_guarded(struct host_workdir *workdir)
-{
-	int rc = find_guarded(workdir, &workdir->path);
-
-	if (rc == 0 && workdir->top.kind == PATH_DIRECTORY)
-		rc = find_guarded(workdir, &workdir->top);
-	if (rc == 0 && workdir->has_git_file)
-		rc = find_guarded_elsewhere(workdir, &workdir->git);
-	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
-		rc = find_guarded_elsewhere(workdir, &workdir->git_own);
-	if (rc == 0 && workdir->git_own.kind == PATH_DIRECTORY)
-		rc = find_guarded_worktree(workdir);
+		if (watched->kind == WATCH_GUARDED)
+			rc = host_path_list_copy(&workdir->guarded, &watched->path);
+	}
 	return rc;
 }
 
@@ -446,7 +376,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		return 0;
 	rc = find_repository(host);
 	if (rc == 0)
-		rc = find_all_guarded(workdir);
+		rc = find_guarded(host);
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
@@ -582,6 +512,36 @@ static int survey_nested(struct host *host, const struct policy *policy)
 	return rc;
 }
 
+/* A relative one, and an empty one, are meant from wherever a program is started: from the workdir, too. */
+static int add_path_directory(struct host *host, const char *directory, size_t len)
+{
+	const char *workdir = host->workdir.path.path;
+	char path[PATH_MAX];
+	int written = directory[0] == '/'
+			      ? snprintf(path, sizeof(path), "%.*s", (int)len, directory)
+			      : snprintf(path, sizeof(path), "%s/%.*s", workdir ? workdir : "", (int)len, directory);
+
+	if (written >= (int)sizeof(path) || (directory[0] != '/' && !workdir) || host_is_system_directory(path))
+		return 0;
+	return add_resolved(&host->path_directories, path);
+}
+
+static int find_path_directories(struct host *host)
+{
+	const char *at = NULL;
+	int rc = 0;
+
+	for (char *const *variable = host->environment; variable && *variable && !at; variable++)
+		at = strncmp(*variable, "PATH=", 5) ? NULL : *variable + 5;
+	while (at && rc == 0 && host->path_directories.count < PATH_DIRECTORIES_MAX) {
+		size_t len = strcspn(at, ":");
+
+		rc = add_path_directory(host, at, len);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	return rc;
+}
+
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
 {
 	int rc = survey_workdir(host, policy, current_directory, error);
@@ -601,6 +561,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (rc == 0)
 		rc = survey_nested(host, policy);
 	if (rc == 0)
+		rc = find_path_directories(host);
+	if (rc == 0)
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
 	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
 		rc = host_find_uncounted(host, policy);
@@ -614,13 +576,18 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 void host_done(struct host *host)
 {
 	struct host_path_list *lists[] = {
-		&host->system,         &host->etc,    &host->toolchains, &host->devices,      &host->mounts,
-		&host->places,         &host->nested, &host->hidden,     &host->tmpfs_places, &host->workdir.guarded,
-		&host->workdir.pinned, &host->stamps,
+		&host->system,           &host->etc,
+		&host->toolchains,       &host->devices,
+		&host->mounts,           &host->places,
+		&host->nested,           &host->hidden,
+		&host->tmpfs_places,     &host->workdir.guarded,
+		&host->workdir.pinned,   &host->stamps,
+		&host->path_directories,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		host_path_list_done(lists[i]);
+	host_watch_done(&host->workdir.watched);
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);

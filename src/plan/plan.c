@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/plan_view.h"
+
 /* One argument or variable may be this long; the kernel's MAX_ARG_STRLEN, its NUL included. */
 #define ARGUMENT_MAX (128 << 10)
 /* The kernel keeps the program's name and its own notes in the same space. */
@@ -246,6 +248,47 @@ static int choose_workdir(struct plan_build *build)
 	return 0;
 }
 
+/* Is @path, or the nearest thing around it that the policy names, named writable? */
+static bool is_writable(const struct plan_build *build, const char *path)
+{
+	const struct policy *policy = build->policy;
+	const struct host_path *workdir = &build->host->workdir.path;
+	bool is_in_workdir = !build->has_private_workdir && workdir->path && view_is_within(path, workdir->path);
+	bool is_writable = is_in_workdir && policy->workdir_mode != WORKDIR_RO;
+	size_t len = is_in_workdir ? strlen(workdir->path) : 0;
+
+	for (size_t i = 0; i < policy->mounts.count; i++) {
+		const char *granted = build->host->mounts.items[i].path;
+
+		if (granted && view_is_within(path, granted) && strlen(granted) >= len) {
+			len = strlen(granted);
+			is_writable = policy->mounts.items[i].access == MOUNT_RW;
+		}
+	}
+	return is_writable;
+}
+
+/* What the command leaves in a directory of the caller's PATH runs as soon as somebody types its name. */
+static void note_path_directories(struct plan_build *build)
+{
+	const struct host_path_list *directories = &build->host->path_directories;
+	AUTO_TEXT names = {0};
+
+	for (size_t i = 0; i < directories->count; i++)
+		if (is_writable(build, directories->items[i].path))
+			text_append_format(&names, "%s'%s'", names.len ? ", " : "", directories->items[i].path);
+	build->has_failed |= text_failed(&names);
+	if (names.len)
+		plan_note(
+			build, "path",
+			plan_format(
+				build,
+				"your PATH has %s, which the command may write to: what it leaves there runs when you type "
+				"its name",
+				text_string(&names)),
+			"show the directory read-only with --ro, or take it out of PATH");
+}
+
 static int refuse_what_is_not_there(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
@@ -292,6 +335,8 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		rc = refuse_what_is_not_there(&build);
 	if (rc == 0)
 		rc = choose_workdir(&build);
+	if (rc == 0)
+		note_path_directories(&build);
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
 		plan->run_directory = plan_string(&build, host->run_directory);
 	if (rc == 0 && request)

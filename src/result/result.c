@@ -445,11 +445,22 @@ void result_write_error(const struct error *error, struct json_writer *writer)
 	json_close_object(writer);
 }
 
-static void write_notes(const struct plan *plan, struct json_writer *writer)
+static void write_notes(const struct result_source *source, struct json_writer *writer)
 {
-	static const struct plan_remark_list none;
+	const struct plan *plan = source->plan;
 
-	plan_write_remarks(plan ? &plan->notes : &none, writer, "notes");
+	json_open_array(writer, "notes");
+	for (size_t i = 0; plan && i < plan->notes.count; i++)
+		plan_write_remark(&plan->notes.items[i], writer);
+	if (source->risky && source->risky->unsearched)
+		plan_write_remark(
+			&(struct plan_remark){
+				.name = "risky",
+				.why = source->risky->unsearched,
+				.hint = "look for new .git directories, and files named HEAD, before you run git there",
+			},
+			writer);
+	json_close_array(writer);
 }
 
 void result_write(const struct result_source *source, struct json_writer *writer, const char *key)
@@ -466,7 +477,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->workdir : NULL);
-	write_notes(source->plan, writer);
+	write_notes(source, writer);
 	result_write_error(error_of(source), writer);
 	json_close_object(writer);
 }

@@ -18,13 +18,13 @@ struct seen {
 	int names, others;
 };
 
-static void note(void *context, const char *section, const char *key, const char *value)
+static void note(void *context, const struct git_config_key *key, const char *value)
 {
 	struct seen *seen = context;
 
-	if (!section[0] || !key[0])
+	if (!key->section[0] || !key->name[0])
 		abort();
-	if (strcmp(section, "user") != 0 || strcmp(key, "name") != 0) {
+	if (!git_config_is(key, "user", "name")) {
 		seen->others++;
 	} else if (strlen(value) <= GIT_VALUE_MAX) {
 		snprintf(seen->name, sizeof(seen->name), "%s", value);

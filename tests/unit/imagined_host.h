@@ -214,10 +214,10 @@ static inline void imagined_guards(struct host_workdir *workdir, const struct im
 	snprintf(path, sizeof(path), "%s/.git", top);
 	if (imagined_look(files, path).kind == PATH_FILE)
 		imagined_add(&workdir->guarded, files, path);
-	for (const char *const *name = host_protected_names; *name; name++) {
+	for (const struct host_name *name = host_protected_names; name->name; name++) {
 		size_t count = workdir->guarded.count;
 
-		snprintf(path, sizeof(path), "%s/%s", top, *name);
+		snprintf(path, sizeof(path), "%s/%s", top, name->name);
 		imagined_add(&workdir->guarded, files, path);
 		if (workdir->guarded.count == count)
 			continue;

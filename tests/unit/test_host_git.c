@@ -21,12 +21,13 @@ struct told {
 	char text[4096];
 };
 
-static void tell(void *context, const char *section, const char *key, const char *value)
+static void tell(void *context, const struct git_config_key *key, const char *value)
 {
 	struct told *told = context;
 	size_t len = strlen(told->text);
 
-	snprintf(told->text + len, sizeof(told->text) - len, "%s.%s=%s|", section, key, value);
+	snprintf(told->text + len, sizeof(told->text) - len, "%s%s.%s=%s|", key->section, key->is_sub ? ".*" : "",
+		 key->name, value);
 }
 
 static void test_values_are_what_git_says_they_are(void)
@@ -49,8 +50,9 @@ static void test_values_are_what_git_says_they_are(void)
 		{"[user]\nname\nemail = e\n", "user.email=e|", 0},
 		{"[user]\nname =\n", "user.name=|", 0},
 		{"; c\n# c\n[a]\n[user] # c\n name = x ; y\n", "user.name=x|", 0},
-		{"[user \"sub\"]\nname=x\n[user \"a\\\"]b\"]\nname=y\n[user]\nname=z\n", "user.name=z|", 0},
-		{"[user.sub]\nname=x\n", "user.sub.name=x|", 0},
+		{"[user \"sub\"]\nname=x\n[user \"a\\\"]b\"]\nname=y\n[user]\nname=z\n",
+		 "user.*.name=x|user.*.name=y|user.name=z|", 0},
+		{"[user.sub]\nname=x\n", "user.*.name=x|", 0},
 		{"[include]\npath = /etc/passwd\n", "include.path=/etc/passwd|", 0},
 		{"name = x\n[user]\nname = y\n", "user.name=y|", 0},
 		{"[user]\nname = a\nname = b\\", "user.name=a|user.name=b|", 0},

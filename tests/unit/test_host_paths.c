@@ -79,8 +79,12 @@ static void test_the_lists_agree(void)
 			is_top |= !strcmp(*name, *top);
 		CHECK(is_in_tree && is_top);
 	}
-	for (const char *const *name = host_protected_names; *name; name++)
-		CHECK((*name)[0] == '.' && !strstr(*name, "..") && (*name)[strlen(*name) - 1] != '/');
+	for (size_t i = 0; i < 2; i++)
+		for (const struct host_name *name = i ? host_instruction_names : host_protected_names; name->name;
+		     name++) {
+			CHECK(name->name[0] != '/' && !strstr(name->name, "..") && name->who);
+			CHECK(name->name[strlen(name->name) - 1] != '/');
+		}
 	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
 		CHECK(toolchain->directory[0] != '/' && toolchain->needs[0]);
 }

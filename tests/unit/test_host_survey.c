@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/host.h"
 #include "host/host_paths.h"
 #include "host/host_risky.h"
+#include "host/host_watch.h"
 #include "policy/policy_build.h"
 #include "scratch_tree.h"
 
@@ -298,19 +300,57 @@ static void test_a_nearer_mount_at_its_own_place_counts(void)
 	survey_done(&seen);
 }
 
+/* --- what is risky ------------------------------------------------------------------------------------------ */
+
+static void write_file(const char *name, const char *content)
+{
+	FILE *file;
+
+	make_file(name);
+	file = fopen(at(name), "we");
+	CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static void find_risky(const struct survey *seen, struct risky_list *risky)
+{
+	struct risky_request request = {.host = &seen->host, .before = &seen->host.workdir.watched, .is_held = true};
+
+	host_risky_done(risky);
+	host_moment_now(&request.start);
+	host_find_risky(&request, risky);
+}
+
+static const char *why(const struct risky_list *risky, const char *name)
+{
+	for (size_t i = 0; i < risky->count; i++)
+		if (!strcmp(risky->items[i].path, at(name)))
+			return risky->items[i].why;
+	return NULL;
+}
+
+static bool is_watched(const struct survey *seen, const char *name, enum watch_kind kind)
+{
+	const struct watch_list *list = &seen->host.workdir.watched;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].path.path, at(name)))
+			return list->items[i].kind == kind;
+	return false;
+}
+
 static void test_what_appears_or_is_replaced_is_risky(void)
 {
 	struct survey seen;
 	struct risky_list risky = {0};
 
 	survey(&seen, "/home/u/repo/pkg/a", NULL);
-	host_find_risky(&seen.host, &risky);
+	find_risky(&seen, &risky);
 	CHECK_INT(risky.count, 0);
 	make_directory("/home/u/repo/pkg/a/.vscode");
 	make_file("/home/u/repo/.git/commondir");
 	make_file("/home/u/repo/pkg/a/new");
 	CHECK_INT(rename(at("/home/u/repo/pkg/a/new"), at("/home/u/repo/pkg/a/.envrc")), 0);
-	host_find_risky(&seen.host, &risky);
+	find_risky(&seen, &risky);
 	CHECK_INT(risky.count, 3);
 	for (size_t i = 0; i < risky.count; i++) {
 		bool is_replaced = strstr(risky.items[i].path, ".envrc");
@@ -320,6 +360,149 @@ static void test_what_appears_or_is_replaced_is_risky(void)
 	host_risky_done(&risky);
 	CHECK_INT(rmdir(at("/home/u/repo/pkg/a/.vscode")), 0);
 	CHECK_INT(unlink(at("/home/u/repo/.git/commondir")), 0);
+	survey_done(&seen);
+}
+
+static void test_a_change_that_leaves_every_time_as_it_was_is_seen(void)
+{
+	struct survey seen;
+	struct watch_list before = {0};
+	struct risky_list risky = {0};
+	struct risky_request request = {.host = &seen.host, .before = &before, .is_held = true};
+
+	write_file("/srv/fresh/.envrc", "one");
+	write_file("/srv/fresh/AGENTS.md", "one");
+	survey(&seen, "/srv/fresh", NULL);
+	CHECK(is_watched(&seen, "/srv/fresh/.envrc", WATCH_GUARDED) &&
+	      is_watched(&seen, "/srv/fresh/AGENTS.md", WATCH_TOLD));
+	CHECK_INT(host_watch(&seen.host, 0, &before, NULL), 0);
+	host_find_risky(&request, &risky);
+	CHECK_INT(risky.count, 0);
+	/* As a file system with a slow clock would leave it: only what is in them has changed. */
+	for (size_t i = 0; i < before.count; i++)
+		before.items[i].content[0] = '!';
+	host_find_risky(&request, &risky);
+	CHECK(why(&risky, "/srv/fresh/.envrc") && why(&risky, "/srv/fresh/AGENTS.md"));
+	host_risky_done(&risky);
+	host_watch_done(&before);
+	survey_done(&seen);
+}
+
+static void test_what_the_configuration_names_is_guarded(void)
+{
+	static const char config[] = "[core]\n\thooksPath = .githooks\n\tfsmonitor = ./tools/monitor --fast\n"
+				     "[include]\n\tpath = ../more\n[filter \"x\"]\n\tclean = python3 clean.py %f\n"
+				     "[alias]\n\tst = status\n[diff \"y\"]\n\ttextconv = \"sh ./absent\"\n";
+	struct survey seen;
+	struct risky_list risky = {0};
+
+	make_directory("/srv/named/.githooks");
+	make_directory("/srv/named/tools");
+	write_file("/srv/named/.git/config", config);
+	write_file("/srv/named/.git/HEAD", "ref: refs/heads/main\n");
+	write_file("/srv/named/tools/monitor", "");
+	write_file("/srv/named/clean.py", "");
+	write_file("/srv/named/status", "");
+	write_file("/srv/named/more", "[core]\n\teditor = ~/ed\n[core]\n\tpager = tools/../tools/pager\n");
+	write_file("/srv/named/tools/pager", "");
+	survey(&seen, "/srv/named", NULL);
+	CHECK(is_watched(&seen, "/srv/named/.githooks", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/named/tools/monitor", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/named/tools/pager", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/named/clean.py", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/named/more", WATCH_GUARDED));
+	CHECK(!is_watched(&seen, "/srv/named/status", WATCH_GUARDED));
+	CHECK(has(&seen.host.workdir.pinned, "/srv/named/tools", PATH_DIRECTORY));
+	write_file("/srv/named/absent", "");
+	find_risky(&seen, &risky);
+	CHECK_INT(risky.count, 1);
+	CHECK(why(&risky, "/srv/named/absent"));
+	host_risky_done(&risky);
+	survey_done(&seen);
+}
+
+static void test_a_configuration_that_names_the_work_tree_does_not_close_it(void)
+{
+	static const char *const values[] = {".", "..", "/", "sub/..", "./"};
+
+	make_directory("/srv/whole/sub");
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		struct survey seen;
+		char config[128];
+
+		snprintf(config, sizeof(config), "[core]\n\thooksPath = %s\n\tfsmonitor = sh . sub\n", values[i]);
+		write_file("/srv/whole/.git/config", config);
+		survey(&seen, "/srv/whole", NULL);
+		for (size_t j = 0; j < seen.host.workdir.guarded.count; j++)
+			CHECK_STRING(seen.host.workdir.guarded.items[j].path, at("/srv/whole/.git/config"));
+		survey_done(&seen);
+	}
+}
+
+static void test_every_link_on_the_way_counts(void)
+{
+	struct survey seen;
+	struct risky_list risky = {0};
+
+	make_directory("/srv/links/x");
+	write_file("/srv/links/x/settings.json", "");
+	write_file("/srv/links/c", "");
+	CHECK_INT(symlink("x", at("/srv/links/.claude")), 0);
+	CHECK_INT(symlink("b", at("/srv/links/.envrc")), 0);
+	CHECK_INT(symlink("./x/../c", at("/srv/links/b")), 0);
+	CHECK_INT(symlink("later", at("/srv/links/.npmrc")), 0);
+	CHECK_INT(symlink(".bashrc", at("/srv/links/.bashrc")), 0);
+	CHECK_INT(symlink("/etc/passwd", at("/srv/links/.profile")), 0);
+	survey(&seen, "/srv/links", NULL);
+	CHECK(is_watched(&seen, "/srv/links/.claude", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/links/x/settings.json", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/links/b", WATCH_GUARDED) && is_watched(&seen, "/srv/links/c", WATCH_GUARDED));
+	CHECK(has(&seen.host.workdir.pinned, "/srv/links/x", PATH_DIRECTORY));
+	for (size_t i = 0; i < seen.host.workdir.watched.count; i++)
+		CHECK(strcmp(seen.host.workdir.watched.items[i].path.path, "/etc/passwd") != 0);
+	find_risky(&seen, &risky);
+	CHECK_INT(risky.count, 0);
+	write_file("/srv/links/later", "");
+	CHECK_INT(unlink(at("/srv/links/b")), 0);
+	CHECK_INT(symlink("c", at("/srv/links/b")), 0);
+	find_risky(&seen, &risky);
+	CHECK(why(&risky, "/srv/links/later") && why(&risky, "/srv/links/b"));
+	CHECK_INT(risky.count, 2);
+	host_risky_done(&risky);
+	survey_done(&seen);
+}
+
+static void test_repositories_and_instructions_below_are_found(void)
+{
+	struct survey seen;
+	struct risky_list risky = {0};
+
+	make_directory("/srv/nest/old/.git/hooks");
+	write_file("/srv/nest/old/.git/config", "[core]\n");
+	survey(&seen, "/srv/nest", NULL);
+	find_risky(&seen, &risky);
+	CHECK_INT(risky.count, 0);
+	usleep(30000); /* longer than a tick: what comes now is surely later */
+	{
+		struct risky_request request = {.host = &seen.host, .before = &seen.host.workdir.watched};
+
+		host_moment_now(&request.start);
+		usleep(30000);
+		write_file("/srv/nest/a/b/.git/config", "[core]\n\tfsmonitor = evil\n");
+		make_directory("/srv/nest/bare/objects");
+		make_directory("/srv/nest/bare/refs");
+		write_file("/srv/nest/bare/HEAD", "ref: refs/heads/main\n");
+		write_file("/srv/nest/bare/config", "");
+		write_file("/srv/nest/a/AGENTS.md", "");
+		write_file("/srv/nest/a/.hg/hgrc", "");
+		host_find_risky(&request, &risky);
+	}
+	CHECK(why(&risky, "/srv/nest/a/b/.git/config") && why(&risky, "/srv/nest/bare/config"));
+	CHECK(why(&risky, "/srv/nest/bare/HEAD") && why(&risky, "/srv/nest/a/AGENTS.md"));
+	CHECK(why(&risky, "/srv/nest/a/.hg/hgrc"));
+	CHECK_INT(risky.count, 5);
+	CHECK(!risky.unsearched);
+	host_risky_done(&risky);
 	survey_done(&seen);
 }
 
@@ -336,6 +519,11 @@ static const struct test tests[] = {
 	TEST(test_hidden_paths_are_found_behind_mounts_and_links),
 	TEST(test_a_nearer_mount_at_its_own_place_counts),
 	TEST(test_what_appears_or_is_replaced_is_risky),
+	TEST(test_a_change_that_leaves_every_time_as_it_was_is_seen),
+	TEST(test_what_the_configuration_names_is_guarded),
+	TEST(test_a_configuration_that_names_the_work_tree_does_not_close_it),
+	TEST(test_every_link_on_the_way_counts),
+	TEST(test_repositories_and_instructions_below_are_found),
 };
 
 int main(void)

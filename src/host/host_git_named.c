@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_git_named.c - the keys of git's configuration that name programs, and files that git obeys
+ *
+ * Commands are shell text: whatever word of one is the name of a file is taken for a program or its script. The first word
+ * counts only with a slash in it, since without one the shell looks for it in PATH.
+ */
+#include "host/host_git_named.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/host_git_index.h"
+
+enum value_kind {
+	VALUE_PATH,    /* relative to the top of the work tree */
+	VALUE_INCLUDE, /* relative to the file that has it */
+	VALUE_COMMAND,
+	VALUE_BANG, /* a command if it begins with '!' */
+};
+
+struct named_key {
+	const char *section;
+	const char *name; /* NULL: any */
+	enum value_kind kind;
+};
+
+/* With or without a subsection: git takes some both ways, and one that it does not take is only watched too well. */
+static const struct named_key named_keys[] = {
+	{"core", "hookspath", VALUE_PATH},
+	{"core", "attributesfile", VALUE_PATH},
+	{"core", "fsmonitor", VALUE_COMMAND},
+	{"core", "sshcommand", VALUE_COMMAND},
+	{"core", "editor", VALUE_COMMAND},
+	{"core", "pager", VALUE_COMMAND},
+	{"core", "askpass", VALUE_COMMAND},
+	{"core", "gitproxy", VALUE_COMMAND},
+	{"core", "alternaterefscommand", VALUE_COMMAND},
+	{"include", "path", VALUE_INCLUDE},
+	{"includeif", "path", VALUE_INCLUDE},
+	{"init", "templatedir", VALUE_PATH},
+	{"alias", NULL, VALUE_BANG},
+	{"pager", NULL, VALUE_COMMAND},
+	{"sequence", "editor", VALUE_COMMAND},
+	{"diff", "external", VALUE_COMMAND},
+	{"diff", "textconv", VALUE_COMMAND},
+	{"diff", "command", VALUE_COMMAND},
+	{"merge", "driver", VALUE_COMMAND},
+	{"filter", "clean", VALUE_COMMAND},
+	{"filter", "smudge", VALUE_COMMAND},
+	{"filter", "process", VALUE_COMMAND},
+	{"gpg", "program", VALUE_COMMAND},
+	{"gpg", "defaultkeycommand", VALUE_COMMAND},
+	{"credential", "helper", VALUE_COMMAND},
+	{"difftool", "cmd", VALUE_COMMAND},
+	{"difftool", "path", VALUE_COMMAND},
+	{"mergetool", "cmd", VALUE_COMMAND},
+	{"mergetool", "path", VALUE_COMMAND},
+	{"man", "cmd", VALUE_COMMAND},
+	{"man", "path", VALUE_COMMAND},
+	{"browser", "cmd", VALUE_COMMAND},
+	{"browser", "path", VALUE_COMMAND},
+	{"guitool", "cmd", VALUE_COMMAND},
+	{"interactive", "difffilter", VALUE_COMMAND},
+	{"uploadpack", "packobjectshook", VALUE_COMMAND},
+	{"remote", "uploadpack", VALUE_COMMAND},
+	{"remote", "receivepack", VALUE_COMMAND},
+	{"trailer", "command", VALUE_COMMAND},
+	{"trailer", "cmd", VALUE_COMMAND},
+	{"submodule", "update", VALUE_BANG},
+	{"hook", "command", VALUE_COMMAND},
+	{"sendemail", "smtpserver", VALUE_COMMAND},
+	{"sendemail", "sendmailcmd", VALUE_COMMAND},
+	{"sendemail", "tocmd", VALUE_COMMAND},
+	{"sendemail", "cccmd", VALUE_COMMAND},
+	{"sendemail", "headercmd", VALUE_COMMAND},
+	{"imap", "tunnel", VALUE_COMMAND},
+	{"tar", "command", VALUE_COMMAND},
+	{"gc", "recentobjectshook", VALUE_COMMAND},
+	{"instaweb", "httpd", VALUE_COMMAND},
+	{"lfs", "path", VALUE_COMMAND},
+	{"lfs", "clean", VALUE_COMMAND},
+	{"lfs", "smudge", VALUE_COMMAND},
+};
+
+#define WORD_MAX 1024
+#define BETWEEN_WORDS " \t\n\r\"'`;|&<>()$={},"
+
+struct asking {
+	git_named_function *each;
+	void *context;
+	struct git_configured *configured;
+};
+
+static void tell_words(const struct asking *asking, const char *command)
+{
+	bool is_first = true;
+
+	while (*command) {
+		char word[WORD_MAX];
+		size_t len;
+
+		command += strspn(command, BETWEEN_WORDS);
+		len = strcspn(command, BETWEEN_WORDS);
+		if (len && len < sizeof(word)) {
+			memcpy(word, command, len);
+			word[len] = '\0';
+			if (word[0] != '-' && (!is_first || strchr(word, '/')))
+				asking->each(asking->context, &(struct git_named){
+								      .path = word,
+								      .is_only_file = true,
+								      .who = "git's configuration makes git run it",
+							      });
+		}
+		is_first &= !len;
+		command += len;
+	}
+}
+
+static bool is_boolean(const char *value)
+{
+	static const char *const words[] = {"", "true", "false", "yes", "no", "on", "off", "0", "1"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcasecmp(value, words[i]))
+			return true;
+	return false;
+}
+
+static void tell_value(const struct asking *asking, const struct named_key *key, const char *value)
+{
+	if (is_boolean(value) || (key->kind == VALUE_BANG && value[0] != '!'))
+		return;
+	asking->configured->has_programs = true;
+	if (key->kind == VALUE_COMMAND || key->kind == VALUE_BANG) {
+		tell_words(asking, value + (value[0] == '!'));
+		return;
+	}
+	asking->each(asking->context,
+		     &(struct git_named){
+			     .path = value,
+			     .is_beside_file = key->kind == VALUE_INCLUDE,
+			     .is_include = key->kind == VALUE_INCLUDE,
+			     .who = key->kind == VALUE_INCLUDE
+					    ? "git's configuration includes it, and git runs programs that it names"
+					    : "git's configuration names it, and git runs or obeys what is in it",
+		     });
+}
+
+static void take_entry(void *context, const struct git_config_key *key, const char *value)
+{
+	const struct asking *asking = context;
+
+	if (git_config_is(key, "extensions", "objectformat"))
+		asking->configured->hash_bytes = strcasecmp(value, "sha256") ? GIT_HASH_BYTES : GIT_HASH_BYTES_MAX;
+	for (size_t i = 0; i < ARRAY_LEN(named_keys); i++)
+		if (!strcmp(key->section, named_keys[i].section) &&
+		    (!named_keys[i].name || !strcmp(key->name, named_keys[i].name)))
+			tell_value(asking, &named_keys[i], value);
+}
+
+int git_config_named(const char *text, size_t len, git_named_function *each, void *context,
+		     struct git_configured *configured)
+{
+	struct asking asking = {each, context, configured};
+
+	return git_config_parse(text, len, take_entry, &asking);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_watch.h - what in a project other programs run or obey without being asked
+ *
+ * The same search is made before a run, to protect what it finds, and after it: what it finds only then, or finds changed, is
+ * what the command may have planted. It looks where git would look: at what the configuration names, at the repositories
+ * that the index has gitlinks for, through links. git itself is never run, nothing is executed, and what is read is read
+ * beneath directories that were opened before, through no link, as far as a bound.
+ */
+#ifndef BELLJAR_HOST_HOST_WATCH_H
+#define BELLJAR_HOST_HOST_WATCH_H
+
+#include "host/host.h"
+
+/*
+ * Fill @found, and @pinned, unless it is NULL, with the directories above what is guarded. Of files that changed after
+ * @settled_ns, what is in them is remembered too. 0 or a negative errno.
+ */
+int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *found, struct host_path_list *pinned);
+/* The same for one repository in the workdir, whose work tree is @directory; *@has_programs_out: its configuration names some. */
+int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_list *found,
+		      bool *has_programs_out);
+void host_watch_done(struct watch_list *list);
+
+/* Does a list of names in a directory make it a repository without a work tree? */
+#define GIT_BARE_NAMES 3
+extern const char *const git_bare_names[GIT_BARE_NAMES];
+
+#endif

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the host's git, and other tools of the user, run or obey after a run: it cannot be planted, or `risky` names it.
+
+Each attack is carried out whole: a jar lays the trap, then the real git of the host walks into it. Layers: read-only mounts
+over what exists at the start (namespace rung), and the search after the run, which looks where git would look (both rungs).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List, Set
+
+from adversarial_support import AttackCase, needs_git
+from harness.case import on_ways
+from harness.runner import LANDLOCK, NAMESPACE
+
+
+class HostGitCase(AttackCase):
+    """A repository of the user's, a jar in it, and the host's git afterwards."""
+
+    def setUp(self) -> None:
+        needs_git()
+        super().setUp()
+        self.ran = self.base / "ran"
+        self.git("init", "-q", "-b", "main", ".", cwd=self.work)
+        self.git("config", "user.email", "a@b", cwd=self.work)
+        self.git("config", "user.name", "n", cwd=self.work)
+        (self.work / "file").write_text("one\n")
+        self.git("add", "file", cwd=self.work)
+        self.git("commit", "-q", "-m", "first", cwd=self.work)
+
+    @property
+    def trap(self) -> str:
+        """Shell that makes `evil`, a program that tells on the host that it ran. Inside the jar it can tell nobody."""
+        return f"printf '#!/bin/sh\\ntouch {self.ran}\\n' > evil; chmod +x evil; "
+
+    def host_git(self, *commands: str, cwd: "Path | None" = None) -> bool:
+        """Run the host's git; has any program of the attacker's run?"""
+        env: Dict[str, str] = {**self.env, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_EDITOR": "true"}
+        for command in commands:
+            subprocess.run(["git", *command.split()], cwd=cwd or self.work, env=env, capture_output=True, timeout=60)
+        return self.ran.exists()
+
+    def risky(self, result: Any) -> Set[str]:
+        """Paths below the workdir."""
+        for entry in result["risky"]:
+            self.assertRegex(entry["why"], r"^it .* during the run; .{15}")
+        return {os.path.relpath(entry["path"], self.work) for entry in result["risky"]}
+
+    def attack(self, script: str, *names: str, commands: "List[str] | None" = None, cwd: "Path | None" = None) -> Any:
+        """Lay a trap; then either nothing of it runs, or all of @names are told. Mostly both rungs tell."""
+        result = self.json(*self.sh(f"{self.trap}\n{script}"))
+        ran = self.host_git(*(commands or ["status", "add -A", "commit -q -a -m host", "status", "log -p", "diff HEAD~1"]), cwd=cwd)
+        told = self.risky(result)
+        self.assertTrue(not ran or told, "the host's git ran the attacker's program, and nobody was told")
+        for name in names:
+            self.assertIn(name, told, result["risky"])
+        return result
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Planted(HostGitCase):
+    """What did not exist when the run began."""
+
+    NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
+
+    def test_a_gitlink_and_a_repository_with_a_monitor(self) -> None:
+        result = self.attack(self.NEST.replace("N", "sub") + "git add sub 2>/dev/null", "sub/.git/config")
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
+        self.assertIn("git status", str(result["risky"]))
+
+    def test_a_gitlink_in_every_version_of_the_index(self) -> None:
+        for version in ("2", "3", "4", "split"):
+            with self.subTest(version=version):
+                how = "git update-index --split-index" if version == "split" else f"git update-index --index-version {version}"
+                name = f"sub{version}"
+                more = "echo x > new; git add -N new; " if version == "3" else ""
+                self.attack(self.NEST.replace("N", name) + f"git add {name} 2>/dev/null; {more}{how}", f"{name}/.git/config")
+                self.ran.unlink(missing_ok=True)
+
+    def test_a_gitlink_of_an_index_with_long_hashes(self) -> None:
+        long = self.directory("long")
+        done = subprocess.run(["git", "init", "-q", "--object-format=sha256", long], env=self.env, capture_output=True)
+        if done.returncode != 0:
+            self.skipTest("git knows SHA-1 only")
+        script = self.trap + self.NEST.replace("N && cd N", "--object-format=sha256 sub && cd sub") + "git add sub"
+        result = self.json("-C", long, *self.sh(script))
+        self.assertIn(str(long / "sub" / ".git" / "config"), {entry["path"] for entry in result["risky"]})
+
+    def test_a_submodules_git_file(self) -> None:
+        script = self.NEST.replace("N", "x") + "mkdir sub; cp -r x/.git .real; echo 'gitdir: ../.real' > sub/.git; git add sub 2>/dev/null"
+        self.attack(script, "sub/.git", ".real/config")
+
+    def test_a_repository_in_a_submodule_that_was_empty(self) -> None:
+        """The gitlink is the user's; only the directory behind it was filled."""
+        self.git("update-index", "--add", "--cacheinfo", "160000,1234567890123456789012345678901234567890,sub", cwd=self.work)
+        self.git("commit", "-q", "-m", "link", cwd=self.work)
+        (self.work / "sub").mkdir()
+        self.attack("cd sub && git init -q . && git config core.fsmonitor ../evil", "sub/.git/config")
+
+    def test_a_gitlink_in_a_gitlink(self) -> None:
+        inner = self.NEST.replace("N", "inner").replace("../evil", "../../evil")
+        script = f"git init -q sub; cd sub; {inner} git add inner 2>/dev/null; git -c user.email=a -c user.name=b commit -q -m x; cd ..; git add sub 2>/dev/null"
+        self.attack(script, "sub/inner/.git/config")
+
+    def test_an_index_that_nobody_can_read_is_told(self) -> None:
+        self.attack("printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\11short' > .git/index", ".git/index", commands=["status"])
+
+    def test_a_nested_repository_that_is_in_no_index(self) -> None:
+        result = self.attack("mkdir -p a/b; cd a/b; " + self.NEST.replace("N", "c"), "a/b/c/.git/config")
+        self.assertEqual(result["notes"], [])
+
+    def test_a_bare_repository_in_the_workdir(self) -> None:
+        for top, name in (("deep/er", "deep/er/config"), (".", "HEAD")):
+            with self.subTest(top=top):
+                script = f"git init -q --bare {top}; cd {top}; git config core.fsmonitor $OLDPWD/evil; git config core.worktree $PWD; git config core.bare false"
+                self.attack(script, name, commands=["status"], cwd=self.work / top)
+
+    def test_a_bare_repository_in_place_of_the_one_that_is_broken(self) -> None:
+        script = "cp -r .git/HEAD .git/objects .git/refs .; printf '[core]\\nfsmonitor=./evil\\nworktree=.\\nbare=false\\n' > config; rm .git/HEAD"
+        self.attack(script, "HEAD", "config", ".git/HEAD")
+
+    def test_other_version_control(self) -> None:
+        script = (
+            "mkdir -p .hg .jj/repo .sl in/.hg in/.sl; echo '[hooks]' | tee .hg/hgrc .jj/repo/config.toml .sl/config in/.hg/hgrc in/.sl/config"
+        )
+        self.attack(script, ".hg/hgrc", ".jj/repo/config.toml", ".sl/config", "in/.hg/hgrc", "in/.sl/config")
+
+    def test_links_at_names_that_git_writes(self) -> None:
+        victim = self.base / "victim"
+        names = ["COMMIT_EDITMSG", "logs/HEAD", "packed-refs", "ORIG_HEAD", "logs/refs/heads/main", "refs/heads", "objects/ab", "description"]
+        for name in names:
+            with self.subTest(name=name):
+                victim.write_text("mine\n")
+                result = self.json(*self.sh(f"rm -rf .git/{name}; mkdir -p $(dirname .git/{name}); ln -s {victim} .git/{name}"))
+                self.assertIn(f".git/{name}", self.risky(result))
+                (self.work / ".git" / name).unlink()
+
+    def test_git_would_follow_such_a_link(self) -> None:
+        """What the test before is about: without the warning git writes to a file of the attacker's choice."""
+        victim = self.base / "victim"
+        victim.write_text("mine\n")
+        result = self.json(*self.sh(f"rm -f .git/COMMIT_EDITMSG; ln -s {victim} .git/COMMIT_EDITMSG"))
+        self.host_git("commit -q --allow-empty -m host")
+        self.assertNotEqual(victim.read_text(), "mine\n", "git no longer follows the link: the test has nothing to show")
+        self.assertIn(".git/COMMIT_EDITMSG", self.risky(result))
+
+    def test_instructions_for_agents(self) -> None:
+        (self.work / "CLAUDE.md").write_text("be kind\n")
+        (self.work / "GEMINI.md").write_text("be kind\n")
+        result = self.attack(
+            "echo evil >> CLAUDE.md; echo evil > AGENTS.md; mkdir -p a/b; echo x > a/b/CLAUDE.md; echo x > .cursorrules; cat GEMINI.md",
+            "CLAUDE.md", "AGENTS.md", "a/b/CLAUDE.md", ".cursorrules",
+        )  # fmt: skip
+        self.assertNotIn("GEMINI.md", self.risky(result))
+
+    def test_a_change_of_the_same_size_in_no_time(self) -> None:
+        for turn in range(10):
+            (self.work / "AGENTS.md").write_text(f"good {turn}\n")
+            result = self.json(*self.sh(f"printf 'evil {turn}\\n' > x; touch -r AGENTS.md x; cat x > AGENTS.md; touch -r x AGENTS.md"))
+            self.assertIn("AGENTS.md", self.risky(result))
+
+    def test_names_of_the_table_that_are_new(self) -> None:
+        names = [
+            ".pre-commit-config.yaml", "lefthook.yml", ".claude/hooks/x", ".claude/skills/x", ".gemini/settings.json", ".opencode/x",
+            ".windsurf/x", ".aider.conf.yml", ".github/hooks/x", ".npmrc", ".yarnrc.yml", ".zed/tasks.json", ".devcontainer/x",
+            ".exrc", ".nvim.lua", ".mise.toml", ".tool-versions", ".pnpmfile.cjs", ".envrc",
+        ]  # fmt: skip
+        result = self.attack("for f in " + " ".join(names) + "; do mkdir -p $(dirname $f); echo evil > $f; done")
+        told = self.risky(result)
+        for name in names:
+            self.assertTrue(any(name == path or name.startswith(path + "/") for path in told), name)
+
+    def test_a_directory_prepared_under_another_name(self) -> None:
+        self.json(*self.sh("mkdir x; echo '{}' > x/settings.json; git init -q y; git -C y config core.fsmonitor ../evil"))
+        time.sleep(0.05)
+        self.attack("mv x .claude; mkdir z; mv y z/y", ".claude/settings.json", "z/y/.git")
+
+    def test_too_many_directories_to_search_are_told(self) -> None:
+        result = self.json(*self.python("for i in range(3000): os.makedirs(f'd{i}/e')\n"))
+        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
+
+    def test_a_directory_that_is_closed_is_told(self) -> None:
+        if os.geteuid() == 0 and self.way is LANDLOCK:
+            self.skipTest("root reads every directory")
+        result = self.json(*self.sh("mkdir -p a/b; git init -q a/b; chmod 0 a"))
+        (self.work / "a").chmod(0o755)
+        self.assertTrue(result["notes"] or result["risky"])
+
+    def test_floods_of_repositories_are_bounded(self) -> None:
+        result = self.json(*self.python("for i in range(400):\n os.makedirs(f'{i}/.git/hooks'); open(f'{i}/.git/config', 'w').close()\n"))
+        self.assertLessEqual(len(result["risky"]), 256)
+        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Changed(HostGitCase):
+    """What existed: it is read-only where mounts are to be had, and told where not."""
+
+    def changed(self, script: str, *names: str) -> None:
+        """@names change only on the rung that cannot hold them, and then they are told."""
+        before = {name: (self.work / name).read_bytes() for name in names}
+        result = self.attack(script)
+        told = self.risky(result)
+        for name in names:
+            now = (self.work / name).read_bytes() if (self.work / name).exists() else b"gone"
+            if self.way is NAMESPACE:
+                self.assertEqual(now, before[name], f"{name} is not protected")
+            elif now not in (before[name], b"gone"):
+                self.assertTrue(any(name == path or name.startswith(path + "/") for path in told), (name, told))
+
+    def test_what_the_configuration_names(self) -> None:
+        for directory in ("githooks", "tools/deep"):
+            (self.work / directory).mkdir(parents=True)
+        files = ["githooks/pre-commit", "included", "monitor.sh", "attributes", "tools/deep/ssh", "tools/clean.py", "conv", "inner"]
+        for name in files:
+            (self.work / name).write_text("#!/bin/sh\n")
+            (self.work / name).chmod(0o755)
+        (self.work / "included").write_text("[core]\n\tpager = sh inner\n")
+        for key, value in {
+            "core.hooksPath": "githooks",
+            "include.path": "../included",
+            "includeIf.gitdir:/nowhere.path": str(self.work / "included"),
+            "core.fsmonitor": "./monitor.sh",
+            "core.attributesFile": "attributes",
+            "core.sshCommand": f"{self.work}/tools/deep/ssh -x",
+            "filter.x.clean": "python3 tools/clean.py %f",
+            "diff.y.textconv": "env A=b ./conv",
+        }.items():
+            self.git("config", key, value, cwd=self.work)
+        script = "; ".join(f"cat evil > {name}; cp evil x; mv x {name}" for name in files)
+        self.changed(script + "; mv tools t; mv githooks g; mkdir tools githooks; cp evil githooks/pre-commit", *files)
+
+    def test_what_the_configuration_names_and_is_not_there_yet(self) -> None:
+        self.git("config", "core.hooksPath", "later/hooks", cwd=self.work)
+        self.git("config", "include.path", "../more", cwd=self.work)
+        self.attack("mkdir -p later/hooks; cp evil later/hooks/pre-commit; echo '[core]' > more", "later/hooks", "more")
+
+    def test_submodules(self) -> None:
+        other = self.directory("other")
+        self.git("init", "-q", ".", cwd=other)
+        self.git("-c", "user.email=a", "-c", "user.name=b", "commit", "-q", "--allow-empty", "-m", "x", cwd=other)
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "module", cwd=self.work)
+        self.git("commit", "-q", "-m", "module", cwd=self.work)
+        script = (
+            "mkdir r; git init -q r; cp evil .git/modules/module/hooks/pre-commit; echo '[core]\n fsmonitor=../evil' >> .git/modules/module/config;"
+            "echo 'gitdir: ../r/.git' > module/.git; mv module m; cp .git/config r/.git/config"
+        )
+        self.changed(script, "module/.git", ".git/modules/module/config")
+
+    def test_a_nested_repository_with_a_gitlink(self) -> None:
+        sub = self.work / "sub"
+        sub.mkdir()
+        self.git("init", "-q", ".", cwd=sub)
+        self.git("-c", "user.email=a", "-c", "user.name=b", "commit", "-q", "--allow-empty", "-m", "x", cwd=sub)
+        self.git("add", "sub", cwd=self.work)
+        self.git("commit", "-q", "-m", "sub", cwd=self.work)
+        self.changed("printf '[core]\\nfsmonitor=../evil\\n' >> sub/.git/config; mv sub s; cp evil sub/.git/hooks/pre-commit", "sub/.git/config")
+        result = self.json(*self.sh("cd sub && echo x > x && git add x && git -c user.email=a -c user.name=b commit -q -m x && echo done"))
+        self.assertEqual((result["stdout"], result["risky"]), ("done\n", []), "everyday work in it")
+
+    def test_a_bare_workdir(self) -> None:
+        bare = self.directory("bare")
+        self.git("clone", "-q", "--bare", str(self.work), ".", cwd=bare)
+        before = (bare / "config").read_bytes()
+        script = f"cd {bare}; echo '[core]\n fsmonitor = x' >> config; echo x > hooks/pre-receive; mv config c; git branch new && echo works"
+        result = self.json("-C", bare, *self.sh(script))
+        self.assertIn("works", result["stdout"] + result["stderr"] if self.way is LANDLOCK else result["stdout"])
+        if self.way is NAMESPACE:
+            self.assertEqual((bare / "config").read_bytes(), before)
+            self.assertFalse((bare / "hooks" / "pre-receive").exists())
+        else:
+            self.assertIn(str(bare / "hooks"), {str(Path(entry["path"])) for entry in result["risky"]})
+
+    def test_protected_names_behind_links(self) -> None:
+        (self.work / "x").mkdir()
+        for name in ("x/settings.json", "b", "real"):
+            (self.work / name).write_text("mine\n")
+        for link, target in ((".claude", "x"), (".envrc", "a"), ("a", "b"), (".npmrc", str(self.work / "real")), (".exrc", "later")):
+            (self.work / link).symlink_to(target)
+        self.changed("echo evil > x/settings.json; echo evil > b; echo evil > real; mv x y", "x/settings.json", "b", "real")
+        result = self.attack("rm a; echo evil > a; echo evil > later", "a", "later")
+        self.assertNotIn(".envrc", self.risky(result))
+
+    def test_a_second_name_of_a_protected_file(self) -> None:
+        (self.work / ".bashrc").write_text("mine\n")
+        os.link(self.work / ".bashrc", self.work / "other")
+        hook = self.work / ".git" / "hooks" / "pre-push"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("mine\n")
+        os.link(hook, self.work / "hook")
+        time.sleep(0.05)
+        self.attack("echo evil > other; echo evil > hook", ".bashrc", ".git/hooks/pre-push")
+
+    def test_nothing_is_told_of_what_stays_as_it_was(self) -> None:
+        nested = self.work / "vendor" / "lib"
+        nested.mkdir(parents=True)
+        self.git("init", "-q", ".", cwd=nested)
+        (self.work / "AGENTS.md").write_text("be kind\n")
+        (self.work / ".vscode").mkdir()
+        (self.work / ".vscode" / "settings.json").write_text("{}")
+        (self.work / ".envrc").symlink_to("nowhere")
+        if self.way is LANDLOCK:
+            time.sleep(0.05)
+        script = (
+            "set -e; echo x > new; git add new; git commit -q -m x; git checkout -q -b b; echo y > new; git stash -q; git stash pop -q;"
+            "git commit -q -a -m y; git checkout -q main; git merge -q b; git rebase -q HEAD~1; git gc -q; git status; git submodule status;"
+            "git worktree list; mkdir -p vendor/more; echo x > vendor/more/file; git tag t; git pack-refs --all"
+        )
+        result = self.json(*self.sh(script))
+        self.assertEqual((result["exit_code"], result["risky"], result["notes"]), (0, [], []), result["stderr"])
+
+    def test_removing_and_making_anew_on_the_rung_without_mounts(self) -> None:
+        if self.way is NAMESPACE:
+            self.skipTest("nothing can be removed there")
+        for name in (".envrc", ".vscode/tasks.json"):
+            (self.work / name).parent.mkdir(exist_ok=True)
+            (self.work / name).write_text("mine\n")
+        time.sleep(0.05)
+        self.attack(
+            "cp evil .git/hooks/pre-commit; git config core.fsmonitor ./evil; echo evil > .envrc; echo evil > .vscode/tasks.json",
+            ".git/config", ".envrc", ".vscode/tasks.json",
+        )  # fmt: skip
+        self.assertIn("protect", self.missing(self.json("--", "true")))
+
+
+@on_ways(NAMESPACE)
+class Runs(HostGitCase):
+    def test_a_path_directory_in_a_writable_grant_gets_a_note(self) -> None:
+        bin_directory = self.directory("tools/bin")
+        env = {**self.env, "PATH": f"{bin_directory}:{self.work}/bin:{self.env['PATH']}"}
+        result = self.json("--rw", bin_directory.parent, "--", "true", env=env)
+        self.assertEqual([note["name"] for note in result["notes"]], ["path"])
+        self.assertIn(str(bin_directory), result["notes"][0]["why"])
+        self.assertIn(f"{self.work}/bin", result["notes"][0]["why"])
+        result = self.json("--ro", bin_directory.parent, "--workdir-mode", "ro", "--", "true", env=env)
+        self.assertEqual(result["notes"], [])
+
+    def test_a_link_that_leads_out_is_not_followed(self) -> None:
+        """Whether a file outside exists must not be read from `risky`."""
+        for script in ("ln -s {0} .claude; ln -s {0}/x .envrc", "git init -q n; rm -rf n/.git; ln -s {0} n/.git", "echo 'gitdir: {0}' > n2"):
+            empty, full = self.directory(f"empty{len(script)}"), self.directory(f"full{len(script)}")
+            (full / "settings.json").write_text("{}")
+            (full / "x").write_text("")
+            (full / "config").write_text("[core]\n fsmonitor = x\n")
+            told = []
+            for target in (empty, full):
+                result = self.json(*self.sh(script.format(target)))
+                told.append(self.risky(result))
+                for name in (".claude", ".envrc", "n", "n2"):
+                    path = self.work / name
+                    if path.is_symlink() or path.is_file():
+                        path.unlink()
+                    elif path.exists():
+                        shutil.rmtree(path)
+            self.assertEqual(told[0], told[1], script)
+
+
+if __name__ == "__main__":
+    unittest.main()
