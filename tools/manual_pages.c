@@ -250,13 +250,44 @@ static int append_shapes(struct text *out, const char *argument, struct error *e
 	return 0;
 }
 
+/* One line for all names that are there for the same reason. */
+static void append_names(struct text *out, const struct host_name *rows)
+{
+	for (; rows->name; rows++) {
+		bool is_first = rows == host_protected_names || rows == host_instruction_names ||
+				strcmp(rows[-1].who, rows->who) != 0;
+		bool is_last = !rows[1].name || strcmp(rows[1].who, rows->who) != 0;
+
+		text_append_string(out, is_first ? ".It\n.Pa " : ".Pa ");
+		append_escaped(out, rows->name, strlen(rows->name));
+		text_append_string(out, is_last ? "\n" : " ,\n");
+	}
+}
+
+static int append_protected(struct text *out, const char *argument, struct error *error)
+{
+	(void)argument;
+	(void)error;
+	append_names(out, host_protected_names);
+	return 0;
+}
+
+static int append_instructions(struct text *out, const char *argument, struct error *error)
+{
+	(void)argument;
+	(void)error;
+	append_names(out, host_instruction_names);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*append)(struct text *out, const char *argument, struct error *error);
 } markers[] = {
-	{"options", append_options}, {"keys", append_keys},     {"environment", append_environment},
-	{"presets", append_presets}, {"shapes", append_shapes}, {"system", append_system},
-	{"etc", append_etc},
+	{"options", append_options},           {"keys", append_keys},     {"environment", append_environment},
+	{"presets", append_presets},           {"shapes", append_shapes}, {"protected", append_protected},
+	{"instructions", append_instructions},
+	{"system", append_system}, {"etc", append_etc},
 };
 
 /* @line is what follows the marker: a name, and perhaps a word for it. */

@@ -15,6 +15,8 @@
  *   keys              the policy keys, in the order of the table
  *   environment       the variables that the default policy passes on
  *   presets           the presets by name
+ *   protected         the names of protected files
+ *   instructions      the names of instructions for agents
  *   shapes            the shapes of secrets by name, with an example
  *
  * An unknown NAME is an error, so that a template cannot ask in vain.

@@ -173,7 +173,7 @@ static int read_entry(struct reader *reader, struct git_index_facts *facts)
 {
 	const struct git_index_request *request = reader->request;
 	size_t before = STAT_BYTES + request->hash_bytes + 2;
-	const unsigned char *bytes, *more;
+	const unsigned char *bytes = NULL, *more;
 	unsigned mode, flags;
 	int rc = take(reader, before, &bytes);
 

@@ -21,8 +21,8 @@
 #include "sys/calls.h"
 
 /* As far as a walk goes. The nearer to the top, the sooner somebody runs git there. */
-#define DIRECTORIES_MAX 2048
-#define ENTRIES_MAX 65536
+#define DIRECTORIES_MAX 512
+#define ENTRIES_MAX 16384
 #define REPOSITORIES_MAX 128
 #define INSIDE_MAX 512
 #define LIST_BYTES 16384
@@ -47,8 +47,20 @@ struct walk {
 	size_t directories, entries, repositories;
 };
 
-/* Called for each entry of a directory; @name is its path below the walk's top. */
-typedef void entry_function(struct walk *walk, void *context, const char *name, const char *entry, unsigned char type);
+/* Called for each @entry of @directory, which is a path below the walk's top. */
+typedef void entry_function(struct walk *walk, void *context, const char *directory, const char *entry,
+			    unsigned char type);
+
+/* Most entries are nobody's business, so paths are made only of those that are. */
+struct name {
+	char text[PATH_MAX + NAME_MAX + 2]; /* below the walk's top; one that is too long is not found there */
+};
+
+static const char *join(struct name *name, const char *directory, const char *entry)
+{
+	snprintf(name->text, sizeof(name->text), "%s%s%s", directory, directory[0] ? "/" : "", entry);
+	return name->text;
+}
 
 static int open_in(const struct walk *walk, const char *name, int flags)
 {
@@ -117,7 +129,6 @@ static void list(struct walk *walk, const char *name, entry_function *each, void
 {
 	AUTO_CLOSE int fd = open_in(walk, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	_Alignas(struct directory_entry) char entries[LIST_BYTES];
-	char path[PATH_MAX];
 	long len;
 
 	if (fd == -EACCES && is_closed_by_command(walk, name))
@@ -132,13 +143,11 @@ static void list(struct walk *walk, const char *name, entry_function *each, void
 			at += entry->len;
 			if (!strcmp(entry->name, ".") || !strcmp(entry->name, ".."))
 				continue;
-			if (++walk->entries > ENTRIES_MAX ||
-			    snprintf(path, sizeof(path), "%s%s%s", name, name[0] ? "/" : "", entry->name) >=
-				    (int)sizeof(path)) {
+			if (++walk->entries > ENTRIES_MAX || strlen(name) > PATH_MAX) {
 				cut_off(walk);
 				return;
 			}
-			each(walk, context, path, entry->name, type);
+			each(walk, context, name, entry->name, type);
 		}
 	}
 }
@@ -203,10 +212,11 @@ struct inside {
 	enum age age;
 };
 
-static void look_inside(struct walk *walk, void *context, const char *name, const char *entry, unsigned char type)
+static void look_inside(struct walk *walk, void *context, const char *directory, const char *entry, unsigned char type)
 {
 	struct inside *inside = context;
-	const char *end = strrchr(entry, '.');
+	struct name whole;
+	const char *name = join(&whole, directory, entry), *end = strrchr(entry, '.');
 	AUTO_CLOSE int fd = open_in(walk, name, O_PATH | O_NOFOLLOW);
 	struct stat status;
 	enum age age;
@@ -287,22 +297,28 @@ void host_find_changed_inside(const struct risky_request *request, const struct 
 
 /* --- links inside .git -------------------------------------------------------------------------------------- */
 
-static void look_for_link(struct walk *walk, void *context, const char *name, const char *entry, unsigned char type)
+static void look_for_link(struct walk *walk, void *context, const char *directory, const char *entry,
+			  unsigned char type)
 {
 	/* Repositories of their own, and what is watched as a whole. Objects have names that nobody else chooses. */
 	static const char *const skipped[] = {"modules", "worktrees", "hooks"};
 	static const char *const in_objects[] = {"info", "pack"};
 	struct string_list *queue = context;
-	bool is_in_objects = strlen(name) > strlen("/objects/") + strlen(entry) - 1 &&
-			     !strncmp(name + strlen(name) - strlen(entry) - strlen("/objects/"), "/objects/", 9);
+	const char *last = strrchr(directory, '/');
+	bool is_in_objects = !strcmp(last ? last + 1 : directory, "objects");
+	struct name name;
 	char path[2 * PATH_MAX];
 
-	if (type == DT_DIR && !is_name(entry, skipped, ARRAY_LEN(skipped)) &&
-	    (!is_in_objects || is_name(entry, in_objects, ARRAY_LEN(in_objects))) && string_list_add(queue, name) < 0)
-		cut_off(walk);
-	if (type != DT_LNK || age_of(walk, changed_at(walk, name)) == AGE_OLD)
+	if (type != DT_DIR && type != DT_LNK)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
+	join(&name, directory, entry);
+	if (type == DT_DIR && !is_name(entry, skipped, ARRAY_LEN(skipped)) &&
+	    (!is_in_objects || is_name(entry, in_objects, ARRAY_LEN(in_objects))) &&
+	    string_list_add(queue, name.text) < 0)
+		cut_off(walk);
+	if (type != DT_LNK || age_of(walk, changed_at(walk, name.text)) == AGE_OLD)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
 	risky_add(walk->risky, path, "appeared or was changed",
 		  "git writes to files of such names, and through this link it would write where the link leads");
 }
@@ -424,14 +440,16 @@ static void look_at_other(struct walk *walk, const char *path, const char *entry
 	}
 }
 
-static void look_at_instructions(struct walk *walk, const char *name, const char *entry)
+static void look_at_instructions(struct walk *walk, const char *directory, const char *entry)
 {
 	for (const struct host_name *row = host_instruction_names; row->name; row++) {
 		char path[2 * PATH_MAX];
+		struct name name;
 
-		if (strcmp(row->name, entry) != 0 || age_of(walk, changed_at(walk, name)) == AGE_OLD)
+		if (row->name[0] != entry[0] || strcmp(row->name, entry) != 0 ||
+		    age_of(walk, changed_at(walk, join(&name, directory, entry))) == AGE_OLD)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", walk->top, name);
+		snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
 		risky_add(walk->risky, path, "appeared or was changed", row->who);
 	}
 }
@@ -444,10 +462,12 @@ struct seen {
 	bool is_top;
 };
 
-static void look_at_entry(struct walk *walk, void *context, const char *name, const char *entry, unsigned char type)
+static void look_at_entry(struct walk *walk, void *context, const char *directory, const char *entry,
+			  unsigned char type)
 {
 	static const char *const others[] = {".hg", ".jj", ".sl"};
 	struct seen *seen = context;
+	struct name name;
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
 		seen->bare |= strcmp(entry, git_bare_names[i]) ? 0 : 1U << i;
@@ -457,12 +477,12 @@ static void look_at_entry(struct walk *walk, void *context, const char *name, co
 	}
 	if (is_name(entry, others, ARRAY_LEN(others))) {
 		if (!seen->is_top)
-			look_at_other(walk, name, entry);
+			look_at_other(walk, join(&name, directory, entry), entry);
 		return;
 	}
 	if (!seen->is_top)
-		look_at_instructions(walk, name, entry);
-	if (type == DT_DIR && string_list_add(&seen->queue, name) < 0)
+		look_at_instructions(walk, directory, entry);
+	if (type == DT_DIR && string_list_add(&seen->queue, join(&name, directory, entry)) < 0)
 		cut_off(walk);
 }
 

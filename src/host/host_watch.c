@@ -82,13 +82,14 @@ static const struct watched *known(const struct search *search, const char *path
 	return NULL;
 }
 
-static bool is_in_guarded(const struct search *search, const struct watched *item)
+/* A root in such a directory is writable all the same: the part of a repository that is this work tree's own. */
+static bool is_in_guarded(const struct search *search, const struct root *root, const struct watched *item)
 {
 	for (size_t i = 0; i < search->found->count; i++) {
 		const struct watched *other = &search->found->items[i];
 
 		if (other != item && other->kind == WATCH_GUARDED && other->path.kind == PATH_DIRECTORY &&
-		    path_is_within(item->path.path, other->path.path))
+		    path_is_within(other->path.path, root->path) && path_is_within(item->path.path, other->path.path))
 			return true;
 	}
 	return false;
@@ -146,7 +147,7 @@ static void add(struct search *search, const struct root *root, struct host_path
 	*path = (struct host_path){0};
 	remember_content(search, root, beneath(root, item->path.path), item);
 	/* What is in a directory that is read-only needs no protection of its own. */
-	if (item->kind == WATCH_GUARDED && is_in_guarded(search, item))
+	if (item->kind == WATCH_GUARDED && is_in_guarded(search, root, item))
 		item->kind = WATCH_TOLD;
 	if (item->kind == WATCH_GUARDED)
 		pin_parents(search, root, beneath(root, item->path.path));
