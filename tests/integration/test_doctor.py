@@ -50,12 +50,13 @@ CALLS = [
 ]
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung; SPEC's table of guarantees.
-LANDLOCK_GAPS = {"stat-outside", "protected", "move-above", "see-other", "init-cmdline", "fork-bomb"}
+GUARDS = ["protected", "guard-config", "guard-link", "guard-gitlink"]
+LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "see-other", "init-cmdline", "fork-bomb"}
 
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
 HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
-    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", "protected", "move-above", "unix-stream", "unix-datagram"], METADATA, []),
+    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", *GUARDS, "move-above", "unix-stream", "unix-datagram"], METADATA, []),
     ("namespace", "net-ns", ["tcp", "tcp-fast-open", "udp"], [], []),
     ("namespace", "net-ns,landlock", ["abstract-stream", "abstract-datagram", "pair-datagram", "abstract-name"], [], []),
     ("namespace", "pid-ns", ["see-other", "init-cmdline", "outlive"], ["limit-other", "renice-other"], []),

@@ -35,6 +35,20 @@ class Runs(PackageCase):
             self.assertIsInstance(jar.missing, list)
             self.assertEqual(jar.run(["pwd"]).stdout, f"{self.work}\n")
 
+    def test_each_run_tells_what_it_left_itself(self) -> None:
+        """A kept jar, and one made ahead: what a run before this one left is not told again."""
+        (self.work / "nested").mkdir()
+        with belljar.Jar() as jar:
+            for run in (jar.run, belljar.run):
+                script = "rm -rf .envrc nested/*; echo x > .envrc; mkdir -p nested/objects nested/refs; touch nested/HEAD nested/config"
+                first = run(script, shell=True, check=True)
+                second = run(["true"])
+                third = run("echo y >> .envrc 2>/dev/null; rm -f .envrc; echo z > AGENTS.md; sleep 0.05", shell=True)
+                names = [{os.path.relpath(entry["path"], self.work) for entry in result.risky} for result in (first, second, third)]
+                self.assertGreaterEqual(names[0], {".envrc", "nested/config"})
+                self.assertEqual(names[1], set())
+                self.assertIn("AGENTS.md", names[2])
+
     def test_the_policy_is_the_jar_s(self) -> None:
         with belljar.Jar(policy="strict") as jar:
             self.assertEqual(jar.run(["pwd"]).stdout, "/workspace\n")
