@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import unittest
 from typing import Any, Dict, List, Optional
 
