@@ -43,6 +43,8 @@ struct place {
 
 LIST_TYPE(struct place, view);
 
+/* plan_ways.c: refuse a path that is named by way of a link which a command may have put there. */
+int view_check_ways(struct plan_build *build);
 /* The places of build's policy on its host: sorted, each target once, outer before inner. */
 int view_collect(struct plan_build *build, struct view *view);
 /* The innermost place that encloses place @index of a finished view; NULL: the root itself. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_ways.c - links that a command may have put there
+ *
+ * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names leads through
+ * a link in a directory that the same policy makes writable, nor in the workdir, which an earlier run may have written.
+ */
+#include "plan/plan_view.h"
+
+#include <errno.h>
+
+/* The host directory around @path that commands of this policy write to, or earlier ones may have; NULL: there is none. */
+static const char *written_around(const struct plan_build *build, const char *path)
+{
+	const struct host_workdir *workdir = &build->host->workdir;
+	const struct host_path *own[] = {&workdir->path, &workdir->git, &workdir->git_own};
+	const struct host_path *mounts = build->host->mounts.items;
+
+	for (size_t i = 0; i < ARRAY_LEN(own) && !build->has_private_workdir; i++)
+		if (own[i]->kind == PATH_DIRECTORY && view_is_within(path, own[i]->path))
+			return own[i]->path;
+	for (size_t i = 0; i < build->host->mounts.count; i++)
+		if (build->policy->mounts.items[i].access == MOUNT_RW && mounts[i].kind == PATH_DIRECTORY &&
+		    view_is_within(path, mounts[i].path))
+			return mounts[i].path;
+	return NULL;
+}
+
+static int check_way(struct plan_build *build, const char *named, const struct host_path *found)
+{
+	for (size_t i = 0; i < found->links.count; i++) {
+		const char *link = found->links.items[i];
+		const char *around = written_around(build, link);
+
+		if (!around)
+			continue;
+		error_set(build->error, STAGE_PLAN, ELOOP,
+			  "'%s' leads through the symbolic link '%s', which an earlier command may have put into '%s'",
+			  named, link, around);
+		if (found->kind == PATH_ABSENT)
+			return error_hint(build->error, "remove the link, or name a place that it does not lead to");
+		return error_hint(build->error, "if it is meant, name the place it leads to: '%s'", found->path);
+	}
+	return 0;
+}
+
+int view_check_ways(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	const struct host *host = build->host;
+	int rc = 0;
+
+	if (!build->has_private_workdir)
+		rc = check_way(build, policy->workdir ? policy->workdir : host->workdir.path.path, &host->workdir.path);
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+		rc = check_way(build, policy->mounts.items[i].path, &host->mounts.items[i]);
+		if (rc == 0)
+			rc = check_way(build, policy->mounts.items[i].dest, &host->places.items[i]);
+	}
+	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
+		rc = check_way(build, policy->hide.items[i], &host->hidden.items[i]);
+	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
+		rc = check_way(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
+	return rc;
+}
