@@ -267,8 +267,7 @@ int command_run(const struct invocation *invocation, struct run_options *options
 int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	static char *fallback[] = {(char *)"/bin/sh", NULL};
-	/* Room for an option. */
-	char *chosen[] = {NULL, NULL, NULL};
+	char *chosen[] = {NULL, NULL, NULL}; /* a path, and perhaps an option */
 	struct error error = {0};
 
 	for (char *const *variable = invocation->environment; variable && *variable; variable++)

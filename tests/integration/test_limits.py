@@ -218,7 +218,7 @@ class Memory(LimitCase):
         self.assertIsNone(limit_of(result, "timeout"))
 
     def test_too_little_to_start_anything(self) -> None:
-        result = self.memory("4K", "say:hello")
+        result = self.json("--memory", "1M", "--", "true", *["x" * 100000] * 12)
         if result["outcome"] == "failed":
             self.assertEqual(result["error"]["stage"], "limits")
 
