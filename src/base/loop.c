@@ -15,6 +15,8 @@
 
 #define EVENTS_PER_TURN 64
 #define NUMBER_EPOLL_PWAIT2 441
+/* What deadlines may take of a turn before descriptors have theirs. */
+#define TIMERS_PER_TURN_NS 1000000ULL
 
 struct loop {
 	int epoll_fd;
@@ -167,6 +169,9 @@ static void call_timers(struct loop *loop)
 
 		loop_disarm(timer);
 		timer->function(timer);
+		/* The earliest first: those that are left are the first of the next turn. */
+		if (now_ns() - now > TIMERS_PER_TURN_NS)
+			return;
 	}
 }
 
@@ -205,4 +210,11 @@ int loop_turn(struct loop *loop)
 	call_always_ready(loop);
 	call_timers(loop);
 	return 0;
+}
+
+void loop_drain(struct loop *loop, uint64_t until_ns)
+{
+	while (loop->timers && now_ns() < until_ns)
+		if (loop_turn(loop) < 0)
+			return;
 }

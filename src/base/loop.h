@@ -50,6 +50,8 @@ void loop_arm(struct loop *loop, struct loop_timer *timer, uint64_t deadline_ns,
 	      void *owner);
 void loop_disarm(struct loop_timer *timer);
 
+/* Turn until no timer is armed, or @until_ns: what was begun and nobody waits for is finished. */
+void loop_drain(struct loop *loop, uint64_t until_ns);
 /* Wait for the next events and deadlines and call back. 0, or a negative errno. */
 int loop_turn(struct loop *loop);
 

@@ -251,10 +251,10 @@ static int run(const struct invocation *invocation, struct run_options *options,
 		status = supervise(&session, options);
 	}
 	terminal_done(&session.terminal);
-	heap_end();
-	engine_free(session.engine);
 	loop_remove(&session.parent);
 	loop_remove(&session.signals);
+	heap_end();
+	engine_free(session.engine);
 	loop_free(session.loop);
 	return status;
 }

@@ -18,6 +18,8 @@
 
 /* A run that a limit ended, and a reader that takes nothing: after this long the rest is dropped. */
 #define FLUSH_STALL_NS 1000000000ULL
+/* What may still be removed after the jar is gone. */
+#define DRAIN_NS 1000000000ULL
 
 struct engine_run {
 	struct loop *loop;
@@ -315,6 +317,7 @@ void engine_free(struct engine_run *engine)
 		outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
 	close_fd(&engine->input.opened_fd);
+	loop_drain(engine->loop, sys_monotonic_ns() + DRAIN_NS);
 	free(engine->family.items);
 	if (engine->times)
 		munmap(engine->times, sizeof(*engine->times));
@@ -357,6 +360,13 @@ const struct error *engine_error(const struct engine_run *engine)
 	if (seen && seen->error.stage != STAGE_NONE)
 		return &seen->error;
 	return error->stage != STAGE_NONE ? error : NULL;
+}
+
+bool engine_is_over_pids(const struct engine_run *engine)
+{
+	const struct observation *seen = job_seen(&engine->job);
+
+	return seen && seen->cause == CAUSE_PIDS;
 }
 
 void engine_explain(const struct engine_run *engine, struct text *out)

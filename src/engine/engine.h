@@ -58,6 +58,8 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 bool engine_has_started(const struct engine_run *run); /* the command runs, or has: the plan is the one that held */
 bool engine_is_done(const struct engine_run *run);     /* the jar is gone and all that was to be written is written */
 void engine_free(struct engine_run *run);
+/* Was it killed because it had more processes than it may, which nothing refused? */
+bool engine_is_over_pids(const struct engine_run *run);
 
 void engine_cancel(struct engine_run *run, int signal_number);
 void engine_signal(struct engine_run *run, int signal_number); /* to the whole tree; SIGSTOP and SIGCONT among them */

@@ -36,7 +36,8 @@ struct prover {
 struct jar_answer {
 	struct answer answer;
 	char call[32];
-	bool has_gap; /* `missing` names the attempt's gap */
+	bool has_gap;  /* `missing` names the attempt's gap */
+	bool is_ended; /* for the number of its processes, before it could answer */
 	int exit_status;
 };
 
@@ -128,7 +129,9 @@ static int finish_run(struct prover *prover, struct loop *loop, struct engine_ru
 	if (rc < 0)
 		return error_set(prover->error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
 	prover->rung = rung_by_name(engine_rung(run));
-	out->has_gap = run_has_gap(run, gap);
+	out->is_ended = engine_is_over_pids(run);
+	/* What is only measured overshoots, which `missing` says; it held all the same. */
+	out->has_gap = run_has_gap(run, gap) && !out->is_ended;
 	out->exit_status = engine_exit_status(run);
 	return 0;
 }
@@ -174,7 +177,9 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		policy_done(&policy);
 	}
 	loop_free(loop);
-	if (rc == 0)
+	if (rc == 0 && out->is_ended)
+		out->answer = (struct answer){.verdict = VERDICT_STOPPED, .layer = LAYER_LIMITS, .call = "fork"};
+	else if (rc == 0)
 		read_answer(output, out);
 	/* Whoever is ended for its memory cannot say so. */
 	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
@@ -223,6 +228,8 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 		snprintf(proof->how, sizeof(proof->how), "%s got through", answer->call);
 	else if (attempt->memory_bytes)
 		snprintf(proof->how, sizeof(proof->how), "the jar was ended for its memory");
+	else if (said->is_ended)
+		snprintf(proof->how, sizeof(proof->how), "the run was killed");
 	else if (answer->errno_value)
 		snprintf(proof->how, sizeof(proof->how), "%s: %s", answer->call, errno_name(answer->errno_value));
 	else

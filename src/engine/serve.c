@@ -26,6 +26,8 @@
 /* What making one jar may take for a moment, here and in its first process. */
 #define DESCRIPTORS_KEPT_FREE 64
 #define CHANNEL_WORD 'c'
+/* What may still be removed after the last jar is gone. */
+#define DRAIN_NS 1000000000ULL
 
 /* --- bodies ------------------------------------------------------------------------------------------------- */
 
@@ -271,6 +273,8 @@ static void close_server(struct server *server)
 	sweep(server);
 	loop_remove(&server->root);
 	loop_remove(&server->host);
+	if (server->loop)
+		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
 	loop_free(server->loop);
 	policy_done(&server->agent);
 	close_fd(&server->host_fd);

@@ -65,7 +65,7 @@ static void try_landlock(struct finding *finding)
 	int fd = sys_landlock_create(SYS_LANDLOCK_READ_DIR, 0, 0, 1), rc;
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	rc = fd < 0 ? fd : sys_landlock_restrict(fd);
+	rc = fd < 0 ? fd : sys_landlock_restrict(fd, 0);
 	if (rc < 0) {
 		finding_value(finding, "cannot be used: %s", strerror(-rc));
 		return;

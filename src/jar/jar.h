@@ -29,8 +29,13 @@ enum jar_access {
 	JAR_LIST,  /* a directory; likewise */
 };
 
-/* Children of this process that are nobody's orphans: see jar_clean_up(). */
-LIST_TYPE(pid_t, jar_family);
+/* Children of this process that are nobody's orphans: see jar_end_orphans(). */
+struct jar_family {
+	pid_t *items;
+	size_t count;
+	size_t capacity;
+	unsigned hunters; /* of these, so many are at work: see jar_start_hunter() */
+};
 /* 0 or -ENOMEM; both accept NULL, for a process that has no other children. */
 int jar_family_add(struct jar_family *family, pid_t pid);
 void jar_family_remove(struct jar_family *family, pid_t pid);
@@ -110,6 +115,7 @@ struct jar_message {
 	int32_t interpreter_missing; /* JAR_EXEC_FAILED with ENOENT: the file is there, what it names on its first line is not */
 	uint32_t steps_done, entry_done;
 	uint64_t begun_ns; /* JAR_STARTED: when the command's process was made */
+	uint64_t ended_ns; /* JAR_EXITED: when its end was seen */
 	uint64_t written_bytes;
 	uint64_t clock_ns;  /* JAR_VIEW_CLOCK: what it showed before the command began */
 	struct rusage self; /* what making the jar cost, to be taken off the tree's usage */
@@ -129,10 +135,20 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
 	      const struct jar_area *area, struct jar_times *times, struct jar *jar, struct error *error);
 /*
  * The jar's first process was killed before it could do its work, on a rung without a pid namespace: what it left are
- * children of this process now (jar_start() has made it a subreaper). End them, all but the @spared, and remove what is
- * left on the host.
+ * children of this process now (jar_start() has made it a subreaper). None of these three waits for anything.
+ *
+ * Reap those children that have ended, and kill the others; all but the @spared. Returns how many are left, @max at most,
+ * which are then in @found. @is_patient: not those that are dead and traced by somebody else, who may take his time.
  */
-void jar_clean_up(const struct plan *plan, const struct jar_family *spared);
+size_t jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max);
+/*
+ * Make a process that ends all that is below @roots, which are children of this process: a tree that grows in its depth
+ * outruns who kills only children. Until it has left, nothing may be reaped that is not in the family. It must be reaped
+ * itself. Its pid or a negative errno.
+ */
+pid_t jar_start_hunter(const pid_t *roots, size_t count);
+/* The same, to remove a directory and all in it. */
+pid_t jar_start_sweeper(const char *directory);
 
 /* Receive one message; *@fd_out is a descriptor that came with it, or -1. 1, 0 at the end, -EAGAIN, a negative errno. */
 int jar_receive(int control_fd, struct jar_message *message, int *fd_out);

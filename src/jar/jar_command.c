@@ -17,6 +17,7 @@
 #include "jar/jar_call.h"
 #include "sys/calls.h"
 
+#define FOR_EVER UINT64_MAX
 /* What getrusage() counts in. */
 #define BLOCK_BYTES 512
 
@@ -24,6 +25,18 @@ static bool owns_pid_namespace(const struct jar_inside *inside)
 {
 	/* Not the rung: kill(-1) below must never happen in the host's pid namespace, whatever a plan is made of. */
 	return inside->plan->namespaces & CLONE_NEWPID && (!inside->is_keeper || inside->call.fd >= 0);
+}
+
+/*
+ * Does kill(-1) reach what this process is in charge of, all of it and nothing else? The kernel makes no process while it
+ * goes through them, so nothing that forks escapes it. In the host's pid namespace that rests on a scope of this process's
+ * own (STEP_SCOPE), which was proven and is proven again: without it everything of the user would end.
+ */
+static bool has_own_world(const struct jar_inside *inside)
+{
+	if (owns_pid_namespace(inside))
+		return true;
+	return inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
 }
 
 void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd)
@@ -77,7 +90,9 @@ void jar_end_tree(struct jar_inside *inside)
 			jar_call_bury(inside);
 		return;
 	}
-	jar_hunt(NULL);
+	if (!is_alone(inside) && has_own_world(inside))
+		kill(-1, SIGKILL);
+	jar_hunt(NULL, FOR_EVER);
 	if (!inside->is_keeper && inside->plan->run_directory) {
 		jar_sweep(inside->plan->run_directory);
 		jar_sweep_abandoned(inside->plan->run_directory);
@@ -243,10 +258,10 @@ static void reap_traced(struct jar_inside *inside)
 {
 	int status = 0;
 
-	if (owns_pid_namespace(inside))
+	if (has_own_world(inside))
 		kill(-1, SIGKILL);
 	else
-		jar_hunt(&(struct jar_family){.items = &inside->pid, .count = 1});
+		jar_hunt(&(struct jar_family){.items = &inside->pid, .count = 1}, FOR_EVER);
 	while (waitpid(inside->pid, &status, __WALL) < 0 && errno == EINTR)
 		;
 	inside->report.status = status;
@@ -263,8 +278,8 @@ void jar_obey(struct jar_inside *inside)
 		jar_leave(inside, 0);
 	if (message.kind != JAR_SIGNAL)
 		return;
-	if (owns_pid_namespace(inside))
-		kill(-1, message.status); /* everything in the pid namespace but this process */
+	if (has_own_world(inside))
+		kill(-1, message.status); /* everything but this process */
 	else
 		jar_signal_tree(message.status);
 }
@@ -306,6 +321,7 @@ static void watch_over(struct jar_inside *inside)
 
 void jar_report_end(struct jar_inside *inside)
 {
+	inside->report.ended_ns = sys_monotonic_ns();
 	report_written(inside);
 	/* Where nothing is left, that says it too. */
 	inside->report.has_ended = inside->mode != JAR_MODE_ONCE && is_alone(inside);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "sys/calls.h"
 
@@ -26,7 +27,10 @@
 /* So many processes are asked to end politely; any beyond meet SIGKILL after the grace. */
 #define HELD_MAX 768
 #define FREEZE_ROUNDS 16
+/* So many are frozen at a time. */
+#define TREE_MAX 16384
 #define QUICK_ROUNDS 24
+#define REST_NS 500000L
 
 struct walk;
 
@@ -216,43 +220,81 @@ static void hold(struct walk *walk, pid_t child, pid_t parent)
 	}
 }
 
-/* Everything below this process but the children @spared; how many were reached. */
-static int signal_tree(int signal_number, const struct jar_family *spared)
+void jar_signal_tree(int signal_number)
 {
 	int held[HELD_MAX];
-	struct walk walk = {.visit = hold, .held = held, .spared = spared};
+	struct walk walk = {.visit = hold, .held = held};
 
 	visit_children(&walk, getpid());
 	for (int i = 0; i < walk.held_count; i++) {
 		sys_pidfd_send_signal(held[i], signal_number);
 		close(held[i]);
 	}
-	return walk.held_count;
 }
 
-void jar_signal_tree(int signal_number)
+/* The tree that is being ended, parents before their children. */
+static struct {
+	pid_t pid, parent;
+} tree[TREE_MAX];
+static size_t tree_count;
+
+static void add_to_tree(struct walk *walk, pid_t child, pid_t parent)
 {
-	signal_tree(signal_number, NULL);
+	if (tree_count == TREE_MAX || is_spared(walk, child))
+		return;
+	tree[tree_count].pid = child;
+	tree[tree_count++].parent = parent;
+}
+
+/* A number may be a stranger's by now: hold the process first, then look at its parent. */
+static void signal_member(size_t at, int signal_number)
+{
+	AUTO_CLOSE int pidfd = sys_pidfd_open(tree[at].pid);
+
+	if (pidfd >= 0 && parent_of(tree[at].pid) == tree[at].parent)
+		sys_pidfd_send_signal(pidfd, signal_number);
 }
 
 /*
- * What is stopped cannot fork, and still takes up its place among the processes the user may have: a tree that keeps
- * forking is frozen from round to round, until a round finds no more than the one before. Then all of it is killed.
+ * What is stopped cannot fork, and still takes up its place among the processes the user may have. Each process is
+ * stopped before its children are listed; the tree is walked until nothing is found that was not there before.
  */
-static void freeze(const struct jar_family *spared)
+static void freeze_and_kill(struct walk *walk, const pid_t *roots, size_t count)
 {
-	int last = 0;
+	size_t last = 0;
 
 	for (int round = 0; round < FREEZE_ROUNDS; round++) {
-		int count = signal_tree(SIGSTOP, spared);
-
-		if (count <= last)
-			return;
-		last = count;
+		tree_count = 0;
+		if (roots)
+			for (size_t i = 0; i < count; i++)
+				add_to_tree(walk, roots[i], getppid());
+		else
+			visit_own_children(walk);
+		for (size_t i = 0; i < tree_count; i++) {
+			signal_member(i, SIGSTOP);
+			visit_children(walk, tree[i].pid);
+		}
+		if (tree_count <= last)
+			break;
+		last = tree_count;
 	}
+	/* Children before their parents, whom they are known by. */
+	while (tree_count)
+		signal_member(--tree_count, SIGKILL);
 }
 
-void jar_hunt(const struct jar_family *spared)
+/* Until the next child has ended, or for a moment. Every signal is blocked here. */
+static void rest(void)
+{
+	static const struct timespec moment = {.tv_nsec = REST_NS};
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigtimedwait(&child, NULL, &moment);
+}
+
+bool jar_hunt(const struct jar_family *spared, uint64_t until_ns)
 {
 	struct walk killing = {.visit = kill_child, .spared = spared};
 	struct walk reaping = {.visit = reap_child, .spared = spared};
@@ -260,19 +302,70 @@ void jar_hunt(const struct jar_family *spared)
 
 	/* Most commands leave nothing behind. */
 	if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD)
-		return;
-	for (unsigned round = 1;; round++) {
+		return true;
+	for (unsigned round = 1; round == 1 || sys_monotonic_ns() < until_ns; round++) {
 		killing.found = 0;
 		visit_own_children(&killing);
 		/* None, or only such as are dead and cannot be reaped yet. */
 		if (killing.found == reaping.ignored && !reaping.left)
-			return;
+			return true;
 		reaping.left = reaping.ignored = 0;
 		reaping.is_patient = round >= QUICK_ROUNDS;
 		visit_own_children(&reaping);
-		if (round % QUICK_ROUNDS == 0) {
-			freeze(spared);
-			signal_tree(SIGKILL, spared);
-		}
+		if (round % QUICK_ROUNDS == 0)
+			freeze_and_kill(&(struct walk){.visit = add_to_tree, .spared = spared}, NULL, 0);
+		if (reaping.left)
+			rest();
 	}
+	return false;
+}
+
+/* --- orphans of a first process that was killed, in the engine ----------------------------------------------- */
+
+struct orphans {
+	struct walk walk;
+	pid_t *found;
+	size_t count, max;
+};
+
+/* Whoever waitpid() has no news of is a child of ours at this moment, and cannot become another before we reap it. */
+static void end_orphan(struct walk *walk, pid_t child, pid_t parent)
+{
+	struct orphans *orphans = (struct orphans *)walk;
+
+	(void)parent;
+	if (orphans->count == orphans->max || is_spared(walk, child) || waitpid(child, NULL, WNOHANG | __WALL) != 0 ||
+	    (walk->is_patient && is_dead_and_traced(child)))
+		return;
+	kill(child, SIGKILL);
+	orphans->found[orphans->count++] = child;
+}
+
+size_t jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max)
+{
+	struct orphans orphans = {
+		.walk = {.visit = end_orphan, .spared = spared, .is_patient = is_patient}, .found = found, .max = max};
+
+	visit_own_children(&orphans.walk);
+	return orphans.count;
+}
+
+pid_t jar_start_hunter(const pid_t *roots, size_t count)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	freeze_and_kill(&(struct walk){.visit = add_to_tree}, roots, count);
+	_exit(0);
+}
+
+pid_t jar_start_sweeper(const char *directory)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	jar_sweep(directory);
+	_exit(0);
 }

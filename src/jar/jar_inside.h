@@ -33,6 +33,7 @@ struct jar_build {
 	pid_t engine_pid;
 	pid_t first_pid;              /* the jar's first process */
 	bool has_run_cgroup;          /* a keeper has entered the cgroups of its own run */
+	pid_t scoped_pid;             /* the process whose signals reach only itself and what it starts; 0: none */
 	int user_namespace_fd;        /* root only: where the jar's host id is 0; -1: not made */
 	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
 	int run_directory_fd;         /* held as long as the jar's first process lives; -1: there is none */
@@ -103,8 +104,11 @@ uint64_t jar_written_bytes(const struct jar_build *build);
 /* When the host runs out of memory, this process and all it starts go before the engine does. */
 void jar_volunteer(void);
 
-/* Kill every descendant of this process, a subreaper, until none is left; all but the children @spared (NULL: none). */
-void jar_hunt(const struct jar_family *spared);
+/*
+ * Kill every descendant of this process, a subreaper, until none is left; all but the children @spared (NULL: none). False:
+ * it was not done by @until_ns.
+ */
+bool jar_hunt(const struct jar_family *spared, uint64_t until_ns);
 /* Remove the run's own directory and all in it. */
 void jar_sweep(const char *path);
 /* Remove those beside @run_directory that nobody holds any more. */

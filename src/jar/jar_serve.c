@@ -23,6 +23,8 @@
 
 #define KEEPERS_MAX 1024
 #define MAGIC_PROC 0x9fa0
+/* All other runs of the jar wait meanwhile. */
+#define HUNT_NS 1000000000ULL
 
 struct serving {
 	struct jar_inside *inside;
@@ -55,6 +57,8 @@ static void become_keeper(struct jar_inside *inside, const struct jar_attached *
 	inside->report.written_bytes = 0;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		rc = -errno;
+	for (size_t i = 0; i < inside->plan->keeper.count && rc == 0; i++)
+		rc = jar_step(&inside->build, &inside->plan->keeper.items[i]);
 	if (rc == 0 && inside->plan->has_zygote)
 		rc = jar_call_prepare(inside, attached->fds + 1, attached->fd_count - 1);
 	if (rc < 0) {
@@ -95,9 +99,12 @@ static void make_keeper(struct serving *serving, uint32_t number, const struct j
 	serving->numbers[serving->count++] = number;
 }
 
+/* What cannot be ended while others are spared is ended with the whole jar. */
 static void hunt_orphans(struct serving *serving)
 {
-	jar_hunt(&(struct jar_family){.items = serving->pids, .count = serving->count});
+	if (!jar_hunt(&(struct jar_family){.items = serving->pids, .count = serving->count},
+		      sys_monotonic_ns() + HUNT_NS))
+		jar_leave(serving->inside, 0);
 }
 
 static void bury_keeper(struct serving *serving, pid_t pid, int status, const struct rusage *usage)

@@ -193,13 +193,6 @@ void jar_family_remove(struct jar_family *family, pid_t pid)
 	}
 }
 
-void jar_clean_up(const struct plan *plan, const struct jar_family *spared)
-{
-	jar_hunt(spared);
-	if (plan->run_directory)
-		jar_sweep(plan->run_directory);
-}
-
 static const char *cgroup2_directory(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->steps.count; i++)

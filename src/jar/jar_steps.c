@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -90,15 +91,37 @@ int jar_landlock(struct jar_build *build, const struct plan_step *step)
 	AUTO_CLOSE int ruleset_fd = jar_landlock_ruleset(build);
 
 	(void)step;
-	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd);
+	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, 0);
 }
 
+/* A ruleset without this forbids renames and links across directories to every domain that has rules on files. */
+static int allow_renames(int ruleset_fd)
+{
+	AUTO_CLOSE int root_fd = sys_open("/", O_PATH | O_DIRECTORY);
+
+	return root_fd < 0 ? root_fd : sys_landlock_allow_path(ruleset_fd, root_fd, SYS_LANDLOCK_REFER);
+}
+
+/*
+ * Signals of this process and all it starts go no further than to them. Whoever has more than one process below may then
+ * end all at once (jar_command.c), so it must be certain: a signal to the parent was possible before, and is not now.
+ */
 int jar_scope(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int ruleset_fd = sys_landlock_create(0, 0, SYS_LANDLOCK_SCOPE_SIGNAL, build->plan->landlock_abi);
+	int abi = build->plan->landlock_abi;
+	AUTO_CLOSE int ruleset_fd = sys_landlock_create(SYS_LANDLOCK_REFER, 0, SYS_LANDLOCK_SCOPE_SIGNAL, abi);
+	pid_t parent = getppid();
+	bool could_signal = parent > 0 && kill(parent, 0) == 0;
+	int rc = ruleset_fd < 0 ? ruleset_fd : allow_renames(ruleset_fd);
 
 	(void)step;
-	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd);
+	if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
+	if (rc == 0 && could_signal && kill(parent, 0) < 0 && errno == EPERM)
+		build->scoped_pid = getpid();
+	return rc;
 }
 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)

@@ -380,6 +380,7 @@ void plan_done(struct plan *plan)
 	/* A run's are its jar's. */
 	if (plan->kind != PLAN_RUN) {
 		free(plan->steps.items);
+		free(plan->keeper.items);
 		free(plan->anew.items);
 		free(plan->landlock.items);
 		free(plan->filter);

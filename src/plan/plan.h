@@ -49,7 +49,7 @@ enum step_kind {
 	STEP_PRIVILEGES, /* no capabilities, none to be had, no new privileges */
 	STEP_LANDLOCK,
 	STEP_SECCOMP,
-	STEP_SCOPE, /* signals go no further than this command's own processes */
+	STEP_SCOPE, /* signals go no further than to this process and what it starts */
 	STEP_KIND_COUNT,
 };
 
@@ -137,9 +137,10 @@ struct plan {
 	enum plan_kind kind;
 	const struct plan *jar; /* PLAN_RUN: the jar's plan; it owns the steps, the Landlock rules and the filter */
 	enum rung rung;
-	uint64_t namespaces;         /* CLONE_NEW* flags the jar's first process is made with */
-	struct plan_step_list steps; /* by the jar's first process, in order */
-	struct plan_step_list entry; /* by every command, between fork and exec */
+	uint64_t namespaces;          /* CLONE_NEW* flags the jar's first process is made with */
+	struct plan_step_list steps;  /* by the jar's first process, in order */
+	struct plan_step_list entry;  /* by every command, between fork and exec */
+	struct plan_step_list keeper; /* PLAN_KEPT: by every keeper, before it is told of a command */
 	int landlock_abi;
 	uint64_t landlock_files, landlock_scopes; /* what the ruleset governs */
 	struct plan_rule_list landlock;

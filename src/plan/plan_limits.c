@@ -117,6 +117,17 @@ static int hold_cpu_time(struct plan_build *build)
 	return 0;
 }
 
+/* Without a user namespace of its own the kernel counts all processes of the user together. */
+static void meter_pids(struct plan_build *build)
+{
+	build->plan->metered |= 1U << GUARANTEE_PIDS;
+	plan_missing(
+		build, "pids",
+		"it is measured by looking at the processes: between two looks, 5 to 100 ms apart, any number may be "
+		"made, and a run that has more is killed, where otherwise the kernel would refuse to make them",
+		"allow user namespaces, or " METER_HINT);
+}
+
 /*
  * Counted per user namespace for nothing, but a refused fork leaves no trace: where the number was asked for, or there is
  * a cgroup anyway, that counts better.
@@ -136,9 +147,10 @@ static int hold_pids(struct plan_build *build)
 	build->has_process_rlimit = has_namespace_count;
 	if (has_namespace_count)
 		return 0;
-	return lacks(build, "pids", GUARANTEE_PIDS,
-		     "without a user namespace of its own the kernel counts all processes of the user together",
-		     "allow user namespaces");
+	if (!can_see_processes(build))
+		return lacks_sight(build, "pids", GUARANTEE_PIDS);
+	meter_pids(build);
+	return 0;
 }
 
 static bool has_writable_host_directory(const struct plan_build *build)
@@ -391,10 +403,12 @@ static int hold_run_pids(struct plan_build *build)
 	plan->cgroup.pids = plan->jar->cgroup.pids;
 	if (plan->cgroup.pids || (has_process_rlimit(plan->jar) && plan->limits.pids == plan->jar->limits.pids))
 		return 0;
-	if (!has_process_rlimit(plan->jar))
-		return lacks(build, "pids", GUARANTEE_PIDS,
-			     "without a user namespace of its own the kernel counts all processes of the user together",
-			     "allow user namespaces");
+	if (!has_process_rlimit(plan->jar)) {
+		if (!can_see_processes(build))
+			return lacks_sight(build, "pids", GUARANTEE_PIDS);
+		meter_pids(build);
+		return 0;
+	}
 	add_rlimit(build, &plan->entry, RLIMIT_NPROC, plan->limits.pids + PLAN_KEEPERS_ROOM);
 	plan_missing(build, "pids", "the processes of all runs in the jar are counted together", METER_HINT);
 	return 0;

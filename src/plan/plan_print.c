@@ -481,6 +481,8 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	json_write_string(&writer, "workdir", plan->workdir);
 	write_steps(&plan->steps, &writer, "steps");
 	write_steps(&plan->entry, &writer, "entry");
+	if (plan->kind == PLAN_KEPT)
+		write_steps(&plan->keeper, &writer, "keeper");
 	write_landlock(plan, &writer);
 	print_profile(plan, &profile);
 	if (plan->filter_len)

@@ -142,6 +142,22 @@ static const char *start_directory(struct plan_build *build)
 	return cd[0] == '/' ? plan_string(build, cd) : plan_format(build, "%s/%s", build->plan->workdir, cd);
 }
 
+/*
+ * Whoever is in charge of a tree in a pid namespace that is not its own: with a scope around it and all below, it can end
+ * all of that in one call, which nothing that forks escapes.
+ */
+static void scope_those_in_charge(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+
+	if (plan->landlock_abi < 6 || plan->has_zygote)
+		return;
+	if (plan->rung == RUNG_LANDLOCK)
+		plan_add(build, &plan->steps, STEP_SCOPE);
+	if (plan->kind == PLAN_KEPT)
+		plan_add(build, &plan->keeper, STEP_SCOPE);
+}
+
 int plan_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
@@ -161,6 +177,7 @@ int plan_walls(struct plan_build *build)
 		start->device = build->host->workdir.path.device;
 		start->inode = build->host->workdir.path.inode;
 	}
+	scope_those_in_charge(build);
 	plan_add(build, walls, STEP_PRIVILEGES);
 	if (plan->rung == RUNG_PROCESS) {
 		plan_missing(build, "isolation",

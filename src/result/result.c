@@ -27,6 +27,8 @@ static const enum outcome outcome_of_cause[] = {
 	[CAUSE_MEMORY] = OUTCOME_MEMORY,
 	[CAUSE_DISK] = OUTCOME_DISK,
 	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
+	/* It has none of its own: SIGKILL ended the main process, or it ended by itself. limits_hit says the rest. */
+	[CAUSE_PIDS] = OUTCOME_EXITED,
 	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
 	[CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
 	[CAUSE_UNHELD] = OUTCOME_CANCELLED,
@@ -58,7 +60,7 @@ enum outcome result_outcome(const struct result_source *source)
 
 	if (!seen)
 		return OUTCOME_FAILED;
-	if (seen->cause != CAUSE_NONE)
+	if (outcome_of_cause[seen->cause] != OUTCOME_EXITED)
 		return outcome_of_cause[seen->cause];
 	if (!seen->has_started || !seen->has_status)
 		return OUTCOME_FAILED;
@@ -510,6 +512,8 @@ void result_explain(const struct result_source *source, struct text *out)
 		break;
 	case OUTCOME_SIGNALED:
 		text_append_format(out, "the command was ended by %s", signal_name(WTERMSIG(seen->status)));
+		if (seen->cause == CAUSE_PIDS)
+			text_append_string(out, ": it had more processes and threads than it may (--pids)");
 		if (result_doubt(seen))
 			text_append_format(out, "; %s", result_doubt(seen)->why);
 		break;

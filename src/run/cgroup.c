@@ -33,8 +33,8 @@
 #define ENGINE_SUFFIX "-engine"
 #define MAKE_TRIES 50
 #define MAKE_WAIT_NS 1000000L
-#define REMOVE_TRIES 50
-#define REMOVE_WAIT_NS 2000000L
+#define REMOVE_TRIES 250
+#define REMOVE_WAIT_NS 2000000ULL
 #define FILE_BYTES 512
 #define RUN_PREFIX "run-"
 
@@ -478,7 +478,7 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 			open_notice(cgroup);
 		return 0;
 	}
-	cgroup_done(cgroup);
+	cgroup_done(cgroup, NULL);
 	return error_set(error, STAGE_LIMITS, -rc, "cannot make a cgroup for the run: %s", strerror(-rc));
 }
 
@@ -537,7 +537,7 @@ int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t nu
 	}
 	while (*member_count)
 		close(member_fds[--*member_count]);
-	cgroup_done(cgroup);
+	cgroup_done(cgroup, NULL);
 	return rc;
 }
 
@@ -550,21 +550,90 @@ static int remove_part(const struct cgroup *cgroup, int part)
 	return rmdir(cgroup->paths[part]);
 }
 
-void cgroup_done(struct cgroup *cgroup)
+/* A process that was just reaped may take a moment to leave its cgroup: false, try again. */
+static bool remove_all(struct cgroup *cgroup)
 {
-	static const struct timespec wait = {.tv_nsec = REMOVE_WAIT_NS};
-
-	if (!cgroup->version)
-		return;
-	close_fd(&cgroup->notice_fd);
 	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
 		if (cgroup->fds[i] < 0)
 			continue;
-		/* A process that was just reaped may take a moment to leave its cgroup. */
-		for (int tries = 0; remove_part(cgroup, i) < 0 && errno == EBUSY && tries < REMOVE_TRIES; tries++)
-			nanosleep(&wait, NULL);
+		if (remove_part(cgroup, i) < 0 && errno == EBUSY)
+			return false;
 		close_fd(&cgroup->fds[i]);
 	}
+	return true;
+}
+
+static void let_go(struct cgroup *cgroup)
+{
+	for (int i = 0; i < CGROUP_PART_COUNT; i++)
+		close_fd(&cgroup->fds[i]);
 	leave_room(cgroup);
 	cgroup->version = 0;
+}
+
+/* One that could not be removed at once: a copy, with all that it needs. */
+struct removal {
+	struct loop *loop;
+	struct loop_timer timer;
+	int tries;
+	struct cgroup cgroup;
+	struct cgroup parent;
+	char *paths[CGROUP_PART_COUNT];
+};
+
+static void free_removal(struct removal *removal)
+{
+	let_go(&removal->cgroup);
+	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
+		close_fd(&removal->parent.fds[i]);
+		free(removal->paths[i]);
+	}
+	free(removal);
+}
+
+static void on_removal(struct loop_timer *timer)
+{
+	struct removal *removal = timer->owner;
+
+	/* What cannot be removed is removed by whoever makes the next one there. */
+	if (remove_all(&removal->cgroup) || ++removal->tries == REMOVE_TRIES)
+		free_removal(removal);
+	else
+		loop_arm(removal->loop, timer, sys_monotonic_ns() + REMOVE_WAIT_NS, on_removal, removal);
+}
+
+/* The jar's own may be gone before this one is. */
+static void remove_later(struct cgroup *cgroup, struct loop *loop)
+{
+	struct removal *removal = calloc(1, sizeof(*removal));
+
+	if (!removal) {
+		let_go(cgroup);
+		return;
+	}
+	removal->loop = loop;
+	removal->cgroup = *cgroup;
+	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
+		removal->parent.fds[i] = -1;
+		if (cgroup->parent && cgroup->fds[i] >= 0)
+			removal->parent.fds[i] = fcntl(cgroup->parent->fds[i], F_DUPFD_CLOEXEC, 3);
+		if (cgroup->paths[i])
+			removal->paths[i] = strdup(cgroup->paths[i]);
+		removal->cgroup.paths[i] = removal->paths[i] ? removal->paths[i] : "";
+	}
+	if (cgroup->parent)
+		removal->cgroup.parent = &removal->parent;
+	*cgroup = (struct cgroup){0};
+	loop_arm(loop, &removal->timer, sys_monotonic_ns() + REMOVE_WAIT_NS, on_removal, removal);
+}
+
+void cgroup_done(struct cgroup *cgroup, struct loop *loop)
+{
+	if (!cgroup->version)
+		return;
+	close_fd(&cgroup->notice_fd);
+	if (remove_all(cgroup) || !loop)
+		let_go(cgroup);
+	else
+		remove_later(cgroup, loop);
 }

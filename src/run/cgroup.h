@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "base/error.h"
+#include "base/loop.h"
 #include "plan/plan.h"
 
 enum cgroup_part { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_PART_COUNT };
@@ -50,8 +51,11 @@ int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t nu
 		    size_t *member_count);
 /* Put the limits of a run on it. 0 or a negative errno. */
 int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits);
-/* Remove them; nothing may be in them any more. */
-void cgroup_done(struct cgroup *cgroup);
+/*
+ * Remove them; nothing may be in them any more. What has only just left may make the kernel refuse: then it is tried again
+ * from @loop, which loop_drain() waits for. NULL: nothing has ever been in them.
+ */
+void cgroup_done(struct cgroup *cgroup, struct loop *loop);
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading);
 uint64_t cgroup_cpu_ns(const struct cgroup *cgroup);

@@ -5,6 +5,10 @@
  * What must be looked at is looked at as often as it could be reached in the meantime: far from every limit ten times a
  * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU; but even
  * where one look takes very long, twice a second.
+ *
+ * Nothing that a jar does holds the loop up: a look is done in pieces of a millisecond, and everything else has its turn
+ * between two of them. What has more processes than can be looked at cannot be held to a limit that is measured. That this
+ * is so is seen, too: after a few such looks the run ends, with the limit named.
  */
 #include "run/guard.h"
 
@@ -26,6 +30,13 @@
 #define DISK_SPEED (1ULL << 30)
 #define COST_RATIO 20
 #define INTERVAL_COSTLY_NS 500000000ULL
+/* One piece of a look; and of a look that is taken here and now. */
+#define PIECE_NS 1000000ULL
+/* So many looks in a row must show the same before a run is ended for it: a single one adds up what was never there at once. */
+#define CROWDED_LOOKS 3
+#define OVER_PIDS_LOOKS 2
+/* As fast as one CPU can make threads, in a second. */
+#define PIDS_SPEED 50000ULL
 /* For so many of the shortest intervals a kill is waited for that was announced. */
 #define RECHECKS 200
 #define WEIGHING_RATIO 10
@@ -217,39 +228,62 @@ static void check_hidden(struct guard *guard, enum limit_name name, uint64_t lim
 	tell(guard, name, limit, seen, "meter", evidence, cause);
 }
 
+/* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
+static bool must_weigh(const struct guard *guard)
+{
+	uint64_t limit = guard->plan->limits.memory_bytes;
+	uint64_t sum = guard->reading.resident_bytes + guard->reading.private_bytes;
+
+	return is_metered(guard, GUARANTEE_MEMORY) && sum > limit &&
+	       (sum - MIN_OF(sum, guard->excess_bytes) > limit ||
+		sys_monotonic_ns() - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO);
+}
+
+static void tell_weight(struct guard *guard, uint64_t weight)
+{
+	uint64_t limit = guard->plan->limits.memory_bytes;
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, weight);
+	snprintf(evidence, sizeof(evidence),
+		 "meter: %" PRIu64 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
+		 " in files in memory",
+		 weight, guard->reading.processes, guard->reading.private_bytes);
+	tell(guard, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
+}
+
+/* True: the weight is known, and what follows from it has been told. */
+static bool weigh(struct guard *guard, uint64_t until_ns)
+{
+	uint64_t limit = guard->plan->limits.memory_bytes;
+	uint64_t sum = guard->reading.resident_bytes + guard->reading.private_bytes;
+	uint64_t weight;
+
+	if (!meter_weigh(&guard->meter, &guard->reading, limit, until_ns, &weight))
+		return false;
+	/* A process that ended in the middle of it may have been counted here and there. */
+	if (weight > limit && !guard->first_weight) {
+		guard->first_weight = weight;
+		return weigh(guard, until_ns);
+	}
+	if (guard->first_weight)
+		weight = MIN_OF(weight, guard->first_weight);
+	guard->first_weight = 0;
+	guard->excess_bytes = sum - MIN_OF(sum, weight);
+	if (weight > limit)
+		tell_weight(guard, weight);
+	return true;
+}
+
 static uint64_t check_metered_memory(struct guard *guard, const struct meter_reading *reading)
 {
 	uint64_t limit = guard->plan->limits.memory_bytes;
 	uint64_t sum = reading->resident_bytes + reading->private_bytes;
-	uint64_t now_ns = sys_monotonic_ns();
-	uint64_t estimate, left;
-	char evidence[LIMIT_EVIDENCE_MAX];
+	uint64_t left;
 
 	guard->last_memory_bytes = sum;
 	check_hidden(guard, LIMIT_MEMORY, limit, sum, CAUSE_MEMORY);
-	/* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
-	if (sum > limit && (sum - MIN_OF(sum, guard->excess_bytes) > limit ||
-			    now_ns - guard->weighed_ns > guard->weighing_ns * WEIGHING_RATIO)) {
-		uint64_t weight = meter_weigh(&guard->meter, reading, limit);
-
-		/* A process that ended in the middle of it may have been counted here and there. */
-		if (weight > limit)
-			weight = MIN_OF(weight, meter_weigh(&guard->meter, reading, limit));
-		guard->weighed_ns = sys_monotonic_ns();
-		guard->weighing_ns = guard->weighed_ns - now_ns;
-		guard->excess_bytes = sum - MIN_OF(sum, weight);
-		if (weight > limit) {
-			guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, weight);
-			snprintf(evidence, sizeof(evidence),
-				 "meter: %" PRIu64
-				 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
-				 " in files in memory",
-				 weight, reading->processes, reading->private_bytes);
-			tell(guard, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
-		}
-	}
-	estimate = sum - MIN_OF(sum, guard->excess_bytes);
-	guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, estimate);
+	guard->peak_memory_bytes = MAX_OF(guard->peak_memory_bytes, sum - MIN_OF(sum, guard->excess_bytes));
 	if (sum > limit)
 		return INTERVAL_MIN_NS;
 	left = limit - sum;
@@ -299,23 +333,141 @@ static uint64_t check_metered_disk(struct guard *guard, const struct meter_readi
 		      INTERVAL_SHORT_NS);
 }
 
-static uint64_t check_meter(struct guard *guard)
+/* What the whole jar may have; a kept one's own processes are beside that. LIMIT_NONE: nobody looks. */
+static uint64_t most_processes(const struct guard *guard)
+{
+	if (!(guard->plan->metered >> GUARANTEE_PIDS & 1))
+		return LIMIT_NONE;
+	return guard->plan->limits.pids + (guard->plan->kind == PLAN_KEPT ? PLAN_KEEPERS_ROOM : 0);
+}
+
+/* Returns the time until it must be looked at again. */
+static uint64_t check_metered_pids(struct guard *guard, uint64_t count)
+{
+	uint64_t limit = most_processes(guard);
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	if (count <= limit) {
+		guard->over_pids_looks = 0;
+		return MIN_OF(MAX_OF((limit - count) * SECOND_NS / PIDS_SPEED / guard->cpu_count, INTERVAL_MIN_NS),
+			      INTERVAL_MAX_NS);
+	}
+	guard->peak_processes = MAX_OF(guard->peak_processes, count);
+	if (++guard->over_pids_looks >= OVER_PIDS_LOOKS) {
+		snprintf(evidence, sizeof(evidence),
+			 "meter: %" PRIu64
+			 " processes and threads or more, %u looks in a row; the run was killed for it",
+			 count, guard->over_pids_looks);
+		tell(guard, LIMIT_PIDS, guard->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
+	}
+	return INTERVAL_MIN_NS;
+}
+
+static const struct {
+	enum guarantee guarantee;
+	enum limit_name name;
+	enum cause cause;
+} metered_limits[] = {
+	{GUARANTEE_PIDS, LIMIT_PIDS, CAUSE_PIDS},
+	{GUARANTEE_MEMORY, LIMIT_MEMORY, CAUSE_MEMORY},
+	{GUARANTEE_DISK, LIMIT_DISK, CAUSE_DISK},
+	{GUARANTEE_CPU_TIME, LIMIT_CPU_TIME, CAUSE_CPU},
+};
+
+static uint64_t limit_of(const struct plan_limits *limits, enum limit_name name)
+{
+	return name == LIMIT_PIDS     ? limits->pids
+	       : name == LIMIT_MEMORY ? limits->memory_bytes
+	       : name == LIMIT_DISK   ? limits->disk_bytes
+				      : limits->cpu_time_ns / MILLISECOND_NS;
+}
+
+/* Too many processes to look at: what is measured by looking at them is no longer held. */
+static void note_crowd(struct guard *guard)
+{
+	struct limit_hit hit = {.is_hit = true, .enforced_by = "meter"};
+
+	if (++guard->crowded_looks < CROWDED_LOOKS || !guard->function)
+		return;
+	snprintf(
+		hit.evidence, sizeof(hit.evidence),
+		"meter: %u looks in a row could not be finished: there were more than %u processes, and what they use is "
+		"not known",
+		guard->crowded_looks, meter_most_processes());
+	for (size_t i = 0; i < ARRAY_LEN(metered_limits); i++) {
+		if (!is_metered(guard, metered_limits[i].guarantee))
+			continue;
+		hit.limit = limit_of(&guard->plan->limits, metered_limits[i].name);
+		guard->is_over = true;
+		guard->function(guard->owner, metered_limits[i].name, &hit, metered_limits[i].cause);
+		return;
+	}
+}
+
+/* All was looked at. Returns the time until it must be looked at again. */
+static uint64_t check_reading(struct guard *guard)
+{
+	const struct meter_reading *reading = &guard->reading;
+	uint64_t interval = INTERVAL_CPU_MAX_NS;
+
+	guard->crowded_looks = 0;
+	guard->last_processes = reading->processes;
+	guard->peak_processes = MAX_OF(guard->peak_processes, reading->processes);
+	if (is_metered(guard, GUARANTEE_MEMORY))
+		interval = MIN_OF(interval, check_metered_memory(guard, reading));
+	if (is_metered(guard, GUARANTEE_CPU_TIME))
+		interval = MIN_OF(interval, check_metered_cpu(guard, reading));
+	if (is_metered(guard, GUARANTEE_DISK))
+		interval = MIN_OF(interval, check_metered_disk(guard, reading));
+	if (is_metered(guard, GUARANTEE_PIDS))
+		interval = MIN_OF(interval, check_metered_pids(guard, reading->processes));
+	return interval;
+}
+
+/* One piece. Returns how far the look has come, weighing included. */
+static enum meter_progress look_on(struct guard *guard)
 {
 	uint64_t begun_ns = sys_monotonic_ns();
-	uint64_t interval = INTERVAL_CPU_MAX_NS;
-	struct meter_reading reading;
+	enum meter_progress progress = METER_WHOLE;
 
-	if (!meter_look(&guard->meter, &reading))
-		return INTERVAL_MIN_NS;
-	guard->looks++;
-	guard->peak_processes = MAX_OF(guard->peak_processes, reading.processes);
-	if (is_metered(guard, GUARANTEE_MEMORY))
-		interval = MIN_OF(interval, check_metered_memory(guard, &reading));
-	if (is_metered(guard, GUARANTEE_CPU_TIME))
-		interval = MIN_OF(interval, check_metered_cpu(guard, &reading));
-	if (is_metered(guard, GUARANTEE_DISK))
-		interval = MIN_OF(interval, check_metered_disk(guard, &reading));
-	return MAX_OF(interval, MIN_OF((sys_monotonic_ns() - begun_ns) * COST_RATIO, INTERVAL_COSTLY_NS));
+	if (!guard->is_weighing) {
+		progress = meter_look(&guard->meter, begun_ns + PIECE_NS, &guard->reading);
+		guard->is_weighing = progress == METER_WHOLE && must_weigh(guard);
+	}
+	if (guard->is_weighing && !weigh(guard, begun_ns + PIECE_NS))
+		progress = METER_PARTLY;
+	guard->look_ns += sys_monotonic_ns() - begun_ns;
+	if (progress != METER_WHOLE || !guard->is_weighing)
+		return progress;
+	guard->is_weighing = false;
+	guard->weighed_ns = sys_monotonic_ns();
+	guard->weighing_ns = guard->look_ns;
+	return progress;
+}
+
+/* A look that was given up. Returns the time until the next one. */
+static uint64_t check_crowd(struct guard *guard)
+{
+	if (guard->meter.seen_threads > most_processes(guard))
+		return check_metered_pids(guard, guard->meter.seen_threads);
+	note_crowd(guard);
+	return MIN_OF(guard->look_ns * COST_RATIO, INTERVAL_COSTLY_NS);
+}
+
+/* Returns the time until it must be gone on with; 0 in the middle of a look. */
+static uint64_t check_meter(struct guard *guard)
+{
+	uint64_t interval = INTERVAL_MIN_NS;
+	enum meter_progress progress = look_on(guard);
+
+	if (progress == METER_PARTLY)
+		return 0;
+	if (progress == METER_CROWDED)
+		interval = check_crowd(guard);
+	if (progress == METER_WHOLE)
+		interval = MAX_OF(check_reading(guard), MIN_OF(guard->look_ns * COST_RATIO, INTERVAL_COSTLY_NS));
+	guard->look_ns = 0;
+	return interval;
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */
@@ -415,8 +567,6 @@ static uint64_t total_ns(const struct rusage *usage)
 
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 {
-	struct meter_reading reading;
-
 	guard->making_ns = total_ns(making);
 	guard->making_user_us = to_microseconds(making->ru_utime);
 	guard->making_system_us = to_microseconds(making->ru_stime);
@@ -424,10 +574,10 @@ bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making)
 	    (guard->plan->rung == RUNG_NAMESPACE || meter_follow(&guard->meter, pid) < 0))
 		return false;
 	/* Where the host hides processes from us we would look in vain. A keeper may be gone already. */
-	if (guard->plan->metered && guard->plan->rung != RUNG_NAMESPACE && !guard->jar &&
-	    !meter_look(&guard->meter, &reading))
+	if (guard->plan->metered && guard->plan->rung != RUNG_NAMESPACE && !guard->jar && !meter_can_see(&guard->meter))
 		return false;
 	guard->metered = guard->plan->metered;
+	guard->meter.most_threads = most_processes(guard);
 	if (is_metered(guard, GUARANTEE_MEMORY))
 		guard->host_kills = count_host_kills();
 	if (guard->metered || has_cgroup_cpu(guard))
@@ -549,5 +699,5 @@ void guard_done(struct guard *guard)
 		return;
 	guard_stop(guard);
 	meter_done(&guard->meter);
-	cgroup_done(&guard->cgroup);
+	cgroup_done(&guard->cgroup, guard->loop);
 }

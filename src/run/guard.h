@@ -39,7 +39,12 @@ struct guard {
 	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
 	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
-	uint64_t looks;
+	/* The look that is under way: it is done in pieces, and other things between them. */
+	struct meter_reading reading;
+	bool is_weighing;                        /* the reading is there, and was above the limit on memory */
+	uint64_t first_weight;                   /* 0: it is weighed for the first time */
+	uint64_t look_ns;                        /* what it has taken so far */
+	unsigned crowded_looks, over_pids_looks; /* in a row */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
 	bool is_over;        /* a limit that ends the run was told */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
@@ -48,7 +53,7 @@ struct guard {
 	struct cgroup_reading last_reading; /* once nothing was left */
 	bool has_last_reading;
 	/* What the last look showed. */
-	uint64_t last_memory_bytes, last_disk_bytes;
+	uint64_t last_memory_bytes, last_disk_bytes, last_processes;
 };
 
 /* Make what must be there before the jar. On failure nothing is left behind. */
@@ -68,7 +73,7 @@ void guard_take(struct guard *guard, enum jar_view view, int fd, uint64_t clock_
 void guard_written(struct guard *guard, uint64_t bytes);
 /* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */
 bool guard_start(struct guard *guard, pid_t pid, const struct rusage *making);
-/* Do now what is done from time to time: measure, and tell what is over. */
+/* Go on now with what is done from time to time: measure, and tell what is over. */
 void guard_look(struct guard *guard);
 /* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
 void guard_check(struct guard *guard, bool is_last);

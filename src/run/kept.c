@@ -18,6 +18,7 @@
 
 /* What the jar's first process may take to kill and reap the rest. */
 #define OVERDUE_NS 400000000ULL
+#define SECOND_CHANCE_NS 3000000000ULL
 /* A jar that cannot be made in this time never will be. */
 #define MAKING_NS 30000000000ULL
 /* So many questions for files are sent and not yet answered at a time. */
@@ -120,7 +121,9 @@ void kept_note_written(struct kept_jar *jar)
 
 static uint64_t share_of(const struct seat *seat, enum limit_name name)
 {
-	return name == LIMIT_DISK ? seat->guard.last_disk_bytes : seat->guard.last_memory_bytes;
+	return name == LIMIT_DISK   ? seat->guard.last_disk_bytes
+	       : name == LIMIT_PIDS ? seat->guard.last_processes
+				    : seat->guard.last_memory_bytes;
 }
 
 static bool is_running(const struct seat *seat)
@@ -280,42 +283,19 @@ void kept_poll(struct kept_jar *jar)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-/* The first process has ended: reap it, and do what it could not do. */
-static void bury(struct kept_jar *jar, struct rusage *usage, int *status)
+static void on_buried(void *owner, const struct rusage *usage, int status)
 {
-	pid_t pid;
+	struct kept_jar *jar = owner;
 
-	do
-		pid = wait4(jar->jar.pid, status, __WALL, usage);
-	while (pid < 0 && errno == EINTR);
-	jar_family_remove(jar->request.family, jar->jar.pid);
-	jar->jar.pid = -1;
-	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
-	if (jar->plan->rung != RUNG_NAMESPACE && !WIFEXITED(*status))
-		jar_clean_up(jar->plan, jar->request.family);
-}
-
-static void on_pidfd(struct loop_watch *watch, uint32_t events)
-{
-	struct kept_jar *jar = watch->owner;
-	struct rusage usage = {0};
-	int status = 0;
-
-	(void)events;
-	kept_poll(jar); /* its last words may still be unread */
-	loop_remove(&jar->pidfd);
-	loop_remove(&jar->control);
-	loop_disarm(&jar->overdue);
-	bury(jar, &usage, &status);
 	jar->is_gone = true;
 	if (!jar->seen.has_started && jar->seen.error.stage == STAGE_NONE)
 		error_set(&jar->seen.error, STAGE_ENGINE, 0,
 			  "the jar's first process died while making the jar (status %d)", status);
-	guard_finish(&jar->guard, &usage, &jar->seen);
+	guard_finish(&jar->guard, usage, &jar->seen);
 	for (struct seat *seat = jar->seats; seat; seat = seat->next) {
 		if (jar->failure.kind && is_running(seat))
 			seat->occupant.message(seat->occupant.owner, &jar->failure, -1);
-		seat_keeper_gone(seat, seat->number ? &(struct rusage){0} : &usage, status);
+		seat_keeper_gone(seat, seat->number ? &(struct rusage){0} : usage, status);
 	}
 	seat_sweep(jar);
 	while (jar->files)
@@ -324,12 +304,39 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 		jar->request.listener.gone(jar->request.listener.owner, jar);
 }
 
+static void begin_burial(struct kept_jar *jar, burial_function *function)
+{
+	pid_t pid = jar->jar.pid;
+
+	jar->jar.pid = -1;
+	burial_begin(&jar->burial, jar->loop, jar->plan, jar->request.family, pid, function, jar);
+}
+
+static void on_pidfd(struct loop_watch *watch, uint32_t events)
+{
+	struct kept_jar *jar = watch->owner;
+
+	(void)events;
+	kept_poll(jar); /* its last words may still be unread */
+	loop_remove(&jar->pidfd);
+	loop_remove(&jar->control);
+	loop_disarm(&jar->overdue);
+	begin_burial(jar, on_buried);
+}
+
 static void on_overdue(struct loop_timer *timer)
 {
 	struct kept_jar *jar = timer->owner;
 
 	if (!jar->seen.has_started && !jar->is_closing)
 		error_set(&jar->seen.error, STAGE_ENGINE, ETIMEDOUT, "the jar could not be made in time");
+	/* Without a pid namespace it alone can end its tree at once. */
+	if (jar->plan->rung != RUNG_NAMESPACE && jar->is_killed && !jar->is_overdue) {
+		jar->is_overdue = true;
+		sys_pidfd_send_signal(jar->jar.pidfd, SIGCONT);
+		loop_arm(jar->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, jar);
+		return;
+	}
 	sys_pidfd_send_signal(jar->jar.pidfd, SIGKILL);
 }
 
@@ -337,8 +344,9 @@ void kept_kill(struct kept_jar *jar)
 {
 	struct jar_message message = {.kind = JAR_KILL};
 
-	if (jar->is_gone)
+	if (jar->is_gone || jar->is_killed)
 		return;
+	jar->is_killed = true;
 	/* The kernel ends what is in the pid namespace of a process that it ends; elsewhere that one has to do it. */
 	if (jar->plan->rung == RUNG_NAMESPACE || jar_send(jar->jar.control_fd, &message, -1) < 0)
 		sys_pidfd_send_signal(jar->jar.pidfd, SIGKILL);
@@ -409,11 +417,15 @@ int kept_open(struct loop *loop, const struct kept_request *request, struct kept
 	return 0;
 }
 
+static void on_unwatched(void *owner, const struct rusage *usage, int status)
+{
+	(void)owner;
+	(void)usage;
+	(void)status;
+}
+
 void kept_free(struct kept_jar *jar)
 {
-	struct rusage usage;
-	int status = 0;
-
 	if (!jar)
 		return;
 	loop_disarm(&jar->overdue);
@@ -423,9 +435,10 @@ void kept_free(struct kept_jar *jar)
 		kept_kill(jar);
 		loop_disarm(&jar->overdue);
 		close_fd(&jar->jar.control_fd); /* the leash */
-		bury(jar, &usage, &status);
-		jar->is_gone = true;
+		begin_burial(jar, on_unwatched);
 	}
+	burial_finish(&jar->burial);
+	jar->is_gone = true;
 	loop_disarm(&jar->spare);
 	close_fd(&jar->jar.pidfd);
 	close_fd(&jar->jar.control_fd);

@@ -22,11 +22,22 @@
 /* An inode of a tmpfs and the name that leads to it. */
 #define INODE_BYTES 1024
 
+unsigned meter_most_processes(void)
+{
+	return METER_PROCESSES_MAX;
+}
+
 void meter_init(struct meter *meter, const struct plan *plan)
 {
 	struct sysinfo system;
 
-	*meter = (struct meter){.plan = plan, .proc_fd = -1, .list_fds = {-1, -1, -1}, .clock_fd = -1};
+	*meter = (struct meter){.plan = plan,
+				.proc_fd = -1,
+				.list_fds = {-1, -1, -1},
+				.clock_fd = -1,
+				.task_fd = -1,
+				.most_threads = LIMIT_NONE,
+				.has_lists = access("/proc/thread-self/children", F_OK) == 0};
 	meter->walk.fd = -1;
 	meter->has_swap = sysinfo(&system) < 0 || system.totalswap;
 }
@@ -41,12 +52,13 @@ void meter_done(struct meter *meter)
 	free(meter->places);
 	meter_end_walk(meter);
 	close_fd(&meter->proc_fd);
+	close_fd(&meter->task_fd);
 	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
 		close_fd(&meter->list_fds[i]);
 	close_fd(&meter->clock_fd);
 	meter->processes = NULL;
 	meter->places = NULL;
-	meter->process_count = meter->place_count = 0;
+	meter->process_count = meter->sorted_count = meter->place_count = 0;
 }
 
 /* --- the view ----------------------------------------------------------------------------------------------- */
@@ -158,7 +170,7 @@ int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 /* Whoever lives of those above @process, as it was when last seen. NULL: only the first process, which waits for all. */
 static struct meter_process *survivor_above(const struct meter *meter, const struct meter_process *process)
 {
-	for (int depth = 0; process && depth < 64; depth++) {
+	for (int depth = 0; process && depth < METER_DEPTH_MAX; depth++) {
 		struct meter_process *parent = meter_find(meter, process->parent);
 
 		if (parent && parent->pid == meter->first_pid)
@@ -233,13 +245,22 @@ static void add_process(const struct meter *meter, const struct meter_process *p
 		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
 }
 
-bool meter_look(struct meter *meter, struct meter_reading *reading)
+bool meter_can_see(const struct meter *meter)
 {
+	char name[32], content[16];
+
+	snprintf(name, sizeof(name), "%d/stat", (int)meter->first_pid);
+	return meter->proc_fd >= 0 && sys_read_file(meter->proc_fd, name, content, sizeof(content)) > 0;
+}
+
+enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading)
+{
+	enum meter_progress progress = meter->proc_fd < 0 ? METER_BLIND : meter_update(meter, until_ns);
 	uint64_t clock_ns;
 
+	if (progress != METER_WHOLE)
+		return progress;
 	*reading = (struct meter_reading){0};
-	if (meter->proc_fd < 0 || !meter_update(meter))
-		return false;
 	add_lost(meter);
 	meter_forget(meter);
 	for (size_t i = 0; i < meter->process_count; i++)
@@ -253,5 +274,5 @@ bool meter_look(struct meter *meter, struct meter_reading *reading)
 		reading->private_bytes += meter_hidden_bytes(meter);
 	else
 		meter_end_round(meter);
-	return true;
+	return METER_WHOLE;
 }

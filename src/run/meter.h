@@ -49,6 +49,25 @@ struct meter_reading {
 /* The lists of /proc/sysvipc: shared memory, message queues, semaphores. */
 #define METER_LIST_COUNT 3
 
+/* How far a look has come. */
+enum meter_progress {
+	METER_WHOLE,
+	METER_PARTLY,  /* its time was over; call again */
+	METER_CROWDED, /* there are more processes than can be looked at, or than may be, and it was given up */
+	METER_BLIND,   /* nothing could be seen */
+};
+
+enum meter_stage { METER_RESTING, METER_FOLLOWING, METER_LISTING, METER_READING };
+
+/* Weighing, which goes through all processes once or twice. */
+struct meter_weighing {
+	size_t at;
+	bool is_second; /* looking for what was counted twice */
+	uint64_t own;   /* anonymous pages, and what the kernel keeps */
+	uint64_t shared, counted_twice;
+	uint64_t spent_ns;
+};
+
 struct meter {
 	const struct plan *plan;
 	pid_t first_pid;                /* the jar's first process as /proc shows it */
@@ -59,11 +78,21 @@ struct meter {
 	int *places;  /* the private places; the first one is the scratch space if has_scratch */
 	size_t place_count;
 	bool has_scratch;
-	bool is_run;                     /* one of several runs in the jar: the private places are not its alone */
-	uint64_t stored_base;            /* what they held when it began */
-	struct meter_process *processes; /* sorted by number */
+	bool is_run;          /* one of several runs in the jar: the private places are not its alone */
+	uint64_t stored_base; /* what they held when it began */
+	struct meter_process *processes;
 	size_t process_count, process_capacity;
-	bool keeps_nothing; /* no descriptors of processes between two looks */
+	size_t sorted_count; /* so many are in order of their numbers; found in this look were those behind */
+	bool keeps_nothing;  /* no descriptors of processes between two looks */
+	bool has_lists;      /* the kernel lists children */
+	/* The look that is under way. */
+	enum meter_stage stage;
+	size_t at;   /* which process is next */
+	int task_fd; /* the threads of that one, half listed; -1: not begun */
+	bool is_crowded, has_seen_any;
+	uint64_t seen_threads; /* so far; of processes one, of the first process none */
+	uint64_t most_threads; /* beyond this many it need not be finished; LIMIT_NONE: it must */
+	struct meter_weighing weighing;
 	struct meter_walk walk;
 	bool has_swap;          /* the host has: then resident pages are not all */
 	bool has_hidden;        /* a process was seen in this round through all that forbids looking at it ... */
@@ -74,6 +103,8 @@ struct meter {
 	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
 };
 
+/* More processes than this cannot be looked at. */
+unsigned meter_most_processes(void);
 void meter_init(struct meter *meter, const struct plan *plan);
 /* Take the descriptor @fd that came as @view. */
 void meter_take(struct meter *meter, enum jar_view view, int fd);
@@ -83,11 +114,20 @@ int meter_follow(struct meter *meter, pid_t pid);
 int meter_join(struct meter *meter, const struct meter *jar, pid_t pid);
 void meter_done(struct meter *meter);
 
-/* Look at what the plan has metered. False if nothing could be seen. */
-bool meter_look(struct meter *meter, struct meter_reading *reading);
+/* Can the first process be seen at all? */
+bool meter_can_see(const struct meter *meter);
+/*
+ * Look at what the plan has metered, or go on with the look that is under way, until @until_ns; whatever the jar does, not
+ * much longer. @reading is written when all was looked at (METER_WHOLE).
+ */
+enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading);
 /* The private places alone, which outlive the jar's processes. */
 void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
-/* The memory of the jar with no page counted twice; takes much longer than a look. */
-uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes);
+/*
+ * The memory of the jar with no page counted twice, which takes much longer than a look. False: it was not finished by
+ * @until_ns; call again with the same reading. One process is weighed in one go: 16 µs, and more the more pages it has.
+ */
+bool meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes, uint64_t until_ns,
+		 uint64_t *weight_out);
 
 #endif

@@ -182,53 +182,74 @@ static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t dea
 	return sum;
 }
 
-struct weight {
-	uint64_t own; /* anonymous pages, and what the kernel keeps */
-	uint64_t shared;
-	uint64_t counted_twice;
-};
-
-static void weigh_process(const struct meter *meter, const struct meter_process *process, struct weight *weight)
+/* Adds what one process has to itself and shares. */
+static void weigh_process(struct meter *meter, const struct meter_process *process)
 {
+	struct meter_weighing *sum = &meter->weighing;
 	char content[ROLLUP_BYTES], name[32];
 	ssize_t len;
 
 	snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
 	len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
 	if (len > 0) {
-		weight->own += meter_parse_kilobytes(content, "\nPss_Anon:");
-		weight->shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
+		sum->own += meter_parse_kilobytes(content, "\nPss_Anon:");
+		sum->shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
 	} else if (len == -EACCES || len == -EPERM) {
-		weight->own += process->resident_bytes; /* it hides: then all of it counts */
+		sum->own += process->resident_bytes; /* it hides: then all of it counts */
 	}
 	if (len > 0 || len == -EACCES || len == -EPERM)
-		weight->own += meter_kernel_bytes(meter, process, true);
+		sum->own += meter_kernel_bytes(meter, process, true);
 }
 
-uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes)
+/* A file of the private places that is mapped is in both sums. To find out costs more, and rarely matters. */
+static bool must_look_twice(const struct meter_weighing *sum, uint64_t private_bytes, uint64_t limit_bytes)
 {
-	uint64_t deadline_ns = sys_monotonic_ns() + WEIGHING_MAX_NS;
-	struct weight weight = {0};
-	bool is_late = false;
+	return !sum->is_second && sum->own + sum->shared + private_bytes > limit_bytes && sum->shared && private_bytes;
+}
 
-	for (size_t i = 0; i < meter->process_count && !is_late; i++) {
-		if (meter->processes[i].pid != meter->first_pid)
-			weigh_process(meter, &meter->processes[i], &weight);
-		is_late = sys_monotonic_ns() > deadline_ns;
-	}
-	/* A file of the private places that is mapped is in both sums. To find out costs more, and rarely matters. */
-	if (weight.own + weight.shared + reading->private_bytes > limit_bytes && weight.shared &&
-	    reading->private_bytes)
-		for (size_t i = 0; i < meter->process_count && !is_late; i++) {
-			if (meter->processes[i].pid != meter->first_pid)
-				weight.counted_twice += mapped_places(meter, meter->processes[i].pid, deadline_ns);
-			is_late = sys_monotonic_ns() > deadline_ns;
-		}
+static uint64_t result_of(struct meter *meter, const struct meter_reading *reading, bool is_late)
+{
+	const struct meter_weighing *sum = &meter->weighing;
+
 	meter->unweighed = is_late ? meter->unweighed + 1 : 0;
 	if (meter->unweighed >= UNWEIGHED_MAX)
 		return reading->resident_bytes + reading->private_bytes;
 	/* At least that, whatever the rest would have shown. */
 	if (is_late)
-		return weight.own + reading->private_bytes;
-	return weight.own + weight.shared - MIN_OF(weight.shared, weight.counted_twice) + reading->private_bytes;
+		return sum->own + reading->private_bytes;
+	return sum->own + sum->shared - MIN_OF(sum->shared, sum->counted_twice) + reading->private_bytes;
+}
+
+bool meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes, uint64_t until_ns,
+		 uint64_t *weight_out)
+{
+	struct meter_weighing *sum = &meter->weighing;
+	uint64_t begun_ns = sys_monotonic_ns();
+	uint64_t late_ns = begun_ns + WEIGHING_MAX_NS - MIN_OF(sum->spent_ns, WEIGHING_MAX_NS);
+	bool is_late = false;
+
+	for (;;) {
+		for (; sum->at < meter->process_count && !is_late; sum->at++) {
+			const struct meter_process *process = &meter->processes[sum->at];
+
+			if (sys_monotonic_ns() >= until_ns) {
+				sum->spent_ns += sys_monotonic_ns() - begun_ns;
+				return false;
+			}
+			if (process->pid == meter->first_pid)
+				continue;
+			if (sum->is_second)
+				sum->counted_twice += mapped_places(meter, process->pid, late_ns);
+			else
+				weigh_process(meter, process);
+			is_late = sys_monotonic_ns() > late_ns;
+		}
+		if (is_late || !must_look_twice(sum, reading->private_bytes, limit_bytes))
+			break;
+		sum->is_second = true;
+		sum->at = 0;
+	}
+	*weight_out = result_of(meter, reading, is_late);
+	*sum = (struct meter_weighing){0};
+	return true;
 }

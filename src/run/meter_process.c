@@ -21,10 +21,20 @@
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
-/* Where @pid is or belongs. */
-static size_t position_of(const struct meter *meter, pid_t pid)
+static int compare(const void *left, const void *right)
 {
-	size_t low = 0, high = meter->process_count;
+	const struct meter_process *one = left, *other = right;
+
+	/* One that is known comes before what is only a second mention of it. */
+	if (one->pid == other->pid)
+		return (int)one->is_new - (int)other->is_new;
+	return one->pid < other->pid ? -1 : 1;
+}
+
+/* Among those that are in order. */
+struct meter_process *meter_find(const struct meter *meter, pid_t pid)
+{
+	size_t low = 0, high = meter->sorted_count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -34,36 +44,54 @@ static size_t position_of(const struct meter *meter, pid_t pid)
 		else
 			high = middle;
 	}
-	return low;
+	return low < meter->sorted_count && meter->processes[low].pid == pid ? &meter->processes[low] : NULL;
 }
 
-struct meter_process *meter_find(const struct meter *meter, pid_t pid)
+static bool make_room(struct meter *meter)
 {
-	size_t at = position_of(meter, pid);
+	size_t capacity = MAX_OF(32, meter->process_capacity * 2);
+	struct meter_process *grown;
 
-	return at < meter->process_count && meter->processes[at].pid == pid ? &meter->processes[at] : NULL;
+	if (meter->process_count < meter->process_capacity)
+		return true;
+	grown = reallocarray(meter->processes, capacity, sizeof(*grown));
+	if (!grown)
+		return false;
+	meter->processes = grown;
+	meter->process_capacity = capacity;
+	return true;
 }
 
-static struct meter_process *insert(struct meter *meter, pid_t pid)
+/* New ones stand behind those that are in order, until all have been found. */
+static bool note(void *owner, pid_t pid)
 {
-	size_t at = position_of(meter, pid);
+	struct meter *meter = owner;
 
-	if (meter->process_count == METER_PROCESSES_MAX)
-		return NULL;
-	if (meter->process_count == meter->process_capacity) {
-		size_t capacity = MAX_OF(32, meter->process_capacity * 2);
-		struct meter_process *grown = reallocarray(meter->processes, capacity, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		meter->processes = grown;
-		meter->process_capacity = capacity;
+	if (meter_find(meter, pid))
+		return true;
+	/* Whoever has too many children, dead ones among them, need not have each looked at to know it. */
+	if (meter->process_count - meter->sorted_count > meter->most_threads ||
+	    meter->process_count == METER_PROCESSES_MAX || !make_room(meter)) {
+		meter->is_crowded = true;
+		return false;
 	}
-	memmove(&meter->processes[at + 1], &meter->processes[at],
-		(meter->process_count - at) * sizeof(*meter->processes));
-	meter->process_count++;
-	meter->processes[at] = (struct meter_process){.pid = pid, .stat_fd = -1, .is_new = true};
-	return &meter->processes[at];
+	meter->processes[meter->process_count++] = (struct meter_process){.pid = pid, .stat_fd = -1, .is_new = true};
+	return true;
+}
+
+/* A process may have been found below two others, if the first of them ended meanwhile. */
+static void put_in_order(struct meter *meter)
+{
+	size_t kept = 0;
+
+	if (meter->process_count > meter->sorted_count) {
+		qsort(meter->processes, meter->process_count, sizeof(*meter->processes), compare);
+		for (size_t i = 0; i < meter->process_count; i++)
+			if (!kept || meter->processes[kept - 1].pid != meter->processes[i].pid)
+				meter->processes[kept++] = meter->processes[i];
+		meter->process_count = kept;
+	}
+	meter->sorted_count = meter->process_count;
 }
 
 void meter_forget(struct meter *meter)
@@ -76,7 +104,7 @@ void meter_forget(struct meter *meter)
 		else
 			meter->processes[kept++] = meter->processes[i];
 	}
-	meter->process_count = kept;
+	meter->process_count = meter->sorted_count = kept;
 }
 
 /* --- one process -------------------------------------------------------------------------------------------- */
@@ -209,45 +237,107 @@ static void read_written(struct meter *meter, struct meter_process *process)
 
 /* --- who is there ------------------------------------------------------------------------------------------- */
 
-static void note(void *owner, pid_t pid, pid_t parent)
+static void read_one(struct meter *meter, struct meter_process *process)
+{
+	process->is_gone = !read_stat(meter, process);
+	if (process->is_gone)
+		return;
+	meter->has_seen_any = true;
+	if (process->pid == meter->first_pid)
+		return;
+	meter->seen_threads += process->threads;
+	if (meter->plan->has_counted_writes && meter->plan->metered >> GUARANTEE_DISK & 1)
+		read_written(meter, process);
+}
+
+/* One of the threads of the process that is walked: each has children of its own. */
+static bool note_children(void *owner, pid_t thread)
 {
 	struct meter *meter = owner;
+	pid_t pid = meter->processes[meter->at].pid;
+	int rc = sys_each_child(meter->proc_fd, pid, thread, note, meter);
 
-	(void)parent;
-	if (!meter_find(meter, pid))
-		insert(meter, pid);
-}
-
-static void note_children(struct meter *meter, pid_t parent)
-{
-	int rc = sys_each_child(meter->proc_fd, parent, note, meter);
-
-	if ((rc != -EMFILE && rc != -ENFILE) || meter->keeps_nothing)
-		return;
-	keep_nothing(meter);
-	sys_each_child(meter->proc_fd, parent, note, meter);
-}
-
-/* Everything below the first process. The table grows while it is walked: what was added is walked too. */
-static void follow_children(struct meter *meter)
-{
-	bool has_grown = true;
-
-	note(meter, meter->first_pid, 0);
-	while (has_grown) {
-		size_t count = meter->process_count;
-
-		for (size_t i = 0; i < meter->process_count; i++)
-			note_children(meter, meter->processes[i].pid);
-		has_grown = meter->process_count > count;
+	if ((rc == -EMFILE || rc == -ENFILE) && !meter->keeps_nothing) {
+		keep_nothing(meter);
+		sys_each_child(meter->proc_fd, pid, thread, note, meter);
 	}
+	return !meter->is_crowded;
 }
 
-/* Without a pid namespace a number may have gone to a stranger between the list and the look. */
+/* A piece of the way through the children of one process. True: that one is done. */
+static bool walk(struct meter *meter)
+{
+	struct meter_process *process = &meter->processes[meter->at];
+	char name[32];
+
+	if (meter->task_fd < 0) {
+		read_one(meter, process);
+		if (process->is_gone)
+			return true;
+		if (process->threads == 1) {
+			note_children(meter, process->pid);
+			return true;
+		}
+		snprintf(name, sizeof(name), "%d/task", (int)process->pid);
+		meter->task_fd = meter_open(meter, name, O_DIRECTORY);
+	}
+	if (meter->task_fd >= 0 && sys_some_numbers(meter->task_fd, note_children, meter) > 0)
+		return false;
+	close_fd(&meter->task_fd);
+	return true;
+}
+
+/*
+ * Everything below the first process: each that is found is looked at and walked too, once. One that ends hands its children to
+ * somebody who may have been walked before; if they stay, the next look finds them there. True: that is all.
+ */
+static bool follow_on(struct meter *meter)
+{
+	if (walk(meter))
+		meter->at++;
+	return meter->at == meter->process_count;
+}
+
+/* Where all that /proc lists is the jar's, or the kernel does not say who is whose child. */
+static bool list_on(struct meter *meter)
+{
+	if (meter->stage == METER_LISTING) {
+		if (sys_some_numbers(meter->proc_fd, note, meter) > 0)
+			return false;
+		put_in_order(meter);
+		meter->stage = METER_READING;
+	}
+	if (meter->at < meter->process_count)
+		read_one(meter, &meter->processes[meter->at++]);
+	return meter->at == meter->process_count;
+}
+
+/* A number may have gone to a stranger between the list and the look. */
 static bool is_ours(const struct meter *meter, const struct meter_process *process)
 {
-	return meter->is_whole_proc || !process->is_new || process->pid == meter->first_pid ||
-	       meter_find(meter, process->parent);
+	return !process->is_new || process->pid == meter->first_pid || meter_find(meter, process->parent);
+}
+
+/* Of all processes of the host, those that descend from the first one. */
+static bool descends(const struct meter *meter, const struct meter_process *process)
+{
+	for (int depth = 0; process && depth < METER_DEPTH_MAX; depth++) {
+		if (process->pid == meter->first_pid)
+			return true;
+		process = meter_find(meter, process->parent);
+	}
+	return false;
+}
+
+static void drop_strangers(struct meter *meter)
+{
+	for (size_t i = 0; i < meter->process_count; i++) {
+		struct meter_process *process = &meter->processes[i];
+
+		process->is_stranger = !(meter->has_lists ? is_ours(meter, process) : descends(meter, process));
+	}
+	for (size_t i = 0; i < meter->process_count; i++)
+		meter->processes[i].is_gone |= meter->processes[i].is_stranger;
 }
 
 static void begin_tally(struct meter_tally *tally)
@@ -258,29 +348,51 @@ static void begin_tally(struct meter_tally *tally)
 	tally->pending = 0;
 }
 
-bool meter_update(struct meter *meter)
+static void begin(struct meter *meter)
 {
-	bool has_disk = meter->plan->has_counted_writes && meter->plan->metered >> GUARANTEE_DISK & 1;
-	bool has_seen_any = false;
-
 	for (size_t i = 0; i < meter->process_count; i++) {
 		meter->processes[i].is_new = false;
 		begin_tally(&meter->processes[i].cpu_ns);
 		begin_tally(&meter->processes[i].written_bytes);
 	}
-	if (meter->is_whole_proc)
-		sys_each_number(meter->proc_fd, 0, note, meter);
+	meter->is_crowded = meter->has_seen_any = false;
+	meter->seen_threads = 0;
+	meter->at = 0;
+	meter->stage = meter->is_whole_proc || !meter->has_lists ? METER_LISTING : METER_FOLLOWING;
+	if (meter->stage == METER_LISTING)
+		lseek(meter->proc_fd, 0, SEEK_SET);
 	else
-		follow_children(meter);
-	for (size_t i = 0; i < meter->process_count; i++) {
-		struct meter_process *process = &meter->processes[i];
+		note(meter, meter->first_pid);
+}
 
-		process->is_gone = !read_stat(meter, process) || !is_ours(meter, process);
-		if (process->is_gone)
-			continue;
-		has_seen_any = true;
-		if (has_disk && process->pid != meter->first_pid)
-			read_written(meter, process);
-	}
-	return has_seen_any;
+/* What was found is too much to look at: forget it, and what was half done. */
+static enum meter_progress give_up(struct meter *meter)
+{
+	meter->seen_threads = MAX_OF(meter->seen_threads, meter->process_count - meter->sorted_count);
+	for (size_t i = meter->sorted_count; i < meter->process_count; i++)
+		close_fd(&meter->processes[i].stat_fd);
+	meter->process_count = meter->sorted_count;
+	close_fd(&meter->task_fd);
+	meter->stage = METER_RESTING;
+	return METER_CROWDED;
+}
+
+enum meter_progress meter_update(struct meter *meter, uint64_t until_ns)
+{
+	bool is_last;
+
+	if (meter->stage == METER_RESTING)
+		begin(meter);
+	do {
+		is_last = meter->stage == METER_FOLLOWING ? follow_on(meter) : list_on(meter);
+		if (meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads))
+			return give_up(meter);
+		if (!is_last && sys_monotonic_ns() >= until_ns)
+			return METER_PARTLY;
+	} while (!is_last);
+	put_in_order(meter);
+	if (!meter->is_whole_proc)
+		drop_strangers(meter);
+	meter->stage = METER_RESTING;
+	return meter->has_seen_any ? METER_WHOLE : METER_BLIND;
 }

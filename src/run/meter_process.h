@@ -7,8 +7,10 @@
 
 #include "run/meter.h"
 
-/* More than any policy's default allows; beyond it processes go unseen. */
+/* More than any policy's default allows; a look that finds more is given up. */
 #define METER_PROCESSES_MAX 16384
+/* So far up the tree a parent is looked for. */
+#define METER_DEPTH_MAX 64
 
 /* Something that a process uses up and that its parent inherits when it waits for it. */
 struct meter_tally {
@@ -24,6 +26,7 @@ struct meter_process {
 	int stat_fd; /* kept open: saves time, and names this process and no other; -1: opened each time */
 	bool is_new;
 	bool is_gone;
+	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
 	uint64_t start_time;
 	unsigned threads;
 	uint64_t resident_bytes;
@@ -43,8 +46,11 @@ uint64_t meter_parse_kilobytes(const char *content, const char *key);
 /* A line of /proc/PID/smaps that opens a mapping: which file it is of. False: it opens none. */
 bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
 
-/* Bring the table up to date: who is there, and what each has used. False if /proc cannot be read. */
-bool meter_update(struct meter *meter);
+/*
+ * Bring the table up to date: who is there, and what each has used. METER_PARTLY at @until_ns, to be called again;
+ * METER_BLIND if /proc cannot be read; METER_CROWDED if there are too many, and the look is given up.
+ */
+enum meter_progress meter_update(struct meter *meter, uint64_t until_ns);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
 /* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */

@@ -16,6 +16,7 @@ enum cause {
 	CAUSE_MEMORY,
 	CAUSE_DISK,
 	CAUSE_OUTPUT,
+	CAUSE_PIDS, /* more processes than may be, where no kernel refuses them */
 	CAUSE_CANCELLED,
 	CAUSE_OUTPUT_LOST, /* nobody takes the output */
 	CAUSE_UNHELD,      /* it turned out that a limit could not be held */

@@ -21,6 +21,8 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "run/burial.h"
+#include "run/failure.h"
 #include "run/guard.h"
 #include "run/relay.h"
 #include "run/seat.h"
@@ -33,6 +35,7 @@
 #define MAKING_NS 5000000000ULL
 /* What the jar's first process may take to kill and reap the rest: the run must be over within a second. */
 #define OVERDUE_NS 700000000ULL
+#define SECOND_CHANCE_NS 3000000000ULL
 
 enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STATE_DRAINING, STATE_DONE, STATE_COUNT };
 
@@ -61,6 +64,8 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
+	struct burial burial;
+	bool is_overdue; /* its first process was given a second chance */
 	struct guard own_guard;
 	struct guard *guard; /* that, or the seat's */
 	enum cause starved;  /* a limit was reached while the jar was being made */
@@ -127,21 +132,35 @@ static void poll_news(struct run *run)
 		run->control.function(&run->control, EPOLLIN);
 }
 
+static void note_timeout(struct run *run, uint64_t elapsed_ns)
+{
+	char evidence[96];
+
+	snprintf(evidence, sizeof(evidence), "monotonic clock: %llu ms since the run began",
+		 (unsigned long long)(elapsed_ns / 1000000));
+	hit_limit(run, LIMIT_TIMEOUT, run->plan->limits.timeout_ns / 1000000, elapsed_ns / 1000000, evidence);
+	set_cause(run, CAUSE_TIMEOUT);
+}
+
 static void on_deadline(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
-	uint64_t elapsed_ms;
-	char evidence[96];
 
 	poll_news(run); /* the command may have ended in time */
 	if (run->state > STATE_RUNNING)
 		return;
-	elapsed_ms = run_elapsed_ns(run) / 1000000;
-	snprintf(evidence, sizeof(evidence), "monotonic clock: %llu ms since the run began",
-		 (unsigned long long)elapsed_ms);
-	hit_limit(run, LIMIT_TIMEOUT, run->plan->limits.timeout_ns / 1000000, elapsed_ms, evidence);
-	set_cause(run, CAUSE_TIMEOUT);
+	note_timeout(run, run_elapsed_ns(run));
 	handle(run, EVENT_SOFT_END);
+}
+
+/* The news that the command has ended may come before that of its deadline, which passed before. */
+static void check_deadline(struct run *run, uint64_t ended_ns)
+{
+	uint64_t elapsed_ns = ended_ns - MIN_OF(ended_ns, run->begun_ns);
+
+	if (run->state == STATE_RUNNING && !run->request.is_held && run->seen.cause == CAUSE_NONE &&
+	    elapsed_ns > run->plan->limits.timeout_ns)
+		note_timeout(run, elapsed_ns);
 }
 
 static void on_guard(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
@@ -252,15 +271,23 @@ void run_signal(struct run *run, int signal_number)
 		send_message(run, &message);
 }
 
-/* The jar's first process does not do its part: it is stopped, or was not given the time. Without it, the kernel does. */
+/*
+ * The jar's first process does not do its part: it is stopped, or was not given the time. Without it the kernel does, if it
+ * has a pid namespace; if not, it alone knows what its children have used, and is given more time.
+ */
 static void on_overdue(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
+	bool has_chance = run->plan->rung != RUNG_NAMESPACE && !run->is_overdue;
 
-	if (run->seat)
+	if (run->seat) {
 		loop_arm(run->loop, timer, sys_monotonic_ns() + seat_overdue(run->seat), timer->function, run);
-	else
-		sys_pidfd_send_signal(run->jar.pidfd, SIGKILL);
+		return;
+	}
+	sys_pidfd_send_signal(run->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
+	run->is_overdue = true;
+	if (has_chance)
+		loop_arm(run->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, run);
 }
 
 /* The jar's first process is leaving by itself, and takes the rest along. */
@@ -359,32 +386,9 @@ static bool is_call(const struct run *run)
 	return run->seat && run->plan->jar->has_zygote;
 }
 
-static int set_zygote_gone(struct error *error, int errno_value)
+static struct failure_place place_of(const struct run *run)
 {
-	error_set(error, STAGE_ENGINE, errno_value,
-		  "the process that calls are forked from has gone, or did not answer");
-	return error_hint(error,
-			  "a pool starts another one for the next call; a want of memory may have ended this one");
-}
-
-static void note_failed_step(struct run *run, const struct jar_message *message)
-{
-	struct error *error = &run->seen.error;
-	bool is_of_run = message->step >= 0 || message->is_entry;
-
-	run->seen.failed_step = message->step;
-	run->seen.failed_in_entry = message->is_entry;
-	if (run->seat && !is_of_run && message->error == EAGAIN)
-		error_set(error, STAGE_LIMITS, message->error, "no process can be made in the jar: %s",
-			  strerror(message->error));
-	else if (is_call(run) && !is_of_run && (message->error == EPIPE || message->error == ECONNRESET))
-		set_zygote_gone(error, message->error);
-	else if (run->seat && !is_of_run)
-		error_set(error, STAGE_ISOLATE, message->error,
-			  "the jar stands, but no process in it could be made ready for the run: %s",
-			  strerror(message->error));
-	else
-		error_set(error, STAGE_ISOLATE, message->error, "cannot make the jar: %s", strerror(message->error));
+	return (struct failure_place){.is_given = run->seat, .is_for_calls = is_call(run)};
 }
 
 static void on_message(struct run *run, const struct jar_message *message, int fd)
@@ -416,22 +420,17 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		handle(run, EVENT_STARTED);
 		return;
 	case JAR_STEP_FAILED:
-		note_failed_step(run, message);
+		run->seen.failed_step = message->step;
+		run->seen.failed_in_entry = message->is_entry;
+		failure_of_step(&run->seen.error, message, place_of(run));
 		break;
 	case JAR_EXEC_FAILED:
-		error_set(&run->seen.error, STAGE_EXEC, message->error,
-			  message->interpreter_missing ? "cannot run '%s': the interpreter it names is not there (%s)"
-						       : "cannot run '%s': %s",
-			  run->plan->argv.items[0], strerror(message->error));
-		if (message->error == ENOENT && !message->interpreter_missing)
-			error_hint(&run->seen.error,
-				   strchr(run->plan->argv.items[0], '/')
-					   ? "inside the jar there is no such file; --ro PATH shows one"
-					   : "it was looked for in the PATH that the command would have");
+		failure_of_exec(&run->seen.error, message, run->plan->argv.items[0]);
 		break;
 	case JAR_EXITED:
 		/* Before the command's own end: what the kernel ended came first. */
 		guard_check(run->guard, message->has_ended);
+		check_deadline(run, message->ended_ns);
 		run->seen.has_status = true;
 		run->seen.status = message->status;
 		check_file_size(run);
@@ -479,48 +478,37 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 	run->seen.user_us = microseconds(usage->ru_utime, run->making.ru_utime);
 	run->seen.system_us = microseconds(usage->ru_stime, run->making.ru_stime);
 	guard_finish(run->guard, usage, &run->seen);
-	if (!run->seen.has_started && run->starved == CAUSE_MEMORY) {
-		error_set(&run->seen.error, STAGE_LIMITS, ENOMEM,
-			  "the memory limit is too small even to start the command");
-		error_hint(&run->seen.error, "raise --memory; a small program needs about 2M");
-	}
-	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE &&
-	    is_call(run))
-		set_zygote_gone(&run->seen.error, 0);
-	else if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
-		error_set(&run->seen.error, STAGE_ENGINE, 0,
-			  run->seat ? "the jar, or the run's keeper in it, died before the command began (status %d)"
-				    : "the jar's first process died while making the jar (status %d)",
-			  status);
+	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
+		failure_for_memory(&run->seen.error);
+	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
+		failure_of_jar(&run->seen.error, status, place_of(run));
 	/* Killed from outside, and the command with it: what ended the one ended the other. */
 	if (run->seen.has_started && !run->seen.has_status) {
+		check_deadline(run, sys_monotonic_ns());
 		run->seen.has_status = true;
 		run->seen.status = SIGKILL;
 	}
 	handle(run, EVENT_GONE);
 }
 
+static void on_buried(void *owner, const struct rusage *usage, int status)
+{
+	note_gone(owner, usage, status);
+}
+
 static void on_pidfd(struct loop_watch *watch, uint32_t events)
 {
 	struct run *run = watch->owner;
-	struct rusage usage = {0};
-	int status = 0;
-	pid_t pid;
+	pid_t pid = run->jar.pid;
 
 	(void)events;
 	if (run->control.loop)
 		on_control(&run->control, EPOLLIN); /* its last words may still be unread */
-	do
-		pid = wait4(run->jar.pid, &status, __WALL, &usage);
-	while (pid < 0 && errno == EINTR);
-	jar_family_remove(run->request.family, run->jar.pid);
-	run->jar.pid = -1;
 	loop_remove(&run->pidfd);
 	loop_remove(&run->control);
-	/* Without a pid namespace, one that did not leave by itself has left its work to us. */
-	if (run->plan->rung != RUNG_NAMESPACE && !(WIFEXITED(status)))
-		jar_clean_up(run->plan, run->request.family);
-	note_gone(run, &usage, status);
+	loop_disarm(&run->overdue);
+	run->jar.pid = -1;
+	burial_begin(&run->burial, run->loop, run->plan, run->request.family, pid, on_buried, run);
 }
 
 /* --- news from the seat ------------------------------------------------------------------------------------- */
@@ -694,7 +682,7 @@ static int start_command(struct run *run, struct error *error)
 	if (run->seat) {
 		rc = seat_send_run(run->seat, run->plan, &streams);
 		if (rc == -EPIPE && is_call(run))
-			return set_zygote_gone(error, EPIPE);
+			return failure_of_zygote(error, EPIPE);
 		return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot send the command to its jar: %s",
 					  strerror(-rc))
 			      : 0;
@@ -770,6 +758,13 @@ void run_resize(struct run *run, const struct winsize *window)
 		ioctl(run->streams.pty_fd, TIOCSWINSZ, window);
 }
 
+static void on_unwatched(void *owner, const struct rusage *usage, int status)
+{
+	(void)owner;
+	(void)usage;
+	(void)status;
+}
+
 void run_free(struct run *run)
 {
 	if (!run)
@@ -790,8 +785,8 @@ void run_free(struct run *run)
 	close_fd(&run->jar.pidfd);
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
-		waitpid(run->jar.pid, NULL, __WALL);
-	jar_family_remove(run->request.family, run->jar.pid);
+		burial_begin(&run->burial, run->loop, run->plan, run->request.family, run->jar.pid, on_unwatched, run);
+	burial_finish(&run->burial);
 	guard_done(&run->own_guard); /* its cgroup can go only when nothing is in it */
 	free(run);
 }

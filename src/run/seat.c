@@ -152,7 +152,7 @@ static void free_seat(struct seat *seat)
 	while (seat->member_count)
 		close(seat->member_fds[--seat->member_count]);
 	guard_done(&seat->guard);
-	cgroup_done(&seat->cgroup);
+	cgroup_done(&seat->cgroup, seat->jar->loop);
 	free(seat);
 }
 

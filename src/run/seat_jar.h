@@ -5,6 +5,7 @@
 #ifndef BELLJAR_RUN_SEAT_JAR_H
 #define BELLJAR_RUN_SEAT_JAR_H
 
+#include "run/burial.h"
 #include "run/seat.h"
 
 struct seat {
@@ -44,7 +45,10 @@ struct kept_jar {
 	struct guard guard;
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
+	struct burial burial;
 	bool is_closing, is_gone;
+	bool is_killed;  /* it was told to leave */
+	bool is_overdue; /* it did not, and was given a second chance */
 	struct seat *seats;
 	uint32_t last_number;
 	unsigned asked_count; /* keepers that were asked for and have not answered */

@@ -351,9 +351,9 @@ int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access)
 	return call(NUMBER_LANDLOCK_ADD_RULE, ruleset_fd, LANDLOCK_RULE_IS_PATH, &arguments, 0U);
 }
 
-int sys_landlock_restrict(int ruleset_fd)
+int sys_landlock_restrict(int ruleset_fd, uint32_t flags)
 {
-	return call(NUMBER_LANDLOCK_RESTRICT_SELF, ruleset_fd, 0U);
+	return call(NUMBER_LANDLOCK_RESTRICT_SELF, ruleset_fd, flags);
 }
 
 int sys_seccomp_load(const struct sock_filter *program, size_t len)

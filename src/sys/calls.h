@@ -101,13 +101,16 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 #define SYS_LANDLOCK_IOCTL_DEV (1ULL << 15)
 #define SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX (1ULL << 0)
 #define SYS_LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+/* What this process is refused before it executes another program is not for the audit log. */
+#define SYS_LANDLOCK_QUIET (1U << 0)
 #define SYS_LANDLOCK_NET_BIND (1ULL << 0)
 #define SYS_LANDLOCK_NET_CONNECT (1ULL << 1)
 
 int sys_landlock_abi(void); /* 0 or more; 0 where there is no Landlock */
 int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi);
 int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access);
-int sys_landlock_restrict(int ruleset_fd);
+/* @flags: SYS_LANDLOCK_QUIET, from ABI 7 on. */
+int sys_landlock_restrict(int ruleset_fd, uint32_t flags);
 
 /* --- privileges --------------------------------------------------------------------------------------------- */
 

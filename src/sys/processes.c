@@ -13,7 +13,6 @@
 #include "sys/calls.h"
 
 #define LIST_BYTES 4096
-#define STAT_BYTES 512
 
 struct directory_entry {
 	uint64_t inode;
@@ -21,16 +20,6 @@ struct directory_entry {
 	unsigned short len;
 	unsigned char type;
 	char name[];
-};
-
-/* What is on the way through the threads of one process. */
-struct search {
-	int proc_fd;
-	sys_number_function *function;
-	void *owner;
-	int threads;
-	int error;      /* the first; negative */
-	bool has_lists; /* the kernel lists children */
 };
 
 const char *sys_after_name(const char *stat_line)
@@ -54,102 +43,42 @@ bool sys_parse_written(const char *content, uint64_t *bytes_out)
 	return true;
 }
 
-pid_t sys_parent_of(int proc_fd, pid_t pid)
-{
-	char name[32], content[STAT_BYTES];
-	const char *after;
-	int parent = 0;
-
-	snprintf(name, sizeof(name), "%d/stat", (int)pid);
-	if (sys_read_file(proc_fd, name, content, sizeof(content)) <= 0)
-		return 0;
-	after = sys_after_name(content);
-	return after && sscanf(after, "%*c %d", &parent) == 1 ? parent : 0;
-}
-
-void sys_each_number(int fd, pid_t parent, sys_number_function *function, void *owner)
+long sys_some_numbers(int fd, sys_number_function *function, void *owner)
 {
 	char entries[LIST_BYTES];
-	long len;
+	long len = syscall(SYS_getdents64, fd, entries, sizeof(entries));
 
-	lseek(fd, 0, SEEK_SET);
-	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+	for (long at = 0; at < len;) {
+		const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
 
-			at += entry->len;
-			if (entry->name[0] >= '1' && entry->name[0] <= '9')
-				function(owner, (pid_t)atoi(entry->name), parent);
-		}
+		at += entry->len;
+		if (entry->name[0] >= '1' && entry->name[0] <= '9' && !function(owner, (pid_t)atoi(entry->name)))
+			return 0;
 	}
+	return len < 0 ? -errno : len;
 }
 
-/* One `children` list of the kernel's, read piece by piece: it may be longer than the buffer. */
-static void visit_list(struct search *search, pid_t thread, pid_t parent)
+/* The kernel's list is read piece by piece: it may be longer than the buffer. */
+int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *function, void *owner)
 {
 	char list[LIST_BYTES], name[64];
 	size_t kept = 0;
 	ssize_t len;
 	AUTO_CLOSE int fd = -1;
 
-	snprintf(name, sizeof(name), "%d/task/%d/children", (int)parent, (int)thread);
-	fd = openat(search->proc_fd, name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno != ENOENT && errno != ESRCH && !search->error)
-			search->error = -errno;
-		return;
-	}
-	search->has_lists = true;
+	snprintf(name, sizeof(name), "%d/task/%d/children", (int)pid, (int)thread);
+	fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
 	while ((len = read(fd, list + kept, sizeof(list) - 1 - kept)) > 0) {
 		char *at = list, *end;
 
 		list[kept + (size_t)len] = '\0';
 		for (; (end = strchr(at, ' ')); at = end + 1)
-			search->function(search->owner, (pid_t)atoi(at), parent);
+			if (!function(owner, (pid_t)atoi(at)))
+				return 0;
 		kept = strlen(at);
 		memmove(list, at, kept);
 	}
-}
-
-static void visit_thread(void *owner, pid_t thread, pid_t parent)
-{
-	struct search *search = owner;
-
-	search->threads++;
-	visit_list(search, thread, parent);
-}
-
-static void visit_if_child(void *owner, pid_t pid, pid_t parent)
-{
-	struct search *search = owner;
-
-	if (sys_parent_of(search->proc_fd, pid) == parent)
-		search->function(search->owner, pid, parent);
-}
-
-/* A process that has just gone has no lists either; to look through all others for its children then does no harm. */
-static int search_all(struct search *search, pid_t parent)
-{
-	AUTO_CLOSE int fd = openat(search->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	sys_each_number(fd, parent, visit_if_child, search);
-	return search->threads;
-}
-
-int sys_each_child(int proc_fd, pid_t parent, sys_number_function *function, void *owner)
-{
-	struct search search = {.proc_fd = proc_fd, .function = function, .owner = owner};
-	AUTO_CLOSE int fd = -1;
-	char name[32];
-
-	snprintf(name, sizeof(name), "%d/task", (int)parent);
-	fd = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-	sys_each_number(fd, parent, visit_thread, &search);
-	if (search.error)
-		return search.error;
-	return search.has_lists || !search.threads ? search.threads : search_all(&search, parent);
+	return 0;
 }

@@ -2,8 +2,7 @@
 /*
  * sys/processes.h - who is whose child, as /proc tells it
  *
- * The kernel lists the children of each thread (CONFIG_PROC_CHILDREN); where it does not, all of /proc is asked for its
- * parents. What is read may be out of date when it is used: a number that was free for a moment may be a stranger's.
+ * What is read may be out of date when it is used: a number that was free for a moment may be a stranger's.
  */
 #ifndef BELLJAR_SYS_PROCESSES_H
 #define BELLJAR_SYS_PROCESSES_H
@@ -12,18 +11,19 @@
 
 #include "base/base.h"
 
-/* Called for each number that is found; @parent is what the caller asked about. */
-typedef void sys_number_function(void *owner, pid_t number, pid_t parent);
+/* Called for each number that is found. False: that is enough. */
+typedef bool sys_number_function(void *owner, pid_t number);
 
-/* Each number that names an entry of the directory @fd, from its beginning. */
-void sys_each_number(int fd, pid_t parent, sys_number_function *function, void *owner);
 /*
- * Each child of the process @parent, below @proc_fd, a descriptor of a /proc. Returns how many threads @parent has, 0 if
- * it is not there, or a negative errno.
+ * Some of the numbers that name entries of the directory @fd, from where it was left. 0: there are no more; a negative
+ * errno.
  */
-int sys_each_child(int proc_fd, pid_t parent, sys_number_function *function, void *owner);
-/* The parent of @pid, or 0. */
-pid_t sys_parent_of(int proc_fd, pid_t pid);
+long sys_some_numbers(int fd, sys_number_function *function, void *owner);
+/*
+ * Each child that the thread @thread of the process @pid has made or adopted, below @proc_fd, a descriptor of a /proc. Kernels
+ * without CONFIG_PROC_CHILDREN have no such list. 0 or a negative errno.
+ */
+int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *function, void *owner);
 /* Of a line of /proc/PID/stat: what stands after the name, which may hold anything, brackets too. NULL: no such line. */
 const char *sys_after_name(const char *stat_line);
 /* Of a /proc/PID/io: bytes that made pages of a file dirty, less what was taken back before it was stored. */

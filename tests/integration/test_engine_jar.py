@@ -61,6 +61,13 @@ class KeptJars(JarOnAChannel):
         self.close(jar)
         self.close(other)
 
+    def test_links_and_renames_across_directories(self) -> None:
+        """The scope around a keeper says nothing of files, and must forbid nothing there."""
+        jar = self.open()
+        text = "mkdir a b; echo x > a/file; ln a/file b/link && mkdir a/d && python3 -c 'import os; os.rename(\"a/d\", \"b/d\")' && echo moved"
+        outcome = self.run_in(jar, self.script(text))
+        self.assertEqual((outcome.stdout, outcome.result["exit_code"]), (b"moved\n", 0), outcome.stderr)
+
     def test_runs_at_the_same_time_and_what_one_leaves_behind_goes(self) -> None:
         jar = self.open()
         slow = self.join(jar, self.script("echo up; sleep 1000"), sink="frames")

@@ -347,13 +347,35 @@ class Pids(LimitCase):
 
 
 @on_ways(LANDLOCK)
-class UncountedPids(LimitCase):
-    def test_a_count_that_was_asked_for_is_refused(self) -> None:
-        self.assert_failed(self.jar("--pids", "10", "--", "true"), "pids")
+class MeteredPids(LimitCase):
+    """Where neither a cgroup nor a user namespace counts: what has more is killed, and there is no outcome for that."""
 
-    def test_a_default_is_reported(self) -> None:
+    def killed(self, result: Result, limit: int) -> None:
+        hit = limit_of(result, "pids")
+        assert hit is not None, result
+        self.assertEqual((result["outcome"], result["signal"], result["killed"]), ("signaled", "SIGKILL", False), result)
+        self.assertEqual((hit["limit"], hit["enforced_by"]), (limit, "meter"), result)
+        self.assertGreater(hit["peak"], limit)
+        self.assertIn("killed", hit["evidence"])
+
+    def test_more_than_may_be_are_killed(self) -> None:
+        for word in ("fork:300", "thread:1500"):
+            with self.subTest(word=word):
+                result = self.json("--pids", "64", "--", self.tool("limit_count"), word, "wait:60000")
+                self.killed(result, 64)
+
+    def test_a_fork_bomb(self) -> None:
+        result = self.json("--pids", "50", "--timeout", "20s", "--", self.tool("limit_count"), "bomb")
+        self.killed(result, 50)
+
+    def test_just_below_it_finishes(self) -> None:
+        result = self.json("--pids", "10", "--", self.tool("limit_count"), "fork:9", "wait:300")
+        self.assertEqual((result["outcome"], result["stdout"], result["limits_hit"]), ("exited", "forks 9\n", []))
+        self.assertEqual(result["usage"]["peak_processes"], 10)
+
+    def test_the_default_is_held_and_the_overshoot_said(self) -> None:
         result = self.json("--", "true")
-        self.assertEqual((result["outcome"], result["enforced"]["pids"]), ("exited", "none"))
+        self.assertEqual((result["outcome"], result["enforced"]["pids"]), ("exited", "meter"))
         self.assertIn("pids", [remark["name"] for remark in result["missing"]])
 
 

@@ -342,6 +342,71 @@ static void test_a_bad_descriptor_is_an_error_and_leaves_the_watch_out(void)
 	loop_free(NULL);
 }
 
+static void stay_busy(void)
+{
+	uint64_t until = now_ns() + 2000000;
+
+	while (now_ns() < until)
+		;
+}
+
+static void on_long_timer(struct loop_timer *timer)
+{
+	stay_busy();
+	note(timer->owner);
+}
+
+static void write_byte(struct loop_timer *timer)
+{
+	stay_busy();
+	CHECK_INT(write(*(int *)timer->owner, "x", 1), 1);
+}
+
+static void take_byte(struct loop_watch *watch, uint32_t events)
+{
+	char byte;
+
+	(void)events;
+	CHECK_INT(read(watch->fd, &byte, 1), 1);
+	note(watch->owner);
+}
+
+/* What takes long is one thing in a turn: descriptors have theirs before the next. */
+static void test_long_timers_do_not_keep_descriptors_waiting(void)
+{
+	struct loop *loop = fresh();
+	struct loop_timer a = {0}, b = {0};
+	struct loop_watch watch = {0};
+	int ends[2];
+
+	CHECK_INT(pipe(ends), 0);
+	CHECK_INT(loop_add(loop, &watch, ends[0], EPOLLIN, take_byte, NAMED("r")), 0);
+	loop_arm(loop, &a, 1, write_byte, &ends[1]);
+	loop_arm(loop, &b, 2, on_long_timer, NAMED("b"));
+	CHECK_INT(loop_turn(loop), 0);
+	CHECK_INT(loop_turn(loop), 0);
+	CHECK_STRING(called, "rb");
+	loop_remove(&watch);
+	close(ends[0]);
+	close(ends[1]);
+	loop_free(loop);
+}
+
+static void test_draining_waits_for_timers(void)
+{
+	struct loop *loop = fresh();
+	struct loop_timer a = {0}, b = {0};
+
+	loop_arm(loop, &a, now_ns() + 2000000, on_timer, NAMED("a"));
+	loop_drain(loop, UINT64_MAX);
+	CHECK_STRING(called, "a");
+	loop_arm(loop, &b, UINT64_MAX, on_timer, NAMED("b"));
+	loop_drain(loop, 0);
+	CHECK_STRING(called, "a");
+	loop_disarm(&b);
+	loop_free(loop);
+}
+
 static const struct test tests[] = {
 	TEST(test_timers_fire_in_order_of_deadline_then_of_arming),
 	TEST(test_arming_again_moves_the_deadline),
@@ -355,6 +420,8 @@ static const struct test tests[] = {
 	TEST(test_a_file_with_no_events_does_not_keep_the_loop_awake),
 	TEST(test_files_do_not_starve_each_other_nor_pipes_nor_timers),
 	TEST(test_a_bad_descriptor_is_an_error_and_leaves_the_watch_out),
+	TEST(test_long_timers_do_not_keep_descriptors_waiting),
+	TEST(test_draining_waits_for_timers),
 };
 
 TEST_MAIN(tests)

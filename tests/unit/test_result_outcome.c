@@ -50,6 +50,9 @@ static const struct row rows[] = {
 	{"memory", CAUSE_MEMORY, 0, true, true, SIGNALED(SIGKILL), STAGE_NONE, 0, "memory", 137, true, "SIGKILL", -1},
 	{"disk", CAUSE_DISK, 0, true, true, SIGNALED(SIGKILL), STAGE_NONE, 0, "disk", 137, true, "SIGKILL", -1},
 	{"output", CAUSE_OUTPUT, 0, true, true, SIGNALED(SIGKILL), STAGE_NONE, 0, "output", 137, true, "SIGKILL", -1},
+	/* There is no outcome for it: what became of the main process is told. */
+	{"pids", CAUSE_PIDS, 0, true, true, SIGNALED(SIGKILL), STAGE_NONE, 0, "signaled", 137, false, "SIGKILL", -1},
+	{"pids, too late", CAUSE_PIDS, 0, true, true, EXITED(3), STAGE_NONE, 0, "exited", 3, false, NULL, 3},
 	{"cancelled by INT", CAUSE_CANCELLED, SIGINT, true, true, SIGNALED(SIGINT), STAGE_NONE, 0, "cancelled", 130,
 	 true, "SIGINT", -1},
 	{"cancelled by TERM, exits 0", CAUSE_CANCELLED, SIGTERM, true, true, EXITED(0), STAGE_NONE, 0, "cancelled", 143,
@@ -345,6 +348,8 @@ static void test_people_are_told_about_an_end_that_was_not_the_commands_own(void
 	check_words(CAUSE_NONE, 0, SIGNALED(SIGSEGV), false, "the command was ended by SIGSEGV");
 	check_words(CAUSE_TIMEOUT, 0, SIGNALED(SIGKILL), false, "ended by the time limit of 5s");
 	check_words(CAUSE_OUTPUT, 0, SIGNALED(SIGKILL), true, "ended by the output limit of 10K");
+	check_words(CAUSE_PIDS, 0, SIGNALED(SIGKILL), true,
+		    "the command was ended by SIGKILL: it had more processes and threads than it may (--pids)");
 	check_words(CAUSE_MEMORY, 0, SIGNALED(SIGKILL), false, "ended by the memory limit");
 	check_words(CAUSE_CPU, 0, SIGNALED(SIGKILL), false, "ended by the cpu limit");
 	check_words(CAUSE_DISK, 0, SIGNALED(SIGKILL), false, "ended by the disk limit");

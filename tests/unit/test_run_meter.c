@@ -2,6 +2,7 @@
 /*
  * tests/unit/test_run_meter.c - what the meter makes of the kernel's texts, and of processes that are there
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -183,11 +184,9 @@ static void kill_tree(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void test_a_tree_is_counted(void)
+/* Three children with two each. */
+static pid_t start_tree(void)
 {
-	static const struct plan no_plan;
-	struct meter_reading reading = {0};
-	struct meter meter;
 	pid_t first = fork();
 
 	if (first == 0) {
@@ -201,25 +200,84 @@ static void test_a_tree_is_counted(void)
 			pause();
 	}
 	setpgid(first, first);
+	return first;
+}
+
+static void await_tree(struct meter *meter, struct meter_reading *reading)
+{
+	for (int tries = 0; tries < 2000 && reading->processes != 9; tries++) {
+		usleep(5000);
+		CHECK_INT(meter_look(meter, UINT64_MAX, reading), METER_WHOLE);
+	}
+	CHECK_INT(reading->processes, 9);
+}
+
+static void test_a_tree_is_counted(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading reading = {0};
+	struct meter meter;
+	pid_t first = start_tree();
+
 	meter_init(&meter, &no_plan);
 	CHECK_INT(meter_follow(&meter, first), 0);
-	for (int tries = 0; tries < 2000 && reading.processes != 9; tries++) {
-		usleep(5000);
-		CHECK(meter_look(&meter, &reading));
-	}
-	CHECK_INT(reading.processes, 9);
+	CHECK(meter_can_see(&meter));
+	await_tree(&meter, &reading);
 	CHECK(reading.resident_bytes > 0);
+	kill_tree(first);
+	CHECK(!meter_can_see(&meter));
+	meter_done(&meter);
+}
+
+/* With no time at all a look goes one piece further at each call, and comes to the same. */
+static void test_a_look_is_done_in_pieces(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading whole = {0}, reading = {.processes = 77};
+	enum meter_progress progress = METER_PARTLY;
+	struct meter meter;
+	pid_t first = start_tree();
+	int pieces = 0;
+
+	meter_init(&meter, &no_plan);
+	CHECK_INT(meter_follow(&meter, first), 0);
+	await_tree(&meter, &whole);
+	for (; pieces < 1000 && progress == METER_PARTLY; pieces++) {
+		CHECK_INT(reading.processes, 77);
+		progress = meter_look(&meter, 0, &reading);
+	}
+	CHECK_INT(progress, METER_WHOLE);
+	CHECK_INT(reading.processes, 9);
+	CHECK(pieces > 9);
 	kill_tree(first);
 	meter_done(&meter);
 }
 
-static void count(void *owner, pid_t number, pid_t parent)
+/* As on kernels without CONFIG_PROC_CHILDREN. */
+static void test_a_tree_is_counted_without_lists_of_children(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading reading = {0};
+	struct meter meter;
+	pid_t first = start_tree(), stranger = start_child(0);
+
+	meter_init(&meter, &no_plan);
+	meter.has_lists = false;
+	CHECK_INT(meter_follow(&meter, first), 0);
+	await_tree(&meter, &reading);
+	CHECK(!meter_find(&meter, stranger));
+	kill_tree(first);
+	kill_tree(stranger);
+	meter_done(&meter);
+}
+
+static bool count(void *owner, pid_t number)
 {
 	int *found = owner;
 
-	CHECK_INT(parent, getpid());
 	CHECK(number > 1);
 	(*found)++;
+	return true;
 }
 
 static void test_children(void)
@@ -228,13 +286,11 @@ static void test_children(void)
 	int found = 0;
 	pid_t one = start_child(0), other = start_child(0);
 
-	CHECK_INT(sys_each_child(proc_fd, getpid(), count, &found), 1);
+	CHECK_INT(sys_each_child(proc_fd, getpid(), getpid(), count, &found), 0);
 	CHECK_INT(found, 2);
-	CHECK_INT(sys_parent_of(proc_fd, one), getpid());
 	kill_tree(one);
 	kill_tree(other);
-	CHECK_INT(sys_parent_of(proc_fd, one), 0);
-	CHECK_INT(sys_each_child(proc_fd, one, count, &found), 0);
+	CHECK_INT(sys_each_child(proc_fd, one, one, count, &found), -ENOENT);
 	close(proc_fd);
 }
 
@@ -252,6 +308,8 @@ int main(void)
 		TEST(test_mappings),
 		TEST(test_written_bytes),
 		TEST(test_a_tree_is_counted),
+		TEST(test_a_look_is_done_in_pieces),
+		TEST(test_a_tree_is_counted_without_lists_of_children),
 		TEST(test_children),
 	};
 

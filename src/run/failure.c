@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/failure.c - what to say of a command that could not be started
+ */
+#include "run/failure.h"
+
+#include <errno.h>
+#include <string.h>
+
+int failure_of_zygote(struct error *error, int errno_value)
+{
+	error_set(error, STAGE_ENGINE, errno_value,
+		  "the process that calls are forked from has gone, or did not answer");
+	return error_hint(error,
+			  "a pool starts another one for the next call; a want of memory may have ended this one");
+}
+
+int failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place)
+{
+	bool is_of_run = message->step >= 0 || message->is_entry;
+	int errno_value = message->error;
+
+	if (!place.is_given || is_of_run)
+		return error_set(error, STAGE_ISOLATE, errno_value, "cannot make the jar: %s", strerror(errno_value));
+	if (errno_value == EAGAIN)
+		return error_set(error, STAGE_LIMITS, errno_value, "no process can be made in the jar: %s",
+				 strerror(errno_value));
+	if (place.is_for_calls && (errno_value == EPIPE || errno_value == ECONNRESET))
+		return failure_of_zygote(error, errno_value);
+	return error_set(error, STAGE_ISOLATE, errno_value,
+			 "the jar stands, but no process in it could be made ready for the run: %s",
+			 strerror(errno_value));
+}
+
+int failure_of_exec(struct error *error, const struct jar_message *message, const char *command)
+{
+	error_set(error, STAGE_EXEC, message->error,
+		  message->interpreter_missing ? "cannot run '%s': the interpreter it names is not there (%s)"
+					       : "cannot run '%s': %s",
+		  command, strerror(message->error));
+	if (message->error != ENOENT || message->interpreter_missing)
+		return -message->error;
+	return error_hint(error, strchr(command, '/') ? "inside the jar there is no such file; --ro PATH shows one"
+						      : "it was looked for in the PATH that the command would have");
+}
+
+int failure_for_memory(struct error *error)
+{
+	error_set(error, STAGE_LIMITS, ENOMEM, "the memory limit is too small even to start the command");
+	return error_hint(error, "raise --memory; a small program needs about 2M");
+}
+
+int failure_of_jar(struct error *error, int status, struct failure_place place)
+{
+	if (place.is_for_calls)
+		return failure_of_zygote(error, 0);
+	return error_set(error, STAGE_ENGINE, 0,
+			 place.is_given
+				 ? "the jar, or the run's keeper in it, died before the command began (status %d)"
+				 : "the jar's first process died while making the jar (status %d)",
+			 status);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/failure.h - what to say of a command that could not be started
+ */
+#ifndef BELLJAR_RUN_FAILURE_H
+#define BELLJAR_RUN_FAILURE_H
+
+#include "base/error.h"
+#include "jar/jar.h"
+
+/* Where it would have run. */
+struct failure_place {
+	bool is_given;     /* in a jar that was given to the run */
+	bool is_for_calls; /* and that is one for calls */
+};
+
+/* All return what error_set() does. */
+int failure_of_zygote(struct error *error, int errno_value);
+int failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place);
+int failure_of_exec(struct error *error, const struct jar_message *message, const char *command);
+int failure_for_memory(struct error *error);
+/* The process in charge has gone without a word; @status is its wait status. */
+int failure_of_jar(struct error *error, int status, struct failure_place place);
+
+#endif
