@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev soak storms [SECONDS] [--untimed]: eight fork storms at once, and neighbours beside them, for 60 seconds.
+
+Half of the storms are on each rung that the host has, in jars of their own and in kept ones, held by the meter to memory,
+CPU time, disk and processes, or to time alone. All that are on one rung are in one engine, and so is a neighbour there who
+runs `true` again and again. Each storm must come to what is right for it; nothing may be left. Unless --untimed is given it must also
+be over within a second of its timeout and grace, and the neighbour's median may be ten times what it is on the quiet host. Exit
+status 0: all held.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from harness import census, host, paths, runner, wire  # noqa: E402
+from harness.result import Result, limit_of  # noqa: E402
+from harness.runner import LANDLOCK, NAMESPACE, Way  # noqa: E402
+
+AT_ONCE = 8
+TIMEOUT = 2.0
+LATE_SECONDS = 1.0
+NEIGHBOUR_RATIO = 10
+QUIET_RUNS = 40
+# Anti-hang only.
+BOUND = 120.0
+STORM_SECONDS = "6"
+
+# Without cgroups the meter holds what can be measured, for root too.
+METERED = {way: Way(way.name, (*way.deny, "cgroup"), way.options, way.rung, way.needs) for way in (NAMESPACE, LANDLOCK)}
+
+
+class Storm(NamedTuple):
+    """Words for tests/tools/storm.c, keys of the policy, and what may come of it beside a timeout."""
+
+    words: str
+    keys: Dict[str, Any]
+    others: List[str]
+
+
+MENU = [
+    Storm("32 hop ignore", {"memory": "256M"}, ["memory"]),
+    Storm("32 hop setsid ignore", {"memory": "256M", "disk": "64M"}, ["memory"]),
+    Storm("16 hop setpgid", {}, []),
+    Storm("16 wide", {"memory": "256M"}, ["memory"]),
+    Storm("16 wide ignore", {"disk": "64M"}, []),
+    Storm("12 deep", {"memory": "256M"}, ["memory"]),
+    Storm("12 deep setsid ignore", {"cpu_time": "60s"}, []),
+    Storm("16 vfork", {"memory": "256M"}, ["memory"]),
+    Storm("16 siblings ignore", {"memory": "256M", "cpu_time": "1s"}, ["cpu", "memory"]),
+    Storm("4 threads", {"memory": "512M"}, ["memory"]),
+    Storm("1 pool", {"memory": "512M"}, ["memory"]),
+    Storm("16 hop write ignore", {"disk": "4M"}, ["disk"]),
+    Storm("16 hop memory ignore", {"memory": "12M"}, ["memory"]),
+]
+
+
+def ways() -> List[Way]:
+    """The rungs this host has."""
+    found = [METERED[NAMESPACE]] if host.has_userns() else []
+    return found + ([METERED[LANDLOCK]] if host.landlock_abi() > 0 else [])
+
+
+LIMIT_OF_OUTCOME = {"memory": "memory", "cpu": "cpu_time", "disk": "disk", "timeout": "timeout"}
+
+
+def is_right(storm: Storm, result: Result) -> bool:
+    """Ended by its timeout or one of its limits, which is listed with evidence."""
+    outcome = result["outcome"]
+    if outcome == "signaled":
+        hit = limit_of(result, "pids")
+        return result["signal"] == "SIGKILL" and hit is not None and hit["enforced_by"] == "meter"
+    hit = limit_of(result, LIMIT_OF_OUTCOME.get(outcome, "pids"))
+    return (outcome == "timeout" or outcome in storm.others) and hit is not None and hit["evidence"] != ""
+
+
+class Scene:
+    """One engine with its storms, its kept jar, and its neighbour."""
+
+    def __init__(self, folder: Path, way: Way, env: Dict[str, str]) -> None:
+        self.work = folder / way.name
+        self.work.mkdir()
+        self.way = way
+        self.env = env
+        self.engine = wire.Engine(env, self.work, way)
+        self.neighbour = self.open({"timeout": BOUND})
+
+    def open(self, keys: Dict[str, Any]) -> wire.Channel:
+        jar = self.engine.channel().send(wire.OPEN, self.engine.request(keys=keys))
+        frame = jar.read()
+        assert frame is not None and frame.kind == wire.OPENED, frame
+        return jar
+
+    def join(self, jar: wire.Channel, argv: List[str], keys: Dict[str, Any]) -> wire.Channel:
+        ours, theirs = socket.socketpair()
+        environ = [f"{name}={value}" for name, value in self.env.items()]
+        jar.send(wire.JOIN, {"version": 1, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
+        theirs.close()
+        return wire.Channel(ours)
+
+    def true(self, is_kept: bool) -> float:
+        """How long the neighbour's command takes; it always works."""
+        begun = time.monotonic()
+        keys = {"timeout": BOUND}
+        channel = self.join(self.neighbour, ["/bin/true"], keys) if is_kept else self.engine.start(["/bin/true"], keys)
+        channel.sock.settimeout(BOUND)
+        result = wire.finish(channel).result
+        assert (result["outcome"], result["exit_code"]) == ("exited", 0), result
+        return time.monotonic() - begun
+
+    def close(self) -> None:
+        self.neighbour.close()
+        self.engine.close()
+
+
+class Storms:
+    """Counts what happened and notes what must not."""
+
+    def __init__(self, folder: Path, is_timed: bool) -> None:
+        env = runner.clean_env(folder / "home")
+        (folder / "home").mkdir()
+        self.tools = folder / "tools"
+        shutil.copytree(paths.tools(), self.tools)
+        self.scenes = [Scene(folder, way, env) for way in ways()]
+        self.is_timed = is_timed
+        self.seen: Counter[str] = Counter()
+        self.wrong: List[str] = []
+        self.latest = 0.0
+        self.neighbours: Dict[str, List[float]] = {}
+        self.quiet: Dict[str, float] = {}
+        self.lock = threading.Lock()
+
+    def note(self, text: str) -> None:
+        with self.lock:
+            self.wrong.append(text)
+
+    def storm(self, scene: Scene, storm: Storm, is_kept: bool, grace: float) -> None:
+        words = [str(self.tools / "storm"), STORM_SECONDS, *storm.words.split()]
+        keys: Dict[str, Any] = {**storm.keys, "timeout": TIMEOUT, "grace": grace}
+        jar: Optional[wire.Channel] = None
+        name = f"{scene.way.name} {'kept' if is_kept else 'own'} {storm.words} {storm.keys}"
+        if is_kept:
+            jar = scene.open({**storm.keys, "ro": [str(self.tools)]})
+            channel = scene.join(jar, words, keys)
+        else:
+            channel = scene.engine.start(words, {**keys, "ro": [str(self.tools)]})
+        channel.sock.settimeout(BOUND)
+        begun = time.monotonic()
+        result = wire.finish(channel).result
+        late = time.monotonic() - begun - TIMEOUT - grace
+        with self.lock:
+            self.seen[f"{name}: {result['outcome']}"] += 1
+            self.latest = max(self.latest, late)
+        if not is_right(storm, result):
+            self.note(f"{name} is not right: {str(result)[:900]}")
+        if self.is_timed and late > LATE_SECONDS:
+            self.note(f"{name} was over {late:.2f} s after its time: {result['outcome']}")
+        if jar:
+            jar.close()
+
+    def work(self, number: int, end: float) -> None:
+        """One storm after the other."""
+        turn = number
+        try:
+            while time.monotonic() < end:
+                scene = self.scenes[turn % len(self.scenes)]
+                storm = MENU[(turn * 5 + number) % len(MENU)]
+                self.storm(scene, storm, turn // len(self.scenes) % 2 == 1, (0.0, 0.2)[turn % 3 == 0])
+                turn += AT_ONCE + 1
+        except Exception as error:  # noqa: BLE001 - a thread must not end without a word
+            self.note(f"storm {number}: {error!r}")
+
+    def live_beside(self, scene: Scene, is_kept: bool, is_over: threading.Event) -> None:
+        name = f"{scene.way.name} {'kept' if is_kept else 'own'}"
+        taken: List[float] = []
+        try:
+            while not is_over.wait(0.05):
+                taken.append(scene.true(is_kept))
+        except Exception as error:  # noqa: BLE001
+            self.note(f"neighbour {name}: {error!r}")
+        with self.lock:
+            self.neighbours[name] = taken
+
+    def run(self, seconds: float) -> None:
+        for scene in self.scenes:
+            for is_kept in (False, True):
+                taken = [scene.true(is_kept) for _ in range(QUIET_RUNS)]
+                self.quiet[f"{scene.way.name} {'kept' if is_kept else 'own'}"] = statistics.median(taken)
+        is_over = threading.Event()
+        end = time.monotonic() + seconds
+        beside = [
+            threading.Thread(target=self.live_beside, args=(scene, is_kept, is_over))
+            for scene in self.scenes
+            for is_kept in (False, True)
+        ]
+        storms = [threading.Thread(target=self.work, args=(number, end)) for number in range(AT_ONCE)]
+        for thread in [*beside, *storms]:
+            thread.start()
+        for thread in storms:
+            thread.join()
+        is_over.set()
+        for thread in beside:
+            thread.join()
+        self.judge()
+        for scene in self.scenes:
+            scene.close()
+
+    def judge(self) -> None:
+        for name, taken in sorted(self.neighbours.items()):
+            median, quiet = statistics.median(taken or [0.0]), self.quiet[name]
+            print(
+                f"neighbour {name}: quiet {quiet * 1000:.1f} ms; beside storms {len(taken)} runs, median {median * 1000:.1f}, "
+                f"longest {max(taken or [0.0]) * 1000:.0f}"
+            )
+            if self.is_timed and (not taken or median > quiet * NEIGHBOUR_RATIO):
+                self.note(f"neighbour {name}: {median * 1000:.1f} ms beside storms, {quiet * 1000:.1f} without")
+        print(f"storms: the latest was over {self.latest:.2f} s after its time")
+
+
+def main(arguments: List[str]) -> int:
+    """See the file's header."""
+    is_timed = "--untimed" not in arguments
+    numbers = [int(word) for word in arguments if word != "--untimed"]
+    census.adopt_orphans()
+    folder = Path(tempfile.mkdtemp(prefix="bjt-storms-", dir="/tmp"))
+    try:
+        storms = Storms(folder, is_timed)
+        print(f"storms: {numbers[0] if numbers else 60} s, {AT_ONCE} at once on {[scene.way.name for scene in storms.scenes]}", flush=True)
+        storms.run(numbers[0] if numbers else 60)
+        deadline = time.monotonic() + 30
+        while census.descendants(os.getpid()) and time.monotonic() < deadline:
+            census.reap()
+            time.sleep(0.1)
+        below = census.descendants(os.getpid())
+        for name, count in sorted(storms.seen.items()):
+            print(f"{count:6} {name}")
+        for text in storms.wrong:
+            print(f"WRONG {text}")
+        if below:
+            print(f"LEFT below us: {[census.command_line(pid) for pid in below][:20]}")
+            census.kill_all()
+        return 1 if storms.wrong or below else 0
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
