@@ -266,6 +266,7 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	if (!engine)
 		return -ENOMEM;
 	engine->loop = loop;
+	sys_be_prompt();
 	engine->request = *request;
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;

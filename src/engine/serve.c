@@ -302,6 +302,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 				  "libbelljar and the Python package start this program; use `belljar run` by hand");
 	}
 	stand_apart(request->root_fd);
+	sys_be_prompt();
 	raise_descriptor_limit();
 	rc = open_server(&server, error);
 	while (rc == 0 && !server.is_host_gone) {

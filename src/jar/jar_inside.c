@@ -139,6 +139,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
 	jar_volunteer();
+	sys_be_prompt();
 	umask(0);
 	build(&inside);
 	jar_hand_over_view(&inside);

@@ -55,6 +55,7 @@ static void become_keeper(struct jar_inside *inside, const struct jar_attached *
 	close(attached->fds[0]);
 	inside->build.has_run_cgroup = attached->fd_count > 1;
 	inside->report.written_bytes = 0;
+	sys_be_prompt();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	for (size_t i = 0; i < inside->plan->keeper.count && rc == 0; i++)

@@ -320,6 +320,30 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 	return call(NUMBER_OPENAT2, directory_fd, path, &how, sizeof(how));
 }
 
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* The shortest that the kernel takes. */
+#define PROMPT_RUNTIME_NS 100000
+#define SCHEDULING_NOT_FOR_CHILDREN 1
+
+void sys_be_prompt(void)
+{
+	struct scheduling wanted = {.size = sizeof(wanted)};
+
+	if (call(SYS_sched_getattr, 0, &wanted, sizeof(wanted), 0U) < 0 || wanted.policy != SCHED_OTHER)
+		return;
+	wanted.size = sizeof(wanted);
+	wanted.flags |= SCHEDULING_NOT_FOR_CHILDREN;
+	wanted.runtime_ns = PROMPT_RUNTIME_NS;
+	(void)call(SYS_sched_setattr, 0, &wanted, 0U);
+}
+
 int sys_landlock_abi(void)
 {
 	int abi = call(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1U);

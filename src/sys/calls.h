@@ -106,6 +106,12 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 #define SYS_LANDLOCK_NET_BIND (1ULL << 0)
 #define SYS_LANDLOCK_NET_CONNECT (1ULL << 1)
 
+/*
+ * Have this process, not its children, run soon after it wakes, in short turns: it gets no more of a processor than others,
+ * but what wakes in a crowd of thousands need not wait for them. Before Linux 6.12 nothing changes.
+ */
+void sys_be_prompt(void);
+
 int sys_landlock_abi(void); /* 0 or more; 0 where there is no Landlock */
 int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi);
 int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access);
