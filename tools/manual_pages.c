@@ -286,8 +286,7 @@ static const struct {
 } markers[] = {
 	{"options", append_options},           {"keys", append_keys},     {"environment", append_environment},
 	{"presets", append_presets},           {"shapes", append_shapes}, {"protected", append_protected},
-	{"instructions", append_instructions},
-	{"system", append_system}, {"etc", append_etc},
+	{"instructions", append_instructions}, {"system", append_system}, {"etc", append_etc},
 };
 
 /* @line is what follows the marker: a name, and perhaps a word for it. */
