@@ -50,7 +50,12 @@ struct watched {
 	size_t content_bytes;
 };
 
-LIST_TYPE(struct watched, watch_list);
+struct watch_list {
+	struct watched *items;
+	size_t count;
+	size_t capacity;
+	bool is_cut_off; /* there was more than is looked at */
+};
 
 struct host_workdir {
 	struct host_path path;

@@ -13,7 +13,7 @@
 #include "base/base.h"
 
 /* What is larger, or has more entries, is not read to its end. */
-#define GIT_INDEX_BYTES_MAX (64 << 20)
+#define GIT_INDEX_BYTES_MAX (32 << 20)
 #define GIT_INDEX_PATH_MAX 4096
 /* The hash of an object: SHA-1 or SHA-256. */
 #define GIT_HASH_BYTES 20

@@ -25,6 +25,7 @@
 #define ENTRIES_MAX 16384
 #define REPOSITORIES_MAX 128
 #define INSIDE_MAX 512
+#define INSIDE_LOOKS_MAX 8192
 #define LIST_BYTES 16384
 /* A file server's clock may be wrong by so much. */
 #define FOREIGN_CLOCK_NS (24 * 3600 * 1000000000LL)
@@ -45,6 +46,7 @@ struct walk {
 	const char *top; /* its path */
 	int fd;
 	size_t directories, entries, repositories;
+	struct watch_budget budget; /* for repositories */
 };
 
 /* Called for each @entry of @directory, which is a path below the walk's top. */
@@ -217,18 +219,19 @@ static void look_inside(struct walk *walk, void *context, const char *directory,
 	struct inside *inside = context;
 	struct name whole;
 	const char *name = join(&whole, directory, entry), *end = strrchr(entry, '.');
-	AUTO_CLOSE int fd = open_in(walk, name, O_PATH | O_NOFOLLOW);
+	AUTO_CLOSE int fd = -1;
 	struct stat status;
 	enum age age;
 	char path[2 * PATH_MAX];
 
 	inside->has_active |= !end || strcmp(end, ".sample") != 0;
-	if (++inside->seen > INSIDE_MAX) {
+	if (++inside->seen > INSIDE_MAX || ++walk->risky->looks > INSIDE_LOOKS_MAX) {
 		cut_off(walk);
 		return;
 	}
 	if (type == DT_DIR && string_list_add(&inside->queue, name) < 0)
 		cut_off(walk);
+	fd = open_in(walk, name, O_PATH | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return;
 	age = age_of(walk, changed_ns(&status));
@@ -244,6 +247,8 @@ static void look_inside(struct walk *walk, void *context, const char *directory,
 /* All of the directory @name, a few levels deep; what is new is told if inside->watched says whose it is. */
 static void walk_inside(struct walk *walk, const char *name, struct inside *inside)
 {
+	if (walk->risky->looks > INSIDE_LOOKS_MAX)
+		return;
 	list(walk, name, look_inside, inside);
 	for (size_t i = 0; i < inside->queue.count && inside->seen <= INSIDE_MAX; i++)
 		list(walk, inside->queue.items[i], look_inside, inside);
@@ -407,7 +412,8 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 		cut_off(walk);
 		return;
 	}
-	if (host_watch_nested(walk->request->host, path, is_bare, &parts, &repository.can_run) < 0)
+	if (host_watch_nested(walk->request->host, path, is_bare, &walk->budget, &parts, &repository.can_run) < 0 ||
+	    parts.is_cut_off)
 		cut_off(walk);
 	for (size_t i = 0; i < parts.count; i++)
 		look_at_part(walk, &parts.items[i], &repository);
@@ -512,7 +518,7 @@ static void walk_workdir(struct walk *walk)
 
 void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky)
 {
-	struct walk walk = {.request = request, .now = now, .risky = risky};
+	struct walk walk = {.request = request, .now = now, .risky = risky, .budget = WATCH_BUDGET};
 
 	find_links_of_host(request, now, risky);
 	if (begin(&walk, &request->host->workdir.path))

@@ -133,6 +133,10 @@ void host_find_risky(const struct risky_request *request, struct risky_list *ris
 		host_watch_done(&now);
 		return;
 	}
+	if (now.is_cut_off || request->before->is_cut_off)
+		risky->unsearched =
+			"git's files here lead to more files and repositories than are looked at: not all that git would run "
+			"or obey was compared with what was there before the run";
 	for (size_t i = 0; i < now.count; i++)
 		compare(request, &now.items[i], risky);
 	for (size_t i = 0; i < request->before->count; i++) {

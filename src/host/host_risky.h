@@ -16,6 +16,7 @@ struct risky_list {
 	struct risky_path *items;
 	size_t count;
 	size_t capacity;
+	size_t looks;           /* into directories that count as a whole, so far */
 	const char *unsearched; /* what was not looked at, since it was too much; NULL: nothing */
 };
 

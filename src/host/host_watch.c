@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,10 +16,9 @@
 #include "host/host_git_named.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
-#include "sys/calls.h"
+#include "host/host_search.h"
 
-/* As many links as the kernel follows, and as many configuration files in one another as git does. */
-#define LINKS_MAX 40
+/* As many configuration files in one another as git reads. */
 #define INCLUDES_MAX 10
 /* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
 #define NESTING_MAX 6
@@ -29,253 +27,8 @@
 #define SIDE_BY_SIDE_MAX 256
 /* In a directory with more names than this each name of the tables is looked up by itself. */
 #define NAMES_MAX 512
-#define CONTENT_BYTES_MAX (1 << 20)
-
-#define ROOTS_MAX 4
 
 const char *const git_bare_names[GIT_BARE_NAMES] = {"HEAD", "objects", "refs"};
-
-/* A directory that the command may write in, and how to look into it without being led astray. */
-struct root {
-	const char *path;
-	int fd;
-};
-
-struct search {
-	const struct host *host;
-	struct root roots[ROOTS_MAX];
-	size_t root_count;
-	struct watch_list *found;
-	struct host_path_list *pinned;
-	int64_t settled_ns;
-	size_t repositories;
-	bool has_programs;
-	bool has_failed; /* no memory */
-};
-
-/* --- one thing ---------------------------------------------------------------------------------------------- */
-
-static const struct root *root_of(const struct search *search, const char *path)
-{
-	const struct root *found = NULL;
-
-	for (size_t i = 0; i < search->root_count; i++)
-		if (path_is_within(path, search->roots[i].path) &&
-		    (!found || strlen(search->roots[i].path) > strlen(found->path)))
-			found = &search->roots[i];
-	return found;
-}
-
-/* What is behind the root's own path; "" for the root itself. */
-static const char *beneath(const struct root *root, const char *path)
-{
-	const char *rest = path + strlen(root->path);
-
-	return rest + strspn(rest, "/");
-}
-
-static const struct watched *known(const struct search *search, const char *path)
-{
-	for (size_t i = 0; i < search->found->count; i++)
-		if (!strcmp(search->found->items[i].path.path, path))
-			return &search->found->items[i];
-	return NULL;
-}
-
-/* A root in such a directory is writable all the same: the part of a repository that is this work tree's own. */
-static bool is_in_guarded(const struct search *search, const struct root *root, const struct watched *item)
-{
-	for (size_t i = 0; i < search->found->count; i++) {
-		const struct watched *other = &search->found->items[i];
-
-		if (other != item && other->kind == WATCH_GUARDED && other->path.kind == PATH_DIRECTORY &&
-		    path_is_within(other->path.path, root->path) && path_is_within(item->path.path, other->path.path))
-			return true;
-	}
-	return false;
-}
-
-/* Every directory between the root and the last name of @name. */
-static void pin_parents(struct search *search, const struct root *root, const char *name)
-{
-	char parent[PATH_MAX], path[2 * PATH_MAX];
-
-	for (const char *slash = strchr(name, '/'); search->pinned && slash; slash = strchr(slash + 1, '/')) {
-		bool is_known = false;
-
-		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
-		snprintf(path, sizeof(path), "%s/%s", root->path, parent);
-		for (size_t i = 0; i < search->pinned->count && !is_known; i++)
-			is_known = !strcmp(search->pinned->items[i].path, path);
-		if (!is_known && host_path_list_look_beneath(search->pinned, root->fd, root->path, parent) == -ENOMEM)
-			search->has_failed = true;
-	}
-}
-
-static int open_beneath(const struct root *root, const char *name, int flags)
-{
-	return sys_openat2(root->fd, name[0] ? name : ".", (uint64_t)(flags | O_NOCTTY | O_NONBLOCK), 0,
-			   SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
-}
-
-static void remember_content(struct search *search, const struct root *root, const char *name, struct watched *item)
-{
-	AUTO_CLOSE int fd = -1;
-	AUTO_TEXT content = {0};
-
-	if (item->path.kind != PATH_FILE || item->path.changed_ns < search->settled_ns || item->kind > WATCH_TOLD)
-		return;
-	item->is_fresh = true;
-	fd = open_beneath(root, name, O_RDONLY);
-	if (fd < 0 || git_read_open(fd, CONTENT_BYTES_MAX, &content) < 0)
-		return;
-	item->content_bytes = content.len;
-	item->content = take_ptr(content.data);
-}
-
-/* Takes over @path. */
-static void add(struct search *search, const struct root *root, struct host_path *path, const struct watched *as)
-{
-	struct watched *item = search->has_failed || known(search, path->path) ? NULL : list_add(search->found);
-
-	if (!item) {
-		search->has_failed |= !search->has_failed && !known(search, path->path);
-		host_path_done(path);
-		return;
-	}
-	*item = (struct watched){.path = *path, .kind = as->kind, .who = as->who};
-	*path = (struct host_path){0};
-	remember_content(search, root, beneath(root, item->path.path), item);
-	/* What is in a directory that is read-only needs no protection of its own. */
-	if (item->kind == WATCH_GUARDED && is_in_guarded(search, root, item))
-		item->kind = WATCH_TOLD;
-	if (item->kind == WATCH_GUARDED)
-		pin_parents(search, root, beneath(root, item->path.path));
-}
-
-/* Look at @path without following a link in its root; false: there is a link, or it lies in no root. */
-static bool find_plain(struct search *search, const char *path, const struct watched *as, enum path_kind *kind_out)
-{
-	const struct root *root = root_of(search, path);
-	struct host_path found = {0};
-
-	*kind_out = PATH_ABSENT;
-	if (!root || !path_is_clean(path))
-		return false;
-	if ((beneath(root, path)[0] ? host_look_beneath(&found, root->fd, root->path, beneath(root, path))
-				    : host_look(&found, path)) < 0) {
-		search->has_failed = true;
-		return true;
-	}
-	if (found.kind == PATH_SYMLINK || found.error == ELOOP) {
-		host_path_done(&found);
-		return false;
-	}
-	/* What cannot be looked at is there, and not as it should be. */
-	if (found.kind == PATH_ABSENT && found.path && found.error != ENOENT && found.error != ENOTDIR)
-		found.kind = PATH_OTHER;
-	*kind_out = found.kind;
-	if (found.kind != PATH_ABSENT && as->who)
-		add(search, root, &found, as);
-	else
-		host_path_done(&found);
-	return true;
-}
-
-/* A link on the way: it cannot be made read-only, so that it has been replaced is told. */
-static void add_link(struct search *search, const char *path, const struct watched *as)
-{
-	const struct root *root = root_of(search, path);
-	struct host_path found = {0};
-
-	if (!root || !beneath(root, path)[0] || !as->who)
-		return;
-	if (host_look_beneath(&found, root->fd, root->path, beneath(root, path)) < 0)
-		search->has_failed = true;
-	else if (found.kind == PATH_SYMLINK)
-		add(search, root, &found, as);
-	else
-		host_path_done(&found);
-}
-
-/*
- * One name after the other, since every link on the way is a place where the command can put something else. @path becomes
- * the path of the object itself; false: there is none.
- */
-static bool resolve(struct search *search, char path[PATH_MAX], const struct watched *as)
-{
-	char rest[PATH_MAX], target[PATH_MAX], joined[2 * PATH_MAX + 2];
-	size_t len = 0;
-	int links = 0;
-
-	snprintf(rest, sizeof(rest), "%s", path);
-	path[0] = '\0';
-	for (;;) {
-		size_t skipped = strspn(rest, "/"), name_len = strcspn(rest + skipped, "/");
-		const char *name = rest + skipped;
-		struct stat status;
-		ssize_t target_len;
-
-		if (!name_len)
-			return len > 0;
-		if (name_len == 2 && !strncmp(name, "..", 2)) {
-			char *slash = strrchr(path, '/');
-
-			len = slash ? (size_t)(slash - path) : 0;
-			path[len] = '\0';
-		} else if (name_len != 1 || name[0] != '.') {
-			if (len + 1 + name_len >= PATH_MAX)
-				return false;
-			path[len] = '/';
-			memcpy(path + len + 1, name, name_len);
-			path[len + 1 + name_len] = '\0';
-			if (lstat(path, &status) < 0)
-				return false;
-			if (S_ISLNK(status.st_mode)) {
-				add_link(search, path, as);
-				target_len = readlink(path, target, sizeof(target) - 1);
-				if (target_len <= 0 || ++links > LINKS_MAX)
-					return false;
-				target[target_len] = '\0';
-				path[target[0] == '/' ? 0 : len] = '\0';
-				len = strlen(path);
-				if (snprintf(joined, sizeof(joined), "%s/%s", target, name + name_len) >= PATH_MAX)
-					return false;
-				memcpy(rest, joined, strlen(joined) + 1);
-				continue;
-			}
-			len += 1 + name_len;
-		}
-		memmove(rest, name + name_len, strlen(name + name_len) + 1);
-	}
-}
-
-/*
- * Find what is at @path, with every link on the way to it, if it lies where the command can write. @as: the kind, and who
- * obeys it; without a `who` it is only looked at. @path becomes the object's own. The kind of the object is returned.
- */
-static enum path_kind find_at(struct search *search, char path[PATH_MAX], const struct watched *as)
-{
-	enum path_kind kind;
-
-	if (find_plain(search, path, as, &kind) || !resolve(search, path, as))
-		return kind;
-	find_plain(search, path, as, &kind);
-	return kind;
-}
-
-PRINTF_LIKE(3, 4)
-static enum path_kind find(struct search *search, const struct watched *as, const char *format, ...)
-{
-	char path[PATH_MAX];
-	va_list arguments;
-	int len;
-
-	va_start(arguments, format);
-	len = vsnprintf(path, sizeof(path), format, arguments);
-	va_end(arguments);
-	return len < (int)sizeof(path) ? find_at(search, path, as) : PATH_ABSENT;
-}
 
 /* --- what git's configuration names ------------------------------------------------------------------------- */
 
@@ -299,6 +52,8 @@ static void find_named(void *context, const struct git_named *named)
 	const char *name = named->path;
 	enum path_kind kind;
 
+	if (!search->budget->looks)
+		return;
 	if (named->is_beside_file) {
 		snprintf(directory, sizeof(directory), "%s", configuration->file);
 		*strrchr(directory, '/') = '\0';
@@ -312,14 +67,15 @@ static void find_named(void *context, const struct git_named *named)
 	    PATH_MAX)
 		return;
 	memcpy(object, path, strlen(path) + 1);
-	kind = find_at(search, object, &(struct watched){.who = NULL});
+	kind = search_find_at(search, object, &(struct watched){.who = NULL});
 	/* A word of a command may be anything, also "." or the name of a directory that is worked in. */
 	if (named->is_only_file && kind != PATH_FILE)
 		return;
 	/* The work tree itself, or what holds it, cannot be read-only. */
 	if (path_is_within(search->host->workdir.path.path, object))
 		as.kind = WATCH_TOLD;
-	if (find_at(search, path, &as) == PATH_FILE && named->is_include && configuration->depth < INCLUDES_MAX) {
+	if (search_find_at(search, path, &as) == PATH_FILE && named->is_include &&
+	    configuration->depth < INCLUDES_MAX) {
 		struct configuration included = {
 			.search = search,
 			.file = path,
@@ -336,13 +92,13 @@ static void find_named(void *context, const struct git_named *named)
 static void read_configuration(struct configuration *configuration)
 {
 	struct search *search = configuration->search;
-	const struct root *root = root_of(search, configuration->file);
-	AUTO_CLOSE int fd = root ? open_beneath(root, beneath(root, configuration->file), O_RDONLY) : -1;
+	const struct search_root *root = search_root_of(search, configuration->file);
+	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, configuration->file), O_RDONLY) : -1;
 	AUTO_TEXT content = {0};
 
 	if (fd < 0)
 		return;
-	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 ||
+	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search_spend_bytes(search, content.len) ||
 	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
 		configuration->configured.has_programs = true; /* what cannot be read may name anything */
 }
@@ -363,7 +119,7 @@ static size_t find_configured(struct search *search, const char *git, const char
 		};
 
 		if (snprintf(path, sizeof(path), "%s/%s", git, names[i]) >= (int)sizeof(path) ||
-		    find_at(search, path, &(struct watched){.who = NULL}) != PATH_FILE)
+		    search_find_at(search, path, &(struct watched){.who = NULL}) != PATH_FILE)
 			continue;
 		read_configuration(&configuration);
 		hash_bytes = configuration.configured.hash_bytes;
@@ -395,15 +151,15 @@ static void find_git_names(struct search *search, const char *git, enum watch_ki
 {
 	for (const struct host_name *row = host_protected_names; row->name; row++)
 		if (!strncmp(row->name, ".git/", 5))
-			find(search, &(struct watched){.kind = kind, .who = who ? who : row->who}, "%s/%s", git,
-			     row->name + 5);
+			search_find(search, &(struct watched){.kind = kind, .who = who ? who : row->who}, "%s/%s", git,
+				    row->name + 5);
 }
 
 /* Repositories, or parts of them, side by side in a directory that is read-only as a whole: for where that does not hold. */
 static void find_side_by_side(struct search *search, const char *directory)
 {
-	const struct root *root = root_of(search, directory);
-	AUTO_CLOSE int fd = root ? open_beneath(root, beneath(root, directory), O_RDONLY | O_DIRECTORY) : -1;
+	const struct search_root *root = search_root_of(search, directory);
+	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, directory), O_RDONLY | O_DIRECTORY) : -1;
 	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	size_t count = 0;
@@ -418,6 +174,7 @@ static void find_side_by_side(struct search *search, const char *directory)
 		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) < (int)sizeof(path))
 			find_git_names(search, path, WATCH_TOLD, NULL);
 	}
+	search->found->is_cut_off |= count > SIDE_BY_SIDE_MAX;
 	closedir(listing);
 }
 
@@ -440,7 +197,9 @@ static int find_gitlink(void *context, const char *path)
 	find_nested(
 		gitlinks->search, directory, gitlinks->repository->depth + 1,
 		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
-	return gitlinks->search->has_failed ? -ENOMEM : 0;
+	if (gitlinks->search->has_failed)
+		return -ENOMEM;
+	return gitlinks->search->budget->looks ? 0 : -EFBIG;
 }
 
 /* One file of the index; false: it is there and cannot be read. */
@@ -448,7 +207,7 @@ static bool read_gitlinks(struct search *search, const struct repository *reposi
 			  size_t hash_bytes, struct git_index_facts *facts)
 {
 	char path[PATH_MAX];
-	const struct root *root;
+	const struct search_root *root;
 	AUTO_CLOSE int fd = -1;
 	struct stat status;
 	struct gitlinks gitlinks = {search, repository};
@@ -462,11 +221,12 @@ static bool read_gitlinks(struct search *search, const struct repository *reposi
 
 	if (snprintf(path, sizeof(path), "%s/%s", repository->own, name) >= (int)sizeof(path))
 		return true;
-	root = root_of(search, path);
-	fd = root ? open_beneath(root, beneath(root, path), O_RDONLY) : -ENOENT;
+	root = search_root_of(search, path);
+	fd = root ? search_open(root, search_beneath(root, path), O_RDONLY) : -ENOENT;
 	if (fd == -ENOENT)
 		return true;
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    !search_spend_bytes(search, (uint64_t)status.st_size))
 		return false;
 	request.size = (uint64_t)status.st_size;
 	return git_index_gitlinks(&request, facts) == 0;
@@ -483,12 +243,13 @@ static void find_gitlinks(struct search *search, const struct repository *reposi
 		is_read = read_gitlinks(search, repository, name, hash_bytes, &base);
 	}
 	if (!is_read || facts.has_nameless)
-		find(search,
-		     &(struct watched){
-			     .kind = WATCH_NEW,
-			     .who = "it cannot be read to its end, so that nobody knows which repositories git will look into",
-		     },
-		     "%s/index", repository->own);
+		search_find(
+			search,
+			&(struct watched){
+				.kind = WATCH_NEW,
+				.who = "it cannot be read to its end, so that nobody knows which repositories git will look into",
+			},
+			"%s/index", repository->own);
 }
 
 static void find_repository(struct search *search, const struct repository *repository)
@@ -505,23 +266,25 @@ static void find_repository(struct search *search, const struct repository *repo
 	}
 	if (strcmp(repository->own, repository->git) != 0)
 		find_configured(search, repository->own, repository->worktree);
-	if (repository->worktree && repository->depth < NESTING_MAX)
+	if (repository->depth >= NESTING_MAX)
+		search->found->is_cut_off = true;
+	else if (repository->worktree)
 		find_gitlinks(search, repository, hash_bytes);
 }
 
 /* A .git file: it counts, and so does what it names. */
 static void find_pointed(struct search *search, const char *directory, const char *git_file, int depth, const char *who)
 {
-	const struct root *root = root_of(search, git_file);
+	const struct search_root *root = search_root_of(search, git_file);
 	AUTO_TEXT pointer = {0};
 	char git[2 * PATH_MAX];
-	AUTO_CLOSE int fd = root ? open_beneath(root, beneath(root, git_file), O_RDONLY) : -1;
+	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, git_file), O_RDONLY) : -1;
 
 	if (fd < 0 || git_read_pointer(fd, "gitdir: ", &pointer) < 0 ||
 	    snprintf(git, sizeof(git), "%s%s%s", pointer.data[0] == '/' ? "" : directory,
 		     pointer.data[0] == '/' ? "" : "/", pointer.data) >= PATH_MAX)
 		return;
-	if (find_at(search, git, &(struct watched){.who = NULL}) != PATH_DIRECTORY)
+	if (search_find_at(search, git, &(struct watched){.who = NULL}) != PATH_DIRECTORY)
 		return;
 	find_git_names(search, git, WATCH_GUARDED, who);
 	find_repository(search, &(struct repository){git, git, directory, depth});
@@ -538,13 +301,16 @@ static void find_nested(struct search *search, const char *directory, int depth,
 	enum path_kind kind;
 	char git[PATH_MAX];
 
-	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git) ||
-	    search->repositories++ >= REPOSITORIES_MAX)
+	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git))
 		return;
-	if (find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
+	if (search->repositories++ >= REPOSITORIES_MAX) {
+		search->found->is_cut_off = true;
+		return;
+	}
+	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
 		find_git_names(search, git, as.kind, who);
 		find_repository(search, &(struct repository){git, git, directory, depth});
-	} else if (find_at(search, git, &as) == PATH_FILE) {
+	} else if (search_find_at(search, git, &as) == PATH_FILE) {
 		find_pointed(search, directory, git, depth, who);
 	}
 }
@@ -572,10 +338,10 @@ static void note_first_name(const struct host_name *rows, const char *entry, str
 }
 
 /* One look at the directory instead of one at each of the names that could be there. */
-static void read_first_names(const struct root *root, const char *name, struct first_names *of_protected,
+static void read_first_names(const struct search_root *root, const char *name, struct first_names *of_protected,
 			     struct first_names *of_instructions)
 {
-	AUTO_CLOSE int fd = open_beneath(root, name, O_RDONLY | O_DIRECTORY);
+	AUTO_CLOSE int fd = search_open(root, name, O_RDONLY | O_DIRECTORY);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry = NULL;
 	size_t count = 0;
@@ -600,7 +366,8 @@ static void find_rows(struct search *search, const char *top, const struct host_
 {
 	for (size_t i = 0; rows[i].name; i++)
 		if (i >= ROWS_MAX || names->is_there[i])
-			find(search, &(struct watched){.kind = kind, .who = rows[i].who}, "%s/%s", top, rows[i].name);
+			search_find(search, &(struct watched){.kind = kind, .who = rows[i].who}, "%s/%s", top,
+				    rows[i].name);
 }
 
 /* HEAD, objects and refs in the directory itself: git takes it for a repository. */
@@ -609,27 +376,27 @@ static bool is_bare(struct search *search, const char *directory)
 	struct watched look = {.who = NULL};
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		if (find(search, &look, "%s/%s", directory, git_bare_names[i]) == PATH_ABSENT)
+		if (search_find(search, &look, "%s/%s", directory, git_bare_names[i]) == PATH_ABSENT)
 			return false;
 	return true;
 }
 
-static void find_bare(struct search *search, const char *directory, int depth)
+static void find_bare_names(struct search *search, const char *directory)
 {
-	find(search,
-	     &(struct watched){
-		     .kind = WATCH_NEW,
-		     .who = "with `objects` and `refs` beside it git takes this directory for a repository, and obeys the "
-			    "`config` and the `hooks` in it",
-	     },
-	     "%s/HEAD", directory);
+	search_find(
+		search,
+		&(struct watched){
+			.kind = WATCH_NEW,
+			.who = "with `objects` and `refs` beside it git takes this directory for a repository, and obeys the "
+			       "`config` and the `hooks` in it",
+		},
+		"%s/HEAD", directory);
 	find_git_names(search, directory, WATCH_GUARDED, NULL);
-	find_repository(search, &(struct repository){directory, directory, NULL, depth});
 }
 
 static void find_project(struct search *search, const char *top)
 {
-	const struct root *root = root_of(search, top);
+	const struct search_root *root = search_root_of(search, top);
 	struct first_names protected = {0}, instructions = {0};
 	struct watched pointer = {.kind = WATCH_GUARDED, .who = "git takes its repository from where it points"};
 	struct watched look = {.who = NULL};
@@ -638,27 +405,44 @@ static void find_project(struct search *search, const char *top)
 
 	if (!root || snprintf(git, sizeof(git), "%s/.git", top) >= (int)sizeof(git))
 		return;
-	read_first_names(root, beneath(root, top), &protected, &instructions);
+	read_first_names(root, search_beneath(root, top), &protected, &instructions);
 	/* As a directory, only some of its contents are guarded; else it says where the repository is. */
-	if (find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
-		find(search,
-		     &(struct watched){
-			     .kind = WATCH_STAYS,
-			     .who = "without it git takes this for no repository, and obeys another one that it finds in or "
-				    "above the directory",
-		     },
-		     "%s/HEAD", git);
-	} else if (resolve(search, git, &pointer)) {
-		find_plain(search, git, &look, &kind);
+	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
+		search_find(
+			search,
+			&(struct watched){
+				.kind = WATCH_STAYS,
+				.who = "without it git takes this for no repository, and obeys another one that it finds in or "
+				       "above the directory",
+			},
+			"%s/HEAD", git);
+	} else if (search_resolve(search, git, &pointer)) {
+		search_find_plain(search, git, &look, &kind);
 		if (kind != PATH_DIRECTORY)
-			find_plain(search, git, &pointer, &kind);
+			search_find_plain(search, git, &pointer, &kind);
 	}
 	find_rows(search, top, host_protected_names, &protected, WATCH_GUARDED);
 	find_rows(search, top, host_instruction_names, &instructions, WATCH_TOLD);
-	if (kind == PATH_DIRECTORY)
+	if (is_bare(search, top))
+		find_bare_names(search, top);
+}
+
+/* What the repository at @top leads to. */
+static void find_project_repository(struct search *search, const char *top)
+{
+	char git[PATH_MAX];
+
+	if (snprintf(git, sizeof(git), "%s/.git", top) < (int)sizeof(git) &&
+	    search_find_at(search, git, &(struct watched){.who = NULL}) == PATH_DIRECTORY)
 		find_repository(search, &(struct repository){git, git, top, 0});
 	if (is_bare(search, top))
-		find_bare(search, top, 0);
+		find_repository(search, &(struct repository){top, top, NULL, 0});
+}
+
+/* Of a repository elsewhere the part that is this work tree's own; where there is none, all of it. */
+static const char *own_part(const struct host_workdir *workdir)
+{
+	return workdir->git_own.kind == PATH_DIRECTORY ? workdir->git_own.path : workdir->git.path;
 }
 
 /* A repository elsewhere, of a linked work tree or a submodule: neither it nor the work tree's part of it may move. */
@@ -666,19 +450,32 @@ static void find_elsewhere(struct search *search)
 {
 	const struct host_workdir *workdir = &search->host->workdir;
 	bool has_own = workdir->git_own.kind == PATH_DIRECTORY;
-	const char *own = has_own ? workdir->git_own.path : workdir->git.path;
+	const char *own = own_part(workdir);
 
 	find_git_names(search, workdir->git.path, WATCH_GUARDED, NULL);
 	if (has_own) {
 		find_git_names(search, own, WATCH_GUARDED, NULL);
-		find(search, &(struct watched){.kind = WATCH_GUARDED, .who = "git takes its work tree from it"},
-		     "%s/gitdir", own);
+		search_find(search, &(struct watched){.kind = WATCH_GUARDED, .who = "git takes its work tree from it"},
+			    "%s/gitdir", own);
 	}
 	if (search->pinned && (host_path_list_look(search->pinned, workdir->git.path) == -ENOMEM ||
 			       (has_own && host_path_list_look(search->pinned, own) == -ENOMEM)))
 		search->has_failed = true;
-	find_repository(search, &(struct repository){workdir->git.path, own,
-						     workdir->top.path ? workdir->top.path : workdir->path.path, 0});
+}
+
+/* Where git's own files lead, from every repository around. */
+static void find_led(struct search *search)
+{
+	const struct host_workdir *workdir = &search->host->workdir;
+	const char *top = workdir->top.kind == PATH_DIRECTORY ? workdir->top.path : NULL;
+
+	search->is_led = true;
+	if (top)
+		find_project_repository(search, top);
+	if (workdir->has_git_file)
+		find_repository(search, &(struct repository){workdir->git.path, own_part(workdir),
+							     top ? top : workdir->path.path, 0});
+	find_project_repository(search, workdir->path.path);
 }
 
 /* --- the search --------------------------------------------------------------------------------------------- */
@@ -686,7 +483,8 @@ static void find_elsewhere(struct search *search)
 static int open_roots(struct search *search)
 {
 	const struct host_workdir *workdir = &search->host->workdir;
-	const struct host_path *roots[ROOTS_MAX] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
+	const struct host_path *roots[SEARCH_ROOTS_MAX] = {&workdir->path, &workdir->top, &workdir->git_own,
+							   &workdir->git};
 
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
 		int fd;
@@ -696,7 +494,7 @@ static int open_roots(struct search *search)
 		fd = host_open_top(roots[i]);
 		if (fd < 0)
 			return fd;
-		search->roots[search->root_count++] = (struct root){roots[i]->path, fd};
+		search->roots[search->root_count++] = (struct search_root){roots[i]->path, fd};
 	}
 	return 0;
 }
@@ -709,7 +507,9 @@ static void end(struct search *search)
 
 int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *found, struct host_path_list *pinned)
 {
-	struct search search = {.host = host, .settled_ns = settled_ns, .found = found, .pinned = pinned};
+	struct watch_budget budget = WATCH_BUDGET;
+	struct search search = {
+		.host = host, .budget = &budget, .settled_ns = settled_ns, .found = found, .pinned = pinned};
 	int rc = open_roots(&search);
 
 	if (rc == 0) {
@@ -718,20 +518,23 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 			find_project(&search, host->workdir.top.path);
 		if (host->workdir.has_git_file)
 			find_elsewhere(&search);
+		find_led(&search);
 	}
 	end(&search);
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;
 }
 
-int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_list *found,
-		      bool *has_programs_out)
+int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_budget *budget,
+		      struct watch_list *found, bool *has_programs_out)
 {
-	struct search search = {.host = host, .settled_ns = INT64_MAX, .found = found};
+	struct search search = {.host = host, .budget = budget, .settled_ns = INT64_MAX, .found = found};
 	int rc = open_roots(&search);
 
-	if (rc == 0 && is_bare)
-		find_bare(&search, directory, 0);
-	else if (rc == 0)
+	search.is_led = true;
+	if (rc == 0 && is_bare) {
+		find_bare_names(&search, directory);
+		find_repository(&search, &(struct repository){directory, directory, NULL, 0});
+	} else if (rc == 0)
 		find_nested(&search, directory, 0, "git obeys it when it is used in this directory");
 	end(&search);
 	*has_programs_out = search.has_programs;

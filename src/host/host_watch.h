@@ -13,13 +13,26 @@
 #include "host/host.h"
 
 /*
+ * What a search may cost. What it reads was perhaps written to keep it busy: a configuration that includes itself a thousand
+ * times, an index of nothing but gitlinks.
+ */
+struct watch_budget {
+	size_t looks;
+	uint64_t bytes;
+};
+#define WATCH_BUDGET                                                                                                   \
+	{                                                                                                              \
+		.looks = 16384, .bytes = 64 << 20                                                                      \
+	}
+
+/*
  * Fill @found, and @pinned, unless it is NULL, with the directories above what is guarded. Of files that changed after
  * @settled_ns, what is in them is remembered too. 0 or a negative errno.
  */
 int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *found, struct host_path_list *pinned);
 /* The same for one repository in the workdir, whose work tree is @directory; *@has_programs_out: its configuration names some. */
-int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_list *found,
-		      bool *has_programs_out);
+int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_budget *budget,
+		      struct watch_list *found, bool *has_programs_out);
 void host_watch_done(struct watch_list *list);
 
 /* Does a list of names in a directory make it a repository without a work tree? */

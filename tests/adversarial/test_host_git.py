@@ -198,6 +198,37 @@ class Planted(HostGitCase):
         self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
 
 
+    def test_files_that_keep_the_search_busy(self) -> None:
+        """Configurations that include each other, indexes of nothing but gitlinks: the search gives up soon, and says so."""
+        script = """
+import struct
+os.makedirs("n/.git/objects"), os.makedirs("n/.git/refs"), os.makedirs("n/.git/hooks")
+open("n/.git/HEAD", "w").write("ref: refs/heads/main")
+open("n/.git/config", "w").write("[include]\\n" + "path = config\\n" * 15000)
+open("n/a", "w").close()
+for i in range(100):
+    os.makedirs(f"m{i}/.git")
+    open(f"m{i}/.git/config", "w").write("[core]\\npager = x" + " ../n/a/b/../../a/c" * 12000)
+entry = bytes(24) + struct.pack(">I", 0o160000) + bytes(32)
+rows = []
+for i in range(200000):
+    name = b"%08d" % i
+    rows.append(entry + struct.pack(">H", len(name)) + name + bytes(8 - (62 + len(name)) % 8))
+open(".git/index", "wb").write(b"DIRC" + struct.pack(">II", 2, len(rows)) + b"".join(rows) + bytes(20))
+os.makedirs("long"); open("long/real", "w").close()
+os.symlink("long/../" * 450 + "long/real", ".bashrc")
+"""
+        (self.work / ".envrc").write_text("mine")
+        for turn in range(2):
+            begun = time.monotonic()
+            result = self.json(*self.python(script) if turn == 0 else self.sh("echo evil >> .git/config; echo evil > .envrc"), timeout=60)
+            self.assertLess(time.monotonic() - begun, 45)
+            self.assertIn("risky", [note["name"] for note in result["notes"]], result["stderr"])
+            changed = "evil" in (self.work / ".git" / "config").read_text() or (self.work / ".envrc").read_text() != "mine"
+            self.assertTrue(self.way is LANDLOCK or not changed, "a flood of names has used up the protection")
+            self.assertTrue(not changed or {".git/config", ".envrc"} <= self.risky(result))
+
+
 @on_ways(NAMESPACE, LANDLOCK)
 class Changed(HostGitCase):
     """What existed: it is read-only where mounts are to be had, and told where not."""
