@@ -34,12 +34,11 @@
 struct answer attempt_hidden_memory(const struct prove_facts *facts)
 {
 	const struct timespec pause = {.tv_sec = HIDING_SECONDS};
+	volatile char *piece;
 
 	(void)facts;
 	for (int i = 0; i < HIDDEN_PIECES; i++) {
-		volatile char *piece =
-			mmap(NULL, HIDDEN_PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
+		piece = mmap(NULL, HIDDEN_PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (piece == MAP_FAILED)
 			return answer_stopped(LAYER_HOST, "mmap", errno);
 		for (size_t at = 0; at < HIDDEN_PIECE_BYTES; at += PAGE_BYTES)

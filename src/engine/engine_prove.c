@@ -159,6 +159,7 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		.rung_max = prover->request->rung_max,
 		.area = prover->request->area,
 		.area_len = prover->request->area_len,
+		.spared_pid = prover->stage.facts.victim_pid,
 	};
 	struct engine_run *run = NULL;
 	struct loop *loop = loop_new();
@@ -181,6 +182,12 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		out->answer = (struct answer){.verdict = VERDICT_STOPPED, .layer = LAYER_LIMITS, .call = "fork"};
 	else if (rc == 0)
 		read_answer(output, out);
+	/* A jar that cannot be held to a limit is not made; that is no proof of anything. */
+	if (rc < 0 && attempt->memory_bytes && prover->error->stage == STAGE_LIMITS) {
+		*prover->error = (struct error){0};
+		out->answer = answer_skipped("mmap");
+		return 0;
+	}
 	/* Whoever is ended for its memory cannot say so. */
 	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
 	    out->exit_status == EXIT_LIMIT)
@@ -226,7 +233,7 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 		snprintf(proof->how, sizeof(proof->how), "no answer from inside (exit status %d)", said->exit_status);
 	else if (answer->verdict == VERDICT_THROUGH)
 		snprintf(proof->how, sizeof(proof->how), "%s got through", answer->call);
-	else if (attempt->memory_bytes)
+	else if (attempt->memory_bytes && answer->verdict == VERDICT_STOPPED)
 		snprintf(proof->how, sizeof(proof->how), "the jar was ended for its memory");
 	else if (said->is_ended)
 		snprintf(proof->how, sizeof(proof->how), "the run was killed");

@@ -25,9 +25,15 @@ static const struct {
 	uint64_t steps;
 	uint64_t namespaces;
 } layers[] = {
-	{"mount-ns", BUILD_STEPS, 0},        {"pid-ns", 0, CLONE_NEWPID},     {"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
-	{"ipc-ns", 0, CLONE_NEWIPC},         {"landlock", KIND(LANDLOCK), 0}, {"seccomp", KIND(SECCOMP), 0},
-	{"privileges", KIND(PRIVILEGES), 0}, {"limits", KIND(RLIMIT), 0},     {"tree", KIND(SUBREAPER), CLONE_NEWPID},
+	{"mount-ns", BUILD_STEPS, 0},
+	{"pid-ns", 0, CLONE_NEWPID},
+	{"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
+	{"ipc-ns", 0, CLONE_NEWIPC},
+	{"landlock", KIND(LANDLOCK), 0},
+	{"seccomp", KIND(SECCOMP), 0},
+	{"privileges", KIND(PRIVILEGES), 0},
+	{"limits", KIND(RLIMIT) | KIND(USER_LIMIT), 0},
+	{"tree", KIND(SUBREAPER), CLONE_NEWPID},
 };
 
 static void drop_steps(struct plan_step_list *list, uint64_t kinds)

@@ -47,11 +47,12 @@ CALLS = [
     "verity",
     "encryption-key",
     "schedule-init",
+    "aio",
 ]
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung; SPEC's table of guarantees.
 GUARDS = ["protected", "guard-config", "guard-link", "guard-gitlink"]
-LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "see-other", "init-cmdline"}
+LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "see-other", "init-cmdline", "inotify"}
 
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
@@ -64,7 +65,7 @@ HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
     ("namespace", "ipc-ns", ["shared-memory"], [], []),
     ("namespace", "seccomp", [*CALLS, "limit-init"], [], []),
     ("namespace", "privileges", ["capabilities"], [], ["setuid"]),
-    ("namespace", "limits", ["fork-bomb"], [], []),
+    ("namespace", "limits", ["fork-bomb", "queued-signals"], ["inotify"], []),
     (
         "landlock",
         "landlock",
