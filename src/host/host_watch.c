@@ -20,6 +20,8 @@
 
 /* As many configuration files in one another as git reads. */
 #define INCLUDES_MAX 10
+/* A byte of a configuration takes as long as so many of an index. */
+#define CONFIG_BYTE_COST 8
 /* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
 #define NESTING_MAX 6
 #define GUARDED_REPOSITORIES_MAX 64
@@ -98,7 +100,8 @@ static void read_configuration(struct configuration *configuration)
 
 	if (fd < 0)
 		return;
-	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search_spend_bytes(search, content.len) ||
+	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search->budget->looks ||
+	    !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
 	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
 		configuration->configured.has_programs = true; /* what cannot be read may name anything */
 }
