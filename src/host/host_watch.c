@@ -191,18 +191,21 @@ static ssize_t read_index(void *context, void *buffer, size_t len)
 static int find_gitlink(void *context, const char *path)
 {
 	const struct gitlinks *gitlinks = context;
+	struct search *search = gitlinks->search;
 	char directory[2 * PATH_MAX];
 
+	if (search->repositories++ >= REPOSITORIES_MAX || !search->budget->looks) {
+		search->found->is_cut_off = true;
+		return -EFBIG;
+	}
 	/* git does not go there either. */
 	if (path[0] == '/' || !strncmp(path, "../", 3) || strstr(path, "/../") ||
 	    snprintf(directory, sizeof(directory), "%s/%s", gitlinks->repository->worktree, path) >= PATH_MAX)
 		return 0;
 	find_nested(
-		gitlinks->search, directory, gitlinks->repository->depth + 1,
+		search, directory, gitlinks->repository->depth + 1,
 		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
-	if (gitlinks->search->has_failed)
-		return -ENOMEM;
-	return gitlinks->search->budget->looks ? 0 : -EFBIG;
+	return search->has_failed ? -ENOMEM : 0;
 }
 
 /* One file of the index; false: it is there and cannot be read. */
@@ -306,10 +309,6 @@ static void find_nested(struct search *search, const char *directory, int depth,
 
 	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git))
 		return;
-	if (search->repositories++ >= REPOSITORIES_MAX) {
-		search->found->is_cut_off = true;
-		return;
-	}
 	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
 		find_git_names(search, git, as.kind, who);
 		find_repository(search, &(struct repository){git, git, directory, depth});
