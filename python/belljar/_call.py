@@ -19,7 +19,7 @@ from ._async import Reader, read_out
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
-from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError
+from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError, shortage_is_engine_error
 from ._launch import OnOutput
 from ._result import Result, describe
 from ._send import name_of, pack
@@ -161,7 +161,8 @@ class Flight:
         return True
 
     def _prepare(self) -> None:
-        self._sent.append(_answer.memory_file("belljar-call", self._parts))
+        with shortage_is_engine_error("hold the call"):
+            self._sent.append(_answer.memory_file("belljar-call", self._parts))
         self._parts = []
         self._link, theirs = _engine.pair()
         self._sent.append(theirs.detach())

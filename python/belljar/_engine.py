@@ -331,7 +331,8 @@ class Channel:
     def ask_again(self, request: bytes, fds: Sequence[int]) -> bool:
         """Send another request, after a run that is over. False: nobody reads it any more, and nothing was begun."""
         try:
-            sent = self.socket.sendmsg([request], rights(fds), NO_SIGNAL)
+            with shortage_is_engine_error("send the request to the engine"):
+                sent = self.socket.sendmsg([request], rights(fds), NO_SIGNAL)
             if sent < len(request):
                 self.socket.sendall(memoryview(request)[sent:], NO_SIGNAL)
         except ConnectionError:

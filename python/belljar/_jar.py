@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 from . import _engine, _files, _wire
 from ._closing import AsyncClosing, Closing
-from ._errors import EngineError
+from ._errors import EngineError, shortage_is_engine_error
 from ._files import FileInfo
 from ._launch import Args, Launch, OnOutput, Stdin, environ_text, request, wire_text
 from ._policy import PolicyLike, encode, rename_cwd
@@ -115,7 +115,8 @@ class Jar(Closing, AsyncClosing):
 
     def _send_whole(self, sock: socket.socket, data: bytes, fds: Sequence[int]) -> None:
         """A frame that was begun must be finished: the channel is of no use after half a frame."""
-        sent = sock.sendmsg([data], _engine.rights(fds), socket.MSG_NOSIGNAL)
+        with shortage_is_engine_error("send the request to the engine"):
+            sent = sock.sendmsg([data], _engine.rights(fds), socket.MSG_NOSIGNAL)
         if sent < len(data):
             try:
                 sock.sendall(memoryview(data)[sent:], socket.MSG_NOSIGNAL)

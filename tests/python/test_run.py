@@ -17,6 +17,7 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from typing import Any
 
 import belljar
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
@@ -480,7 +481,13 @@ class Shortages(PackageCase):
         self.assertEqual(belljar.run(["cat"], input=b"again").stdout, "again")
 
     def test_too_many_descriptors_are_on_their_way(self) -> None:
-        belljar.run(["true"])
+        belljar.run(["true"])  # and leaves its channel to the next
+        with belljar.Jar() as jar:
+            for run in (belljar.run, belljar.run, jar.run, jar.run):
+                self.check_with_many_on_their_way(run)
+                self.assertEqual(run(["cat"], input=b"again").stdout, "again")
+
+    def check_with_many_on_their_way(self, run: Any) -> None:
         kept = resource.getrlimit(resource.RLIMIT_NOFILE)
         ours, theirs = socket.socketpair()
         null = os.open("/dev/null", os.O_RDONLY)
@@ -491,7 +498,7 @@ class Shortages(PackageCase):
                 for _ in range(40):
                     ours.sendmsg([b"x"], batch, socket.MSG_DONTWAIT)
             try:
-                self.assertEqual(belljar.run(["cat"], input=b"x").stdout, "x")
+                self.assertEqual(run(["cat"], input=b"x").stdout, "x")
                 self.assertEqual(os.geteuid(), 0, "an ordinary user may have no more on their way than descriptors")
             except belljar.EngineError as error:
                 self.assertIn("too many references", str(error).lower())
