@@ -271,7 +271,7 @@ enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct me
 		reading->cpu_ns = clock_ns;
 	meter_look_at_places(meter, reading);
 	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
-		reading->private_bytes += meter_hidden_bytes(meter);
+		reading->private_bytes += meter_hidden_bytes(meter, reading->private_bytes);
 	else
 		meter_end_round(meter);
 	return METER_WHOLE;

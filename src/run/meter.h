@@ -27,7 +27,9 @@ struct meter_walk {
 	pid_t pid; /* whose are being looked at */
 	int fd;    /* where; -1: nothing is open */
 	bool is_in_mappings;
-	unsigned in_flight; /* descriptors that wait in sockets, seen in this round */
+	unsigned in_flight;          /* descriptors that wait in sockets, seen in this round */
+	unsigned flight_rounds;      /* rounds in a row that have seen some */
+	uint64_t first_shared_bytes; /* what the whole host had when the walk began */
 	char *buffer;
 	struct meter_object *slots; /* by inode */
 	size_t slot_count, object_count;

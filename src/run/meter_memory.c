@@ -94,13 +94,13 @@ static uint64_t list_bytes(const struct meter *meter, unsigned which)
 	return sum;
 }
 
-uint64_t meter_hidden_bytes(struct meter *meter)
+uint64_t meter_hidden_bytes(struct meter *meter, uint64_t places)
 {
-	uint64_t sum = meter_object_bytes(meter);
+	uint64_t sum = 0;
 
 	for (unsigned which = 0; which < METER_LIST_COUNT; which++)
 		sum += list_bytes(meter, which);
-	return sum;
+	return sum + meter_object_bytes(meter, places + sum);
 }
 
 uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact)

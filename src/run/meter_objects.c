@@ -9,7 +9,9 @@
  * A descriptor tells how much an object holds. Of one that is only mapped no one may ask: it counts with the greatest
  * part of it that was ever seen mapped, or that a descriptor told before; all of these together with no more than the
  * whole host has of such memory. An object that is neither open nor mapped may be on its way through a socket: while a
- * socket of the jar has descriptors waiting in it, what was known goes on counting.
+ * socket of the jar has descriptors waiting in it, what was known goes on counting. Where they wait for long, nobody can
+ * tell what they are: then all that the host's shared memory has grown by since the run began, and that nothing else
+ * explains, is taken for theirs.
  */
 #include "run/meter_process.h"
 
@@ -27,6 +29,7 @@
 #define COST_PER_LOOK 8192
 #define COST_OF_OPENING 8
 #define COST_OF_DESCRIPTOR 4
+#define COST_OF_SOCKET 10
 #define COST_OF_MAPPING 1
 /* A longer list of mappings than the kernel hands out at once, whatever the names in it. */
 #define LIST_BYTES 65536
@@ -34,6 +37,8 @@
 #define SLOTS_LEAST 64
 #define SLOTS_MAX 65536
 #define MEMINFO_BYTES 4096
+/* Descriptors are taken out of a socket soon, as a rule. */
+#define FLIGHT_ROUNDS 5
 #define FDINFO_BYTES 1024
 
 #define FILE_PREFIX "/memfd:"
@@ -153,7 +158,8 @@ static unsigned count_in_flight(const struct meter *meter, const char *descripto
 	return line ? (unsigned)strtoul(line + strlen("\nscm_fds:"), NULL, 10) : 0;
 }
 
-static void look_at_descriptor(struct meter *meter, const char *name)
+/* Returns what it cost. */
+static unsigned look_at_descriptor(struct meter *meter, const char *name)
 {
 	char target[sizeof(SOCKET_PREFIX)];
 	ssize_t len = readlinkat(meter->walk.fd, name, target, sizeof(target) - 1);
@@ -163,9 +169,11 @@ static void look_at_descriptor(struct meter *meter, const char *name)
 	if (!strncmp(target, FILE_PREFIX, strlen(FILE_PREFIX))) {
 		if (fstatat(meter->walk.fd, name, &status, 0) == 0)
 			note_descriptor(&meter->walk, status.st_ino, (uint64_t)status.st_blocks * 512);
-	} else if (meter->walk.object_count && !strcmp(target, SOCKET_PREFIX)) {
+	} else if (!strcmp(target, SOCKET_PREFIX)) {
 		meter->walk.in_flight += count_in_flight(meter, name);
+		return COST_OF_SOCKET;
 	}
+	return COST_OF_DESCRIPTOR;
 }
 
 /* Returns the cost; 0: there are no more. */
@@ -179,9 +187,7 @@ static unsigned walk_descriptors(struct meter *meter)
 		const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
 
 		at += entry->len;
-		cost += COST_OF_DESCRIPTOR;
-		if (entry->name[0] != '.')
-			look_at_descriptor(meter, entry->name);
+		cost += entry->name[0] == '.' ? 1 : look_at_descriptor(meter, entry->name);
 	}
 	return cost;
 }
@@ -262,6 +268,7 @@ static void end_round(struct meter *meter)
 		rebuild(walk, walk->slot_count, true);
 	walk->last_uncounted_bytes = walk->uncounted_bytes;
 	walk->uncounted_bytes = 0;
+	walk->flight_rounds = walk->in_flight ? walk->flight_rounds + 1 : 0;
 	walk->in_flight = 0;
 	walk->round++;
 	walk->pid = 0;
@@ -305,13 +312,23 @@ static uint64_t host_shared_bytes(void)
 	return meter_parse_kilobytes(content, "\nShmem:") + total - MIN_OF(total, free_bytes);
 }
 
-uint64_t meter_object_bytes(struct meter *meter)
+/* What may be in descriptors that wait in sockets, if the jar has @known bytes elsewhere. */
+static uint64_t flight_bytes(const struct meter_walk *walk, uint64_t known)
+{
+	uint64_t now = walk->flight_rounds < FLIGHT_ROUNDS ? 0 : host_shared_bytes();
+
+	return now - MIN_OF(now, walk->first_shared_bytes + known);
+}
+
+uint64_t meter_object_bytes(struct meter *meter, uint64_t known)
 {
 	struct meter_walk *walk = &meter->walk;
 	uint64_t exact = 0, guessed;
 
-	if (!walk->buffer)
+	if (!walk->buffer) {
 		walk->buffer = malloc(LIST_BYTES);
+		walk->first_shared_bytes = host_shared_bytes();
+	}
 	if (walk->buffer)
 		walk_on(meter);
 	guessed = MAX_OF(walk->uncounted_bytes, walk->last_uncounted_bytes);
@@ -323,7 +340,11 @@ uint64_t meter_object_bytes(struct meter *meter)
 		else if (object->inode)
 			guessed += object->bytes;
 	}
-	return exact + (guessed ? MIN_OF(guessed, host_shared_bytes()) : 0);
+	guessed = guessed ? MIN_OF(guessed, host_shared_bytes()) : 0;
+	/* What a kept jar's other runs have done is not known here; the jar's own meter sees to it. */
+	if (!meter->is_run)
+		guessed += flight_bytes(walk, known + exact + guessed);
+	return exact + guessed;
 }
 
 void meter_end_walk(struct meter *meter)

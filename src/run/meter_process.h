@@ -59,12 +59,12 @@ int meter_open(struct meter *meter, const char *name, int flags);
 void meter_note_hidden(struct meter *meter, pid_t pid);
 /* All processes were looked at. */
 void meter_end_round(struct meter *meter);
-/* meter_objects.c: walk on; all that is known of memory files and shared anonymous memory. */
-uint64_t meter_object_bytes(struct meter *meter);
+/* meter_objects.c: walk on; all that is known of memory files and shared anonymous memory, beside @known bytes in files. */
+uint64_t meter_object_bytes(struct meter *meter, uint64_t known);
 bool meter_knows_object(const struct meter *meter, uint64_t inode);
 void meter_end_walk(struct meter *meter);
-/* Memory that shows in no process: System V's, and that of meter_objects.c. */
-uint64_t meter_hidden_bytes(struct meter *meter);
+/* Memory that shows in no process: System V's, and that of meter_objects.c. The private places have @places bytes. */
+uint64_t meter_hidden_bytes(struct meter *meter, uint64_t places);
 /* Memory that the kernel keeps for @process and that is not in its resident pages. At least that, if not @is_exact. */
 uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact);
 struct meter_process *meter_find(const struct meter *meter, pid_t pid);

@@ -131,20 +131,20 @@ class Memory(LimitCase):
         self.held(f"dontneed:300:{MIB}")
 
     def test_shared_memory_of_which_the_last_page_is_left(self) -> None:
-        self.held(f"cut:4:{100 * MIB}")
+        self.held(f"cut:300:{MIB}")
 
     def test_shared_memory_that_only_ended_processes_touched(self) -> None:
-        self.held(f"ended:4:{100 * MIB}")
+        self.held(f"ended:300:{MIB}")
 
     def test_shared_memory_just_below_finishes(self) -> None:
         self.untouched(self.memory("64M", f"dontneed:40:{MIB}", "wait:300"))
         self.untouched(self.memory("64M", f"ended:2:{20 * MIB}", "wait:300"))
 
     def test_memory_files_that_are_only_mapped(self) -> None:
-        self.held(f"closed:4:{100 * MIB}")
+        self.held(f"closed:300:{MIB}")
 
     def test_memory_files_in_a_socket(self) -> None:
-        self.held(f"flight:4:{100 * MIB}")
+        self.held(f"flight:100:{4 * MIB}")
 
     def test_memory_files_that_are_gone_do_not_count(self) -> None:
         self.untouched(self.memory("64M", *[f"gone:{40 * MIB}", "wait:50"] * 6))
