@@ -137,10 +137,11 @@ int jar_start(const struct plan *plan, enum jar_mode mode, const struct jar_stre
  * The jar's first process was killed before it could do its work, on a rung without a pid namespace: what it left are
  * children of this process now (jar_start() has made it a subreaper). None of these three waits for anything.
  *
- * Reap those children that have ended, and kill the others; all but the @spared. Returns how many are left, @max at most,
- * which are then in @found. @is_patient: not those that are dead and traced by somebody else, who may take his time.
+ * Reap those children that have ended, and kill the others; all but the @spared. True: there was none, and so nothing
+ * below any either. Those that were killed and not reaped, @max at most, are in @found. @is_patient: not those that are
+ * dead and traced by somebody else, who may take his time.
  */
-size_t jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max);
+bool jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max, size_t *count_out);
 /*
  * Make a process that ends all that is below @roots, which are children of this process: a tree that grows in its depth
  * outruns who kills only children. Until it has left, nothing may be reaped that is not in the family. It must be reaped

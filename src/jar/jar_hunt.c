@@ -326,6 +326,7 @@ struct orphans {
 	struct walk walk;
 	pid_t *found;
 	size_t count, max;
+	bool has_reaped;
 };
 
 /* Whoever waitpid() has no news of is a child of ours at this moment, and cannot become another before we reap it. */
@@ -334,20 +335,27 @@ static void end_orphan(struct walk *walk, pid_t child, pid_t parent)
 	struct orphans *orphans = (struct orphans *)walk;
 
 	(void)parent;
-	if (orphans->count == orphans->max || is_spared(walk, child) || waitpid(child, NULL, WNOHANG | __WALL) != 0 ||
-	    (walk->is_patient && is_dead_and_traced(child)))
+	if (orphans->count == orphans->max || is_spared(walk, child))
+		return;
+	if (waitpid(child, NULL, WNOHANG | __WALL) != 0) {
+		orphans->has_reaped = true;
+		return;
+	}
+	if (walk->is_patient && is_dead_and_traced(child))
 		return;
 	kill(child, SIGKILL);
 	orphans->found[orphans->count++] = child;
 }
 
-size_t jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max)
+bool jar_end_orphans(const struct jar_family *spared, bool is_patient, pid_t *found, size_t max, size_t *count_out)
 {
 	struct orphans orphans = {
 		.walk = {.visit = end_orphan, .spared = spared, .is_patient = is_patient}, .found = found, .max = max};
 
 	visit_own_children(&orphans.walk);
-	return orphans.count;
+	*count_out = orphans.count;
+	/* What one of those that were reaped had made may have come to us after the list was read. */
+	return !orphans.count && !orphans.has_reaped;
 }
 
 pid_t jar_start_hunter(const pid_t *roots, size_t count)

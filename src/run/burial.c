@@ -72,10 +72,12 @@ static bool is_helper_gone(struct burial *burial)
 static void hunt(struct burial *burial)
 {
 	pid_t orphans[ORPHANS_MAX];
-	size_t count = jar_end_orphans(burial->family, burial->rounds++ > QUICK_ROUNDS, orphans, ARRAY_LEN(orphans));
+	bool is_patient = burial->rounds++ > QUICK_ROUNDS;
+	size_t count;
 
-	if (count) {
-		start_helper(burial, jar_start_hunter(orphans, count));
+	if (!jar_end_orphans(burial->family, is_patient, orphans, ARRAY_LEN(orphans), &count)) {
+		if (count)
+			start_helper(burial, jar_start_hunter(orphans, count));
 		return;
 	}
 	burial->is_sweeping = true;
