@@ -302,30 +302,37 @@ void host_find_changed_inside(const struct risky_request *request, const struct 
 
 /* --- links inside .git -------------------------------------------------------------------------------------- */
 
+static void tell_link(struct walk *walk, const char *name)
+{
+	char path[2 * PATH_MAX];
+
+	if (age_of(walk, changed_at(walk, name)) == AGE_OLD)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
+	risky_add(walk->risky, path, "appeared or was changed",
+		  "git writes to files of such names, and through this link it would write where the link leads");
+}
+
 static void look_for_link(struct walk *walk, void *context, const char *directory, const char *entry,
 			  unsigned char type)
 {
 	/* Repositories of their own, and what is watched as a whole. Objects have names that nobody else chooses. */
 	static const char *const skipped[] = {"modules", "worktrees", "hooks"};
 	static const char *const in_objects[] = {"info", "pack"};
-	struct string_list *queue = context;
 	const char *last = strrchr(directory, '/');
 	bool is_in_objects = !strcmp(last ? last + 1 : directory, "objects");
-	struct name name;
-	char path[2 * PATH_MAX];
+	bool is_walked = type == DT_DIR && !is_name(entry, skipped, ARRAY_LEN(skipped)) &&
+			 (!is_in_objects || is_name(entry, in_objects, ARRAY_LEN(in_objects)));
 
-	if (type != DT_DIR && type != DT_LNK)
-		return;
-	join(&name, directory, entry);
-	if (type == DT_DIR && !is_name(entry, skipped, ARRAY_LEN(skipped)) &&
-	    (!is_in_objects || is_name(entry, in_objects, ARRAY_LEN(in_objects))) &&
-	    string_list_add(queue, name.text) < 0)
-		cut_off(walk);
-	if (type != DT_LNK || age_of(walk, changed_at(walk, name.text)) == AGE_OLD)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
-	risky_add(walk->risky, path, "appeared or was changed",
-		  "git writes to files of such names, and through this link it would write where the link leads");
+	if (is_walked || type == DT_LNK) {
+		struct name name;
+
+		join(&name, directory, entry);
+		if (type == DT_LNK)
+			tell_link(walk, name.text);
+		else if (string_list_add(context, name.text) < 0)
+			cut_off(walk);
+	}
 }
 
 /* @git: the path of a repository's own directory. */
@@ -446,18 +453,24 @@ static void look_at_other(struct walk *walk, const char *path, const char *entry
 	}
 }
 
-static void look_at_instructions(struct walk *walk, const char *directory, const char *entry)
+/* Is it a name of the table of instructions, and by whom are they obeyed? NULL: it is none. */
+static const char *who_obeys(const char *entry)
 {
-	for (const struct host_name *row = host_instruction_names; row->name; row++) {
-		char path[2 * PATH_MAX];
-		struct name name;
+	for (const struct host_name *row = host_instruction_names; row->name; row++)
+		if (row->name[0] == entry[0] && !strcmp(row->name, entry))
+			return row->who;
+	return NULL;
+}
 
-		if (row->name[0] != entry[0] || strcmp(row->name, entry) != 0 ||
-		    age_of(walk, changed_at(walk, join(&name, directory, entry))) == AGE_OLD)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
-		risky_add(walk->risky, path, "appeared or was changed", row->who);
-	}
+static void look_at_instructions(struct walk *walk, const char *directory, const char *entry, const char *who)
+{
+	char path[2 * PATH_MAX];
+	struct name name;
+
+	if (age_of(walk, changed_at(walk, join(&name, directory, entry))) == AGE_OLD)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
+	risky_add(walk->risky, path, "appeared or was changed", who);
 }
 
 /* What one directory has in it. */
@@ -473,7 +486,8 @@ static void look_at_entry(struct walk *walk, void *context, const char *director
 {
 	static const char *const others[] = {".hg", ".jj", ".sl"};
 	struct seen *seen = context;
-	struct name name;
+	bool is_other = is_name(entry, others, ARRAY_LEN(others));
+	const char *who = seen->is_top ? NULL : who_obeys(entry);
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
 		seen->bare |= strcmp(entry, git_bare_names[i]) ? 0 : 1U << i;
@@ -481,15 +495,18 @@ static void look_at_entry(struct walk *walk, void *context, const char *director
 		seen->has_git = true;
 		return;
 	}
-	if (is_name(entry, others, ARRAY_LEN(others))) {
-		if (!seen->is_top)
-			look_at_other(walk, join(&name, directory, entry), entry);
-		return;
+	if (who)
+		look_at_instructions(walk, directory, entry, who);
+	if (type == DT_DIR || is_other) {
+		struct name
+			name; /* only here: it is cleared wherever it begins, which takes longer than all the rest */
+
+		join(&name, directory, entry);
+		if (is_other && !seen->is_top)
+			look_at_other(walk, name.text, entry);
+		if (!is_other && string_list_add(&seen->queue, name.text) < 0)
+			cut_off(walk);
 	}
-	if (!seen->is_top)
-		look_at_instructions(walk, directory, entry);
-	if (type == DT_DIR && string_list_add(&seen->queue, join(&name, directory, entry)) < 0)
-		cut_off(walk);
 }
 
 static void walk_workdir(struct walk *walk)
