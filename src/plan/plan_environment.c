@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "policy/policy_build.h"
+
 /* A withheld value shorter than this is not worth redacting: it would tear holes into ordinary text. */
 #define SECRET_VALUE_MIN 8
 
@@ -146,8 +148,11 @@ int plan_environment(struct plan_build *build)
 	add(build, "HOME", build->host->home);
 	add(build, "TMPDIR", "/tmp");
 	inherit(build);
-	/* Whoever is called root has tar restore owners, which nobody without capabilities can. */
-	if (build->host->uid == 0)
+	/*
+	 * Whoever is called root has tar restore owners, which nobody without capabilities can. A policy that lists the
+	 * variables itself gets these and no others.
+	 */
+	if (build->host->uid == 0 && !policy_is_replaced(policy, "pass_env"))
 		add(build, "TAR_OPTIONS", "--no-same-owner");
 	if (plan_secrets(policy, build->host->environment, &plan->env, &plan->redact) < 0)
 		build->has_failed = true;

@@ -29,7 +29,7 @@ static const struct {
 	{"pid-ns", 0, CLONE_NEWPID},
 	{"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
 	{"ipc-ns", 0, CLONE_NEWIPC},
-	{"landlock", KIND(LANDLOCK), 0},
+	{"landlock", KIND(LANDLOCK) | KIND(SCOPE), 0},
 	{"seccomp", KIND(SECCOMP), 0},
 	{"privileges", KIND(PRIVILEGES), 0},
 	{"limits", KIND(RLIMIT) | KIND(USER_LIMIT), 0},

@@ -77,7 +77,7 @@ int policy_init(struct policy *policy, const struct policy_context *context, str
 		rc = add_private_home(&made, context, error);
 	if (rc < 0)
 		return rc;
-	made.given_keys = 0;
+	made.given_keys = made.replaced_keys = 0;
 	*policy = made;
 	made = (struct policy){0};
 	return 0;
@@ -94,7 +94,7 @@ int policy_init_from(struct policy *policy, const struct policy *agent, const st
 	rc = add_private_home(&made, context, error);
 	if (rc < 0)
 		return rc;
-	made.given_keys = 0;
+	made.given_keys = made.replaced_keys = 0;
 	*policy = made;
 	made = (struct policy){0};
 	return 0;
@@ -334,6 +334,13 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
 	if (rc == 0)
 		policy->given_keys |= UINT64_C(1) << (key - policy_keys);
 	return rc;
+}
+
+bool policy_is_replaced(const struct policy *policy, const char *key_name)
+{
+	const struct policy_key *key = policy_key_by_name(key_name);
+
+	return key && (policy->replaced_keys >> (key - policy_keys) & 1);
 }
 
 bool policy_is_given(const struct policy *policy, const char *key_name)

@@ -58,6 +58,8 @@ int policy_tighten(struct policy *policy, const char *file, const struct policy_
 
 /* Was the key said by anyone (preset other than agent, file, flag)? Decides where a door's own default holds. */
 bool policy_is_given(const struct policy *policy, const char *key_name);
+/* Was it said by a document, so that of a list nothing of the default is left? Flags and keywords append. */
+bool policy_is_replaced(const struct policy *policy, const char *key_name);
 
 /*
  * The effective policy as JSON, every key in table order; loads back to the same policy. @indent as in json_writer.

@@ -181,6 +181,8 @@ int policy_document_apply_member(struct policy *policy, const struct policy_key 
 
 	if (rc == 0)
 		policy->given_keys |= UINT64_C(1) << (key - policy_keys);
+	if (rc == 0 && !is_append)
+		policy->replaced_keys |= UINT64_C(1) << (key - policy_keys);
 	return rc;
 }
 

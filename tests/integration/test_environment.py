@@ -99,6 +99,10 @@ class Environment(JarCase):
             with self.subTest(options=options):
                 result = self.json(*options, *self.sh("echo ${TAR_OPTIONS-unset}"))
                 self.assertEqual(result["stdout"], (want if options or os.geteuid() == 0 else "unset") + "\n")
+        # Who lists the variables gets these and no others.
+        policy = self.work / "own.json"
+        policy.write_text('{"pass_env": ["PATH"]}')
+        self.assertEqual(self.json("--policy", policy, *self.sh("echo ${TAR_OPTIONS-unset}"))["stdout"], "unset\n")
         caller = {**self.env, "TAR_OPTIONS": "--verbose"}
         self.assertEqual(self.json("--pass-env", "TAR_OPTIONS", *self.sh("echo $TAR_OPTIONS"), env=caller)["stdout"], "--verbose\n")
 

@@ -342,7 +342,7 @@ class Engines(PackageCase):
             "belljar.run(['true'])\n"
             "soft = os.dup(0)\nos.close(soft)\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-            "try:\n    belljar.run(['true'], input='x')\nexcept OSError as error:\n    print(error.errno)\n"
+            "try:\n    belljar.run(['true'], input='x')\nexcept belljar.EngineError as error:\n    print(error.__cause__.errno)\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
             "print(belljar.run(['echo', 'x']).stdout, end='')\n"
         )
