@@ -60,6 +60,7 @@ struct name {
 
 static const char *join(struct name *name, const char *directory, const char *entry)
 {
+	/* cppcheck-suppress ctuuninitvar ; it is written here */
 	snprintf(name->text, sizeof(name->text), "%s%s%s", directory, directory[0] ? "/" : "", entry);
 	return name->text;
 }

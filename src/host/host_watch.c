@@ -335,7 +335,7 @@ struct first_names {
 
 static void note_first_name(const struct host_name *rows, const char *entry, struct first_names *names)
 {
-	for (size_t i = 0; rows[i].name && i < ROWS_MAX; i++)
+	for (size_t i = 0; i < ROWS_MAX && rows[i].name; i++)
 		names->is_there[i] |= has_first_name(rows[i].name, entry);
 }
 
