@@ -143,6 +143,8 @@ int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 	bool is_full;
 
 	meter->is_run = true;
+	/* A jar may have many runs at once: their meters share what descriptors this process may have. */
+	meter->keeps_nothing = true;
 	/* Without a pid namespace there is only the host's /proc. */
 	if (jar->proc_fd < 0)
 		return meter_follow(meter, pid);
