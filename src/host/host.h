@@ -106,6 +106,7 @@ struct host {
 	bool is_caller_elsewhere;   /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
+	uint64_t process_count; /* processes and threads of the whole host, about; 0: not known */
 	uint64_t inotify_instances,
 		inotify_watches; /* of one user, on the whole host; 0: unknown, or a jar's share cannot be set */
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */

@@ -173,8 +173,10 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY)
 		host->argument_bytes_max =
 			MIN_OF(ARGUMENT_BYTES_MOST, MAX_OF((uint64_t)stack.rlim_cur / 4, ARGUMENT_BYTES_LEAST));
-	if (sysinfo(&system) == 0)
+	if (sysinfo(&system) == 0) {
 		host->memory_bytes = (uint64_t)system.totalram * system.mem_unit;
+		host->process_count = system.procs;
+	}
 	if (find_home(host) < 0 || name_run_directory(host) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	return 0;

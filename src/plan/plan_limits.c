@@ -117,6 +117,20 @@ static int hold_cpu_time(struct plan_build *build)
 	return 0;
 }
 
+static void add_rlimit(struct plan_build *build, struct plan_step_list *list, int resource, uint64_t limit)
+{
+	struct plan_step *step;
+
+	if (limit == LIMIT_NONE)
+		return;
+	step = plan_add(build, list, STEP_RLIMIT);
+	step->value = (uint64_t)resource;
+	step->value2 = limit;
+}
+
+/* What the user's other programs may add while the jar lives. */
+#define USER_PROCESSES_ROOM 3000
+
 /* Without a user namespace of its own the kernel counts all processes of the user together. */
 static void meter_pids(struct plan_build *build)
 {
@@ -126,6 +140,10 @@ static void meter_pids(struct plan_build *build)
 		"it is measured by looking at the processes: between two looks, 5 to 100 ms apart, any number may be "
 		"made, and a run that has more is killed, where otherwise the kernel would refuse to make them",
 		"allow user namespaces, or " METER_HINT);
+	/* A bomb is faster than any look. All of the user's processes count, so this is wide, but it is the kernel's. */
+	if (build->host && build->host->uid != 0 && build->host->process_count)
+		add_rlimit(build, &build->plan->entry, RLIMIT_NPROC,
+			   build->host->process_count + build->plan->limits.pids + USER_PROCESSES_ROOM);
 }
 
 /*
@@ -198,17 +216,6 @@ static int hold_disk(struct plan_build *build)
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------- */
-
-static void add_rlimit(struct plan_build *build, struct plan_step_list *list, int resource, uint64_t limit)
-{
-	struct plan_step *step;
-
-	if (limit == LIMIT_NONE)
-		return;
-	step = plan_add(build, list, STEP_RLIMIT);
-	step->value = (uint64_t)resource;
-	step->value2 = limit;
-}
 
 /* The first steps of all: after them the command's root has no way there, and its id no right. */
 static void add_cgroup_steps(struct plan_build *build)
