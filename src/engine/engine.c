@@ -267,6 +267,7 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 		return -ENOMEM;
 	engine->loop = loop;
 	sys_be_prompt();
+	sys_raise_descriptor_limit();
 	engine->request = *request;
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;

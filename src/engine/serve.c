@@ -232,16 +232,6 @@ static void stand_apart(int root_fd)
 		sys_reset_signal(number);
 }
 
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int open_server(struct server *server, struct error *error)
 {
 	int rc;
@@ -303,7 +293,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 	}
 	stand_apart(request->root_fd);
 	sys_be_prompt();
-	raise_descriptor_limit();
+	sys_raise_descriptor_limit();
 	rc = open_server(&server, error);
 	while (rc == 0 && !server.is_host_gone) {
 		rc = loop_turn(server.loop);

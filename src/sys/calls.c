@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -342,6 +343,16 @@ void sys_be_prompt(void)
 	wanted.flags |= SCHEDULING_NOT_FOR_CHILDREN;
 	wanted.runtime_ns = PROMPT_RUNTIME_NS;
 	(void)call(SYS_sched_setattr, 0, &wanted, 0U);
+}
+
+void sys_raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 int sys_landlock_abi(void)

@@ -112,6 +112,13 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
  */
 void sys_be_prompt(void);
 
+/*
+ * Let this process have as many descriptors open as its hard limit allows. The kernel also refuses to pass a descriptor
+ * while more than the sender's soft limit are under way for the user. A command has a lower limit than the engine, so
+ * no command can stop the engine and the jar's first process from passing theirs.
+ */
+void sys_raise_descriptor_limit(void);
+
 int sys_landlock_abi(void); /* 0 or more; 0 where there is no Landlock */
 int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi);
 int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access);

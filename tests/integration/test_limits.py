@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import tempfile
 import unittest
 from pathlib import Path
@@ -228,6 +229,20 @@ class Memory(LimitCase):
 
         words = ("--memory", "64M", "--fds", "40", "--", self.tool("limit_memory"), f"tree:60:{2 * MIB}", "wait:1000000")
         self.ended(self.json(*words, preexec_fn=few), "memory", "memory")
+
+    def test_descriptors_that_the_user_has_under_way(self) -> None:
+        """The kernel passes no descriptor while more than the sender's soft limit are under way for its user."""
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
+        for ours, theirs in pairs:
+            self.addCleanup(ours.close)
+            self.addCleanup(theirs.close)
+            socket.send_fds(ours, [b"x"], [0] * 200)
+
+        def few() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+        result = self.json("--memory", "64M", "--", self.tool("limit_memory"), "wait:1", "say:done", preexec_fn=few)
+        self.untouched(result)
 
     def test_events(self) -> None:
         events = self.events("--memory", "64M", "--", self.tool("limit_memory"), f"touch:{500 * MIB}")

@@ -340,6 +340,7 @@ static inline int kept_main(const struct test *tests, size_t count)
 	int failed, status = 0;
 	pid_t child;
 
+	sys_raise_descriptor_limit();
 	if (!mkdtemp(home))
 		return 1;
 	snprintf(home_variable, sizeof(home_variable), "HOME=%s", home);
