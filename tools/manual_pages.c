@@ -13,7 +13,7 @@
 
 #include "cli/options.h"
 #include "host/host_names.h"
-#include "run/redact_shapes.h"
+#include "redact/redact_shapes.h"
 
 #define MARKER ".\\\" BELLJAR: "
 #define LINE_MAX_BYTES 78

@@ -22,23 +22,15 @@
 #define LARGE CLASS_COUNT
 #define FIRST_CHUNK_BYTES (96 << 10) /* what a start needs, with its pages, by one system call */
 #define CHUNK_BYTES (256 << 10)
-#define POOL_BYTES (96 << 10) /* what a plan needs, likewise */
 #define PAGE_BYTES 4096
-
-/* Blocks are cut from chunks; one that begins with this. */
-struct chunk {
-	struct chunk *next;
-	size_t len;
-};
 
 /* Before every block. */
 struct header {
 	uint32_t class;
 	uint32_t seal; /* of an allocated block; anything else: a free one, or none of ours */
-	struct heap_pool *pool;
+	uint64_t unused;
 };
 _Static_assert(sizeof(struct header) == ALIGNMENT, "a block is aligned as its header is");
-_Static_assert(sizeof(struct chunk) % ALIGNMENT == 0, "so is the first block of a chunk");
 _Static_assert(SMALLEST_BYTES % ALIGNMENT == 0, "so are all classes");
 
 struct free_block {
@@ -48,26 +40,18 @@ struct free_block {
 
 /* A mapping of its own. */
 struct large {
-	struct large *previous, *next;
 	size_t mapped_bytes;
 	size_t unused;
 	struct header header;
 };
 _Static_assert(sizeof(struct large) % ALIGNMENT == 0, "a large block is aligned too");
 
-struct heap_pool {
-	struct free_block *free[CLASS_COUNT];
-	char *at, *end; /* what is left of the newest chunk */
-	struct chunk *chunks;
-};
-
 static struct {
-	struct heap_pool own;   /* what is in no other pool */
-	struct heap_pool *used; /* where blocks come from; NULL: our own */
-	struct large *larges;   /* all but those of pools */
+	struct free_block *free[CLASS_COUNT];
+	char *at, *end; /* what is left of the newest chunk, from which blocks are cut */
 	bool is_over;
-	uint32_t
-		secret; /* differs in each process, so that a seal cannot be forged by accident or by an overflow of text */
+	/* Differs in each process, so that a seal cannot be forged by accident or by an overflow of text. */
+	uint32_t secret;
 } heap;
 
 static size_t class_bytes(uint32_t class)
@@ -119,71 +103,37 @@ static void draw_secret(void)
 }
 
 /* What is left of the old chunk is too small for this block; it is not missed. */
-static bool open_chunk(struct heap_pool *pool, size_t len, int flags)
-{
-	struct chunk *chunk = map(len, flags);
-
-	if (!chunk)
-		return false;
-	if (pool != &heap.own)
-		madvise(chunk, len, MADV_DONTFORK);
-	*chunk = (struct chunk){.next = pool->chunks, .len = len};
-	pool->chunks = chunk;
-	pool->at = (char *)(chunk + 1);
-	pool->end = (char *)chunk + len;
-	return true;
-}
-
-static bool grow(struct heap_pool *pool, size_t needed)
+static bool grow(size_t needed)
 {
 	/* The very first chunk is smaller than a large class. */
 	bool is_first = !heap.secret && needed < FIRST_CHUNK_BYTES / 2;
+	size_t len = is_first ? FIRST_CHUNK_BYTES : CHUNK_BYTES;
+	char *chunk = map(len, is_first ? MAP_POPULATE : 0);
 
 	if (!heap.secret)
 		draw_secret();
-	return is_first ? open_chunk(pool, FIRST_CHUNK_BYTES, MAP_POPULATE) : open_chunk(pool, CHUNK_BYTES, 0);
+	if (!chunk)
+		return false;
+	heap.at = chunk;
+	heap.end = chunk + len;
+	return true;
 }
 
-static struct header *cut_from_chunk(struct heap_pool *pool, uint32_t class)
+static struct header *cut_from_chunk(uint32_t class)
 {
 	size_t len = sizeof(struct header) + class_bytes(class);
 	struct header *header;
 
-	if ((size_t)(pool->end - pool->at) < len && !grow(pool, len))
+	if ((size_t)(heap.end - heap.at) < len && !grow(len))
 		return NULL;
-	header = (struct header *)pool->at;
-	pool->at += len;
+	header = (struct header *)heap.at;
+	heap.at += len;
 	return header;
 }
 
 static struct large *large_of(struct header *header)
 {
 	return (struct large *)((char *)header - offsetof(struct large, header));
-}
-
-/* Its neighbours, or the list, point to where it is now. */
-static void link_large(struct large *large)
-{
-	if (large->header.pool)
-		return;
-	if (large->previous)
-		large->previous->next = large;
-	else
-		heap.larges = large;
-	if (large->next)
-		large->next->previous = large;
-}
-
-static void unlink_large(const struct large *large)
-{
-	if (large->header.pool)
-		return;
-	if (large->previous)
-		large->previous->next = large->next;
-	else
-		heap.larges = large->next;
-	if (large->next)
-		large->next->previous = large->previous;
 }
 
 static bool mapped_size(size_t len, size_t *mapped)
@@ -204,34 +154,27 @@ static void *allocate_large(size_t len)
 	large = map(mapped, 0);
 	if (!large)
 		return NULL;
-	*large = (struct large){
-		.next = heap.used ? NULL : heap.larges,
-		.mapped_bytes = mapped,
-		.header = {.class = LARGE, .pool = heap.used},
-	};
+	*large = (struct large){.mapped_bytes = mapped, .header = {.class = LARGE}};
 	large->header.seal = seal_of(&large->header);
-	link_large(large);
 	return large + 1;
 }
 
 void *heap_allocate(size_t len)
 {
-	struct heap_pool *pool = heap.used ? heap.used : &heap.own;
 	struct header *header;
 	uint32_t class;
 
 	if (len > LARGEST_BYTES)
 		return allocate_large(len);
 	class = class_of(len);
-	header = (struct header *)pool->free[class];
+	header = (struct header *)heap.free[class];
 	if (header)
-		pool->free[class] = pool->free[class]->next;
+		heap.free[class] = heap.free[class]->next;
 	else
-		header = cut_from_chunk(pool, class);
+		header = cut_from_chunk(class);
 	if (!header)
 		return NULL;
 	header->class = class;
-	header->pool = heap.used;
 	header->seal = seal_of(header);
 	return header + 1;
 }
@@ -253,33 +196,22 @@ size_t heap_size(const void *block)
 				      : class_bytes(header->class);
 }
 
-static void release_large(struct large *large)
-{
-	unlink_large(large);
-	munmap(large, large->mapped_bytes);
-}
-
 void heap_release(void *block)
 {
 	struct header *header;
-	struct heap_pool *pool;
 	struct free_block *freed;
 
 	if (!block || heap.is_over)
 		return;
 	header = header_of(block);
 	if (header->class == LARGE) {
-		release_large(large_of(header));
+		munmap(large_of(header), large_of(header)->mapped_bytes);
 		return;
 	}
-	/* A pool that is not in use may be a child's: it goes as a whole, and nothing is written to it. */
-	if (header->pool && header->pool != heap.used)
-		return;
-	pool = header->pool ? header->pool : &heap.own;
 	header->seal = 0;
 	freed = (struct free_block *)header;
-	freed->next = pool->free[header->class];
-	pool->free[header->class] = freed;
+	freed->next = heap.free[header->class];
+	heap.free[header->class] = freed;
 }
 
 void heap_end(void)
@@ -298,7 +230,6 @@ static void *move_large(struct large *large, size_t len)
 		return NULL;
 	large->mapped_bytes = mapped;
 	large->header.seal = seal_of(&large->header);
-	link_large(large);
 	return large + 1;
 }
 
@@ -320,72 +251,6 @@ void *heap_resize(void *block, size_t len)
 	memcpy(grown, block, MIN_OF(len, heap_size(block)));
 	heap_release(block);
 	return grown;
-}
-
-/* --- pools -------------------------------------------------------------------------------------------------- */
-
-static void advise(const struct heap_pool *pool, int advice)
-{
-	for (struct chunk *chunk = pool ? pool->chunks : NULL; chunk; chunk = chunk->next)
-		madvise(chunk, chunk->len, advice);
-}
-
-/* It stands in its own first chunk. */
-struct heap_pool *heap_open_pool(void)
-{
-	struct heap_pool made = {0}, *pool;
-
-	if (!open_chunk(&made, POOL_BYTES, MAP_POPULATE))
-		return NULL;
-	pool = (struct heap_pool *)made.at;
-	*pool = made;
-	pool->at += sizeof(*pool);
-	return pool;
-}
-
-struct heap_pool *heap_use_pool(struct heap_pool *pool)
-{
-	struct heap_pool *before = heap.used;
-
-	heap.used = pool;
-	return before;
-}
-
-void heap_close_pool(struct heap_pool *pool)
-{
-	struct chunk *next;
-
-	if (!pool || heap.is_over)
-		return;
-	for (struct chunk *chunk = pool->chunks; chunk; chunk = next) {
-		next = chunk->next;
-		munmap(chunk, chunk->len);
-	}
-}
-
-static void advise_own(int advice)
-{
-	advise(&heap.own, advice);
-	for (struct large *large = heap.larges; large; large = large->next)
-		madvise(large, large->mapped_bytes, advice);
-}
-
-void heap_hide_all_but(struct heap_pool *pool)
-{
-	advise_own(MADV_DONTFORK);
-	advise(pool, MADV_DOFORK);
-}
-
-void heap_show(struct heap_pool *pool)
-{
-	advise_own(MADV_DOFORK);
-	advise(pool, MADV_DONTFORK);
-}
-
-void heap_begin_anew(void)
-{
-	heap.own = (struct heap_pool){0};
-	heap.larges = NULL;
 }
 
 #endif

@@ -31,8 +31,8 @@
 
 #define ALIGNMENT 16
 #define PAGE_BYTES 4096
-#define POOL_BLOCK_MAX_BYTES (64 << 10) /* what is larger does not go with its pool; as in heap.c */
-#define FILL_NEW 0xa5                   /* what nobody has written yet */
+#define FILLED_MAX_BYTES (64 << 10) /* of a larger block only so much is filled */
+#define FILL_NEW 0xa5               /* what nobody has written yet */
 #define FILL_AROUND 0xc9
 #define FILL_BEFORE_BYTES 64
 #define SMALLEST_MAPPED_BYTES (2 * PAGE_BYTES)
@@ -50,8 +50,7 @@ struct block {
 	struct block *previous, *next;
 	size_t mapped_bytes; /* with the guard page */
 	size_t len;
-	bool is_guarded; /* else: the last page is filled, and looked at later */
-	bool is_hidden;  /* from children */
+	bool is_protected; /* else: the last page is filled, and looked at later */
 };
 
 /* Right before what the caller has. */
@@ -61,26 +60,20 @@ struct edge {
 };
 _Static_assert(sizeof(struct edge) == ALIGNMENT, "a block is aligned as its edge is");
 
-struct heap_pool {
-	struct block_list blocks; /* this pool is in one of them */
-};
-
 struct released {
 	char *mapping;
 	size_t mapped_bytes;
 };
 
 static struct {
-	struct block_list own;   /* what is in no pool */
-	struct block_list loose; /* large ones of pools: they go one by one, and every child has them */
-	struct heap_pool *used;
+	struct block_list blocks;
 	uint64_t secret; /* 0: nothing was allocated yet */
 	struct released quarantine[QUARANTINE_COUNT];
 	size_t released_count;
 	char *spare
 		[QUARANTINE_COUNT]; /* of the smallest size; to map a new one each time would take most of the time */
 	size_t spare_count;
-	size_t guarded_count;
+	size_t protected_count;
 	const void *looked_at; /* it is said to be a block */
 } heap;
 
@@ -149,8 +142,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		give_up(is_released(address) ? "this block was released before" : "this is no block", heap.looked_at);
 	if (is_released(address))
 		report("a released block was used", address);
-	else if (is_behind(&heap.own, address) || is_behind(&heap.loose, address) ||
-		 (heap.used && is_behind(&heap.used->blocks, address)))
+	else if (is_behind(&heap.blocks, address))
 		report("the end of a block was overrun", address);
 	else
 		report("what is no block was used", address);
@@ -191,7 +183,7 @@ static char *fill_before(const struct block *block, const struct edge *edge)
 
 static char *end_of_fill(const struct block *block)
 {
-	return (char *)block + block->mapped_bytes - (block->is_guarded ? PAGE_BYTES : 0);
+	return (char *)block + block->mapped_bytes - (block->is_protected ? PAGE_BYTES : 0);
 }
 
 static bool is_fill(const char *from, const char *end)
@@ -274,7 +266,7 @@ static void unmap_pages(char *pages, size_t mapped)
 
 static struct block *map_block(size_t len)
 {
-	bool is_guarded = heap.guarded_count < GUARDED_MAX;
+	bool is_protected = heap.protected_count < GUARDED_MAX;
 	struct block *block;
 	size_t mapped;
 
@@ -283,12 +275,12 @@ static struct block *map_block(size_t len)
 	block = map_pages(mapped);
 	if (!block)
 		return NULL;
-	if (mprotect(block, mapped - (is_guarded ? PAGE_BYTES : 0), PROT_READ | PROT_WRITE) != 0) {
+	if (mprotect(block, mapped - (is_protected ? PAGE_BYTES : 0), PROT_READ | PROT_WRITE) != 0) {
 		munmap(block, mapped);
 		return NULL;
 	}
-	*block = (struct block){.mapped_bytes = mapped, .len = len, .is_guarded = is_guarded};
-	heap.guarded_count += is_guarded;
+	*block = (struct block){.mapped_bytes = mapped, .len = len, .is_protected = is_protected};
+	heap.protected_count += is_protected;
 	return block;
 }
 
@@ -315,24 +307,13 @@ static void quarantine(struct block *block)
 	struct released *slot = &heap.quarantine[heap.released_count++ % QUARANTINE_COUNT];
 	struct released freed = {.mapping = (char *)block, .mapped_bytes = block->mapped_bytes};
 
-	heap.guarded_count -= block->is_guarded;
+	heap.protected_count -= block->is_protected;
 	if (slot->mapping)
 		unmap_pages(slot->mapping, slot->mapped_bytes);
 	*slot = freed;
-	/* A child must have it too: it has this list, and will use or unmap what is in it. */
-	if (block->is_hidden)
-		madvise(block, freed.mapped_bytes, MADV_DOFORK);
 	if (freed.mapped_bytes != SMALLEST_MAPPED_BYTES)
 		madvise(block, freed.mapped_bytes, MADV_DONTNEED);
 	mprotect(block, freed.mapped_bytes, PROT_NONE);
-}
-
-static void advise(struct block *block, bool is_hidden)
-{
-	if (!block->is_guarded)
-		return; /* there are many: it would take as long as all the rest */
-	block->is_hidden = is_hidden;
-	madvise(block, block->mapped_bytes, is_hidden ? MADV_DONTFORK : MADV_DOFORK);
 }
 
 static void *allocate(size_t len, int fill)
@@ -344,17 +325,10 @@ static void *allocate(size_t len, int fill)
 	edge = make_block(len);
 	if (!edge)
 		return NULL;
-	if (!heap.used) {
-		link_block(edge->block, &heap.own);
-	} else if (len > POOL_BLOCK_MAX_BYTES) {
-		link_block(edge->block, &heap.loose);
-	} else {
-		link_block(edge->block, &heap.used->blocks);
-		advise(edge->block, true);
-	}
+	link_block(edge->block, &heap.blocks);
 	/* What was just mapped is zero; to touch all of it would cost memory that nobody asked for yet. */
 	if (edge->block->mapped_bytes == SMALLEST_MAPPED_BYTES || fill)
-		memset(edge + 1, fill, MIN_OF(len, (size_t)POOL_BLOCK_MAX_BYTES));
+		memset(edge + 1, fill, MIN_OF(len, (size_t)FILLED_MAX_BYTES));
 	return edge + 1;
 }
 
@@ -401,72 +375,6 @@ void *heap_resize(void *content, size_t len)
 /* What is released on the way out is looked at as ever. */
 void heap_end(void)
 {
-}
-
-/* --- pools -------------------------------------------------------------------------------------------------- */
-
-struct heap_pool *heap_open_pool(void)
-{
-	struct heap_pool first = {0}, *pool, *before = heap_use_pool(&first);
-
-	pool = heap_allocate_zeroed(sizeof(*pool));
-	heap_use_pool(before);
-	if (!pool)
-		return NULL;
-	link_block(first.blocks.first, &pool->blocks);
-	return pool;
-}
-
-struct heap_pool *heap_use_pool(struct heap_pool *pool)
-{
-	struct heap_pool *before = heap.used;
-
-	heap.used = pool;
-	return before;
-}
-
-void heap_close_pool(struct heap_pool *pool)
-{
-	struct block *next, *last = NULL;
-
-	if (!pool)
-		return;
-	for (struct block *block = pool->blocks.first; block; block = next) {
-		const void *content = edge_of(block) + 1;
-
-		next = block->next;
-		block_of(content);
-		if (content == pool)
-			last = block;
-		else
-			quarantine(block);
-	}
-	quarantine(last);
-}
-
-static void advise_all(const struct block_list *list, bool is_hidden)
-{
-	for (struct block *block = list->first; block; block = block->next)
-		advise(block, is_hidden);
-}
-
-void heap_hide_all_but(struct heap_pool *pool)
-{
-	advise_all(&heap.own, true);
-	if (pool)
-		advise_all(&pool->blocks, false);
-}
-
-void heap_show(struct heap_pool *pool)
-{
-	advise_all(&heap.own, false);
-	if (pool)
-		advise_all(&pool->blocks, true);
-}
-
-void heap_begin_anew(void)
-{
-	heap.own = (struct block_list){0};
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "engine/engine_doctor.h"
+#include "doctor/doctor.h"
 
 /* --rung names the rung to prove; the table of options has checked the word. */
 static enum rung rung_of(const char *word)

@@ -3,7 +3,7 @@
  * cli/command_engine.c - `engine`: serve one host program
  */
 #include "cli/commands.h"
-#include "engine/engine_serve.h"
+#include "serve/serve_door.h"
 
 /* Where the host program puts its socket. */
 #define ROOT_FD 3
@@ -11,7 +11,7 @@
 int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct engine_serve_request request = {
-		.root_fd = ROOT_FD,
+		.door_fd = ROOT_FD,
 		.environment = invocation->environment,
 		.area = invocation->area,
 		.area_len = invocation->area_len,

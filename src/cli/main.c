@@ -175,7 +175,6 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 	AUTO_TEXT out = {0};
 
-	heap_drop_relocations();
 	fill_standard_descriptors(&invocation);
 	invocation.current_directory = current_directory = getcwd(NULL, 0);
 	if (home_of(environ))

@@ -38,7 +38,7 @@ static void guard_main(int wait_fd, const struct terminal *terminal)
 	_exit(0);
 }
 
-static void start_guard(struct terminal *terminal)
+static void start_limiter(struct terminal *terminal)
 {
 	int ends[2];
 
@@ -62,7 +62,7 @@ void terminal_open(struct terminal *terminal, int fd)
 	if (!isatty(fd) || tcgetpgrp(fd) != getpgrp() || tcgetattr(fd, &terminal->saved) < 0)
 		return;
 	terminal->fd = fd;
-	start_guard(terminal);
+	start_limiter(terminal);
 }
 
 void terminal_raw(struct terminal *terminal)

@@ -210,7 +210,7 @@ ssize_t client_receive(struct client_channel *channel)
 
 static size_t max_bytes(enum frame_type type)
 {
-	return type == FRAME_OUTPUT || type == FRAME_KEPT ? MAX_STREAM_BYTES : MAX_JSON_BYTES;
+	return type == FRAME_OUTPUT || type == FRAME_CAPTURED ? MAX_STREAM_BYTES : MAX_JSON_BYTES;
 }
 
 int client_next_frame(struct client_channel *channel, struct client_frame *out)
@@ -224,7 +224,7 @@ int client_next_frame(struct client_channel *channel, struct client_frame *out)
 	bytes = channel->buffer.data + channel->at;
 	if (frame_header_read((const unsigned char *)bytes, &header) < 0 || header.len > max_bytes(header.type))
 		return -EPROTO;
-	if ((header.type == FRAME_OUTPUT || header.type == FRAME_KEPT) && header.len < FRAME_STREAM_BYTES)
+	if ((header.type == FRAME_OUTPUT || header.type == FRAME_CAPTURED) && header.len < FRAME_STREAM_BYTES)
 		return -EPROTO;
 	if (len - FRAME_HEADER_BYTES < header.len)
 		return 0;

@@ -87,7 +87,7 @@ static int take_stream(struct belljar_handle *handle, const struct client_frame 
 
 	if (stream != BELLJAR_STDOUT && stream != BELLJAR_STDERR)
 		return client_engine_nonsense(&handle->failure);
-	if (frame->type == FRAME_KEPT)
+	if (frame->type == FRAME_CAPTURED)
 		return client_result_append(handle->result, stream, bytes, len, &handle->failure);
 	if (!handle->on_output || handle->on_output(handle->data, stream, bytes, len) == 0)
 		return 0;
@@ -128,7 +128,7 @@ static int take_result(struct belljar_handle *handle, const struct client_frame 
 static int take_frame(struct belljar_handle *handle, const struct client_frame *frame)
 {
 	static int (*const takers[])(struct belljar_handle *, const struct client_frame *) = {
-		[FRAME_STARTED] = take_started, [FRAME_OUTPUT] = take_stream, [FRAME_KEPT] = take_stream,
+		[FRAME_STARTED] = take_started, [FRAME_OUTPUT] = take_stream, [FRAME_CAPTURED] = take_stream,
 		[FRAME_RESULT] = take_result,   [FRAME_FAILED] = take_failed,
 	};
 

@@ -27,7 +27,7 @@ struct engine_run {
 	struct job job;
 	struct engine_input input;
 	struct jar_times *times;
-	struct jar_family family; /* the caller's own child, and the jar */
+	struct reap_family family; /* the caller's own child, and the jar */
 	uint64_t begun_ns;
 	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
 	bool has_outlet[STREAM_COUNT];
@@ -91,7 +91,7 @@ static void on_outlet(struct outlet *outlet)
 	if (outlet->lost_error && engine->job.run)
 		run_output_lost(engine->job.run, outlet->lost_error, stream_words[stream]);
 	else if (outlet->lost_error)
-		error_set(&engine->job.making.error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
+		error_set(&engine->job.launch.error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
 			  strerror(outlet->lost_error));
 	if (engine->job.run && !outlet_is_full(outlet) && !engine->is_over) {
 		for (size_t i = 0; i < STREAM_COUNT; i++)
@@ -220,9 +220,9 @@ static void on_over(void *owner)
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
 
-static struct making making_of(const struct engine_request *request)
+static struct launch launch_of(const struct engine_request *request)
 {
-	return (struct making){
+	return (struct launch){
 		.policy = request->policy,
 		.environment = request->environment,
 		.current_directory = request->current_directory,
@@ -279,16 +279,16 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 			engine->times = NULL;
 	}
 	rc = open_outlets(engine, &error);
-	if (rc == 0 && request->spared_pid > 0 && jar_family_add(&engine->family, request->spared_pid) < 0)
+	if (rc == 0 && request->spared_pid > 0 && reap_family_add(&engine->family, request->spared_pid) < 0)
 		rc = error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = engine_input_open(request, &engine->input, &error);
-	engine->job.making = making_of(request);
+	engine->job.launch = launch_of(request);
 	engine->job.request = job_request_of(engine);
 	if (rc == 0)
 		job_set_command(&engine->job, request->command, (size_t)request->command_count,
 				request->is_shell_string, &error);
-	engine->job.making.error = error;
+	engine->job.launch.error = error;
 	job_start(&engine->job);
 	*out = engine;
 	return 0;
@@ -357,7 +357,7 @@ int engine_exit_status(const struct engine_run *engine)
 const struct error *engine_error(const struct engine_run *engine)
 {
 	const struct observation *seen = job_seen(&engine->job);
-	const struct error *error = &engine->job.making.error;
+	const struct error *error = &engine->job.launch.error;
 
 	if (seen && seen->error.stage != STAGE_NONE)
 		return &seen->error;
@@ -409,7 +409,7 @@ const char *engine_workdir(const struct engine_run *engine)
 {
 	const struct plan *plan = job_plan(&engine->job);
 
-	return plan ? plan->workdir : NULL;
+	return plan ? plan->core.workdir : NULL;
 }
 
 static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const char *what)
@@ -420,19 +420,19 @@ static void print_time(struct text *out, uint64_t from_ns, uint64_t to_ns, const
 void engine_print_timing(const struct engine_run *engine, struct text *out)
 {
 	const struct jar_times *times = engine->times;
-	const struct making *making = &engine->job.making;
+	const struct launch *launch = &engine->job.launch;
 	uint64_t last;
 
-	print_time(out, engine->begun_ns, making->surveyed_ns, "survey the host");
-	print_time(out, making->surveyed_ns, making->planned_ns, "make the plan");
+	print_time(out, engine->begun_ns, launch->surveyed_ns, "survey the host");
+	print_time(out, launch->surveyed_ns, launch->planned_ns, "make the plan");
 	if (!times || !times->begun_ns)
 		return;
-	print_time(out, making->planned_ns, times->begun_ns, "prepare the streams");
+	print_time(out, launch->planned_ns, times->begun_ns, "prepare the streams");
 	last = times->begun_ns;
-	for (size_t i = 0; i < making->plan.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
+	for (size_t i = 0; i < launch->plan.core.steps.count && i < JAR_TIMES_MAX && times->step_ns[i]; i++) {
 		AUTO_TEXT words = {0};
 
-		plan_describe_step(&making->plan.steps.items[i], &words);
+		plan_describe_step(&launch->plan.core.steps.items[i], &words);
 		print_time(out, last, times->step_ns[i], text_string(&words));
 		last = times->step_ns[i];
 	}
@@ -461,26 +461,26 @@ void engine_failure_event(const struct error *error, struct text *out)
 
 int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error)
 {
-	struct job job = {.making = making_of(request)};
-	struct making *making = &job.making;
+	struct job job = {.launch = launch_of(request)};
+	struct launch *launch = &job.launch;
 	int rc = job_set_command(&job, request->command, (size_t)request->command_count, request->is_shell_string,
-				 &making->error);
+				 &launch->error);
 
-	making->request = (struct plan_request){
+	launch->request = (struct plan_request){
 		.argv = &job.argv,
 		.is_captured = request->mode == ENGINE_JSON,
 		.has_pty = request->has_pty,
 	};
 	if (rc == 0)
-		rc = making_survey(making);
+		rc = launch_survey(launch);
 	if (rc == 0)
-		rc = making_compile(making);
+		rc = launch_compile(launch);
 	if (rc < 0)
-		*error = making->error;
+		*error = launch->error;
 	else if (is_json)
-		plan_print_json(&making->plan, out);
+		plan_print_json(&launch->plan, out);
 	else
-		plan_print(&making->plan, out);
+		plan_print(&launch->plan, out);
 	job_done(&job);
 	return rc;
 }

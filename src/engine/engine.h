@@ -46,7 +46,7 @@ struct engine_request {
 	const char *current_directory; /* NULL: there is none */
 	bool is_rung_limited; /* treat what is above rung_max as absent, as on a host without it: for `doctor --prove` */
 	enum rung rung_max;
-	/* Memory that /proc shows as this process's command line and environment; see jar_area. */
+	/* Memory that /proc shows as this process's command line and environment; see jar_argv_memory. */
 	char *area;
 	size_t area_len;
 };

@@ -29,10 +29,10 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 
 	engine_words_init(&words, plan);
 	json_open_array(writer, "argv");
-	for (size_t i = 0; i < plan->argv.count; i++)
-		engine_words_write(&words, plan->argv.items[i], writer, NULL);
+	for (size_t i = 0; i < plan->core.argv.count; i++)
+		engine_words_write(&words, plan->core.argv.items[i], writer, NULL);
 	json_close_array(writer);
-	engine_words_write(&words, plan->workdir, writer, "workdir");
+	engine_words_write(&words, plan->core.workdir, writer, "workdir");
 	engine_words_done(&words);
 	json_write_string(writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, seen, writer);

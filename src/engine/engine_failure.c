@@ -36,7 +36,7 @@ _Static_assert(ARRAY_LEN(rows) == STEP_KIND_COUNT, "every step kind has a row");
 
 static const struct plan_step *failed_step(const struct plan *plan, const struct observation *seen)
 {
-	const struct plan_step_list *list = seen->failed_in_entry ? &plan->entry : &plan->steps;
+	const struct plan_step_list *list = seen->failed_in_entry ? &plan->core.entry : &plan->core.steps;
 
 	if (seen->failed_step < 0 || (size_t)seen->failed_step >= list->count)
 		return NULL;
@@ -67,7 +67,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	}
 	/* A filter around us has a listener already, or this kernel has none: then nothing is asked. */
 	if ((step->kind == STEP_SECCOMP || (step->kind == STEP_PLACES && seen->error.errno_value == EBUSY)) &&
-	    plan->filter_asks && host->has_seccomp_listeners) {
+	    plan->core.filter_asks && host->has_seccomp_listeners) {
 		host->has_seccomp_listeners = false;
 		return true;
 	}

@@ -7,7 +7,7 @@
 
 #include "host/host.h"
 #include "plan/plan.h"
-#include "run/observation.h"
+#include "limits/observation.h"
 
 /* True if the failure shows that a fact about the host is wrong; it is then put right in @host. */
 bool engine_failure_corrects_host(const struct plan *plan, const struct observation *seen, struct host *host);

@@ -16,7 +16,7 @@ static void begin(struct job *job);
 
 const struct plan *job_plan(const struct job *job)
 {
-	return job->making.has_plan ? &job->making.plan : NULL;
+	return job->launch.has_plan ? &job->launch.plan : NULL;
 }
 
 const struct observation *job_seen(const struct job *job)
@@ -29,7 +29,7 @@ struct result_source job_result(const struct job *job)
 	return (struct result_source){
 		.plan = job_plan(job),
 		.seen = job_seen(job),
-		.error = &job->making.error,
+		.error = &job->launch.error,
 		.capture = job->run ? run_capture(job->run) : NULL,
 		.risky = &job->risky,
 	};
@@ -39,7 +39,7 @@ struct result_source job_result(const struct job *job)
 
 static const struct host *host_of(const struct job *job)
 {
-	return job->request.jar.jar ? job->request.jar.host : &job->making.host;
+	return job->request.jar.jar ? job->request.jar.host : &job->launch.host;
 }
 
 /* What the command left for other programs. On rungs without mounts nothing was read-only. */
@@ -49,7 +49,7 @@ static void find_risky(struct job *job)
 		.host = host_of(job),
 		.before = &job->watched,
 		.start = job->start,
-		.is_held = job->making.plan.rung == RUNG_NAMESPACE && job->making.policy->has_protect,
+		.is_held = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 	};
 
 	host_find_risky(&request, &job->risky);
@@ -59,19 +59,19 @@ static void on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
 
-	if (job->run && !job->request.jar.jar && making_is_corrected(&job->making, job_seen(job))) {
+	if (job->run && !job->request.jar.jar && launch_is_corrected(&job->launch, job_seen(job))) {
 		run_free(job->run);
 		job->run = NULL;
 		begin(job);
 		return;
 	}
 	if (job->run) {
-		engine_failure_explain(&job->making.plan, (struct observation *)job_seen(job));
+		engine_failure_explain(&job->launch.plan, (struct observation *)job_seen(job));
 		find_risky(job);
-		engine_redact_error(job->making.policy, job->making.environment,
+		engine_redact_error(job->launch.policy, job->launch.environment,
 				    &((struct observation *)job_seen(job))->error);
 	}
-	engine_redact_error(job->making.policy, job->making.environment, &job->making.error);
+	engine_redact_error(job->launch.policy, job->launch.environment, &job->launch.error);
 	job->is_over = true;
 	job->request.listener.over(job->request.listener.owner);
 }
@@ -129,11 +129,11 @@ int job_set_command(struct job *job, char *const *command, size_t count, bool is
 	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 }
 
-static int start_run(struct making *making, void *owner)
+static int start_run(struct launch *launch, void *owner)
 {
 	struct job *job = owner;
 	struct run_request request = {
-		.plan = &making->plan,
+		.plan = &launch->plan,
 		.jar = job->request.jar.jar,
 		.area = &job->request.area,
 		.times = job->request.times,
@@ -158,28 +158,28 @@ static int start_run(struct making *making, void *owner)
 		.family = job->request.family,
 	};
 
-	return run_start(job->request.loop, &request, &job->run, &making->error);
+	return run_start(job->request.loop, &request, &job->run, &launch->error);
 }
 
 static int start_in_jar(struct job *job)
 {
-	struct making *making = &job->making;
+	struct launch *launch = &job->launch;
 	int rc;
 
 	job->joined_host = *job->request.jar.host;
-	job->joined_host.environment = making->environment;
+	job->joined_host.environment = launch->environment;
 	/* A call is a fork of the jar's own program. */
-	if (job->request.jar.plan->has_zygote)
-		making->request.argv = &job->request.jar.plan->argv;
-	rc = plan_compile_run(&making->plan, job->request.jar.plan, making->policy, &job->joined_host, &making->request,
-			      &making->error);
-	making->has_plan = rc == 0;
-	return rc < 0 ? rc : start_run(making, job);
+	if (job->request.jar.plan->core.has_zygote)
+		launch->request.argv = &job->request.jar.plan->core.argv;
+	rc = plan_compile_run(&launch->plan, job->request.jar.plan, launch->policy, &job->joined_host, &launch->request,
+			      &launch->error);
+	launch->has_plan = rc == 0;
+	return rc < 0 ? rc : start_run(launch, job);
 }
 
 static void begin(struct job *job)
 {
-	int rc = job->request.jar.jar ? start_in_jar(job) : making_start(&job->making, start_run, job);
+	int rc = job->request.jar.jar ? start_in_jar(job) : launch_start(&job->launch, start_run, job);
 
 	if (rc < 0)
 		finish_later(job);
@@ -191,7 +191,7 @@ static void begin(struct job *job)
  */
 static void remember_watched(struct job *job)
 {
-	struct host_workdir *surveyed = &job->making.host.workdir;
+	struct host_workdir *surveyed = &job->launch.host.workdir;
 	const struct host *host = host_of(job);
 
 	if (surveyed->is_searched) {
@@ -204,13 +204,13 @@ static void remember_watched(struct job *job)
 
 void job_start(struct job *job)
 {
-	job->making.request = (struct plan_request){
+	job->launch.request = (struct plan_request){
 		.argv = &job->argv,
 		.is_captured = job->request.is_captured,
 		.has_pty = job->request.has_pty,
 	};
-	if (job->making.error.stage != STAGE_NONE ||
-	    (!job->request.jar.jar && !job->making.surveyed_ns && making_survey(&job->making) < 0)) {
+	if (job->launch.error.stage != STAGE_NONE ||
+	    (!job->request.jar.jar && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {
 		finish_later(job);
 		return;
 	}
@@ -224,7 +224,7 @@ void job_done(struct job *job)
 	loop_disarm(&job->later);
 	run_free(job->run);
 	job->run = NULL;
-	making_done(&job->making);
+	launch_done(&job->launch);
 	string_list_done(&job->argv);
 	host_watch_done(&job->watched);
 	host_risky_done(&job->risky);

@@ -8,13 +8,13 @@
 #ifndef BELLJAR_ENGINE_ENGINE_JOB_H
 #define BELLJAR_ENGINE_ENGINE_JOB_H
 
-#include "engine/engine_making.h"
+#include "engine/engine_launch.h"
 #include "result/result.h"
 #include "run/run.h"
 
 /* The command in a jar that stands already. All borrowed; must outlive the job. */
 struct job_jar {
-	struct kept_jar *jar;
+	struct session *jar;
 	const struct plan *plan;
 	const struct host *host;
 };
@@ -33,7 +33,7 @@ struct job_listener {
 struct job_request {
 	struct loop *loop;
 	struct job_listener listener;
-	struct jar_area area;
+	struct jar_argv_memory area;
 	struct jar_times *times;
 	bool is_captured;
 	bool is_merged;
@@ -45,13 +45,13 @@ struct job_request {
 	bool is_relay_terminal;
 	const int *extra_fds;
 	size_t extra_count;
-	struct jar_family *family;
+	struct reap_family *family;
 	struct job_jar jar; /* .jar NULL: one of its own */
 };
 
 struct job {
 	struct job_request request;
-	struct making making; /* those members that are to be filled in, by the door; its plan_request by job_start() */
+	struct launch launch; /* those members that are to be filled in, by the door; its plan_request by job_start() */
 	struct string_list argv;
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
@@ -65,8 +65,8 @@ struct job {
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
 int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error);
 /*
- * Begin; what goes wrong is told by over(). Where making.error is set already, that is all that comes of it; where
- * making_survey() was called already, it is not called again.
+ * Begin; what goes wrong is told by over(). Where launch.error is set already, that is all that comes of it; where
+ * launch_survey() was called already, it is not called again.
  */
 void job_start(struct job *job);
 void job_done(struct job *job);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "run/redact.h"
+#include "redact/redact.h"
 
 static void init(struct engine_words *words, const struct string_list *secrets, bool has_shapes, struct error *error)
 {

@@ -64,12 +64,12 @@ struct host_workdir {
 	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
 	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
 	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
-	struct host_path strange_git;  /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
-	const char *strange_why;       /* ... since "it belongs to another user" */
-	bool is_searched;              /* it was looked at for the lists that follow */
-	struct watch_list watched;     /* what in it, and in its repository, other programs run or obey */
-	struct host_path_list guarded; /* those of it that are to be read-only */
-	struct host_path_list pinned;  /* directories above those: must not be renamed away */
+	struct host_path strange_git;    /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
+	const char *strange_why;         /* ... since "it belongs to another user" */
+	bool is_searched;                /* it was looked at for the lists that follow */
+	struct watch_list watched;       /* what in it, and in its repository, other programs run or obey */
+	struct host_path_list protected; /* those of it that are to be read-only */
+	struct host_path_list pinned;    /* directories above those: must not be renamed away */
 };
 
 /* Where cgroups of a run's own can be made: directories, NULL where there is none; in version 2 all the same one. */

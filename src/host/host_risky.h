@@ -37,7 +37,7 @@ struct risky_request {
 	const struct host *host;
 	const struct watch_list *before; /* what host_watch() found before the run */
 	struct host_moment start;
-	bool is_held; /* guarded files were read-only in the jar */
+	bool is_held; /* protected files were read-only in the jar */
 };
 
 /* Memory running out leaves the list shorter. Executes nothing, and follows no link that the command may have made. */

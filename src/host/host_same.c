@@ -68,8 +68,8 @@ static bool is_same_workdir(const struct host_workdir *left, const struct host_w
 	       is_same_path(&left->top, &right->top) && is_same_path(&left->git, &right->git) &&
 	       is_same_path(&left->git_own, &right->git_own) && left->has_git_file == right->has_git_file &&
 	       is_same_path(&left->strange_git, &right->strange_git) &&
-	       is_same_text(left->strange_why, right->strange_why) && is_same_list(&left->guarded, &right->guarded) &&
-	       is_same_list(&left->pinned, &right->pinned);
+	       is_same_text(left->strange_why, right->strange_why) &&
+	       is_same_list(&left->protected, &right->protected) && is_same_list(&left->pinned, &right->pinned);
 }
 
 static bool is_same_caller(const struct host *left, const struct host *right)

@@ -77,7 +77,7 @@ static const struct watched *known(const struct search *search, const char *path
 }
 
 /* A root in such a directory is writable all the same: the part of a repository that is this work tree's own. */
-static bool is_in_guarded(const struct search *search, const struct search_root *root, const struct watched *item)
+static bool is_in_protected(const struct search *search, const struct search_root *root, const struct watched *item)
 {
 	for (size_t i = 0; i < search->found->count; i++) {
 		const struct watched *other = &search->found->items[i];
@@ -145,7 +145,7 @@ static void add(struct search *search, const struct search_root *root, struct ho
 	*path = (struct host_path){0};
 	remember_content(search, root, search_beneath(root, item->path.path), item);
 	/* What is in a directory that is read-only needs no protection of its own. */
-	if (item->kind == WATCH_GUARDED && is_in_guarded(search, root, item))
+	if (item->kind == WATCH_GUARDED && is_in_protected(search, root, item))
 		item->kind = WATCH_TOLD;
 	if (item->kind == WATCH_GUARDED)
 		pin_parents(search, root, search_beneath(root, item->path.path));

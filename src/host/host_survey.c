@@ -320,7 +320,7 @@ static int pin_parents(struct host_path_list *pinned, const struct top *top, con
 }
 
 /* What other programs run or obey, and what of it is to be read-only. */
-static int find_guarded(struct host *host)
+static int find_protected(struct host *host)
 {
 	struct host_workdir *workdir = &host->workdir;
 	int rc = host_watch(host, host_settled_ns(), &workdir->watched, &workdir->pinned);
@@ -330,7 +330,7 @@ static int find_guarded(struct host *host)
 		const struct watched *watched = &workdir->watched.items[i];
 
 		if (watched->kind == WATCH_GUARDED)
-			rc = host_path_list_copy(&workdir->guarded, &watched->path);
+			rc = host_path_list_copy(&workdir->protected, &watched->path);
 	}
 	return rc;
 }
@@ -376,7 +376,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 		return 0;
 	rc = find_repository(host);
 	if (rc == 0)
-		rc = find_guarded(host);
+		rc = find_protected(host);
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
@@ -580,7 +580,7 @@ void host_done(struct host *host)
 		&host->toolchains,       &host->devices,
 		&host->mounts,           &host->places,
 		&host->nested,           &host->hidden,
-		&host->tmpfs_places,     &host->workdir.guarded,
+		&host->tmpfs_places,     &host->workdir.protected,
 		&host->workdir.pinned,   &host->stamps,
 		&host->path_directories,
 	};

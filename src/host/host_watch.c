@@ -408,7 +408,7 @@ static void find_project(struct search *search, const char *top)
 	if (!root || snprintf(git, sizeof(git), "%s/.git", top) >= (int)sizeof(git))
 		return;
 	read_first_names(root, search_beneath(root, top), &protected, &instructions);
-	/* As a directory, only some of its contents are guarded; else it says where the repository is. */
+	/* As a directory, only some of its contents are protected; else it says where the repository is. */
 	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
 		search_find(
 			search,

@@ -26,7 +26,7 @@ struct watch_budget {
 	}
 
 /*
- * Fill @found, and @pinned, unless it is NULL, with the directories above what is guarded. Of files that changed after
+ * Fill @found, and @pinned, unless it is NULL, with the directories above what is protected. Of files that changed after
  * @settled_ns, what is in them is remembered too. 0 or a negative errno.
  */
 int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *found, struct host_path_list *pinned);

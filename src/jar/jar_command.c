@@ -2,8 +2,8 @@
 /*
  * jar/jar_command.c - one command from inside: start it, reap, and end its tree
  *
- * Whoever does this is the keeper of that command: the jar's first process where it is the only one, a child of it where
- * a jar has many. A keeper cannot be traced (not dumpable) and holds a control socket as its leash.
+ * Whoever does this is the minder of that command: the jar's first process where it is the only one, a child of it where
+ * a jar has many. A minder cannot be traced (not dumpable) and holds a control socket as its leash.
  */
 #include "jar/jar_inside.h"
 
@@ -14,18 +14,12 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "jar/jar_call.h"
+#include "reap/reap.h"
 #include "sys/calls.h"
 
 #define FOR_EVER UINT64_MAX
 /* What getrusage() counts in. */
 #define BLOCK_BYTES 512
-
-static bool owns_pid_namespace(const struct jar_inside *inside)
-{
-	/* Not the rung: kill(-1) below must never happen in the host's pid namespace, whatever a plan is made of. */
-	return inside->plan->namespaces & CLONE_NEWPID && (!inside->is_keeper || inside->call.fd >= 0);
-}
 
 /*
  * Does kill(-1) reach what this process is in charge of, all of it and nothing else? The kernel makes no process while it
@@ -34,7 +28,7 @@ static bool owns_pid_namespace(const struct jar_inside *inside)
  */
 static bool has_own_world(const struct jar_inside *inside)
 {
-	if (owns_pid_namespace(inside))
+	if (inside->owns_pids)
 		return true;
 	return inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
 }
@@ -70,7 +64,7 @@ static bool is_alone(const struct jar_inside *inside)
 {
 	siginfo_t info;
 
-	return inside->call.fd < 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 &&
+	return !inside->await_outsider && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 &&
 	       errno == ECHILD;
 }
 
@@ -81,21 +75,21 @@ void jar_end_tree(struct jar_inside *inside)
 	 * The kernel would kill what is left in a pid namespace anyway, but would not count it: processes are reaped here,
 	 * so that their CPU time reaches the engine with our own end.
 	 */
-	if (owns_pid_namespace(inside)) {
+	if (inside->owns_pids) {
 		if (!is_alone(inside))
 			kill(-1, SIGKILL);
 		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
 			;
-		if (inside->call.fd >= 0)
-			jar_call_bury(inside);
+		if (inside->await_outsider)
+			inside->await_outsider(inside);
 		return;
 	}
 	if (!is_alone(inside) && has_own_world(inside))
 		kill(-1, SIGKILL);
-	jar_hunt(NULL, FOR_EVER);
-	if (!inside->is_keeper && inside->plan->run_directory) {
-		jar_sweep(inside->plan->run_directory);
-		jar_sweep_abandoned(inside->plan->run_directory);
+	reap_hunt(NULL, FOR_EVER);
+	if (!inside->is_minder && inside->plan->run_directory) {
+		reap_sweep(inside->plan->run_directory);
+		reap_sweep_abandoned(inside->plan->run_directory);
 	}
 }
 
@@ -106,8 +100,7 @@ void jar_report_empty(struct jar_inside *inside, bool can_renew)
 	getrusage(RUSAGE_CHILDREN, usage);
 	timersub(&usage->ru_utime, &inside->before.ru_utime, &usage->ru_utime);
 	timersub(&usage->ru_stime, &inside->before.ru_stime, &usage->ru_stime);
-	if (inside->call.fd >= 0)
-		add_usage(usage, &inside->call.usage);
+	add_usage(usage, &inside->outsider_usage);
 	inside->report.step = can_renew;
 	jar_report(inside, JAR_EMPTY, -1);
 }
@@ -116,7 +109,7 @@ void jar_leave(struct jar_inside *inside, int status)
 {
 	jar_end_tree(inside);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
-	if (inside->mode != JAR_MODE_ONCE)
+	if (inside->is_lasting)
 		jar_report_empty(inside, false);
 	_exit(status);
 }
@@ -163,7 +156,7 @@ void jar_report_start(struct jar_inside *inside)
 }
 
 /* A socket for the listener of the command's filter; the child's end out of the way of the numbers it will have. */
-static int open_listener_socket(struct jar_inside *inside, int *child_end)
+__attribute__((noinline)) static int open_listener_socket(struct jar_inside *inside, int *child_end)
 {
 	AUTO_CLOSE int low = -1;
 	int rc, own_end;
@@ -196,7 +189,7 @@ static void start_command(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	close_fd(&inside->build.listener_socket);
-	jar_take_listener(inside, listener_socket);
+	answer_take_listener(listener_socket, &inside->listener_fd);
 	inside->pid = pid;
 	jar_report_start(inside);
 	for (size_t i = inside->command.has_pty ? JAR_STREAM_FDS : 0; i < inside->command.fd_count; i++)
@@ -217,11 +210,12 @@ static uint64_t written_bytes(const struct jar_inside *inside)
 
 	if (inside->build.written_fd < 0)
 		return 0;
-	if (!inside->is_keeper)
+	if (!inside->is_minder)
 		return jar_written_bytes(&inside->build);
 	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
 	getrusage(RUSAGE_CHILDREN, &usage);
-	return (uint64_t)(usage.ru_oublock - inside->before.ru_oublock + inside->call.usage.ru_oublock) * BLOCK_BYTES;
+	return (uint64_t)(usage.ru_oublock - inside->before.ru_oublock + inside->outsider_usage.ru_oublock) *
+	       BLOCK_BYTES;
 }
 
 static void report_written(struct jar_inside *inside)
@@ -261,13 +255,13 @@ static void reap_traced(struct jar_inside *inside)
 	if (has_own_world(inside))
 		kill(-1, SIGKILL);
 	else
-		jar_hunt(&(struct jar_family){.items = &inside->pid, .count = 1}, FOR_EVER);
+		reap_hunt(&(struct reap_family){.items = &inside->pid, .count = 1}, FOR_EVER);
 	while (waitpid(inside->pid, &status, __WALL) < 0 && errno == EINTR)
 		;
 	inside->report.status = status;
 }
 
-void jar_obey(struct jar_inside *inside)
+void jar_on_request(struct jar_inside *inside)
 {
 	struct jar_message message;
 	int fd, rc = jar_receive(JAR_CONTROL_FD, &message, &fd);
@@ -281,7 +275,7 @@ void jar_obey(struct jar_inside *inside)
 	if (has_own_world(inside))
 		kill(-1, message.status); /* everything but this process */
 	else
-		jar_signal_tree(message.status);
+		reap_signal_tree(message.status);
 }
 
 void jar_catch_children(sigset_t *all_but_child)
@@ -306,9 +300,9 @@ static void watch_over(struct jar_inside *inside)
 		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
-			jar_obey(inside);
+			jar_on_request(inside);
 		if (waiting[2].revents)
-			jar_answer(inside);
+			answer_some(&inside->build.places, &inside->listener_fd);
 		if (!waiting[1].revents)
 			continue;
 		if (!jar_reap(inside))
@@ -324,7 +318,7 @@ void jar_report_end(struct jar_inside *inside)
 	inside->report.ended_ns = sys_monotonic_ns();
 	report_written(inside);
 	/* Where nothing is left, that says it too. */
-	inside->report.has_ended = inside->mode != JAR_MODE_ONCE && is_alone(inside);
+	inside->report.has_ended = inside->is_lasting && is_alone(inside);
 	if (!inside->report.has_ended)
 		jar_report(inside, JAR_EXITED, -1);
 	jar_end_tree(inside);
@@ -336,7 +330,7 @@ void jar_watch_to_end(struct jar_inside *inside)
 	jar_report_end(inside);
 }
 
-void jar_keep(struct jar_inside *inside)
+void jar_supervise(struct jar_inside *inside)
 {
 	start_command(inside);
 	jar_watch_to_end(inside);

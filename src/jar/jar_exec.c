@@ -125,14 +125,14 @@ static int put_streams(struct jar_inside *inside)
 	return rc;
 }
 
-static void tell(struct jar_inside *inside, struct jar_message *told, int kind)
+static void share_report(struct jar_inside *inside, struct jar_message *shared, int kind)
 {
 	inside->report.kind = kind;
-	if (told != &inside->report)
-		*told = inside->report;
+	if (shared != &inside->report)
+		*shared = inside->report;
 }
 
-void jar_become_command(struct jar_inside *inside, struct jar_message *told)
+void jar_become_command(struct jar_inside *inside, struct jar_message *shared)
 {
 	const struct jar_command *command = &inside->command;
 	int rc = put_streams(inside);
@@ -140,22 +140,22 @@ void jar_become_command(struct jar_inside *inside, struct jar_message *told)
 	if (rc < 0) {
 		inside->report.step = -1;
 		inside->report.error = -rc;
-		tell(inside, told, JAR_STEP_FAILED);
+		share_report(inside, shared, JAR_STEP_FAILED);
 		_exit(125);
 	}
 	rc = jar_carry(inside, &command->entry, &inside->report.entry_done,
 		       inside->times ? inside->times->entry_ns : NULL);
 	if (rc < 0) {
 		inside->report.is_entry = 1;
-		tell(inside, told, JAR_STEP_FAILED);
+		share_report(inside, shared, JAR_STEP_FAILED);
 		_exit(125);
 	}
-	tell(inside, told, 0);
+	share_report(inside, shared, 0);
 	jar_unblock_signals();
 	rc = jar_execute(command);
 	inside->report.error = -rc;
 	inside->report.interpreter_missing =
 		rc == -ENOENT && strchr(command->argv[0], '/') && access(command->argv[0], F_OK) == 0;
-	tell(inside, told, JAR_EXEC_FAILED);
+	share_report(inside, shared, JAR_EXEC_FAILED);
 	_exit(127);
 }

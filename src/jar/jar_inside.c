@@ -90,7 +90,7 @@ void jar_hand_over_view(struct jar_inside *inside)
 /* The plan's own command and the descriptors for it. */
 static void take_own_command(struct jar_inside *inside, const struct jar_streams *streams)
 {
-	const struct plan *plan = inside->plan;
+	const struct jar_plan *plan = inside->plan;
 	struct jar_command *command = &inside->command;
 
 	command->argv = plan->argv.items;
@@ -108,12 +108,13 @@ static void take_own_command(struct jar_inside *inside, const struct jar_streams
 		command->fds[i] = streams->extra_fds[i - JAR_STREAM_FDS];
 }
 
-void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_streams *streams, struct jar_times *times,
-		int control_fd)
+void jar_inside(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
+		struct jar_times *times, int control_fd)
 {
 	struct jar_inside inside = {
 		.plan = plan,
-		.mode = mode,
+		.is_lasting = main != NULL,
+		.owns_pids = plan->namespaces & CLONE_NEWPID,
 		.times = times,
 		.build = {.plan = plan,
 			  .root_fd = -1,
@@ -124,7 +125,6 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 			  .listener_socket = -1,
 			  .written_fd = -1},
 		.listener_fd = -1,
-		.call = {.fd = -1},
 	};
 	sigset_t all;
 
@@ -138,7 +138,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	keep_descriptors(&inside.command, control_fd);
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
-	jar_volunteer();
+	jar_set_oom_score();
 	sys_be_prompt();
 	umask(0);
 	build(&inside);
@@ -147,13 +147,7 @@ void jar_inside(const struct plan *plan, enum jar_mode mode, const struct jar_st
 	/* Steps that change ids make the process dumpable by the kernel's own rules; undo that before anything else runs. */
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		_exit(125);
-	switch (mode) {
-	case JAR_MODE_ONCE:
-		jar_keep(&inside);
-	case JAR_MODE_WAIT:
-		jar_wait_and_keep(&inside, NULL, 0);
-	case JAR_MODE_SERVE:
-		jar_serve(&inside);
-	}
-	_exit(125);
+	if (main)
+		main(&inside);
+	jar_supervise(&inside);
 }

@@ -14,14 +14,14 @@
 #include <sys/resource.h>
 
 #include "sys/calls.h"
-#include "sys/processes.h"
+#include "reap/reap_children.h"
 
 #define PATH_BYTES 4096
 #define IO_BYTES 512
 /* Of 1000: above what a desktop gives to browser tabs, so that a jar goes before the user's own programs. */
 #define OOM_SCORE "500"
 
-void jar_volunteer(void)
+void jar_set_oom_score(void)
 {
 	/* The files in /proc/self belong to root for a process that is not dumpable. Nothing of the jar runs yet. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -112,7 +112,7 @@ int jar_meter(struct jar_build *build, const struct plan_step *step)
 			return build->view_fds[JAR_VIEW_CLOCK];
 	}
 	/* Nobody but this process may read this, and only by a descriptor from before it ceases to be dumpable. */
-	if (step->value >> GUARANTEE_DISK & 1) {
+	if (step->flags & STEP_COUNT_WRITES) {
 		build->written_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
 		if (build->written_fd < 0)
 			return -errno;

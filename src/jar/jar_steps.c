@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "plan/seccomp_compile.h"
+#include "reap/reap.h"
 #include "sys/calls.h"
 
 /* The Landlock rights that make sense for something that is no directory; the kernel refuses others there. */
@@ -73,7 +73,7 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 
 int jar_landlock_ruleset(const struct jar_build *build)
 {
-	const struct plan *plan = build->plan;
+	const struct jar_plan *plan = build->plan;
 	AUTO_CLOSE int ruleset_fd =
 		sys_landlock_create(plan->landlock_files, 0, plan->landlock_scopes, plan->landlock_abi);
 
@@ -124,22 +124,56 @@ int jar_scope(struct jar_build *build, const struct plan_step *step)
 	return rc;
 }
 
+size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot, pid_t pid)
+{
+	uint32_t placeholder = (uint32_t)JAR_PID_PLACEHOLDER(slot);
+	size_t changed = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (filter[i].code != (BPF_JMP | BPF_JEQ | BPF_K))
+			continue;
+		if (filter[i].k != placeholder && filter[i].k != -placeholder)
+			continue;
+		filter[i].k = filter[i].k == placeholder ? (uint32_t)pid : -(uint32_t)pid;
+		changed++;
+	}
+	return changed;
+}
+
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int listener_fd = -1;
 
 	(void)step;
-	/* On the landlock rung this runs in the command's process: its parent is the keeper, whose parent is the engine. */
-	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
-	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
-	seccomp_set_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
+	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
+	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
+	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
+	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
 	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	if (!build->plan->filter_asks)
 		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
 	listener_fd = sys_seccomp_listen(build->plan->filter, build->plan->filter_len);
-	return listener_fd < 0 ? listener_fd : jar_hand_over_listener(build->listener_socket, listener_fd);
+	return listener_fd < 0 ? listener_fd : answer_send_listener(build->listener_socket, listener_fd);
+}
+
+int jar_run_directory(struct jar_build *build, const struct plan_step *step)
+{
+	build->run_directory_fd = reap_make_directory(step->target);
+	return MIN_OF(build->run_directory_fd, 0);
+}
+
+int jar_places(struct jar_build *build, const struct plan_step *step)
+{
+	const struct plan_rule_list *rules = &build->plan->landlock;
+	int rc = answer_open_places(&build->places, rules->count);
+
+	for (size_t i = 0; i < rules->count && rc == 0; i++)
+		if (rules->items[i].is_writable)
+			rc = answer_add_place(&build->places, rules->items[i].path, rules->items[i].device,
+					      rules->items[i].inode);
+	return rc == 0 && step->value ? answer_try_listener() : rc;
 }
 
 /* clang-format off: one row for each */

@@ -136,10 +136,10 @@ static int check_argument_sizes(struct plan_build *build, const struct string_li
 static int check_arguments(struct plan_build *build)
 {
 	uint64_t total = ARGUMENT_RESERVE;
-	int rc = check_argument_sizes(build, &build->plan->argv, STAGE_USAGE, "argument", &total);
+	int rc = check_argument_sizes(build, &build->plan->core.argv, STAGE_USAGE, "argument", &total);
 
 	if (rc == 0)
-		rc = check_argument_sizes(build, &build->plan->env, STAGE_USAGE, "environment variable", &total);
+		rc = check_argument_sizes(build, &build->plan->core.env, STAGE_USAGE, "environment variable", &total);
 	if (rc == 0 && total > build->host->argument_bytes_max) {
 		error_set(build->error, STAGE_USAGE, E2BIG,
 			  "arguments and environment are %llu bytes; the kernel takes %llu here",
@@ -175,17 +175,17 @@ static void plan_identity(struct plan_build *build)
 	struct plan_step *step;
 
 	if (plan->rung != RUNG_NAMESPACE) {
-		plan_add(build, &plan->steps, STEP_SUBREAPER);
-		plan_add(build, &plan->steps, STEP_RUN_DIRECTORY)->target = plan->run_directory;
+		plan_add(build, &plan->core.steps, STEP_SUBREAPER);
+		plan_add(build, &plan->core.steps, STEP_RUN_DIRECTORY)->target = plan->core.run_directory;
 		return;
 	}
-	plan->namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	plan->core.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	if (build->policy->net == NET_NONE)
-		plan->namespaces |= CLONE_NEWNET;
+		plan->core.namespaces |= CLONE_NEWNET;
 	build->is_id_mapped = build->host->uid == 0 && build->host->has_id_mapped_mounts;
 	if (build->is_id_mapped) {
-		plan_add(build, &plan->steps, STEP_PRIVATE_MOUNTS);
-		plan_add(build, &plan->steps, STEP_BECOME)->value = build->host->jar_id;
+		plan_add(build, &plan->core.steps, STEP_PRIVATE_MOUNTS);
+		plan_add(build, &plan->core.steps, STEP_BECOME)->value = build->host->jar_id;
 		plan->owner_id = build->host->jar_id;
 		return;
 	}
@@ -195,8 +195,8 @@ static void plan_identity(struct plan_build *build)
 			"Belljar cannot map ids here: uid 0 inside is the caller's own uid 0, without capabilities",
 			"give Belljar CAP_SYS_ADMIN, and show only file systems that have id-mapped mounts (ext4, xfs, btrfs, "
 			"tmpfs); or start it as an ordinary user");
-	plan->namespaces |= CLONE_NEWUSER;
-	step = plan_add(build, &plan->steps, STEP_ID_MAPS);
+	plan->core.namespaces |= CLONE_NEWUSER;
+	step = plan_add(build, &plan->core.steps, STEP_ID_MAPS);
 	step->value = build->host->uid;
 	step->value2 = build->host->gid;
 	plan_user_limits(build);
@@ -206,12 +206,12 @@ static void plan_network(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	if (plan->namespaces & CLONE_NEWNET)
-		plan_add(build, &plan->steps, STEP_LOOPBACK);
+	if (plan->core.namespaces & CLONE_NEWNET)
+		plan_add(build, &plan->core.steps, STEP_LOOPBACK);
 	if (build->policy->hostname && plan->rung == RUNG_NAMESPACE)
-		plan_add(build, &plan->steps, STEP_HOSTNAME)->source = plan_string(build, build->policy->hostname);
+		plan_add(build, &plan->core.steps, STEP_HOSTNAME)->source = plan_string(build, build->policy->hostname);
 	if (build->is_id_mapped)
-		plan_add(build, &plan->steps, STEP_JOIN);
+		plan_add(build, &plan->core.steps, STEP_JOIN);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
@@ -295,7 +295,7 @@ static int refuse_what_is_not_there(struct plan_build *build)
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		return 0;
-	if (build->plan->has_zygote)
+	if (build->plan->core.has_zygote)
 		return plan_needs_namespace(build, "a jar for calls");
 	if (policy->hostname)
 		return plan_needs_namespace(build, "a hostname of its own");
@@ -308,7 +308,7 @@ int plan_command(struct plan_build *build)
 {
 	int rc;
 
-	if (string_list_copy(&build->plan->argv, build->request->argv) < 0)
+	if (string_list_copy(&build->plan->core.argv, build->request->argv) < 0)
 		build->has_failed = true;
 	rc = plan_environment(build);
 	return rc < 0 ? rc : check_arguments(build);
@@ -322,13 +322,13 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 
 	*plan = (struct plan){
 		.kind = kind,
-		.has_zygote = kind == PLAN_KEPT && request,
+		.core = {.has_zygote = kind == PLAN_SESSION && request},
 		.optional = policy->optional,
 		.has_redact_secrets = policy->has_redact_secrets,
 	};
 	plan_copy_limits(&plan->limits, policy);
 	/* Of a kept jar's commands each has its own. */
-	if (kind == PLAN_KEPT)
+	if (kind == PLAN_SESSION)
 		plan->limits.cpu_time_ns = LIMIT_NONE;
 	rc = choose_rung(&build);
 	if (rc == 0)
@@ -338,7 +338,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	if (rc == 0)
 		note_path_directories(&build);
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
-		plan->run_directory = plan_string(&build, host->run_directory);
+		plan->core.run_directory = plan_string(&build, host->run_directory);
 	if (rc == 0 && request)
 		rc = plan_command(&build);
 	if (rc == 0)
@@ -379,18 +379,18 @@ void plan_done(struct plan *plan)
 		return;
 	/* A run's are its jar's. */
 	if (plan->kind != PLAN_RUN) {
-		free(plan->steps.items);
-		free(plan->keeper.items);
-		free(plan->anew.items);
-		free(plan->landlock.items);
-		free(plan->filter);
-		free(plan->zygote_filter);
+		free(plan->core.steps.items);
+		free(plan->core.minder.items);
+		free(plan->core.zygote.anew.items);
+		free(plan->core.landlock.items);
+		free(plan->core.filter);
+		free(plan->core.zygote.filter);
 	}
-	free(plan->entry.items);
+	free(plan->core.entry.items);
 	free(plan->missing.items);
 	free(plan->notes.items);
-	string_list_done(&plan->argv);
-	string_list_done(&plan->env);
+	string_list_done(&plan->core.argv);
+	string_list_done(&plan->core.env);
 	string_list_done(&plan->redact);
 	string_list_done(&plan->strings);
 	*plan = (struct plan){0};

@@ -25,7 +25,7 @@ struct plan_build {
 /* The plan is one of a jar without a command. */
 static inline bool plan_is_jar(const struct plan *plan)
 {
-	return plan->kind == PLAN_PREPARED || plan->kind == PLAN_KEPT;
+	return plan->kind == PLAN_PREPARED || plan->kind == PLAN_SESSION;
 }
 
 /* A new step; never NULL (after a failure a spare one that nobody reads). */

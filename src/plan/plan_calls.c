@@ -62,20 +62,20 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 }
 
 /*
- * A device that nobody asks anything: that it cannot be asked behind the walls shows a keeper that whoever opened it
+ * A device that nobody asks anything: that it cannot be asked behind the walls shows a minder that whoever opened it
  * stands there. Older kernels do not govern that (Landlock ABI 5), and cannot be seen to hold.
  */
 static void choose_probe(struct plan *plan)
 {
 	static const char probe[] = "/dev/full";
 
-	for (size_t i = 0; i < plan->landlock.count; i++) {
-		struct plan_landlock_rule *rule = &plan->landlock.items[i];
+	for (size_t i = 0; i < plan->core.landlock.count; i++) {
+		struct plan_landlock_rule *rule = &plan->core.landlock.items[i];
 
 		if (strcmp(rule->path, probe) != 0 || !(rule->access & SYS_LANDLOCK_IOCTL_DEV))
 			continue;
 		rule->access &= ~(uint64_t)SYS_LANDLOCK_IOCTL_DEV;
-		plan->landlock_probe = probe;
+		plan->core.zygote.landlock_probe = probe;
 	}
 }
 
@@ -83,18 +83,18 @@ void plan_calls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	if (!plan->has_zygote)
+	if (!plan->core.has_zygote)
 		return;
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 
-		if (is_anew(&plan->steps, step))
-			*plan_add(build, &plan->anew, step->kind) = *step;
+		if (is_anew(&plan->core.steps, step))
+			*plan_add(build, &plan->core.zygote.anew, step->kind) = *step;
 	}
 	choose_probe(plan);
 	/*
 	 * All calls are in one user namespace: its map of projects, which anybody may write once, and its limits, which belong
 	 * to a user who is root inside, would be the next call's too.
 	 */
-	plan_add(build, &plan->anew, STEP_PROC_LOCK)->target = "/proc";
+	plan_add(build, &plan->core.zygote.anew, STEP_PROC_LOCK)->target = "/proc";
 }

@@ -114,14 +114,14 @@ int plan_secrets(const struct policy *policy, char *const *environment, const st
 
 static void add(struct plan_build *build, const char *name, const char *value)
 {
-	if (!value_inside(&build->plan->env, name, strlen(name)) &&
-	    string_list_add_format(&build->plan->env, "%s=%s", name, value) < 0)
+	if (!value_inside(&build->plan->core.env, name, strlen(name)) &&
+	    string_list_add_format(&build->plan->core.env, "%s=%s", name, value) < 0)
 		build->has_failed = true;
 }
 
 static void inherit(struct plan_build *build)
 {
-	struct string_list *env = &build->plan->env;
+	struct string_list *env = &build->plan->core.env;
 
 	for (char *const *variable = build->host->environment; variable && *variable; variable++) {
 		const char *equals = strchr(*variable, '=');
@@ -141,9 +141,9 @@ int plan_environment(struct plan_build *build)
 	/* What was set by name comes first: it wins over what would be inherited. */
 	for (size_t i = 0; i < policy->env.count; i++)
 		add(build, policy->env.items[i].name, policy->env.items[i].value);
-	if (plan->run_directory) {
-		add(build, "HOME", plan_format(build, "%s/home", plan->run_directory));
-		add(build, "TMPDIR", plan_format(build, "%s/tmp", plan->run_directory));
+	if (plan->core.run_directory) {
+		add(build, "HOME", plan_format(build, "%s/home", plan->core.run_directory));
+		add(build, "TMPDIR", plan_format(build, "%s/tmp", plan->core.run_directory));
 	}
 	add(build, "HOME", build->host->home);
 	add(build, "TMPDIR", "/tmp");
@@ -154,7 +154,7 @@ int plan_environment(struct plan_build *build)
 	 */
 	if (build->host->uid == 0 && !policy_is_replaced(policy, "pass_env"))
 		add(build, "TAR_OPTIONS", "--no-same-owner");
-	if (plan_secrets(policy, build->host->environment, &plan->env, &plan->redact) < 0)
+	if (plan_secrets(policy, build->host->environment, &plan->core.env, &plan->redact) < 0)
 		build->has_failed = true;
 	return 0;
 }

@@ -48,7 +48,7 @@ const char *plan_gitconfig(struct plan_build *build)
 	if (host->git_email)
 		append_entry(&content, "email", host->git_email, false);
 	text_append_string(&content, "[safe]\n");
-	append_entry(&content, "directory", build->plan->workdir, true);
+	append_entry(&content, "directory", build->plan->core.workdir, true);
 	if (!build->has_private_workdir && top->kind == PATH_DIRECTORY)
 		append_entry(&content, "directory", top->path, true);
 	build->has_failed |= text_failed(&content);

@@ -142,7 +142,7 @@ static void meter_pids(struct plan_build *build)
 		"allow user namespaces, or " METER_HINT);
 	/* A bomb is faster than any look. All of the user's processes count, so this is wide, but it is the kernel's. */
 	if (build->host && build->host->uid != 0 && build->host->process_count)
-		add_rlimit(build, &build->plan->entry, RLIMIT_NPROC,
+		add_rlimit(build, &build->plan->core.entry, RLIMIT_NPROC,
 			   build->host->process_count + build->plan->limits.pids + USER_PROCESSES_ROOM);
 }
 
@@ -229,8 +229,8 @@ static void add_cgroup_steps(struct plan_build *build)
 		if (!directories[i])
 			continue;
 		if (!step || cgroup->version == 1) {
-			step = plan_add(build, &build->plan->steps, STEP_CGROUP);
-			step->target = cgroup->version == 2 && build->plan->kind == PLAN_KEPT
+			step = plan_add(build, &build->plan->core.steps, STEP_CGROUP);
+			step->target = cgroup->version == 2 && build->plan->kind == PLAN_SESSION
 					       ? plan_format(build, "%s/" PLAN_CGROUP_LEAF, directories[i])
 					       : directories[i];
 			step->value2 = (uint64_t)cgroup->version;
@@ -254,7 +254,7 @@ int plan_back_ends(struct plan_build *build)
 	if (rc == 0 && is_asked(build, GUARANTEE_CPU_TIME))
 		rc = hold_cpu_time(build);
 	/* Not the jar's limit, but each of its commands may have one. */
-	if (plan->kind == PLAN_KEPT && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
+	if (plan->kind == PLAN_SESSION && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
 	    build->host->cgroups.cpu)
 		plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
 	if (rc == 0 && is_asked(build, GUARANTEE_PIDS))
@@ -270,10 +270,11 @@ void plan_meter(struct plan_build *build)
 	struct plan_step *step;
 
 	/* What a kept jar's commands may not use is known only later: there must be something to look at. */
-	if (!build->plan->metered && build->plan->kind != PLAN_KEPT)
+	if (!build->plan->metered && build->plan->kind != PLAN_SESSION)
 		return;
-	step = plan_add(build, &build->plan->steps, STEP_METER);
+	step = plan_add(build, &build->plan->core.steps, STEP_METER);
 	step->value = build->plan->metered;
+	step->flags = build->plan->metered >> GUARANTEE_DISK & 1 ? STEP_COUNT_WRITES : 0;
 	step->value2 = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
 }
 
@@ -321,7 +322,7 @@ void plan_user_limits(struct plan_build *build)
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-		step = plan_add(build, &build->plan->steps, STEP_USER_LIMIT);
+		step = plan_add(build, &build->plan->core.steps, STEP_USER_LIMIT);
 		step->source = counts[i].name;
 		step->value = MAX_OF(counts[i].all / USER_SHARE, 1);
 	}
@@ -330,7 +331,7 @@ void plan_user_limits(struct plan_build *build)
 static void add_process_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
-	struct plan_step_list *entry = &build->plan->entry;
+	struct plan_step_list *entry = &build->plan->core.entry;
 
 	if (!plan_keeps_core_limit(build))
 		add_rlimit(build, entry, RLIMIT_CORE, core_limit(build));
@@ -340,17 +341,17 @@ static void add_process_limits(struct plan_build *build)
 
 void plan_limits(struct plan_build *build)
 {
-	uint64_t own = build->plan->kind == PLAN_KEPT ? PLAN_KEEPERS_ROOM : 1;
+	uint64_t own = build->plan->kind == PLAN_SESSION ? PLAN_MINDERS_ROOM : 1;
 
 	/* Counted per user namespace; the jar's own processes are in it too. */
 	if (build->has_process_rlimit)
-		add_rlimit(build, &build->plan->steps, RLIMIT_NPROC, build->policy->pids + own);
+		add_rlimit(build, &build->plan->core.steps, RLIMIT_NPROC, build->policy->pids + own);
 	/* By the first process, for all: a filter that it stands behind does not let anybody set it later. */
 	if (plan_keeps_core_limit(build))
-		add_rlimit(build, &build->plan->steps, RLIMIT_CORE, core_limit(build));
+		add_rlimit(build, &build->plan->core.steps, RLIMIT_CORE, core_limit(build));
 	/* Counted for the user too, here as elsewhere: the jar may have so many while the user's other programs may have more. */
-	add_rlimit(build, &build->plan->steps, RLIMIT_SIGPENDING, QUEUED_SIGNALS);
-	add_rlimit(build, &build->plan->steps, RLIMIT_MSGQUEUE, MESSAGE_QUEUE_BYTES);
+	add_rlimit(build, &build->plan->core.steps, RLIMIT_SIGPENDING, QUEUED_SIGNALS);
+	add_rlimit(build, &build->plan->core.steps, RLIMIT_MSGQUEUE, MESSAGE_QUEUE_BYTES);
 	if (!plan_is_jar(build->plan))
 		add_process_limits(build);
 }
@@ -359,8 +360,8 @@ void plan_limits(struct plan_build *build)
 
 static bool has_process_rlimit(const struct plan *jar)
 {
-	for (size_t i = 0; i < jar->steps.count; i++)
-		if (jar->steps.items[i].kind == STEP_RLIMIT && jar->steps.items[i].value == RLIMIT_NPROC)
+	for (size_t i = 0; i < jar->core.steps.count; i++)
+		if (jar->core.steps.items[i].kind == STEP_RLIMIT && jar->core.steps.items[i].value == RLIMIT_NPROC)
 			return true;
 	return false;
 }
@@ -373,7 +374,7 @@ static void hold_run_memory(struct plan_build *build)
 	if (plan->cgroup.memory)
 		return;
 	plan->metered |= 1U << GUARANTEE_MEMORY;
-	if (plan->jar->has_zygote) {
+	if (plan->jar->core.has_zygote) {
 		plan_missing(
 			build, "memory",
 			"it is measured by looking at the processes of the call, with all that the zygote has loaded, which shows "
@@ -416,7 +417,7 @@ static int hold_run_pids(struct plan_build *build)
 		meter_pids(build);
 		return 0;
 	}
-	add_rlimit(build, &plan->entry, RLIMIT_NPROC, plan->limits.pids + PLAN_KEEPERS_ROOM);
+	add_rlimit(build, &plan->core.entry, RLIMIT_NPROC, plan->limits.pids + PLAN_MINDERS_ROOM);
 	plan_missing(build, "pids", "the processes of all runs in the jar are counted together", METER_HINT);
 	return 0;
 }
@@ -444,7 +445,7 @@ int plan_run_back_ends(struct plan_build *build)
 	plan->has_counted_writes = plan->jar->has_counted_writes;
 	if (plan->cgroup.memory || plan->cgroup.cpu || plan->cgroup.pids) {
 		plan->cgroup.version = plan->jar->cgroup.version;
-		step = plan_add(build, &plan->entry, STEP_CGROUP);
+		step = plan_add(build, &plan->core.entry, STEP_CGROUP);
 		step->value2 = (uint64_t)plan->cgroup.version;
 		step->value = (plan->cgroup.memory ? 1U << GUARANTEE_MEMORY : 0) |
 			      (plan->cgroup.cpu ? 1U << GUARANTEE_CPU_TIME : 0) |

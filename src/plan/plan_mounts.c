@@ -32,7 +32,7 @@ static const enum step_kind step_of_place[] = {
 
 static struct plan_step *add_step(struct plan_build *build, const struct place *place)
 {
-	struct plan_step *step = plan_add(build, &build->plan->steps, step_of_place[place->kind]);
+	struct plan_step *step = plan_add(build, &build->plan->core.steps, step_of_place[place->kind]);
 
 	step->source = place->source;
 	step->target = place->target;
@@ -98,7 +98,7 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 				  path->path);
 			return error_hint(build->error, "try again when nobody moves directories there");
 		}
-		step = plan_add(build, &build->plan->steps, STEP_PIN);
+		step = plan_add(build, &build->plan->core.steps, STEP_PIN);
 		step->target = plan_string(build, path->path);
 		step->flags = STEP_RECURSIVE | STEP_READ_ONLY;
 		step->device = path->device;
@@ -123,7 +123,7 @@ static int add_all_pins(struct plan_build *build, const struct view *view)
 
 static int add_mount_steps(struct plan_build *build, const struct view *view)
 {
-	struct plan_step_list *steps = &build->plan->steps;
+	struct plan_step_list *steps = &build->plan->core.steps;
 	const struct place *proc = NULL;
 	int rc;
 
@@ -155,13 +155,13 @@ static int add_mount_steps(struct plan_build *build, const struct view *view)
 static struct plan_landlock_rule *add_rule(struct plan_build *build, const char *path, uint64_t access)
 {
 	static struct plan_landlock_rule spare;
-	struct plan_landlock_rule *rule = list_add(&build->plan->landlock);
+	struct plan_landlock_rule *rule = list_add(&build->plan->core.landlock);
 
 	if (!rule) {
 		build->has_failed = true;
 		return &spare;
 	}
-	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->landlock_files};
+	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->core.landlock_files};
 	rule->is_writable = access == WRITE_RIGHTS;
 	return rule;
 }
@@ -229,17 +229,17 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	bool has_mounts = plan->rung == RUNG_NAMESPACE;
 
 	/* ABI 1 forbids every rename across directories; where the mounts hold already, that is not worth it. */
-	plan->landlock_abi = has_mounts && build->host->landlock_abi < 2 ? 0 : build->host->landlock_abi;
-	if (!plan->landlock_abi || plan->rung == RUNG_PROCESS)
+	plan->core.landlock_abi = has_mounts && build->host->landlock_abi < 2 ? 0 : build->host->landlock_abi;
+	if (!plan->core.landlock_abi || plan->rung == RUNG_PROCESS)
 		return;
-	plan->landlock_files = RIGHTS_OF_ABI(plan->landlock_abi);
-	if (plan->landlock_abi >= 6)
-		plan->landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
+	plan->core.landlock_files = RIGHTS_OF_ABI(plan->core.landlock_abi);
+	if (plan->core.landlock_abi >= 6)
+		plan->core.landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	if (has_mounts) {
 		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
 		add_rule(build, "/etc", READ_RIGHTS);
 	} else {
-		add_rule(build, plan->run_directory, WRITE_RIGHTS);
+		add_rule(build, plan->core.run_directory, WRITE_RIGHTS);
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
@@ -338,9 +338,9 @@ static int check_without_mounts(struct plan_build *build)
 /* Without mounts it could be replaced; it is the run's own, and goes with it. */
 static void add_gitconfig(struct plan_build *build)
 {
-	struct plan_step *step = plan_add(build, &build->plan->steps, STEP_FILE);
+	struct plan_step *step = plan_add(build, &build->plan->core.steps, STEP_FILE);
 
-	step->target = plan_format(build, "%s/home/.gitconfig", build->plan->run_directory);
+	step->target = plan_format(build, "%s/home/.gitconfig", build->plan->core.run_directory);
 	step->source = plan_gitconfig(build);
 	step->mode = 0444;
 }

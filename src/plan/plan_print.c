@@ -62,9 +62,11 @@ struct flag_name {
 };
 
 static const struct flag_name flag_names[] = {
-	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"}, {STEP_ON_FILE, "file"},
-	{STEP_DEVICE, "device"},       {STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},
-	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},   {STEP_HOSTS, "hosts"},
+	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"},
+	{STEP_ON_FILE, "file"},        {STEP_DEVICE, "device"},
+	{STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},
+	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},
+	{STEP_HOSTS, "hosts"},         {STEP_COUNT_WRITES, "count-writes"},
 };
 
 struct namespace_name {
@@ -286,21 +288,21 @@ void plan_print(const struct plan *plan, struct text *out)
 
 	text_append_format(out, "rung: %s\nnamespaces:", rung_name(plan->rung));
 	for (size_t i = 0; i < ARRAY_LEN(namespace_names); i++)
-		if (plan->namespaces & namespace_names[i].flag)
+		if (plan->core.namespaces & namespace_names[i].flag)
 			text_append_format(out, " %s", namespace_names[i].name);
-	text_append_format(out, "%s\nthe jar's first process:\n", plan->namespaces ? "" : " none");
-	print_steps(&plan->steps, out);
+	text_append_format(out, "%s\nthe jar's first process:\n", plan->core.namespaces ? "" : " none");
+	print_steps(&plan->core.steps, out);
 	text_append_string(out, "the command, before it runs:\n");
-	print_steps(&plan->entry, out);
+	print_steps(&plan->core.entry, out);
 	print_limits(&plan->limits, out);
 	text_append_string(out, "environment:");
-	for (size_t i = 0; i < plan->env.count; i++)
-		text_append_format(out, " %.*s", (int)strcspn(plan->env.items[i], "="), plan->env.items[i]);
+	for (size_t i = 0; i < plan->core.env.count; i++)
+		text_append_format(out, " %.*s", (int)strcspn(plan->core.env.items[i], "="), plan->core.env.items[i]);
 	text_append_string(out, "\ncommand:");
-	for (size_t i = 0; i < plan->argv.count; i++)
-		text_append_format(out, " %s", plan->argv.items[i]);
+	for (size_t i = 0; i < plan->core.argv.count; i++)
+		text_append_format(out, " %s", plan->core.argv.items[i]);
 	text_append_char(out, '\n');
-	if (plan->filter_len) {
+	if (plan->core.filter_len) {
 		print_profile(plan, &profile);
 		seccomp_print(&profile, syscall_native_arch(), out);
 	}
@@ -400,14 +402,14 @@ static void write_steps(const struct plan_step_list *steps, struct json_writer *
 static void write_landlock(const struct plan *plan, struct json_writer *writer)
 {
 	json_open_object(writer, "landlock");
-	json_write_integer(writer, "abi", plan->landlock_abi);
-	json_write_unsigned(writer, "handled", plan->landlock_files);
-	json_write_unsigned(writer, "scoped", plan->landlock_scopes);
+	json_write_integer(writer, "abi", plan->core.landlock_abi);
+	json_write_unsigned(writer, "handled", plan->core.landlock_files);
+	json_write_unsigned(writer, "scoped", plan->core.landlock_scopes);
 	json_open_array(writer, "rules");
-	for (size_t i = 0; i < plan->landlock.count; i++) {
+	for (size_t i = 0; i < plan->core.landlock.count; i++) {
 		json_open_object(writer, NULL);
-		json_write_string(writer, "path", plan->landlock.items[i].path);
-		json_write_unsigned(writer, "access", plan->landlock.items[i].access);
+		json_write_string(writer, "path", plan->core.landlock.items[i].path);
+		json_write_unsigned(writer, "access", plan->core.landlock.items[i].access);
 		json_close_object(writer);
 	}
 	json_close_array(writer);
@@ -473,19 +475,19 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	json_write_string(&writer, "rung", rung_name(plan->rung));
 	json_open_array(&writer, "namespaces");
 	for (size_t i = 0; i < ARRAY_LEN(namespace_names); i++)
-		if (plan->namespaces & namespace_names[i].flag)
+		if (plan->core.namespaces & namespace_names[i].flag)
 			json_write_string(&writer, NULL, namespace_names[i].name);
 	json_close_array(&writer);
-	write_strings(&plan->argv, &writer, "argv");
-	write_strings(&plan->env, &writer, "env");
-	json_write_string(&writer, "workdir", plan->workdir);
-	write_steps(&plan->steps, &writer, "steps");
-	write_steps(&plan->entry, &writer, "entry");
-	if (plan->kind == PLAN_KEPT)
-		write_steps(&plan->keeper, &writer, "keeper");
+	write_strings(&plan->core.argv, &writer, "argv");
+	write_strings(&plan->core.env, &writer, "env");
+	json_write_string(&writer, "workdir", plan->core.workdir);
+	write_steps(&plan->core.steps, &writer, "steps");
+	write_steps(&plan->core.entry, &writer, "entry");
+	if (plan->kind == PLAN_SESSION)
+		write_steps(&plan->core.minder, &writer, "minder");
 	write_landlock(plan, &writer);
 	print_profile(plan, &profile);
-	if (plan->filter_len)
+	if (plan->core.filter_len)
 		seccomp_print_json(&profile, syscall_native_arch(), &writer, "seccomp");
 	else
 		json_write_null(&writer, "seccomp");

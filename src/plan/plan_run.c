@@ -39,10 +39,10 @@ static int check_limits(struct plan_build *build)
 		uint64_t own = limit_at(&build->plan->limits, shared_limits[i].offset);
 		uint64_t most = limit_at(&jar->limits, shared_limits[i].offset);
 
-		if (own <= most && (jar->kind == PLAN_KEPT || own == most))
+		if (own <= most && (jar->kind == PLAN_SESSION || own == most))
 			continue;
 		/* Only its private places were made before the call was known. */
-		if (jar->has_zygote && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
+		if (jar->core.has_zygote && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
 			continue;
 		if (jar->kind == PLAN_PREPARED)
 			return error_set(build->error, STAGE_ENGINE, EINVAL,
@@ -101,19 +101,22 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		.kind = PLAN_RUN,
 		.jar = jar,
 		.rung = jar->rung,
-		.namespaces = jar->namespaces,
-		.steps = jar->steps,
-		.landlock_abi = jar->landlock_abi,
-		.landlock_files = jar->landlock_files,
-		.landlock_scopes = jar->landlock_scopes,
-		.landlock = jar->landlock,
-		.filter = jar->filter,
-		.filter_len = jar->filter_len,
+		.core =
+			{
+				.namespaces = jar->core.namespaces,
+				.steps = jar->core.steps,
+				.landlock_abi = jar->core.landlock_abi,
+				.landlock_files = jar->core.landlock_files,
+				.landlock_scopes = jar->core.landlock_scopes,
+				.landlock = jar->core.landlock,
+				.filter = jar->core.filter,
+				.filter_len = jar->core.filter_len,
+				.filter_asks = jar->core.filter_asks,
+				.workdir = jar->core.workdir,
+				.run_directory = jar->core.run_directory,
+			},
 		.filter_parts = jar->filter_parts,
-		.filter_asks = jar->filter_asks,
 		.has_redact_secrets = policy->has_redact_secrets,
-		.workdir = jar->workdir,
-		.run_directory = jar->run_directory,
 		.owner_id = jar->owner_id,
 		.asked = jar->asked,
 		.optional = jar->optional,
@@ -122,7 +125,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 	rc = check_limits(&build);
 	if (rc == 0)
 		rc = plan_command(&build);
-	if (rc == 0 && jar->kind == PLAN_KEPT)
+	if (rc == 0 && jar->kind == PLAN_SESSION)
 		rc = plan_run_back_ends(&build);
 	if (jar->kind == PLAN_PREPARED) {
 		plan->metered = jar->metered;

@@ -49,8 +49,8 @@ static void drop_steps(struct plan_step_list *list, uint64_t kinds)
 /* A new /proc cannot be mounted for a pid namespace that is not ours: the host's is shown instead. */
 static void show_host_proc(struct plan *plan)
 {
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		struct plan_step *step = &plan->core.steps.items[i];
 
 		if (step->kind == STEP_PROC)
 			*step = (struct plan_step){.kind = STEP_BIND,
@@ -65,9 +65,9 @@ static int leave_out(struct plan *plan, const char *name, size_t len, struct err
 	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
 		if (strlen(layers[i].name) != len || memcmp(layers[i].name, name, len) != 0)
 			continue;
-		drop_steps(&plan->steps, layers[i].steps);
-		drop_steps(&plan->entry, layers[i].steps);
-		plan->namespaces &= ~layers[i].namespaces;
+		drop_steps(&plan->core.steps, layers[i].steps);
+		drop_steps(&plan->core.entry, layers[i].steps);
+		plan->core.namespaces &= ~layers[i].namespaces;
 		if (layers[i].namespaces & CLONE_NEWPID)
 			show_host_proc(plan);
 		return 0;

@@ -44,7 +44,7 @@ static struct place *add(struct plan_build *build, struct view *view, enum place
 /* What the survey saw at the place: something else there when the jar is made is a race that somebody tries to win. */
 static void set_on_host(struct place *place, const struct host_path *path)
 {
-	place->on_host = path->kind;
+	place->on_client = path->kind;
 	place->place_device = path->device;
 	place->place_inode = path->inode;
 }
@@ -130,9 +130,9 @@ static void add_devices(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		add(build, view, PLACE_SYMLINK, links[i][0])->source = links[i][1];
 	place = add(build, view, PLACE_DEVPTS, "/dev/pts");
-	place->on_host = PATH_DIRECTORY;
+	place->on_client = PATH_DIRECTORY;
 	place->limit = TERMINALS_MAX;
-	add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
+	add(build, view, PLACE_PROC, "/proc")->on_client = PATH_DIRECTORY;
 }
 
 static mode_t private_mode(const struct plan_build *build, const char *path)
@@ -162,20 +162,20 @@ static void add_private_places(struct plan_build *build, struct view *view)
 
 	for (size_t i = 0; i < policy->tmpfs.count; i++) {
 		const struct policy_tmpfs *tmpfs = &policy->tmpfs.items[i];
-		const struct host_path *on_host = &build->host->tmpfs_places.items[i];
+		const struct host_path *on_client = &build->host->tmpfs_places.items[i];
 		/* Behind a symbolic link of the host, the place is where the link leads, and the link stays. */
-		bool is_link = on_host->kind == PATH_DIRECTORY && strcmp(on_host->path, tmpfs->path) != 0 &&
+		bool is_link = on_client->kind == PATH_DIRECTORY && strcmp(on_client->path, tmpfs->path) != 0 &&
 			       !is_moved(policy, tmpfs->path);
 		struct place *place = add(build, view, tmpfs->size_bytes == LIMIT_NONE ? PLACE_PRIVATE : PLACE_TMPFS,
-					  is_link ? on_host->path : tmpfs->path);
+					  is_link ? on_client->path : tmpfs->path);
 
 		place->mode = private_mode(build, tmpfs->path);
 		if (is_link && place->mode == 0755)
-			place->mode = private_mode(build, on_host->path);
+			place->mode = private_mode(build, on_client->path);
 		place->limit = tmpfs->size_bytes;
-		set_on_host(place, on_host);
+		set_on_host(place, on_client);
 		if (is_link)
-			add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_host->path);
+			add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_client->path);
 		has_run |= !strcmp(tmpfs->path, "/run");
 	}
 	if (has_run)
@@ -226,7 +226,7 @@ static void add_git(struct plan_build *build, struct view *view, bool is_read_on
 		return;
 	if (!view_is_within(workdir->git.path, workdir->path.path))
 		add_bind(build, view, &workdir->git, workdir->git.path, flags);
-	/* The other worktrees' parts are guarded, this one's own is not. */
+	/* The other worktrees' parts are protected, this one's own is not. */
 	if (workdir->git_own.kind == PATH_DIRECTORY)
 		add_bind(build, view, &workdir->git_own, workdir->git_own.path, flags);
 }
@@ -238,12 +238,12 @@ static void add_workdir(struct plan_build *build, struct view *view)
 	bool is_read_only;
 
 	if (build->has_private_workdir && build->plan->rung != RUNG_NAMESPACE) {
-		build->plan->workdir = plan_format(build, "%s/workspace", build->plan->run_directory);
+		build->plan->core.workdir = plan_format(build, "%s/workspace", build->plan->core.run_directory);
 		return;
 	}
 	if (build->has_private_workdir) {
 		add(build, view, PLACE_PRIVATE, PRIVATE_WORKDIR)->mode = 0755;
-		build->plan->workdir = PRIVATE_WORKDIR;
+		build->plan->core.workdir = PRIVATE_WORKDIR;
 		return;
 	}
 	if (workdir->strange_git.path)
@@ -252,19 +252,20 @@ static void add_workdir(struct plan_build *build, struct view *view)
 				      workdir->strange_git.path, workdir->strange_why),
 			  "git works in the jar only with a repository of the caller's own; --ro and --rw show others");
 	is_read_only = has_read_only_workdir(build);
-	build->plan->workdir = plan_string(build, workdir->path.path);
+	build->plan->core.workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY)
 		add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
 	add_git(build, view, is_read_only);
 	add_bind(build, view, &workdir->path, workdir->path.path, STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
 	if (!build->policy->has_protect || is_read_only)
 		return;
-	for (size_t i = 0; i < workdir->guarded.count; i++) {
-		const struct host_path *guarded = &workdir->guarded.items[i];
+	for (size_t i = 0; i < workdir->protected.count; i++) {
+		const struct host_path *protected = &workdir->protected.items[i];
 
 		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
-		if (guarded->kind == PATH_DIRECTORY || guarded->kind == PATH_FILE)
-			add_bind(build, view, guarded, guarded->path, STEP_READ_ONLY | STEP_ID_MAPPED)->is_guard = true;
+		if (protected->kind == PATH_DIRECTORY || protected->kind == PATH_FILE)
+			add_bind(build, view, protected, protected->path, STEP_READ_ONLY | STEP_ID_MAPPED)->is_guard =
+				true;
 	}
 }
 
@@ -512,13 +513,13 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 /* Protected files are protected under every name that a writable mount gives them. */
 static void add_protection(struct plan_build *build, struct view *view)
 {
-	const struct host_path_list *guarded = &build->host->workdir.guarded;
+	const struct host_path_list *protected = &build->host->workdir.protected;
 	size_t count = view->count;
 
 	if (!build->policy->has_protect || build->has_private_workdir)
 		return;
-	for (size_t i = 0; i < guarded->count; i++) {
-		const struct host_path *path = &guarded->items[i];
+	for (size_t i = 0; i < protected->count; i++) {
+		const struct host_path *path = &protected->items[i];
 
 		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
 		if (path->kind != PATH_DIRECTORY && path->kind != PATH_FILE)
@@ -584,7 +585,7 @@ static void blank(struct place *place)
 {
 	place->kind = PLACE_HIDDEN;
 	place->source = NULL;
-	place->flags = place->on_host == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+	place->flags = place->on_client == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
 	place->is_guard = false;
 }
 
@@ -667,11 +668,11 @@ static int hide(struct plan_build *build, struct view *view)
 
 static int check_workdir_is_there(struct plan_build *build, const struct view *view)
 {
-	const struct place *around = innermost(view, build->plan->workdir);
+	const struct place *around = innermost(view, build->plan->core.workdir);
 
 	if (build->plan->rung != RUNG_NAMESPACE || (around && around->kind != PLACE_HIDDEN))
 		return 0;
-	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", build->plan->workdir);
+	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", build->plan->core.workdir);
 	return error_hint(build->error, "hide what is in it instead, or use -C none for a private one");
 }
 
@@ -703,8 +704,8 @@ static int check_places(struct plan_build *build, struct view *view)
 		place->is_in_host = around && around->kind == PLACE_BIND;
 		if (!place->is_in_host)
 			continue;
-		if (place->on_host == PATH_ABSENT || place->on_host == PATH_SYMLINK ||
-		    wants_file == (place->on_host == PATH_DIRECTORY)) {
+		if (place->on_client == PATH_ABSENT || place->on_client == PATH_SYMLINK ||
+		    wants_file == (place->on_client == PATH_DIRECTORY)) {
 			error_set(build->error, STAGE_PLAN, ENOENT,
 				  "nothing can be placed at '%s': there is no %s of that name in '%s'", place->target,
 				  wants_file ? "file" : "directory", around->target);

@@ -31,8 +31,8 @@ struct place {
 	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;
 	ino_t inode;
-	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
-	dev_t place_device;     /* ... and which object exactly; inode 0: any */
+	enum path_kind on_client; /* what stands at the target if that lies in a host directory ... */
+	dev_t place_device;       /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
 	bool is_guard;   /* a protected file: of the mounts alone, Landlock cannot take it back */
 	bool is_in_host; /* the place around it is a host directory: finished views only */

@@ -38,10 +38,10 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_COUNTED_WRITES;
 	/* A kept jar's commands may have limits of their own. */
 	if (plan->has_counted_writes || plan->metered >> GUARANTEE_MEMORY & 1 ||
-	    (plan->kind == PLAN_KEPT && !plan->cgroup.memory))
+	    (plan->kind == PLAN_SESSION && !plan->cgroup.memory))
 		profile.parts |= SECCOMP_METERED;
-	/* Keepers and other runs have the same uid: a limit on CPU time set for one of them would end it. */
-	if (plan->kind == PLAN_KEPT) {
+	/* Minders and other runs have the same uid: a limit on CPU time set for one of them would end it. */
+	if (plan->kind == PLAN_SESSION) {
 		profile.parts |= SECCOMP_OWN_PID_ONLY;
 		profile.parts &= ~(uint32_t)SECCOMP_GUARD_FIRST;
 	}
@@ -49,29 +49,30 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_KEEP_CORE_LIMIT;
 	if (!build->host->has_seccomp_listeners)
 		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
-	if (plan->has_zygote)
+	if (plan->core.has_zygote)
 		profile.parts |= SECCOMP_NO_SIBLINGS;
 	if (plan->rung == RUNG_LANDLOCK) {
-		if (plan->landlock_abi < 6)
+		if (plan->core.landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
-		if (plan->landlock_abi < 3)
+		if (plan->core.landlock_abi < 3)
 			profile.parts |= SECCOMP_NO_TRUNCATE;
-		if (plan->landlock_abi >= 9)
+		if (plan->core.landlock_abi >= 9)
 			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
-		for (int slot = 0; slot < (plan->kind == PLAN_KEPT ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
-			profile.protected_pids[profile.protected_count++] = SECCOMP_PID_PLACEHOLDER(slot);
+		for (int slot = 0; slot < (plan->kind == PLAN_SESSION ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1);
+		     slot++)
+			profile.protected_pids[profile.protected_count++] = JAR_PID_PLACEHOLDER(slot);
 	}
 	plan->filter_parts = profile.parts;
-	plan->filter_asks = profile.parts & SECCOMP_ASK_METADATA;
-	if (plan->filter_asks)
+	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA;
+	if (plan->core.filter_asks)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
-		plan_add(build, &plan->steps, STEP_PLACES)->value = plan_is_jar(plan);
-	rc = compile_profile(build, &profile, &plan->filter, &plan->filter_len);
-	if (rc < 0 || !plan->has_zygote)
+		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
+	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
+	if (rc < 0 || !plan->core.has_zygote)
 		return rc;
 	/* It has to enter the namespaces of its forks, and hides from them. */
 	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED);
-	return compile_profile(build, &profile, &plan->zygote_filter, &plan->zygote_filter_len);
+	return compile_profile(build, &profile, &plan->core.zygote.filter, &plan->core.zygote.filter_len);
 }
 
 static void report_metadata(struct plan_build *build, const char *hint)
@@ -94,7 +95,7 @@ static void report_metadata(struct plan_build *build, const char *hint)
 /* Where Unix sockets can have names at all, the filter cannot see which. */
 static void report_names(struct plan_build *build, const char *hint)
 {
-	if (build->policy->net == NET_HOST || build->plan->landlock_abi >= 9)
+	if (build->policy->net == NET_HOST || build->plan->core.landlock_abi >= 9)
 		plan_missing(build, "abstract_names",
 			     "the command can take abstract names that the host's programs use", hint);
 }
@@ -114,10 +115,10 @@ static void report_gaps(struct plan_build *build)
 	if (build->policy->net == NET_HOST)
 		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path",
 			     hint);
-	if (build->plan->landlock_abi < 6 && build->policy->net == NET_HOST)
+	if (build->plan->core.landlock_abi < 6 && build->policy->net == NET_HOST)
 		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on",
 			     hint);
-	if (build->plan->landlock_abi < 6)
+	if (build->plan->core.landlock_abi < 6)
 		plan_missing(build, "signals",
 			     "other processes of the same user can be signalled before Landlock ABI 6", hint);
 	plan_missing(build, "user_limits",
@@ -138,8 +139,8 @@ static const char *start_directory(struct plan_build *build)
 	const char *cd = build->policy->cd;
 
 	if (!cd)
-		return build->plan->workdir;
-	return cd[0] == '/' ? plan_string(build, cd) : plan_format(build, "%s/%s", build->plan->workdir, cd);
+		return build->plan->core.workdir;
+	return cd[0] == '/' ? plan_string(build, cd) : plan_format(build, "%s/%s", build->plan->core.workdir, cd);
 }
 
 /*
@@ -150,28 +151,28 @@ static void scope_those_in_charge(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	if (plan->landlock_abi < 6 || plan->has_zygote)
+	if (plan->core.landlock_abi < 6 || plan->core.has_zygote)
 		return;
 	if (plan->rung == RUNG_LANDLOCK)
-		plan_add(build, &plan->steps, STEP_SCOPE);
-	if (plan->kind == PLAN_KEPT)
-		plan_add(build, &plan->keeper, STEP_SCOPE);
+		plan_add(build, &plan->core.steps, STEP_SCOPE);
+	if (plan->kind == PLAN_SESSION)
+		plan_add(build, &plan->core.minder, STEP_SCOPE);
 }
 
 int plan_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
-	bool is_shared = plan->rung == RUNG_NAMESPACE && !plan->has_zygote;
-	struct plan_step_list *walls = is_shared ? &plan->steps : &plan->entry;
+	bool is_shared = plan->rung == RUNG_NAMESPACE && !plan->core.has_zygote;
+	struct plan_step_list *walls = is_shared ? &plan->core.steps : &plan->core.entry;
 	struct plan_step *start;
 
 	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES |
 		       1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net == NET_NONE)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
-	start = plan_add(build, &plan->steps, STEP_WORKDIR);
+	start = plan_add(build, &plan->core.steps, STEP_WORKDIR);
 	/* A jar's own first process is in the workdir; where its commands start is their own matter. */
-	start->target = plan_is_jar(plan) ? plan->workdir : start_directory(build);
+	start->target = plan_is_jar(plan) ? plan->core.workdir : start_directory(build);
 	/* In a jar of mounts the workdir was held to its object when it was bound. */
 	if (plan->rung != RUNG_NAMESPACE && (!build->policy->cd || plan_is_jar(plan)) && !build->has_private_workdir) {
 		start->device = build->host->workdir.path.device;
@@ -186,12 +187,12 @@ int plan_walls(struct plan_build *build)
 			     "use a kernel with Landlock (5.13 or later)");
 		return 0;
 	}
-	if (plan->landlock_abi)
+	if (plan->core.landlock_abi)
 		plan_add(build, walls, STEP_LANDLOCK);
 	plan_add(build, walls, STEP_SECCOMP);
 	if (plan->rung == RUNG_LANDLOCK)
 		report_gaps(build);
-	else if (build->policy->net == NET_HOST && plan->landlock_abi < 6)
+	else if (build->policy->net == NET_HOST && plan->core.landlock_abi < 6)
 		plan_missing(
 			build, "abstract_sockets",
 			"with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
@@ -204,14 +205,14 @@ void plan_run_walls(struct plan_build *build)
 	struct plan *plan = build->plan;
 
 	if (build->policy->cd)
-		plan_add(build, &plan->entry, STEP_WORKDIR)->target = start_directory(build);
-	/* Keepers and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
-	if (plan->jar->kind == PLAN_KEPT && !plan->jar->has_zygote && plan->rung == RUNG_NAMESPACE &&
-	    plan->landlock_abi >= 6)
-		plan_add(build, &plan->entry, STEP_SCOPE);
-	for (size_t i = 0; i < plan->jar->entry.count; i++) {
-		struct plan_step *step = plan_add(build, &plan->entry, plan->jar->entry.items[i].kind);
+		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
+	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
+	if (plan->jar->kind == PLAN_SESSION && !plan->jar->core.has_zygote && plan->rung == RUNG_NAMESPACE &&
+	    plan->core.landlock_abi >= 6)
+		plan_add(build, &plan->core.entry, STEP_SCOPE);
+	for (size_t i = 0; i < plan->jar->core.entry.count; i++) {
+		struct plan_step *step = plan_add(build, &plan->core.entry, plan->jar->core.entry.items[i].kind);
 
-		*step = plan->jar->entry.items[i];
+		*step = plan->jar->core.entry.items[i];
 	}
 }

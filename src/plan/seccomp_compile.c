@@ -424,19 +424,3 @@ int seccomp_compile(const struct seccomp_profile *profile, enum seccomp_arch arc
 	return seccomp_compile_rules(seccomp_rules, seccomp_rule_count, profile, arch, program, capacity, len_out,
 				     error);
 }
-
-size_t seccomp_set_pid(struct sock_filter *program, size_t len, unsigned slot, pid_t pid)
-{
-	uint32_t placeholder = (uint32_t)SECCOMP_PID_PLACEHOLDER(slot);
-	size_t changed = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (program[i].code != (BPF_JMP | BPF_JEQ | BPF_K))
-			continue;
-		if (program[i].k != placeholder && program[i].k != -placeholder)
-			continue;
-		program[i].k = program[i].k == placeholder ? (uint32_t)pid : -(uint32_t)pid;
-		changed++;
-	}
-	return changed;
-}

@@ -29,9 +29,6 @@ int seccomp_compile_rules(const struct seccomp_rule *rules, size_t rule_count, c
 			  enum seccomp_arch arch, struct sock_filter *program, size_t capacity, size_t *len_out,
 			  struct error *error);
 
-/* Put @pid in the place of SECCOMP_PID_PLACEHOLDER(@slot). Returns how many comparisons changed. */
-size_t seccomp_set_pid(struct sock_filter *program, size_t len, unsigned slot, pid_t pid);
-
 /*
  * What @profile refuses on @arch, for people: unconditional refusals in one paragraph per errno, the others line
  * by line. "ask": see seccomp_rules.h; "ignore": nothing is done, and the caller is told that it was.

@@ -3,12 +3,12 @@
  * plan/seccomp_rules.h - which system calls a jar is refused, as a table
  *
  * Every row names a call, the part of the filter it belongs to, what becomes of the call instead of being carried out, and
- * the conditions on the arguments that must all hold. What no row is about is allowed, if sys/syscall_numbers.h knows
+ * the conditions on the arguments that must all hold. What no row is about is allowed, if plan/syscall_numbers.h knows
  * the call; what it does not know is answered with ENOSYS, so that a newer kernel's calls stay shut until somebody
  * has looked at them. For one call, the first row that holds gives the answer.
  *
  * Most answers are an errno. Some calls are asked for: the caller sleeps, and a process outside of the walls, which has
- * the filter's listener, carries the call out for it or refuses it (jar/jar_answer.c). Where a filter has such rows, nobody
+ * the filter's listener, carries the call out for it or refuses it (answer/answer.c). Where a filter has such rows, nobody
  * may be allowed to go on with the call itself: what it points at can change meanwhile.
  *
  * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 #include "policy/policy.h"
-#include "sys/syscall_numbers.h"
+#include "plan/syscall_numbers.h"
 
 /* Parts of the filter. A test leaves one out to show that it, and no other wall, stops an attack. */
 enum seccomp_part {
@@ -132,10 +132,9 @@ enum seccomp_part {
 
 /*
  * A plan is made before the processes it protects exist. Their place is held by numbers that no process can have (the
- * kernel's pids end at 2^22) and that no other rule uses; seccomp_set_pid() puts the real ones in. One that stays in
+ * kernel's pids end at 2^22) and that no other rule uses; STEP_SECCOMP puts the real ones in. One that stays in
  * refuses nothing.
  */
-#define SECCOMP_PID_PLACEHOLDER(slot) ((pid_t)(0x7b000000 + (slot)))
 
 struct seccomp_profile {
 	uint32_t parts; /* enum seccomp_part */

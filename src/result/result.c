@@ -17,6 +17,7 @@
 
 #include "base/base64.h"
 #include "base/units.h"
+#include "run/capture.h"
 
 /* --- outcome ------------------------------------------------------------------------------------------------ */
 
@@ -115,7 +116,7 @@ static const char *const guarantee_names[] = {
 static const struct plan_step *done_step(const struct plan *plan, const struct observation *seen, enum step_kind kind,
 					 uint64_t value)
 {
-	const struct plan_step_list *lists[] = {&plan->steps, &plan->entry};
+	const struct plan_step_list *lists[] = {&plan->core.steps, &plan->core.entry};
 	const uint32_t done[] = {seen->steps_done, seen->entry_done};
 
 	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
@@ -132,14 +133,14 @@ static void filesystem_word(const struct plan *plan, const struct observation *s
 	if (has_mounts)
 		text_append_string(out, "mount-ns");
 	if (done_step(plan, seen, STEP_LANDLOCK, 0))
-		text_append_format(out, "%slandlock%d", has_mounts ? "+" : "", plan->landlock_abi);
+		text_append_format(out, "%slandlock%d", has_mounts ? "+" : "", plan->core.landlock_abi);
 }
 
 /* A cgroup that the jar is in, or the engine's own looking. */
 static void counted_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
 			 struct text *out)
 {
-	const struct plan_step_list *lists[] = {&plan->steps, &plan->entry};
+	const struct plan_step_list *lists[] = {&plan->core.steps, &plan->core.entry};
 	const uint32_t done[] = {seen->steps_done, seen->entry_done};
 
 	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
@@ -160,8 +161,8 @@ static void disk_word(const struct plan *plan, const struct observation *seen, s
 {
 	bool has_host_directory = !done_step(plan, seen, STEP_SCRATCH, 0);
 
-	for (size_t i = 0; i < plan->steps.count && i < seen->steps_done; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count && i < seen->steps_done; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 
 		has_host_directory |= step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE));
 	}
@@ -190,7 +191,7 @@ static void guarantee_word(enum guarantee guarantee, const struct plan *plan, co
 			text_append_string(out, "seccomp");
 		break;
 	case GUARANTEE_PROCESSES:
-		if (plan->namespaces & CLONE_NEWPID)
+		if (plan->core.namespaces & CLONE_NEWPID)
 			text_append_string(out, "pid-ns");
 		else if (done_step(plan, seen, STEP_SUBREAPER, 0))
 			text_append_string(out, "subreaper");
@@ -478,7 +479,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
-	json_write_string(writer, "workdir", source->plan ? source->plan->workdir : NULL);
+	json_write_string(writer, "workdir", source->plan ? source->plan->core.workdir : NULL);
 	write_notes(source, writer);
 	result_write_error(error_of(source), writer);
 	json_close_object(writer);

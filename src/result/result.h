@@ -9,7 +9,7 @@
 #include "base/signals.h"
 #include "host/host_risky.h"
 #include "plan/plan.h"
-#include "run/observation.h"
+#include "limits/observation.h"
 
 enum outcome {
 	OUTCOME_EXITED,

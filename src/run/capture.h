@@ -8,9 +8,8 @@
 #define BELLJAR_RUN_CAPTURE_H
 
 #include "base/text.h"
+#include "limits/observation.h"
 #include "policy/policy.h"
-
-enum stream_index { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
 
 struct capture;
 

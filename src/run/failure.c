@@ -56,7 +56,7 @@ int failure_of_jar(struct error *error, int status, struct failure_place place)
 		return failure_of_zygote(error, 0);
 	return error_set(error, STAGE_ENGINE, 0,
 			 place.is_given
-				 ? "the jar, or the run's keeper in it, died before the command began (status %d)"
+				 ? "the jar, or the run's minder in it, died before the command began (status %d)"
 				 : "the jar's first process died while making the jar (status %d)",
 			 status);
 }

@@ -7,7 +7,7 @@
  *
  * "Gone" is told by the pidfd of the jar's first process: the kernel reports it when every process of the jar's pid
  * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. In a jar
- * that was given to the run it is told by the run's seat. What the pipes hold then is all that will ever come, so draining
+ * that was given to the run it is told by the run's slot. What the pipes hold then is all that will ever come, so draining
  * ends although somebody may hold a copy of the other end.
  */
 #include "run/run.h"
@@ -21,11 +21,11 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "run/burial.h"
+#include "reap/reaper.h"
 #include "run/failure.h"
-#include "run/guard.h"
+#include "limits/limiter.h"
 #include "run/relay.h"
-#include "run/seat.h"
+#include "session/session_slot.h"
 #include "run/streams.h"
 #include "sys/calls.h"
 
@@ -56,7 +56,7 @@ struct run {
 	struct run_request request;
 	const struct plan *plan;
 	enum run_state state;
-	struct seat *seat; /* in a jar that was given; NULL: in one of its own, the next three */
+	struct slot *slot; /* in a jar that was given; NULL: in one of its own, the next three */
 	struct jar jar;
 	struct loop_watch control;
 	struct loop_watch pidfd;
@@ -64,11 +64,11 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
-	struct burial burial;
+	struct reaper reaper;
 	bool is_overdue; /* its first process was given a second chance */
-	struct guard own_guard;
-	struct guard *guard; /* that, or the seat's */
-	enum cause starved;  /* a limit was reached while the jar was being made */
+	struct limiter own_limiter;
+	struct limiter *limiter; /* that, or the slot's */
+	enum cause starved;      /* a limit was reached while the jar was being made */
 	struct streams streams;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
@@ -126,8 +126,8 @@ static void set_cause(struct run *run, enum cause cause)
 /* What has arrived from the jar and was not looked at yet. */
 static void poll_news(struct run *run)
 {
-	if (run->seat)
-		seat_poll(run->seat);
+	if (run->slot)
+		slot_poll(run->slot);
 	else if (run->control.loop)
 		run->control.function(&run->control, EPOLLIN);
 }
@@ -163,7 +163,7 @@ static void check_deadline(struct run *run, uint64_t ended_ns)
 		note_timeout(run, elapsed_ns);
 }
 
-static void on_guard(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+static void on_limiter(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct run *run = owner;
 
@@ -257,8 +257,8 @@ void run_resume(struct run *run, enum stream_index index)
 
 static void send_message(struct run *run, const struct jar_message *message)
 {
-	if (run->seat)
-		seat_send(run->seat, message);
+	if (run->slot)
+		slot_send(run->slot, message);
 	else
 		jar_send(run->jar.control_fd, message, -1);
 }
@@ -280,8 +280,8 @@ static void on_overdue(struct loop_timer *timer)
 	struct run *run = timer->owner;
 	bool has_chance = run->plan->rung != RUNG_NAMESPACE && !run->is_overdue;
 
-	if (run->seat) {
-		loop_arm(run->loop, timer, sys_monotonic_ns() + seat_overdue(run->seat), timer->function, run);
+	if (run->slot) {
+		loop_arm(run->loop, timer, sys_monotonic_ns() + slot_overdue(run->slot), timer->function, run);
 		return;
 	}
 	sys_pidfd_send_signal(run->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
@@ -383,12 +383,12 @@ static void open_relay(struct run *run)
 
 static bool is_call(const struct run *run)
 {
-	return run->seat && run->plan->jar->has_zygote;
+	return run->slot && run->plan->jar->core.has_zygote;
 }
 
 static struct failure_place place_of(const struct run *run)
 {
-	return (struct failure_place){.is_given = run->seat, .is_for_calls = is_call(run)};
+	return (struct failure_place){.is_given = run->slot, .is_for_calls = is_call(run)};
 }
 
 static void on_message(struct run *run, const struct jar_message *message, int fd)
@@ -397,10 +397,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		guard_take(run->guard, (enum jar_view)message->step, fd, message->clock_ns);
+		limiter_take(run->limiter, (enum jar_view)message->step, fd, message->clock_ns);
 		return;
 	case JAR_WRITTEN:
-		guard_written(run->guard, message->written_bytes);
+		limiter_written(run->limiter, message->written_bytes);
 		return;
 	case JAR_TERMINAL:
 		if (fd >= 0)
@@ -408,7 +408,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		return;
 	case JAR_STARTED:
 		/* In a jar that stood already only what the command's tree uses is told. */
-		if (!run->seat)
+		if (!run->slot)
 			run->making = message->self;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 		run->begun_ns = message->begun_ns;
@@ -425,11 +425,11 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		failure_of_step(&run->seen.error, message, place_of(run));
 		break;
 	case JAR_EXEC_FAILED:
-		failure_of_exec(&run->seen.error, message, run->plan->argv.items[0]);
+		failure_of_exec(&run->seen.error, message, run->plan->core.argv.items[0]);
 		break;
 	case JAR_EXITED:
 		/* Before the command's own end: what the kernel ended came first. */
-		guard_check(run->guard, message->has_ended);
+		limiter_check(run->limiter, message->has_ended);
 		check_deadline(run, message->ended_ns);
 		run->seen.has_status = true;
 		run->seen.status = message->status;
@@ -438,12 +438,12 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		return;
 	case JAR_READY:
 	case JAR_EMPTY:
-	case JAR_KEEPER_GONE:
+	case JAR_MINDER_GONE:
 	case JAR_OPENED:
 	case JAR_SIGNAL:
 	case JAR_KILL:
 	case JAR_RUN:
-	case JAR_KEEPER:
+	case JAR_MINDER:
 	case JAR_RENEW:
 	case JAR_OPEN:
 		return;
@@ -477,7 +477,7 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
 	run->seen.user_us = microseconds(usage->ru_utime, run->making.ru_utime);
 	run->seen.system_us = microseconds(usage->ru_stime, run->making.ru_stime);
-	guard_finish(run->guard, usage, &run->seen);
+	limiter_finish(run->limiter, usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
 		failure_for_memory(&run->seen.error);
 	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
@@ -491,9 +491,23 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 	handle(run, EVENT_GONE);
 }
 
-static void on_buried(void *owner, const struct rusage *usage, int status)
+static void on_reaped(void *owner, const struct rusage *usage, int status)
 {
 	note_gone(owner, usage, status);
+}
+
+static void reap_first(struct run *run, pid_t pid, reaper_function *function)
+{
+	run->reaper = (struct reaper){
+		.loop = run->loop,
+		.ends_with_first = run->plan->rung == RUNG_NAMESPACE,
+		.run_directory = run->plan->core.run_directory,
+		.family = run->request.family,
+		.pid = pid,
+		.function = function,
+		.owner = run,
+	};
+	reaper_begin(&run->reaper);
 }
 
 static void on_pidfd(struct loop_watch *watch, uint32_t events)
@@ -508,17 +522,17 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	loop_remove(&run->control);
 	loop_disarm(&run->overdue);
 	run->jar.pid = -1;
-	burial_begin(&run->burial, run->loop, run->plan, run->request.family, pid, on_buried, run);
+	reap_first(run, pid, on_reaped);
 }
 
-/* --- news from the seat ------------------------------------------------------------------------------------- */
+/* --- news from the slot ------------------------------------------------------------------------------------- */
 
-static void on_seat_message(void *owner, const struct jar_message *message, int fd)
+static void on_slot_message(void *owner, const struct jar_message *message, int fd)
 {
 	on_message(owner, message, fd);
 }
 
-static void on_seat_closing(void *owner)
+static void on_slot_closing(void *owner)
 {
 	struct run *run = owner;
 
@@ -527,7 +541,7 @@ static void on_seat_closing(void *owner)
 	set_cause(run, CAUSE_CANCELLED);
 }
 
-static void on_seat_gone(void *owner, const struct rusage *usage, int status)
+static void on_slot_gone(void *owner, const struct rusage *usage, int status)
 {
 	note_gone(owner, usage, status);
 }
@@ -546,7 +560,7 @@ static void note_started(struct run *run)
 static void hold_to_limits(struct run *run)
 {
 	arm_deadline(run, 0);
-	if (!(run->seat ? seat_guard_start(run->seat) : guard_start(run->guard, run->jar.pid, &run->making))) {
+	if (!(run->slot ? slot_limiter_start(run->slot) : limiter_start(run->limiter, run->jar.pid, &run->making))) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
 			  "the limits cannot be held: the jar's processes are not to be seen");
@@ -679,36 +693,36 @@ static int start_command(struct run *run, struct error *error)
 	}
 	if (rc < 0)
 		return rc;
-	if (run->seat) {
-		rc = seat_send_run(run->seat, run->plan, &streams);
+	if (run->slot) {
+		rc = slot_send_run(run->slot, run->plan, &streams);
 		if (rc == -EPIPE && is_call(run))
 			return failure_of_zygote(error, EPIPE);
 		return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot send the command to its jar: %s",
 					  strerror(-rc))
 			      : 0;
 	}
-	rc = jar_start(run->plan, JAR_MODE_ONCE, &streams, run->request.area, run->request.times, &run->jar, error);
-	if (rc == 0 && jar_family_add(run->request.family, run->jar.pid) < 0)
+	rc = jar_start(&run->plan->core, NULL, &streams, run->request.area, run->request.times, &run->jar, error);
+	if (rc == 0 && reap_family_add(run->request.family, run->jar.pid) < 0)
 		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	return rc;
 }
 
 static int watch_all(struct run *run)
 {
-	int rc = run->seat ? 0 : loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
+	int rc = run->slot ? 0 : loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
 
-	if (rc == 0 && !run->seat)
+	if (rc == 0 && !run->slot)
 		rc = loop_add(run->loop, &run->pidfd, run->jar.pidfd, EPOLLIN, on_pidfd, run);
 	return rc < 0 ? rc : streams_watch(&run->streams);
 }
 
-static int take_seat(struct run *run, struct error *error)
+static int take_slot(struct run *run, struct error *error)
 {
-	struct seat_occupant occupant = {run, on_seat_message, on_guard, on_seat_closing, on_seat_gone};
-	int rc = seat_take(run->request.jar, run->plan, &occupant, &run->seat, error);
+	struct slot_occupant occupant = {run, on_slot_message, on_limiter, on_slot_closing, on_slot_gone};
+	int rc = slot_take(run->request.jar, run->plan, &occupant, &run->slot, error);
 
 	if (rc == 0)
-		run->guard = seat_guard(run->seat);
+		run->limiter = slot_limiter(run->slot);
 	return rc;
 }
 
@@ -727,15 +741,15 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
-	run->guard = &run->own_guard;
+	run->limiter = &run->own_limiter;
 	rc = streams_init(&run->streams, loop, run->plan, request->is_captured, &listener, error);
 	if (rc == 0 && request->extra_count > JAR_EXTRA_MAX)
 		rc = error_set(error, STAGE_USAGE, E2BIG, "a command can be given at most %d descriptors",
 			       JAR_EXTRA_MAX);
 	if (rc == 0 && request->jar)
-		rc = take_seat(run, error);
+		rc = take_slot(run, error);
 	else if (rc == 0)
-		rc = guard_open(&run->own_guard, loop, run->plan, on_guard, run, error);
+		rc = limiter_open(&run->own_limiter, loop, run->plan, on_limiter, run, error);
 	if (rc == 0)
 		rc = start_command(run, error);
 	if (rc == 0 && (rc = watch_all(run)) < 0)
@@ -773,8 +787,8 @@ void run_free(struct run *run)
 	loop_disarm(&run->grace);
 	loop_disarm(&run->overdue);
 	loop_disarm(&run->stall);
-	if (run->seat)
-		seat_leave(run->seat);
+	if (run->slot)
+		slot_leave(run->slot);
 	loop_remove(&run->control);
 	loop_remove(&run->pidfd);
 	relay_done(run->relay);
@@ -785,8 +799,8 @@ void run_free(struct run *run)
 	close_fd(&run->jar.pidfd);
 	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
 	if (run->jar.pid > 0)
-		burial_begin(&run->burial, run->loop, run->plan, run->request.family, run->jar.pid, on_unwatched, run);
-	burial_finish(&run->burial);
-	guard_done(&run->own_guard); /* its cgroup can go only when nothing is in it */
+		reap_first(run, run->jar.pid, on_unwatched);
+	reaper_finish(&run->reaper);
+	limiter_done(&run->own_limiter); /* its cgroup can go only when nothing is in it */
 	free(run);
 }

@@ -11,11 +11,12 @@
 
 #include "base/loop.h"
 #include "jar/jar.h"
+#include "reap/reap.h"
 #include "run/capture.h"
-#include "run/observation.h"
+#include "limits/observation.h"
 
 struct run;
-struct kept_jar;
+struct session;
 
 /* What a door wants to hear; any may be NULL. Called from within the loop. */
 struct run_listener {
@@ -39,9 +40,9 @@ struct run_request {
 	 * The jar to run in, of plan->jar; it need not be ready yet. A prepared one is used up by it. NULL: a jar of the
 	 * run's own. If the jar cannot be made or dies, the run is done too, and its observation says why.
 	 */
-	struct kept_jar *jar;
-	const struct jar_area *area; /* a jar of its own only */
-	struct jar_times *times;     /* may be NULL; a jar of its own only */
+	struct session *jar;
+	const struct jar_argv_memory *area; /* a jar of its own only */
+	struct jar_times *times;            /* may be NULL; a jar of its own only */
 	struct run_listener listener;
 	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
 	bool is_merged;       /* the command's standard error is its standard output */
@@ -54,7 +55,7 @@ struct run_request {
 	bool has_pty;
 	struct winsize window;
 	/* Children of this process that are nobody's orphans; a jar of the run's own enters and leaves it. NULL: none. */
-	struct jar_family *family;
+	struct reap_family *family;
 };
 
 /* Begin. On failure nothing is running. */

@@ -13,7 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-#include "run/redact.h"
+#include "redact/redact.h"
 #include "sys/calls.h"
 
 #define READ_BYTES (64 << 10)

@@ -36,7 +36,7 @@ enum frame_type {
 	/* from the engine */
 	FRAME_STARTED = 65,
 	FRAME_OUTPUT = 66,
-	FRAME_KEPT = 67,
+	FRAME_CAPTURED = 67,
 	FRAME_RESULT = 68,
 	FRAME_OPENED = 69,
 	FRAME_FAILED = 70,

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "engine/serve_request.h"
+#include "serve/serve_request.h"
 #include "policy/policy_build.h"
 #include "wire/request.h"
 

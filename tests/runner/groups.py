@@ -38,8 +38,8 @@ LONG_MODULES = (
     "test_usage",
     "test_output_gone",
     "test_wheel",
-    "test_run_kept",
-    "test_run_kept_limits",
+    "test_run_session_runs",
+    "test_run_session_limits",
     "test_git",
     "test_quiet_ends",
 )

@@ -177,7 +177,7 @@ static inline void imagined_add_inside(struct host *host, struct host_path_list 
 	const struct host_path_list *lists[] = {&host->system, &host->toolchains};
 	const struct host_path *single[] = {&host->workdir.path, &host->workdir.top};
 	const struct policy_mount *nearest = NULL;
-	char on_host[2 * PATH_MAX];
+	char on_client[2 * PATH_MAX];
 	size_t len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single); i++)
@@ -202,9 +202,9 @@ static inline void imagined_add_inside(struct host *host, struct host_path_list 
 	}
 	if (nearest && strlen(nearest->dest) < len)
 		nearest = NULL;
-	snprintf(on_host, sizeof(on_host), "%s%s", nearest ? nearest->path : "",
+	snprintf(on_client, sizeof(on_client), "%s%s", nearest ? nearest->path : "",
 		 nearest && nearest->dest[1] ? path + strlen(nearest->dest) : path);
-	imagined_add_resolved(list, files, on_host);
+	imagined_add_resolved(list, files, on_client);
 }
 
 static inline void imagined_guards(struct host_workdir *workdir, const struct imagined_files *files, const char *top)
@@ -213,13 +213,13 @@ static inline void imagined_guards(struct host_workdir *workdir, const struct im
 
 	snprintf(path, sizeof(path), "%s/.git", top);
 	if (imagined_look(files, path).kind == PATH_FILE)
-		imagined_add(&workdir->guarded, files, path);
+		imagined_add(&workdir->protected, files, path);
 	for (const struct host_name *name = host_protected_names; name->name; name++) {
-		size_t count = workdir->guarded.count;
+		size_t count = workdir->protected.count;
 
 		snprintf(path, sizeof(path), "%s/%s", top, name->name);
-		imagined_add(&workdir->guarded, files, path);
-		if (workdir->guarded.count == count)
+		imagined_add(&workdir->protected, files, path);
+		if (workdir->protected.count == count)
 			continue;
 		for (const char *slash = strchr(path + strlen(top) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 			bool is_known = false;

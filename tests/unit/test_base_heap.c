@@ -292,39 +292,6 @@ static void release_odd(void)
 	heap_release((char *)heap_allocate(64) + 1);
 }
 
-static void read_closed_pool(void)
-{
-	struct heap_pool *pool = heap_open_pool();
-	char *block;
-
-	heap_use_pool(pool);
-	block = heap_allocate(100);
-	heap_use_pool(NULL);
-	heap_close_pool(pool);
-	read_at(block, 0);
-}
-
-static void overrun_in_a_pool(void)
-{
-	struct heap_pool *pool = heap_open_pool();
-
-	heap_use_pool(pool);
-	write_at(heap_allocate(99), 99);
-	heap_use_pool(NULL);
-	heap_close_pool(pool);
-}
-
-static void read_released_of_a_pool(void)
-{
-	char *block;
-
-	heap_use_pool(heap_open_pool());
-	block = heap_allocate(100);
-	heap_use_pool(NULL);
-	heap_release(block);
-	read_at(block, 0);
-}
-
 static void overrun_in_a_crowd(void)
 {
 	char *block = NULL;
@@ -359,9 +326,6 @@ static const struct {
 	{release_foreign, SIGABRT, "this is no block"},
 	{release_nowhere, SIGABRT, "this is no block"},
 	{release_odd, SIGABRT, "this is not the beginning of a block"},
-	{read_closed_pool, SIGSEGV, "a released block was used"},
-	{overrun_in_a_pool, SIGABRT, "the end of a block was overrun"},
-	{read_released_of_a_pool, SIGSEGV, "a released block was used"},
 };
 
 static void test_the_checked_heap_says_what_was_wrong(void)
@@ -378,119 +342,9 @@ static void test_the_checked_heap_says_what_was_wrong(void)
 
 #endif
 
-static void test_a_pool_goes_as_a_whole(void)
-{
-	enum { COUNT = 3000 };
-	struct heap_pool *pool = heap_open_pool();
-	char *outside = heap_allocate(100), *block, *large;
-
-	CHECK(pool != NULL);
-	CHECK(heap_use_pool(pool) == NULL);
-	block = heap_allocate(100);
-	if (!is_checked) {
-		heap_release(block);
-		CHECK(heap_allocate(100) == block); /* in use it is as any heap is */
-	}
-	for (size_t i = 0; i < COUNT; i++) {
-		char *one = heap_allocate(i % 200 + 1);
-
-		CHECK(one && one != outside);
-		memset(one, 0x5a, i % 200 + 1);
-	}
-	large = heap_allocate(100000);
-	memset(large, 0x5a, 100000);
-	CHECK(heap_use_pool(NULL) == pool);
-	/* Nothing is written to one that is not in use: a block that is released there stays as it is. */
-	memset(block, 0x5a, 100);
-	if (!is_checked) {
-		heap_release(block);
-		CHECK(block[0] == 0x5a && block[99] == 0x5a);
-	}
-	/* What grows moves to where blocks come from now. */
-	block = heap_resize(block, 1000);
-	CHECK(block && block[99] == 0x5a);
-	large = heap_resize(large, 200000);
-	CHECK(large && large[99999] == 0x5a);
-	heap_close_pool(pool);
-	CHECK(block[0] == 0x5a && large[0] == 0x5a);
-	heap_release(block);
-	heap_release(large);
-	heap_release(outside);
-	heap_close_pool(NULL);
-}
-
-static bool reads(const volatile char *byte)
-{
-	int status = 0;
-	pid_t child = fork();
-
-	if (child == 0) {
-		signal(SIGSEGV, SIG_DFL);
-		_exit(*byte == 0x5a ? 0 : 1);
-	}
-	waitpid(child, &status, 0);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 static void *filled(size_t len)
 {
 	return memset(heap_allocate(len), 0x5a, len);
-}
-
-static void test_a_child_has_only_its_pool(void)
-{
-	struct heap_pool *pool = heap_open_pool(), *other = heap_open_pool();
-	char *own = filled(100), *large = filled(100000), *shown, *hidden;
-
-	heap_use_pool(pool);
-	shown = filled(100);
-	heap_use_pool(other);
-	hidden = filled(100);
-	heap_use_pool(NULL);
-	heap_hide_all_but(pool);
-	CHECK(reads(shown));
-	CHECK(!reads(own));
-	CHECK(!reads(large));
-	CHECK(!reads(hidden));
-	heap_show(pool);
-	CHECK(reads(own));
-	CHECK(reads(large));
-	CHECK(!reads(shown));
-	heap_close_pool(pool);
-	heap_close_pool(other);
-	heap_release(own);
-	heap_release(large);
-}
-
-static void allocate_in_child(void)
-{
-	char *block;
-
-	heap_begin_anew();
-	for (size_t len = 1; len < 200000; len = len * 2 + 1) {
-		block = filled(len);
-		heap_release(block);
-	}
-	_exit(42);
-}
-
-static void test_a_child_begins_anew(void)
-{
-	struct heap_pool *pool = heap_open_pool();
-	char *large = filled(100000);
-	int status = 0;
-	pid_t child;
-
-	heap_release(filled(100)); /* a free block that the child must not be given */
-	heap_hide_all_but(pool);
-	child = fork();
-	if (child == 0)
-		allocate_in_child();
-	heap_show(pool);
-	waitpid(child, &status, 0);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-	heap_close_pool(pool);
-	heap_release(large);
 }
 
 static void test_large_blocks_go_in_any_order(void)
@@ -503,8 +357,6 @@ static void test_large_blocks_go_in_any_order(void)
 	for (size_t i = 0; i < 5; i++) {
 		CHECK(blocks[i * 3 % 5][69999] == 0x5a);
 		heap_release(blocks[i * 3 % 5]);
-		heap_hide_all_but(NULL); /* walks over those that are left */
-		heap_show(NULL);
 	}
 }
 
@@ -532,9 +384,6 @@ static const struct test tests[] = {
 #ifdef BELLJAR_CHECK_HEAP
 	TEST(test_the_checked_heap_says_what_was_wrong),
 #endif
-	TEST(test_a_pool_goes_as_a_whole),
-	TEST(test_a_child_has_only_its_pool),
-	TEST(test_a_child_begins_anew),
 	TEST(test_large_blocks_go_in_any_order),
 	TEST(test_at_the_end_nothing_is_taken_back),
 };

@@ -116,7 +116,7 @@ static void test_a_plain_directory_has_no_repository(void)
 	CHECK(!seen.host.workdir.unfit);
 	CHECK_INT(seen.host.workdir.top.kind, PATH_ABSENT);
 	CHECK_INT(seen.host.workdir.git.kind, PATH_ABSENT);
-	CHECK_INT(seen.host.workdir.guarded.count, 0);
+	CHECK_INT(seen.host.workdir.protected.count, 0);
 	CHECK_INT(seen.host.workdir.pinned.count, 0);
 	survey_done(&seen);
 }
@@ -128,11 +128,11 @@ static void test_a_repository_is_found_from_its_top(void)
 	survey(&seen, "/home/u/repo", NULL);
 	CHECK_INT(seen.host.workdir.top.kind, PATH_ABSENT);
 	CHECK_STRING(seen.host.workdir.git.path, at("/home/u/repo/.git"));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/config", PATH_FILE));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/info/attributes", PATH_FILE));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.github/workflows", PATH_DIRECTORY));
-	CHECK_INT(seen.host.workdir.guarded.count, 4);
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/.git/config", PATH_FILE));
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/.git/info/attributes", PATH_FILE));
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/.github/workflows", PATH_DIRECTORY));
+	CHECK_INT(seen.host.workdir.protected.count, 4);
 	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.git", PATH_DIRECTORY));
 	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.git/info", PATH_DIRECTORY));
 	CHECK(has(&seen.host.workdir.pinned, "/home/u/repo/.github", PATH_DIRECTORY));
@@ -148,8 +148,8 @@ static void test_a_repository_is_found_from_a_subdirectory(void)
 	CHECK_STRING(seen.host.workdir.top.path, at("/home/u/repo"));
 	CHECK_INT(seen.host.workdir.top.kind, PATH_DIRECTORY);
 	CHECK_STRING(seen.host.workdir.git.path, at("/home/u/repo/.git"));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/pkg/a/.envrc", PATH_FILE));
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/pkg/a/.envrc", PATH_FILE));
+	CHECK(has(&seen.host.workdir.protected, "/home/u/repo/.git/hooks", PATH_DIRECTORY));
 	survey_done(&seen);
 }
 
@@ -159,8 +159,8 @@ static void test_a_git_file_is_guarded_and_not_followed(void)
 
 	survey(&seen, "/home/u/worktree", NULL);
 	CHECK_INT(seen.host.workdir.git.kind, PATH_ABSENT);
-	CHECK_INT(seen.host.workdir.guarded.count, 1);
-	CHECK(has(&seen.host.workdir.guarded, "/home/u/worktree/.git", PATH_FILE));
+	CHECK_INT(seen.host.workdir.protected.count, 1);
+	CHECK(has(&seen.host.workdir.protected, "/home/u/worktree/.git", PATH_FILE));
 	survey_done(&seen);
 }
 
@@ -433,8 +433,8 @@ static void test_a_configuration_that_names_the_work_tree_does_not_close_it(void
 		snprintf(config, sizeof(config), "[core]\n\thooksPath = %s\n\tfsmonitor = sh . sub\n", values[i]);
 		write_file("/srv/whole/.git/config", config);
 		survey(&seen, "/srv/whole", NULL);
-		for (size_t j = 0; j < seen.host.workdir.guarded.count; j++)
-			CHECK_STRING(seen.host.workdir.guarded.items[j].path, at("/srv/whole/.git/config"));
+		for (size_t j = 0; j < seen.host.workdir.protected.count; j++)
+			CHECK_STRING(seen.host.workdir.protected.items[j].path, at("/srv/whole/.git/config"));
 		survey_done(&seen);
 	}
 }

@@ -13,14 +13,14 @@
 #include "bpf_simulator.h"
 #include "imagined_plan.h"
 #include "sys/calls.h"
-#include "sys/syscall_numbers.h"
+#include "plan/syscall_numbers.h"
 
 static char *no_environment[] = {NULL};
 static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", "/home/u/link -> a/b", NULL};
 
 static void compile(struct imagined_plan *made, bool has_zygote)
 {
-	made->rc = plan_compile_jar(&made->plan, PLAN_KEPT, &made->policy, &made->host,
+	made->rc = plan_compile_jar(&made->plan, PLAN_SESSION, &made->policy, &made->host,
 				    has_zygote ? &(struct plan_request){.argv = &made->argv} : NULL, &made->error);
 }
 
@@ -59,11 +59,11 @@ static void test_every_fork_puts_the_walls_up_itself(void)
 
 	make(&jar, NULL);
 	CHECK_INT(jar.rc, 0);
-	CHECK(jar.plan.has_zygote);
-	CHECK_STRING(jar.plan.argv.items[0], "zygote");
+	CHECK(jar.plan.core.has_zygote);
+	CHECK_STRING(jar.plan.core.argv.items[0], "zygote");
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++) {
-		CHECK(!has_step(&jar.plan.steps, walls[i]));
-		CHECK(has_step(&jar.plan.entry, walls[i]));
+		CHECK(!has_step(&jar.plan.core.steps, walls[i]));
+		CHECK(has_step(&jar.plan.core.entry, walls[i]));
 	}
 	imagined_plan_done(&jar);
 }
@@ -75,10 +75,10 @@ static void test_without_a_zygote_they_are_the_jars(void)
 	imagine(&jar, files, NULL, no_environment, "zygote");
 	compile(&jar, false);
 	CHECK_INT(jar.rc, 0);
-	CHECK(!jar.plan.has_zygote);
-	CHECK(!jar.plan.zygote_filter);
+	CHECK(!jar.plan.core.has_zygote);
+	CHECK(!jar.plan.core.zygote.filter);
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++)
-		CHECK(has_step(&jar.plan.steps, walls[i]));
+		CHECK(has_step(&jar.plan.core.steps, walls[i]));
 	imagined_plan_done(&jar);
 }
 
@@ -87,12 +87,12 @@ static void test_the_zygote_enters_namespaces_and_mounts_nothing(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_setns), 0);
-	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_mount), EPERM);
-	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_chroot), EPERM);
-	CHECK_INT(answer(jar.plan.zygote_filter, jar.plan.zygote_filter_len, SYS_bpf), EPERM);
-	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_setns), EPERM);
-	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_mount), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_setns), 0);
+	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_mount), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_chroot), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_bpf), EPERM);
+	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_setns), EPERM);
+	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_mount), EPERM);
 	imagined_plan_done(&jar);
 }
 
@@ -103,11 +103,11 @@ static void test_a_call_has_its_jars_walls_and_no_scope_of_its_own(void)
 
 	make(&jar, NULL);
 	CHECK_INT(plan_compile_run(&run, &jar.plan, &jar.policy, &jar.host,
-				   &(struct plan_request){.argv = &jar.plan.argv}, &jar.error),
+				   &(struct plan_request){.argv = &jar.plan.core.argv}, &jar.error),
 		  0);
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++)
-		CHECK(has_step(&run.entry, walls[i]));
-	CHECK(!has_step(&run.entry, STEP_SCOPE)); /* it sees nobody whom it could signal */
+		CHECK(has_step(&run.core.entry, walls[i]));
+	CHECK(!has_step(&run.core.entry, STEP_SCOPE)); /* it sees nobody whom it could signal */
 	plan_done(&run);
 	imagined_plan_done(&jar);
 }
@@ -141,10 +141,10 @@ static void test_private_places_are_made_anew(void)
 
 	make(&jar, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		CHECK(find(&jar.plan.anew, STEP_PRIVATE, places[i]));
-	CHECK(find(&jar.plan.anew, STEP_SCRATCH, NULL));
-	CHECK(find(&jar.plan.anew, STEP_DEVPTS, NULL));
-	CHECK(find(&jar.plan.anew, STEP_PROC, "/proc"));
+		CHECK(find(&jar.plan.core.zygote.anew, STEP_PRIVATE, places[i]));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_SCRATCH, NULL));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_DEVPTS, NULL));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_PROC, "/proc"));
 	imagined_plan_done(&jar);
 }
 
@@ -153,8 +153,8 @@ static void test_what_was_put_into_a_private_place_comes_along(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK(find(&jar.plan.anew, STEP_BIND, "/home/u/p"));
-	CHECK(find(&jar.plan.anew, STEP_FILE, "/home/u/.gitconfig"));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_BIND, "/home/u/p"));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_FILE, "/home/u/.gitconfig"));
 	imagined_plan_done(&jar);
 }
 
@@ -163,10 +163,10 @@ static void test_what_lies_deep_in_a_private_place_comes_along(void)
 	struct imagined_plan jar;
 
 	make(&jar, (const char *const[]){"ro", "/home/u/a/b/c", NULL});
-	CHECK(find(&jar.plan.anew, STEP_BIND, "/home/u/a/b/c"));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_BIND, "/home/u/a/b/c"));
 	imagined_plan_done(&jar);
 	make(&jar, (const char *const[]){"ro", "/home/u/link", NULL});
-	CHECK(find(&jar.plan.anew, STEP_SYMLINK, "/home/u/link"));
+	CHECK(find(&jar.plan.core.zygote.anew, STEP_SYMLINK, "/home/u/link"));
 	imagined_plan_done(&jar);
 }
 
@@ -176,10 +176,10 @@ static void test_proc_is_read_only_for_calls_once_it_is_there(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	proc = find(&jar.plan.anew, STEP_PROC, "/proc");
-	lock = find(&jar.plan.anew, STEP_PROC_LOCK, "/proc");
+	proc = find(&jar.plan.core.zygote.anew, STEP_PROC, "/proc");
+	lock = find(&jar.plan.core.zygote.anew, STEP_PROC_LOCK, "/proc");
 	CHECK(proc && lock && proc < lock);
-	CHECK(!has_step(&jar.plan.steps, STEP_PROC_LOCK));
+	CHECK(!has_step(&jar.plan.core.steps, STEP_PROC_LOCK));
 	imagined_plan_done(&jar);
 }
 
@@ -189,9 +189,9 @@ static void test_one_device_shows_who_is_behind_landlock(void)
 	size_t devices = 0, open_devices = 0;
 
 	make(&jar, NULL);
-	CHECK_STRING(jar.plan.landlock_probe, "/dev/full");
-	for (size_t i = 0; i < jar.plan.landlock.count; i++) {
-		const struct plan_landlock_rule *rule = &jar.plan.landlock.items[i];
+	CHECK_STRING(jar.plan.core.zygote.landlock_probe, "/dev/full");
+	for (size_t i = 0; i < jar.plan.core.landlock.count; i++) {
+		const struct plan_landlock_rule *rule = &jar.plan.core.landlock.items[i];
 
 		if (strncmp(rule->path, "/dev/", 5) != 0 || !strcmp(rule->path, "/dev/shm"))
 			continue;
@@ -209,9 +209,9 @@ static void test_a_call_makes_no_child_of_the_zygotes(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK_INT(answer_to(jar.plan.filter, jar.plan.filter_len, SYS_clone, CLONE_PARENT | SIGCHLD), EINVAL);
-	CHECK_INT(answer_to(jar.plan.filter, jar.plan.filter_len, SYS_clone, SIGCHLD), 0);
-	CHECK_INT(answer(jar.plan.filter, jar.plan.filter_len, SYS_clone3), ENOSYS);
+	CHECK_INT(answer_to(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone, CLONE_PARENT | SIGCHLD), EINVAL);
+	CHECK_INT(answer_to(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone, SIGCHLD), 0);
+	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone3), ENOSYS);
 	imagined_plan_done(&jar);
 }
 
@@ -220,10 +220,10 @@ static void test_what_does_not_lie_in_a_private_place_is_not_made_anew(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK(find(&jar.plan.steps, STEP_BIND, "/usr"));
-	CHECK(!find(&jar.plan.anew, STEP_BIND, "/usr"));
-	CHECK(!find(&jar.plan.anew, STEP_ROOT, NULL));
-	CHECK(!find(&jar.plan.anew, STEP_SEAL, NULL));
+	CHECK(find(&jar.plan.core.steps, STEP_BIND, "/usr"));
+	CHECK(!find(&jar.plan.core.zygote.anew, STEP_BIND, "/usr"));
+	CHECK(!find(&jar.plan.core.zygote.anew, STEP_ROOT, NULL));
+	CHECK(!find(&jar.plan.core.zygote.anew, STEP_SEAL, NULL));
 	imagined_plan_done(&jar);
 }
 
@@ -233,7 +233,7 @@ static void test_nothing_is_made_anew_without_calls(void)
 
 	imagine(&jar, files, NULL, no_environment, "zygote");
 	compile(&jar, false);
-	CHECK_INT(jar.plan.anew.count, 0);
+	CHECK_INT(jar.plan.core.zygote.anew.count, 0);
 	imagined_plan_done(&jar);
 }
 

@@ -26,8 +26,9 @@ static bool list_has(const struct string_list *list, const char *text)
 
 static bool is_set(const struct plan *plan, const char *name)
 {
-	for (size_t i = 0; i < plan->env.count; i++)
-		if (!strncmp(plan->env.items[i], name, strlen(name)) && plan->env.items[i][strlen(name)] == '=')
+	for (size_t i = 0; i < plan->core.env.count; i++)
+		if (!strncmp(plan->core.env.items[i], name, strlen(name)) &&
+		    plan->core.env.items[i][strlen(name)] == '=')
 			return true;
 	return false;
 }
@@ -46,15 +47,15 @@ static void test_only_allowed_names_are_passed(void)
 			 V("EMPTY"), V("=odd")),
 	     NULL, "true");
 	CHECK_INT(made.rc, 0);
-	CHECK(list_has(&made.plan.env, "PATH=/bin"));
-	CHECK(list_has(&made.plan.env, "LC_TIME=C"));
-	CHECK(list_has(&made.plan.env, "LC_=odd"));
-	CHECK(list_has(&made.plan.env, "LANG=C"));
-	CHECK(list_has(&made.plan.env, "GIT_AUTHOR_NAME=me"));
-	CHECK(list_has(&made.plan.env, "HOME=/home/u"));
-	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp"));
-	CHECK_INT(made.plan.env.count, 7);
-	CHECK(!made.plan.env.items[7]);
+	CHECK(list_has(&made.plan.core.env, "PATH=/bin"));
+	CHECK(list_has(&made.plan.core.env, "LC_TIME=C"));
+	CHECK(list_has(&made.plan.core.env, "LC_=odd"));
+	CHECK(list_has(&made.plan.core.env, "LANG=C"));
+	CHECK(list_has(&made.plan.core.env, "GIT_AUTHOR_NAME=me"));
+	CHECK(list_has(&made.plan.core.env, "HOME=/home/u"));
+	CHECK(list_has(&made.plan.core.env, "TMPDIR=/tmp"));
+	CHECK_INT(made.plan.core.env.count, 7);
+	CHECK(!made.plan.core.env.items[7]);
 	imagined_plan_done(&made);
 }
 
@@ -63,13 +64,13 @@ static void test_home_and_tmpdir_point_inside_and_only_env_changes_them(void)
 	struct imagined_plan made;
 
 	make(&made, ENVIRONMENT(V("HOME=/root"), V("TMPDIR=/var/evil")), NULL, "true");
-	CHECK(list_has(&made.plan.env, "HOME=/home/u"));
-	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp"));
-	CHECK_INT(made.plan.env.count, 2);
+	CHECK(list_has(&made.plan.core.env, "HOME=/home/u"));
+	CHECK(list_has(&made.plan.core.env, "TMPDIR=/tmp"));
+	CHECK_INT(made.plan.core.env.count, 2);
 	imagined_plan_done(&made);
 	make(&made, ENVIRONMENT(V("HOME=/root")), (const char *const[]){"env", "HOME=/tmp/h", NULL}, "true");
-	CHECK(list_has(&made.plan.env, "HOME=/tmp/h"));
-	CHECK_INT(made.plan.env.count, 2);
+	CHECK(list_has(&made.plan.core.env, "HOME=/tmp/h"));
+	CHECK_INT(made.plan.core.env.count, 2);
 	imagined_plan_done(&made);
 }
 
@@ -79,10 +80,10 @@ static void test_env_wins_over_pass_env_and_the_first_of_two_inherited_counts(vo
 
 	make(&made, ENVIRONMENT(V("CI=1"), V("CI=2"), V("TERM=a"), V("TERM=b")),
 	     (const char *const[]){"pass-env", "CI", "env", "CI=set", NULL}, "true");
-	CHECK(list_has(&made.plan.env, "CI=set"));
-	CHECK(!list_has(&made.plan.env, "CI=1"));
-	CHECK(list_has(&made.plan.env, "TERM=a"));
-	CHECK(!list_has(&made.plan.env, "TERM=b"));
+	CHECK(list_has(&made.plan.core.env, "CI=set"));
+	CHECK(!list_has(&made.plan.core.env, "CI=1"));
+	CHECK(list_has(&made.plan.core.env, "TERM=a"));
+	CHECK(!list_has(&made.plan.core.env, "TERM=b"));
 	imagined_plan_done(&made);
 }
 
@@ -156,8 +157,8 @@ static void test_a_made_up_value_does_not_save_the_real_one_from_redaction(void)
 	     "true");
 	CHECK_INT(made.plan.redact.count, 1);
 	CHECK(list_has(&made.plan.redact, "the real one"));
-	CHECK(list_has(&made.plan.env, "A_TOKEN=fake"));
-	CHECK(list_has(&made.plan.env, "C_TOKEN=passed on"));
+	CHECK(list_has(&made.plan.core.env, "A_TOKEN=fake"));
+	CHECK(list_has(&made.plan.core.env, "C_TOKEN=passed on"));
 	imagined_plan_done(&made);
 }
 
@@ -171,9 +172,9 @@ static void test_without_mounts_home_and_tmpdir_are_in_the_runs_directory(void)
 	made.rc = plan_compile(&made.plan, &made.policy, &made.host, &(struct plan_request){.argv = &made.argv},
 			       &made.error);
 	CHECK_INT(made.rc, 0);
-	CHECK(list_has(&made.plan.env, "HOME=/tmp/run/home"));
-	CHECK(list_has(&made.plan.env, "TMPDIR=/tmp/run/tmp"));
-	CHECK_INT(made.plan.env.count, 3);
+	CHECK(list_has(&made.plan.core.env, "HOME=/tmp/run/home"));
+	CHECK(list_has(&made.plan.core.env, "TMPDIR=/tmp/run/tmp"));
+	CHECK_INT(made.plan.core.env.count, 3);
 	imagined_plan_done(&made);
 }
 

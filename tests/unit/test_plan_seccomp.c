@@ -21,10 +21,11 @@
 #include <unistd.h>
 
 #include "bpf_simulator.h"
+#include "jar/jar_plan.h"
 #include "plan/seccomp_compile.h"
 #include "test.h"
 
-#define KEEPER 4711
+#define MINDER 4711
 #define ENGINE 4194303
 #define OWN_USER 1000
 #define OWN_GROUP 1100
@@ -133,8 +134,8 @@ static uint64_t interesting_argument(const struct seccomp_rule *rules, size_t ru
 			    condition->value,
 			    condition->mask,
 			    ~condition->mask,
-			    KEEPER,
-			    -KEEPER,
+			    MINDER,
+			    -MINDER,
 			    ENGINE,
 			    -ENGINE,
 			    OWN_USER,
@@ -210,7 +211,7 @@ static void protect(struct seccomp_profile *profile)
 {
 	profile->uid = OWN_USER;
 	profile->gid = OWN_GROUP;
-	profile->protected_pids[0] = KEEPER;
+	profile->protected_pids[0] = MINDER;
 	profile->protected_pids[1] = ENGINE;
 	profile->protected_count = 2;
 }
@@ -463,19 +464,19 @@ static const struct vector vectors[] = {
 	{SYSCALL_pidfd_getfd, {3}, 0, EPERM},
 	{SYSCALL_kill, {0, 9}, 0, 0},
 	{SYSCALL_kill, {99, 9}, 0, 0},
-	{SYSCALL_kill, {KEEPER, 9}, 0, EPERM},
-	{SYSCALL_kill, {HIGH | KEEPER, 9}, 0, EPERM},
+	{SYSCALL_kill, {MINDER, 9}, 0, EPERM},
+	{SYSCALL_kill, {HIGH | MINDER, 9}, 0, EPERM},
 	{SYSCALL_kill, {-(uint64_t)ENGINE, 9}, 0, EPERM},
 	{SYSCALL_kill, {(uint32_t)-ENGINE, 9}, 0, EPERM},
 	{SYSCALL_kill, {UINT64_MAX, 9}, 0, EPERM},
 	{SYSCALL_kill, {UINT32_MAX, 9}, 0, EPERM},
 	{SYSCALL_tkill, {ENGINE, 9}, 0, EPERM},
 	{SYSCALL_tgkill, {ENGINE, ENGINE, 9}, 0, EPERM},
-	{SYSCALL_rt_sigqueueinfo, {KEEPER, 9}, 0, EPERM},
-	{SYSCALL_rt_tgsigqueueinfo, {KEEPER, KEEPER}, 0, EPERM},
-	{SYSCALL_pidfd_open, {KEEPER}, 0, EPERM},
+	{SYSCALL_rt_sigqueueinfo, {MINDER, 9}, 0, EPERM},
+	{SYSCALL_rt_tgsigqueueinfo, {MINDER, MINDER}, 0, EPERM},
+	{SYSCALL_pidfd_open, {MINDER}, 0, EPERM},
 	{SYSCALL_pidfd_open, {99}, 0, 0},
-	{SYSCALL_ptrace, {16, KEEPER}, 0, EPERM},
+	{SYSCALL_ptrace, {16, MINDER}, 0, EPERM},
 	{SYSCALL_process_vm_writev, {ENGINE}, 0, EPERM},
 	{SYSCALL_shmat, {1}, 0, ENOSYS},
 	{SYSCALL_msgget, {1}, 0, ENOSYS},
@@ -733,12 +734,12 @@ static void test_pids_are_put_in_later(void)
 	seccomp_profile_init(&profile, RUNG_LANDLOCK, NET_NONE);
 	protect(&profile);
 	compile(&direct, &profile, SECCOMP_ARCH_X86_64);
-	profile.protected_pids[0] = SECCOMP_PID_PLACEHOLDER(0);
-	profile.protected_pids[1] = SECCOMP_PID_PLACEHOLDER(1);
+	profile.protected_pids[0] = JAR_PID_PLACEHOLDER(0);
+	profile.protected_pids[1] = JAR_PID_PLACEHOLDER(1);
 	compile(&planned, &profile, SECCOMP_ARCH_X86_64);
-	CHECK(seccomp_set_pid(planned.program, planned.len, 0, KEEPER) >= 3);
-	CHECK(seccomp_set_pid(planned.program, planned.len, 1, ENGINE) >= 3);
-	CHECK_INT(seccomp_set_pid(planned.program, planned.len, 1, ENGINE), 0);
+	CHECK(jar_set_filter_pid(planned.program, planned.len, 0, MINDER) >= 3);
+	CHECK(jar_set_filter_pid(planned.program, planned.len, 1, ENGINE) >= 3);
+	CHECK_INT(jar_set_filter_pid(planned.program, planned.len, 1, ENGINE), 0);
 	CHECK_INT(planned.len, direct.len);
 	CHECK(!memcmp(planned.program, direct.program, direct.len * sizeof(direct.program[0])));
 }

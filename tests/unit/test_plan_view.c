@@ -86,8 +86,8 @@ static const struct plan_step *covering(const struct plan *plan, const char *pat
 {
 	const struct plan_step *found = NULL;
 
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 
 		if (is_mount(step) && path_is_within(path, step->target) &&
 		    (!found || strlen(step->target) >= strlen(found->target)))
@@ -99,10 +99,10 @@ static const struct plan_step *covering(const struct plan *plan, const char *pat
 /* A mount covers what was mounted below it before: outer targets must come first. */
 static void check_order(const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->steps.count; i++)
-		for (size_t j = i + 1; j < plan->steps.count; j++)
-			CHECK(!is_mount(&plan->steps.items[i]) || !is_mount(&plan->steps.items[j]) ||
-			      !path_is_within(plan->steps.items[i].target, plan->steps.items[j].target));
+	for (size_t i = 0; i < plan->core.steps.count; i++)
+		for (size_t j = i + 1; j < plan->core.steps.count; j++)
+			CHECK(!is_mount(&plan->core.steps.items[i]) || !is_mount(&plan->core.steps.items[j]) ||
+			      !path_is_within(plan->core.steps.items[i].target, plan->core.steps.items[j].target));
 }
 
 /* Every path of the jar at which the host's @path shows: 1 for visible, 2 for writable. */
@@ -110,8 +110,8 @@ static int access_to(const struct plan *plan, const char *path)
 {
 	int access = 0;
 
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 		char target[PATH_MAX];
 
 		if (step->kind != STEP_BIND || !path_is_within(path, step->source))
@@ -127,9 +127,9 @@ static uint64_t landlock_rights(const struct plan *plan, const char *path)
 {
 	uint64_t rights = 0;
 
-	for (size_t i = 0; i < plan->landlock.count; i++)
-		if (path_is_within(path, plan->landlock.items[i].path))
-			rights |= plan->landlock.items[i].access;
+	for (size_t i = 0; i < plan->core.landlock.count; i++)
+		if (path_is_within(path, plan->core.landlock.items[i].path))
+			rights |= plan->core.landlock.items[i].access;
 	return rights;
 }
 
@@ -141,12 +141,12 @@ static void check_hidden(const struct plan *plan, const struct policy *policy, c
 	for (size_t i = 0; i < policy->hide.count; i++) {
 		const char *name = policy->hide.items[i];
 		const struct plan_step *step = covering(plan, name);
-		char on_host[PATH_MAX], resolved[PATH_MAX];
+		char on_client[PATH_MAX], resolved[PATH_MAX];
 
 		/* By its name: nothing of the host stands there, unless a link leads to what is hidden elsewhere. */
 		if (step && step->kind == STEP_BIND) {
-			snprintf(on_host, sizeof(on_host), "%s%s", step->source, name + strlen(step->target));
-			if (imagined_resolve(files, on_host, resolved) == 0 && !strcmp(on_host, resolved)) {
+			snprintf(on_client, sizeof(on_client), "%s%s", step->source, name + strlen(step->target));
+			if (imagined_resolve(files, on_client, resolved) == 0 && !strcmp(on_client, resolved)) {
 				printf("at hidden %s there is %s\n", name, resolved);
 				CHECK(false);
 			}
@@ -175,8 +175,8 @@ static bool is_named_rw(const struct policy *policy, const struct host *host, co
 
 static void check_protected(const struct plan *plan, const struct policy *policy, const struct host *host)
 {
-	for (size_t i = 0; i < host->workdir.guarded.count; i++) {
-		const char *path = host->workdir.guarded.items[i].path;
+	for (size_t i = 0; i < host->workdir.protected.count; i++) {
+		const char *path = host->workdir.protected.items[i].path;
 
 		if (access_to(plan, path) & 2 && !is_named_rw(policy, host, path)) {
 			printf("protected %s can be written\n", path);
@@ -188,8 +188,8 @@ static void check_protected(const struct plan *plan, const struct policy *policy
 /* What the mounts let be written or read, Landlock must too; what lies nowhere in the jar, it must not. */
 static void check_landlock(const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 		uint64_t rights = step->target ? landlock_rights(plan, step->target) : 0;
 
 		if (step->kind == STEP_BIND && !(step->flags & STEP_DEVICE))
@@ -198,8 +198,8 @@ static void check_landlock(const struct plan *plan)
 		    (step->kind == STEP_BIND && !(step->flags & STEP_READ_ONLY)))
 			CHECK(rights & SYS_LANDLOCK_WRITE_FILE);
 	}
-	for (size_t i = 0; i < plan->landlock.count; i++) {
-		const struct plan_landlock_rule *rule = &plan->landlock.items[i];
+	for (size_t i = 0; i < plan->core.landlock.count; i++) {
+		const struct plan_landlock_rule *rule = &plan->core.landlock.items[i];
 		const struct plan_step *step = covering(plan, rule->path);
 
 		if (rule->access & LANDLOCK_MAKE_FILE)
@@ -240,27 +240,27 @@ static void check_landlock_alone(const struct plan *plan, const struct policy *p
 /* Can the host's directory @path be renamed or replaced: is it inside something writable, and not pinned? */
 static bool can_move(const struct plan *plan, const char *path)
 {
-	for (size_t i = 0; i < plan->steps.count; i++)
-		if (plan->steps.items[i].kind == STEP_PIN && !strcmp(plan->steps.items[i].target, path))
+	for (size_t i = 0; i < plan->core.steps.count; i++)
+		if (plan->core.steps.items[i].kind == STEP_PIN && !strcmp(plan->core.steps.items[i].target, path))
 			return false;
 	/* What stands on it in one place holds it in all. */
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i], *around = NULL;
-		char on_host[PATH_MAX];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i], *around = NULL;
+		char on_client[PATH_MAX];
 
 		for (size_t j = 0; is_mount(step) && j < i; j++)
-			if (is_mount(&plan->steps.items[j]) &&
-			    path_is_within(step->target, plan->steps.items[j].target) &&
-			    (!around || strlen(plan->steps.items[j].target) >= strlen(around->target)))
-				around = &plan->steps.items[j];
+			if (is_mount(&plan->core.steps.items[j]) &&
+			    path_is_within(step->target, plan->core.steps.items[j].target) &&
+			    (!around || strlen(plan->core.steps.items[j].target) >= strlen(around->target)))
+				around = &plan->core.steps.items[j];
 		if (!around || around->kind != STEP_BIND)
 			continue;
-		snprintf(on_host, sizeof(on_host), "%s%s", around->source, step->target + strlen(around->target));
-		if (!strcmp(on_host, path))
+		snprintf(on_client, sizeof(on_client), "%s%s", around->source, step->target + strlen(around->target));
+		if (!strcmp(on_client, path))
 			return false;
 	}
-	for (size_t i = 0; i < plan->steps.count; i++) {
-		const struct plan_step *step = &plan->steps.items[i];
+	for (size_t i = 0; i < plan->core.steps.count; i++) {
+		const struct plan_step *step = &plan->core.steps.items[i];
 		char target[PATH_MAX];
 
 		if (step->kind != STEP_BIND || step->flags & STEP_READ_ONLY || !path_is_within(path, step->source) ||

@@ -189,9 +189,9 @@ static struct plan full_plan(void)
 {
 	return (struct plan){
 		.rung = RUNG_NAMESPACE,
-		.namespaces = CLONE_NEWPID | CLONE_NEWNET,
-		.steps = {steps, ARRAY_LEN(steps), ARRAY_LEN(steps)},
-		.landlock_abi = 7,
+		.core = {.namespaces = CLONE_NEWPID | CLONE_NEWNET,
+			 .steps = {steps, ARRAY_LEN(steps), ARRAY_LEN(steps)},
+			 .landlock_abi = 7},
 		.asked = (1U << GUARANTEE_COUNT) - 1,
 		.limits = {.timeout_ns = 5000000000ULL, .output_bytes = 10240, .disk_bytes = 4096},
 	};
@@ -262,9 +262,7 @@ static void test_walls_of_the_landlock_rung(void)
 	static struct plan_step entry[] = {{.kind = STEP_PRIVILEGES}, {.kind = STEP_LANDLOCK}, {.kind = STEP_SECCOMP}};
 	struct plan plan = {
 		.rung = RUNG_LANDLOCK,
-		.steps = {first, 1, 1},
-		.entry = {entry, 3, 3},
-		.landlock_abi = 4,
+		.core = {.steps = {first, 1, 1}, .entry = {entry, 3, 3}, .landlock_abi = 4},
 		.asked = 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_NETWORK | 1U << GUARANTEE_PROCESSES,
 	};
 	struct observation seen = {.has_started = true, .steps_done = 1, .entry_done = 3};

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "../../tools/manual_pages.h"
-#include "run/redact_shapes.h"
+#include "redact/redact_shapes.h"
 #include "test.h"
 #include "test_flags.h"
 

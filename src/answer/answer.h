@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer/answer.h - carry out what a command's filter asks about: changes of mode, owner, times and attributes of files
+ *
+ * For the landlock rung, whose rules do not govern these calls. Everything here is called by whoever watches over the command, and
+ * by the child that becomes it: no allocation, no stdio, no locks.
+ */
+#ifndef BELLJAR_ANSWER_ANSWER_H
+#define BELLJAR_ANSWER_ANSWER_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+struct stat;
+
+/* An object that the command may write, with all that lies in it if it is a directory. */
+struct answer_place {
+	dev_t device;
+	ino_t inode;
+};
+
+struct answer_places {
+	struct answer_place *items;
+	size_t count;
+};
+
+/* Room for @max places, as long as this process lives. 0 or a negative errno. */
+int answer_open_places(struct answer_places *places, size_t max);
+/* Hold the object at @path, which must be that one unless @inode is 0; nothing if there is none. 0 or a negative errno. */
+int answer_add_place(struct answer_places *places, const char *path, dev_t device, ino_t inode);
+/* Whether the object lies in a place that the command may write. */
+bool answer_is_in_place(const struct answer_places *places, int fd, const struct stat *object);
+
+/* Whether a filter can have a listener here: 0 or a negative errno. */
+int answer_try_listener(void);
+/* From a child that loads the filter to whoever watches over it. */
+int answer_send_listener(int socket_fd, int listener_fd);
+/* Take it, without waiting, in place of *@listener_fd. False: there is none, and will be none if the other end is closed. */
+bool answer_take_listener(int socket_fd, int *listener_fd);
+
+/* Answer some of what the filter asks about, without waiting for more. *@listener_fd is closed when nobody can ask any more. */
+void answer_some(const struct answer_places *places, int *listener_fd);
+/* Whether there is an answer to a call other than that there is no such call. */
+bool answer_knows(int number);
+
+#endif

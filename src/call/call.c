@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call/call.c - a jar for calls: the zygote, and minders whose command is a fork of it
+ *
+ * Who has to be trusted with what: the zygote has two capabilities over the jar's user namespace, enough to enter
+ * namespaces, and a filter that leaves it no call that mounts. It runs no code but its own and what the host told it to
+ * load. Its fork gives the capabilities up behind walls that the minder checks before anything is let in.
+ */
+#include "call/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+
+#include "jar/jar_steps.h"
+#include "sys/calls.h"
+
+/* Where the first process and the minders have the socket on which the zygote takes requests. */
+#define ZYGOTE_FD (JAR_CONTROL_FD + 1)
+#define NAMESPACES_MAX 4
+#define CGROUPS_MAX 8
+/* So many places of a jar can be taken along into each call. */
+#define TREES_MAX 512
+#define STATUS_BYTES 4096
+/* How long the end of the fork is waited for once it was killed; a host that swaps may be slow. */
+#define REAP_MS 5000
+
+/* STEP_BIND of what a minder makes anew: what stands there in the jar. */
+static int trees[TREES_MAX];
+
+/* The fork that this minder watches over. */
+static struct {
+	int fd;           /* to it, and to the zygote */
+	pid_t pid;        /* as the minder sees it; 0: there is none yet */
+	pid_t minder_pid; /* the minder's, as the jar sees it */
+	bool is_reaped;   /* the zygote has said how it ended */
+	int status;       /* likewise */
+} call = {.fd = -1};
+
+/* --- messages ----------------------------------------------------------------------------------------------- */
+
+enum {
+	ZYGOTE_FORK = 1,    /* minder to zygote */
+	ZYGOTE_READY,       /* fork to minder: it waits, its pid is `value` */
+	ZYGOTE_BEGIN,       /* minder to fork */
+	ZYGOTE_ENDED,       /* zygote to minder: wait status in `value` */
+	ZYGOTE_FORK_FAILED, /* zygote or fork to minder: errno in `value` */
+};
+
+/* Little endian on every machine we build for; docs/protocol.md has the table. */
+struct zygote_fork {
+	int32_t kind;
+	uint32_t namespaces; /* CLONE_NEW*, in the order of the descriptors: pid, mount, IPC, network */
+	uint32_t has_ruleset;
+	uint32_t cgroup_count;
+};
+
+struct zygote_begin {
+	int32_t kind;
+	uint32_t has_environment; /* the first descriptor is a file with it; else it is the zygote's own */
+};
+
+struct zygote_word {
+	int32_t kind;
+	int32_t value;
+	uint64_t user_us, system_us, maxrss_kib, written_blocks;
+};
+
+/* --- the first process -------------------------------------------------------------------------------------- */
+
+static void become_zygote(struct jar_inside *inside, int request_fd) __attribute__((noreturn));
+static void become_zygote(struct jar_inside *inside, int request_fd)
+{
+	const struct jar_command *command = &inside->command;
+	const struct jar_plan *plan = inside->plan;
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	if (null_fd < 0 || dup2(request_fd, JAR_STREAM_FDS) < 0)
+		_exit(125);
+	for (int fd = 0; fd < JAR_STREAM_FDS; fd++)
+		if (dup2(null_fd, fd) < 0)
+			_exit(125);
+	for (size_t i = JAR_STREAM_FDS; i < command->fd_count; i++)
+		if (dup2(command->fds[i], (int)i + 1) < 0)
+			_exit(125);
+	if (sys_keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    sys_seccomp_load(plan->zygote.filter, plan->zygote.filter_len) < 0)
+		_exit(125);
+	jar_unblock_signals();
+	jar_execute(command);
+	_exit(127);
+}
+
+/* The first process's: the zygote. */
+static pid_t zygote_pid;
+
+static int start_zygote(struct jar_inside *inside)
+{
+	int ours, theirs, rc;
+	pid_t pid;
+
+	if (inside->plan->zygote.anew.count > ARRAY_LEN(trees))
+		return -E2BIG;
+	rc = jar_socket_pair(&ours, &theirs);
+	if (rc < 0)
+		return rc;
+	pid = fork();
+	if (pid == 0)
+		become_zygote(inside, theirs);
+	if (pid < 0)
+		return -errno;
+	close(theirs);
+	for (size_t i = JAR_STREAM_FDS; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+	if (ours != ZYGOTE_FD) {
+		dup3(ours, ZYGOTE_FD, O_CLOEXEC);
+		close(ours);
+	}
+	zygote_pid = pid;
+	return 0;
+}
+
+static pid_t fork_minder(void)
+{
+	int pidfd = -1;
+	pid_t pid = sys_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC, -1, &pidfd);
+
+	if (pid > 0)
+		close_fd(&pidfd);
+	return pid;
+}
+
+/* --- fresh places ------------------------------------------------------------------------------------------- */
+
+/* What stands in a private place of the jar is taken along before that is covered. */
+static int take_trees(const struct plan_step_list *anew)
+{
+	for (size_t i = 0; i < anew->count; i++) {
+		if (anew->items[i].kind != STEP_BIND)
+			continue;
+		trees[i] = sys_open_tree(AT_FDCWD, anew->items[i].target, true);
+		if (trees[i] < 0)
+			return trees[i];
+	}
+	return 0;
+}
+
+static int carry_out(struct jar_build *build, size_t number)
+{
+	struct plan_step step = build->plan->zygote.anew.items[number];
+
+	if (step.kind == STEP_BIND)
+		return jar_attach_tree(build, &step, trees[number]);
+	if (step.kind == STEP_METER)
+		step.value2 = 0; /* the fork is not this process's child: a clock here would not count it */
+	return jar_step(build, &step);
+}
+
+static int make_anew(struct jar_build *build)
+{
+	const struct plan_step_list *anew = &build->plan->zygote.anew;
+	int rc = take_trees(anew);
+
+	build->root_fd = sys_open("/", O_PATH | O_DIRECTORY);
+	if (rc == 0 && build->root_fd < 0)
+		rc = build->root_fd;
+	for (size_t i = 0; i < anew->count && rc == 0; i++)
+		rc = carry_out(build, i);
+	close_fd(&build->root_fd);
+	close_fd(&build->scratch_fd);
+	return rc;
+}
+
+/* Before this /proc is covered: it is the jar's, and so are its numbers. */
+static pid_t pid_in_jar(void)
+{
+	char number[16];
+	ssize_t len = readlink("/proc/self", number, sizeof(number) - 1);
+
+	if (len <= 0)
+		return 0;
+	number[len] = '\0';
+	return (pid_t)strtol(number, NULL, 10);
+}
+
+/* --- the fork ----------------------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t flag;
+	const char *path;
+} namespaces[NAMESPACES_MAX] = {
+	{CLONE_NEWPID, "/proc/self/ns/pid"},
+	{CLONE_NEWNS, "/proc/self/ns/mnt"},
+	{CLONE_NEWIPC, "/proc/self/ns/ipc"},
+	{CLONE_NEWNET, "/proc/self/ns/net"},
+};
+
+static int send_fork_request(const struct jar_inside *inside, int their_end, const int *cgroup_fds, size_t cgroup_count)
+{
+	const struct jar_plan *plan = inside->plan;
+	struct zygote_fork request = {.kind = ZYGOTE_FORK, .cgroup_count = (uint32_t)cgroup_count};
+	const struct iovec parts[] = {
+		{.iov_base = &request, .iov_len = sizeof(request)},
+		{.iov_base = plan->filter, .iov_len = plan->filter_len * sizeof(*plan->filter)},
+	};
+	struct pollfd room = {.fd = ZYGOTE_FD, .events = POLLOUT};
+	int fds[1 + NAMESPACES_MAX + 1 + CGROUPS_MAX], rc = 0;
+	size_t count = 0;
+
+	fds[count++] = their_end;
+	for (size_t i = 0; i < ARRAY_LEN(namespaces) && rc == 0; i++) {
+		if (namespaces[i].flag == CLONE_NEWNET && !(plan->namespaces & CLONE_NEWNET))
+			continue;
+		request.namespaces |= namespaces[i].flag;
+		rc = fds[count++] = sys_open(namespaces[i].path, O_RDONLY);
+		rc = MIN_OF(rc, 0);
+	}
+	if (rc == 0 && plan->landlock_abi) {
+		request.has_ruleset = 1;
+		rc = fds[count++] = jar_landlock_ruleset(&inside->build);
+		rc = MIN_OF(rc, 0);
+	}
+	for (size_t i = 0; i < cgroup_count && rc == 0; i++)
+		fds[count++] = cgroup_fds[i];
+	while (rc == 0 && (rc = sys_send_with(ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
+		rc = poll(&room, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+	for (size_t i = 1; i < count; i++)
+		close_fd(&fds[i]);
+	return rc;
+}
+
+/* --- what the kernel says of the fork, before anything is let in: a mistake on its side fails closed ------- */
+
+static int check_status(pid_t pid)
+{
+	static const char *const lines[] = {
+		"\nNoNewPrivs:\t1\n",
+		"\nSeccomp:\t2\n",
+		"\nCapInh:\t0000000000000000\n",
+		"\nCapPrm:\t0000000000000000\n",
+		"\nCapEff:\t0000000000000000\n",
+		"\nCapBnd:\t0000000000000000\n",
+		"\nCapAmb:\t0000000000000000\n",
+	};
+	char path[32], status[STATUS_BYTES];
+	const char *filters;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	len = sys_read_file(AT_FDCWD, path, status, sizeof(status));
+	if (len < 0)
+		return (int)len;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		if (!strstr(status, lines[i]))
+			return -EPERM;
+	/* The zygote's own, which it has inherited, and the call's. */
+	filters = strstr(status, "\nSeccomp_filters:\t");
+	return !filters || strtol(strchr(filters, '\t'), NULL, 10) >= 2 ? 0 : -EPERM;
+}
+
+/* Is what @name stands for in the fork's directory of /proc the same as in this process's own? */
+static int check_same(pid_t pid, const char *name)
+{
+	struct stat own, its;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/self/%s", name);
+	if (stat(path, &own) < 0)
+		return errno == ENOENT ? 0 : -errno; /* a kernel without this kind of namespace */
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if (stat(path, &its) < 0)
+		return -errno;
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EPERM;
+}
+
+/* It has entered what is this minder's own, and left nothing of what both have from the jar. */
+static int check_places(pid_t pid)
+{
+	static const char *const names[] = {
+		"ns/pid",  "ns/pid_for_children",  "ns/mnt", "ns/ipc",    "ns/net", "ns/user",
+		"ns/time", "ns/time_for_children", "ns/uts", "ns/cgroup", "root"};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++)
+		rc = check_same(pid, names[i]);
+	return rc;
+}
+
+/*
+ * Nothing in /proc tells of Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
+ * device may not be asked anything (plan_calls.c): without a domain the answer would be that it is no terminal.
+ */
+static int check_landlock(const struct jar_plan *plan, int probe_fd)
+{
+	struct stat own, its;
+	struct termios terminal;
+
+	if (!plan->zygote.landlock_probe)
+		return 0;
+	if (probe_fd < 0 || fstat(probe_fd, &its) < 0 || stat(plan->zygote.landlock_probe, &own) < 0 ||
+	    !S_ISCHR(its.st_mode) || own.st_rdev != its.st_rdev)
+		return -EPERM;
+	return ioctl(probe_fd, TCGETS, &terminal) < 0 && errno == EACCES ? 0 : -EPERM;
+}
+
+static int check_walls(const struct jar_plan *plan, pid_t pid, int probe_fd)
+{
+	int rc = check_status(pid);
+
+	if (rc == 0)
+		rc = check_places(pid);
+	return rc < 0 ? rc : check_landlock(plan, probe_fd);
+}
+
+/* --- the fork gets ready ------------------------------------------------------------------------------------ */
+
+/* A word on the call's socket, with a descriptor or -1, and who has sent it as this process sees it. */
+static ssize_t receive_word(int fd, struct zygote_word *word, int *sent_fd, pid_t *sender)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	} control = {0};
+	struct iovec part = {.iov_base = word, .iov_len = sizeof(*word)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*sent_fd = -1;
+	*sender = 0;
+	for (struct cmsghdr *at = len < 0 ? NULL : CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS)
+			memcpy(sent_fd, CMSG_DATA(at), sizeof(*sent_fd));
+		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred credentials;
+
+			memcpy(&credentials, CMSG_DATA(at), sizeof(credentials));
+			*sender = credentials.pid;
+		}
+	}
+	return len < 0 ? -errno : len;
+}
+
+/* Wait until the fork says something; the engine may let go in the meantime. */
+static int wait_for_word(struct jar_inside *inside, struct zygote_word *word, int *sent_fd, pid_t *sender)
+{
+	struct pollfd waiting[] = {{.fd = call.fd, .events = POLLIN}, {.fd = JAR_CONTROL_FD}};
+
+	for (;;) {
+		ssize_t len;
+
+		if (poll(waiting, ARRAY_LEN(waiting), -1) < 0)
+			continue;
+		if (waiting[1].revents)
+			jar_leave(inside, 0);
+		len = receive_word(call.fd, word, sent_fd, sender);
+		if (len == -EAGAIN || len == -EINTR)
+			continue;
+		if (len < 0)
+			return (int)len;
+		return len == sizeof(*word) ? 0 : -EPIPE;
+	}
+}
+
+/* The zygote is not there, or did not do its part. */
+static int wait_until_ready(struct jar_inside *inside)
+{
+	AUTO_CLOSE int probe_fd = -1;
+	struct zygote_word word;
+	pid_t sender;
+	int rc = wait_for_word(inside, &word, &probe_fd, &sender);
+
+	if (rc < 0)
+		return rc;
+	if (word.kind != ZYGOTE_READY) {
+		call.is_reaped = word.kind == ZYGOTE_ENDED;
+		return word.kind == ZYGOTE_FORK_FAILED && word.value > 0 ? -word.value : -EPIPE;
+	}
+	/* Who is not in this pid namespace has no number here. */
+	if (sender <= 1 || sender != word.value)
+		return -EPERM;
+	call.pid = sender;
+	return check_walls(inside->plan, sender, probe_fd);
+}
+
+static int ask_for_fork(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int their_end = -1, wanted = 1, rc;
+
+	rc = jar_socket_pair(&call.fd, &their_end);
+	if (rc == 0 && setsockopt(call.fd, SOL_SOCKET, SO_PASSCRED, &wanted, sizeof(wanted)) < 0)
+		rc = -errno;
+	/* The files in /proc/self belong to root for a process that is not dumpable. Nobody but the zygote could look. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (rc == 0)
+		rc = send_fork_request(inside, their_end, cgroup_fds, cgroup_count);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	close_fd(&their_end);
+	return rc < 0 ? rc : wait_until_ready(inside);
+}
+
+static int prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int rc;
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	call.minder_pid = pid_in_jar();
+	close_fd(&inside->build.written_fd); /* the first process's */
+	rc = inside->plan->namespaces & CLONE_NEWNET ? sys_new_network() : 0;
+	umask(0);
+	if (rc == 0)
+		rc = make_anew(&inside->build);
+	umask(022);
+	if (rc == 0)
+		rc = sys_keep_capabilities(0);
+	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
+}
+
+/* --- beginning ---------------------------------------------------------------------------------------------- */
+
+static int limit_fork(const struct jar_inside *inside, const struct plan_step *step)
+{
+	struct rlimit limit;
+
+	if (prlimit(call.pid, (int)step->value, NULL, &limit) < 0)
+		return -errno;
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_cur = limit.rlim_max;
+	return prlimit(call.pid, (int)step->value, &limit, NULL) < 0 ? -errno : 0;
+}
+
+/* The fork has put them up, and check_walls() has looked. */
+static bool is_wall(enum step_kind kind)
+{
+	return kind == STEP_PRIVILEGES || kind == STEP_LANDLOCK || kind == STEP_SECCOMP;
+}
+
+/* One step of the run's own: done here for the fork, or seen to be done, or told to it. */
+static int enter_step(struct jar_inside *inside, const struct plan_step *step, const char **workdir)
+{
+	if (step->kind == STEP_RLIMIT)
+		return limit_fork(inside, step);
+	if (step->kind == STEP_CGROUP)
+		return jar_step(&inside->build, step);
+	if (step->kind == STEP_WORKDIR)
+		*workdir = step->target;
+	return step->kind == STEP_WORKDIR || is_wall(step->kind) ? 0 : -EINVAL;
+}
+
+static bool is_same_environment(const struct jar_command *command, const struct string_list *zygote)
+{
+	if (command->env_count != zygote->count)
+		return false;
+	for (size_t i = 0; i < command->env_count; i++)
+		if (strcmp(command->env[i], zygote->items[i]) != 0)
+			return false;
+	return true;
+}
+
+static int write_environment(const struct jar_command *command)
+{
+	AUTO_CLOSE int fd = memfd_create("environment", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < command->env_count; i++) {
+		size_t len = strlen(command->env[i]) + 1;
+
+		if (write(fd, command->env[i], len) != (ssize_t)len)
+			return -ENOMEM;
+	}
+	return take_fd(&fd);
+}
+
+static int send_begin(struct jar_inside *inside, const char *workdir)
+{
+	const struct jar_command *command = &inside->command;
+	struct zygote_begin begin = {.kind = ZYGOTE_BEGIN};
+	const struct iovec parts[] = {
+		{.iov_base = &begin, .iov_len = sizeof(begin)},
+		{.iov_base = (void *)workdir, .iov_len = strlen(workdir)},
+	};
+	AUTO_CLOSE int environment_fd = -1;
+	int fds[JAR_ATTACHED_MAX];
+	size_t count = 0;
+
+	if (!is_same_environment(command, &inside->plan->env)) {
+		environment_fd = write_environment(command);
+		if (environment_fd < 0)
+			return environment_fd;
+		begin.has_environment = 1;
+		fds[count++] = environment_fd;
+	}
+	memcpy(fds + count, command->fds, command->fd_count * sizeof(*fds));
+	return sys_send_with(call.fd, parts, ARRAY_LEN(parts), fds, count + command->fd_count);
+}
+
+static int begin(struct jar_inside *inside)
+{
+	const struct plan_step_list *entry = &inside->command.entry;
+	const char *workdir = inside->plan->workdir;
+	int rc = 0;
+
+	inside->report.step = -1;
+	if (inside->command.has_pty)
+		rc = -EINVAL;
+	for (size_t i = 0; i < entry->count && rc == 0; i++) {
+		rc = enter_step(inside, &entry->items[i], &workdir);
+		if (rc < 0) {
+			inside->report.step = (int32_t)i;
+			inside->report.is_entry = 1;
+		} else {
+			inside->report.entry_done++;
+		}
+	}
+	if (rc == 0)
+		rc = send_begin(inside, workdir);
+	inside->report.error = -rc;
+	/* Somebody is waiting for the call, and nobody for this. */
+	if (rc == 0 && inside->command.is_metered)
+		jar_hand_over_view(inside);
+	return rc;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static struct timeval to_timeval(uint64_t microseconds)
+{
+	return (struct timeval){.tv_sec = (time_t)(microseconds / 1000000),
+				.tv_usec = (suseconds_t)(microseconds % 1000000)};
+}
+
+static void note_end(struct jar_inside *inside)
+{
+	struct zygote_word word = {0};
+	ssize_t len = recv(call.fd, &word, sizeof(word), MSG_DONTWAIT);
+
+	call.is_reaped = true;
+	call.status = SIGKILL; /* the zygote has gone, and takes nobody with it: it will be killed now */
+	if (len != sizeof(word) || word.kind != ZYGOTE_ENDED)
+		return;
+	call.status = word.value;
+	inside->outsider_usage = (struct rusage){
+		.ru_utime = to_timeval(word.user_us),
+		.ru_stime = to_timeval(word.system_us),
+		.ru_maxrss = (long)word.maxrss_kib,
+		.ru_oublock = (long)word.written_blocks,
+	};
+}
+
+static void await_fork(struct jar_inside *inside)
+{
+	struct pollfd waiting = {.fd = call.fd, .events = POLLIN};
+
+	if (call.is_reaped || !call.pid)
+		return;
+	if (poll(&waiting, 1, REAP_MS) > 0)
+		note_end(inside);
+}
+
+/* --- one call ----------------------------------------------------------------------------------------------- */
+
+static void begin_call(struct jar_inside *inside)
+{
+	inside->report.begun_ns = sys_monotonic_ns();
+	if (begin(inside) < 0) {
+		jar_report(inside, JAR_STEP_FAILED, -1);
+		jar_leave(inside, 125);
+	}
+	getrusage(RUSAGE_SELF, &inside->report.self);
+	jar_report(inside, JAR_STARTED, -1);
+	for (size_t i = 0; i < inside->command.fd_count; i++)
+		close(inside->command.fds[i]);
+}
+
+/* Let the fork that waits begin, and watch over it until nothing of it is left. */
+static void watch_call(struct jar_inside *inside)
+{
+	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = call.fd, .events = POLLIN}};
+	sigset_t all_but_child;
+
+	begin_call(inside);
+	jar_catch_children(&all_but_child);
+	while (!waiting[1].revents) {
+		jar_reap(inside); /* orphans; the fork is the zygote's child */
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) > 0 && waiting[0].revents)
+			jar_on_request(inside);
+	}
+	note_end(inside);
+	inside->report.status = call.status;
+	jar_report_end(inside);
+}
+
+static void minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	struct jar_message message;
+	int rc;
+
+	inside->owns_pids = true;
+	inside->await_outsider = await_fork;
+	rc = prepare(inside, cgroup_fds, cgroup_count);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+	inside->report.status = (int32_t)call.minder_pid;
+	jar_report(inside, JAR_READY, -1);
+	if (!session_receive(JAR_RUN, &message))
+		jar_leave(inside, 0);
+	inside->report.status = 0;
+	rc = session_take_command(inside, &message, NULL);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
+	watch_call(inside);
+	jar_report_empty(inside, false);
+	_exit(0);
+}
+
+/* --- the first process -------------------------------------------------------------------------------------- */
+
+/* Without the zygote the jar is of no use. */
+static void child_gone(struct jar_inside *inside, pid_t pid, int status)
+{
+	if (pid != zygote_pid)
+		return;
+	inside->report.status = status;
+	jar_report(inside, JAR_EXITED, -1);
+	jar_leave(inside, 0);
+}
+
+void call_first_main(struct jar_inside *inside)
+{
+	/* A minder is the first of a pid namespace, and leaves no orphans; the first process is not behind the walls. */
+	static const struct session_kind calls = {
+		.begin = start_zygote,
+		.fork_minder = fork_minder,
+		.minder_main = minder_main,
+		.child_gone = child_gone,
+	};
+
+	session_serve(inside, &calls);
+}

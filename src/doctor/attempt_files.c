@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/attempt_files.c - attempts on files, descriptors and the environment
+ *
+ * What was planted outside has permissions that let anybody in, so a refusal is a layer's: what does not exist was not
+ * mounted, EROFS is a read-only mount, EACCES is Landlock.
+ */
+#include "doctor/attempt.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#define KERNEL_SETTING "/proc/sys/kernel/core_pattern"
+#define DESCRIPTORS_MAX 1024
+
+const char *attempt_path(const struct prove_facts *facts, const char *name)
+{
+	static char paths[2][2 * PROVE_PATH_MAX];
+	static unsigned turn;
+	char *path = paths[turn++ % ARRAY_LEN(paths)];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", facts->base, name);
+	return path;
+}
+
+static struct answer judge(const char *call, int result)
+{
+	if (result >= 0)
+		return answer_through(call);
+	switch (errno) {
+	case ENOENT:
+	case EROFS:
+	case EBUSY: /* a mount point cannot be moved away */
+		return answer_stopped(LAYER_MOUNT_NS, call, errno);
+	case EACCES:
+	case EXDEV: /* Landlock's word for a link or rename that would give more rights */
+		return answer_stopped(LAYER_LANDLOCK, call, errno);
+	case EPERM:
+		return answer_stopped(LAYER_PRIVILEGES, call, errno);
+	default:
+		return answer_stopped(LAYER_HOST, call, errno);
+	}
+}
+
+static struct answer try_open(const char *path, int flags, const char *call)
+{
+	AUTO_CLOSE int fd = open(path, flags | O_CLOEXEC, 0644);
+
+	return judge(call, fd);
+}
+
+/* Not forbidden: if this does not work, nothing that is refused proves anything. */
+struct answer attempt_control(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int fd = open(attempt_path(facts, "work/control"), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0 || write(fd, "x", 1) != 1 || unlink(attempt_path(facts, "work/control")) < 0)
+		return answer_stopped(LAYER_HOST, "open", errno);
+	return answer_through("open");
+}
+
+struct answer attempt_read(const struct prove_facts *facts)
+{
+	char content[64];
+	AUTO_CLOSE int fd = open(attempt_path(facts, "outside/secret"), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return judge("open", -1);
+	return judge("read", read(fd, content, sizeof(content)) > 0 ? 0 : -1);
+}
+
+struct answer attempt_stat(const struct prove_facts *facts)
+{
+	struct stat status;
+
+	return judge("stat", stat(attempt_path(facts, "outside/secret"), &status));
+}
+
+struct answer attempt_list(const struct prove_facts *facts)
+{
+	return try_open(attempt_path(facts, "outside"), O_RDONLY | O_DIRECTORY, "open");
+}
+
+struct answer attempt_write(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int fd = open(attempt_path(facts, "outside/secret"), O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	if (fd < 0)
+		return judge("open", -1);
+	return judge("write", write(fd, "!", 1) == 1 ? 0 : -1);
+}
+
+struct answer attempt_create(const struct prove_facts *facts)
+{
+	return try_open(attempt_path(facts, "outside/new"), O_WRONLY | O_CREAT | O_EXCL, "open");
+}
+
+struct answer attempt_remove(const struct prove_facts *facts)
+{
+	return judge("unlink", unlink(attempt_path(facts, "outside/removable")));
+}
+
+struct answer attempt_link(const struct prove_facts *facts)
+{
+	return judge("link", link(attempt_path(facts, "outside/secret"), attempt_path(facts, "work/link")));
+}
+
+struct answer attempt_truncate(const struct prove_facts *facts)
+{
+	return judge("truncate", truncate(attempt_path(facts, "outside/secret"), 0));
+}
+
+/* Of a file that is ours the kernel lets us change all this: it is refused by whoever answers what the filter asks. */
+static struct answer judge_change(const struct prove_facts *facts, const char *call, int result)
+{
+	struct answer answer = judge(call, result);
+	struct stat status;
+
+	if (answer.errno_value == EPERM && stat(attempt_path(facts, "outside/secret"), &status) == 0 &&
+	    status.st_uid == geteuid())
+		answer.layer = LAYER_SECCOMP;
+	return answer;
+}
+
+struct answer attempt_chmod(const struct prove_facts *facts)
+{
+	return judge_change(facts, "chmod", chmod(attempt_path(facts, "outside/secret"), 0640));
+}
+
+struct answer attempt_chmod_by_descriptor(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int fd = open(attempt_path(facts, "outside/secret"), O_PATH | O_CLOEXEC);
+	char path[32];
+
+	if (fd < 0)
+		return judge("open", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return judge_change(facts, "chmod", chmod(path, 0640));
+}
+
+struct answer attempt_times(const struct prove_facts *facts)
+{
+	static const struct timespec times[2] = {{PROVE_OLD_TIME, 0}, {PROVE_OLD_TIME, 0}};
+
+	return judge_change(facts, "utimensat", utimensat(AT_FDCWD, attempt_path(facts, "outside/secret"), times, 0));
+}
+
+struct answer attempt_attribute(const struct prove_facts *facts)
+{
+	return judge_change(facts, "setxattr",
+			    setxattr(attempt_path(facts, "outside/secret"), PROVE_ATTRIBUTE, "x", 1, 0));
+}
+
+struct answer attempt_read_by_engine(const struct prove_facts *facts)
+{
+	char path[4 * PROVE_PATH_MAX];
+	struct answer answer;
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", facts->engine_pid, attempt_path(facts, "outside/secret"));
+	answer = try_open(path, O_RDONLY, "open");
+	if (answer.errno_value == ENOENT)
+		answer.layer = LAYER_PID_NS;
+	return answer;
+}
+
+/* Only opened: nothing is written even if this works. */
+struct answer attempt_proc_sys(const struct prove_facts *facts)
+{
+	struct answer answer = try_open(KERNEL_SETTING, O_WRONLY, "open");
+
+	(void)facts;
+	/* The file's own mode says no to this id before any other layer is asked; Landlock has no say in access(). */
+	if (answer.errno_value == EACCES && faccessat(AT_FDCWD, KERNEL_SETTING, W_OK, AT_EACCESS) < 0)
+		answer.layer = errno == EROFS ? LAYER_MOUNT_NS : LAYER_IDENTITY;
+	return answer;
+}
+
+struct answer attempt_protected(const struct prove_facts *facts)
+{
+	struct answer answer = try_open(attempt_path(facts, "work/.git/hooks/pre-commit"), O_WRONLY, "open");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = try_open(attempt_path(facts, "work/.git/hooks/new"), O_WRONLY | O_CREAT | O_EXCL, "open");
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename",
+			       rename(attempt_path(facts, "work/.git/hooks"), attempt_path(facts, "work/moved")));
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename", rename(attempt_path(facts, "work/.git"), attempt_path(facts, "work/moved")));
+	return answer;
+}
+
+/* Each directory between the workdir and PROVE_PLACE; what was moved goes back, for the attempts to come. */
+struct answer attempt_move_above(const struct prove_facts *facts)
+{
+	static const char *const above[] = {"work/above", "work/above/deep"};
+	struct answer answer = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(above); i++) {
+		answer = judge("rename", rename(attempt_path(facts, above[i]), attempt_path(facts, "work/moved")));
+		if (answer.verdict == VERDICT_STOPPED)
+			continue;
+		(void)!rename(attempt_path(facts, "work/moved"), attempt_path(facts, above[i]));
+		break;
+	}
+	return answer;
+}
+
+/* A file that other programs run, and the directory it is in: change the one, move the other away. */
+static struct answer try_protected(const struct prove_facts *facts, const char *file, const char *directory)
+{
+	struct answer answer = try_open(attempt_path(facts, file), O_WRONLY, "open");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename", rename(attempt_path(facts, directory), attempt_path(facts, "work/moved")));
+	return answer;
+}
+
+struct answer attempt_protected_by_config(const struct prove_facts *facts)
+{
+	return try_protected(facts, "work/githooks/pre-commit", "work/githooks");
+}
+
+struct answer attempt_protected_by_link(const struct prove_facts *facts)
+{
+	return try_protected(facts, "work/settings/settings.json", "work/settings");
+}
+
+struct answer attempt_protected_by_gitlink(const struct prove_facts *facts)
+{
+	struct answer answer = try_protected(facts, "work/nested/.git/config", "work/nested/.git");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = judge("rename", rename(attempt_path(facts, "work/nested"), attempt_path(facts, "work/moved")));
+	return answer;
+}
+
+/* ETXTBSY comes after every permission was given: it only says that the program is running just now. */
+struct answer attempt_overwrite_engine(const struct prove_facts *facts)
+{
+	char path[64];
+	struct answer answer;
+
+	(void)facts;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)getppid());
+	answer = try_open(path, O_WRONLY, "open");
+	if (answer.errno_value == ETXTBSY)
+		return answer_through("open");
+	if (answer.errno_value == EACCES && getppid() == 1)
+		answer.layer = LAYER_NOT_DUMPABLE;
+	return answer;
+}
+
+struct answer attempt_descriptors(const struct prove_facts *facts)
+{
+	(void)facts;
+	for (int fd = 3; fd < DESCRIPTORS_MAX; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			return answer_through("fcntl");
+	return answer_stopped(LAYER_DESCRIPTORS, "fcntl", EBADF);
+}
+
+struct answer attempt_environment(const struct prove_facts *facts)
+{
+	(void)facts;
+	return getenv(PROVE_SECRET_VARIABLE) ? answer_through("getenv")
+					     : answer_stopped(LAYER_ENVIRONMENT, "getenv", 0);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/attempt_processes.c - attempts on other processes, and on the end of one's own
+ *
+ * What is not in the pid namespace does not exist: ESRCH, or ENOENT in /proc. Where it exists, the same call with an
+ * argument that the kernel rejects before it asks who may tells the filter (EPERM still) from Landlock.
+ */
+#include "doctor/attempt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define NUMBER_PIDFD_SEND_SIGNAL 424
+#define NUMBER_PIDFD_OPEN 434
+/* Does nothing to a process that has not asked for it. */
+#define HARMLESS_SIGNAL SIGURG
+#define NO_SUCH_SIGNAL 12345
+#define OUTLIVE_SECONDS 5
+#define OVER_LIMIT_SECONDS 1
+#define SEIZE_REQUEST 0x4206
+
+/* @is_filter: the second, harmless call was refused too. */
+static struct answer judge(const char *call, long result, bool is_filter, int errno_value)
+{
+	if (result >= 0)
+		return answer_through(call);
+	switch (errno_value) {
+	case ESRCH:
+	case ENOENT:
+		return answer_stopped(LAYER_PID_NS, call, errno_value);
+	case EPERM:
+	case EACCES:
+		return answer_stopped(is_filter ? LAYER_SECCOMP : LAYER_LANDLOCK, call, errno_value);
+	case ENOSYS:
+		return answer_stopped(LAYER_SECCOMP, call, errno_value);
+	default:
+		return answer_stopped(LAYER_HOST, call, errno_value);
+	}
+}
+
+static struct answer try_signal(pid_t pid)
+{
+	int result = kill(pid, HARMLESS_SIGNAL), errno_value = errno;
+
+	return judge("kill", result, kill(pid, NO_SUCH_SIGNAL) < 0 && errno == EPERM, errno_value);
+}
+
+struct answer attempt_signal_engine(const struct prove_facts *facts)
+{
+	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped("kill") : try_signal(facts->engine_pid);
+}
+
+struct answer attempt_signal_other(const struct prove_facts *facts)
+{
+	return try_signal(facts->victim_pid);
+}
+
+struct answer attempt_pidfd_other(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int pidfd = (int)syscall(NUMBER_PIDFD_OPEN, facts->victim_pid, 0);
+	long result;
+
+	if (pidfd < 0)
+		return judge("pidfd_open", -1, false, errno);
+	result = syscall(NUMBER_PIDFD_SEND_SIGNAL, pidfd, HARMLESS_SIGNAL, NULL, 0);
+	return judge("pidfd_send_signal", result, false, errno);
+}
+
+/* The kernel signals a descriptor's owner by itself; setting one succeeds, only the outside sees whether it was told. */
+struct answer attempt_owner_other(const struct prove_facts *facts)
+{
+	int ends[2], result, errno_value;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return answer_skipped("pipe");
+	result = fcntl(ends[0], F_SETOWN, facts->victim_pid);
+	errno_value = errno;
+	if (result < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return judge("fcntl", -1, true, errno_value);
+	}
+	fcntl(ends[0], F_SETSIG, HARMLESS_SIGNAL);
+	fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
+	if (write(ends[1], "x", 1) != 1)
+		errno_value = errno;
+	close(ends[0]);
+	close(ends[1]);
+	/* In a pid namespace the number means nobody; elsewhere the signal was sent or silently dropped. */
+	if (kill(facts->victim_pid, 0) < 0 && errno == ESRCH)
+		return answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
+	return answer_stopped(LAYER_LANDLOCK, "fcntl", 0);
+}
+
+/* Seizing does not stop it, and ends when this process does. */
+static struct answer try_trace(pid_t pid)
+{
+	long result = syscall(SYS_ptrace, SEIZE_REQUEST, pid, NULL, NULL);
+	int errno_value = errno;
+
+	/* To peek at a process that is not traced is ESRCH, if it is the kernel that answers. */
+	return judge("ptrace", result, syscall(SYS_ptrace, PTRACE_PEEKDATA, pid, NULL, &result) < 0 && errno == EPERM,
+		     errno_value);
+}
+
+struct answer attempt_trace_engine(const struct prove_facts *facts)
+{
+	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped("ptrace") : try_trace(facts->engine_pid);
+}
+
+struct answer attempt_trace_other(const struct prove_facts *facts)
+{
+	return try_trace(facts->victim_pid);
+}
+
+struct answer attempt_write_memory(const struct prove_facts *facts)
+{
+	char byte = 'X';
+	struct iovec from = {&byte, 1}, to = {(void *)facts->victim_address, 1};
+	ssize_t result = process_vm_writev(facts->victim_pid, &from, 1, &to, 1, 0);
+	int errno_value = errno;
+
+	return judge("process_vm_writev", result,
+		     process_vm_writev(facts->victim_pid, NULL, 0, NULL, 0, ~0UL) < 0 && errno == EPERM, errno_value);
+}
+
+static struct answer try_proc_file(pid_t pid, const char *name, int flags)
+{
+	char path[64], byte;
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0)
+		return judge("open", -1, false, errno);
+	if (flags == O_RDWR)
+		return answer_through("open");
+	return judge("read", read(fd, &byte, 1) < 0 ? -1 : 0, false, errno);
+}
+
+struct answer attempt_other_environment(const struct prove_facts *facts)
+{
+	return try_proc_file(facts->victim_pid, "environ", O_RDONLY);
+}
+
+struct answer attempt_other_memory(const struct prove_facts *facts)
+{
+	return try_proc_file(facts->victim_pid, "mem", O_RDWR);
+}
+
+struct answer attempt_see_other(const struct prove_facts *facts)
+{
+	return try_proc_file(facts->victim_pid, "comm", O_RDONLY);
+}
+
+struct answer attempt_limit_other(const struct prove_facts *facts)
+{
+	struct rlimit limit = {0, 0};
+	int result = prlimit(facts->victim_pid, RLIMIT_CORE, &limit, NULL), errno_value = errno;
+
+	/* A resource that does not exist is EINVAL, if it is the kernel that answers. */
+	return judge("prlimit64", result,
+		     syscall(SYS_prlimit64, facts->victim_pid, 9999, &limit, NULL) < 0 && errno == EPERM, errno_value);
+}
+
+struct answer attempt_renice_other(const struct prove_facts *facts)
+{
+	int result = setpriority(PRIO_PROCESS, (id_t)facts->victim_pid, 19), errno_value = errno;
+
+	/* Nobody has this pid: ESRCH, if it is the kernel that answers. */
+	return judge("setpriority", result, setpriority(PRIO_PROCESS, 0x7ffffff0, 19) < 0 && errno == EPERM,
+		     errno_value);
+}
+
+/* There is no such resource: EINVAL, if it is the kernel that answers. */
+struct answer attempt_limit_first(const struct prove_facts *facts)
+{
+	struct rlimit limit = {0, 0};
+	long result = syscall(SYS_prlimit64, 1, 9999, &limit, NULL);
+
+	(void)facts;
+	return judge("prlimit64", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
+}
+
+/* No parameters: EINVAL, if it is the kernel that answers. */
+struct answer attempt_schedule_first(const struct prove_facts *facts)
+{
+	long result = syscall(SYS_sched_setscheduler, 1, 9999, NULL);
+
+	(void)facts;
+	return judge("sched_setscheduler", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
+}
+
+/* --- process 1 ---------------------------------------------------------------------------------------------- */
+
+static struct answer try_init(const char *name)
+{
+	char path[64], content[4096];
+	AUTO_CLOSE int fd = -1;
+	ssize_t len;
+	bool is_own = getppid() == 1;
+
+	snprintf(path, sizeof(path), "/proc/1/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, content, sizeof(content));
+	if (len < 0)
+		return answer_stopped(is_own ? LAYER_NOT_DUMPABLE : LAYER_LANDLOCK, fd < 0 ? "open" : "read", errno);
+	for (ssize_t i = 0; i < len; i++)
+		if (content[i])
+			return answer_through("read");
+	return answer_stopped(LAYER_NOT_DUMPABLE, "read", 0);
+}
+
+struct answer attempt_init_environment(const struct prove_facts *facts)
+{
+	(void)facts;
+	return try_init("environ");
+}
+
+struct answer attempt_init_arguments(const struct prove_facts *facts)
+{
+	(void)facts;
+	return try_init("cmdline");
+}
+
+struct answer attempt_shared_memory(const struct prove_facts *facts)
+{
+	void *memory;
+
+	if (facts->shared_memory_id < 0)
+		return answer_skipped("shmget");
+	memory = shmat(facts->shared_memory_id, NULL, SHM_RDONLY);
+	if (memory != (void *)-1)
+		return answer_through("shmat");
+	if (errno == EINVAL || errno == EIDRM)
+		return answer_stopped(LAYER_IPC_NS, "shmat", errno);
+	return answer_stopped(errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, "shmat", errno);
+}
+
+/* --- the end, and the number -------------------------------------------------------------------------------- */
+
+/* Lives on with a FIFO open, which the outside can see; goes by itself when that closes its end, or soon. */
+static void linger(int fifo) __attribute__((noreturn));
+static void linger(int fifo)
+{
+	struct pollfd reader = {.fd = fifo};
+	time_t end = time(NULL) + OUTLIVE_SECONDS;
+
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	while (time(NULL) < end && poll(&reader, 1, 50) == 0)
+		;
+	_exit(0);
+}
+
+/* Nothing in here can fail the attempt: whether the daemon lives on is seen outside. */
+struct answer attempt_outlive(const struct prove_facts *facts)
+{
+	int fifo = open(attempt_path(facts, "work/fifo"), O_WRONLY | O_NONBLOCK | O_CLOEXEC), status;
+	pid_t child;
+
+	if (fifo < 0)
+		return answer_skipped("open");
+	child = fork();
+	if (child < 0)
+		return answer_skipped("fork");
+	if (child == 0) {
+		setsid();
+		if (fork() == 0) {
+			for (int fd = 0; fd < 3; fd++)
+				close(fd);
+			linger(fifo);
+		}
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return answer_stopped(LAYER_TREE, "fork", 0);
+}
+
+struct answer attempt_processes(const struct prove_facts *facts)
+{
+	int gate[2], count, errno_value = 0;
+	char byte;
+
+	if (facts->pids_max <= 0 || pipe2(gate, O_CLOEXEC) < 0)
+		return answer_skipped("pipe");
+	/* This process is one of them. */
+	for (count = 1; count <= facts->pids_max && !errno_value; count++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			close(gate[1]);
+			_exit(read(gate[0], &byte, 1) < 0);
+		}
+		if (child < 0)
+			errno_value = errno;
+	}
+	/* Where nothing refuses, somebody who looks at them may come. */
+	if (!errno_value)
+		nanosleep(&(struct timespec){.tv_sec = OVER_LIMIT_SECONDS}, NULL);
+	close(gate[1]);
+	close(gate[0]);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return errno_value ? answer_stopped(LAYER_LIMITS, "fork", errno_value) : answer_through("fork");
+}

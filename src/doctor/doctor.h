@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/doctor.h - the door for `belljar doctor`: what this host can enforce, and the proof that it does
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_DOCTOR_H
+#define BELLJAR_ENGINE_ENGINE_DOCTOR_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "policy/policy.h"
+
+struct engine_doctor_request {
+	bool is_json;
+	bool has_color;
+	bool has_prove;
+	enum rung rung_max; /* prove this rung: what is above it is treated as absent */
+	char *const *environment;
+	char *area; /* see engine_request */
+	size_t area_len;
+};
+
+/* What an examination comes to, as exit status. */
+enum doctor_status {
+	DOCTOR_GOOD = 0, /* the default policy can be enforced; with a proof: nothing got through */
+	DOCTOR_BAD = 1,
+};
+
+/* Examine, prove if asked to, and print. Returns enum doctor_status or a negative errno. */
+int engine_doctor(const struct engine_doctor_request *request, struct text *out, struct error *error);
+
+/* Print what lets Belljar run elsewhere: @name is "seccomp" (for containers) or "apparmor" (for this program's path). */
+int engine_doctor_profile(const char *name, struct text *out, struct error *error);
+
+/* The inside of a proof: make one attempt, print one line. See engine_prove.h. */
+int engine_attempt(const char *name, struct text *out, struct error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/doctor_report.h - what `belljar doctor` found, and its report for people
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_DOCTOR_REPORT_H
+#define BELLJAR_ENGINE_ENGINE_DOCTOR_REPORT_H
+
+#include "doctor/prove.h"
+#include "doctor/probe.h"
+#include "doctor/place.h"
+
+struct examination {
+	struct capability_list capabilities;
+	enum rung best;
+	enum host_place place;
+	struct proof_list proofs;
+	enum rung proved; /* the rung the proof ran on */
+	bool has_proof;
+};
+
+/* What a rung does not give, NULL-terminated, by enum rung. */
+extern const char *const *const rung_lacks[];
+
+static inline bool proof_is_hole(const struct proof *proof)
+{
+	return proof->is_covered && proof->verdict == VERDICT_THROUGH;
+}
+
+/* The verdict in one line, then what to do, then what was found, then the proof. */
+void doctor_print(const struct examination *seen, bool has_color, struct text *out);
+
+#endif

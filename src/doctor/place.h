@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/place.h - where Belljar runs: a plain machine, or a place that withholds user namespaces
+ *
+ * For `belljar doctor`, which tells a newcomer the one line that gives full jars there. Nothing is decided by it.
+ */
+#ifndef BELLJAR_HOST_HOST_PLACE_H
+#define BELLJAR_HOST_HOST_PLACE_H
+
+#include "base/base.h"
+#include "base/text.h"
+
+enum host_place {
+	HOST_PLACE_PLAIN,
+	HOST_PLACE_DOCKER,
+	HOST_PLACE_PODMAN,
+	HOST_PLACE_KUBERNETES,
+	HOST_PLACE_CONTAINER, /* some other container */
+	HOST_PLACE_APPARMOR,  /* AppArmor takes the privileges of user namespaces away, as on Ubuntu since 23.10 */
+	HOST_PLACE_COUNT,
+};
+
+enum host_place host_find_place(char *const *environment);
+/* "docker": for programs. */
+const char *host_place_name(enum host_place place);
+/* "This is a Docker container": a sentence without its full stop; NULL for a plain machine. */
+const char *host_place_words(enum host_place place);
+/* Append what gives full jars there, a line each, to be typed or copied. Nothing for a plain machine. */
+void host_place_cure(enum host_place place, struct text *out);
+/* Append an AppArmor profile that lets the program at @path have user namespaces, and restricts nothing else. */
+void host_apparmor_profile(const char *path, struct text *out);
+
+#endif

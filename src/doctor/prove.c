@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/prove.c - one jar for each attempt, and a look outside after each
+ */
+#include "doctor/prove.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/engine.h"
+#include "doctor/attempt.h"
+#include "doctor/prove_stage.h"
+#include "policy/policy_build.h"
+#include "policy/policy_lists.h"
+#include "sys/calls.h"
+
+#define ATTEMPT_TIMEOUT_NS 10000000000ULL
+#define ATTEMPT_PIDS 12
+#define ANSWER_BYTES 512
+/* Of a run that Belljar ended for a limit; result/result.c. */
+#define EXIT_LIMIT 137
+
+struct prover {
+	const struct prove_request *request;
+	struct prove_stage stage;
+	struct string_list environment;
+	const char *home;
+	enum rung rung;
+	struct error *error;
+};
+
+/* What one jar has to say. */
+struct jar_answer {
+	struct answer answer;
+	char call[32];
+	bool has_gap;  /* `missing` names the attempt's gap */
+	bool is_ended; /* for the number of its processes, before it could answer */
+	int exit_status;
+};
+
+static int fill_environment(struct prover *prover)
+{
+	int rc = string_list_add(&prover->environment, PROVE_SECRET_VARIABLE "=1");
+
+	for (char *const *variable = prover->request->environment; variable && *variable && rc == 0; variable++) {
+		rc = string_list_add(&prover->environment, *variable);
+		if (!strncmp(*variable, "HOME=/", 6))
+			prover->home = *variable + 5;
+	}
+	return rc;
+}
+
+/* The default policy, with the planted workdir and this program visible; less than it asks for is reported, not refused. */
+static int make_policy(const struct prover *prover, const struct attempt *attempt, struct policy *policy)
+{
+	struct policy_context context = {.current_directory = prover->stage.work, .home = prover->home};
+	struct prove_facts facts = prover->stage.facts;
+	char place[2 * PROVE_PATH_MAX];
+	AUTO_TEXT text = {0};
+	int rc = policy_init(policy, &context, prover->error);
+
+	if (rc < 0)
+		return rc;
+	facts.pids_max = ATTEMPT_PIDS;
+	prove_facts_print(&facts, &text);
+	policy->workdir = strdup(prover->stage.work);
+	policy->workdir_choice = WORKDIR_NAMED;
+	policy->timeout_ns = ATTEMPT_TIMEOUT_NS;
+	policy->grace_ns = 0;
+	policy->pids = ATTEMPT_PIDS;
+	if (attempt->memory_bytes)
+		policy->memory_bytes = attempt->memory_bytes;
+	policy->rung = RUNG_PROCESS;
+	policy->optional = ~0U;
+	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
+	if (!policy->workdir || text_failed(&text) || policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
+	    policy_add_mount(policy, prover->request->program, prover->request->program, MOUNT_RO, false) < 0 ||
+	    policy_add_env(policy, PROVE_FACTS_VARIABLE, text_string(&text)) < 0) {
+		policy_done(policy);
+		return error_set(prover->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static void read_answer(int fd, struct jar_answer *out)
+{
+	char text[ANSWER_BYTES];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[len > 0 ? len : 0] = '\0';
+	if (!prove_answer_read(text, &out->answer, out->call, sizeof(out->call)))
+		out->answer.verdict = VERDICT_UNKNOWN;
+}
+
+static bool run_has_gap(const struct engine_run *run, const char *gap)
+{
+	const char *name, *why;
+
+	for (size_t i = 0; gap && engine_missing(run, i, &name, &why); i++)
+		if (!strcmp(name, gap))
+			return true;
+	return false;
+}
+
+static enum rung rung_by_name(const char *name)
+{
+	if (!strcmp(name, "namespace"))
+		return RUNG_NAMESPACE;
+	return strcmp(name, "landlock") ? RUNG_PROCESS : RUNG_LANDLOCK;
+}
+
+/* Wait for the jar to be gone. */
+static int finish_run(struct prover *prover, struct loop *loop, struct engine_run *run, const char *gap,
+		      struct jar_answer *out)
+{
+	const struct error *failure;
+	int rc = 0;
+
+	while (!engine_is_done(run) && rc == 0)
+		rc = loop_turn(loop);
+	failure = engine_error(run);
+	if (failure) {
+		*prover->error = *failure;
+		return -EIO;
+	}
+	if (rc < 0)
+		return error_set(prover->error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
+	prover->rung = rung_by_name(engine_rung(run));
+	out->is_ended = engine_is_over_pids(run);
+	/* What is only measured overshoots, which `missing` says; it held all the same. */
+	out->has_gap = run_has_gap(run, gap) && !out->is_ended;
+	out->exit_status = engine_exit_status(run);
+	return 0;
+}
+
+/* Run `belljar doctor --attempt NAME` in a fresh jar. */
+static int run_attempt(struct prover *prover, const struct attempt *attempt, struct jar_answer *out)
+{
+	const char *command[] = {prover->request->program, "doctor", "--attempt", attempt->name, NULL};
+	AUTO_CLOSE int output = memfd_create("belljar-answer", MFD_CLOEXEC);
+	AUTO_CLOSE int noise = memfd_create("belljar-noise", MFD_CLOEXEC);
+	struct policy policy;
+	struct engine_request request = {
+		.policy = &policy,
+		.command = (char *const *)command,
+		.command_count = (int)ARRAY_LEN(command) - 1,
+		.mode = ENGINE_PASS,
+		.stdout_fd = output,
+		.stderr_fd = noise,
+		.status_fd = -1,
+		.stdin_choice = ENGINE_STDIN_NULL,
+		.stdin_fd = -1,
+		.environment = prover->environment.items,
+		.current_directory = prover->stage.work,
+		.is_rung_limited = true,
+		.rung_max = prover->request->rung_max,
+		.area = prover->request->area,
+		.area_len = prover->request->area_len,
+		.spared_pid = prover->stage.facts.victim_pid,
+	};
+	struct engine_run *run = NULL;
+	struct loop *loop = loop_new();
+	int rc;
+
+	if (output < 0 || noise < 0 || !loop) {
+		loop_free(loop);
+		return error_set(prover->error, STAGE_ENGINE, errno, "cannot run an attempt: %s", strerror(errno));
+	}
+	rc = make_policy(prover, attempt, &policy);
+	if (rc == 0) {
+		rc = engine_start(loop, &request, &run);
+		if (rc == 0)
+			rc = finish_run(prover, loop, run, attempt->gap, out);
+		engine_free(run);
+		policy_done(&policy);
+	}
+	loop_free(loop);
+	if (rc == 0 && out->is_ended)
+		out->answer = (struct answer){.verdict = VERDICT_STOPPED, .layer = LAYER_LIMITS, .call = "fork"};
+	else if (rc == 0)
+		read_answer(output, out);
+	/* A jar that cannot be held to a limit is not made; that is no proof of anything. */
+	if (rc < 0 && attempt->memory_bytes && prover->error->stage == STAGE_LIMITS) {
+		*prover->error = (struct error){0};
+		out->answer = answer_skipped("mmap");
+		return 0;
+	}
+	/* Whoever is ended for its memory cannot say so. */
+	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
+	    out->exit_status == EXIT_LIMIT)
+		out->answer = answer_stopped(LAYER_LIMITS, "mmap", 0);
+	return rc;
+}
+
+/* --- what it means ------------------------------------------------------------------------------------------ */
+
+static bool is_covered(const struct prover *prover, const struct attempt *attempt, bool has_gap)
+{
+	if (attempt->layers[prover->rung] == LAYER_NONE || has_gap)
+		return false;
+	return prover->rung != RUNG_LANDLOCK || sys_landlock_abi() >= attempt->landlock_abi;
+}
+
+/* The same errno can come from the kernel's own rules; a layer that a rung does not have cannot be what stopped it. */
+static enum layer layer_on_rung(enum layer layer, enum rung rung)
+{
+	bool is_wall = layer == LAYER_LANDLOCK || layer == LAYER_SECCOMP || layer == LAYER_MOUNT_NS;
+
+	return rung == RUNG_PROCESS && is_wall ? LAYER_HOST : layer;
+}
+
+static void judge(struct prover *prover, const struct attempt *attempt, const struct jar_answer *said,
+		  struct proof *proof)
+{
+	const char *seen = stage_look(&prover->stage);
+	const struct answer *answer = &said->answer;
+
+	*proof = (struct proof){
+		.attempt = attempt,
+		.verdict = seen ? VERDICT_THROUGH : answer->verdict,
+		.layer = answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung)
+								     : LAYER_NONE,
+		.is_covered = is_covered(prover, attempt, said->has_gap),
+	};
+	proof->is_expected = proof->layer == attempt->layers[prover->rung] ||
+			     (attempt->alternative && proof->layer == attempt->alternative);
+	if (seen)
+		snprintf(proof->how, sizeof(proof->how), "%s", seen);
+	else if (answer->verdict == VERDICT_UNKNOWN)
+		snprintf(proof->how, sizeof(proof->how), "no answer from inside (exit status %d)", said->exit_status);
+	else if (answer->verdict == VERDICT_THROUGH)
+		snprintf(proof->how, sizeof(proof->how), "%s got through", answer->call);
+	else if (attempt->memory_bytes && answer->verdict == VERDICT_STOPPED)
+		snprintf(proof->how, sizeof(proof->how), "the jar was ended for its memory");
+	else if (said->is_ended)
+		snprintf(proof->how, sizeof(proof->how), "the run was killed");
+	else if (answer->errno_value)
+		snprintf(proof->how, sizeof(proof->how), "%s: %s", answer->call, errno_name(answer->errno_value));
+	else
+		snprintf(proof->how, sizeof(proof->how), "%s had no effect", answer->call);
+}
+
+static int prove_one(struct prover *prover, const struct attempt *attempt, struct proof_list *proofs)
+{
+	struct jar_answer said = {0};
+	int rc = run_attempt(prover, attempt, &said);
+	struct proof *proof = rc == 0 ? list_add(proofs) : NULL;
+
+	if (rc < 0)
+		return rc;
+	if (!proof)
+		return error_set(prover->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	judge(prover, attempt, &said, proof);
+	if (proof->verdict != VERDICT_THROUGH)
+		return 0;
+	/* What was planted may not be as it was: anew for the next one. */
+	stage_done(&prover->stage);
+	return stage_build(&prover->stage, prover->error);
+}
+
+static int prove_control(struct prover *prover)
+{
+	struct jar_answer said = {0};
+	int rc = run_attempt(prover, attempt_by_name("control"), &said);
+
+	if (rc < 0 || said.answer.verdict == VERDICT_THROUGH)
+		return rc;
+	error_set(prover->error, STAGE_ENGINE, said.answer.errno_value,
+		  "what is allowed does not work inside the jar, so nothing can be proved (exit status %d)",
+		  said.exit_status);
+	return error_hint(prover->error, "`belljar run -v -- true` shows whether a jar can be made");
+}
+
+static bool is_told_to_end(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+	       sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1;
+}
+
+int engine_prove(const struct prove_request *request, struct proof_list *proofs, enum rung *rung_out,
+		 struct error *error)
+{
+	struct prover prover = {.request = request, .error = error};
+	sigset_t held, before;
+	int rc;
+
+	/* Signals that would end this process wait until everything is cleared away. SIGURG is what attempts send. */
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigaddset(&held, SIGQUIT);
+	sigaddset(&held, SIGURG);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	stage_init(&prover.stage);
+	rc = fill_environment(&prover) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
+	if (rc == 0)
+		rc = stage_build(&prover.stage, error);
+	if (rc == 0)
+		rc = prove_control(&prover);
+	for (size_t i = 0; i < attempt_count && rc == 0 && !is_told_to_end(); i++)
+		rc = prove_one(&prover, &attempts[i], proofs);
+	stage_done(&prover.stage);
+	string_list_done(&prover.environment);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	*rung_out = prover.rung;
+	return rc;
+}

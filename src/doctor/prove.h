@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/prove.h - try every forbidden thing from inside a jar, and say which layer stopped it
+ *
+ * The proof has two sides. Outside, engine_prove() plants things on the host (a secret, listeners, a process to attack),
+ * runs this very program in a fresh jar for each row of the table, and afterwards looks at what it planted: what it sees
+ * there counts more than what the inside says. Inside, `belljar doctor --attempt NAME` tries the one thing, and tells by
+ * the errno, and by a second, harmless call where two layers would give the same errno, which layer was in the way.
+ *
+ * Every attempt is harmless if it succeeds: signals that do nothing, files opened and not written, calls that the kernel
+ * rejects for their arguments. Running one outside of a jar does nothing bad either.
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_PROVE_H
+#define BELLJAR_ENGINE_ENGINE_PROVE_H
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "policy/policy.h"
+
+enum layer {
+	LAYER_NONE, /* in the table: this rung does not cover it */
+	LAYER_MOUNT_NS,
+	LAYER_PID_NS,
+	LAYER_NET_NS,
+	LAYER_IPC_NS,
+	LAYER_IDENTITY, /* the command's user id: file permissions, and ids that mean nobody */
+	LAYER_LANDLOCK,
+	LAYER_SECCOMP,
+	LAYER_PRIVILEGES,   /* no capabilities, no new privileges */
+	LAYER_NOT_DUMPABLE, /* the jar's first process cannot be looked into, and has wiped what it knew */
+	LAYER_DESCRIPTORS,  /* closed before anything of the jar runs */
+	LAYER_ENVIRONMENT,  /* only what the policy names is passed */
+	LAYER_SESSION,      /* a session of its own, without a controlling terminal */
+	LAYER_TREE,         /* what is left at the end of the run is killed: pid namespace or subreaper */
+	LAYER_LIMITS,       /* rlimit or cgroup */
+	LAYER_HOST,         /* the host's own settings, not Belljar */
+	LAYER_COUNT,
+};
+
+const char *layer_name(enum layer layer);
+enum layer layer_by_name(const char *name); /* LAYER_COUNT: no such layer */
+
+enum verdict {
+	VERDICT_UNKNOWN, /* no answer came back */
+	VERDICT_STOPPED,
+	VERDICT_THROUGH,
+	VERDICT_SKIPPED, /* cannot be tried on this host */
+};
+
+/* What an attempt says of itself. */
+struct answer {
+	enum verdict verdict;
+	enum layer layer; /* stopped by */
+	const char *call; /* the last thing that was called; never with a blank in it */
+	int errno_value;
+};
+
+#define PROVE_PATH_MAX 80
+/* Below BASE: a directory of the workdir that the policy names by itself. */
+#define PROVE_PLACE "work/above/deep/place"
+#define PROVE_TOKEN_MAX 20
+
+/* What was planted outside; passed on as one environment variable. */
+struct prove_facts {
+	char base[PROVE_PATH_MAX]; /* BASE/outside is forbidden, BASE/work is the workdir */
+	char token[PROVE_TOKEN_MAX];
+	int tcp_port;
+	int udp_port;
+	int shared_memory_id;
+	int engine_pid;
+	int victim_pid;
+	uintptr_t victim_address;
+	int pids_max;
+};
+
+/* The one line an attempt prints: this word, verdict, layer, call, errno. */
+#define PROVE_ANSWER_WORD "belljar-attempt"
+#define PROVE_FACTS_VARIABLE "BELLJAR_ATTEMPT_FACTS"
+#define PROVE_SECRET_VARIABLE "BELLJAR_ATTEMPT_SECRET"
+#define PROVE_FD 37
+#define PROVE_OLD_TIME 1000000000
+#define PROVE_ATTRIBUTE "user.belljar"
+#define PROVE_ENGINE_PID_LEAST 100 /* a lower pid could also be one of the jar's own */
+
+/* To and from text; engine_attempt.c. @call takes the name that *@answer points at. */
+void prove_facts_print(const struct prove_facts *facts, struct text *out);
+bool prove_answer_read(const char *line, struct answer *answer, char *call, size_t capacity);
+
+typedef struct answer attempt_function(const struct prove_facts *facts);
+
+struct attempt {
+	const char *name;
+	const char *what;     /* "read a file outside" */
+	enum layer layers[3]; /* which must stop it, by enum rung */
+	const char *gap;      /* the name in `missing` that says: not covered in this run; NULL: none */
+	int landlock_abi;     /* on the landlock rung covered from this ABI on */
+	attempt_function *function;
+	enum layer alternative; /* as good: depends on the kernel or on who the caller is */
+	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
+};
+
+extern const struct attempt attempts[];
+extern const size_t attempt_count;
+/* Also "control", which must succeed. NULL: no such attempt. */
+const struct attempt *attempt_by_name(const char *name);
+
+/* One attempt and what came of it. Strings are the table's or static. */
+struct proof {
+	const struct attempt *attempt;
+	enum verdict verdict;
+	enum layer layer;
+	bool is_covered;
+	bool is_expected; /* stopped by the layer that the table names */
+	char how[200];
+};
+
+LIST_TYPE(struct proof, proof_list);
+
+struct prove_request {
+	char *const *environment;
+	enum rung rung_max;  /* what is above it is treated as absent */
+	const char *program; /* this program's path */
+	char *area;          /* see engine_request */
+	size_t area_len;
+};
+
+/* Make the attempts. Fails only if no jar could be made or the control attempt did not work. */
+int engine_prove(const struct prove_request *request, struct proof_list *proofs, enum rung *rung_out,
+		 struct error *error);
+
+#endif

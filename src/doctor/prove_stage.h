@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/prove_stage.h - what a proof plants on the host, and how it sees afterwards that something got through
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_PROVE_STAGE_H
+#define BELLJAR_ENGINE_ENGINE_PROVE_STAGE_H
+
+#include <sys/resource.h>
+
+#include "doctor/prove.h"
+
+enum {
+	LISTEN_TCP,
+	LISTEN_UDP,
+	LISTEN_STREAM,
+	LISTEN_DATAGRAM,
+	LISTEN_ABSTRACT_STREAM,
+	LISTEN_ABSTRACT_DATAGRAM,
+	LISTEN_COUNT
+};
+
+struct prove_stage {
+	struct prove_facts facts;
+	char top[PROVE_PATH_MAX]; /* of everything; removed at the end */
+	char work[PROVE_PATH_MAX + 8];
+	int listeners[LISTEN_COUNT];
+	int fifo;
+	int leaked_fd; /* not close-on-exec, on purpose */
+	char *victim_page;
+	struct rlimit victim_limit;
+	int victim_priority;
+};
+
+/* Zero-initialised, with every descriptor -1, is empty; stage_done() may be called on it in any state. */
+void stage_init(struct prove_stage *stage);
+int stage_build(struct prove_stage *stage, struct error *error);
+void stage_done(struct prove_stage *stage);
+
+/* What has happened outside, in words; NULL: nothing. */
+const char *stage_look(const struct prove_stage *stage);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_launch.c - survey, plan, start, and plan again
+ */
+#include "engine/engine_launch.h"
+
+#include <errno.h>
+
+#include "engine/engine_failure.h"
+#include "host/host_cgroup.h"
+#include "host/host_ids.h"
+#include "host/host_same.h"
+#include "plan/plan_test.h"
+#include "sys/calls.h"
+
+static void limit_rung(const struct launch *launch, struct host *host)
+{
+	if (!launch->is_rung_limited)
+		return;
+	if (launch->rung_max < RUNG_NAMESPACE)
+		host->has_user_namespaces = false;
+	if (launch->rung_max < RUNG_LANDLOCK)
+		host->landlock_abi = 0;
+}
+
+static int look_at_host(struct launch *launch)
+{
+	int rc = host_probe(&launch->host, launch->environment, &launch->error);
+
+	if (rc < 0)
+		return rc;
+	limit_rung(launch, &launch->host);
+	if (launch->host.uid == 0)
+		launch->host.jar_id = host_jar_id(launch->jar_number);
+	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
+	rc = host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
+	if (rc == 0 && launch->has_stamps)
+		rc = host_stamp(&launch->host);
+	return rc;
+}
+
+int launch_survey(struct launch *launch)
+{
+	int rc = look_at_host(launch);
+
+	launch->surveyed_ns = sys_monotonic_ns();
+	return rc;
+}
+
+static void forget_plan(struct launch *launch)
+{
+	plan_done(&launch->plan);
+	launch->has_plan = false;
+}
+
+static int compile(struct launch *launch)
+{
+	if (launch->kind == PLAN_ONCE)
+		return plan_compile(&launch->plan, launch->policy, &launch->host, &launch->request, &launch->error);
+	return plan_compile_jar(&launch->plan, launch->kind, launch->policy, &launch->host,
+				launch->request.argv ? &launch->request : NULL, &launch->error);
+}
+
+int launch_compile(struct launch *launch)
+{
+	int rc;
+
+	forget_plan(launch);
+	/*
+	 * Only now: whoever is handed a jar that stands has no use for it. And again where the host has turned out to give
+	 * less: a cgroup may have to hold what a namespace would have held.
+	 */
+	if (host_survey_cgroups(&launch->host, launch->policy) < 0)
+		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	rc = compile(launch);
+#ifdef BELLJAR_TEST_BUILD
+	if (rc == 0)
+		rc = plan_leave_out(&launch->plan, launch->environment, &launch->error);
+#endif
+	launch->has_plan = rc == 0;
+	launch->planned_ns = sys_monotonic_ns();
+	return rc;
+}
+
+int launch_start(struct launch *launch, launch_start_function *start, void *owner)
+{
+	for (;;) {
+		int rc = launch_compile(launch);
+
+		if (rc == 0)
+			rc = start(launch, owner);
+		if (rc == 0 || !launch->has_plan ||
+		    !engine_failure_corrects_host_start(&launch->plan, &launch->error, &launch->host))
+			return rc;
+		launch->error = (struct error){0}; /* each time with one fact less: it ends */
+		launch->corrections++;
+	}
+}
+
+bool launch_is_corrected(struct launch *launch, const struct observation *seen)
+{
+	if (!engine_failure_corrects_host(&launch->plan, seen, &launch->host))
+		return false;
+	launch->corrections++;
+	return true;
+}
+
+void launch_done(struct launch *launch)
+{
+	forget_plan(launch);
+	host_done(&launch->host);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_launch.h - from a policy to something that runs: survey, plan, start; and plan again if the host gives less
+ *
+ * Shared by whatever is made from a policy: a run in a jar of its own, a jar that is kept or prepared. Facts about the
+ * host that proving would cost time are taken as they look; a refused step corrects them, and the plan is made again for
+ * what is really there, as long as the policy accepts that. Nothing has run by then.
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_MAKING_H
+#define BELLJAR_ENGINE_ENGINE_MAKING_H
+
+#include "plan/plan.h"
+#include "limits/observation.h"
+
+/* Start what launch->plan says: 0, or a negative errno with launch->error set, and nothing running. */
+struct launch;
+typedef int launch_start_function(struct launch *launch, void *owner);
+
+struct launch {
+	/* to be filled in; all borrowed */
+	const struct policy *policy;
+	char *const *environment;
+	const char *current_directory; /* NULL: there is none */
+	bool is_caller_elsewhere;      /* that directory is another process's: it is known by its name only */
+	bool is_rung_limited;          /* treat what is above rung_max as absent */
+	enum rung rung_max;
+	unsigned jar_number; /* tells apart the jars that this process has at the same time */
+	enum plan_kind kind; /* PLAN_RUN is not made here */
+	bool has_stamps;     /* the jar may be made ahead: the survey looks closer at what such a jar copies */
+	struct plan_request request;
+	/* results */
+	struct host host;
+	struct plan plan;
+	bool has_plan;
+	struct error error;
+	unsigned corrections; /* how often a fact about the host turned out to be wrong */
+	uint64_t surveyed_ns, planned_ns;
+};
+
+/* Look at the host. 0 or a negative errno, with launch->error set. */
+int launch_survey(struct launch *launch);
+/* Plan and start, with fewer facts each time that starting shows one to be wrong. */
+int launch_start(struct launch *launch, launch_start_function *start, void *owner);
+/* It was started and failed. True if that corrects the facts: free what was started, then launch_start() again. */
+bool launch_is_corrected(struct launch *launch, const struct observation *seen);
+int launch_compile(struct launch *launch);
+void launch_done(struct launch *launch);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits/limiter.h - hold a run, or a jar with all its runs, to its limits on memory, processes, CPU time and disk, and know which was reached
+ *
+ * Behind it stand the run's cgroup and the meter, whichever the plan chose for each limit. A limit that ends the run is
+ * told when it is seen; what was reached without that (a refused fork, a full private place) is told at the end.
+ */
+#ifndef BELLJAR_RUN_GUARD_H
+#define BELLJAR_RUN_GUARD_H
+
+#include <sys/resource.h>
+
+#include "base/loop.h"
+#include "jar/jar.h"
+#include "limits/cgroup.h"
+#include "limits/meter.h"
+#include "limits/observation.h"
+
+/* A limit was reached. @cause is what it ends the run for; CAUSE_NONE if the run goes on. */
+typedef void limiter_function(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
+
+struct limiter {
+	struct loop *loop;
+	const struct plan *plan;
+	limiter_function *function;
+	void *owner;
+	struct cgroup cgroup;
+	struct loop_watch notice;
+	struct loop_timer recheck; /* the kernel tells before it kills */
+	unsigned rechecks_left;
+	struct meter meter;
+	struct loop_timer timer;
+	unsigned cpu_count;
+	uint64_t launch_ns; /* CPU time that making the jar took: not the command's; and its parts */
+	uint64_t launch_user_us, launch_system_us;
+	uint64_t clock_ns;          /* the part of it that the meter's clock has seen */
+	uint64_t peak_memory_bytes; /* as metered */
+	uint64_t peak_processes;
+	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
+	uint64_t weighed_ns;   /* when, and how long it took */
+	uint64_t weighing_ns;
+	/* The look that is under way: it is done in pieces, and other things between them. */
+	struct meter_reading reading;
+	bool is_weighing;                        /* the reading is there, and was above the limit on memory */
+	uint64_t first_weight;                   /* 0: it is weighed for the first time */
+	uint64_t look_ns;                        /* what it has taken so far */
+	unsigned crowded_looks, over_pids_looks; /* in a row */
+	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
+	bool is_over;        /* a limit that ends the run was told */
+	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
+	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
+	const struct limiter *jar;
+	struct cgroup_reading last_reading; /* once nothing was left */
+	bool has_last_reading;
+	/* What the last look showed. */
+	uint64_t last_memory_bytes, last_disk_bytes, last_processes;
+};
+
+/* Make what must be there before the jar. On failure nothing is left behind. */
+int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, limiter_function *function,
+		 void *owner, struct error *error);
+/*
+ * For one run in the kept jar of @jar, which must outlive it. @cgroup, made ahead, is the limiter's from here on; the limits
+ * of @plan are put on it. On failure limiter_done() must follow too.
+ */
+int limiter_open_run(struct limiter *limiter, struct loop *loop, const struct plan *plan, const struct limiter *jar,
+		     const struct cgroup *cgroup, limiter_function *function, void *owner, struct error *error);
+/* The run's minder is @pid inside the jar. 0 or a negative errno. */
+int limiter_join(struct limiter *limiter, pid_t pid);
+/* A descriptor from the jar; the limiter's from here on. A clock stood at @clock_ns before the command began. */
+void limiter_take(struct limiter *limiter, enum jar_view view, int fd, uint64_t clock_ns);
+/* What ended processes have written. */
+void limiter_written(struct limiter *limiter, uint64_t bytes);
+/* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */
+bool limiter_start(struct limiter *limiter, pid_t pid, const struct rusage *making);
+/* Go on now with what is done from time to time: measure, and tell what is over. */
+void limiter_look(struct limiter *limiter);
+/* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
+void limiter_check(struct limiter *limiter, bool is_last);
+/* All is over, and has used @usage: last readings, into @seen too. Nothing is told after this. */
+void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
+/* Look no more, and tell nothing. The plan may go after this. */
+void limiter_stop(struct limiter *limiter);
+/* Removes the cgroup: nothing may be in it any more. */
+void limiter_done(struct limiter *limiter);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits/meter.c - measure a jar from outside, where no cgroup does
+ *
+ * What ends between two looks: a process that was waited for is in the account of the one who waited. One that nobody
+ * waited for (SIGCHLD ignored) leaves no trace, so what it had at the last look is added here. For CPU time the kernel
+ * has a clock that follows every process from its birth (perf's task clock); where that is allowed, nothing is lost.
+ */
+#include "limits/meter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <sys/sysinfo.h>
+
+#include "limits/meter_process.h"
+#include "sys/calls.h"
+
+/* An inode of a tmpfs and the name that leads to it. */
+#define INODE_BYTES 1024
+
+unsigned meter_most_processes(void)
+{
+	return METER_PROCESSES_MAX;
+}
+
+void meter_init(struct meter *meter, const struct plan *plan)
+{
+	struct sysinfo system;
+
+	*meter = (struct meter){.plan = plan,
+				.proc_fd = -1,
+				.list_fds = {-1, -1, -1},
+				.clock_fd = -1,
+				.task_fd = -1,
+				.most_threads = LIMIT_NONE,
+				.has_lists = access("/proc/thread-self/children", F_OK) == 0};
+	meter->walk.fd = -1;
+	meter->has_swap = sysinfo(&system) < 0 || system.totalswap;
+}
+
+void meter_done(struct meter *meter)
+{
+	for (size_t i = 0; i < meter->process_count; i++)
+		close_fd(&meter->processes[i].stat_fd);
+	for (size_t i = 0; i < meter->place_count; i++)
+		close_fd(&meter->places[i]);
+	free(meter->processes);
+	free(meter->places);
+	meter_end_walk(meter);
+	close_fd(&meter->proc_fd);
+	close_fd(&meter->task_fd);
+	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
+		close_fd(&meter->list_fds[i]);
+	close_fd(&meter->clock_fd);
+	meter->processes = NULL;
+	meter->places = NULL;
+	meter->process_count = meter->sorted_count = meter->place_count = 0;
+}
+
+/* --- the view ----------------------------------------------------------------------------------------------- */
+
+static int open_inside(int root_fd, const char *path, uint64_t flags)
+{
+	return sys_openat2(root_fd, path + (path[0] == '/'), flags, 0,
+			   SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+}
+
+/* The scratch space once, by any of the places that are made of it, and every other tmpfs. */
+static void open_places(struct meter *meter, int root_fd)
+{
+	const struct plan_step_list *steps = &meter->plan->core.steps;
+
+	meter->places = calloc(steps->count, sizeof(*meter->places));
+	for (int pass = 0; pass < 2 && meter->places; pass++) {
+		enum step_kind kind = pass == 0 ? STEP_PRIVATE : STEP_TMPFS;
+
+		for (size_t i = 0; i < steps->count; i++) {
+			int fd;
+
+			if (steps->items[i].kind != kind || (kind == STEP_PRIVATE && meter->has_scratch))
+				continue;
+			fd = open_inside(root_fd, steps->items[i].target, O_PATH | O_DIRECTORY);
+			if (fd < 0)
+				continue;
+			meter->has_scratch |= kind == STEP_PRIVATE;
+			meter->places[meter->place_count++] = fd;
+		}
+	}
+}
+
+void meter_take(struct meter *meter, enum jar_view view, int fd)
+{
+	switch (view) {
+	case JAR_VIEW_PROC:
+		meter->proc_fd = fd;
+		meter->is_whole_proc = true;
+		meter->first_pid = 1;
+		break;
+	case JAR_VIEW_ROOT:
+		open_places(meter, fd);
+		close(fd);
+		break;
+	case JAR_VIEW_SHARED:
+	case JAR_VIEW_QUEUES:
+	case JAR_VIEW_SEMAPHORES:
+		meter->list_fds[view - JAR_VIEW_SHARED] = fd;
+		break;
+	case JAR_VIEW_CLOCK:
+		meter->clock_fd = fd;
+		break;
+	case JAR_VIEW_COUNT:
+		close(fd);
+		break;
+	}
+}
+
+int meter_follow(struct meter *meter, pid_t pid)
+{
+	meter->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	meter->first_pid = pid;
+	return meter->proc_fd < 0 ? -errno : 0;
+}
+
+/* What the files at @fd take; *@inode_bytes is what they take beside their content, in the kernel's own memory. */
+static uint64_t used_bytes(int fd, bool *is_full, uint64_t *inode_bytes)
+{
+	struct statfs status;
+
+	if (fstatfs(fd, &status) < 0)
+		return 0;
+	*is_full = (status.f_blocks && !status.f_bfree) || (status.f_files && !status.f_ffree);
+	*inode_bytes = (uint64_t)(status.f_files - MIN_OF(status.f_files, status.f_ffree)) * INODE_BYTES;
+	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
+}
+
+int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
+{
+	uint64_t inode_bytes;
+	bool is_full;
+
+	meter->is_run = true;
+	/* A jar may have many runs at once: their meters share what descriptors this process may have. */
+	meter->keeps_nothing = true;
+	/* Without a pid namespace there is only the host's /proc. */
+	if (jar->proc_fd < 0)
+		return meter_follow(meter, pid);
+	meter->first_pid = pid;
+	/* A directory's position is the open file's: looking at the same time as the jar needs one of its own. */
+	meter->proc_fd = openat(jar->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (meter->proc_fd < 0)
+		return -errno;
+	if (!jar->has_scratch || !(meter->plan->metered >> GUARANTEE_DISK & 1))
+		return 0;
+	meter->places = calloc(1, sizeof(*meter->places));
+	if (!meter->places)
+		return -ENOMEM;
+	meter->places[0] = fcntl(jar->places[0], F_DUPFD_CLOEXEC, 3);
+	if (meter->places[0] < 0)
+		return -errno;
+	meter->place_count = 1;
+	meter->has_scratch = true;
+	meter->stored_base = used_bytes(meter->places[0], &is_full, &inode_bytes);
+	return 0;
+}
+
+/* --- looking ------------------------------------------------------------------------------------------------ */
+
+/* Whoever lives of those above @process, as it was when last seen. NULL: only the first process, which waits for all. */
+static struct meter_process *survivor_above(const struct meter *meter, const struct meter_process *process)
+{
+	for (int depth = 0; process && depth < METER_DEPTH_MAX; depth++) {
+		struct meter_process *parent = meter_find(meter, process->parent);
+
+		if (parent && parent->pid == meter->first_pid)
+			return NULL;
+		if (parent && !parent->is_gone)
+			return parent;
+		process = parent;
+	}
+	return NULL;
+}
+
+static uint64_t lost(const struct meter_tally *tally)
+{
+	uint64_t grown = tally->now - MIN_OF(tally->now, tally->older);
+
+	return tally->expected - MIN_OF(tally->expected, grown);
+}
+
+/*
+ * What ended must show in those who waited for it; if it does not, nobody waited. One look is not enough to tell: the
+ * parent may have been looked at before the child, and the end may have come in between.
+ */
+static void add_lost(struct meter *meter)
+{
+	for (size_t i = 0; i < meter->process_count; i++) {
+		const struct meter_process *gone = &meter->processes[i];
+		struct meter_process *heir;
+
+		if (!gone->is_gone || gone->is_new)
+			continue;
+		heir = survivor_above(meter, gone);
+		if (!heir)
+			continue;
+		heir->cpu_ns.pending += gone->cpu_ns.before;
+		heir->written_bytes.pending += gone->written_bytes.before;
+	}
+	for (size_t i = 0; i < meter->process_count; i++) {
+		const struct meter_process *process = &meter->processes[i];
+
+		if (process->is_gone)
+			continue;
+		meter->lost_cpu_ns += lost(&process->cpu_ns);
+		meter->lost_written_bytes += lost(&process->written_bytes);
+	}
+}
+
+void meter_look_at_places(const struct meter *meter, struct meter_reading *reading)
+{
+	for (size_t i = 0; i < meter->place_count; i++) {
+		bool is_full = false;
+		uint64_t inode_bytes = 0;
+		uint64_t used = used_bytes(meter->places[i], &is_full, &inode_bytes);
+
+		if (!meter->is_run)
+			reading->private_bytes += used + inode_bytes;
+		if (i == 0 && meter->has_scratch) {
+			reading->stored_bytes = used - MIN_OF(used, meter->stored_base);
+			reading->is_scratch_full = is_full;
+		}
+	}
+}
+
+static void add_process(const struct meter *meter, const struct meter_process *process, struct meter_reading *reading)
+{
+	reading->cpu_ns += process->cpu_ns.now;
+	reading->written_bytes += process->written_bytes.now;
+	if (process->pid == meter->first_pid)
+		return;
+	reading->processes += process->threads;
+	reading->resident_bytes += process->resident_bytes;
+	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
+		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
+}
+
+bool meter_can_see(const struct meter *meter)
+{
+	char name[32], content[16];
+
+	snprintf(name, sizeof(name), "%d/stat", (int)meter->first_pid);
+	return meter->proc_fd >= 0 && sys_read_file(meter->proc_fd, name, content, sizeof(content)) > 0;
+}
+
+enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading)
+{
+	enum meter_progress progress = meter->proc_fd < 0 ? METER_BLIND : meter_update(meter, until_ns);
+	uint64_t clock_ns;
+
+	if (progress != METER_WHOLE)
+		return progress;
+	*reading = (struct meter_reading){0};
+	add_lost(meter);
+	meter_forget(meter);
+	for (size_t i = 0; i < meter->process_count; i++)
+		add_process(meter, &meter->processes[i], reading);
+	reading->cpu_ns += meter->lost_cpu_ns;
+	reading->written_bytes += meter->lost_written_bytes + meter->first_written_bytes;
+	if (meter->clock_fd >= 0 && read(meter->clock_fd, &clock_ns, sizeof(clock_ns)) == sizeof(clock_ns))
+		reading->cpu_ns = clock_ns;
+	meter_look_at_places(meter, reading);
+	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
+		reading->private_bytes += meter_hidden_bytes(meter, reading->private_bytes);
+	else
+		meter_end_round(meter);
+	return METER_WHOLE;
+}

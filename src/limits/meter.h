@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits/meter.h - measure a jar from outside, where no cgroup does: memory, CPU time, bytes written
+ *
+ * The engine looks at the jar's processes through a descriptor of the jar's own root: its /proc shows every process of
+ * the jar and none else, whatever sessions or parents they have, and nothing in the jar can slow, stop or deceive the one
+ * who looks. Without a pid namespace it follows the lists of children from the jar's first process.
+ */
+#ifndef BELLJAR_RUN_METER_H
+#define BELLJAR_RUN_METER_H
+
+#include "jar/jar.h"
+#include "plan/plan.h"
+
+struct meter_process;
+
+/* A memory file (memfd), or a piece of shared anonymous memory. */
+struct meter_object {
+	uint64_t inode; /* 0: none; the kernel has them all on one file system of its own */
+	uint64_t bytes;
+	unsigned round; /* in which it was last seen */
+	bool is_exact;  /* a descriptor told; else it is a guess */
+};
+
+/* The way through the descriptors and mappings of all processes; it takes as many looks as it needs. */
+struct meter_walk {
+	unsigned round;
+	pid_t pid; /* whose are being looked at */
+	int fd;    /* where; -1: nothing is open */
+	bool is_in_mappings;
+	unsigned in_flight;          /* descriptors that wait in sockets, seen in this round */
+	unsigned flight_rounds;      /* rounds in a row that have seen some */
+	uint64_t first_shared_bytes; /* what the whole host had when the walk began */
+	char *buffer;
+	struct meter_object *slots; /* by inode */
+	size_t slot_count, object_count;
+	uint64_t uncounted_bytes,
+		last_uncounted_bytes; /* in objects for which there was no slot; and in the last round */
+};
+
+/* What one look showed. */
+struct meter_reading {
+	unsigned processes;      /* and threads; the jar's first process not counted */
+	uint64_t resident_bytes; /* of all processes: a page shared by two counts twice */
+	uint64_t private_bytes;  /* in the private places, in System V shared memory and in memory files */
+	uint64_t cpu_ns;
+	uint64_t written_bytes; /* to host directories */
+	uint64_t stored_bytes;  /* in the scratch space of the private places */
+	bool is_scratch_full;
+};
+
+/* The lists of /proc/sysvipc: shared memory, message queues, semaphores. */
+#define METER_LIST_COUNT 3
+
+/* How far a look has come. */
+enum meter_progress {
+	METER_WHOLE,
+	METER_PARTLY,  /* its time was over; call again */
+	METER_CROWDED, /* there are more processes than can be looked at, or than may be, and it was given up */
+	METER_BLIND,   /* nothing could be seen */
+};
+
+enum meter_stage { METER_RESTING, METER_FOLLOWING, METER_LISTING, METER_READING };
+
+/* Weighing, which goes through all processes once or twice. */
+struct meter_weighing {
+	size_t at;
+	bool is_second; /* looking for what was counted twice */
+	uint64_t own;   /* anonymous pages, and what the kernel keeps */
+	uint64_t shared, counted_twice;
+	uint64_t spent_ns;
+};
+
+struct meter {
+	const struct plan *plan;
+	pid_t first_pid;                /* the jar's first process as /proc shows it */
+	bool is_whole_proc;             /* every process that /proc shows is the jar's */
+	int proc_fd;                    /* -1: not there yet */
+	int list_fds[METER_LIST_COUNT]; /* what System V keeps for the jar; -1: none */
+	int clock_fd; /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
+	int *places;  /* the private places; the first one is the scratch space if has_scratch */
+	size_t place_count;
+	bool has_scratch;
+	bool is_run;          /* one of several runs in the jar: the private places are not its alone */
+	uint64_t stored_base; /* what they held when it began */
+	struct meter_process *processes;
+	size_t process_count, process_capacity;
+	size_t sorted_count; /* so many are in order of their numbers; found in this look were those behind */
+	bool keeps_nothing;  /* no descriptors of processes between two looks */
+	bool has_lists;      /* the kernel lists children */
+	/* The look that is under way. */
+	enum meter_stage stage;
+	size_t at;   /* which process is next */
+	int task_fd; /* the threads of that one, half listed; -1: not begun */
+	bool is_crowded, has_seen_any;
+	uint64_t seen_threads; /* so far; of processes one, of the first process none */
+	uint64_t most_threads; /* beyond this many it need not be finished; LIMIT_NONE: it must */
+	struct meter_weighing weighing;
+	struct meter_walk walk;
+	bool has_swap;          /* the host has: then resident pages are not all */
+	bool has_hidden;        /* a process was seen in this round through all that forbids looking at it ... */
+	pid_t hidden_pid;       /* ... the last such one */
+	unsigned hidden_rounds; /* rounds in a row that found one */
+	unsigned unweighed;     /* weighings in a row that took too long */
+	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
+	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
+};
+
+/* More processes than this cannot be looked at. */
+unsigned meter_most_processes(void);
+void meter_init(struct meter *meter, const struct plan *plan);
+/* Take the descriptor @fd that came as @view. */
+void meter_take(struct meter *meter, enum jar_view view, int fd);
+/* Without namespaces: the jar's first process is @pid in our own /proc. */
+int meter_follow(struct meter *meter, pid_t pid);
+/* One run in the kept jar that @jar looks at: all below its minder, @pid. */
+int meter_join(struct meter *meter, const struct meter *jar, pid_t pid);
+void meter_done(struct meter *meter);
+
+/* Can the first process be seen at all? */
+bool meter_can_see(const struct meter *meter);
+/*
+ * Look at what the plan has metered, or go on with the look that is under way, until @until_ns; whatever the jar does, not
+ * much longer. @reading is written when all was looked at (METER_WHOLE).
+ */
+enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading);
+/* The private places alone, which outlive the jar's processes. */
+void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
+/*
+ * The memory of the jar with no page counted twice, which takes much longer than a look. False: it was not finished by
+ * @until_ns; call again with the same reading. One process is weighed in one go: 16 µs, and more the more pages it has.
+ */
+bool meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes, uint64_t until_ns,
+		 uint64_t *weight_out);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits/meter_process.h - the processes that a meter knows of
+ */
+#ifndef BELLJAR_RUN_METER_PROCESS_H
+#define BELLJAR_RUN_METER_PROCESS_H
+
+#include "limits/meter.h"
+
+/* More than any policy's default allows; a look that finds more is given up. */
+#define METER_PROCESSES_MAX 16384
+/* So far up the tree a parent is looked for. */
+#define METER_DEPTH_MAX 64
+
+/* Something that a process uses up and that its parent inherits when it waits for it. */
+struct meter_tally {
+	uint64_t older, before, now; /* at the last looks */
+	uint64_t
+		expected; /* what children had that were gone at the look before: it shows in `now`, unless nobody waited */
+	uint64_t pending; /* the same for children that are gone at this look; it may not show yet */
+};
+
+struct meter_process {
+	pid_t pid;
+	pid_t parent;
+	int stat_fd; /* kept open: saves time, and names this process and no other; -1: opened each time */
+	bool is_new;
+	bool is_gone;
+	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
+	uint64_t start_time;
+	unsigned threads;
+	uint64_t resident_bytes;
+	uint64_t virtual_bytes; /* 0: it has ended, or is ending */
+	struct meter_tally cpu_ns;
+	struct meter_tally written_bytes;
+};
+
+/* One line of /proc/PID/stat. False: it is none, or tells of another process that got the number since. */
+bool meter_parse_stat(struct meter_process *process, const char *line);
+/* Lines of list @which of /proc/sysvipc: the bytes that the kernel keeps for what they name. */
+uint64_t meter_parse_list(unsigned which, const char *lines);
+/* A line of /proc/PID/maps that is of a memory file or shared anonymous memory: up to where it is mapped. */
+bool meter_parse_object(const char *line, uint64_t *inode, uint64_t *extent);
+/* The number of kilobytes after @key, in bytes; 0 if it is not there. */
+uint64_t meter_parse_kilobytes(const char *content, const char *key);
+/* A line of /proc/PID/smaps that opens a mapping: which file it is of. False: it opens none. */
+bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
+
+/*
+ * Bring the table up to date: who is there, and what each has used. METER_PARTLY at @until_ns, to be called again;
+ * METER_BLIND if /proc cannot be read; METER_CROWDED if there are too many, and the look is given up.
+ */
+enum meter_progress meter_update(struct meter *meter, uint64_t until_ns);
+/* Forget those that are gone; to be called when their tallies were taken. */
+void meter_forget(struct meter *meter);
+/* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */
+int meter_open(struct meter *meter, const char *name, int flags);
+/* It was forbidden to look at process @pid; if it lives that is remembered. */
+void meter_note_hidden(struct meter *meter, pid_t pid);
+/* All processes were looked at. */
+void meter_end_round(struct meter *meter);
+/* meter_objects.c: walk on; all that is known of memory files and shared anonymous memory, beside @known bytes in files. */
+uint64_t meter_object_bytes(struct meter *meter, uint64_t known);
+bool meter_knows_object(const struct meter *meter, uint64_t inode);
+void meter_end_walk(struct meter *meter);
+/* Memory that shows in no process: System V's, and that of meter_objects.c. The private places have @places bytes. */
+uint64_t meter_hidden_bytes(struct meter *meter, uint64_t places);
+/* Memory that the kernel keeps for @process and that is not in its resident pages. At least that, if not @is_exact. */
+uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact);
+struct meter_process *meter_find(const struct meter *meter, pid_t pid);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reap/reap_children.c - who is whose child, as /proc tells it
+ */
+#include "reap/reap_children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "sys/calls.h"
+
+#define LIST_BYTES 4096
+
+struct directory_entry {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+const char *sys_after_name(const char *stat_line)
+{
+	const char *bracket = strrchr(stat_line, ')');
+
+	return bracket && bracket[1] == ' ' ? bracket + 2 : NULL;
+}
+
+bool sys_parse_written(const char *content, uint64_t *bytes_out)
+{
+	const char *written = strstr(content, "\nwrite_bytes: ");
+	const char *cancelled = strstr(content, "\ncancelled_write_bytes: ");
+	uint64_t bytes, taken_back;
+
+	if (!written || !cancelled)
+		return false;
+	bytes = strtoull(strchr(written, ' '), NULL, 10);
+	taken_back = strtoull(strchr(cancelled, ' '), NULL, 10);
+	*bytes_out = bytes - MIN_OF(bytes, taken_back);
+	return true;
+}
+
+long sys_some_numbers(int fd, sys_number_function *function, void *owner)
+{
+	char entries[LIST_BYTES];
+	long len = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+
+	for (long at = 0; at < len;) {
+		const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
+
+		at += entry->len;
+		if (entry->name[0] >= '1' && entry->name[0] <= '9' && !function(owner, (pid_t)atoi(entry->name)))
+			return 0;
+	}
+	return len < 0 ? -errno : len;
+}
+
+/* The kernel's list is read piece by piece: it may be longer than the buffer. */
+int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *function, void *owner)
+{
+	char list[LIST_BYTES], name[64];
+	size_t kept = 0;
+	ssize_t len;
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(name, sizeof(name), "%d/task/%d/children", (int)pid, (int)thread);
+	fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((len = read(fd, list + kept, sizeof(list) - 1 - kept)) > 0) {
+		char *at = list, *end;
+
+		list[kept + (size_t)len] = '\0';
+		for (; (end = strchr(at, ' ')); at = end + 1)
+			if (!function(owner, (pid_t)atoi(at)))
+				return 0;
+		kept = strlen(at);
+		memmove(list, at, kept);
+	}
+	return 0;
+}

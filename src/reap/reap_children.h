@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reap/reap_children.h - who is whose child, as /proc tells it
+ *
+ * What is read may be out of date when it is used: a number that was free for a moment may be a stranger's.
+ */
+#ifndef BELLJAR_SYS_PROCESSES_H
+#define BELLJAR_SYS_PROCESSES_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+/* Called for each number that is found. False: that is enough. */
+typedef bool sys_number_function(void *owner, pid_t number);
+
+/*
+ * Some of the numbers that name entries of the directory @fd, from where it was left. 0: there are no more; a negative
+ * errno.
+ */
+long sys_some_numbers(int fd, sys_number_function *function, void *owner);
+/*
+ * Each child that the thread @thread of the process @pid has made or adopted, below @proc_fd, a descriptor of a /proc. Kernels
+ * without CONFIG_PROC_CHILDREN have no such list. 0 or a negative errno.
+ */
+int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *function, void *owner);
+/* Of a line of /proc/PID/stat: what stands after the name, which may hold anything, brackets too. NULL: no such line. */
+const char *sys_after_name(const char *stat_line);
+/* Of a /proc/PID/io: bytes that made pages of a file dirty, less what was taken back before it was stored. */
+bool sys_parse_written(const char *content, uint64_t *bytes_out);
+
+#endif

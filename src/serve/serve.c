@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve.c - the server: the root, the list of channels and objects, one loop
+ *
+ * What ends it is the end of the root or of the host, which is watched too: a child that the host forked may hold a copy of
+ * the root and live on. Signals of the terminal are not for it:
+ * a host that survives Control-C must not lose its jars behind its back.
+ */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "serve/serve_door.h"
+#include "policy/policy_build.h"
+#include "sys/calls.h"
+
+/* Channels taken in one turn of the loop. */
+#define CHANNELS_PER_TURN 64
+/* What making one jar may take for a moment, here and in its first process. */
+#define DESCRIPTORS_KEPT_FREE 64
+#define CHANNEL_WORD 'c'
+/* What may still be removed after the last jar is gone. */
+#define DRAIN_NS 1000000000ULL
+
+/* --- objects ------------------------------------------------------------------------------------------------- */
+
+void server_add(struct server *server, struct object *object)
+{
+	object->server = server;
+	object->next = server->objects;
+	server->objects = object;
+}
+
+unsigned server_take_number(struct server *server)
+{
+	for (unsigned i = 0; i < SERVE_JAR_NUMBERS; i++) {
+		unsigned number = (server->next_number + i) % SERVE_JAR_NUMBERS;
+
+		if (!(server->jar_numbers[number / 8] >> number % 8 & 1)) {
+			server->jar_numbers[number / 8] |= (unsigned char)(1U << number % 8);
+			server->next_number = number + 1;
+			return number;
+		}
+	}
+	return server->next_number++ % SERVE_JAR_NUMBERS; /* so many at once share */
+}
+
+void server_return_number(struct server *server, unsigned number)
+{
+	server->jar_numbers[number / 8] &= (unsigned char)~(1U << number % 8);
+}
+
+static void sweep(struct server *server)
+{
+	for (struct channel **at = &server->channels; *at;) {
+		struct channel *channel = *at;
+
+		if (channel->is_dead) {
+			*at = channel->next;
+			channel_free(channel);
+		} else {
+			at = &channel->next;
+		}
+	}
+	for (struct object **at = &server->objects; *at;) {
+		struct object *object = *at;
+
+		if (object->is_dead) {
+			*at = object->next;
+			object->free(object);
+		} else {
+			at = &object->next;
+		}
+	}
+}
+
+/* --- the root ----------------------------------------------------------------------------------------------- */
+
+static void open_reserve(struct server *server)
+{
+	if (server->reserve_fd < 0)
+		server->reserve_fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, 3);
+}
+
+/*
+ * The lowest free number is always the next one, so with a free one this close to the limit about so many are left. Not
+ * counted: a process that has its own limit lowered, or numbers given out of order, are no reason to be exact.
+ */
+bool server_has_descriptors(const struct server *server)
+{
+	struct rlimit limit;
+	int least, fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return true;
+	least = (int)(MIN_OF(limit.rlim_cur, (rlim_t)INT_MAX) -
+		      MIN_OF(limit.rlim_cur / 4, (rlim_t)DESCRIPTORS_KEPT_FREE));
+	fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, least);
+	if (fd >= 0)
+		close(fd);
+	return fd == least;
+}
+
+int server_check_descriptors(const struct server *server, struct error *error)
+{
+	if (server_has_descriptors(server))
+		return 0;
+	error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for another run or jar");
+	return error_hint(error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
+}
+
+/* The channel in one message of the root; -1: there is none in it. *@rc_out as recvmsg(). */
+static int receive_channel(const struct server *server, ssize_t *rc_out)
+{
+	char word[2] = {0};
+	struct iovec part = {word, sizeof(word)};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ancillary;
+	struct msghdr header = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = ancillary.bytes,
+		.msg_controllen = sizeof(ancillary.bytes),
+	};
+	const struct cmsghdr *carrier;
+	int fd = -1;
+
+	*rc_out = recvmsg(server->door_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (*rc_out <= 0)
+		return -1;
+	carrier = CMSG_FIRSTHDR(&header);
+	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(carrier), sizeof(int));
+	if (fd >= 0 && (*rc_out != 1 || word[0] != CHANNEL_WORD))
+		close_fd(&fd);
+	return fd;
+}
+
+static void refuse_channel(struct server *server, int fd)
+{
+	struct channel *channel = channel_open(server, fd, NULL, NULL);
+	struct error error = {0};
+
+	if (!channel)
+		return;
+	server_check_descriptors(server, &error);
+	channel_fail(channel, &error, NULL);
+}
+
+static void on_root(struct loop_watch *watch, uint32_t events)
+{
+	struct server *server = watch->owner;
+
+	for (int i = 0; i < CHANNELS_PER_TURN; i++) {
+		bool is_short = !server_has_descriptors(server);
+		ssize_t rc;
+		int fd;
+
+		if (is_short)
+			close_fd(&server->reserve_fd);
+		fd = receive_channel(server, &rc);
+		if (fd >= 0 && is_short)
+			refuse_channel(server, fd);
+		else if (fd >= 0)
+			channel_open(server, fd, NULL, NULL);
+		if (is_short) {
+			sweep(server);
+			open_reserve(server);
+		}
+		if (rc < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		/* An empty message is nothing; an end is one only with the word of the kernel. */
+		if (rc < 0 || (rc == 0 && events & (EPOLLHUP | EPOLLERR))) {
+			server->is_client_gone = true;
+			return;
+		}
+		if (rc == 0)
+			return;
+	}
+}
+
+static void on_client(struct loop_watch *watch, uint32_t events)
+{
+	struct server *server = watch->owner;
+
+	server->is_client_gone = true;
+}
+
+/* The host is who made the root, as the kernel has it. */
+static int open_client(int door_fd)
+{
+	struct ucred maker = {0};
+	socklen_t len = sizeof(maker);
+
+	if (getsockopt(door_fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) < 0 || maker.pid <= 0)
+		return -1;
+	return sys_pidfd_open(maker.pid);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+static bool is_root(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* Signals of a terminal or a service manager go to the host too, who decides; commands get all of them back. */
+static void stand_apart(int door_fd)
+{
+	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
+
+	setsid();
+	/* What the host leaves open to its children is not ours to keep: somebody may be waiting for its end. */
+	sys_close_range((unsigned)door_fd + 1, ~0U);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		signal(others[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	/* glibc's posix_spawn() leaves its own two ignored. */
+	for (int number = 32; number <= 34; number++)
+		sys_reset_signal(number);
+}
+
+static int open_server(struct server *server, struct error *error)
+{
+	int rc;
+
+	fcntl(server->door_fd, F_SETFD, FD_CLOEXEC);
+	server->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (server->null_fd < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot open /dev/null: %s", strerror(errno));
+	open_reserve(server);
+	server->loop = loop_new();
+	if (!server->loop)
+		return error_set(error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
+	rc = loop_add(server->loop, &server->root, server->door_fd, EPOLLIN, on_root, server);
+	server->client_fd = open_client(server->door_fd);
+	if (rc == 0 && server->client_fd >= 0)
+		rc = loop_add(server->loop, &server->host, server->client_fd, EPOLLIN, on_client, server);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the root: %s", strerror(-rc)) : 0;
+}
+
+static void close_server(struct server *server)
+{
+	/* All are told before any is waited for. */
+	for (struct object *object = server->objects; object; object = object->next)
+		object->kill(object);
+	for (struct object *object = server->objects; object; object = object->next)
+		object->is_dead = true;
+	for (struct channel *channel = server->channels; channel; channel = channel->next)
+		channel->is_dead = true;
+	sweep(server);
+	loop_remove(&server->root);
+	loop_remove(&server->host);
+	if (server->loop)
+		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
+	loop_free(server->loop);
+	policy_done(&server->agent);
+	close_fd(&server->client_fd);
+	close_fd(&server->null_fd);
+	close_fd(&server->reserve_fd);
+	free(server->family.items);
+}
+
+int engine_serve(const struct engine_serve_request *request, struct error *error)
+{
+	struct server server = {
+		.door_fd = request->door_fd,
+		.client_fd = -1,
+		.null_fd = -1,
+		.reserve_fd = -1,
+		.area = {request->area, request->area_len},
+		.environment = request->environment,
+	};
+	int rc;
+
+	if (!is_root(request->door_fd)) {
+		error_set(error, STAGE_USAGE, ENOTSOCK, "descriptor %d is not the socket of a host program",
+			  request->door_fd);
+		return error_hint(error,
+				  "libbelljar and the Python package start this program; use `belljar run` by hand");
+	}
+	stand_apart(request->door_fd);
+	sys_be_prompt();
+	sys_raise_descriptor_limit();
+	rc = open_server(&server, error);
+	while (rc == 0 && !server.is_client_gone) {
+		rc = loop_turn(server.loop);
+		sweep(&server);
+	}
+	if (rc < 0)
+		error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
+	close_server(&server);
+	return rc;
+}

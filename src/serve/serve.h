@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve.h - what the files of the server share: the server, its channels, and what hangs on them
+ *
+ * The host sends channels over the root; the first frame of a channel decides what it is: its role. A object (a run, a kept
+ * jar, a question) belongs to the server's list, not to its channel: it may have to live a little longer, until nothing of
+ * it is left. Nothing is freed from within a callback: what is finished says so and is swept between two turns of the loop.
+ */
+#ifndef BELLJAR_ENGINE_SERVE_H
+#define BELLJAR_ENGINE_SERVE_H
+
+#include "host/host_ids.h"
+#include "jar/jar.h"
+#include "policy/policy.h"
+#include "reap/reap.h"
+#include "wire/wire.h"
+
+struct server;
+struct channel;
+struct ready;
+
+/* Jars that have a number of their own, for host_jar_id(). */
+#define SERVE_JAR_NUMBERS HOST_IDS_IN_BLOCK
+
+/* What a channel is, from its first frame on. */
+struct channel_role {
+	void (*frame)(struct channel *channel, struct wire_frame *frame);
+	/* What was waiting to be sent is sent, or nearly; may be NULL. */
+	void (*drained)(struct channel *channel);
+	/* The channel is ending without a last frame of the object's own; it must not be used after this. */
+	void (*gone)(struct channel *channel);
+};
+
+struct channel {
+	struct server *server;
+	struct channel *next;
+	struct wire wire;
+	const struct channel_role *role; /* NULL: nothing hangs on it */
+	void *object;
+	bool is_used;   /* a run on it is over, and it waits for another */
+	bool is_ending; /* its last frame was queued */
+	bool is_dead;
+};
+
+/* Something the server keeps until it is finished; embedded in each kind of object. */
+struct object {
+	struct server *server;
+	struct object *next;
+	/* Begin to end it at once, without waiting; may be called again. */
+	void (*kill)(struct object *object);
+	/* Free it, waiting if need be. */
+	void (*free)(struct object *object);
+	bool is_dead;
+};
+
+struct server {
+	struct loop *loop;
+	int door_fd;
+	struct loop_watch root;
+	int client_fd; /* pidfd of the host; -1: not to be had, then only the root tells its end */
+	struct loop_watch host;
+	int null_fd;    /* what commands have as an empty standard input */
+	int reserve_fd; /* given up for a moment to tell that descriptors have run out */
+	struct jar_argv_memory area;
+	char *const *environment;
+	struct reap_family family;
+	struct channel *channels;
+	struct object *objects;
+	struct ready *ready; /* jars made ahead; they are among the objects too */
+	struct policy agent; /* the preset, once it was read */
+	bool has_agent;
+	bool is_client_gone;
+	unsigned char jar_numbers[SERVE_JAR_NUMBERS / 8]; /* bits of those in use */
+	unsigned next_number;
+};
+
+/* --- serve_channel.c --- */
+
+/* Takes over @fd. With @role the channel is that from the start. NULL: it is no channel, or there is no memory. */
+struct channel *channel_open(struct server *server, int fd, const struct channel_role *role, void *object);
+void channel_set_role(struct channel *channel, const struct channel_role *role, void *object);
+/* The last frame was sent: close when all is out. The role hears no more. */
+void channel_end(struct channel *channel);
+/* FAILED, then the end. @plan says what was missing; may be NULL. */
+struct plan;
+void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
+/* The same for a frame that has no place here. */
+void channel_refuse(struct channel *channel, struct wire_frame *frame);
+/* FAILED, and the channel, on which nothing hangs, waits for another request. */
+void channel_decline(struct channel *channel, const struct error *error);
+/* A frame that was meant for the run before, which is over? Then it was taken: it is nobody's, or the end. */
+bool channel_takes_late(struct channel *channel, const struct wire_frame *frame);
+void channel_free(struct channel *channel);
+
+/* --- serve.c --- */
+
+void server_add(struct server *server, struct object *object);
+/* Are there enough for another run or jar? The second as an error. */
+bool server_has_descriptors(const struct server *server);
+int server_check_descriptors(const struct server *server, struct error *error);
+unsigned server_take_number(struct server *server);
+void server_return_number(struct server *server, unsigned number);
+
+/* --- what first frames begin --- */
+
+void serve_run_begin(struct channel *channel, struct wire_frame *frame);
+void serve_jar_begin(struct channel *channel, struct wire_frame *frame);
+void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve_channel.c - one channel: its first frame decides what it is
+ */
+#include "serve/serve.h"
+
+#include <errno.h>
+
+#include "plan/plan.h"
+#include "result/result.h"
+
+struct first_frame {
+	enum frame_type type;
+	void (*begin)(struct channel *channel, struct wire_frame *frame);
+};
+
+static const struct first_frame first_frames[] = {
+	{FRAME_RUN, serve_run_begin},
+	{FRAME_OPEN, serve_jar_begin},
+	{FRAME_ASK, serve_ask_begin},
+};
+
+static void on_frame(void *owner, struct wire_frame *frame)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		return;
+	if (channel->role) {
+		channel->role->frame(channel, frame);
+		return;
+	}
+	if (channel_takes_late(channel, frame))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(first_frames); i++) {
+		if (first_frames[i].type == frame->type) {
+			first_frames[i].begin(channel, frame);
+			return;
+		}
+	}
+	channel_refuse(channel, frame);
+}
+
+static void on_drained(void *owner)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		channel->is_dead |= wire_is_empty(&channel->wire);
+	else if (channel->role && channel->role->drained)
+		channel->role->drained(channel);
+}
+
+/* What hangs on it loses it. */
+static void detach(struct channel *channel)
+{
+	const struct channel_role *role = channel->role;
+
+	channel->role = NULL;
+	if (role)
+		role->gone(channel);
+	channel->object = NULL;
+}
+
+static void on_ended(void *owner, const struct error *error)
+{
+	struct channel *channel = owner;
+
+	if (channel->is_ending)
+		return;
+	if (error) {
+		channel_fail(channel, error, NULL);
+		return;
+	}
+	detach(channel);
+	channel->is_dead = true;
+}
+
+struct channel *channel_open(struct server *server, int fd, const struct channel_role *role, void *object)
+{
+	struct channel *channel = calloc(1, sizeof(*channel));
+	struct wire_listener listener = {channel, on_frame, on_drained, on_ended};
+
+	if (!channel) {
+		close(fd);
+		return NULL;
+	}
+	channel->server = server;
+	if (wire_open(&channel->wire, server->loop, fd, &listener) < 0) {
+		free(channel);
+		return NULL;
+	}
+	channel->next = server->channels;
+	server->channels = channel;
+	channel_set_role(channel, role, object);
+	return channel;
+}
+
+void channel_set_role(struct channel *channel, const struct channel_role *role, void *object)
+{
+	channel->role = role;
+	channel->object = object;
+}
+
+bool channel_takes_late(struct channel *channel, const struct wire_frame *frame)
+{
+	if (!channel->is_used || frame->fd_count)
+		return false;
+	/* Who cancels waits for the end of the channel. */
+	if (frame->type == FRAME_CANCEL) {
+		detach(channel);
+		channel_end(channel);
+		return true;
+	}
+	return frame->type == FRAME_SIGNAL || frame->type == FRAME_RESIZE || frame->type == FRAME_GO;
+}
+
+void channel_end(struct channel *channel)
+{
+	channel->role = NULL;
+	channel->object = NULL;
+	channel->is_ending = true;
+	wire_stop_reading(&channel->wire);
+	channel->is_dead |= wire_is_empty(&channel->wire);
+}
+
+static void send_failure(struct channel *channel, const struct error *error, const struct plan *plan, bool is_again)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	result_write_error(error, &writer);
+	result_write_missing(plan, NULL, &writer);
+	json_write_bool(&writer, "again", is_again);
+	json_close_object(&writer);
+	wire_send(&channel->wire, FRAME_FAILED, text_string(&payload), payload.len, -1);
+}
+
+void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan)
+{
+	detach(channel);
+	send_failure(channel, error, plan, false);
+	channel_end(channel);
+}
+
+void channel_decline(struct channel *channel, const struct error *error)
+{
+	send_failure(channel, error, NULL, true);
+}
+
+void channel_refuse(struct channel *channel, struct wire_frame *frame)
+{
+	struct error error = {0};
+
+	error_set(&error, STAGE_ENGINE, EPROTO, "a frame of type %d has no place here", (int)frame->type);
+	channel_fail(channel, &error, NULL);
+}
+
+void channel_free(struct channel *channel)
+{
+	wire_done(&channel->wire);
+	free(channel);
+}

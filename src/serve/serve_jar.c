@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve_jar.c - a kept jar on a channel: OPENED, JOIN, FILE, CLOSE
+ *
+ * Each run and each file has a channel of its own, which comes with the frame that asks for it; what is wrong with such a
+ * request is told there and harms nothing else.
+ */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/engine_events.h"
+#include "engine/engine_redact.h"
+#include "serve/server_jar.h"
+#include "serve/serve_request.h"
+#include "serve/serve_run.h"
+#include "policy/policy_build.h"
+
+struct serve_jar {
+	struct server_jar server_jar; /* first: it is freed through it */
+	struct channel *channel;      /* NULL: the host has let go of it */
+	bool is_closing;
+};
+
+/* One answer that is waited for. */
+struct serve_file {
+	struct object object;
+	struct channel *channel; /* NULL: nobody waits any more */
+	struct server_jar *server_jar;
+};
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static void leave_file(struct serve_file *file)
+{
+	file->channel = NULL;
+	file->object.is_dead = true;
+}
+
+static void kill_file(struct object *object)
+{
+	(void)object;
+}
+
+static void free_file(struct object *object)
+{
+	struct serve_file *file = (struct serve_file *)object;
+
+	session_forget_files(file->server_jar->jar, file);
+	server_jar_leave(file->server_jar);
+	free(file);
+}
+
+static void on_file(void *owner, int fd, int errno_value)
+{
+	struct serve_file *file = owner;
+	struct channel *channel = file->channel;
+	struct error error = {0};
+	AUTO_CLOSE int opened = fd;
+
+	if (channel && opened >= 0) {
+		wire_send(&channel->wire, FRAME_DESCRIPTOR, "{}", 2, opened);
+		channel_end(channel);
+	} else if (channel) {
+		error_set(&error, STAGE_FILES, errno_value, "cannot open the file in the jar: %s",
+			  strerror(errno_value));
+		channel_set_role(channel, NULL, NULL);
+		channel_fail(channel, &error, NULL);
+	}
+	leave_file(file);
+}
+
+static void on_file_gone(struct channel *channel)
+{
+	leave_file(channel->object);
+}
+
+static const struct channel_role file_role = {channel_refuse, NULL, on_file_gone};
+
+static int ask_for_file(struct server_jar *server_jar, struct channel *channel, const struct wire_frame *frame,
+			struct error *error)
+{
+	static const enum jar_access accesses[] = {
+		[REQUEST_READ] = JAR_READ,
+		[REQUEST_WRITE] = JAR_WRITE,
+		[REQUEST_LIST] = JAR_LIST,
+	};
+	struct serve_file *file;
+	AUTO_REQUEST request = {0};
+	int rc = request_parse(REQUEST_FILE, frame->payload, frame->len, &request, error);
+
+	if (rc < 0)
+		return rc;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	file->object = (struct object){.kill = kill_file, .free = free_file};
+	file->server_jar = server_jar;
+	server_jar_enter(server_jar);
+	server_add(channel->server, &file->object);
+	rc = session_open_file(server_jar->jar, request.path, accesses[request.access], (mode_t)request.mode, on_file,
+			       file);
+	if (rc < 0) {
+		file->object.is_dead = true;
+		return error_set(error, STAGE_FILES, -rc, "cannot open the file in the jar: %s", strerror(-rc));
+	}
+	file->channel = channel;
+	channel_set_role(channel, &file_role, file);
+	return 0;
+}
+
+/* --- frames from the host ----------------------------------------------------------------------------------- */
+
+/* The channel that came with the frame: what is wrong with the rest is told there. */
+static struct channel *take_channel(struct channel *channel, struct wire_frame *frame)
+{
+	struct channel *own = NULL;
+	struct error error = {0};
+
+	if (frame->fd_count)
+		own = channel_open(channel->server, take_fd(&frame->fds[0]), NULL, NULL);
+	if (!own) {
+		error_set(&error, STAGE_ENGINE, EPROTO, "no channel came with a frame that needs one of its own");
+		channel_fail(channel, &error, NULL);
+	}
+	return own;
+}
+
+static void on_join(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+
+	if (own)
+		serve_run_join(own, &jar->server_jar, frame, 1);
+}
+
+static bool is_open(const struct serve_jar *jar)
+{
+	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing;
+}
+
+/* --- channels of runs that are over, for the next run ------------------------------------------------------- */
+
+static void say_why_gone(const struct serve_jar *jar, struct error *error)
+{
+	*error = jar->server_jar.launch.error;
+	if (error->stage == STAGE_NONE && jar->is_closing)
+		error_set(error, STAGE_ENGINE, ECONNRESET, "the jar was closed");
+	if (error->stage == STAGE_NONE)
+		error_set(error, STAGE_ENGINE, 0,
+			  "the jar ended though nobody closed it: its first process was killed");
+	if (jar->server_jar.is_standing)
+		error_hint(error, "open another jar");
+}
+
+static void on_frame_again(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = channel->object;
+	struct error error = {0};
+
+	if (channel_takes_late(channel, frame))
+		return;
+	channel_set_role(channel, NULL, NULL);
+	if (frame->type != FRAME_JOIN) {
+		channel_refuse(channel, frame);
+	} else if (!is_open(jar)) {
+		say_why_gone(jar, &error);
+		channel_fail(channel, &error, NULL);
+	} else {
+		serve_run_join(channel, &jar->server_jar, frame, 0);
+	}
+	server_jar_leave(&jar->server_jar);
+}
+
+static void on_gone_again(struct channel *channel)
+{
+	server_jar_leave(&((struct serve_jar *)channel->object)->server_jar);
+}
+
+static const struct channel_role again_role = {on_frame_again, NULL, on_gone_again};
+
+void serve_jar_await(struct channel *channel, struct server_jar *server_jar)
+{
+	server_jar_enter(server_jar); /* it stays where it is as long as somebody may ask for it */
+	channel_set_role(channel, &again_role, server_jar);
+}
+
+/* --- frames on the jar's own -------------------------------------------------------------------------------- */
+
+static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	struct error error = {0};
+
+	if (!own)
+		return;
+	if (frame->fd_count != 1)
+		error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not 1",
+			  frame->fd_count);
+	else
+		ask_for_file(&jar->server_jar, own, frame, &error);
+	if (error.stage != STAGE_NONE)
+		channel_fail(own, &error, NULL);
+}
+
+static void on_frame(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = channel->object;
+
+	if (frame->type == FRAME_JOIN && is_open(jar)) {
+		on_join(jar, frame);
+	} else if (frame->type == FRAME_FILE && is_open(jar)) {
+		on_file_request(jar, frame);
+	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
+		jar->is_closing = true;
+		server_jar_close(&jar->server_jar);
+	} else {
+		channel_refuse(channel, frame);
+	}
+}
+
+static void on_channel_gone(struct channel *channel)
+{
+	struct serve_jar *jar = channel->object;
+
+	jar->channel = NULL;
+	jar->is_closing = true;
+	server_jar_close(&jar->server_jar);
+}
+
+static const struct channel_role jar_role = {on_frame, NULL, on_channel_gone};
+
+/* --- hearing from the jar ----------------------------------------------------------------------------------- */
+
+static void on_stands(struct server_jar *server_jar)
+{
+	struct serve_jar *jar = (struct serve_jar *)server_jar;
+	const struct plan *plan = &server_jar->launch.plan;
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	if (!jar->channel || jar->is_closing)
+		return;
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "rung", rung_name(plan->rung));
+	result_write_enforced(plan, session_observation(server_jar->jar), &writer);
+	result_write_missing(plan, NULL, &writer);
+	plan_write_limits(&plan->limits, &writer, "limits");
+	json_write_string(&writer, "workdir", plan->core.workdir);
+	json_close_object(&writer);
+	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
+}
+
+static void on_gone(struct server_jar *server_jar)
+{
+	struct serve_jar *jar = (struct serve_jar *)server_jar;
+	struct channel *channel = jar->channel;
+	struct error error;
+
+	jar->channel = NULL;
+	if (!channel)
+		return;
+	channel_set_role(channel, NULL, NULL);
+	if (jar->is_closing) {
+		wire_send(&channel->wire, FRAME_CLOSED, "", 0, -1);
+		channel_end(channel);
+		return;
+	}
+	say_why_gone(jar, &error);
+	engine_redact_error(server_jar->launch.policy, server_jar->launch.environment, &error);
+	channel_fail(channel, &error, server_jar->launch.has_plan ? &server_jar->launch.plan : NULL);
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------- */
+
+static void kill_jar(struct object *object)
+{
+	server_jar_close((struct server_jar *)object);
+}
+
+static void free_jar(struct object *object)
+{
+	server_jar_done((struct server_jar *)object);
+	free(object);
+}
+
+void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_jar *jar = NULL;
+	char **zygote;
+	AUTO_REQUEST request = {0};
+	AUTO(policy_done) struct policy policy = {0};
+	struct error error = {0};
+	int rc = request_parse(REQUEST_OPEN, frame->payload, frame->len, &request, &error);
+
+	if (rc == 0 && frame->fd_count != request_descriptors(&request))
+		rc = error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
+			       frame->fd_count, request_descriptors(&request));
+	if (rc == 0)
+		rc = server_check_descriptors(channel->server, &error);
+	if (rc == 0)
+		rc = serve_policy(channel->server, &request, &policy, &error);
+	if (rc == 0) {
+		jar = calloc(1, sizeof(*jar));
+		rc = jar ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	if (rc < 0 || !jar) {
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	zygote = request.argv;
+	jar->server_jar.object = (struct object){.kill = kill_jar, .free = free_jar};
+	jar->server_jar.stands = on_stands;
+	jar->server_jar.gone = on_gone;
+	jar->channel = channel;
+	channel_set_role(channel, &jar_role, jar);
+	server_jar_init(&jar->server_jar, channel->server, PLAN_SESSION, &request, &policy);
+	if (zygote && server_jar_set_zygote(&jar->server_jar, zygote, frame->fds, frame->fd_count) < 0)
+		error_set(&jar->server_jar.launch.error, STAGE_ENGINE, ENOMEM, "out of memory");
+	server_jar_build(&jar->server_jar, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve_request.c - from the JSON of a request to a policy
+ */
+#include "serve/serve_request.h"
+
+#include <string.h>
+
+#include "policy/policy_build.h"
+
+#define DEFAULT_TIMEOUT_NS 30000000000ULL
+#define DEFAULT_MEMORY_BYTES (512ULL << 20)
+#define DEFAULT_OUTPUT_BYTES (100ULL << 10)
+
+static const char *home_of(char *const *environment)
+{
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, "HOME=/", 6))
+			return *environment + 5;
+	return NULL;
+}
+
+static struct policy_context context_of(const struct request *request)
+{
+	return (struct policy_context){
+		.current_directory = request->cwd ? request->cwd : "/",
+		.home = home_of(request->environment),
+	};
+}
+
+/* What every API has where neither policy nor keyword says. */
+static void apply_defaults(struct policy *policy)
+{
+	if (!policy_is_given(policy, "timeout"))
+		policy->timeout_ns = DEFAULT_TIMEOUT_NS;
+	if (!policy_is_given(policy, "memory"))
+		policy->memory_bytes = DEFAULT_MEMORY_BYTES;
+	if (!policy_is_given(policy, "output"))
+		policy->output_bytes = DEFAULT_OUTPUT_BYTES;
+	if (!policy_is_given(policy, "redact_env"))
+		policy->has_redact_env = true;
+}
+
+static int load(struct policy *policy, const struct request *request, const struct policy_context *context,
+		struct error *error)
+{
+	const struct json_value *value = request->policy;
+	struct policy_context from_base = *context;
+
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (request->base)
+		from_base.current_directory = request->base;
+	if (value->type == JSON_STRING)
+		return policy_load(policy, value->string.bytes, &from_base, error);
+	if (value->type == JSON_OBJECT)
+		return policy_load_value(policy, value, from_base.current_directory, context, error);
+	return error_set(error, STAGE_POLICY, 0, "a policy must be the name of a preset, a file or an object, not %s",
+			 json_type_name(value->type));
+}
+
+/* What every policy begins as is read once. */
+static int begin_policy(struct server *server, const struct policy_context *context, struct policy *out,
+			struct error *error)
+{
+	static const struct policy_context nobody = {.current_directory = "/"};
+
+	if (!server->has_agent) {
+		int rc = policy_init(&server->agent, &nobody, error);
+
+		if (rc < 0)
+			return rc;
+		server->has_agent = true;
+	}
+	return policy_init_from(out, &server->agent, context, error);
+}
+
+int serve_policy(struct server *server, const struct request *request, struct policy *out, struct error *error)
+{
+	AUTO(policy_done) struct policy made = {0};
+	struct policy_context context = context_of(request);
+	int rc;
+
+	if (context.current_directory[0] != '/' || (request->base && request->base[0] != '/'))
+		return error_set(error, STAGE_USAGE, 0, "'cwd' and 'base' must be absolute paths");
+	rc = begin_policy(server, &context, &made, error);
+	if (rc == 0)
+		rc = load(&made, request, &context, error);
+	if (rc == 0 && request->keys)
+		rc = policy_append_value(&made, request->keys, &context, error);
+	if (rc < 0)
+		return rc;
+	apply_defaults(&made);
+	*out = made;
+	made = (struct policy){0};
+	return 0;
+}
+
+int serve_policy_of_run(const struct request *request, const struct policy *jar, struct policy *out,
+			struct error *error)
+{
+	AUTO(policy_done) struct policy made = {0};
+	struct policy_context context = context_of(request);
+	int rc;
+
+	for (size_t i = 0; request->keys && i < request->keys->object.count; i++) {
+		const struct policy_key *key = policy_key_by_name(request->keys->object.members[i].name);
+
+		if (key && key->scope == SCOPE_JAR)
+			return error_set(error, STAGE_POLICY, 0, "%s: is fixed for the jar, and cannot differ per run",
+					 key->name);
+	}
+	if (policy_copy(jar, &made) < 0)
+		return error_set(error, STAGE_ENGINE, 0, "out of memory");
+	rc = request->keys ? policy_append_value(&made, request->keys, &context, error) : 0;
+	if (rc < 0)
+		return rc;
+	*out = made;
+	made = (struct policy){0};
+	return 0;
+}

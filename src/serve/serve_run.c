@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, KEPT, RESULT
+ *
+ * The run belongs to the server's list. A host that closes the channel before the result has it killed; the object stays
+ * until nothing of the run is left, and until its pipes have taken what was already read.
+ */
+#include "serve/serve_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/engine_events.h"
+#include "serve/serve_prepared.h"
+#include "serve/serve_request.h"
+#include "policy/policy_build.h"
+#include "run/outlet.h"
+#include "sys/calls.h"
+
+/* A run that a limit ended, and a pipe that nobody empties: after this long the rest is dropped. */
+#define FLUSH_STALL_NS 1000000000ULL
+
+struct serve_run {
+	struct object object;
+	struct channel *channel; /* NULL: the host does not wait for it any more */
+	struct request request;
+	struct policy policy;
+	struct job job;
+	struct server_jar *server_jar; /* the jar it is given; NULL: one of its own */
+	bool is_joined;                /* that is a kept one */
+	unsigned jar_number;           /* of one of its own */
+	struct text key;               /* of those that could stand for it; empty: not asked */
+	struct text payload;           /* the request once more, for a second one that is to stand by */
+	unsigned hurry;                /* see prepared_take() */
+	int stdin_fd;
+	int sink_fds[STREAM_COUNT];
+	int extra_fds[FRAME_MAX_EXTRA];
+	struct outlet outlets[STREAM_COUNT];
+	bool has_outlet[STREAM_COUNT];
+	struct pieces pieces;
+	struct loop_timer stall;
+};
+
+static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
+
+/* What was running in it is done; it can be used by nobody else. */
+static void leave_jar(struct serve_run *run)
+{
+	job_done(&run->job);
+	if (run->server_jar && !run->is_joined)
+		server_jar_close(run->server_jar);
+	if (run->server_jar)
+		server_jar_leave(run->server_jar);
+	run->server_jar = NULL;
+}
+
+static void close_extra(struct serve_run *run)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run->extra_fds); i++)
+		close_fd(&run->extra_fds[i]);
+}
+
+/* --- frames to the host ------------------------------------------------------------------------------------- */
+
+static void send_json(struct serve_run *run, enum frame_type type, const struct text *payload)
+{
+	struct error error = {0};
+
+	if (!run->channel)
+		return;
+	if (text_failed(payload)) {
+		error_set(&error, STAGE_ENGINE, ENOMEM, "no memory for an answer");
+		channel_fail(run->channel, &error, NULL);
+		return;
+	}
+	wire_send(&run->channel->wire, type, text_string(payload), payload->len, -1);
+}
+
+static void on_started(void *owner)
+{
+	struct serve_run *run = owner;
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
+	if (!run->request.is_start_told)
+		return; /* nobody is woken up for nothing */
+	json_open_object(&writer, NULL);
+	event_write_start(job_plan(&run->job), job_seen(&run->job), &writer);
+	json_close_object(&writer);
+	send_json(run, FRAME_STARTED, &payload);
+}
+
+static void send_output(void *owner, enum stream_index stream, const char *bytes, size_t len)
+{
+	struct serve_run *run = owner;
+
+	if (run->channel)
+		wire_send_stream(&run->channel->wire, FRAME_OUTPUT, stream + 1, bytes, len);
+}
+
+static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+{
+	struct serve_run *run = owner;
+
+	if (run->request.sink == REQUEST_SINK_PIPES) {
+		outlet_write(&run->outlets[stream], bytes, len);
+		return outlet_is_full(&run->outlets[stream]);
+	}
+	if (pieces_feed(&run->pieces, stream, bytes, len, send_output, run) < 0)
+		run_output_lost(run->job.run, ENOMEM, "memory");
+	return run->channel && wire_is_full(&run->channel->wire);
+}
+
+static void send_captured(struct serve_run *run, const struct capture *capture)
+{
+	for (int i = 0; i < STREAM_COUNT && run->channel; i++) {
+		AUTO_TEXT bytes = {0};
+
+		capture_bytes(capture, (enum stream_index)i, &bytes);
+		for (size_t at = 0, part; at < bytes.len; at += part) {
+			part = MIN_OF(bytes.len - at, FRAME_OUTPUT_MAX_BYTES);
+			wire_send_stream(&run->channel->wire, FRAME_CAPTURED, (unsigned)i + 1, bytes.data + at, part);
+		}
+	}
+}
+
+/* Nothing hangs on it; in @server_jar, or NULL, there may be another run. */
+static void await_another(struct channel *channel, struct server_jar *server_jar)
+{
+	channel->is_used = true;
+	if (server_jar)
+		serve_jar_await(channel, server_jar);
+	else
+		channel_set_role(channel, NULL, NULL);
+}
+
+/* After its last frame. */
+static void leave_channel(struct serve_run *run)
+{
+	struct channel *channel = run->channel;
+
+	run->channel = NULL;
+	if (run->request.is_again)
+		await_another(channel, run->is_joined ? run->server_jar : NULL);
+	else
+		channel_end(channel);
+}
+
+static void send_result(struct serve_run *run)
+{
+	struct result_source source = job_result(&run->job);
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+	bool is_cut = source.seen && source.seen->is_truncated;
+
+	for (int i = 0; i < STREAM_COUNT; i++)
+		pieces_end(&run->pieces, (enum stream_index)i, is_cut, send_output, run);
+	if (source.capture)
+		send_captured(run, source.capture);
+	source.has_bytes = true; /* offsets count bytes, which is what KEPT has */
+	result_write(&source, &writer, NULL);
+	send_json(run, FRAME_RESULT, &payload);
+	if (run->channel)
+		leave_channel(run);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static void check_dead(struct serve_run *run)
+{
+	if (!run->job.is_over || run->channel)
+		return;
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (run->has_outlet[i] && !outlet_is_empty(&run->outlets[i]))
+			return;
+	run->object.is_dead = true;
+}
+
+static void on_stall(struct loop_timer *timer)
+{
+	struct serve_run *run = timer->owner;
+
+	run->object.is_dead = true;
+}
+
+static void start_alone(struct serve_run *run);
+
+/* One made ahead could not be made after all, or has died: that is not the run's fault. Nothing has run in it. */
+static bool is_let_down(const struct serve_run *run)
+{
+	const struct observation *seen = job_seen(&run->job);
+
+	if (!run->server_jar || run->is_joined || !run->channel)
+		return false;
+	if (!seen)
+		return true;
+	return !seen->has_started && seen->cause == CAUSE_NONE &&
+	       (!run->server_jar->is_standing || seen->error.stage == STAGE_ENGINE);
+}
+
+static void on_over(void *owner)
+{
+	struct serve_run *run = owner;
+	const struct observation *seen = job_seen(&run->job);
+
+	if (is_let_down(run)) {
+		leave_jar(run);
+		start_alone(run);
+		return;
+	}
+	close_extra(run);
+	if (seen && seen->cause != CAUSE_NONE)
+		loop_arm(run->object.server->loop, &run->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, run);
+	send_result(run);
+	check_dead(run);
+}
+
+static void prepare_second(struct serve_run *run)
+{
+	AUTO(policy_done) struct policy policy = {0};
+	AUTO_REQUEST request = {0};
+	AUTO_TEXT key = {0};
+	struct error error = {0};
+
+	if (text_failed(&run->payload) ||
+	    request_parse(REQUEST_RUN, text_string(&run->payload), run->payload.len, &request, &error) < 0 ||
+	    serve_policy(run->object.server, &request, &policy, &error) < 0)
+		return;
+	prepared_key(&policy, request.cwd, &key);
+	prepared_prepare(run->object.server, &key, &request, &policy, NULL, run->hurry);
+}
+
+/* The same policy is likely to be asked for again. @host: what this run found when it began. */
+static void prepare_next(struct serve_run *run, struct host *host)
+{
+	unsigned missing = prepared_missing(run->object.server, &run->key, run->hurry);
+
+	if (!run->key.len || run->object.server->is_client_gone || !server_has_descriptors(run->object.server))
+		return;
+	if (missing)
+		prepared_prepare(run->object.server, &run->key, &run->request, &run->policy, host, run->hurry);
+	if (missing > 1)
+		prepare_second(run);
+}
+
+static void kill_run(struct object *object)
+{
+	job_kill(&((struct serve_run *)object)->job);
+}
+
+static void free_run(struct object *object)
+{
+	struct serve_run *run = (struct serve_run *)object;
+	bool has_gone_well = job_seen(&run->job) && job_seen(&run->job)->has_started && !run->job.launch.corrections;
+	struct host host = run->job.launch.host;
+
+	run->job.launch.host = (struct host){0};
+	loop_disarm(&run->stall);
+	leave_jar(run);
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		if (run->has_outlet[i])
+			outlet_done(&run->outlets[i]);
+		close_fd(&run->sink_fds[i]);
+	}
+	close_fd(&run->stdin_fd);
+	close_extra(run);
+	server_return_number(object->server, run->jar_number);
+	if (has_gone_well)
+		prepare_next(run, &host);
+	host_done(&host);
+	text_done(&run->key);
+	text_done(&run->payload);
+	policy_done(&run->policy);
+	request_done(&run->request);
+	free(run);
+}
+
+/* --- frames from the host ----------------------------------------------------------------------------------- */
+
+static int check_signal(const struct wire_frame *frame, uint32_t least, struct error *error)
+{
+	uint32_t number = frame->len == 4 ? frame_number(frame->payload, 4) : UINT32_MAX;
+
+	if (number < least || number > 64)
+		return error_set(error, STAGE_ENGINE, EINVAL, "this is no signal");
+	return (int)number;
+}
+
+static int take_resize(struct serve_run *run, const struct wire_frame *frame, struct error *error)
+{
+	struct winsize window = {0};
+
+	if (frame->len != 4)
+		return error_set(error, STAGE_ENGINE, EINVAL, "this is no size of a window");
+	window.ws_row = (unsigned short)frame_number(frame->payload, 2);
+	window.ws_col = (unsigned short)frame_number(frame->payload + 2, 2);
+	job_resize(&run->job, &window);
+	return 0;
+}
+
+static void on_frame(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_run *run = channel->object;
+	struct error error = {0};
+	int rc;
+
+	if (frame->fd_count) {
+		error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+	} else if (frame->type == FRAME_SIGNAL) {
+		rc = check_signal(frame, 1, &error);
+		if (rc > 0)
+			job_signal(&run->job, rc);
+	} else if (frame->type == FRAME_CANCEL) {
+		run->request.is_again = false; /* who cancels waits for the end of the channel */
+		rc = check_signal(frame, 0, &error);
+		if (rc >= 0)
+			job_cancel(&run->job, rc);
+	} else if (frame->type == FRAME_GO && !frame->len) {
+		job_go(&run->job);
+	} else if (frame->type == FRAME_RESIZE) {
+		take_resize(run, frame, &error);
+	} else {
+		channel_refuse(channel, frame);
+		return;
+	}
+	if (error.stage != STAGE_NONE)
+		channel_fail(channel, &error, NULL);
+}
+
+static void on_drained(struct channel *channel)
+{
+	struct serve_run *run = channel->object;
+
+	for (int i = 0; i < STREAM_COUNT && run->job.run && !run->job.is_over; i++)
+		run_resume(run->job.run, (enum stream_index)i);
+}
+
+/* Nobody waits for the result: what runs is ended at once, what was written goes nowhere. */
+static void on_gone(struct channel *channel)
+{
+	struct serve_run *run = channel->object;
+
+	run->channel = NULL;
+	job_kill(&run->job);
+	if (run->request.sink == REQUEST_SINK_FRAMES)
+		on_drained(channel);
+	check_dead(run);
+}
+
+static const struct channel_role run_role = {on_frame, on_drained, on_gone};
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+static void on_outlet(struct outlet *outlet)
+{
+	struct serve_run *run = outlet->owner;
+	enum stream_index stream = outlet == &run->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
+
+	if (run->job.run && !run->job.is_over) {
+		if (outlet->lost_error)
+			run_output_lost(run->job.run, outlet->lost_error, stream_words[stream]);
+		if (!outlet_is_full(outlet))
+			run_resume(run->job.run, stream);
+	}
+	check_dead(run);
+}
+
+static int take_descriptors(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
+{
+	size_t expected = request_descriptors(&run->request), at = first;
+
+	if (frame->fd_count != first + expected)
+		return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
+				 frame->fd_count, first + expected);
+	if (run->request.stdin_choice == REQUEST_STDIN_DESCRIPTOR)
+		run->stdin_fd = take_fd(&frame->fds[at++]);
+	for (size_t i = 0; i < STREAM_COUNT && run->request.sink == REQUEST_SINK_PIPES; i++)
+		run->sink_fds[i] = take_fd(&frame->fds[at++]);
+	for (size_t i = 0; at < frame->fd_count; i++)
+		run->extra_fds[i] = take_fd(&frame->fds[at++]);
+	return 0;
+}
+
+static int open_outlets(struct serve_run *run, struct error *error)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < STREAM_COUNT && rc == 0 && run->request.sink == REQUEST_SINK_PIPES; i++) {
+		rc = outlet_open(&run->outlets[i], run->object.server->loop, run->sink_fds[i], true, on_outlet, run);
+		run->has_outlet[i] = rc == 0;
+	}
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
+}
+
+static struct job_request job_request_of(struct serve_run *run)
+{
+	const struct request *request = &run->request;
+	bool has_null = request->stdin_choice == REQUEST_STDIN_NULL;
+	int null_fd = run->object.server->null_fd;
+
+	return (struct job_request){
+		.loop = run->object.server->loop,
+		.listener =
+			{
+				.owner = run,
+				.started = on_started,
+				.output = request->sink == REQUEST_SINK_NONE ? NULL : on_output,
+				.over = on_over,
+			},
+		.area = run->object.server->area,
+		.family = &run->object.server->family,
+		.is_captured = request->is_captured,
+		.is_merged = request->is_merged,
+		.is_held = request->is_held,
+		.has_pty = request->has_pty,
+		.window = {.ws_row = (unsigned short)request->rows, .ws_col = (unsigned short)request->columns},
+		/* A terminal's input is typed: there the end of an empty input is too. */
+		.stdin_fd = has_null && !request->has_pty ? null_fd : -1,
+		.relay_fd = has_null && request->has_pty ? null_fd : run->stdin_fd,
+		.extra_fds = run->extra_fds,
+		.extra_count = (size_t)request->extra_count,
+	};
+}
+
+static struct serve_run *new_run(struct server *server)
+{
+	struct serve_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->object = (struct object){.kill = kill_run, .free = free_run};
+	run->stdin_fd = run->sink_fds[STREAM_STDOUT] = run->sink_fds[STREAM_STDERR] = -1;
+	for (size_t i = 0; i < ARRAY_LEN(run->extra_fds); i++)
+		run->extra_fds[i] = -1;
+	run->jar_number = server_take_number(server);
+	server_add(server, &run->object);
+	return run;
+}
+
+/* All but the jar. */
+static void set_up(struct serve_run *run)
+{
+	struct error error = {0};
+	char *const *environment = run->request.environment;
+
+	if (run->is_joined && run->server_jar && !environment)
+		environment = run->server_jar->request.environment;
+	run->job = (struct job){
+		.launch =
+			{
+				.policy = &run->policy,
+				.environment = environment,
+				.current_directory = run->request.cwd,
+				.is_caller_elsewhere = true,
+				.jar_number = run->jar_number,
+				.has_stamps = !run->is_joined,
+			},
+		.request = job_request_of(run),
+	};
+	job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string,
+			&error);
+	run->job.launch.error = error;
+}
+
+static void start_alone(struct serve_run *run)
+{
+	set_up(run);
+	job_start(&run->job);
+}
+
+/* In one made ahead, if that shows what one made now would show. */
+static void start(struct serve_run *run)
+{
+	struct launch *launch = &run->job.launch;
+
+	set_up(run);
+	prepared_key(&run->policy, run->request.cwd, &run->key);
+	if (launch->error.stage == STAGE_NONE && launch_survey(launch) == 0)
+		run->server_jar = prepared_take(run->object.server, &run->key, &launch->host, &run->hurry);
+	if (run->server_jar)
+		run->job.request.jar = server_jar_enter(run->server_jar);
+	job_start(&run->job);
+}
+
+/* What is kept is kept in memory. */
+static int check_output(const struct serve_run *run, struct error *error)
+{
+	if (!run->request.is_captured || run->policy.output_bytes != LIMIT_NONE)
+		return 0;
+	error_set(error, STAGE_POLICY, EINVAL, "captured output needs a limit: output cannot be none");
+	return error_hint(error, "give a size, such as 10M");
+}
+
+/* A jar has commands or calls, never both. */
+static int check_joining(const struct serve_run *run, const struct server_jar *server_jar, struct error *error)
+{
+	if (server_jar->launch.plan.core.has_zygote && run->request.argv)
+		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it takes no command");
+	if (server_jar->launch.plan.core.has_zygote && run->request.has_pty)
+		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
+	if (!server_jar->launch.plan.core.has_zygote && !run->request.argv)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+	return 0;
+}
+
+static void refuse(struct channel *channel, struct server_jar *server_jar, bool is_again, const struct error *error)
+{
+	if (!is_again) {
+		channel_fail(channel, error, NULL);
+		return;
+	}
+	channel_decline(channel, error);
+	await_another(channel, server_jar);
+}
+
+/* @first: of the descriptors, that of the run. */
+static void begin(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first)
+{
+	struct serve_run *run = new_run(channel->server);
+	struct error error = {0};
+	int rc;
+
+	if (!run) {
+		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	rc = server_check_descriptors(channel->server, &error);
+	if (rc == 0)
+		rc = request_parse(server_jar ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request,
+				   &error);
+	if (rc == 0 && server_jar)
+		rc = check_joining(run, server_jar, &error);
+	if (rc == 0)
+		rc = take_descriptors(run, frame, first, &error);
+	if (rc == 0 && server_jar)
+		rc = serve_policy_of_run(&run->request, &server_jar->policy, &run->policy, &error);
+	else if (rc == 0)
+		rc = serve_policy(channel->server, &run->request, &run->policy, &error);
+	if (rc == 0)
+		rc = check_output(run, &error);
+	if (rc == 0)
+		rc = open_outlets(run, &error);
+	if (rc < 0) {
+		run->object.is_dead = true;
+		refuse(channel, server_jar, run->request.is_again, &error);
+		return;
+	}
+	run->channel = channel;
+	channel_set_role(channel, &run_role, run);
+	if (!server_jar) {
+		text_append(&run->payload, frame->payload, frame->len);
+		start(run);
+		return;
+	}
+	run->server_jar = server_jar;
+	run->is_joined = true;
+	set_up(run);
+	run->job.request.jar = server_jar_enter(server_jar);
+	job_start(&run->job);
+}
+
+void serve_run_begin(struct channel *channel, struct wire_frame *frame)
+{
+	begin(channel, NULL, frame, 0);
+}
+
+void serve_run_join(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first)
+{
+	begin(channel, server_jar, frame, first);
+}

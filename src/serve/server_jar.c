@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/server_jar.c - a jar that runs are given to
+ */
+#include "serve/server_jar.h"
+
+#include <errno.h>
+
+#include "call/call.h"
+#include "engine/engine_failure.h"
+#include "policy/policy_build.h"
+#include "sys/calls.h"
+
+static void build(struct server_jar *server_jar);
+
+static void check_dead(struct server_jar *server_jar)
+{
+	server_jar->object.is_dead |=
+		server_jar->is_gone && !server_jar->run_count; /* the server's end has said so before */
+}
+
+static void close_zygote_fds(struct server_jar *server_jar)
+{
+	while (server_jar->zygote_fd_count)
+		close_fd(&server_jar->zygote_fds[--server_jar->zygote_fd_count]);
+}
+
+static void on_later(struct loop_timer *timer)
+{
+	struct server_jar *server_jar = timer->owner;
+	struct observation *seen = server_jar->jar ? (struct observation *)session_observation(server_jar->jar) : NULL;
+
+	/* What was made ahead for a run that went well has nothing to learn about the host: it just goes. */
+	if (seen && !server_jar->is_standing && server_jar->launch.kind == PLAN_SESSION &&
+	    launch_is_corrected(&server_jar->launch, seen)) {
+		session_free(server_jar->jar);
+		server_jar->jar = NULL;
+		build(server_jar);
+		return;
+	}
+	if (seen && !server_jar->is_standing)
+		engine_failure_explain(&server_jar->launch.plan, seen);
+	if (seen)
+		server_jar->launch.error = seen->error;
+	server_jar->is_gone = true;
+	close_zygote_fds(server_jar);
+	server_jar->gone(server_jar);
+	check_dead(server_jar);
+}
+
+static void finish_later(struct server_jar *server_jar)
+{
+	loop_arm(server_jar->object.server->loop, &server_jar->later, 0, on_later, server_jar);
+}
+
+static void on_ready(void *owner, struct session *jar)
+{
+	struct server_jar *server_jar = owner;
+
+	(void)jar;
+	server_jar->is_standing = true;
+	close_zygote_fds(server_jar); /* it will not be made again */
+	if (server_jar->stands)
+		server_jar->stands(server_jar);
+}
+
+static void on_gone(void *owner, struct session *jar)
+{
+	(void)jar;
+	finish_later(owner);
+}
+
+static int open_jar(struct launch *launch, void *owner)
+{
+	struct server_jar *server_jar = owner;
+	struct session_request request = {
+		.plan = &launch->plan,
+		.main = launch->plan.core.has_zygote ? call_first_main : NULL,
+		.area = &server_jar->object.server->area,
+		.zygote_fds = server_jar->zygote_fds,
+		.zygote_fd_count = server_jar->zygote_fd_count,
+		.family = &server_jar->object.server->family,
+		.listener = {.owner = server_jar, .ready = on_ready, .gone = on_gone},
+	};
+
+	return session_open(server_jar->object.server->loop, &request, &server_jar->jar, &launch->error);
+}
+
+static void build(struct server_jar *server_jar)
+{
+	if (launch_start(&server_jar->launch, open_jar, server_jar) < 0)
+		finish_later(server_jar);
+}
+
+void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind, struct request *request,
+		     struct policy *policy)
+{
+	server_jar->request = *request;
+	*request = (struct request){0};
+	server_jar->policy = *policy;
+	*policy = (struct policy){0};
+	server_jar->jar_number = server_take_number(server);
+	server_jar->launch = (struct launch){
+		.policy = &server_jar->policy,
+		.environment = server_jar->request.environment,
+		.current_directory = server_jar->request.cwd,
+		.is_caller_elsewhere = true,
+		.jar_number = server_jar->jar_number,
+		.kind = kind,
+		.has_stamps = kind == PLAN_PREPARED,
+	};
+	server_add(server, &server_jar->object);
+}
+
+int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count)
+{
+	for (size_t i = 0; i < fd_count; i++)
+		server_jar->zygote_fds[server_jar->zygote_fd_count++] = take_fd(&fds[i]);
+	for (; *argv; argv++)
+		if (string_list_add(&server_jar->zygote, *argv) < 0)
+			return -ENOMEM;
+	server_jar->launch.request = (struct plan_request){.argv = &server_jar->zygote};
+	return 0;
+}
+
+static int take_host(struct server_jar *server_jar, struct host *host)
+{
+	server_jar->launch.host = *host;
+	*host = (struct host){0};
+	server_jar->launch.surveyed_ns = sys_monotonic_ns();
+	return host_hand_on(&server_jar->launch.host, server_jar->request.environment, server_jar->jar_number);
+}
+
+void server_jar_build(struct server_jar *server_jar, struct host *host)
+{
+	int rc = host ? take_host(server_jar, host) : launch_survey(&server_jar->launch);
+
+	if (rc < 0)
+		finish_later(server_jar);
+	else
+		build(server_jar);
+}
+
+void server_jar_close(struct server_jar *server_jar)
+{
+	if (server_jar->jar && !server_jar->is_gone)
+		session_close(server_jar->jar);
+}
+
+void server_jar_done(struct server_jar *server_jar)
+{
+	loop_disarm(&server_jar->later);
+	session_free(server_jar->jar);
+	close_zygote_fds(server_jar);
+	string_list_done(&server_jar->zygote);
+	launch_done(&server_jar->launch);
+	server_return_number(server_jar->object.server, server_jar->jar_number);
+	policy_done(&server_jar->policy);
+	request_done(&server_jar->request);
+}
+
+struct job_jar server_jar_enter(struct server_jar *server_jar)
+{
+	server_jar->run_count++;
+	return (struct job_jar){server_jar->jar, &server_jar->launch.plan, &server_jar->launch.host};
+}
+
+void server_jar_leave(struct server_jar *server_jar)
+{
+	server_jar->run_count--;
+	check_dead(server_jar);
+}

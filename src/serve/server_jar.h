@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve/server_jar.h - a jar that runs are given to: kept, or prepared for one run
+ *
+ * It is made from a policy as a run's own jar is, and made again where the host gives less than it seemed. It can go only
+ * when no run is in it any more.
+ */
+#ifndef BELLJAR_ENGINE_SERVE_HOUSE_H
+#define BELLJAR_ENGINE_SERVE_HOUSE_H
+
+#include "engine/engine_job.h"
+#include "serve/serve.h"
+#include "session/session.h"
+#include "wire/request.h"
+
+struct server_jar {
+	struct object object; /* first: it is freed through it */
+	struct request request;
+	struct policy policy;
+	struct launch launch;
+	struct string_list zygote; /* empty: none */
+	int zygote_fds[FRAME_MAX_EXTRA];
+	size_t zygote_fd_count;
+	struct session *jar; /* NULL: there is none yet, or none could be made */
+	unsigned jar_number;
+	unsigned run_count;
+	struct loop_timer later;
+	bool is_standing; /* it stands or stood */
+	bool is_gone;
+	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
+	void (*stands)(struct server_jar *server_jar);
+	void (*gone)(struct server_jar *server_jar);
+};
+
+/* Takes over @request and @policy. */
+void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind, struct request *request,
+		     struct policy *policy);
+/* Make it a jar for calls: forks of @argv, which has @fds from 4 on; they are the server_jar's from here on. 0 or -ENOMEM. */
+int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count);
+/*
+ * Begin; what goes wrong is told by gone(), never from within this call. @host: what a survey for the same policy found a
+ * moment ago, which is taken over; NULL: look at the host now.
+ */
+void server_jar_build(struct server_jar *server_jar, struct host *host);
+/* Kill what is in it; gone() follows. */
+void server_jar_close(struct server_jar *server_jar);
+void server_jar_done(struct server_jar *server_jar);
+
+/* For a job in it; server_jar_leave() when the job is done. */
+struct job_jar server_jar_enter(struct server_jar *server_jar);
+void server_jar_leave(struct server_jar *server_jar);
+
+#endif

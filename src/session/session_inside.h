@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/session_inside.h - the jar's side of sessions and prepared jars
+ *
+ * As everything in jar/jar_inside.h: no allocation, no stdio, no locks.
+ */
+#ifndef BELLJAR_SESSION_SESSION_INSIDE_H
+#define BELLJAR_SESSION_SESSION_INSIDE_H
+
+#include <sys/wait.h>
+
+#include "jar/jar_inside.h"
+
+/* What makes one kind of session differ from another. */
+struct session_kind {
+	/* The first process, before minders are made: 0 or a negative errno. NULL: there is nothing to do. */
+	int (*begin)(struct jar_inside *inside);
+	/* Fork a minder: as fork(), or a negative errno. */
+	pid_t (*fork_minder)(void);
+	/* What a minder does, with cgroups that its command is to be in. */
+	void (*minder_main)(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count);
+	/* A child of the first process that is no minder has ended. NULL: there is none that matters. */
+	void (*child_gone)(struct jar_inside *inside, pid_t pid, int status);
+	bool has_orphans; /* what a minder that was killed leaves becomes the first process's */
+	bool opens_files; /* for the engine: the first process is behind walls, or can make a child that is */
+};
+
+/* Make minders and open files until told to leave. */
+void session_serve(struct jar_inside *inside, const struct session_kind *kind) __attribute__((noreturn));
+/* The first process of a session for commands. */
+void session_first_main(struct jar_inside *inside);
+/* The first process of a jar prepared for one command. */
+void session_prepared_main(struct jar_inside *inside);
+
+/*
+ * Wait for a command to be sent, with a child in the cgroups @cgroup_fds ready for it, and watch over it; a minder, again and
+ * again.
+ */
+void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count) __attribute__((noreturn));
+/* Wait for a message of @kind. False: there will be none. */
+bool session_receive(enum jar_message_kind kind, struct jar_message *message);
+/*
+ * The command that came with @message, the last that was received. Its descriptors go out of the way of the numbers that it will
+ * have, and so does *@own_fd, unless that is NULL. 0 or a negative errno.
+ */
+int session_take_command(struct jar_inside *inside, const struct jar_message *message, int *own_fd);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/session_minder.c - a first process or minder that waits for a command to be sent
+ *
+ * A minder has a child ready, the starter, that is in the run's cgroup, takes the command from the socket itself, and
+ * becomes it: between the engine and the command nobody is woken and nothing is made. The minder sleeps meanwhile. That the starter
+ * has become the command, or has left, shows in a socket that closes, by which the listener of its filter has come before; which
+ * of the two, in a page that both have.
+ */
+#include "session/session_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "session/session_command.h"
+#include "sys/calls.h"
+
+static struct jar_attached received;
+
+/* Wait for a message of @kind, with what came with it in `received`. False: there will be none. */
+bool session_receive(enum jar_message_kind kind, struct jar_message *message)
+{
+	struct pollfd waiting = {.fd = JAR_CONTROL_FD, .events = POLLIN};
+	int rc;
+
+	for (;;) {
+		if (poll(&waiting, 1, -1) < 0)
+			continue;
+		rc = jar_receive_all(JAR_CONTROL_FD, message, &received);
+		if (rc == -EAGAIN || rc == -EINTR)
+			continue;
+		if (rc <= 0 || message->kind == JAR_KILL)
+			return false;
+		if (message->kind == (int32_t)kind)
+			return true;
+	}
+}
+
+/* The specification, from the message or from a file that came with it. */
+static int take_spec(const struct jar_message *message, size_t *fd_taken, struct jar_command *command)
+{
+	int rc;
+
+	*fd_taken = 0;
+	if (!message->has_file)
+		return jar_spec_parse(received.text, received.text_len, received.fd_count, command);
+	if (!received.fd_count)
+		return -EBADMSG;
+	*fd_taken = 1;
+	rc = jar_spec_map(received.fds[0], received.fd_count - 1, command);
+	close(received.fds[0]);
+	return rc;
+}
+
+/* The descriptors go out of the way of the numbers that the command will have, and so does *@own_fd, unless that is NULL. */
+int session_take_command(struct jar_inside *inside, const struct jar_message *message, int *own_fd)
+{
+	struct jar_command *command = &inside->command;
+	size_t first, skipped;
+	int rc = take_spec(message, &first, command);
+	int free_from;
+
+	if (rc < 0)
+		return rc;
+	skipped = command->has_pty ? JAR_STREAM_FDS : 0;
+	command->fd_count = skipped + received.fd_count - first;
+	free_from = JAR_CONTROL_FD + 1 + (int)command->fd_count;
+	if (own_fd && *own_fd < free_from) {
+		*own_fd = fcntl(*own_fd, F_DUPFD_CLOEXEC, free_from);
+		if (*own_fd < 0)
+			return -errno;
+	}
+	for (size_t i = first; i < received.fd_count; i++) {
+		int fd = fcntl(received.fds[i], F_DUPFD_CLOEXEC, free_from);
+
+		if (fd < 0)
+			return -errno;
+		close(received.fds[i]);
+		command->fds[skipped + i - first] = fd;
+	}
+	return 0;
+}
+
+/* --- the starter -------------------------------------------------------------------------------------------- */
+
+/* How far the starter came; shared with it. Nothing in it: it was not sent a command. */
+static struct jar_message *shared;
+
+static int share_page(void)
+{
+	if (shared)
+		return 0;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared != MAP_FAILED)
+		return 0;
+	shared = NULL;
+	return -ENOMEM;
+}
+
+static int join_cgroups(const int *cgroup_fds, size_t cgroup_count)
+{
+	for (size_t i = 0; i < cgroup_count; i++)
+		if (write(cgroup_fds[i], "0", 1) < 0)
+			return -errno;
+	return 0;
+}
+
+static void share_failure(struct jar_inside *inside, int rc) __attribute__((noreturn));
+static void share_failure(struct jar_inside *inside, int rc)
+{
+	inside->report.kind = JAR_STEP_FAILED;
+	inside->report.step = -1;
+	inside->report.error = -rc;
+	*shared = inside->report;
+	_exit(125);
+}
+
+static void become_starter(struct jar_inside *inside, int socket_fd, const int *cgroup_fds, size_t cgroup_count)
+	__attribute__((noreturn));
+static void become_starter(struct jar_inside *inside, int socket_fd, const int *cgroup_fds, size_t cgroup_count)
+{
+	struct jar_message message;
+	int rc = join_cgroups(cgroup_fds, cgroup_count);
+
+	if (rc < 0)
+		share_failure(inside, rc);
+	if (inside->is_minder && dup3(socket_fd, JAR_CONTROL_FD + 1, O_CLOEXEC) >= 0) {
+		socket_fd = JAR_CONTROL_FD + 1;
+		sys_close_range(JAR_CONTROL_FD + 2, ~0U);
+	}
+	setsid();
+	if (!session_receive(JAR_RUN, &message))
+		_exit(0);
+	inside->report.begun_ns = sys_monotonic_ns();
+	rc = session_take_command(inside, &message, &socket_fd);
+	if (rc < 0)
+		share_failure(inside, rc);
+	inside->build.listener_socket = socket_fd;
+	jar_become_command(inside, shared);
+}
+
+/* Returns the end of the socket whose other end closes, or a negative errno. */
+static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	int own_end, other_end, rc = share_page();
+	pid_t pid;
+
+	if (rc < 0)
+		return rc;
+	*shared = (struct jar_message){0};
+	rc = jar_socket_pair(&own_end, &other_end);
+	if (rc < 0)
+		return rc;
+	pid = fork();
+	if (pid == 0)
+		become_starter(inside, other_end, cgroup_fds, cgroup_count);
+	close(other_end);
+	if (pid < 0) {
+		rc = -errno;
+		close(own_end);
+		return rc;
+	}
+	inside->pid = pid;
+	return own_end;
+}
+
+/* Sleep until the starter is the command, or has left. */
+static void await_start(struct jar_inside *inside, int socket_fd)
+{
+	struct pollfd waiting = {.fd = socket_fd, .events = POLLIN};
+	sigset_t all_but_child;
+	siginfo_t info;
+
+	jar_catch_children(&all_but_child);
+	do {
+		while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
+			/* A command that could reach it may have stopped it. */
+			if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+				kill(inside->pid, SIGCONT);
+	} while (answer_take_listener(socket_fd, &inside->listener_fd));
+	close(socket_fd);
+	if (!shared->kind && !shared->begun_ns)
+		jar_leave(inside, 0);
+	inside->report = *shared;
+	jar_report_start(inside);
+}
+
+void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+{
+	for (;;) {
+		struct jar_message message;
+		int socket_fd = make_starter(inside, cgroup_fds, cgroup_count);
+
+		if (socket_fd < 0) {
+			jar_report_failure(inside, -socket_fd);
+			jar_leave(inside, 125);
+		}
+		for (size_t i = 0; i < cgroup_count; i++)
+			close(cgroup_fds[i]);
+		inside->report.status = (int32_t)getpid();
+		jar_report(inside, JAR_READY, -1);
+		await_start(inside, socket_fd);
+		jar_watch_to_end(inside);
+		jar_report_empty(inside, inside->is_minder);
+		if (!inside->is_minder || !session_receive(JAR_RENEW, &message))
+			_exit(0);
+		getrusage(RUSAGE_CHILDREN, &inside->before);
+		inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
+		cgroup_fds = received.fds;
+		cgroup_count = received.fd_count;
+		inside->build.has_run_cgroup = cgroup_count > 0;
+	}
+}
+
+void session_prepared_main(struct jar_inside *inside)
+{
+	session_supervise(inside, NULL, 0);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session/session_slot.h - a place for one run in a jar that outlives the call: between run.c and kept.c
+ *
+ * In a kept jar a slot is a minder with its own control socket and cgroup, made ahead where possible. In a prepared jar
+ * the only slot is the jar's first process itself.
+ */
+#ifndef BELLJAR_RUN_SEAT_H
+#define BELLJAR_RUN_SEAT_H
+
+#include "limits/limiter.h"
+#include "session/session.h"
+
+struct slot;
+
+/* The run in a slot. Called from within the loop. */
+struct slot_occupant {
+	void *owner;
+	/* From its minder; @fd is the run's from here on. */
+	void (*message)(void *owner, const struct jar_message *message, int fd);
+	limiter_function *limit;
+	/* The jar is being closed. */
+	void (*closing)(void *owner);
+	/* No process of the run is left; they used @usage. @status is how the one in charge of them ended, if it was killed. */
+	void (*gone)(void *owner, const struct rusage *usage, int status);
+};
+
+/* @plan is the run's and must stay until slot_leave(). */
+int slot_take(struct session *jar, const struct plan *plan, const struct slot_occupant *occupant, struct slot **out,
+	      struct error *error);
+/* The run is freed. If it has not ended, it is killed. */
+void slot_leave(struct slot *slot);
+
+struct limiter *slot_limiter(struct slot *slot);
+/* Begin to hold the run to its limits. False: it cannot be. */
+bool slot_limiter_start(struct slot *slot);
+int slot_send(struct slot *slot, const struct jar_message *message);
+int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams);
+/* Read what has arrived and was not looked at yet. */
+void slot_poll(struct slot *slot);
+/* The minder does not do its part. Returns the time to wait before this is called again. */
+uint64_t slot_overdue(struct slot *slot);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/session_scene.h - kept and prepared jars on this very host, on every rung it has, and runs in them
+ *
+ * The jars are real. Started as root the table is gone through once as root and once as an ordinary user. A jar that
+ * cannot be made here is a skip, with a reason, and never a success.
+ */
+#ifndef BELLJAR_TESTS_UNIT_KEPT_SCENE_H
+#define BELLJAR_TESTS_UNIT_KEPT_SCENE_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "plan/plan.h"
+#include "policy/policy_build.h"
+#include "session/session.h"
+#include "run/run.h"
+#include "sys/calls.h"
+#include "test.h"
+
+#define ORDINARY_ID 47123
+#define PATIENCE_NS 100000000000ULL
+#define RUNS_MAX 64
+#define TESTS_MAX 64
+
+static const enum rung rungs[] = {RUNG_NAMESPACE, RUNG_LANDLOCK};
+
+struct scene {
+	struct loop *loop;
+	struct policy policy;
+	struct host host;
+	struct plan plan;
+	struct reap_family family;
+	struct session *jar;
+	struct error error;
+	bool is_ready, is_gone;
+};
+
+struct one {
+	struct scene *stage;
+	struct policy policy;
+	struct string_list argv;
+	struct plan plan;
+	struct run *run;
+	struct error error;
+	bool has_started, is_done;
+	char output[2][4096];
+	size_t len[2];
+};
+
+static char home[] = "/tmp/belljar-kept-XXXXXX";
+static char home_variable[64];
+static const struct policy_context context = {.current_directory = "/", .home = home};
+static char *const environment[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", home_variable, NULL};
+
+/* --- the loop ----------------------------------------------------------------------------------------------- */
+
+static inline void on_wake(struct loop_timer *timer)
+{
+	(void)timer;
+}
+
+static inline bool wait_for(struct scene *stage, const bool *flag)
+{
+	struct loop_timer wake = {0};
+	uint64_t end = sys_monotonic_ns() + PATIENCE_NS;
+
+	while (!*flag && sys_monotonic_ns() < end) {
+		loop_arm(stage->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
+		loop_turn(stage->loop);
+		loop_disarm(&wake);
+	}
+	return *flag;
+}
+
+static inline void pass_time(struct scene *stage, uint64_t ns)
+{
+	struct loop_timer wake = {0};
+	uint64_t end = sys_monotonic_ns() + ns;
+
+	while (sys_monotonic_ns() < end) {
+		loop_arm(stage->loop, &wake, end, on_wake, NULL);
+		loop_turn(stage->loop);
+		loop_disarm(&wake);
+	}
+}
+
+/* --- jars --------------------------------------------------------------------------------------------------- */
+
+static inline void on_ready(void *owner, struct session *jar)
+{
+	(void)jar;
+	((struct scene *)owner)->is_ready = true;
+}
+
+static inline void on_gone(void *owner, struct session *jar)
+{
+	(void)jar;
+	((struct scene *)owner)->is_gone = true;
+}
+
+static inline void set_flags(struct policy *policy, const char *const *flags)
+{
+	struct error error = {0};
+
+	for (; flags && flags[0]; flags += 2)
+		if (policy_set_flag(policy, policy_key_by_flag(flags[0]), flags[1], false, &context, &error) < 0) {
+			printf("flag --%s %s: %s\n", flags[0], flags[1], error.message);
+			test_failed_checks++;
+		}
+}
+
+static inline int begin_jar(struct scene *stage)
+{
+	static const struct jar_argv_memory no_area;
+	struct session_request request = {.plan = &stage->plan,
+					  .area = &no_area,
+					  .family = &stage->family,
+					  .listener = {stage, on_ready, on_gone}};
+
+	return session_open(stage->loop, &request, &stage->jar, &stage->error);
+}
+
+/* False: this rung is not to be had here. */
+static inline bool open_jar(struct scene *stage, enum rung rung, enum plan_kind kind, const char *const *flags)
+{
+	static const char *const standard[] = {"workdir", "none", NULL};
+	int rc;
+
+	*stage = (struct scene){.loop = loop_new()};
+	CHECK_INT(policy_init(&stage->policy, &context, &stage->error), 0);
+	set_flags(&stage->policy, standard);
+	set_flags(&stage->policy, flags);
+	rc = host_probe(&stage->host, environment, &stage->error);
+	if (rung == RUNG_LANDLOCK)
+		stage->host.has_user_namespaces = false;
+	if (rc == 0)
+		rc = host_survey(&stage->host, &stage->policy, NULL, &stage->error);
+	if (rc == 0)
+		rc = plan_compile_jar(&stage->plan, kind, &stage->policy, &stage->host, NULL, &stage->error);
+	if (rc == 0 && stage->plan.rung != rung)
+		rc = -EOPNOTSUPP;
+	if (rc == 0)
+		rc = begin_jar(stage);
+	if (rc < 0) {
+		printf("no jar: %s\n", stage->error.message);
+		test_failed_checks++;
+		return false;
+	}
+	return true;
+}
+
+static inline bool stand(struct scene *stage)
+{
+	struct loop_timer wake = {0};
+	uint64_t end = sys_monotonic_ns() + PATIENCE_NS;
+
+	while (!stage->is_ready && !stage->is_gone && sys_monotonic_ns() < end) {
+		loop_arm(stage->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
+		loop_turn(stage->loop);
+		loop_disarm(&wake);
+	}
+	if (!stage->is_ready) {
+		printf("the jar does not stand: %s\n", session_observation(stage->jar)->error.message);
+		test_failed_checks++;
+	}
+	return stage->is_ready;
+}
+
+static inline int open_fds(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (directory && readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static inline void close_jar(struct scene *stage)
+{
+	if (stage->jar) {
+		session_close(stage->jar);
+		CHECK(wait_for(stage, &stage->is_gone));
+		session_free(stage->jar);
+	}
+	CHECK_INT(stage->family.count, 0);
+	free(stage->family.items);
+	plan_done(&stage->plan);
+	host_done(&stage->host);
+	policy_done(&stage->policy);
+	loop_free(stage->loop);
+	/* Nothing of it is our child any more, whether dead or alive. */
+	CHECK_INT(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	CHECK_INT(errno, ECHILD);
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------- */
+
+static inline void on_started(void *owner, struct run *run)
+{
+	(void)run;
+	((struct one *)owner)->has_started = true;
+}
+
+static inline bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+{
+	struct one *one = owner;
+	size_t room = sizeof(one->output[stream]) - 1 - one->len[stream];
+
+	len = MIN_OF(len, room);
+	memcpy(one->output[stream] + one->len[stream], bytes, len);
+	one->len[stream] += len;
+	return false;
+}
+
+static inline void on_done(void *owner, struct run *run)
+{
+	(void)run;
+	((struct one *)owner)->is_done = true;
+}
+
+struct extras {
+	const char *const *flags;
+	const int *fds;
+	size_t fd_count;
+	bool is_merged, has_pty;
+};
+
+static inline int start_argv(struct one *one, struct scene *stage, const struct extras *extras)
+{
+	struct plan_request request = {.argv = &one->argv, .is_captured = true};
+	struct run_request run = {.plan = &one->plan,
+				  .jar = stage->jar,
+				  .listener = {one, on_started, on_output, NULL, on_done},
+				  .is_captured = true,
+				  .stdin_fd = -1,
+				  .relay_fd = -1};
+	int rc;
+
+	one->stage = stage;
+	CHECK_INT(policy_copy(&stage->policy, &one->policy), 0);
+	if (extras) {
+		set_flags(&one->policy, extras->flags);
+		run.extra_fds = extras->fds;
+		run.extra_count = extras->fd_count;
+		run.is_merged = extras->is_merged;
+		run.has_pty = extras->has_pty;
+	}
+	rc = plan_compile_run(&one->plan, &stage->plan, &one->policy, &stage->host, &request, &one->error);
+	return rc < 0 ? rc : run_start(stage->loop, &run, &one->run, &one->error);
+}
+
+static inline int start(struct one *one, struct scene *stage, const char *script, const struct extras *extras)
+{
+	*one = (struct one){0};
+	string_list_add(&one->argv, "/bin/sh");
+	string_list_add(&one->argv, "-c");
+	string_list_add(&one->argv, script);
+	return start_argv(one, stage, extras);
+}
+
+static inline void finish(struct one *one)
+{
+	run_free(one->run);
+	plan_done(&one->plan);
+	policy_done(&one->policy);
+	string_list_done(&one->argv);
+}
+
+static inline const struct observation *ended(struct one *one)
+{
+	CHECK(wait_for(one->stage, &one->is_done));
+	return run_observation(one->run);
+}
+
+/* What ended it; with a word about the rest where that is not what it should be. */
+static inline void check_cause(struct one *one, enum cause cause)
+{
+	const struct observation *seen = ended(one);
+
+	if (seen->cause != cause)
+		printf("started %d, status %#x, peak memory %" PRIu64 " by %s, shortage %d, error '%s', stderr '%s'\n",
+		       seen->has_started, (unsigned)seen->status, seen->peak_memory_bytes,
+		       seen->memory_by ? seen->memory_by : "nobody", (int)seen->shortage, seen->error.message,
+		       one->output[STREAM_STDERR]);
+	CHECK_INT(seen->cause, cause);
+}
+
+/* A script that must exit with @status; its standard output stays in @one. */
+static inline void run_script(struct scene *stage, struct one *one, const char *script, int status)
+{
+	const struct observation *seen;
+
+	CHECK_INT(start(one, stage, script, NULL), 0);
+	seen = ended(one);
+	CHECK(seen->has_started);
+	CHECK_STRING(seen->error.message, "");
+	CHECK_INT(seen->cause, CAUSE_NONE);
+	CHECK(WIFEXITED(seen->status));
+	CHECK_INT(WEXITSTATUS(seen->status), status);
+	if (one->len[STREAM_STDERR])
+		printf("stderr: %s\n", one->output[STREAM_STDERR]);
+}
+
+#define FOR_EACH_RUNG(stage, kind, flags)                                                                              \
+	for (size_t rung_index = 0; rung_index < ARRAY_LEN(rungs); rung_index++)                                       \
+		if (open_jar(&(stage), rungs[rung_index], kind, flags))
+
+/* --- as both users ------------------------------------------------------------------------------------------ */
+
+static inline int as_ordinary_user(const struct test *tests, size_t count)
+{
+	static struct test renamed[TESTS_MAX];
+	static char names[TESTS_MAX][128];
+
+	if (count > TESTS_MAX || setgroups(0, NULL) < 0 || setresgid(ORDINARY_ID, ORDINARY_ID, ORDINARY_ID) < 0 ||
+	    setresuid(ORDINARY_ID, ORDINARY_ID, ORDINARY_ID) < 0)
+		return 1;
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s_as_an_ordinary_user", tests[i].name);
+		renamed[i] = (struct test){.name = names[i], .function = tests[i].function};
+	}
+	return test_main(renamed, count);
+}
+
+/* What main() does. */
+static inline int session_main(const struct test *tests, size_t count)
+{
+	int failed, status = 0;
+	pid_t child;
+
+	sys_raise_descriptor_limit();
+	if (!mkdtemp(home))
+		return 1;
+	snprintf(home_variable, sizeof(home_variable), "HOME=%s", home);
+	failed = test_main(tests, count);
+	if (geteuid() == 0 && chown(home, ORDINARY_ID, ORDINARY_ID) == 0) {
+		fflush(stdout);
+		child = fork();
+		if (child == 0)
+			exit(as_ordinary_user(tests, count));
+		waitpid(child, &status, 0);
+	}
+	rmdir(home);
+	return failed || status != 0;
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_limits_meter.c - what the meter makes of the kernel's texts, and of processes that are there
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "limits/meter_process.h"
+#include "reap/reap_children.h"
+#include "test.h"
+
+#define REST " 20 0 3 0 777 10000000 25 18446744073709551615 1 1 0"
+
+static void test_a_line_of_stat(void)
+{
+	struct meter_process process = {.pid = 42, .is_new = true};
+	long tick_ns = 1000000000L / sysconf(_SC_CLK_TCK);
+
+	CHECK(meter_parse_stat(&process, "42 (cat) S 7 42 42 0 -1 4194304 100 0 0 0 1 2 3 4" REST));
+	CHECK_INT(process.parent, 7);
+	CHECK_INT(process.threads, 3);
+	CHECK_INT(process.start_time, 777);
+	CHECK_INT(process.resident_bytes, 25 * sysconf(_SC_PAGESIZE));
+	CHECK_INT(process.cpu_ns.now, 10 * tick_ns);
+}
+
+static void test_a_name_may_hold_anything(void)
+{
+	struct meter_process process = {.pid = 42, .is_new = true};
+
+	CHECK(meter_parse_stat(&process, "42 (a) R 1 1 (b) S) S 9 42 42 0 -1 4194304 100 0 0 0 1 2 3 4" REST));
+	CHECK_INT(process.parent, 9);
+	CHECK(meter_parse_stat(&process, "42 (\n) 1) S 8 42 42 0 -1 4194304 100 0 0 0 1 2 3 4" REST));
+	CHECK_INT(process.parent, 8);
+}
+
+static void test_lines_that_are_none(void)
+{
+	static const char *const lines[] = {"",
+					    "42",
+					    "42 (cat",
+					    "42 (cat)",
+					    "42 (cat) ",
+					    "42 (cat) S",
+					    "42 (cat) S ",
+					    "42 (cat) S 7 x",
+					    "42 (cat) S 7 42 42 0 -1"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct meter_process process = {.pid = 42, .is_new = true};
+
+		CHECK(!meter_parse_stat(&process, lines[i]));
+	}
+}
+
+static void test_another_process_with_the_number(void)
+{
+	struct meter_process process = {.pid = 42, .start_time = 776};
+
+	CHECK(!meter_parse_stat(&process, "42 (cat) S 7 42 42 0 -1 4194304 100 0 0 0 1 2 3 4" REST));
+	process.start_time = 777;
+	CHECK(meter_parse_stat(&process, "42 (cat) S 7 42 42 0 -1 4194304 100 0 0 0 1 2 3 4" REST));
+}
+
+static void test_shared_memory(void)
+{
+	const char *head =
+		"       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid   "
+		"   atime      dtime      ctime                   rss                  swap\n";
+	char list[1024];
+
+	CHECK_INT(meter_parse_list(0, ""), 0);
+	CHECK_INT(meter_parse_list(0, head), 0);
+	snprintf(
+		list, sizeof(list), "%s%s%s", head,
+		"         0          1   600              1048576   100   101      1  1000  1000  1000  1000 1700000000 "
+		"         0 1700000000                  8192                  4096\n",
+		"         0          2   600              4194304   100   101      1  1000  1000  1000  1000 1700000000 "
+		"         0 1700000000               4194304                     0\n");
+	CHECK_INT(meter_parse_list(0, list), 8192 + 4096 + 4194304 + 2 * 1024);
+	/* The kernel hands a long list out in pieces; only the first begins with the names of columns. */
+	CHECK_INT(meter_parse_list(0, strchr(list, '\n') + 1), 8192 + 4096 + 4194304 + 2 * 1024);
+	/* A list that was cut in the middle of a line. */
+	list[strlen(list) - 60] = '\0';
+	CHECK(meter_parse_list(0, list) >= 8192);
+}
+
+static void test_queues_and_semaphores(void)
+{
+	CHECK_INT(meter_parse_list(1, "       key      msqid perms      cbytes       qnum lspid lrpid\n"
+				      "         0          0   600       16384          4  1234     0\n"
+				      "        -1          1   600           0         10  1234     0\n"),
+		  2 * 256 + 16384 + 4 * 64 + 10 * 64);
+	CHECK_INT(meter_parse_list(2, "       key      semid perms      nsems   uid   gid\n"
+				      "         0          0   600      10000  1000  1000\n"),
+		  512 + 10000 * 128);
+}
+
+static void test_objects(void)
+{
+	uint64_t inode = 0, extent = 0;
+
+	CHECK(meter_parse_object("7f00000-7f02000 rw-s 00001000 00:01 1234        /dev/zero (deleted)", &inode,
+				 &extent));
+	CHECK_INT(inode, 1234);
+	CHECK_INT(extent, 0x3000);
+	CHECK(meter_parse_object("7f00000-7f02000 rw-p 00000000 00:01 99 /memfd:a b\\012 (deleted)", &inode, &extent));
+	CHECK_INT(inode, 99);
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-s 00000000 00:01 7 /SYSV00000000 (deleted)", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 ", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 [heap]", &inode, &extent));
+	CHECK(!meter_parse_object("7f00000-7f02000 r--p 00000000 08:01 5 /home/u/memfd:x", &inode, &extent));
+	CHECK(!meter_parse_object("", &inode, &extent));
+}
+
+static void test_kilobytes(void)
+{
+	const char *rollup = "00400000-7ff000 ---p 00000000 00:00 0    [rollup]\nRss:      10 kB\nPss:       7 kB\n"
+			     "Pss_Anon:        5 kB\nPss_Shmem:       2 kB\n";
+
+	CHECK_INT(meter_parse_kilobytes(rollup, "\nPss_Anon:"), 5 * 1024);
+	CHECK_INT(meter_parse_kilobytes(rollup, "\nPss_Shmem:"), 2 * 1024);
+	CHECK_INT(meter_parse_kilobytes(rollup, "\nPss_File:"), 0);
+	CHECK_INT(meter_parse_kilobytes("", "\nPss:"), 0);
+}
+
+static void test_mappings(void)
+{
+	uint64_t inode = 0;
+	dev_t device = 0;
+
+	CHECK(meter_parse_mapping("7f00-7f10 rw-s 00000000 00:1a 1234   /memfd:x (deleted)\n", &device, &inode));
+	CHECK_INT(inode, 1234);
+	CHECK(device == makedev(0, 0x1a));
+	CHECK(meter_parse_mapping("7f00-7f10 rw-p 00000000 00:00 0 \n", &device, &inode));
+	CHECK_INT(inode, 0);
+	CHECK(!meter_parse_mapping("Anonymous:             4 kB\n", &device, &inode));
+	CHECK(!meter_parse_mapping("FilePmdMapped:         0 kB\n", &device, &inode));
+	CHECK(!meter_parse_mapping("Pss:                   4 kB\n", &device, &inode));
+	CHECK(!meter_parse_mapping("", &device, &inode));
+}
+
+static void test_written_bytes(void)
+{
+	uint64_t bytes = 99;
+
+	CHECK(sys_parse_written("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 4096\n"
+				"cancelled_write_bytes: 1024\n",
+				&bytes));
+	CHECK_INT(bytes, 3072);
+	CHECK(sys_parse_written("x\nwrite_bytes: 1\ncancelled_write_bytes: 5\n", &bytes));
+	CHECK_INT(bytes, 0);
+	bytes = 99;
+	CHECK(!sys_parse_written("rchar: 1\nwrite_bytes: 4096\n", &bytes));
+	CHECK(!sys_parse_written("", &bytes));
+	CHECK_INT(bytes, 99);
+}
+
+/* --- processes that are there ------------------------------------------------------------------------------- */
+
+static pid_t start_child(int children)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (int i = 0; i < children; i++)
+			if (fork() == 0)
+				break;
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void kill_tree(pid_t pid)
+{
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Three children with two each. */
+static pid_t start_tree(void)
+{
+	pid_t first = fork();
+
+	if (first == 0) {
+		setpgid(0, 0);
+		/* The kernel counts in batches of pages: a small program may have none. */
+		memset(malloc(1 << 20), 1, 1 << 20);
+		for (int i = 0; i < 3; i++)
+			if (start_child(2) == 0)
+				break;
+		for (;;)
+			pause();
+	}
+	setpgid(first, first);
+	return first;
+}
+
+static void await_tree(struct meter *meter, struct meter_reading *reading)
+{
+	for (int tries = 0; tries < 2000 && reading->processes != 9; tries++) {
+		usleep(5000);
+		CHECK_INT(meter_look(meter, UINT64_MAX, reading), METER_WHOLE);
+	}
+	CHECK_INT(reading->processes, 9);
+}
+
+static void test_a_tree_is_counted(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading reading = {0};
+	struct meter meter;
+	pid_t first = start_tree();
+
+	meter_init(&meter, &no_plan);
+	CHECK_INT(meter_follow(&meter, first), 0);
+	CHECK(meter_can_see(&meter));
+	await_tree(&meter, &reading);
+	CHECK(reading.resident_bytes > 0);
+	kill_tree(first);
+	CHECK(!meter_can_see(&meter));
+	meter_done(&meter);
+}
+
+/* With no time at all a look goes one piece further at each call, and comes to the same. */
+static void test_a_look_is_done_in_pieces(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading whole = {0}, reading = {.processes = 77};
+	enum meter_progress progress = METER_PARTLY;
+	struct meter meter;
+	pid_t first = start_tree();
+	int pieces = 0;
+
+	meter_init(&meter, &no_plan);
+	CHECK_INT(meter_follow(&meter, first), 0);
+	await_tree(&meter, &whole);
+	for (; pieces < 1000 && progress == METER_PARTLY; pieces++) {
+		CHECK_INT(reading.processes, 77);
+		progress = meter_look(&meter, 0, &reading);
+	}
+	CHECK_INT(progress, METER_WHOLE);
+	CHECK_INT(reading.processes, 9);
+	CHECK(pieces > 9);
+	kill_tree(first);
+	meter_done(&meter);
+}
+
+/* As on kernels without CONFIG_PROC_CHILDREN. */
+static void test_a_tree_is_counted_without_lists_of_children(void)
+{
+	static const struct plan no_plan;
+	struct meter_reading reading = {0};
+	struct meter meter;
+	pid_t first = start_tree(), stranger = start_child(0);
+
+	meter_init(&meter, &no_plan);
+	meter.has_lists = false;
+	CHECK_INT(meter_follow(&meter, first), 0);
+	await_tree(&meter, &reading);
+	CHECK(!meter_find(&meter, stranger));
+	kill_tree(first);
+	kill_tree(stranger);
+	meter_done(&meter);
+}
+
+static bool count(void *owner, pid_t number)
+{
+	int *found = owner;
+
+	CHECK(number > 1);
+	(*found)++;
+	return true;
+}
+
+static void test_children(void)
+{
+	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int found = 0;
+	pid_t one = start_child(0), other = start_child(0);
+
+	CHECK_INT(sys_each_child(proc_fd, getpid(), getpid(), count, &found), 0);
+	CHECK_INT(found, 2);
+	kill_tree(one);
+	kill_tree(other);
+	CHECK_INT(sys_each_child(proc_fd, one, one, count, &found), -ENOENT);
+	close(proc_fd);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(test_a_line_of_stat),
+		TEST(test_a_name_may_hold_anything),
+		TEST(test_lines_that_are_none),
+		TEST(test_another_process_with_the_number),
+		TEST(test_shared_memory),
+		TEST(test_queues_and_semaphores),
+		TEST(test_objects),
+		TEST(test_kilobytes),
+		TEST(test_mappings),
+		TEST(test_written_bytes),
+		TEST(test_a_tree_is_counted),
+		TEST(test_a_look_is_done_in_pieces),
+		TEST(test_a_tree_is_counted_without_lists_of_children),
+		TEST(test_children),
+	};
+
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]));
+}
