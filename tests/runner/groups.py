@@ -45,8 +45,16 @@ LONG_MODULES = (
 )
 # What takes a minute there; all run under --only sanitizer and --only checked.
 SLOW_INSTRUMENTED = {
-    "sanitizer": ("test_doctor", "test_soak", "test_streams", "test_swaps", "test_timeout"),
-    "checked": ("test_doctor", "test_limits", "test_timeout"),
+    "sanitizer": (
+        "test_doctor",
+        "test_host_git",
+        "test_soak",
+        "test_storms",
+        "test_streams",
+        "test_swaps",
+        "test_timeout",
+    ),
+    "checked": ("test_doctor", "test_engine_ready", "test_limits", "test_limits_sweep", "test_residue", "test_timeout"),
 }
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
