@@ -11,15 +11,15 @@
 #include "turns.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CANDIDATES_MAX 32
-#define WORDS_MAX 256
 
 struct candidate {
 	const char *label;
 	int every;
-	char *words[WORDS_MAX + 1];
+	char **words;
 };
 
 /* Returns the number of arguments that it took; 0: that is no candidate. */
@@ -27,10 +27,14 @@ static int parse(struct candidate *candidate, char **args, int arg_count)
 {
 	int count = arg_count > 3 ? atoi(args[2]) : 0;
 
-	if (count < 1 || count > WORDS_MAX || count + 3 > arg_count || atoi(args[1]) < 1)
+	if (count < 1 || count + 3 > arg_count || atoi(args[1]) < 1)
 		return 0;
 	candidate->label = args[0];
 	candidate->every = atoi(args[1]);
+	/* As many as there are: bubblewrap with the view of a jar has hundreds. */
+	candidate->words = calloc((size_t)count + 1, sizeof(*args));
+	if (!candidate->words)
+		return 0;
 	memcpy(candidate->words, args + 3, (size_t)count * sizeof(*args));
 	return count + 3;
 }
