@@ -472,13 +472,23 @@ static uint64_t check_meter(struct limiter *limiter)
 
 /* --- both --------------------------------------------------------------------------------------------------- */
 
+/*
+ * An engine that wakes late competes for the processors with more than it can know of, perhaps with what it measures. What it
+ * spends on looking it has no longer for the runs of others, so it looks less often, down to ten times a second.
+ */
+static uint64_t spare_others(uint64_t interval, uint64_t late_ns)
+{
+	return interval ? MAX_OF(interval, MIN_OF(late_ns * COST_RATIO, INTERVAL_MAX_NS)) : 0;
+}
+
 static void on_timer(struct loop_timer *timer)
 {
 	struct limiter *limiter = timer->owner;
+	uint64_t late_ns = sys_monotonic_ns() - MIN_OF(timer->deadline_ns, sys_monotonic_ns());
 	uint64_t interval = INTERVAL_CPU_MAX_NS;
 
 	if (limiter->metered)
-		interval = MIN_OF(interval, check_meter(limiter));
+		interval = MIN_OF(interval, spare_others(check_meter(limiter), late_ns));
 	if (has_cgroup_cpu(limiter))
 		interval = MIN_OF(interval, check_cgroup_cpu(limiter));
 	/* What was told may have ended the watch. */
