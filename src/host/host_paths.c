@@ -17,15 +17,6 @@
 /* As many links as the kernel follows. */
 #define LINKS_MAX 40
 
-bool path_is_within(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	if (len == 1)
-		return true; /* everything lies in / */
-	return !strncmp(path, directory, len) && (path[len] == '\0' || path[len] == '/');
-}
-
 static bool is_within_any(const char *path, const char *const *directories)
 {
 	for (; *directories; directories++)

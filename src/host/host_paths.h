@@ -7,12 +7,11 @@
 
 #include <limits.h>
 
+#include "base/paths.h"
 #include "host/host.h"
 
-/* @path is @directory or lies in it. Both absolute and resolved. */
 /* DIRECTORY/NAME, to be freed; NULL: no memory. */
 char *path_join(const char *directory, const char *name);
-bool path_is_within(const char *path, const char *directory);
 /* Absolute, with neither "." nor ".." in it, and one slash between two names: what realpath() would not change but for links. */
 bool path_is_clean(const char *path);
 

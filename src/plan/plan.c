@@ -253,14 +253,14 @@ static bool is_writable(const struct plan_build *build, const char *path)
 {
 	const struct policy *policy = build->policy;
 	const struct host_path *workdir = &build->host->workdir.path;
-	bool is_in_workdir = !build->has_private_workdir && workdir->path && view_is_within(path, workdir->path);
+	bool is_in_workdir = !build->has_private_workdir && workdir->path && path_is_within(path, workdir->path);
 	bool is_writable = is_in_workdir && policy->workdir_mode != WORKDIR_RO;
 	size_t len = is_in_workdir ? strlen(workdir->path) : 0;
 
 	for (size_t i = 0; i < policy->mounts.count; i++) {
 		const char *granted = build->host->mounts.items[i].path;
 
-		if (granted && view_is_within(path, granted) && strlen(granted) >= len) {
+		if (granted && path_is_within(path, granted) && strlen(granted) >= len) {
 			len = strlen(granted);
 			is_writable = policy->mounts.items[i].access == MOUNT_RW;
 		}

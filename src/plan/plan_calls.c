@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/paths.h"
 #include "sys/calls.h"
 
 /* What each kind of step means for a call: nothing, if it is not named here. */
@@ -26,13 +27,6 @@ static const enum renewal renewals[STEP_KIND_COUNT] = {
 	[STEP_HIDE] = RENEW_INSIDE,      [STEP_SYMLINK] = RENEW_INSIDE, [STEP_DIRECTORY] = RENEW_INSIDE,
 };
 
-static bool is_within(const char *path, const char *place)
-{
-	size_t len = strlen(place);
-
-	return !strncmp(path, place, len) && path[len] == '/';
-}
-
 static bool is_mount(const struct plan_step *step)
 {
 	return renewals[step->kind] == RENEW_PLACE || step->kind == STEP_BIND;
@@ -44,7 +38,7 @@ static const struct plan_step *mount_around(const struct plan_step_list *steps, 
 	const struct plan_step *found = NULL;
 
 	for (const struct plan_step *at = steps->items; at < step; at++)
-		if (is_mount(at) && is_within(step->target, at->target) &&
+		if (is_mount(at) && path_is_within(step->target, at->target) && strcmp(step->target, at->target) != 0 &&
 		    (!found || strlen(at->target) > strlen(found->target)))
 			found = at;
 	return found;

@@ -64,7 +64,7 @@ static bool stands_on(const struct view *view, size_t index, const char *path)
 	const struct place *place = &view->items[index], *around = view_around(view, index);
 	size_t len = place->is_in_host && around->source[1] ? strlen(around->source) : 0;
 
-	return place->is_in_host && view_is_within(path, around->source) &&
+	return place->is_in_host && path_is_within(path, around->source) &&
 	       !strcmp(place->target + strlen(around->target), path + len);
 }
 
@@ -78,7 +78,7 @@ static bool can_be_moved(const struct view *view, const char *path)
 		const struct place *place = &view->items[i];
 
 		if (place->kind == PLACE_BIND && !(place->flags & (STEP_READ_ONLY | STEP_ON_FILE)) &&
-		    view_is_within(path, place->source) && strcmp(path, place->source) != 0)
+		    path_is_within(path, place->source) && strcmp(path, place->source) != 0)
 			return true;
 	}
 	return false;
@@ -249,7 +249,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 		if (!rights || (!has_mounts && !is_on_host(place)))
 			continue;
 		/* Said once for all of /etc, above. */
-		if (has_mounts && !(rights & ~READ_RIGHTS) && view_is_within(place->target, "/etc"))
+		if (has_mounts && !(rights & ~READ_RIGHTS) && path_is_within(place->target, "/etc"))
 			continue;
 		/* Rights add up on the way down: what the place around it has need not be said again. */
 		if (around && (has_mounts || is_on_host(around)) && (rights & ~rights_of(around, plan->rung)) == 0)
@@ -276,7 +276,7 @@ static int check_nested(struct plan_build *build, const struct view *view)
 		for (size_t j = 0; j < i; j++) {
 			const struct place *outer = &view->items[j];
 
-			if (outer->kind != PLACE_BIND || !view_is_within(place->target, outer->target) ||
+			if (outer->kind != PLACE_BIND || !path_is_within(place->target, outer->target) ||
 			    !(rights_of(outer, RUNG_LANDLOCK) & ~meant))
 				continue;
 			if (build->policy->optional & (1U << GUARANTEE_FILESYSTEM)) {

@@ -15,17 +15,6 @@
 /* All jars of the host have 3072 between them, by default; what a user has outside of jars is counted apart. */
 #define TERMINALS_MAX 128
 
-bool view_is_within(const char *path, const char *directory)
-{
-	if (!directory[1])
-		return true;
-	while (*directory && *path == *directory) {
-		path++;
-		directory++;
-	}
-	return !*directory && (*path == '\0' || *path == '/');
-}
-
 static struct place *add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target)
 {
 	static struct place spare;
@@ -109,7 +98,7 @@ static void add_toolchains(struct plan_build *build, struct view *view)
 	const char *workdir = build->has_private_workdir ? NULL : build->host->workdir.path.path;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (!workdir || !view_is_within(list->items[i].path, workdir))
+		if (!workdir || !path_is_within(list->items[i].path, workdir))
 			add_same(build, view, &list->items[i], STEP_READ_ONLY | STEP_ID_MAPPED);
 }
 
@@ -150,7 +139,7 @@ static bool is_moved(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->mounts.count; i++)
 		if (strcmp(policy->mounts.items[i].path, policy->mounts.items[i].dest) != 0 &&
-		    view_is_within(path, policy->mounts.items[i].dest))
+		    path_is_within(path, policy->mounts.items[i].dest))
 			return true;
 	return false;
 }
@@ -188,7 +177,7 @@ static void add_home(struct plan_build *build, struct view *view)
 	const char *home = build->host->home;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (view->items[i].kind != PLACE_SYMLINK && view_is_within(home, view->items[i].target))
+		if (view->items[i].kind != PLACE_SYMLINK && path_is_within(home, view->items[i].target))
 			return;
 	add(build, view, PLACE_PRIVATE, home)->mode = 0700;
 }
@@ -224,7 +213,7 @@ static void add_git(struct plan_build *build, struct view *view, bool is_read_on
 
 	if (workdir->git.kind != PATH_DIRECTORY || (is_read_only && !workdir->has_git_file))
 		return;
-	if (!view_is_within(workdir->git.path, workdir->path.path))
+	if (!path_is_within(workdir->git.path, workdir->path.path))
 		add_bind(build, view, &workdir->git, workdir->git.path, flags);
 	/* The other worktrees' parts are protected, this one's own is not. */
 	if (workdir->git_own.kind == PATH_DIRECTORY)
@@ -352,7 +341,7 @@ static void find_around(struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		size_t around = i - 1; /* SIZE_MAX for the first */
 
-		while (around != SIZE_MAX && !view_is_within(view->items[i].target, view->items[around].target))
+		while (around != SIZE_MAX && !path_is_within(view->items[i].target, view->items[around].target))
 			around = view->items[around].around;
 		view->items[i].around = around;
 	}
@@ -393,7 +382,7 @@ static const struct place *innermost(const struct view *view, const char *path)
 	const struct place *found = NULL;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (view_is_within(path, view->items[i].target) &&
+		if (path_is_within(path, view->items[i].target) &&
 		    (!found || strlen(view->items[i].target) >= strlen(found->target)))
 			found = &view->items[i];
 	return found;
@@ -481,7 +470,7 @@ static const char *through_links(struct plan_build *build, const struct view *vi
 			const struct place *link = &view->items[i];
 
 			if (link->kind == PLACE_SYMLINK && path[1] == link->target[1] &&
-			    view_is_within(path, link->target) && path[strlen(link->target)] == '/')
+			    path_is_within(path, link->target) && path[strlen(link->target)] == '/')
 				path = follow(build, link->target, link->source, path + strlen(link->target));
 		}
 		if (path == before)
@@ -503,7 +492,7 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 {
 	const char *target;
 
-	if (place->kind != PLACE_BIND || !view_is_within(path, place->source) || !strcmp(path, place->source))
+	if (place->kind != PLACE_BIND || !path_is_within(path, place->source) || !strcmp(path, place->source))
 		return NULL;
 	target = plan_format(build, "%s%s", place->target,
 			     path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
@@ -575,7 +564,7 @@ static void remove_within(struct view *view, const char *path)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (!view_is_within(view->items[i].target, path))
+		if (!path_is_within(view->items[i].target, path))
 			view->items[kept++] = view->items[i];
 	view->count = kept;
 }
@@ -598,10 +587,10 @@ static bool blank_places(struct view *view, const char *path, const struct host_
 	for (size_t i = 0; i < view->count; i++) {
 		struct place place = view->items[i];
 		bool shows_hidden = place.kind == PLACE_BIND && hidden->kind != PATH_ABSENT &&
-				    view_is_within(place.source, hidden->path);
+				    path_is_within(place.source, hidden->path);
 
-		has_found |= shows_hidden || view_is_within(place.target, path);
-		if (view_is_within(place.target, path) &&
+		has_found |= shows_hidden || path_is_within(place.target, path);
+		if (path_is_within(place.target, path) &&
 		    (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
 			continue;
 		if (shows_hidden || !strcmp(place.target, path))

@@ -9,6 +9,7 @@
 #ifndef BELLJAR_PLAN_PLAN_VIEW_H
 #define BELLJAR_PLAN_PLAN_VIEW_H
 
+#include "base/paths.h"
 #include "plan/plan_build.h"
 
 enum place_kind {
@@ -50,7 +51,5 @@ int view_collect(struct plan_build *build, struct view *view);
 /* The innermost place that encloses place @index of a finished view; NULL: the root itself. */
 const struct place *view_around(const struct view *view, size_t index);
 void view_done(struct view *view);
-
-bool view_is_within(const char *path, const char *directory);
 
 #endif

@@ -17,11 +17,11 @@ static const char *written_around(const struct plan_build *build, const char *pa
 	const struct host_path *mounts = build->host->mounts.items;
 
 	for (size_t i = 0; i < ARRAY_LEN(own) && !build->has_private_workdir; i++)
-		if (own[i]->kind == PATH_DIRECTORY && view_is_within(path, own[i]->path))
+		if (own[i]->kind == PATH_DIRECTORY && path_is_within(path, own[i]->path))
 			return own[i]->path;
 	for (size_t i = 0; i < build->host->mounts.count; i++)
 		if (build->policy->mounts.items[i].access == MOUNT_RW && mounts[i].kind == PATH_DIRECTORY &&
-		    view_is_within(path, mounts[i].path))
+		    path_is_within(path, mounts[i].path))
 			return mounts[i].path;
 	return NULL;
 }

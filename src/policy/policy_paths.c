@@ -109,10 +109,3 @@ void policy_escape_path(struct text *text, const char *path)
 		text_append_char(text, *path);
 	}
 }
-
-bool policy_path_is_within(const char *path, const char *directory)
-{
-	size_t len = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
-
-	return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}

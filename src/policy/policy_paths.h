@@ -31,7 +31,4 @@ int policy_split_path(const char *given, const struct policy_origin *origin, cha
 /* The reverse for one part. */
 void policy_escape_path(struct text *text, const char *path);
 
-/* Is @path the same as @directory, or below it? Both clean and absolute. */
-bool policy_path_is_within(const char *path, const char *directory);
-
 #endif

@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "base/json_read.h"
+#include "base/paths.h"
 #include "policy/policy_document.h"
 #include "policy/policy_lists.h"
-#include "policy/policy_paths.h"
 #include "policy/policy_value.h"
 
 /* What was, what would be, and the value that is being judged. */
@@ -38,7 +38,7 @@ static const char *const system_places[] = {"/usr",    "/bin", "/sbin", "/lib", 
 /* What a '..' leads to is not known here, so it may lead anywhere. */
 static bool may_hold(const char *directory, const char *place)
 {
-	return strstr(directory, "/..") || strstr(place, "/..") || policy_path_is_within(place, directory);
+	return strstr(directory, "/..") || strstr(place, "/..") || path_is_within(place, directory);
 }
 
 /* A place where something else would show if what stands there now were gone; NULL if nothing would. */
@@ -55,7 +55,7 @@ static const char *what_is_beneath(const struct change *change, const char *plac
 	if (workdir && may_hold(workdir, place))
 		return workdir;
 	for (size_t i = 0; after->has_system && i < ARRAY_LEN(system_places); i++) {
-		if (policy_path_is_within(place, system_places[i]))
+		if (path_is_within(place, system_places[i]))
 			return system_places[i];
 	}
 	return NULL;

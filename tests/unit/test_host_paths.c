@@ -11,19 +11,6 @@
 #include "host/host_names.h"
 #include "host/host_paths.h"
 
-static void test_within_is_about_names_not_about_letters(void)
-{
-	CHECK(path_is_within("/a", "/a"));
-	CHECK(path_is_within("/a/b", "/a"));
-	CHECK(path_is_within("/a/b/c", "/a/b"));
-	CHECK(!path_is_within("/ab", "/a"));
-	CHECK(!path_is_within("/a-b/c", "/a"));
-	CHECK(!path_is_within("/a", "/a/b"));
-	CHECK(!path_is_within("/", "/a"));
-	CHECK(path_is_within("/a", "/"));
-	CHECK(path_is_within("/", "/"));
-}
-
 static void test_system_directories_are_no_work_directories(void)
 {
 	static const char *const yes[] = {
@@ -221,9 +208,11 @@ static void test_look_says_what_a_path_is_and_follows_nothing(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_within_is_about_names_not_about_letters), TEST(test_system_directories_are_no_work_directories),
-	TEST(test_projects_are_no_system_directories),      TEST(test_the_lists_agree),
-	TEST(test_nothing_that_holds_credentials_is_shown), TEST(test_look_says_what_a_path_is_and_follows_nothing),
+	TEST(test_system_directories_are_no_work_directories),
+	TEST(test_projects_are_no_system_directories),
+	TEST(test_the_lists_agree),
+	TEST(test_nothing_that_holds_credentials_is_shown),
+	TEST(test_look_says_what_a_path_is_and_follows_nothing),
 };
 
 TEST_MAIN(tests)

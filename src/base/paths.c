@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/paths.c - questions about the names of paths
+ */
+#include "base/paths.h"
+
+/* One pass without strlen(): planning a jar asks this some ten thousand times. */
+bool path_is_within(const char *path, const char *directory)
+{
+	if (directory[0] == '/' && !directory[1])
+		return *path == '/';
+	while (*directory && *path == *directory) {
+		path++;
+		directory++;
+	}
+	return !*directory && (*path == '\0' || *path == '/');
+}
