@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/plan_view.h"
+#include "base/paths.h"
 
 /* One argument or variable may be this long; the kernel's MAX_ARG_STRLEN, its NUL included. */
 #define ARGUMENT_MAX (128 << 10)

@@ -27,7 +27,7 @@ static const char *const locked_proc_names[] = {"/proc/sys",  "/proc/irq",  "/pr
 static const enum step_kind step_of_place[] = {
 	[PLACE_BIND] = STEP_BIND,       [PLACE_PRIVATE] = STEP_PRIVATE, [PLACE_TMPFS] = STEP_TMPFS,
 	[PLACE_SYMLINK] = STEP_SYMLINK, [PLACE_FILE] = STEP_FILE,       [PLACE_HIDDEN] = STEP_HIDE,
-	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,
+	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,   [PLACE_PIN] = STEP_PIN,
 };
 
 static struct plan_step *add_step(struct plan_build *build, const struct place *place)
@@ -58,74 +58,10 @@ static uint64_t scratch_size(const struct plan_build *build)
 	return build->host->memory_bytes / 2;
 }
 
-/* Does place @index stand on the host's directory @path? Then it cannot be renamed already. */
-static bool stands_on(const struct view *view, size_t index, const char *path)
-{
-	const struct place *place = &view->items[index], *around = view_around(view, index);
-	size_t len = place->is_in_host && around->source[1] ? strlen(around->source) : 0;
-
-	return place->is_in_host && path_is_within(path, around->source) &&
-	       !strcmp(place->target + strlen(around->target), path + len);
-}
-
-/* Is the host's directory @path inside something that the command can write to, so that it could be renamed there? */
-static bool can_be_moved(const struct view *view, const char *path)
-{
-	for (size_t i = 0; i < view->count; i++)
-		if (stands_on(view, i, path))
-			return false;
-	for (size_t i = 0; i < view->count; i++) {
-		const struct place *place = &view->items[i];
-
-		if (place->kind == PLACE_BIND && !(place->flags & (STEP_READ_ONLY | STEP_ON_FILE)) &&
-		    path_is_within(path, place->source) && strcmp(path, place->source) != 0)
-			return true;
-	}
-	return false;
-}
-
-static int add_pins(struct plan_build *build, const struct view *view, const struct host_path_list *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const struct host_path *path = &list->items[i];
-		struct plan_step *step;
-
-		if (!can_be_moved(view, path->path))
-			continue;
-		if (path->kind != PATH_DIRECTORY) {
-			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
-				  "cannot keep '%s' in its place: somebody changed it while the jar was planned",
-				  path->path);
-			return error_hint(build->error, "try again when nobody moves directories there");
-		}
-		step = plan_add(build, &build->plan->core.steps, STEP_PIN);
-		step->target = plan_string(build, path->path);
-		step->flags = STEP_RECURSIVE | STEP_READ_ONLY;
-		step->device = path->device;
-		step->inode = path->inode;
-	}
-	return 0;
-}
-
-/*
- * What is protected, and everything else that has a place of its own, is found by its path again the next time. A command
- * that could rename a directory above it would choose what is found, so these directories stay where they are.
- */
-static int add_all_pins(struct plan_build *build, const struct view *view)
-{
-	const struct host *host = build->host;
-	int rc = add_pins(build, view, &host->nested);
-
-	if (rc < 0 || !build->policy->has_protect || build->has_private_workdir)
-		return rc;
-	return add_pins(build, view, &host->workdir.pinned);
-}
-
-static int add_mount_steps(struct plan_build *build, const struct view *view)
+static void add_mount_steps(struct plan_build *build, const struct view *view, const struct view *pins)
 {
 	struct plan_step_list *steps = &build->plan->core.steps;
 	const struct place *proc = NULL;
-	int rc;
 
 	plan_add(build, steps, STEP_ROOT);
 	plan_add(build, steps, STEP_SCRATCH)->value = scratch_size(build);
@@ -135,9 +71,8 @@ static int add_mount_steps(struct plan_build *build, const struct view *view)
 		else
 			add_step(build, &view->items[i]);
 	}
-	rc = add_all_pins(build, view);
-	if (rc < 0)
-		return rc;
+	for (size_t i = 0; i < pins->count; i++)
+		add_step(build, &pins->items[i]);
 	if (proc)
 		add_step(build, proc);
 	else
@@ -147,7 +82,6 @@ static int add_mount_steps(struct plan_build *build, const struct view *view)
 			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
 	plan_add(build, steps, STEP_SEAL);
 	plan_add(build, steps, STEP_ENTER);
-	return 0;
 }
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
@@ -189,6 +123,7 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 		return READ_RIGHTS;
 	case PLACE_SYMLINK:
 	case PLACE_HIDDEN:
+	case PLACE_PIN:
 		return 0;
 	}
 	return 0;
@@ -207,6 +142,7 @@ static bool is_on_host(const struct place *place)
 	case PLACE_SYMLINK:
 	case PLACE_FILE:
 	case PLACE_HIDDEN:
+	case PLACE_PIN:
 		return false;
 	}
 	return false;
@@ -271,12 +207,12 @@ static int check_nested(struct plan_build *build, const struct view *view)
 		const struct place *place = &view->items[i];
 		uint64_t meant = is_on_host(place) ? rights_of(place, RUNG_LANDLOCK) | harmless : harmless;
 
-		if (place->is_guard || place->kind == PLACE_SYMLINK)
+		if (place->is_protected || place->kind == PLACE_SYMLINK)
 			continue;
 		for (size_t j = 0; j < i; j++) {
 			const struct place *outer = &view->items[j];
 
-			if (outer->kind != PLACE_BIND || !path_is_within(place->target, outer->target) ||
+			if (!place_shows_host(outer) || !path_is_within(place->target, outer->target) ||
 			    !(rights_of(outer, RUNG_LANDLOCK) & ~meant))
 				continue;
 			if (build->policy->optional & (1U << GUARANTEE_FILESYSTEM)) {
@@ -347,20 +283,19 @@ static void add_gitconfig(struct plan_build *build)
 
 int plan_mounts(struct plan_build *build)
 {
-	struct view view = {0};
+	AUTO(view_done) struct view view = {0}, pins = {0};
 	int rc = build->plan->rung == RUNG_NAMESPACE ? 0 : check_without_mounts(build);
 
 	if (rc == 0)
-		rc = view_collect(build, &view);
+		rc = view_make(build, &view, &pins);
 	if (rc == 0 && !build->has_failed && build->plan->rung == RUNG_LANDLOCK)
 		rc = check_nested(build, &view);
 	if (rc == 0 && !build->has_failed) {
 		if (build->plan->rung == RUNG_NAMESPACE)
-			rc = add_mount_steps(build, &view);
+			add_mount_steps(build, &view, &pins);
 		else
 			add_gitconfig(build);
 		add_rules(build, &view);
 	}
-	view_done(&view);
 	return rc;
 }

@@ -2,9 +2,11 @@
 /*
  * plan/plan_view.h - what the jar will see, place by place, before it becomes steps or rules
  *
- * Places are collected in layers, from the most general to what the user named. Of two for the same target the later
- * one counts; of nested ones each counts for its own part. Mount steps and Landlock rules are both made from the
- * finished view, so the two walls cannot disagree.
+ * A place is one target in the jar and what stands there. Mount steps and Landlock rules are both made from the finished
+ * view, so the two walls cannot disagree. plan_view.c says how a view is made.
+ *
+ * Another way to show a host directory (a copy of it on write, say) is a kind of place: a row in step_of_place[] of
+ * plan_mounts.c, an answer of the two questions below, and one line where the place is added, in plan_view_collect.c.
  */
 #ifndef BELLJAR_PLAN_PLAN_VIEW_H
 #define BELLJAR_PLAN_PLAN_VIEW_H
@@ -20,7 +22,8 @@ enum place_kind {
 	PLACE_FILE,
 	PLACE_HIDDEN,
 	PLACE_PROC,
-	PLACE_DEVPTS
+	PLACE_DEVPTS,
+	PLACE_PIN
 };
 
 struct place {
@@ -32,23 +35,36 @@ struct place {
 	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;
 	ino_t inode;
-	enum path_kind on_client; /* what stands at the target if that lies in a host directory ... */
-	dev_t place_device;       /* ... and which object exactly; inode 0: any */
+	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
+	dev_t place_device;     /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
-	bool is_guard;   /* a protected file: of the mounts alone, Landlock cannot take it back */
-	bool is_in_host; /* the place around it is a host directory: finished views only */
-	bool is_dropped; /* while the view is being made */
-	size_t around;   /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
-	size_t order;
+	bool is_protected; /* of the mounts alone: Landlock cannot take it back */
+	bool is_in_host;   /* the place around it shows a host directory: finished views only */
+	bool is_dropped;   /* while the view is being made */
+	size_t around;     /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
+	size_t order;      /* of two places at one target the one with the higher number wins */
 };
 
 LIST_TYPE(struct place, view);
 
-/* plan_ways.c: refuse a path that is named by way of a link which a command may have put there. */
-int view_check_ways(struct plan_build *build);
-/* The places of build's policy on its host: sorted, each target once, outer before inner. */
-int view_collect(struct plan_build *build, struct view *view);
-/* The innermost place that encloses place @index of a finished view; NULL: the root itself. */
+/* Does something of the host stand there? What else is in the view then stands on it, and it shows what lies in it. */
+static inline bool place_shows_host(const struct place *place)
+{
+	return place->kind == PLACE_BIND;
+}
+
+/* Does the host keep what the command writes there? */
+static inline bool place_writes_host(const struct place *place)
+{
+	return place->kind == PLACE_BIND && !(place->flags & STEP_READ_ONLY);
+}
+
+/*
+ * The places of build's policy on its host, sorted, each target once, outer before inner; and apart from them, as @pins, the
+ * host's directories that must stay where they are.
+ */
+int view_make(struct plan_build *build, struct view *view, struct view *pins);
+/* The innermost place that encloses place @index of a view in order; NULL: the root itself. */
 const struct place *view_around(const struct view *view, size_t index);
 void view_done(struct view *view);
 

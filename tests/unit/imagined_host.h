@@ -177,7 +177,7 @@ static inline void imagined_add_inside(struct host *host, struct host_path_list 
 	const struct host_path_list *lists[] = {&host->system, &host->toolchains};
 	const struct host_path *single[] = {&host->workdir.path, &host->workdir.top};
 	const struct policy_mount *nearest = NULL;
-	char on_client[2 * PATH_MAX];
+	char on_host[2 * PATH_MAX];
 	size_t len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single); i++)
@@ -202,9 +202,9 @@ static inline void imagined_add_inside(struct host *host, struct host_path_list 
 	}
 	if (nearest && strlen(nearest->dest) < len)
 		nearest = NULL;
-	snprintf(on_client, sizeof(on_client), "%s%s", nearest ? nearest->path : "",
+	snprintf(on_host, sizeof(on_host), "%s%s", nearest ? nearest->path : "",
 		 nearest && nearest->dest[1] ? path + strlen(nearest->dest) : path);
-	imagined_add_resolved(list, files, on_client);
+	imagined_add_resolved(list, files, on_host);
 }
 
 static inline void imagined_guards(struct host_workdir *workdir, const struct imagined_files *files, const char *top)

@@ -141,12 +141,12 @@ static void check_hidden(const struct plan *plan, const struct policy *policy, c
 	for (size_t i = 0; i < policy->hide.count; i++) {
 		const char *name = policy->hide.items[i];
 		const struct plan_step *step = covering(plan, name);
-		char on_client[PATH_MAX], resolved[PATH_MAX];
+		char on_host[PATH_MAX], resolved[PATH_MAX];
 
 		/* By its name: nothing of the host stands there, unless a link leads to what is hidden elsewhere. */
 		if (step && step->kind == STEP_BIND) {
-			snprintf(on_client, sizeof(on_client), "%s%s", step->source, name + strlen(step->target));
-			if (imagined_resolve(files, on_client, resolved) == 0 && !strcmp(on_client, resolved)) {
+			snprintf(on_host, sizeof(on_host), "%s%s", step->source, name + strlen(step->target));
+			if (imagined_resolve(files, on_host, resolved) == 0 && !strcmp(on_host, resolved)) {
 				printf("at hidden %s there is %s\n", name, resolved);
 				CHECK(false);
 			}
@@ -246,7 +246,7 @@ static bool can_move(const struct plan *plan, const char *path)
 	/* What stands on it in one place holds it in all. */
 	for (size_t i = 0; i < plan->core.steps.count; i++) {
 		const struct plan_step *step = &plan->core.steps.items[i], *around = NULL;
-		char on_client[PATH_MAX];
+		char on_host[PATH_MAX];
 
 		for (size_t j = 0; is_mount(step) && j < i; j++)
 			if (is_mount(&plan->core.steps.items[j]) &&
@@ -255,8 +255,8 @@ static bool can_move(const struct plan *plan, const char *path)
 				around = &plan->core.steps.items[j];
 		if (!around || around->kind != STEP_BIND)
 			continue;
-		snprintf(on_client, sizeof(on_client), "%s%s", around->source, step->target + strlen(around->target));
-		if (!strcmp(on_client, path))
+		snprintf(on_host, sizeof(on_host), "%s%s", around->source, step->target + strlen(around->target));
+		if (!strcmp(on_host, path))
 			return false;
 	}
 	for (size_t i = 0; i < plan->core.steps.count; i++) {

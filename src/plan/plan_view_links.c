@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_ways.c - links that a command may have put there
+ * plan/plan_view_links.c - refuse paths that lead through a link which a command may have put there
  *
  * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names leads through
  * a link in a directory that the same policy makes writable, nor in the workdir, which an earlier run may have written.
  */
-#include "plan/plan_view.h"
+#include "plan/plan_view_stages.h"
 
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static const char *written_around(const struct plan_build *build, const char *pa
 	return NULL;
 }
 
-static int check_way(struct plan_build *build, const char *named, const struct host_path *found)
+static int check_links(struct plan_build *build, const char *named, const struct host_path *found)
 {
 	for (size_t i = 0; i < found->links.count; i++) {
 		const char *link = found->links.items[i];
@@ -44,22 +44,23 @@ static int check_way(struct plan_build *build, const char *named, const struct h
 	return 0;
 }
 
-int view_check_ways(struct plan_build *build)
+int view_refuse_written_links(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	const struct host *host = build->host;
 	int rc = 0;
 
 	if (!build->has_private_workdir)
-		rc = check_way(build, policy->workdir ? policy->workdir : host->workdir.path.path, &host->workdir.path);
+		rc = check_links(build, policy->workdir ? policy->workdir : host->workdir.path.path,
+				 &host->workdir.path);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
-		rc = check_way(build, policy->mounts.items[i].path, &host->mounts.items[i]);
+		rc = check_links(build, policy->mounts.items[i].path, &host->mounts.items[i]);
 		if (rc == 0)
-			rc = check_way(build, policy->mounts.items[i].dest, &host->places.items[i]);
+			rc = check_links(build, policy->mounts.items[i].dest, &host->places.items[i]);
 	}
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
-		rc = check_way(build, policy->hide.items[i], &host->hidden.items[i]);
+		rc = check_links(build, policy->hide.items[i], &host->hidden.items[i]);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
-		rc = check_way(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
+		rc = check_links(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
 	return rc;
 }

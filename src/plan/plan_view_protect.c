@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_view_protect.c - third stage of a view: what must be read-only, absent or fixed wherever it shows
+ *
+ * A protected or hidden file is a host object, not a name: a mount elsewhere, or a link, may show it under other names. Which
+ * names those are is known only when each target has its one place, so this stage comes after the order.
+ *
+ * Protection comes before hiding, because hiding wins: what is hidden may be a protected file, or lie around one. Both
+ * add places, and put the view in order again. Then every place in a host directory must have something to stand on, since
+ * Belljar creates nothing there. Directories are pinned at the end: those that a place already stands on need no pin.
+ */
+#include "plan/plan_view_stages.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
+static const char *seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+				const char *path)
+{
+	const char *target;
+
+	if (!place_shows_host(place) || !path_is_within(path, place->source) || !strcmp(path, place->source))
+		return NULL;
+	target = plan_format(build, "%s%s", place->target,
+			     path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
+	return view_innermost(view, target) == place ? target : NULL;
+}
+
+/* --- protected files --------------------------------------------------------------------------------------------- */
+
+/* Protected files are protected under every name that a writable mount gives them. */
+static void add_protection(struct plan_build *build, struct view *view)
+{
+	const struct host_path_list *protected = &build->host->workdir.protected;
+	size_t count = view->count;
+
+	if (!build->policy->has_protect || build->has_private_workdir)
+		return;
+	for (size_t i = 0; i < protected->count; i++) {
+		const struct host_path *path = &protected->items[i];
+
+		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
+		if (path->kind != PATH_DIRECTORY && path->kind != PATH_FILE)
+			continue;
+		for (size_t j = 0; j < view->count && !build->has_failed; j++) {
+			const char *target = place_writes_host(&view->items[j])
+						     ? seen_through(build, view, &view->items[j], path->path)
+						     : NULL;
+
+			if (target)
+				view_add_bind(build, view, path, target, STEP_READ_ONLY | STEP_ID_MAPPED)
+					->is_protected = true;
+		}
+	}
+	if (view->count != count)
+		view_sort(build, view);
+}
+
+/*
+ * A file that is named writable, in a directory that is writable and shows it already, needs no mount; and as a mount
+ * point it could not be replaced, which is how git config and editors save. Naming it has lifted its protection.
+ */
+static void drop_idle_files(struct plan_build *build, struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		struct place *place = &view->items[i];
+		const struct place *around = view_around(view, i);
+		bool is_writable_file = place_writes_host(place) && place->flags & STEP_ON_FILE;
+
+		if (is_writable_file && around && place_writes_host(around))
+			place->is_dropped = !strcmp(
+				plan_format(build, "%s%s", around->source, place->target + strlen(around->target)),
+				place->source);
+	}
+	view_remove_dropped(view);
+}
+
+/* --- hidden files ------------------------------------------------------------------------------------------------ */
+
+static void remove_within(struct view *view, const char *path)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (!path_is_within(view->items[i].target, path))
+			view->items[kept++] = view->items[i];
+	view->count = kept;
+}
+
+/* Nothing shows at the place any more; it stays a place, so that what it stood on does not show either. */
+static void blank(struct place *place)
+{
+	place->kind = PLACE_HIDDEN;
+	place->source = NULL;
+	place->flags = place->on_host == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+	place->is_protected = false;
+}
+
+/* What is at @path or in it, and wherever the host's object @hidden or part of it was mounted. True: there was something. */
+static bool blank_places(struct view *view, const char *path, const struct host_path *hidden)
+{
+	size_t kept = 0;
+	bool has_found = false;
+
+	for (size_t i = 0; i < view->count; i++) {
+		struct place place = view->items[i];
+		bool shows_hidden = place_shows_host(&place) && hidden->kind != PATH_ABSENT &&
+				    path_is_within(place.source, hidden->path);
+
+		has_found |= shows_hidden || path_is_within(place.target, path);
+		if (path_is_within(place.target, path) &&
+		    (strcmp(place.target, path) != 0 || place.kind == PLACE_SYMLINK))
+			continue;
+		if (shows_hidden || !strcmp(place.target, path))
+			blank(&place);
+		view->items[kept++] = place;
+	}
+	view->count = kept;
+	return has_found;
+}
+
+/* Wherever the host's object @hidden can be reached through a host directory of the view: put nothing there. */
+static void cover(struct plan_build *build, struct view *view, const struct host_path *hidden)
+{
+	struct string_list targets = {0};
+
+	for (size_t i = 0; i < view->count; i++) {
+		const char *target = seen_through(build, view, &view->items[i], hidden->path);
+
+		if (target && string_list_add(&targets, target) < 0)
+			build->has_failed = true;
+	}
+	for (size_t i = 0; i < targets.count; i++) {
+		struct place *place;
+
+		remove_within(view, targets.items[i]);
+		place = view_add(build, view, PLACE_HIDDEN, targets.items[i]);
+		view_set_on_host(place, hidden);
+		place->flags = hidden->kind == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
+	}
+	string_list_done(&targets);
+}
+
+/*
+ * A path is hidden by what it is, not only by its name: the host's object behind it is shown nowhere in the jar, under
+ * whatever name a mount elsewhere or a symbolic link would give it.
+ */
+static int hide(struct plan_build *build, struct view *view)
+{
+	const struct string_list *paths = &build->policy->hide;
+	const struct host_path *hidden = build->host->hidden.items;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		bool has_found;
+
+		/* What cannot be looked at may become visible: the command may be able to change the modes above it. */
+		if (hidden[i].kind == PATH_ABSENT && hidden[i].error && hidden[i].error != ENOENT &&
+		    hidden[i].error != ENOTDIR)
+			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s",
+					 paths->items[i], strerror(hidden[i].error));
+		has_found = blank_places(view, view_through_links(build, view, paths->items[i]), &hidden[i]);
+		has_found |= blank_places(view, paths->items[i], &hidden[i]);
+		if (hidden[i].kind == PATH_ABSENT && !has_found)
+			plan_note(build, "hide",
+				  plan_format(build,
+					      "'%s' is not there: nothing is hidden, and what appears there is visible",
+					      paths->items[i]),
+				  "check the path; what was moved has to be hidden under its new name");
+	}
+	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
+		if (hidden[i].kind != PATH_ABSENT)
+			cover(build, view, &hidden[i]);
+	return 0;
+}
+
+/* Outside of host directories there is nothing to hide, and in what is hidden nothing can stand. */
+static void drop_idle_hidings(struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		struct place *place = &view->items[i];
+		const struct place *around = view_standing_around(view, i);
+
+		if (place->kind == PLACE_HIDDEN)
+			place->is_dropped = !around || !place_shows_host(around);
+		else
+			place->is_dropped = around && around->kind == PLACE_HIDDEN;
+	}
+	view_remove_dropped(view);
+}
+
+/* --- what places stand on ---------------------------------------------------------------------------------------- */
+
+static int check_workdir_is_there(struct plan_build *build, const struct view *view)
+{
+	const struct place *around = view_innermost(view, build->plan->core.workdir);
+
+	if (build->plan->rung != RUNG_NAMESPACE || (around && around->kind != PLACE_HIDDEN))
+		return 0;
+	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", build->plan->core.workdir);
+	return error_hint(build->error, "hide what is in it instead, or use -C none for a private one");
+}
+
+static int check_places(struct plan_build *build, struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		struct place *place = &view->items[i];
+		const struct place *around = view_around(view, i);
+		bool wants_file = place->flags & STEP_ON_FILE;
+
+		place->is_in_host = around && place_shows_host(around);
+		if (!place->is_in_host)
+			continue;
+		if (place->on_host == PATH_ABSENT || place->on_host == PATH_SYMLINK ||
+		    wants_file == (place->on_host == PATH_DIRECTORY)) {
+			error_set(build->error, STAGE_PLAN, ENOENT,
+				  "nothing can be placed at '%s': there is no %s of that name in '%s'", place->target,
+				  wants_file ? "file" : "directory", around->target);
+			return error_hint(
+				build->error,
+				"Belljar creates nothing on the host; make it first, or choose another place");
+		}
+	}
+	return 0;
+}
+
+/* --- directories that stay where they are ------------------------------------------------------------------------ */
+
+/* Does place @index stand on the host's directory @path? Then it cannot be renamed already. */
+static bool stands_on(const struct view *view, size_t index, const char *path)
+{
+	const struct place *place = &view->items[index], *around = view_around(view, index);
+	size_t len = place->is_in_host && around->source[1] ? strlen(around->source) : 0;
+
+	return place->is_in_host && path_is_within(path, around->source) &&
+	       !strcmp(place->target + strlen(around->target), path + len);
+}
+
+/* Is the host's directory @path inside something that the command can write to, so that it could be renamed there? */
+static bool can_be_moved(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (stands_on(view, i, path))
+			return false;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+
+		if (place_writes_host(place) && !(place->flags & STEP_ON_FILE) && path_is_within(path, place->source) &&
+		    strcmp(path, place->source) != 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_pins(struct plan_build *build, const struct view *view, const struct host_path_list *list,
+		    struct view *pins)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct host_path *path = &list->items[i];
+		struct place *pin;
+
+		if (!can_be_moved(view, path->path))
+			continue;
+		if (path->kind != PATH_DIRECTORY) {
+			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
+				  "cannot keep '%s' in its place: somebody changed it while the jar was planned",
+				  path->path);
+			return error_hint(build->error, "try again when nobody moves directories there");
+		}
+		pin = view_add(build, pins, PLACE_PIN, path->path);
+		pin->flags = STEP_RECURSIVE | STEP_READ_ONLY;
+		pin->device = path->device;
+		pin->inode = path->inode;
+	}
+	return 0;
+}
+
+/*
+ * What is protected, and everything else that has a place of its own, is found by its path again the next time. A command
+ * that could rename a directory above it would choose what is found, so these directories stay where they are.
+ */
+static int add_all_pins(struct plan_build *build, const struct view *view, struct view *pins)
+{
+	const struct host *host = build->host;
+	int rc = build->plan->rung == RUNG_NAMESPACE ? add_pins(build, view, &host->nested, pins) : 0;
+
+	if (rc < 0 || build->plan->rung != RUNG_NAMESPACE || !build->policy->has_protect || build->has_private_workdir)
+		return rc;
+	return add_pins(build, view, &host->workdir.pinned, pins);
+}
+
+int view_protect(struct plan_build *build, struct view *view, struct view *pins)
+{
+	int rc;
+
+	add_protection(build, view);
+	drop_idle_files(build, view);
+	rc = hide(build, view);
+	if (rc < 0 || build->has_failed)
+		return rc;
+	if (build->policy->hide.count) {
+		view_sort(build, view);
+		drop_idle_hidings(view);
+	}
+	rc = check_workdir_is_there(build, view);
+	if (rc == 0)
+		rc = check_places(build, view);
+	return rc < 0 ? rc : add_all_pins(build, view, pins);
+}
