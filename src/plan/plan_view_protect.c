@@ -252,6 +252,14 @@ static bool can_be_moved(const struct view *view, const char *path)
 	return false;
 }
 
+static bool is_pinned(const struct view *pins, const char *path)
+{
+	for (size_t i = 0; i < pins->count; i++)
+		if (!strcmp(pins->items[i].target, path))
+			return true;
+	return false;
+}
+
 static int add_pins(struct plan_build *build, const struct view *view, const struct host_path_list *list,
 		    struct view *pins)
 {
@@ -259,7 +267,7 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 		const struct host_path *path = &list->items[i];
 		struct place *pin;
 
-		if (!can_be_moved(view, path->path))
+		if (is_pinned(pins, path->path) || !can_be_moved(view, path->path))
 			continue;
 		if (path->kind != PATH_DIRECTORY) {
 			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
