@@ -2,10 +2,9 @@
 /*
  * tests/unit/test_plan_golden.c - plans for imagined hosts, compared with files
  *
- * tests/golden/NAME.case.json has a host, a policy and a command; NAME.plan.json the plan that must come out, or the
- * error. A case may take its host from NAME.host.json with "like" and change some of its facts. With
- * BELLJAR_GOLDEN_UPDATE=1 in the environment the expected files are written anew; read the difference before keeping it.
- * Of the seccomp filter only the names of its parts are kept: the rest depends on the architecture.
+ * tests/golden/NAME.case.json has a host, a policy and a command; NAME.plan what must come out: a plan, as its difference from
+ * that of another case, or an error. tests/golden/README.md says how to read and renew them. Of the seccomp filter only the
+ * names of its parts are kept: the rest depends on the architecture.
  */
 #include "test.h"
 
@@ -13,13 +12,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/json_read.h"
 #include "imagined_host.h"
 #include "plan/plan.h"
 #include "plan/seccomp_compile.h"
+#include "plan_lines.h"
 #include "policy/policy_build.h"
 
 #define CASE_SUFFIX ".case.json"
+#define PLAN_SUFFIX ".plan"
 
 static char golden_directory[PATH_MAX];
 
@@ -79,39 +79,6 @@ static bool parse_golden(const char *name, const char *suffix, struct json_value
 }
 
 /* --- from JSON to facts ------------------------------------------------------------------------------------- */
-
-static void write_value(const struct json_value *value, struct json_writer *writer, const char *key)
-{
-	switch (value->type) {
-	case JSON_NULL:
-		json_write_null(writer, key);
-		break;
-	case JSON_BOOL:
-		json_write_bool(writer, key, value->boolean);
-		break;
-	case JSON_INTEGER:
-	case JSON_REAL:
-		json_write_raw(writer, key, value->number.digits, strlen(value->number.digits));
-		break;
-	case JSON_STRING:
-		json_write_bytes(writer, key, value->string.bytes, value->string.len);
-		break;
-	case JSON_LIST:
-		json_open_array(writer, key);
-		for (size_t i = 0; i < value->list.count; i++)
-			write_value(&value->list.items[i], writer, NULL);
-		json_close_array(writer);
-		break;
-	case JSON_OBJECT:
-		json_open_object(writer, key);
-		for (size_t i = 0; i < value->object.count; i++)
-			write_value(&value->object.members[i].value, writer, value->object.members[i].name);
-		json_close_object(writer);
-		break;
-	case JSON_TYPE_COUNT:
-		break;
-	}
-}
 
 static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
 {
@@ -262,7 +229,7 @@ static int make_policy(struct golden *golden, const struct string_list *environm
 			context.home = environment->items[i] + 5;
 	rc = policy_init(&golden->policy, &context, error);
 	if (rc == 0 && document) {
-		write_value(document, &writer, NULL);
+		json_copy(document, &writer, NULL);
 		rc = policy_load_document(&golden->policy, bytes.data, bytes.len, "policy", golden->current_directory,
 					  &context, error);
 	}
@@ -331,41 +298,59 @@ static void print_plan(struct plan *plan, struct text *out)
 	text_append_char(out, '\n');
 }
 
+/* The plan or the error as lines; a plan's members without "plan." before them. */
+static void print_lines(const struct text *printed, struct string_list *lines)
+{
+	struct json_input input = {.name = "plan",
+				   .bytes = printed->data,
+				   .len = printed->len,
+				   .stage = STAGE_USAGE,
+				   .has_byte_escapes = true};
+	struct json_value document = {0};
+	struct error error = {0};
+
+	CHECK_INT(json_parse(&input, &document, &error), 0);
+	for (size_t i = 0; document.type == JSON_OBJECT && i < document.object.count; i++) {
+		const struct json_member *member = &document.object.members[i];
+
+		lines_of_json(lines, strcmp(member->name, "plan") ? member->name : NULL, &member->value);
+	}
+	json_value_done(&document);
+	for (size_t i = 0; i < lines->count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(lines->items[i], lines->items[j])) {
+				printf("this line stands twice in the plan: %s\n", lines->items[i]);
+				test_failed_checks++;
+			}
+}
+
 static void compare(const char *name, const struct text *actual)
 {
-	AUTO_TEXT expected = {0};
-	const char *line = text_string(actual), *expected_line;
-	int number = 1;
+	AUTO_TEXT expected = {0}, difference = {0};
+	AUTO(string_list_done) struct string_list expected_lines = {0}, actual_lines = {0};
 
 	if (getenv("BELLJAR_GOLDEN_UPDATE")) {
-		write_golden(name, ".plan.json", actual);
+		write_golden(name, PLAN_SUFFIX, actual);
 		return;
 	}
-	if (!read_golden(name, ".plan.json", &expected)) {
-		printf("there is no %s.plan.json; BELLJAR_GOLDEN_UPDATE=1 makes it\n", name);
+	if (!read_golden(name, PLAN_SUFFIX, &expected)) {
+		printf("there is no %s" PLAN_SUFFIX "; BELLJAR_GOLDEN_UPDATE=1 makes it\n", name);
 		test_failed_checks++;
 		return;
 	}
-	expected_line = text_string(&expected);
-	for (;; number++) {
-		size_t len = strcspn(line, "\n"), expected_len = strcspn(expected_line, "\n");
-
-		if (len != expected_len || memcmp(line, expected_line, len) != 0) {
-			printf("%s.plan.json:%d: expected: %.*s\n", name, number, (int)expected_len, expected_line);
-			printf("%s.plan.json:%d: actual:   %.*s\n", name, number, (int)len, line);
-			test_failed_checks++;
-			return;
-		}
-		if (!line[len] || !expected_line[len])
-			break;
-		line += len + 1;
-		expected_line += expected_len + 1;
-	}
-	CHECK_INT(actual->len, expected.len);
+	if (!strcmp(text_string(&expected), text_string(actual)))
+		return;
+	lines_of_text(&expected_lines, text_string(&expected));
+	lines_of_text(&actual_lines, text_string(actual));
+	CHECK(write_difference(&expected_lines, &actual_lines, &difference));
+	printf("tests/golden/%s" PLAN_SUFFIX " is not what the planner makes; '-' is expected, '+' is made:\n%s", name,
+	       text_string(&difference));
+	test_failed_checks++;
 }
 
-static void compile(struct golden *golden, struct text *out)
+static void compile(struct golden *golden, struct string_list *lines)
 {
+	AUTO_TEXT printed = {0};
 	struct string_list environment = {0};
 	struct plan_request request = {.argv = &golden->argv};
 	AUTO(plan_done) struct plan plan = {0};
@@ -388,18 +373,19 @@ static void compile(struct golden *golden, struct text *out)
 		rc = plan_compile(&plan, &golden->policy, &golden->host, &request, &error);
 	}
 	if (rc == 0)
-		print_plan(&plan, out);
+		print_plan(&plan, &printed);
 	else
-		print_error(&error, out);
+		print_error(&error, &printed);
+	print_lines(&printed, lines);
 	golden->host.environment = NULL;
 	string_list_done(&environment);
 }
 
-static void run_case(const char *name)
+/* The lines of case @name, and the case that its plan is compared with: its own name for one that is kept whole. */
+static bool make_case(const char *name, struct string_list *lines, struct text *base_out)
 {
 	struct golden *golden = calloc(1, sizeof(*golden));
-	const struct json_value *like = NULL;
-	AUTO_TEXT actual = {0};
+	const struct json_value *like = NULL, *base;
 	bool is_read = golden && parse_golden(name, CASE_SUFFIX, &golden->document);
 
 	if (is_read)
@@ -408,12 +394,40 @@ static void run_case(const char *name)
 		is_read = parse_golden(like->string.bytes, ".host.json", &golden->base);
 	CHECK(is_read);
 	if (is_read) {
-		compile(golden, &actual);
-		compare(name, &actual);
+		compile(golden, lines);
+		base = find(&golden->document, "base", JSON_STRING);
+		if (!base && like)
+			base = find(&golden->base, "base", JSON_STRING);
+		text_append_string(base_out, base ? base->string.bytes : name);
 	}
 	if (golden)
 		golden_done(golden);
 	free(golden);
+	return is_read;
+}
+
+static bool is_error(const struct string_list *lines)
+{
+	return lines->count && !strncmp(lines->items[0], "error.", strlen("error."));
+}
+
+static void run_case(const char *name)
+{
+	AUTO(string_list_done) struct string_list lines = {0}, base_lines = {0};
+	AUTO_TEXT base = {0}, ignored = {0}, difference = {0}, actual = {0};
+
+	if (!make_case(name, &lines, &base))
+		return;
+	if (!strcmp(text_string(&base), name) || is_error(&lines)) {
+		for (size_t i = 0; i < lines.count; i++)
+			text_append_format(&actual, "%s\n", lines.items[i]);
+	} else {
+		if (make_case(text_string(&base), &base_lines, &ignored))
+			CHECK(write_difference(&base_lines, &lines, &difference));
+		text_append_format(&actual, "# as %s%s\n%s", text_string(&base), difference.len ? ", but for:" : "",
+				   text_string(&difference));
+	}
+	compare(name, &actual);
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------- */
