@@ -43,15 +43,22 @@ struct walk {
 	const struct watch_list *now;
 	struct risky_list *risky;
 	struct host_moment start;
-	const char *top; /* its path */
+	bool counts_directories; /* here a directory without others in it has two links, and no other has */
+	const char *top;         /* its path */
 	int fd;
 	size_t directories, entries, repositories;
 	struct watch_budget budget; /* for repositories */
 };
 
-/* Called for each @entry of @directory, which is a path below the walk's top. */
-typedef void entry_function(struct walk *walk, void *context, const char *directory, const char *entry,
-			    unsigned char type);
+/* One name in a directory that is being listed. */
+struct listed {
+	const char *directory; /* its path, below the walk's top */
+	int fd;                /* open on it: the name itself can be looked at without a second way there */
+	const char *name;
+	unsigned char type; /* DT_DIR, DT_LNK or DT_REG, which stands for all others */
+};
+
+typedef void entry_function(struct walk *walk, void *context, const struct listed *entry);
 
 /* Most entries are nobody's business, so paths are made only of those that are. */
 struct name {
@@ -74,6 +81,14 @@ static int open_in(const struct walk *walk, const char *name, int flags)
 static int64_t changed_ns(const struct stat *status)
 {
 	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
+
+/* When a name in a directory that is being listed last changed; 0: it is not there any more. */
+static int64_t changed_entry(const struct listed *entry)
+{
+	struct stat status;
+
+	return fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? changed_ns(&status) : 0;
 }
 
 /* When @name below the walk's top, itself, last changed; 0: it is not there. */
@@ -150,7 +165,7 @@ static void list(struct walk *walk, const char *name, entry_function *each, void
 				cut_off(walk);
 				return;
 			}
-			each(walk, context, name, entry->name, type);
+			each(walk, context, &(struct listed){name, fd, entry->name, type});
 		}
 	}
 }
@@ -169,15 +184,18 @@ static enum age age_of(const struct walk *walk, int64_t changed_ns)
 /* Times that this kernel's clock did not make can be compared with it only roughly. */
 static void adapt_start(struct walk *walk)
 {
-	static const unsigned long own_clock[] = {
-		0xef53,     /* ext2, ext3, ext4 */
-		0x58465342, /* xfs */
-		0x9123683e, /* btrfs */
-		0x01021994, /* tmpfs */
-		0x794c7630, /* overlayfs */
-		0xf2f52010, /* f2fs */
-		0x2fc12fc1, /* zfs */
-		0xca451a4e, /* bcachefs */
+	static const struct {
+		unsigned long type;
+		bool counts_directories;
+	} own_clock[] = {
+		{0xef53, true},     /* ext2, ext3, ext4 */
+		{0x58465342, true}, /* xfs */
+		{0x9123683e},       /* btrfs */
+		{0x01021994, true}, /* tmpfs */
+		{0x794c7630},       /* overlayfs */
+		{0xf2f52010},       /* f2fs */
+		{0x2fc12fc1},       /* zfs */
+		{0xca451a4e},       /* bcachefs */
 	};
 	struct statfs status;
 
@@ -185,8 +203,10 @@ static void adapt_start(struct walk *walk)
 	if (fstatfs(walk->fd, &status) < 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(own_clock); i++)
-		if ((unsigned long)status.f_type == own_clock[i])
+		if ((unsigned long)status.f_type == own_clock[i].type) {
+			walk->counts_directories = own_clock[i].counts_directories;
 			return;
+		}
 	walk->start.earliest_ns -= FOREIGN_CLOCK_NS;
 	walk->start.latest_ns = INT64_MAX;
 }
@@ -215,12 +235,11 @@ struct inside {
 	enum age age;
 };
 
-static void look_inside(struct walk *walk, void *context, const char *directory, const char *entry, unsigned char type)
+static void look_inside(struct walk *walk, void *context, const struct listed *entry)
 {
 	struct inside *inside = context;
 	struct name whole;
-	const char *name = join(&whole, directory, entry), *end = strrchr(entry, '.');
-	AUTO_CLOSE int fd = -1;
+	const char *name = join(&whole, entry->directory, entry->name), *end = strrchr(entry->name, '.');
 	struct stat status;
 	enum age age;
 	char path[2 * PATH_MAX];
@@ -230,10 +249,9 @@ static void look_inside(struct walk *walk, void *context, const char *directory,
 		cut_off(walk);
 		return;
 	}
-	if (type == DT_DIR && string_list_add(&inside->queue, name) < 0)
+	if (entry->type == DT_DIR && string_list_add(&inside->queue, name) < 0)
 		cut_off(walk);
-	fd = open_in(walk, name, O_PATH | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	age = age_of(walk, changed_ns(&status));
 	inside->age = MAX_OF(inside->age, age);
@@ -303,37 +321,61 @@ void host_find_changed_inside(const struct risky_request *request, const struct 
 
 /* --- links inside .git -------------------------------------------------------------------------------------- */
 
-static void tell_link(struct walk *walk, const char *name)
+static void tell_link(struct walk *walk, const struct listed *link)
 {
 	char path[2 * PATH_MAX];
+	struct name name;
 
-	if (age_of(walk, changed_at(walk, name)) == AGE_OLD)
+	if (age_of(walk, changed_entry(link)) == AGE_OLD)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
+	snprintf(path, sizeof(path), "%s/%s", walk->top, join(&name, link->directory, link->name));
 	risky_add(walk->risky, path, "appeared or was changed",
 		  "git writes to files of such names, and through this link it would write where the link leads");
 }
 
-static void look_for_link(struct walk *walk, void *context, const char *directory, const char *entry,
-			  unsigned char type)
+static void queue_directory(struct walk *walk, struct string_list *queue, const char *directory, const char *name)
 {
-	/* Repositories of their own, and what is watched as a whole. Objects have names that nobody else chooses. */
+	struct name whole;
+
+	if (string_list_add(queue, join(&whole, directory, name)) < 0)
+		cut_off(walk);
+}
+
+/*
+ * Nothing can be linked into a directory without changing it, and where a link leads cannot be changed: in one that is older
+ * than the run no link is new, so that of it only the directories in it matter. Most have none.
+ */
+static void queue_for_links(struct walk *walk, struct string_list *queue, const struct listed *entry)
+{
+	/* Objects have names that nobody else chooses. */
+	static const char *const in_objects[] = {"objects/info", "objects/pack"};
+	struct stat status;
+	bool is_old = fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		      age_of(walk, changed_ns(&status)) == AGE_OLD;
+
+	if (is_old && walk->counts_directories && status.st_nlink == 2)
+		return;
+	if (!is_old || strcmp(entry->name, "objects") != 0) {
+		queue_directory(walk, queue, entry->directory, entry->name);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(in_objects); i++)
+		queue_directory(walk, queue, entry->directory, in_objects[i]);
+}
+
+static void look_for_link(struct walk *walk, void *context, const struct listed *entry)
+{
+	/* Repositories of their own, and what is watched as a whole. */
 	static const char *const skipped[] = {"modules", "worktrees", "hooks"};
 	static const char *const in_objects[] = {"info", "pack"};
-	const char *last = strrchr(directory, '/');
-	bool is_in_objects = !strcmp(last ? last + 1 : directory, "objects");
-	bool is_walked = type == DT_DIR && !is_name(entry, skipped, ARRAY_LEN(skipped)) &&
-			 (!is_in_objects || is_name(entry, in_objects, ARRAY_LEN(in_objects)));
+	const char *last = strrchr(entry->directory, '/');
+	bool is_in_objects = !strcmp(last ? last + 1 : entry->directory, "objects");
 
-	if (is_walked || type == DT_LNK) {
-		struct name name;
-
-		join(&name, directory, entry);
-		if (type == DT_LNK)
-			tell_link(walk, name.text);
-		else if (string_list_add(context, name.text) < 0)
-			cut_off(walk);
-	}
+	if (entry->type == DT_LNK)
+		tell_link(walk, entry);
+	else if (entry->type == DT_DIR && !is_name(entry->name, skipped, ARRAY_LEN(skipped)) &&
+		 (!is_in_objects || is_name(entry->name, in_objects, ARRAY_LEN(in_objects))))
+		queue_for_links(walk, context, entry);
 }
 
 /* @git: the path of a repository's own directory. */
@@ -463,14 +505,14 @@ static const char *who_obeys(const char *entry)
 	return NULL;
 }
 
-static void look_at_instructions(struct walk *walk, const char *directory, const char *entry, const char *who)
+static void look_at_instructions(struct walk *walk, const struct listed *entry, const char *who)
 {
 	char path[2 * PATH_MAX];
 	struct name name;
 
-	if (age_of(walk, changed_at(walk, join(&name, directory, entry))) == AGE_OLD)
+	if (age_of(walk, changed_entry(entry)) == AGE_OLD)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
+	snprintf(path, sizeof(path), "%s/%s", walk->top, join(&name, entry->directory, entry->name));
 	risky_add(walk->risky, path, "appeared or was changed", who);
 }
 
@@ -482,29 +524,28 @@ struct seen {
 	bool is_top;
 };
 
-static void look_at_entry(struct walk *walk, void *context, const char *directory, const char *entry,
-			  unsigned char type)
+static void look_at_entry(struct walk *walk, void *context, const struct listed *entry)
 {
 	static const char *const others[] = {".hg", ".jj", ".sl"};
 	struct seen *seen = context;
-	bool is_other = is_name(entry, others, ARRAY_LEN(others));
-	const char *who = seen->is_top ? NULL : who_obeys(entry);
+	bool is_other = is_name(entry->name, others, ARRAY_LEN(others));
+	const char *who = seen->is_top ? NULL : who_obeys(entry->name);
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		seen->bare |= strcmp(entry, git_bare_names[i]) ? 0 : 1U << i;
-	if (!strcmp(entry, ".git")) {
+		seen->bare |= strcmp(entry->name, git_bare_names[i]) ? 0 : 1U << i;
+	if (!strcmp(entry->name, ".git")) {
 		seen->has_git = true;
 		return;
 	}
 	if (who)
-		look_at_instructions(walk, directory, entry, who);
-	if (type == DT_DIR || is_other) {
+		look_at_instructions(walk, entry, who);
+	if (entry->type == DT_DIR || is_other) {
 		struct name
 			name; /* only here: it is cleared wherever it begins, which takes longer than all the rest */
 
-		join(&name, directory, entry);
+		join(&name, entry->directory, entry->name);
 		if (is_other && !seen->is_top)
-			look_at_other(walk, name.text, entry);
+			look_at_other(walk, name.text, entry->name);
 		if (!is_other && string_list_add(&seen->queue, name.text) < 0)
 			cut_off(walk);
 	}

@@ -321,10 +321,13 @@ static void find_nested(struct search *search, const char *directory, int depth,
 
 static bool has_first_name(const char *name, const char *entry)
 {
-	size_t len = strcspn(name, "/");
+	size_t len;
 
 	/* Some directories take upper and lower case for the same. */
-	return (name[0] | 0x20) == (entry[0] | 0x20) && !strncasecmp(name, entry, len) && !entry[len];
+	if ((name[0] | 0x20) != (entry[0] | 0x20))
+		return false;
+	len = strcspn(name, "/");
+	return !strncasecmp(name, entry, len) && !entry[len];
 }
 
 /* For each row of a table, whether the directory may have its first name. */
