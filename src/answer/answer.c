@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
+#include "base/descriptors.h"
 #include "sys/calls.h"
 
 /* So many questions are answered before the engine is listened to again. */
@@ -399,29 +400,20 @@ int answer_send_listener(int socket_fd, int listener_fd)
 	char word = 'L';
 	struct iovec part = {.iov_base = &word, .iov_len = sizeof(word)};
 
-	return sys_send_with(socket_fd, &part, 1, &listener_fd, 1);
+	return descriptors_send_packet(socket_fd, &part, 1, &listener_fd, 1);
 }
 
 bool answer_take_listener(int socket_fd, int *listener_fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} ancillary;
 	char word;
 	struct iovec part = {.iov_base = &word, .iov_len = sizeof(word)};
-	struct msghdr header = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = ancillary.bytes,
-				.msg_controllen = sizeof(ancillary.bytes)};
-	const struct cmsghdr *carrier;
+	struct descriptors received;
 
-	if (recvmsg(socket_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
+	if (descriptors_receive(socket_fd, &part, 1, 1, &received) <= 0)
 		return false;
-	carrier = CMSG_FIRSTHDR(&header);
-	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS) {
+	if (received.count) {
 		close_fd(listener_fd);
-		memcpy(listener_fd, CMSG_DATA(carrier), sizeof(int));
+		*listener_fd = received.fds[0];
 	}
 	return true;
 }

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
+#include "base/descriptors.h"
 #include "jar/jar_steps.h"
 #include "sys/calls.h"
 
@@ -235,7 +236,7 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 	}
 	for (size_t i = 0; i < cgroup_count && rc == 0; i++)
 		fds[count++] = cgroup_fds[i];
-	while (rc == 0 && (rc = sys_send_with(ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
+	while (rc == 0 && (rc = descriptors_send_packet(ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
 		rc = poll(&room, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 	for (size_t i = 1; i < count; i++)
 		close_fd(&fds[i]);
@@ -505,7 +506,7 @@ static int send_begin(struct jar_inside *inside, const char *workdir)
 		fds[count++] = environment_fd;
 	}
 	memcpy(fds + count, command->fds, command->fd_count * sizeof(*fds));
-	return sys_send_with(call.fd, parts, ARRAY_LEN(parts), fds, count + command->fd_count);
+	return descriptors_send_packet(call.fd, parts, ARRAY_LEN(parts), fds, count + command->fd_count);
 }
 
 static int begin(struct jar_inside *inside)

@@ -12,17 +12,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/descriptors.h"
+
 /* Room for each read: little for the many runs that say little, then up to two of the largest output frames. */
 #define FIRST_READ_BYTES ((size_t)8 << 10)
 #define MAX_READ_BYTES ((size_t)128 << 10)
 #define MAX_JSON_BYTES ((size_t)16 << 20)
 #define MAX_STREAM_BYTES (FRAME_OUTPUT_MAX_BYTES + FRAME_STREAM_BYTES)
 #define SHORT_BYTES 8
-
-union control_buffer {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(FRAME_MAX_DESCRIPTORS * sizeof(int))];
-};
 
 void client_channel_init(struct client_channel *channel, int fd)
 {
@@ -98,22 +95,6 @@ void client_spares_done(struct client_spares *spares, bool is_ours)
 	}
 }
 
-static void attach(struct msghdr *header, union control_buffer *control, const int *fds, size_t count)
-{
-	struct cmsghdr *part;
-
-	if (count == 0)
-		return;
-	memset(control, 0, sizeof(*control));
-	header->msg_control = control->bytes;
-	header->msg_controllen = CMSG_SPACE(count * sizeof(int));
-	part = CMSG_FIRSTHDR(header);
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = SCM_RIGHTS;
-	part->cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(part), fds, count * sizeof(int));
-}
-
 int client_send(int fd, const struct client_message *message)
 {
 	unsigned char head[FRAME_HEADER_BYTES];
@@ -123,22 +104,17 @@ int client_send(int fd, const struct client_message *message)
 		return -E2BIG;
 	frame_header_write(head, message->type, message->len);
 	while (sent < sizeof(head) + message->len) {
-		union control_buffer control;
 		size_t head_sent = MIN_OF(sent, sizeof(head)), payload_sent = sent - head_sent;
 		struct iovec parts[] = {
 			{.iov_base = head + head_sent, .iov_len = sizeof(head) - head_sent},
 			{.iov_base = (void *)(message->payload + payload_sent), .iov_len = message->len - payload_sent},
 		};
-		struct msghdr header = {.msg_iov = parts, .msg_iovlen = message->len ? 2 : 1};
-		ssize_t count;
+		/* The descriptors go with the first byte. */
+		ssize_t count = descriptors_send(fd, parts, message->len ? 2 : 1, message->fds,
+						 sent == 0 ? message->fd_count : 0, 0);
 
-		if (sent == 0)
-			attach(&header, &control, message->fds, message->fd_count);
-		count = sendmsg(fd, &header, MSG_NOSIGNAL);
-		if (count < 0 && errno == EINTR)
-			continue;
 		if (count < 0)
-			return -errno;
+			return (int)count;
 		sent += (size_t)count;
 	}
 	return 0;
@@ -162,32 +138,18 @@ int client_send_short(int fd, enum frame_type type, const void *payload, size_t 
 }
 
 /* Keep one descriptor; whatever else comes is not to be left open. */
-static void take_descriptors(struct client_channel *channel, struct msghdr *header)
+static void take_descriptors(struct client_channel *channel, const struct descriptors *received)
 {
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
-		size_t count;
-
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
-			close_fd(&channel->received_fd);
-			channel->received_fd = client_raise_fd(fd);
-		}
+	for (size_t i = 0; i < received->count; i++) {
+		close_fd(&channel->received_fd);
+		channel->received_fd = client_raise_fd(received->fds[i]);
 	}
 }
 
 ssize_t client_receive(struct client_channel *channel)
 {
-	union control_buffer control;
+	struct descriptors received;
 	struct iovec part;
-	struct msghdr header = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = control.bytes,
-				.msg_controllen = sizeof(control.bytes)};
 	ssize_t count;
 
 	text_consume(&channel->buffer, channel->at);
@@ -196,12 +158,10 @@ ssize_t client_receive(struct client_channel *channel)
 	part.iov_len = channel->read_bytes;
 	if (!part.iov_base)
 		return -ENOMEM;
-	do
-		count = recvmsg(channel->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (count < 0 && errno == EINTR);
+	count = descriptors_receive(channel->fd, &part, 1, DESCRIPTORS_MAX, &received);
 	if (count < 0)
-		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	take_descriptors(channel, &header);
+		return count;
+	take_descriptors(channel, &received);
 	channel->buffer.len += (size_t)count;
 	if ((size_t)count == channel->read_bytes)
 		channel->read_bytes = MIN_OF(channel->read_bytes * 2, MAX_READ_BYTES);

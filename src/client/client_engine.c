@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/descriptors.h"
 #include "client/client.h"
 #include "client/client_request.h"
 
@@ -228,27 +229,11 @@ int client_engine_nonsense(struct belljar_error *failure)
 /* Sending is atomic: threads need no lock. */
 static int send_channel(const struct belljar_engine *engine, int theirs)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
 	char letter = 'c';
 	struct iovec part = {.iov_base = &letter, .iov_len = 1};
-	struct msghdr header = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = control.bytes,
-				.msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
-	ssize_t count;
+	ssize_t count = descriptors_send(engine->root, &part, 1, &theirs, 1, 0);
 
-	attached->cmsg_level = SOL_SOCKET;
-	attached->cmsg_type = SCM_RIGHTS;
-	attached->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(attached), &theirs, sizeof(theirs));
-	do
-		count = sendmsg(engine->root, &header, MSG_NOSIGNAL);
-	while (count < 0 && errno == EINTR);
-	return count < 0 ? -errno : 0;
+	return count < 0 ? (int)count : 0;
 }
 
 static bool is_broken(int rc)

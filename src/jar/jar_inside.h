@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "answer/answer.h"
+#include "base/descriptors.h"
 #include "jar/jar.h"
 
 #define JAR_STREAM_FDS 3
@@ -74,8 +75,7 @@ struct jar_inside {
 
 /* What came with a message. */
 struct jar_attached {
-	int fds[JAR_ATTACHED_MAX];
-	size_t fd_count;
+	struct descriptors passed;
 	char text[JAR_TEXT_MAX + 1]; /* NUL-terminated */
 	size_t text_len;
 };
@@ -92,7 +92,6 @@ uint64_t jar_written_bytes(const struct jar_build *build);
 void jar_set_oom_score(void);
 
 /* jar_start.c */
-struct iovec;
 int jar_send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len, const int *fds,
 		 size_t fd_count);
 int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached);

@@ -16,11 +16,6 @@
 
 /* --- messages ----------------------------------------------------------------------------------------------- */
 
-union ancillary {
-	char bytes[CMSG_SPACE(JAR_ATTACHED_MAX * sizeof(int))];
-	struct cmsghdr align;
-};
-
 int jar_send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len, const int *fds,
 		 size_t fd_count)
 {
@@ -29,7 +24,7 @@ int jar_send_all(int control_fd, const struct jar_message *message, const char *
 		{.iov_base = (void *)text, .iov_len = text_len},
 	};
 
-	return sys_send_with(control_fd, parts, text_len ? 2 : 1, fds, fd_count);
+	return descriptors_send_packet(control_fd, parts, text_len ? 2 : 1, fds, fd_count);
 }
 
 int jar_send(int control_fd, const struct jar_message *message, int fd)
@@ -43,34 +38,18 @@ int jar_receive_all(int control_fd, struct jar_message *message, struct jar_atta
 		{.iov_base = message, .iov_len = sizeof(*message)},
 		{.iov_base = attached->text, .iov_len = sizeof(attached->text) - 1},
 	};
-	union ancillary ancillary;
-	struct msghdr header = {
-		.msg_iov = parts,
-		.msg_iovlen = 2,
-		.msg_control = ancillary.bytes,
-		.msg_controllen = sizeof(ancillary.bytes),
-	};
-	const struct cmsghdr *carrier;
-	ssize_t len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len = descriptors_receive(control_fd, parts, ARRAY_LEN(parts), JAR_ATTACHED_MAX, &attached->passed);
 
-	attached->fd_count = 0;
 	/* The other end closed with a message of ours unread: the kernel says so once, before what it had sent us. */
-	if (len < 0 && errno == ECONNRESET)
-		len = recvmsg(control_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (len < 0)
-		return errno == ECONNRESET ? 0 : -errno;
+	if (len == -ECONNRESET)
+		len = descriptors_receive(control_fd, parts, ARRAY_LEN(parts), JAR_ATTACHED_MAX, &attached->passed);
+	if (len <= 0)
+		return len == -ECONNRESET ? 0 : (int)len;
 	attached->text_len = (size_t)(len - MIN_OF(len, (ssize_t)sizeof(*message)));
 	attached->text[attached->text_len] = '\0';
-	carrier = CMSG_FIRSTHDR(&header);
-	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS) {
-		attached->fd_count = (carrier->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(attached->fds, CMSG_DATA(carrier), attached->fd_count * sizeof(int));
-	}
-	if (len == 0)
-		return 0;
-	if (len < (ssize_t)sizeof(*message) || header.msg_flags & MSG_TRUNC)
+	if (len < (ssize_t)sizeof(*message) || attached->passed.flags & MSG_TRUNC)
 		return -EPROTO;
-	return header.msg_flags & MSG_CTRUNC ? -EMFILE : 1;
+	return attached->passed.flags & MSG_CTRUNC ? -EMFILE : 1;
 }
 
 int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
@@ -78,9 +57,9 @@ int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
 	struct jar_attached attached;
 	int rc = jar_receive_all(control_fd, message, &attached);
 
-	*fd_out = attached.fd_count ? attached.fds[0] : -1;
-	for (size_t i = 1; i < attached.fd_count; i++)
-		close(attached.fds[i]);
+	*fd_out = attached.passed.count ? attached.passed.fds[0] : -1;
+	for (size_t i = 1; i < attached.passed.count; i++)
+		close(attached.passed.fds[i]);
 	/* The message is heard all the same: who needs what came with it finds it missing. */
 	if (rc != -EMFILE)
 		return rc;

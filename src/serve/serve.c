@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "base/descriptors.h"
 #include "serve/serve_door.h"
 #include "policy/policy_build.h"
 #include "sys/calls.h"
@@ -116,31 +117,19 @@ int server_check_descriptors(const struct server *server, struct error *error)
 	return error_hint(error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
 }
 
-/* The channel in one message of the root; -1: there is none in it. *@rc_out as recvmsg(). */
+/* The channel in one message of the root; -1: there is none in it. *@rc_out as descriptors_receive(). */
 static int receive_channel(const struct server *server, ssize_t *rc_out)
 {
 	char word[2] = {0};
 	struct iovec part = {word, sizeof(word)};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} ancillary;
-	struct msghdr header = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = ancillary.bytes,
-		.msg_controllen = sizeof(ancillary.bytes),
-	};
-	const struct cmsghdr *carrier;
-	int fd = -1;
+	struct descriptors received;
+	int fd;
 
-	*rc_out = recvmsg(server->door_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	*rc_out = descriptors_receive(server->door_fd, &part, 1, 1, &received);
 	if (*rc_out <= 0)
 		return -1;
-	carrier = CMSG_FIRSTHDR(&header);
-	if (carrier && carrier->cmsg_level == SOL_SOCKET && carrier->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(carrier), sizeof(int));
-	if (fd >= 0 && (*rc_out != 1 || word[0] != CHANNEL_WORD))
+	fd = received.count ? received.fds[0] : -1;
+	if (*rc_out != 1 || word[0] != CHANNEL_WORD)
 		close_fd(&fd);
 	return fd;
 }

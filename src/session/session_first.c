@@ -36,8 +36,8 @@ struct serving {
 
 static void close_attached(const struct jar_attached *attached)
 {
-	for (size_t i = 0; i < attached->fd_count; i++)
-		close(attached->fds[i]);
+	for (size_t i = 0; i < attached->passed.count; i++)
+		close(attached->passed.fds[i]);
 }
 
 /* --- minders ------------------------------------------------------------------------------------------------ */
@@ -52,9 +52,9 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 	inside->owns_pids = false;
 	/* The jar's own control socket is not for it. */
 	for (int fd = 0; fd <= JAR_CONTROL_FD; fd++)
-		dup3(attached->fds[0], fd, O_CLOEXEC);
-	close(attached->fds[0]);
-	inside->build.has_run_cgroup = attached->fd_count > 1;
+		dup3(attached->passed.fds[0], fd, O_CLOEXEC);
+	close(attached->passed.fds[0]);
+	inside->build.has_run_cgroup = attached->passed.count > 1;
 	inside->report.written_bytes = 0;
 	sys_be_prompt();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -65,7 +65,7 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
-	serving->kind->minder_main(inside, attached->fds + 1, attached->fd_count - 1);
+	serving->kind->minder_main(inside, attached->passed.fds + 1, attached->passed.count - 1);
 	_exit(125);
 }
 
@@ -82,15 +82,15 @@ static void make_minder(struct serving *serving, uint32_t number, const struct j
 	struct jar_message refusal = {.kind = JAR_STEP_FAILED, .step = -1, .error = EAGAIN};
 	pid_t pid = -1;
 
-	if (serving->count < MINDERS_MAX && attached->fd_count) {
+	if (serving->count < MINDERS_MAX && attached->passed.count) {
 		pid = serving->kind->fork_minder();
 		if (pid == 0)
 			become_minder(serving, attached);
 		refusal.error = (int)-pid;
 	}
 	if (pid < 0) {
-		if (attached->fd_count)
-			jar_send(attached->fds[0], &refusal, -1);
+		if (attached->passed.count)
+			jar_send(attached->passed.fds[0], &refusal, -1);
 		report_minder_gone(inside, number);
 		return;
 	}

@@ -46,12 +46,12 @@ static int take_spec(const struct jar_message *message, size_t *fd_taken, struct
 
 	*fd_taken = 0;
 	if (!message->has_file)
-		return jar_spec_parse(received.text, received.text_len, received.fd_count, command);
-	if (!received.fd_count)
+		return jar_spec_parse(received.text, received.text_len, received.passed.count, command);
+	if (!received.passed.count)
 		return -EBADMSG;
 	*fd_taken = 1;
-	rc = jar_spec_map(received.fds[0], received.fd_count - 1, command);
-	close(received.fds[0]);
+	rc = jar_spec_map(received.passed.fds[0], received.passed.count - 1, command);
+	close(received.passed.fds[0]);
 	return rc;
 }
 
@@ -66,19 +66,19 @@ int session_take_command(struct jar_inside *inside, const struct jar_message *me
 	if (rc < 0)
 		return rc;
 	skipped = command->has_pty ? JAR_STREAM_FDS : 0;
-	command->fd_count = skipped + received.fd_count - first;
+	command->fd_count = skipped + received.passed.count - first;
 	free_from = JAR_CONTROL_FD + 1 + (int)command->fd_count;
 	if (own_fd && *own_fd < free_from) {
 		*own_fd = fcntl(*own_fd, F_DUPFD_CLOEXEC, free_from);
 		if (*own_fd < 0)
 			return -errno;
 	}
-	for (size_t i = first; i < received.fd_count; i++) {
-		int fd = fcntl(received.fds[i], F_DUPFD_CLOEXEC, free_from);
+	for (size_t i = first; i < received.passed.count; i++) {
+		int fd = fcntl(received.passed.fds[i], F_DUPFD_CLOEXEC, free_from);
 
 		if (fd < 0)
 			return -errno;
-		close(received.fds[i]);
+		close(received.passed.fds[i]);
 		command->fds[skipped + i - first] = fd;
 	}
 	return 0;
@@ -209,8 +209,8 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 			_exit(0);
 		getrusage(RUSAGE_CHILDREN, &inside->before);
 		inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
-		cgroup_fds = received.fds;
-		cgroup_count = received.fd_count;
+		cgroup_fds = received.passed.fds;
+		cgroup_count = received.passed.count;
 		inside->build.has_run_cgroup = cgroup_count > 0;
 	}
 }

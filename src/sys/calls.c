@@ -575,30 +575,3 @@ uint64_t sys_monotonic_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
-
-/* --- passing descriptors ------------------------------------------------------------------------------------ */
-
-int sys_send_with(int socket_fd, const struct iovec *parts, size_t part_count, const int *fds, size_t fd_count)
-{
-	struct msghdr header = {.msg_iov = (struct iovec *)parts, .msg_iovlen = part_count};
-	union {
-		char bytes[CMSG_SPACE(SYS_SEND_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} ancillary;
-
-	if (fd_count > SYS_SEND_MAX)
-		return -E2BIG;
-	if (fd_count) {
-		struct cmsghdr *carrier;
-
-		memset(&ancillary, 0, sizeof(ancillary.align));
-		header.msg_control = ancillary.bytes;
-		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-		carrier = CMSG_FIRSTHDR(&header);
-		carrier->cmsg_level = SOL_SOCKET;
-		carrier->cmsg_type = SCM_RIGHTS;
-		carrier->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-		memcpy(CMSG_DATA(carrier), fds, fd_count * sizeof(int));
-	}
-	return sendmsg(socket_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}

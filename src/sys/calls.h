@@ -169,11 +169,4 @@ int sys_pipe(int *reader, int *writer);
 
 uint64_t sys_monotonic_ns(void);
 
-/* --- passing descriptors ------------------------------------------------------------------------------------ */
-
-#define SYS_SEND_MAX 68
-struct iovec;
-/* One message with descriptors, without waiting. 0 or a negative errno. */
-int sys_send_with(int socket_fd, const struct iovec *parts, size_t part_count, const int *fds, size_t fd_count);
-
 #endif

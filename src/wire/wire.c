@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
+
+#include "base/descriptors.h"
 
 /* Frames handed over in one turn of the loop: a host that sends without end must not keep others waiting. */
 #define FRAMES_PER_TURN 16
@@ -26,32 +27,14 @@ static void close_descriptors(struct wire *wire)
 	wire->fd_count = 0;
 }
 
-/* All that came with @header go into @fds, which has room for them; more than that the kernel has closed already. */
-static size_t take_descriptors(struct msghdr *header, int *fds)
+static int check_descriptors(struct wire *wire, const struct descriptors *received, bool is_first, struct error *error)
 {
-	size_t count = 0;
-
-	for (struct cmsghdr *carrier = CMSG_FIRSTHDR(header); carrier; carrier = CMSG_NXTHDR(header, carrier)) {
-		size_t some;
-
-		if (carrier->cmsg_level != SOL_SOCKET || carrier->cmsg_type != SCM_RIGHTS)
-			continue;
-		some = (carrier->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds + count, CMSG_DATA(carrier), some * sizeof(int));
-		count += some;
-	}
-	return count;
-}
-
-static int check_descriptors(struct wire *wire, const struct msghdr *header, size_t count, bool is_first,
-			     struct error *error)
-{
-	if (header->msg_flags & MSG_CTRUNC && count + wire->fd_count < FRAME_MAX_DESCRIPTORS)
+	if (received->flags & MSG_CTRUNC && received->count + wire->fd_count < FRAME_MAX_DESCRIPTORS)
 		return error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for those of the request");
-	if (header->msg_flags & MSG_CTRUNC)
+	if (received->flags & MSG_CTRUNC)
 		return error_set(error, STAGE_ENGINE, EPROTO, "a frame with more than %d descriptors",
 				 FRAME_MAX_DESCRIPTORS);
-	if (count && !is_first)
+	if (received->count && !is_first)
 		return error_set(error, STAGE_ENGINE, EPROTO, "descriptors in the middle of a frame");
 	return 0;
 }
@@ -60,30 +43,18 @@ static int check_descriptors(struct wire *wire, const struct msghdr *header, siz
 static ssize_t receive(struct wire *wire, void *bytes, size_t len, bool is_first, struct error *error)
 {
 	struct iovec part = {.iov_base = bytes, .iov_len = len};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int) * FRAME_MAX_DESCRIPTORS)];
-		struct cmsghdr align;
-	} ancillary;
-	struct msghdr header = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = ancillary.bytes,
-		.msg_controllen = sizeof(ancillary.bytes),
-	};
-	int fds[FRAME_MAX_DESCRIPTORS];
-	ssize_t count = recvmsg(wire->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	size_t fd_count;
+	struct descriptors received;
+	ssize_t count = descriptors_receive(wire->fd, &part, 1, FRAME_MAX_DESCRIPTORS, &received);
 	int rc;
 
 	if (count < 0)
-		return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0; /* a reset is an end like another */
-	fd_count = take_descriptors(&header, fds);
-	rc = check_descriptors(wire, &header, fd_count, is_first, error);
-	for (size_t i = 0; i < fd_count; i++) {
+		return count == -EAGAIN ? -EAGAIN : 0; /* a reset is an end like another */
+	rc = check_descriptors(wire, &received, is_first, error);
+	for (size_t i = 0; i < received.count; i++) {
 		if (rc == 0)
-			wire->fds[wire->fd_count++] = fds[i];
+			wire->fds[wire->fd_count++] = received.fds[i];
 		else
-			close(fds[i]);
+			close(received.fds[i]);
 	}
 	return rc < 0 ? rc : count;
 }
@@ -228,28 +199,9 @@ static void on_ready(struct loop_watch *watch, uint32_t events)
 /* What the socket takes of a frame now; the descriptor goes with it or not at all. */
 static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} ancillary = {{0}};
-	struct msghdr header = {.msg_iov = parts, .msg_iovlen = part_count};
-	ssize_t count;
+	ssize_t count = descriptors_send(wire->fd, parts, part_count, &fd, fd >= 0, MSG_DONTWAIT);
 
-	if (fd >= 0) {
-		struct cmsghdr *carrier;
-
-		header.msg_control = ancillary.bytes;
-		header.msg_controllen = sizeof(ancillary.bytes);
-		carrier = CMSG_FIRSTHDR(&header);
-		carrier->cmsg_level = SOL_SOCKET;
-		carrier->cmsg_type = SCM_RIGHTS;
-		carrier->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(carrier), &fd, sizeof(int));
-	}
-	do
-		count = sendmsg(wire->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (count < 0 && errno == EINTR);
-	if (count < 0 && (errno != EAGAIN || fd >= 0))
+	if (count < 0 && (count != -EAGAIN || fd >= 0))
 		lose(wire);
 	return count < 0 ? 0 : (size_t)count;
 }
