@@ -509,27 +509,23 @@ static int send_begin(struct jar_inside *inside, const char *workdir)
 	return descriptors_send_packet(call.fd, parts, ARRAY_LEN(parts), fds, count + command->fd_count);
 }
 
-static int begin(struct jar_inside *inside)
+/* On failure *@failed_step says which step it was, or -1. */
+static int begin(struct jar_inside *inside, int32_t *failed_step)
 {
 	const struct plan_step_list *entry = &inside->command.entry;
 	const char *workdir = inside->plan->workdir;
-	int rc = 0;
+	int rc = inside->command.has_pty ? -EINVAL : 0;
 
-	inside->report.step = -1;
-	if (inside->command.has_pty)
-		rc = -EINVAL;
+	*failed_step = -1;
 	for (size_t i = 0; i < entry->count && rc == 0; i++) {
 		rc = enter_step(inside, &entry->items[i], &workdir);
-		if (rc < 0) {
-			inside->report.step = (int32_t)i;
-			inside->report.is_entry = 1;
-		} else {
-			inside->report.entry_done++;
-		}
+		if (rc < 0)
+			*failed_step = (int32_t)i;
+		else
+			inside->entry_done++;
 	}
 	if (rc == 0)
 		rc = send_begin(inside, workdir);
-	inside->report.error = -rc;
 	/* Somebody is waiting for the call, and nobody for this. */
 	if (rc == 0 && inside->command.is_metered)
 		jar_hand_over_view(inside);
@@ -576,13 +572,18 @@ static void await_fork(struct jar_inside *inside)
 
 static void begin_call(struct jar_inside *inside)
 {
-	inside->report.begun_ns = sys_monotonic_ns();
-	if (begin(inside) < 0) {
-		jar_report(inside, JAR_STEP_FAILED, -1);
+	struct jar_message started = {.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
+	struct jar_message failed = {.kind = JAR_STEP_FAILED};
+	int rc = begin(inside, &failed.step_failed.step);
+
+	if (rc < 0) {
+		failed.step_failed.is_entry = failed.step_failed.step >= 0;
+		failed.step_failed.error = -rc;
+		jar_report(inside, &failed, -1);
 		jar_leave(inside, 125);
 	}
-	getrusage(RUSAGE_SELF, &inside->report.self);
-	jar_report(inside, JAR_STARTED, -1);
+	getrusage(RUSAGE_SELF, &started.started.making);
+	jar_report(inside, &started, -1);
 	for (size_t i = 0; i < inside->command.fd_count; i++)
 		close(inside->command.fds[i]);
 }
@@ -601,7 +602,7 @@ static void watch_call(struct jar_inside *inside)
 			jar_on_request(inside);
 	}
 	note_end(inside);
-	inside->report.status = call.status;
+	inside->end.status = call.status;
 	jar_report_end(inside);
 }
 
@@ -617,11 +618,9 @@ static void minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
-	inside->report.status = (int32_t)call.minder_pid;
-	jar_report(inside, JAR_READY, -1);
+	session_report_ready(inside, call.minder_pid);
 	if (!session_receive(JAR_RUN, &message))
 		jar_leave(inside, 0);
-	inside->report.status = 0;
 	rc = session_take_command(inside, &message, NULL);
 	if (rc < 0) {
 		jar_report_failure(inside, -rc);
@@ -639,8 +638,7 @@ static void child_gone(struct jar_inside *inside, pid_t pid, int status)
 {
 	if (pid != zygote_pid)
 		return;
-	inside->report.status = status;
-	jar_report(inside, JAR_EXITED, -1);
+	jar_report(inside, &(struct jar_message){.kind = JAR_EXITED, .exited = {.status = status}}, -1);
 	jar_leave(inside, 0);
 }
 

@@ -33,20 +33,21 @@ static bool has_own_world(const struct jar_inside *inside)
 	return inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
 }
 
-void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd)
+void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
 {
 	struct pollfd room = {.fd = JAR_CONTROL_FD, .events = POLLOUT};
 
-	inside->report.kind = (int32_t)kind;
-	while (jar_send(JAR_CONTROL_FD, &inside->report, fd) == -EAGAIN)
+	message->steps_done = inside->steps_done;
+	message->entry_done = inside->entry_done;
+	while (jar_send(JAR_CONTROL_FD, message, fd) == -EAGAIN)
 		poll(&room, 1, -1);
 }
 
 void jar_report_failure(struct jar_inside *inside, int errno_value)
 {
-	inside->report.step = -1;
-	inside->report.error = errno_value;
-	jar_report(inside, JAR_STEP_FAILED, -1);
+	struct jar_message message = {.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = errno_value}};
+
+	jar_report(inside, &message, -1);
 }
 
 static void add_usage(struct rusage *sum, const struct rusage *more)
@@ -95,14 +96,17 @@ void jar_end_tree(struct jar_inside *inside)
 
 void jar_report_empty(struct jar_inside *inside, bool can_renew)
 {
-	struct rusage *usage = &inside->report.self;
+	struct jar_message message = {
+		.kind = JAR_EMPTY,
+		.empty = {.end = inside->end, .can_renew = can_renew},
+	};
+	struct rusage *usage = &message.empty.usage;
 
 	getrusage(RUSAGE_CHILDREN, usage);
 	timersub(&usage->ru_utime, &inside->before.ru_utime, &usage->ru_utime);
 	timersub(&usage->ru_stime, &inside->before.ru_stime, &usage->ru_stime);
 	add_usage(usage, &inside->outsider_usage);
-	inside->report.step = can_renew;
-	jar_report(inside, JAR_EMPTY, -1);
+	jar_report(inside, &message, -1);
 }
 
 void jar_leave(struct jar_inside *inside, int status)
@@ -121,11 +125,8 @@ int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uin
 
 		if (times && i < JAR_TIMES_MAX)
 			times[i] = sys_monotonic_ns();
-		if (rc < 0) {
-			inside->report.step = (int32_t)i;
-			inside->report.error = -rc;
+		if (rc < 0)
 			return rc;
-		}
 		(*done)++;
 	}
 	return 0;
@@ -140,19 +141,19 @@ static void command_child(struct jar_inside *inside, const struct sys_processors
 {
 	sys_roam(processors);
 	setsid();
-	jar_become_command(inside, &inside->report);
+	jar_become_command(inside, &inside->start);
 }
 
 void jar_report_start(struct jar_inside *inside)
 {
-	if (inside->report.kind) {
-		jar_report(inside, (enum jar_message_kind)inside->report.kind, -1);
+	if (inside->start.kind != JAR_STARTED) {
+		jar_report(inside, &inside->start, -1);
 		jar_leave(inside, 125);
 	}
-	getrusage(RUSAGE_SELF, &inside->report.self);
+	getrusage(RUSAGE_SELF, &inside->start.started.making);
 	if (inside->times)
 		inside->times->started_ns = sys_monotonic_ns();
-	jar_report(inside, JAR_STARTED, -1);
+	jar_report(inside, &inside->start, -1);
 }
 
 /* A socket for the listener of the command's filter; the child's end out of the way of the numbers it will have. */
@@ -176,8 +177,7 @@ static void start_command(struct jar_inside *inside)
 	AUTO_CLOSE int listener_socket = open_listener_socket(inside, &inside->build.listener_socket);
 	pid_t pid;
 
-	inside->report.kind = 0;
-	inside->report.begun_ns = sys_monotonic_ns();
+	inside->start = (struct jar_message){.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
 	sys_stay(&processors);
 	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
@@ -222,10 +222,10 @@ static void report_written(struct jar_inside *inside)
 {
 	uint64_t written = written_bytes(inside);
 
-	if (written <= inside->report.written_bytes)
+	if (written <= inside->written_bytes)
 		return;
-	inside->report.written_bytes = written;
-	jar_report(inside, JAR_WRITTEN, -1);
+	inside->written_bytes = written;
+	jar_report(inside, &(struct jar_message){.kind = JAR_WRITTEN, .written = {.bytes = written}}, -1);
 }
 
 bool jar_reap(struct jar_inside *inside)
@@ -237,7 +237,7 @@ bool jar_reap(struct jar_inside *inside)
 		/* A command that asked to be traced by its parent only stops here; that is not its end. */
 		if (pid != inside->pid || !(WIFEXITED(status) || WIFSIGNALED(status)))
 			continue;
-		inside->report.status = status;
+		inside->end.status = status;
 		return true;
 	}
 	report_written(inside);
@@ -258,7 +258,7 @@ static void reap_traced(struct jar_inside *inside)
 		reap_hunt(&(struct reap_family){.items = &inside->pid, .count = 1}, FOR_EVER);
 	while (waitpid(inside->pid, &status, __WALL) < 0 && errno == EINTR)
 		;
-	inside->report.status = status;
+	inside->end.status = status;
 }
 
 void jar_on_request(struct jar_inside *inside)
@@ -273,9 +273,9 @@ void jar_on_request(struct jar_inside *inside)
 	if (message.kind != JAR_SIGNAL)
 		return;
 	if (has_own_world(inside))
-		kill(-1, message.status); /* everything but this process */
+		kill(-1, message.signal.number); /* everything but this process */
 	else
-		reap_signal_tree(message.status);
+		reap_signal_tree(message.signal.number);
 }
 
 void jar_catch_children(sigset_t *all_but_child)
@@ -315,12 +315,12 @@ static void watch_over(struct jar_inside *inside)
 
 void jar_report_end(struct jar_inside *inside)
 {
-	inside->report.ended_ns = sys_monotonic_ns();
+	inside->end.ended_ns = sys_monotonic_ns();
 	report_written(inside);
-	/* Where nothing is left, that says it too. */
-	inside->report.has_ended = inside->is_lasting && is_alone(inside);
-	if (!inside->report.has_ended)
-		jar_report(inside, JAR_EXITED, -1);
+	/* Where nothing is left, JAR_EMPTY tells the end too. */
+	inside->end.is_last = inside->is_lasting && is_alone(inside);
+	if (!inside->end.is_last)
+		jar_report(inside, &(struct jar_message){.kind = JAR_EXITED, .exited = inside->end}, -1);
 	jar_end_tree(inside);
 }
 

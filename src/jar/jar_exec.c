@@ -109,7 +109,7 @@ static int open_pty(struct jar_inside *inside)
 	ioctl(slave, TIOCSWINSZ, &inside->command.window);
 	for (int i = 0; i < JAR_STREAM_FDS; i++)
 		inside->command.fds[i] = slave;
-	jar_report(inside, JAR_TERMINAL, master);
+	jar_report(inside, &(struct jar_message){.kind = JAR_TERMINAL}, master);
 	return 0;
 }
 
@@ -125,37 +125,32 @@ static int put_streams(struct jar_inside *inside)
 	return rc;
 }
 
-static void share_report(struct jar_inside *inside, struct jar_message *shared, int kind)
-{
-	inside->report.kind = kind;
-	if (shared != &inside->report)
-		*shared = inside->report;
-}
-
-void jar_become_command(struct jar_inside *inside, struct jar_message *shared)
+void jar_become_command(struct jar_inside *inside, struct jar_message *start)
 {
 	const struct jar_command *command = &inside->command;
+	uint64_t *times = inside->times ? inside->times->entry_ns : NULL;
+	bool is_entry = false;
 	int rc = put_streams(inside);
 
+	if (rc == 0) {
+		is_entry = true;
+		rc = jar_carry(inside, &command->entry, &inside->entry_done, times);
+	}
+	start->steps_done = inside->steps_done;
+	start->entry_done = inside->entry_done;
 	if (rc < 0) {
-		inside->report.step = -1;
-		inside->report.error = -rc;
-		share_report(inside, shared, JAR_STEP_FAILED);
+		start->kind = JAR_STEP_FAILED;
+		start->step_failed.step = is_entry ? (int32_t)inside->entry_done : -1;
+		start->step_failed.is_entry = is_entry;
+		start->step_failed.error = -rc;
 		_exit(125);
 	}
-	rc = jar_carry(inside, &command->entry, &inside->report.entry_done,
-		       inside->times ? inside->times->entry_ns : NULL);
-	if (rc < 0) {
-		inside->report.is_entry = 1;
-		share_report(inside, shared, JAR_STEP_FAILED);
-		_exit(125);
-	}
-	share_report(inside, shared, 0);
+	start->kind = JAR_STARTED;
 	jar_unblock_signals();
 	rc = jar_execute(command);
-	inside->report.error = -rc;
-	inside->report.interpreter_missing =
+	start->kind = JAR_EXEC_FAILED;
+	start->exec_failed.error = -rc;
+	start->exec_failed.interpreter_missing =
 		rc == -ENOENT && strchr(command->argv[0], '/') && access(command->argv[0], F_OK) == 0;
-	share_report(inside, shared, JAR_EXEC_FAILED);
 	_exit(127);
 }

@@ -66,23 +66,28 @@ static void reset_actions(void)
 static void build(struct jar_inside *inside)
 {
 	uint64_t *times = inside->times ? inside->times->step_ns : NULL;
+	int rc = jar_carry(inside, &inside->plan->steps, &inside->steps_done, times);
+	struct jar_message failure = {.kind = JAR_STEP_FAILED};
 
-	if (jar_carry(inside, &inside->plan->steps, &inside->report.steps_done, times) == 0)
+	if (rc == 0)
 		return;
-	jar_report(inside, JAR_STEP_FAILED, -1);
+	failure.step_failed.step = (int32_t)inside->steps_done;
+	failure.step_failed.error = -rc;
+	jar_report(inside, &failure, -1);
 	jar_leave(inside, 125);
 }
 
 void jar_hand_over_view(struct jar_inside *inside)
 {
-	for (int i = 0; i < JAR_VIEW_COUNT; i++) {
+	for (uint32_t i = 0; i < JAR_VIEW_COUNT; i++) {
+		struct jar_message message = {.kind = JAR_VIEW, .view = {.what = i}};
+		uint64_t *clock_ns = &message.view.clock_ns;
+
 		if (inside->build.view_fds[i] < 0)
 			continue;
-		inside->report.step = i;
-		if (i == JAR_VIEW_CLOCK &&
-		    read(inside->build.view_fds[i], &inside->report.clock_ns, sizeof(inside->report.clock_ns)) < 0)
-			inside->report.clock_ns = 0;
-		jar_report(inside, JAR_VIEW, inside->build.view_fds[i]);
+		if (i == JAR_VIEW_CLOCK && read(inside->build.view_fds[i], clock_ns, sizeof(*clock_ns)) < 0)
+			*clock_ns = 0;
+		jar_report(inside, &message, inside->build.view_fds[i]);
 		close_fd(&inside->build.view_fds[i]);
 	}
 }

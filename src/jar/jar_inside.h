@@ -10,15 +10,11 @@
 #include <signal.h>
 
 #include "answer/answer.h"
-#include "base/descriptors.h"
 #include "jar/jar.h"
 
 #define JAR_STREAM_FDS 3
-#define JAR_ATTACHED_MAX (1 + JAR_STREAM_FDS + JAR_EXTRA_MAX)
 /* The control socket of a first process or minder. */
 #define JAR_CONTROL_FD 3
-/* What a message has room for beside its fields: a path, or a short specification of a command. */
-#define JAR_TEXT_MAX JAR_PATH_MAX
 
 /* What the steps leave for one another. */
 struct jar_build {
@@ -63,21 +59,18 @@ struct jar_inside {
 	bool owns_pids;  /* it is the first of a pid namespace */
 	struct jar_times *times;
 	struct jar_build build;
-	struct jar_message report;
 	struct jar_command command;
+	/* What the engine is told of it. */
+	uint32_t steps_done, entry_done;
+	uint64_t written_bytes;
+	struct jar_message start; /* JAR_STARTED, or why not */
+	struct jar_end end;
 	pid_t pid;            /* the command's */
 	int listener_fd;      /* of its filter, if that asks and until nobody can ask any more; else -1 */
 	struct rusage before; /* what its children used in earlier runs */
 	/* A process of the tree that is another's child, the fork of a zygote: see call/. NULL: there is none. */
 	void (*await_outsider)(struct jar_inside *inside); /* it was killed: wait until that has happened */
 	struct rusage outsider_usage;                      /* what it used, once it is gone */
-};
-
-/* What came with a message. */
-struct jar_attached {
-	struct descriptors passed;
-	char text[JAR_TEXT_MAX + 1]; /* NUL-terminated */
-	size_t text_len;
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
@@ -91,11 +84,6 @@ uint64_t jar_written_bytes(const struct jar_build *build);
 /* When the host runs out of memory, this process and all it starts go before the engine does. */
 void jar_set_oom_score(void);
 
-/* jar_start.c */
-int jar_send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len, const int *fds,
-		 size_t fd_count);
-int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached);
-
 /* jar_inside.c: give the engine what STEP_METER opened. */
 void jar_hand_over_view(struct jar_inside *inside);
 
@@ -108,27 +96,27 @@ void jar_unblock_signals(void);
 /* Look the command up in the PATH it will have itself. Returns only on failure. */
 int jar_execute(const struct jar_command *command);
 /*
- * Be the command, in a child made for that. Its report goes to @shared before the last step, with kind 0, and again if
- * that fails.
+ * Be the command, in a child made for that. Before the last step *@start, whose time is set, becomes JAR_STARTED; on failure it
+ * says why.
  */
-void jar_become_command(struct jar_inside *inside, struct jar_message *shared) __attribute__((noreturn));
+void jar_become_command(struct jar_inside *inside, struct jar_message *start) __attribute__((noreturn));
 
 /* jar_command.c */
-/* Tell the engine. */
-void jar_report(struct jar_inside *inside, enum jar_message_kind kind, int fd);
+/* Tell the engine, and how many steps are carried out. */
+void jar_report(struct jar_inside *inside, struct jar_message *message, int fd);
 /* A failure that no step of the plan stands for. */
 void jar_report_failure(struct jar_inside *inside, int errno_value);
-/* Carry out a list of steps; the one that failed is in the report. */
+/* Carry out a list of steps; on failure *@done is the one that failed. */
 int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times);
 /* Start the command and watch over it until nothing of it is left. Never returns. */
 void jar_supervise(struct jar_inside *inside) __attribute__((noreturn));
-/* The command's process is as the report says: started, or why not; then this one leaves. */
+/* Tell what `start` says; if the command was not started, leave. */
 void jar_report_start(struct jar_inside *inside);
 /* Watch over the command, tell its end, and end what it left. */
 void jar_watch_to_end(struct jar_inside *inside);
-/* Its status is in the report. */
+/* The command has ended with the status in `end`. */
 void jar_report_end(struct jar_inside *inside);
-/* Reap what has ended. True: the command is among it; its status is in the report. */
+/* Reap what has ended. True: the command is among it; its status is in `end`. */
 bool jar_reap(struct jar_inside *inside);
 /* Do what the engine says. */
 void jar_on_request(struct jar_inside *inside);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jar/jar_start.c - the engine's side: make the jar's first process, and talk to it
+ * jar/jar_start.c - the engine's side: make the jar's first process
  */
 #include "jar/jar.h"
 
@@ -9,65 +9,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 
 #include "jar/jar_inside.h"
 #include "sys/calls.h"
-
-/* --- messages ----------------------------------------------------------------------------------------------- */
-
-int jar_send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len, const int *fds,
-		 size_t fd_count)
-{
-	const struct iovec parts[] = {
-		{.iov_base = (void *)message, .iov_len = sizeof(*message)},
-		{.iov_base = (void *)text, .iov_len = text_len},
-	};
-
-	return descriptors_send_packet(control_fd, parts, text_len ? 2 : 1, fds, fd_count);
-}
-
-int jar_send(int control_fd, const struct jar_message *message, int fd)
-{
-	return jar_send_all(control_fd, message, NULL, 0, &fd, fd >= 0);
-}
-
-int jar_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached)
-{
-	struct iovec parts[] = {
-		{.iov_base = message, .iov_len = sizeof(*message)},
-		{.iov_base = attached->text, .iov_len = sizeof(attached->text) - 1},
-	};
-	ssize_t len = descriptors_receive(control_fd, parts, ARRAY_LEN(parts), JAR_ATTACHED_MAX, &attached->passed);
-
-	/* The other end closed with a message of ours unread: the kernel says so once, before what it had sent us. */
-	if (len == -ECONNRESET)
-		len = descriptors_receive(control_fd, parts, ARRAY_LEN(parts), JAR_ATTACHED_MAX, &attached->passed);
-	if (len <= 0)
-		return len == -ECONNRESET ? 0 : (int)len;
-	attached->text_len = (size_t)(len - MIN_OF(len, (ssize_t)sizeof(*message)));
-	attached->text[attached->text_len] = '\0';
-	if (len < (ssize_t)sizeof(*message) || attached->passed.flags & MSG_TRUNC)
-		return -EPROTO;
-	return attached->passed.flags & MSG_CTRUNC ? -EMFILE : 1;
-}
-
-int jar_receive(int control_fd, struct jar_message *message, int *fd_out)
-{
-	struct jar_attached attached;
-	int rc = jar_receive_all(control_fd, message, &attached);
-
-	*fd_out = attached.passed.count ? attached.passed.fds[0] : -1;
-	for (size_t i = 1; i < attached.passed.count; i++)
-		close(attached.passed.fds[i]);
-	/* The message is heard all the same: who needs what came with it finds it missing. */
-	if (rc != -EMFILE)
-		return rc;
-	message->error = message->error ? message->error : EMFILE;
-	return 1;
-}
-
-/* --- making ------------------------------------------------------------------------------------------------- */
 
 /* The one it is born in; NULL: it goes by itself where it belongs. */
 static const char *cgroup2_directory(const struct jar_plan *plan)
@@ -76,17 +20,6 @@ static const char *cgroup2_directory(const struct jar_plan *plan)
 		if (plan->steps.items[i].kind == STEP_CGROUP && plan->steps.items[i].value2 == 2)
 			return plan->steps.items[i].target;
 	return NULL;
-}
-
-int jar_socket_pair(int *engine_end, int *jar_end)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	*engine_end = ends[0];
-	*jar_end = ends[1];
-	return 0;
 }
 
 int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,

@@ -17,8 +17,8 @@ int failure_of_zygote(struct error *error, int errno_value)
 
 int failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place)
 {
-	bool is_of_run = message->step >= 0 || message->is_entry;
-	int errno_value = message->error;
+	bool is_of_run = message->step_failed.step >= 0;
+	int errno_value = message->step_failed.error;
 
 	if (!place.is_given || is_of_run)
 		return error_set(error, STAGE_ISOLATE, errno_value, "cannot make the jar: %s", strerror(errno_value));
@@ -34,12 +34,13 @@ int failure_of_step(struct error *error, const struct jar_message *message, stru
 
 int failure_of_exec(struct error *error, const struct jar_message *message, const char *command)
 {
-	error_set(error, STAGE_EXEC, message->error,
-		  message->interpreter_missing ? "cannot run '%s': the interpreter it names is not there (%s)"
-					       : "cannot run '%s': %s",
-		  command, strerror(message->error));
-	if (message->error != ENOENT || message->interpreter_missing)
-		return -message->error;
+	error_set(error, STAGE_EXEC, message->exec_failed.error,
+		  message->exec_failed.interpreter_missing
+			  ? "cannot run '%s': the interpreter it names is not there (%s)"
+			  : "cannot run '%s': %s",
+		  command, strerror(message->exec_failed.error));
+	if (message->exec_failed.error != ENOENT || message->exec_failed.interpreter_missing)
+		return -message->exec_failed.error;
 	return error_hint(error, strchr(command, '/') ? "inside the jar there is no such file; --ro PATH shows one"
 						      : "it was looked for in the PATH that the command would have");
 }

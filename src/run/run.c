@@ -265,7 +265,7 @@ static void send_message(struct run *run, const struct jar_message *message)
 
 void run_signal(struct run *run, int signal_number)
 {
-	struct jar_message message = {.kind = JAR_SIGNAL, .status = signal_number};
+	struct jar_message message = {.kind = JAR_SIGNAL, .signal = {.number = signal_number}};
 
 	if (run->state < STATE_KILLING)
 		send_message(run, &message);
@@ -397,10 +397,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		limiter_take(run->limiter, (enum jar_view)message->step, fd, message->clock_ns);
+		limiter_take(run->limiter, (enum jar_view)message->view.what, fd, message->view.clock_ns);
 		return;
 	case JAR_WRITTEN:
-		limiter_written(run->limiter, message->written_bytes);
+		limiter_written(run->limiter, message->written.bytes);
 		return;
 	case JAR_TERMINAL:
 		if (fd >= 0)
@@ -409,9 +409,9 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_STARTED:
 		/* In a jar that stood already only what the command's tree uses is told. */
 		if (!run->slot)
-			run->making = message->self;
+			run->making = message->started.making;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
-		run->begun_ns = message->begun_ns;
+		run->begun_ns = message->started.begun_ns;
 		if (run->request.has_pty && run->streams.pty_fd < 0) {
 			error_set(&run->seen.error, STAGE_ENGINE, EMFILE, "no descriptor is left for the terminal");
 			handle(run, EVENT_HARD_END);
@@ -420,8 +420,8 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		handle(run, EVENT_STARTED);
 		return;
 	case JAR_STEP_FAILED:
-		run->seen.failed_step = message->step;
-		run->seen.failed_in_entry = message->is_entry;
+		run->seen.failed_step = message->step_failed.step;
+		run->seen.failed_in_entry = message->step_failed.is_entry;
 		failure_of_step(&run->seen.error, message, place_of(run));
 		break;
 	case JAR_EXEC_FAILED:
@@ -429,10 +429,10 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		break;
 	case JAR_EXITED:
 		/* Before the command's own end: what the kernel ended came first. */
-		limiter_check(run->limiter, message->has_ended);
-		check_deadline(run, message->ended_ns);
+		limiter_check(run->limiter, message->exited.is_last);
+		check_deadline(run, message->exited.ended_ns);
 		run->seen.has_status = true;
-		run->seen.status = message->status;
+		run->seen.status = message->exited.status;
 		check_file_size(run);
 		handle(run, EVENT_EXITED);
 		return;
@@ -446,6 +446,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	case JAR_MINDER:
 	case JAR_RENEW:
 	case JAR_OPEN:
+	case JAR_MESSAGE_KIND_COUNT:
 		return;
 	}
 	handle(run, EVENT_FAILED);

@@ -81,10 +81,10 @@ static const struct channel_role file_role = {channel_refuse, NULL, on_file_gone
 static int ask_for_file(struct server_jar *server_jar, struct channel *channel, const struct wire_frame *frame,
 			struct error *error)
 {
-	static const enum jar_access accesses[] = {
-		[REQUEST_READ] = JAR_READ,
-		[REQUEST_WRITE] = JAR_WRITE,
-		[REQUEST_LIST] = JAR_LIST,
+	static const enum session_access accesses[] = {
+		[REQUEST_READ] = SESSION_READ,
+		[REQUEST_WRITE] = SESSION_WRITE,
+		[REQUEST_LIST] = SESSION_LIST,
 	};
 	struct serve_file *file;
 	AUTO_REQUEST request = {0};

@@ -30,7 +30,7 @@ struct session_file {
 	struct session_file *next;
 	session_file_function *function; /* NULL: nobody waits any more */
 	void *owner;
-	enum jar_access access;
+	enum session_access access;
 	mode_t mode;
 	bool is_sent;
 	char path[];
@@ -79,7 +79,7 @@ static void answer_file(struct session *jar, int fd, int errno_value)
 	free(file);
 }
 
-int session_open_file(struct session *jar, const char *path, enum jar_access access, mode_t mode,
+int session_open_file(struct session *jar, const char *path, enum session_access access, mode_t mode,
 		      session_file_function *function, void *owner)
 {
 	size_t len = strlen(path) + 1;
@@ -89,7 +89,7 @@ int session_open_file(struct session *jar, const char *path, enum jar_access acc
 		return -ESHUTDOWN;
 	if (jar->plan->kind != PLAN_SESSION || jar->plan->core.has_zygote)
 		return -EINVAL;
-	if (len >= JAR_PATH_MAX)
+	if (len >= SESSION_PATH_MAX)
 		return -ENAMETOOLONG;
 	file = calloc(1, sizeof(*file) + len);
 	if (!file)
@@ -208,24 +208,25 @@ static void note_zygote_gone(struct session *jar, int status)
 
 static void on_message(struct session *jar, const struct jar_message *message, int fd)
 {
-	struct slot *slot = slot_find(jar, message->kind == JAR_MINDER_GONE ? (uint32_t)message->step : 0);
+	struct slot *slot = slot_find(jar, message->kind == JAR_MINDER_GONE ? message->minder_gone.minder : 0);
 
 	jar->seen.steps_done = message->steps_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		limiter_take(&jar->limiter, (enum jar_view)message->step, fd, message->clock_ns);
+		limiter_take(&jar->limiter, (enum jar_view)message->view.what, fd, message->view.clock_ns);
 		return;
 	case JAR_READY:
 		on_ready(jar);
 		return;
 	case JAR_OPENED:
-		answer_file(jar, fd, message->error);
+		/* Neither a file nor a reason: the engine has no descriptor left for it. */
+		answer_file(jar, fd, fd < 0 && !message->opened.error ? EMFILE : message->opened.error);
 		send_files(jar);
 		return;
 	case JAR_MINDER_GONE:
-		jar->first_written_bytes = message->written_bytes;
+		jar->first_written_bytes = message->minder_gone.written_bytes;
 		if (slot)
-			slot_minder_gone(slot, &message->self, SIGKILL);
+			slot_minder_gone(slot, &message->minder_gone.usage, SIGKILL);
 		session_note_written(jar);
 		slot_sweep(jar);
 		return;
@@ -233,18 +234,18 @@ static void on_message(struct session *jar, const struct jar_message *message, i
 		if (jar->seen.has_started)
 			break;
 		jar->failure = *message;
-		jar->seen.failed_step = message->step;
-		error_set(&jar->seen.error, STAGE_ISOLATE, message->error, "cannot make the jar: %s",
-			  strerror(message->error));
+		jar->seen.failed_step = message->step_failed.step;
+		error_set(&jar->seen.error, STAGE_ISOLATE, message->step_failed.error, "cannot make the jar: %s",
+			  strerror(message->step_failed.error));
 		close_fd(&fd);
 		return;
 	case JAR_WRITTEN:
-		limiter_written(&jar->limiter, message->written_bytes);
+		limiter_written(&jar->limiter, message->written.bytes);
 		close_fd(&fd);
 		return;
 	case JAR_EXITED:
 		if (jar->plan->core.has_zygote)
-			note_zygote_gone(jar, message->status);
+			note_zygote_gone(jar, message->exited.status);
 		break;
 	case JAR_EXEC_FAILED:
 	case JAR_TERMINAL:
@@ -256,6 +257,7 @@ static void on_message(struct session *jar, const struct jar_message *message, i
 	case JAR_MINDER:
 	case JAR_RENEW:
 	case JAR_OPEN:
+	case JAR_MESSAGE_KIND_COUNT:
 		break;
 	}
 	if (slot)

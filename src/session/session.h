@@ -14,6 +14,7 @@
 #include "jar/jar.h"
 #include "limits/observation.h"
 #include "reap/reap.h"
+#include "session/session_send.h"
 
 struct session;
 
@@ -58,7 +59,7 @@ typedef void session_file_function(void *owner, int fd, int errno_value);
  * Open a file behind the jar's walls. @path is the jar's; a relative one starts at the workdir. @mode is for a file that
  * is made. The answer comes from within the loop, never from within this call. 0 or a negative errno.
  */
-int session_open_file(struct session *jar, const char *path, enum jar_access access, mode_t mode,
+int session_open_file(struct session *jar, const char *path, enum session_access access, mode_t mode,
 		      session_file_function *function, void *owner);
 /* @owner does not wait for its answers any more. */
 void session_forget_files(struct session *jar, const void *owner);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "reap/reap.h"
+#include "session/session_send.h"
 #include "sys/calls.h"
 
 #define MINDERS_MAX 1024
@@ -55,7 +56,7 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 		dup3(attached->passed.fds[0], fd, O_CLOEXEC);
 	close(attached->passed.fds[0]);
 	inside->build.has_run_cgroup = attached->passed.count > 1;
-	inside->report.written_bytes = 0;
+	inside->written_bytes = 0;
 	sys_be_prompt();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		rc = -errno;
@@ -69,29 +70,31 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 	_exit(125);
 }
 
-static void report_minder_gone(struct jar_inside *inside, uint32_t number)
+static void report_minder_gone(struct jar_inside *inside, uint32_t number, const struct rusage *usage)
 {
-	inside->report.step = (int32_t)number;
-	inside->report.written_bytes = inside->build.written_fd < 0 ? 0 : jar_written_bytes(&inside->build);
-	jar_report(inside, JAR_MINDER_GONE, -1);
+	struct jar_message message = {.kind = JAR_MINDER_GONE, .minder_gone = {.minder = number, .usage = *usage}};
+
+	if (inside->build.written_fd >= 0)
+		message.minder_gone.written_bytes = jar_written_bytes(&inside->build);
+	jar_report(inside, &message, -1);
 }
 
 static void make_minder(struct serving *serving, uint32_t number, const struct jar_attached *attached)
 {
 	struct jar_inside *inside = serving->inside;
-	struct jar_message refusal = {.kind = JAR_STEP_FAILED, .step = -1, .error = EAGAIN};
+	struct jar_message refusal = {.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = EAGAIN}};
 	pid_t pid = -1;
 
 	if (serving->count < MINDERS_MAX && attached->passed.count) {
 		pid = serving->kind->fork_minder();
 		if (pid == 0)
 			become_minder(serving, attached);
-		refusal.error = (int)-pid;
+		refusal.step_failed.error = (int)-pid;
 	}
 	if (pid < 0) {
 		if (attached->passed.count)
 			jar_send(attached->passed.fds[0], &refusal, -1);
-		report_minder_gone(inside, number);
+		report_minder_gone(inside, number, &(struct rusage){0});
 		return;
 	}
 	serving->pids[serving->count] = pid;
@@ -118,8 +121,7 @@ static void reap_minder(struct serving *serving, pid_t pid, int status, const st
 		serving->numbers[i] = serving->numbers[serving->count];
 		if (serving->kind->has_orphans && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 			hunt_orphans(serving);
-		serving->inside->report.self = *usage;
-		report_minder_gone(serving->inside, number);
+		report_minder_gone(serving->inside, number, usage);
 		return;
 	}
 }
@@ -161,9 +163,9 @@ static const struct {
 	uint64_t flags;
 	mode_t type;
 } accesses[] = {
-	[JAR_READ] = {O_RDONLY, S_IFREG},
-	[JAR_WRITE] = {O_WRONLY | O_CREAT | O_NOFOLLOW, S_IFREG},
-	[JAR_LIST] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW, S_IFDIR},
+	[SESSION_READ] = {O_RDONLY, S_IFREG},
+	[SESSION_WRITE] = {O_WRONLY | O_CREAT | O_NOFOLLOW, S_IFREG},
+	[SESSION_LIST] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW, S_IFDIR},
 };
 
 /* Nothing blocks: a FIFO or a device that somebody put there is opened without waiting, and found out. */
@@ -188,25 +190,23 @@ static int open_file(const char *path, uint32_t access, mode_t mode)
 	/* What /proc shows of this process is not the jar's. */
 	if (system.f_type == MAGIC_PROC)
 		return -EACCES;
-	if (access == JAR_WRITE && ftruncate(fd, 0) < 0)
+	if (access == SESSION_WRITE && ftruncate(fd, 0) < 0)
 		return -errno;
 	return take_fd(&fd);
 }
 
-static void answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
+static void report_opened(struct jar_inside *inside, int fd)
 {
-	AUTO_CLOSE int fd = open_file(path, (uint32_t)message->status, (mode_t)message->error);
+	struct jar_message message = {.kind = JAR_OPENED, .opened = {.error = fd < 0 ? -fd : 0}};
 
-	inside->report.error = fd < 0 ? -fd : 0;
-	jar_report(inside, JAR_OPENED, fd);
-	inside->report.error = 0;
+	jar_report(inside, &message, fd);
 }
 
-static void refuse_to_open(struct jar_inside *inside)
+static void answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
 {
-	inside->report.error = EPERM;
-	jar_report(inside, JAR_OPENED, -1);
-	inside->report.error = 0;
+	AUTO_CLOSE int fd = open_file(path, message->open.access, message->open.mode);
+
+	report_opened(inside, fd);
 }
 
 /* Without a pid namespace this process stands outside the walls: a child puts them up and opens. */
@@ -222,18 +222,14 @@ static void answer_behind_walls(struct jar_inside *inside, const struct jar_mess
 		for (size_t i = 0; i < walls->count && rc == 0; i++)
 			if (walls->items[i].kind != STEP_SECCOMP)
 				rc = jar_step(&inside->build, &walls->items[i]);
-		if (rc < 0) {
-			inside->report.error = -rc;
-			jar_report(inside, JAR_OPENED, -1);
-		} else {
+		if (rc < 0)
+			report_opened(inside, rc);
+		else
 			answer(inside, message, path);
-		}
 		_exit(0);
 	}
 	if (pid < 0) {
-		inside->report.error = errno;
-		jar_report(inside, JAR_OPENED, -1);
-		inside->report.error = 0;
+		report_opened(inside, -errno);
 		return;
 	}
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
@@ -251,14 +247,14 @@ static void on_request(struct serving *serving)
 
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
-	if (rc <= 0 || (message.kind == JAR_KILL && !message.step))
+	if (rc <= 0 || (message.kind == JAR_KILL && !message.kill.minder))
 		jar_leave(inside, 0);
 	if (message.kind == JAR_MINDER)
-		make_minder(serving, (uint32_t)message.step, &attached);
+		make_minder(serving, message.minder.number, &attached);
 	else if (message.kind == JAR_KILL)
-		kill_minder(serving, (uint32_t)message.step);
+		kill_minder(serving, message.kill.minder);
 	else if (message.kind == JAR_OPEN && !serving->kind->opens_files)
-		refuse_to_open(inside);
+		report_opened(inside, -EPERM);
 	else if (message.kind == JAR_OPEN && inside->owns_pids)
 		answer(inside, &message, attached.text);
 	else if (message.kind == JAR_OPEN)
@@ -285,8 +281,7 @@ void session_serve(struct jar_inside *inside, const struct session_kind *kind)
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
-	inside->report.status = (int32_t)getpid();
-	jar_report(inside, JAR_READY, -1);
+	session_report_ready(inside, getpid());
 	for (;;) {
 		reap_children(&serving);
 		if (ppoll(&waiting, 1, NULL, &all_but_child) > 0)

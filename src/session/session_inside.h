@@ -37,6 +37,8 @@ void session_prepared_main(struct jar_inside *inside);
  * again.
  */
 void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count) __attribute__((noreturn));
+/* Tell the engine that a command can be sent to @pid, or a minder asked for. */
+void session_report_ready(struct jar_inside *inside, pid_t pid);
 /* Wait for a message of @kind. False: there will be none. */
 bool session_receive(enum jar_message_kind kind, struct jar_message *message);
 /*

@@ -20,6 +20,11 @@
 
 static struct jar_attached received;
 
+void session_report_ready(struct jar_inside *inside, pid_t pid)
+{
+	jar_report(inside, &(struct jar_message){.kind = JAR_READY, .ready = {.pid = (int32_t)pid}}, -1);
+}
+
 /* Wait for a message of @kind, with what came with it in `received`. False: there will be none. */
 bool session_receive(enum jar_message_kind kind, struct jar_message *message)
 {
@@ -34,7 +39,7 @@ bool session_receive(enum jar_message_kind kind, struct jar_message *message)
 			continue;
 		if (rc <= 0 || message->kind == JAR_KILL)
 			return false;
-		if (message->kind == (int32_t)kind)
+		if (message->kind == (uint32_t)kind)
 			return true;
 	}
 }
@@ -45,7 +50,7 @@ static int take_spec(const struct jar_message *message, size_t *fd_taken, struct
 	int rc;
 
 	*fd_taken = 0;
-	if (!message->has_file)
+	if (!message->run.has_file)
 		return jar_spec_parse(received.text, received.text_len, received.passed.count, command);
 	if (!received.passed.count)
 		return -EBADMSG;
@@ -108,13 +113,14 @@ static int join_cgroups(const int *cgroup_fds, size_t cgroup_count)
 	return 0;
 }
 
-static void share_failure(struct jar_inside *inside, int rc) __attribute__((noreturn));
-static void share_failure(struct jar_inside *inside, int rc)
+static void share_failure(const struct jar_inside *inside, int rc) __attribute__((noreturn));
+static void share_failure(const struct jar_inside *inside, int rc)
 {
-	inside->report.kind = JAR_STEP_FAILED;
-	inside->report.step = -1;
-	inside->report.error = -rc;
-	*shared = inside->report;
+	*shared = (struct jar_message){
+		.kind = JAR_STEP_FAILED,
+		.steps_done = inside->steps_done,
+		.step_failed = {.step = -1, .error = -rc},
+	};
 	_exit(125);
 }
 
@@ -134,7 +140,7 @@ static void become_starter(struct jar_inside *inside, int socket_fd, const int *
 	setsid();
 	if (!session_receive(JAR_RUN, &message))
 		_exit(0);
-	inside->report.begun_ns = sys_monotonic_ns();
+	shared->started.begun_ns = sys_monotonic_ns();
 	rc = session_take_command(inside, &message, &socket_fd);
 	if (rc < 0)
 		share_failure(inside, rc);
@@ -182,9 +188,10 @@ static void await_start(struct jar_inside *inside, int socket_fd)
 				kill(inside->pid, SIGCONT);
 	} while (answer_take_listener(socket_fd, &inside->listener_fd));
 	close(socket_fd);
-	if (!shared->kind && !shared->begun_ns)
+	if (!shared->kind)
 		jar_leave(inside, 0);
-	inside->report = *shared;
+	inside->start = *shared;
+	inside->entry_done = shared->entry_done;
 	jar_report_start(inside);
 }
 
@@ -200,15 +207,16 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 		}
 		for (size_t i = 0; i < cgroup_count; i++)
 			close(cgroup_fds[i]);
-		inside->report.status = (int32_t)getpid();
-		jar_report(inside, JAR_READY, -1);
+		session_report_ready(inside, getpid());
 		await_start(inside, socket_fd);
 		jar_watch_to_end(inside);
 		jar_report_empty(inside, inside->is_minder);
 		if (!inside->is_minder || !session_receive(JAR_RENEW, &message))
 			_exit(0);
 		getrusage(RUSAGE_CHILDREN, &inside->before);
-		inside->report = (struct jar_message){.steps_done = inside->report.steps_done};
+		inside->entry_done = 0;
+		inside->written_bytes = 0;
+		inside->end = (struct jar_end){0};
 		cgroup_fds = received.passed.fds;
 		cgroup_count = received.passed.count;
 		inside->build.has_run_cgroup = cgroup_count > 0;

@@ -28,7 +28,7 @@ int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, c
 		spec_fd = jar_spec_file(&spec);
 		if (spec_fd < 0)
 			return spec_fd;
-		message.has_file = 1;
+		message.run.has_file = 1;
 		fds[count++] = spec_fd;
 	}
 	if (!streams->has_pty) {
@@ -38,12 +38,12 @@ int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, c
 	}
 	for (size_t i = 0; i < streams->extra_count; i++)
 		fds[count++] = streams->extra_fds[i];
-	return jar_send_all(control_fd, &message, text_string(&spec), message.has_file ? 0 : spec.len, fds, count);
+	return jar_send_all(control_fd, &message, text_string(&spec), message.run.has_file ? 0 : spec.len, fds, count);
 }
 
 int jar_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count)
 {
-	struct jar_message message = {.kind = JAR_MINDER, .step = (int32_t)number};
+	struct jar_message message = {.kind = JAR_MINDER, .minder = {.number = number}};
 	int fds[JAR_ATTACHED_MAX];
 
 	if (cgroup_count > JAR_ATTACHED_MAX - 1)
@@ -61,11 +61,11 @@ int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
 	return jar_send_all(control_fd, &message, NULL, 0, cgroup_fds, cgroup_count);
 }
 
-int jar_send_open(int control_fd, const char *path, enum jar_access access, mode_t mode)
+int jar_send_open(int control_fd, const char *path, enum session_access access, mode_t mode)
 {
-	struct jar_message message = {.kind = JAR_OPEN, .status = (int32_t)access, .error = (int32_t)mode};
+	struct jar_message message = {.kind = JAR_OPEN, .open = {.access = (uint32_t)access, .mode = mode}};
 
-	if (strlen(path) >= JAR_PATH_MAX)
+	if (strlen(path) >= SESSION_PATH_MAX)
 		return -ENAMETOOLONG;
 	return jar_send_all(control_fd, &message, path, strlen(path) + 1, NULL, 0);
 }

@@ -81,9 +81,13 @@ static void tell_over(struct slot *slot, const struct rusage *usage, int status)
 
 static void tell_end(struct slot *slot, const struct jar_message *message)
 {
-	struct jar_message ended = *message;
+	struct jar_message ended = {
+		.kind = JAR_EXITED,
+		.steps_done = message->steps_done,
+		.entry_done = message->entry_done,
+		.exited = message->empty.end,
+	};
 
-	ended.kind = JAR_EXITED;
 	slot->occupant.message(slot->occupant.owner, &ended, -1);
 }
 
@@ -93,16 +97,16 @@ void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
 
 	switch (message->kind) {
 	case JAR_READY:
-		slot->pid = (pid_t)message->status;
+		slot->pid = (pid_t)message->ready.pid;
 		note_answer(slot);
 		if (slot->jar->plan->core.has_zygote)
 			slot_want_spare(slot->jar, 0);
 		return;
 	case JAR_EMPTY:
-		slot->is_renewable = message->step == 1;
-		if (message->has_ended && has_run)
+		slot->is_renewable = message->empty.can_renew;
+		if (message->empty.end.is_last && has_run)
 			tell_end(slot, message);
-		tell_over(slot, &message->self, 0);
+		tell_over(slot, &message->empty.usage, 0);
 		return;
 	case JAR_STEP_FAILED:
 		note_answer(slot);
@@ -111,7 +115,7 @@ void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
 		slot_want_spare(slot->jar, slot->jar->plan->core.has_zygote ? SPARE_DELAY_NS : 0);
 		break;
 	case JAR_WRITTEN:
-		slot->written_bytes = MAX_OF(slot->written_bytes, message->written_bytes);
+		slot->written_bytes = MAX_OF(slot->written_bytes, message->written.bytes);
 		session_note_written(slot->jar);
 		break;
 	}
@@ -408,7 +412,7 @@ void slot_leave(struct slot *slot)
 static void give_spares_up(struct session *jar)
 {
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
-		struct jar_message message = {.kind = JAR_KILL, .step = (int32_t)slot->number};
+		struct jar_message message = {.kind = JAR_KILL, .kill = {.minder = slot->number}};
 
 		if (!is_spare(slot) || !slot->is_asked)
 			continue;
@@ -476,7 +480,7 @@ int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_s
 
 uint64_t slot_overdue(struct slot *slot)
 {
-	struct jar_message message = {.kind = JAR_KILL, .step = (int32_t)slot->number};
+	struct jar_message message = {.kind = JAR_KILL, .kill = {.minder = slot->number}};
 
 	if (!slot->number || !slot->is_asked || slot->is_given_up ||
 	    jar_send(slot->jar->jar.control_fd, &message, -1) < 0) {

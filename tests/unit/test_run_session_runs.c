@@ -263,7 +263,7 @@ static void on_file(void *owner, int fd, int errno_value)
 	*(struct answer *)owner = (struct answer){true, fd, errno_value};
 }
 
-static int ask_file(struct scene *stage, const char *path, enum jar_access access, int *error)
+static int ask_file(struct scene *stage, const char *path, enum session_access access, int *error)
 {
 	struct answer answer = {.fd = -1};
 
@@ -284,7 +284,7 @@ static void test_files(void)
 
 	FOR_EACH_RUNG(stage, PLAN_SESSION, NULL)
 	{
-		fd = ask_file(&stage, "new", JAR_WRITE, &error);
+		fd = ask_file(&stage, "new", SESSION_WRITE, &error);
 		CHECK_INT(error, 0);
 		CHECK_INT(write(fd, "content", 7), 7);
 		CHECK_INT(fstat(fd, &status), 0);
@@ -296,31 +296,31 @@ static void test_files(void)
 			   0);
 		CHECK_STRING(one.output[STREAM_STDOUT], "content");
 		finish(&one);
-		fd = ask_file(&stage, "in", JAR_READ, NULL);
+		fd = ask_file(&stage, "in", SESSION_READ, NULL);
 		CHECK_INT(read(fd, bytes, sizeof(bytes)), 7);
 		CHECK_STRING(bytes, "content");
 		close(fd);
-		CHECK_INT(ask_file(&stage, "fifo", JAR_READ, &error), -1);
+		CHECK_INT(ask_file(&stage, "fifo", SESSION_READ, &error), -1);
 		CHECK_INT(error, EINVAL);
-		CHECK_INT(ask_file(&stage, "fifo", JAR_WRITE, &error), -1);
+		CHECK_INT(ask_file(&stage, "fifo", SESSION_WRITE, &error), -1);
 		CHECK_INT(error, ENXIO);
-		CHECK_INT(ask_file(&stage, "in", JAR_WRITE, &error), -1);
+		CHECK_INT(ask_file(&stage, "in", SESSION_WRITE, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&stage, "away", JAR_WRITE, &error), -1);
+		CHECK_INT(ask_file(&stage, "away", SESSION_WRITE, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&stage, "dd", JAR_LIST, &error), -1);
+		CHECK_INT(ask_file(&stage, "dd", SESSION_LIST, &error), -1);
 		CHECK(error == ENOTDIR || error == ELOOP);
-		CHECK_INT(ask_file(&stage, "environ", JAR_READ, &error), -1);
+		CHECK_INT(ask_file(&stage, "environ", SESSION_READ, &error), -1);
 		CHECK(error);
-		CHECK_INT(ask_file(&stage, "control", JAR_READ, &error), -1);
+		CHECK_INT(ask_file(&stage, "control", SESSION_READ, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&stage, "d", JAR_READ, &error), -1);
+		CHECK_INT(ask_file(&stage, "d", SESSION_READ, &error), -1);
 		CHECK_INT(error, EISDIR);
-		CHECK_INT(ask_file(&stage, "/etc/shadow", JAR_READ, &error), -1);
+		CHECK_INT(ask_file(&stage, "/etc/shadow", SESSION_READ, &error), -1);
 		CHECK(error == ENOENT || error == EACCES);
-		CHECK_INT(ask_file(&stage, "/usr/bin/belljar-was-here", JAR_WRITE, &error), -1);
+		CHECK_INT(ask_file(&stage, "/usr/bin/belljar-was-here", SESSION_WRITE, &error), -1);
 		CHECK(error == EROFS || error == EACCES);
-		fd = ask_file(&stage, "d", JAR_LIST, NULL);
+		fd = ask_file(&stage, "d", SESSION_LIST, NULL);
 		CHECK(fd >= 0);
 		close(fd);
 		CHECK_INT(stat("/usr/bin/belljar-was-here", &status), -1);
