@@ -176,6 +176,7 @@ static void start_command(struct jar_inside *inside)
 	struct sys_processors processors = {0};
 	AUTO_CLOSE int listener_socket = open_listener_socket(inside, &inside->build.listener_socket);
 	pid_t pid;
+	int rc;
 
 	inside->start = (struct jar_message){.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
 	sys_stay(&processors);
@@ -183,9 +184,10 @@ static void start_command(struct jar_inside *inside)
 	pid = vfork();
 	if (pid == 0)
 		command_child(inside, &processors); /* NOLINT(clang-analyzer-unix.Vfork) */
+	rc = pid < 0 ? -errno : 0;
 	sys_roam(&processors);
-	if (pid < 0) {
-		jar_report_failure(inside, errno);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);
 	}
 	close_fd(&inside->build.listener_socket);

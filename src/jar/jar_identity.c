@@ -73,14 +73,16 @@ static int make_user_namespace(uint64_t id)
 	static struct helper helper;
 	struct sys_processors processors;
 	pid_t pid;
+	int rc;
 
 	helper.id = id;
 	sys_stay(&processors);
 	pid = clone(helper_main, helper.stack + sizeof(helper.stack),
 		    CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &helper);
+	rc = pid < 0 ? -errno : 0;
 	sys_roam(&processors);
-	if (pid < 0)
-		return -errno;
+	if (rc < 0)
+		return rc;
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	return helper.namespace_fd;

@@ -2,7 +2,8 @@
 /*
  * sys/calls.c - the kernel as we need it
  *
- * Everything here may be called in the child between clone and exec: no allocation, no locks, no errno kept.
+ * Everything here may be called in the child between clone and exec: no allocation, no locks. A child made by vfork() shares errno
+ * with its parent, which sleeps meanwhile.
  */
 #include "sys/calls.h"
 
@@ -54,37 +55,14 @@
 #define COMMAND_CREATE 6U
 #define LANDLOCK_RULE_IS_PATH 1
 
-/* As the kernel answers: a negative errno, and errno as it was. */
-static long raw_call(long number, long first, long second, long third, long fourth, long fifth)
+static int negative_errno(long value)
 {
-#if defined(__x86_64__)
-	register long r10 __asm__("r10") = fourth;
-	register long r8 __asm__("r8") = fifth;
-	long value;
-
-	__asm__ volatile("syscall"
-			 : "=a"(value)
-			 : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return value;
-#elif defined(__aarch64__)
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = first;
-	register long x1 __asm__("x1") = second;
-	register long x2 __asm__("x2") = third;
-	register long x3 __asm__("x3") = fourth;
-	register long x4 __asm__("x4") = fifth;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory", "cc");
-	return x0;
-#else
-#error "how this architecture makes a system call is not known here"
-#endif
+	return value < 0 ? -errno : (int)value;
 }
 
 /* call(NUMBER, ARGUMENT...): up to five arguments, numbers or pointers. */
 #define call_five(number, a, b, c, d, e, ...)                                                                          \
-	((int)raw_call((long)(number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e)))
+	negative_errno(syscall((long)(number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e)))
 #define call(...) call_five(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 
 struct clone_arguments {
