@@ -101,7 +101,7 @@ static void become_zygote(struct jar_inside *inside, int request_fd)
 	    sys_seccomp_load(plan->zygote.filter, plan->zygote.filter_len) < 0)
 		_exit(125);
 	jar_unblock_signals();
-	jar_execute(command);
+	jar_execute(command, plan->shell);
 	_exit(127);
 }
 

@@ -22,18 +22,8 @@ void jar_unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static const char *environment_value(const struct jar_command *command, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < command->env_count; i++)
-		if (!strncmp(command->env[i], name, len) && command->env[i][len] == '=')
-			return command->env[i] + len + 1;
-	return NULL;
-}
-
 /* A script without a first line that says what runs it is the shell's, as everywhere; a foreign binary is not. */
-static int execute_as_script(const char *path, const struct jar_command *command)
+static int execute_as_script(const char *path, const struct jar_command *command, const char *shell)
 {
 	enum { ARGUMENTS_MAX = 1024 };
 	char *arguments[ARGUMENTS_MAX + 2];
@@ -44,51 +34,33 @@ static int execute_as_script(const char *path, const struct jar_command *command
 	if (fd < 0 || read(fd, magic, sizeof(magic)) < 0 || !memcmp(magic, "\177ELF", 4) ||
 	    command->argv_count > ARGUMENTS_MAX)
 		return -ENOEXEC;
-	arguments[count++] = (char *)"/bin/sh";
+	arguments[count++] = (char *)shell;
 	arguments[count++] = (char *)path;
 	for (size_t i = 1; i < command->argv_count; i++)
 		arguments[count++] = command->argv[i];
 	arguments[count] = NULL;
-	execve(arguments[0], arguments, command->env);
+	execve(shell, arguments, command->env);
 	return -errno;
 }
 
-static int execute(const char *path, const struct jar_command *command)
+/* Of several that cannot be executed, one that is there and refused is the reason. */
+int jar_execute(const struct jar_command *command, const char *shell)
 {
-	execve(path, command->argv, command->env);
-	return errno == ENOEXEC ? execute_as_script(path, command) : -errno;
-}
+	bool is_refused = false;
+	int rc = -ENOENT;
 
-int jar_execute(const struct jar_command *command)
-{
-	const char *name = command->argv[0];
-	const char *path = environment_value(command, "PATH");
-	bool was_refused = false;
-	char candidate[4096];
-
-	if (!name[0])
-		return -ENOENT;
-	if (strchr(name, '/'))
-		return execute(name, command);
-	if (!path)
-		path = "/usr/local/bin:/usr/bin:/bin";
-	for (;;) {
-		size_t len = strcspn(path, ":");
-		int rc;
-
-		/* An empty or relative entry would mean the workdir, where the untrusted side writes: not searched. */
-		if (len && path[0] == '/' &&
-		    snprintf(candidate, sizeof(candidate), "%.*s/%s", (int)len, path, name) < (int)sizeof(candidate)) {
-			rc = execute(candidate, command);
-			if (rc == -EACCES)
-				was_refused = true;
-			else if (rc != -ENOENT && rc != -ENOTDIR && rc != -ENAMETOOLONG)
-				return rc;
-		}
-		if (!path[len])
-			return was_refused ? -EACCES : -ENOENT;
-		path += len + 1;
+	for (size_t i = 0; i < command->candidate_count; i++) {
+		execve(command->candidates[i], command->argv, command->env);
+		rc = -errno;
+		if (rc == -ENOEXEC)
+			rc = execute_as_script(command->candidates[i], command, shell);
+		if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR && rc != -ENAMETOOLONG)
+			return rc;
+		is_refused |= rc == -EACCES;
 	}
+	if (strchr(command->argv[0], '/'))
+		return rc;
+	return is_refused ? -EACCES : -ENOENT;
 }
 
 /* A terminal for the command; the engine gets the other side of it. */
@@ -147,7 +119,7 @@ void jar_become_command(struct jar_inside *inside, struct jar_message *start)
 	}
 	start->kind = JAR_STARTED;
 	jar_unblock_signals();
-	rc = jar_execute(command);
+	rc = jar_execute(command, inside->plan->shell);
 	start->kind = JAR_EXEC_FAILED;
 	start->exec_failed.error = -rc;
 	start->exec_failed.interpreter_missing =

@@ -102,6 +102,8 @@ static void take_own_command(struct jar_inside *inside, const struct jar_streams
 	command->argv_count = plan->argv.count;
 	command->env = plan->env.items;
 	command->env_count = plan->env.count;
+	command->candidates = plan->candidates.items;
+	command->candidate_count = plan->candidates.count;
 	command->entry = plan->entry;
 	command->has_pty = streams->has_pty;
 	command->window = streams->window;

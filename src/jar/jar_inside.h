@@ -40,6 +40,8 @@ struct jar_command {
 	size_t argv_count;
 	char *const *env;
 	size_t env_count;
+	char *const *candidates; /* as in struct jar_plan */
+	size_t candidate_count;
 	struct plan_step_list entry;
 	int fds[JAR_STREAM_FDS + JAR_EXTRA_MAX]; /* what it has as 0, 1, 2, ...; higher numbers than these */
 	size_t fd_count;
@@ -93,8 +95,8 @@ int jar_landlock_ruleset(const struct jar_build *build);
 /* jar_exec.c */
 /* Of what is blocked or ignored nothing is left to the command: see jar_inside(). */
 void jar_unblock_signals(void);
-/* Look the command up in the PATH it will have itself. Returns only on failure. */
-int jar_execute(const struct jar_command *command);
+/* Be the first of the candidates that is there. Returns only on failure. */
+int jar_execute(const struct jar_command *command, const char *shell);
 /*
  * Be the command, in a child made for that. Before the last step *@start, whose time is set, becomes JAR_STARTED; on failure it
  * says why.

@@ -123,8 +123,10 @@ struct jar_plan {
 	struct jar_zygote_plan zygote;
 	struct string_list argv;
 	struct string_list env;
-	const char *workdir;       /* inside */
-	const char *run_directory; /* on the host; NULL where the jar has mounts of its own */
+	struct string_list candidates; /* files that may be the command, in the order in which they are tried */
+	const char *shell;             /* what runs a script without a first line that says what runs it */
+	const char *workdir;           /* inside */
+	const char *run_directory;     /* on the host; NULL where the jar has mounts of its own */
 };
 
 /* Put @pid in the place of JAR_PID_PLACEHOLDER(@slot), and of its negative. Returns how many comparisons changed. */

@@ -311,7 +311,11 @@ int plan_command(struct plan_build *build)
 	if (string_list_copy(&build->plan->core.argv, build->request->argv) < 0)
 		build->has_failed = true;
 	rc = plan_environment(build);
-	return rc < 0 ? rc : check_arguments(build);
+	if (rc == 0)
+		rc = check_arguments(build);
+	if (rc == 0 && !build->has_failed)
+		plan_candidates(build);
+	return rc;
 }
 
 static int compile(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
@@ -322,7 +326,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 
 	*plan = (struct plan){
 		.kind = kind,
-		.core = {.has_zygote = kind == PLAN_SESSION && request},
+		.core = {.has_zygote = kind == PLAN_SESSION && request, .shell = "/bin/sh"},
 		.optional = policy->optional,
 		.has_redact_secrets = policy->has_redact_secrets,
 	};
@@ -390,6 +394,7 @@ void plan_done(struct plan *plan)
 	free(plan->missing.items);
 	free(plan->notes.items);
 	string_list_done(&plan->core.argv);
+	string_list_done(&plan->core.candidates);
 	string_list_done(&plan->core.env);
 	string_list_done(&plan->redact);
 	string_list_done(&plan->strings);

@@ -3,7 +3,7 @@
  * session/session_command.c - a command on its way into a jar that stands already: write it, map it, check it
  *
  * It is a header, fixed-size steps, and strings that each end with a NUL: first the targets of steps, then argv,
- * then the environment. The reader takes nothing on trust: it may come to stand where a command can reach it.
+ * then the environment, then the files that may be the command. The reader takes nothing on trust: it may come to stand where a command can reach it.
  */
 #include "session/session_command.h"
 
@@ -23,7 +23,7 @@
 
 struct spec_header {
 	uint32_t magic;
-	uint32_t argv_count, env_count, step_count;
+	uint32_t argv_count, env_count, candidate_count, step_count;
 	uint32_t extra_count;
 	uint32_t has_pty;
 	uint32_t is_metered;
@@ -58,6 +58,7 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 		.magic = SPEC_MAGIC,
 		.argv_count = (uint32_t)plan->argv.count,
 		.env_count = (uint32_t)plan->env.count,
+		.candidate_count = (uint32_t)plan->candidates.count,
 		.step_count = (uint32_t)plan->entry.count,
 		.extra_count = (uint32_t)streams->extra_count,
 		.has_pty = streams->has_pty,
@@ -82,6 +83,7 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 			text_append(out, plan->entry.items[i].target, strlen(plan->entry.items[i].target) + 1);
 	append_strings(out, &plan->argv);
 	append_strings(out, &plan->env);
+	append_strings(out, &plan->candidates);
 }
 
 static int write_all(int fd, const char *bytes, size_t len)
@@ -185,14 +187,18 @@ static bool read_spec(struct reader *reader, const struct spec_header *header, v
 	struct plan_step *steps = memory;
 	char **argv = (char **)(steps + header->step_count);
 	char **env = argv + header->argv_count + 1;
+	char **candidates = env + header->env_count + 1;
 
 	if (!read_steps(reader, steps, header->step_count) || !read_strings(reader, argv, header->argv_count) ||
-	    !read_strings(reader, env, header->env_count) || reader->at != reader->end)
+	    !read_strings(reader, env, header->env_count) ||
+	    !read_strings(reader, candidates, header->candidate_count) || reader->at != reader->end)
 		return false;
 	command->argv = argv;
 	command->argv_count = header->argv_count;
 	command->env = env;
 	command->env_count = header->env_count;
+	command->candidates = candidates;
+	command->candidate_count = header->candidate_count;
 	command->entry = (struct plan_step_list){.items = steps, .count = header->step_count};
 	command->has_pty = header->has_pty;
 	command->is_metered = header->is_metered;
@@ -203,9 +209,9 @@ static bool read_spec(struct reader *reader, const struct spec_header *header, v
 static bool is_sound(const struct spec_header *header, size_t fd_count)
 {
 	return header->magic == SPEC_MAGIC && header->argv_count > 0 && header->argv_count <= SPEC_STRINGS_MAX &&
-	       header->env_count <= SPEC_STRINGS_MAX && header->step_count <= SPEC_STEPS_MAX &&
-	       header->extra_count <= JAR_EXTRA_MAX && header->has_pty <= 1 && header->is_metered <= 1 &&
-	       fd_count == header->extra_count + (header->has_pty ? 0 : JAR_STREAM_FDS);
+	       header->env_count <= SPEC_STRINGS_MAX && header->candidate_count <= SPEC_STRINGS_MAX &&
+	       header->step_count <= SPEC_STEPS_MAX && header->extra_count <= JAR_EXTRA_MAX && header->has_pty <= 1 &&
+	       header->is_metered <= 1 && fd_count == header->extra_count + (header->has_pty ? 0 : JAR_STREAM_FDS);
 }
 
 int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command)
@@ -222,7 +228,7 @@ int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_co
 	if (!is_sound(&header, fd_count))
 		return -EBADMSG;
 	lists_len = header.step_count * sizeof(struct plan_step) +
-		    ((size_t)header.argv_count + header.env_count + 2) * sizeof(char *);
+		    ((size_t)header.argv_count + header.env_count + header.candidate_count + 3) * sizeof(char *);
 	lists = mmap(NULL, lists_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (lists == MAP_FAILED)
 		return -ENOMEM;

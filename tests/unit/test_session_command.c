@@ -32,6 +32,7 @@ static void make_plan(struct plan *plan)
 	string_list_add(&plan->core.argv, "");
 	string_list_add(&plan->core.argv, "a b\xff");
 	string_list_add(&plan->core.env, "A=1");
+	string_list_add(&plan->core.candidates, "/bin/prog");
 	step = list_add(&plan->core.entry);
 	*step = (struct plan_step){.kind = STEP_RLIMIT, .value = 7, .value2 = 1024};
 	step = list_add(&plan->core.entry);
@@ -57,6 +58,8 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	CHECK_INT(command.env_count, 1);
 	CHECK_STRING(command.env[0], "A=1");
 	CHECK(!command.env[1]);
+	CHECK_INT(command.candidate_count, 1);
+	CHECK_STRING(command.candidates[0], "/bin/prog");
 	CHECK_INT(command.entry.count, 2);
 	CHECK_INT(command.entry.items[0].kind, STEP_RLIMIT);
 	CHECK_INT(command.entry.items[0].value2, 1024);
