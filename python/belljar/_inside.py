@@ -18,7 +18,8 @@ import types
 from typing import Any, Callable, Dict, List, Sequence
 
 from . import _answer, _private
-from ._codec import MAX_BYTES, Codec, type_name
+from ._codec import MAX_BYTES, Codec
+from ._codec_types import type_name
 from ._errors import ResultError, SendError
 from ._send import pack, packed_length, unpack_more
 

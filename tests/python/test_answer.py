@@ -18,7 +18,7 @@ import unittest
 from typing import Any, List, Sequence
 
 import belljar
-from belljar import _answer, _codec
+from belljar import _answer, _codec, _codec_types
 from belljar._answer import Answer, send_answer
 from belljar._codec import Codec
 from belljar._discard import discard
@@ -129,7 +129,7 @@ class Reading(unittest.TestCase):
                 self.assertIn("malformed", self.refused(head(length=len(message)) + message))
 
     def test_files_that_could_change_are_not_read(self) -> None:
-        message = _codec._own_head(_codec.TAG_FILE) + b"\0"
+        message = _codec_types.own_head(_codec_types.TAG_FILE) + b"\0"
         with tempfile.TemporaryFile() as plain:
             plain.write(b"x")
             plain.flush()
@@ -150,7 +150,7 @@ class Reading(unittest.TestCase):
         fd = os.memfd_create("t", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.truncate(fd, 1 << 40)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, ALL_SEALS)
-        message = _codec._own_head(_codec.TAG_FILE) + b"\0"
+        message = _codec_types.own_head(_codec_types.TAG_FILE) + b"\0"
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         self.assertIn("max_result", self.refused(head(files=1, length=len(message)) + message, [fd]))
@@ -158,11 +158,11 @@ class Reading(unittest.TestCase):
 
     def test_their_sum_counts(self) -> None:
         fds = [self.memory(bytes(600)) for _ in range(2)]
-        message = b"\x82" + b"".join(_codec._own_head(_codec.TAG_FILE) + bytes([i]) for i in range(2))
+        message = b"\x82" + b"".join(_codec_types.own_head(_codec_types.TAG_FILE) + bytes([i]) for i in range(2))
         self.assertIn("max_result", self.refused(head(files=2, length=len(message)) + message, fds, Codec(max_bytes=1000)))
 
     def test_files_too_many_too_few_or_out_of_turn(self) -> None:
-        tag = _codec._own_head(_codec.TAG_FILE)
+        tag = _codec_types.own_head(_codec_types.TAG_FILE)
         cases = [
             (b"\xf6", 2, 1),
             (b"\xf6", 0, 1),
@@ -225,7 +225,7 @@ class Reading(unittest.TestCase):
         discard(answer.take_files())
 
     def test_files_that_cannot_be_read(self) -> None:
-        message = _codec._own_head(_codec.TAG_FILE) + b"\0"
+        message = _codec_types.own_head(_codec_types.TAG_FILE) + b"\0"
         fd = os.memfd_create("t", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.write(fd, b"x" * 100)
         for flags in (os.O_WRONLY, os.O_PATH):
@@ -578,7 +578,7 @@ class Arrays(PackageCase):
     def test_forged_arrays(self) -> None:
         text = lambda word: bytes([0x60 | len(word)]) + word.encode()  # noqa: E731
         data = b"\x48" + bytes(8)
-        tag = _codec._own_head(_codec.TAG_ARRAY)
+        tag = _codec_types.own_head(_codec_types.TAG_ARRAY)
         for dtype, shape in (("|O8", b"\x81\1"), ("<f8", b"\x81\2"), ("<f8", b"\x81\x20"), ("f8", b"\x81\1"), ("<f9", b"\x81\1")):
             with self.assertRaises(ResultError):
                 Codec().decode(tag + b"\x83" + text(dtype) + shape + data)
@@ -591,7 +591,7 @@ class WithoutArrays(unittest.TestCase):
     def test_nothing_is_imported_because_of_a_result(self) -> None:
         if "numpy" in sys.modules:
             self.skipTest("needs:a process without numpy")
-        tag = _codec._own_head(_codec.TAG_ARRAY)
+        tag = _codec_types.own_head(_codec_types.TAG_ARRAY)
         with self.assertRaisesRegex(ResultError, "numpy is not loaded"):
             Codec().decode(tag + b"\x83\x63<f8\x81\1\x48" + bytes(8))
         self.assertNotIn("numpy", sys.modules)

@@ -20,7 +20,8 @@ import typing
 import unittest
 import uuid
 
-from belljar._codec import Codec, Malformed, decode, encode
+from belljar._codec import Codec, decode, encode
+from belljar._codec_read import Malformed
 from belljar._errors import CallError, ResultError
 
 try:
