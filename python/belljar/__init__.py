@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from ._host import capabilities as capabilities
     from ._host import safe_env as safe_env
     from ._jar import Jar as Jar
-    from ._launch import DEVNULL as DEVNULL
-    from ._launch import PIPE as PIPE
     from ._policy import Policy as Policy
     from ._pool import Pool as Pool
     from ._pool import call as call
     from ._pool import call_async as call_async
     from ._process import Process as Process
     from ._process import spawn as spawn
+    from ._request import DEVNULL as DEVNULL
+    from ._request import PIPE as PIPE
     from ._result import Result as Result
     from ._run import run as run
     from ._tool import tool as tool
@@ -61,11 +61,11 @@ _HOME = {
     "CallEnded": "_errors",
     "CallError": "_errors",
     "CallTimeout": "_errors",
-    "DEVNULL": "_launch",
+    "DEVNULL": "_request",
     "EngineError": "_errors",
     "FileInfo": "_files",
     "Jar": "_jar",
-    "PIPE": "_launch",
+    "PIPE": "_request",
     "Policy": "_policy",
     "Pool": "_pool",
     "PolicyError": "_errors",

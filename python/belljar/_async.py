@@ -11,21 +11,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import struct
 import warnings
 from collections import deque
-from typing import Any, Awaitable, Callable, Deque, Generator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Deque, Generator, Optional, Union
 
-from . import _engine, _wire
+from . import _engine
 from ._closing import AsyncClosing
 from ._collect import Collector
 from ._errors import EngineError
-from ._launch import Args, Launch, OnOutput, Stdin
-from ._policy import PolicyLike
-from ._process import FOREIGN
+from ._keys import OnOutput
+from ._request import Args, Request, shows_options
 from ._result import Result
 
-AsyncOpener = Callable[[Launch], Awaitable[_engine.Channel]]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keys import RunOptions
+
+AsyncOpener = Callable[[Request], Awaitable[_engine.Channel]]
 
 
 async def open_channel_async(request: bytes, fds: Any = ()) -> _engine.Channel:
@@ -51,9 +54,9 @@ async def open_channel_async(request: bytes, fds: Any = ()) -> _engine.Channel:
     return channel
 
 
-async def open_run_async(launch: Launch) -> _engine.Channel:
-    """A channel for a run in a jar of its own."""
-    return await open_channel_async(launch.frame, launch.fds)
+async def open_run_async(request: Request) -> _engine.Channel:
+    """Run it in a jar of its own."""
+    return await open_channel_async(request.run_frame(), request.fds)
 
 
 class Reader:
@@ -105,25 +108,35 @@ async def read_out(reader: Reader, channel: _engine.Channel) -> None:
             channel.cancel()
 
 
-async def follow(
-    channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput], on_start: Optional[Callable[[], None]]
-) -> Result:
+async def read_to_end(
+    reader: Reader,
+    channel: _engine.Channel,
+    collector: Collector,
+    on_output: Optional[OnOutput],
+    on_start: Optional[Callable[[], None]] = None,
+) -> None:
+    """Read until the run is over. on_output may be a coroutine function."""
+    while not collector.is_over:
+        data = await reader.read()
+        if not data:
+            raise channel.lost()
+        pieces = collector.feed(data)
+        if on_start is not None and collector.has_started:
+            on_start()
+            on_start = None
+        for stream, piece in pieces:
+            if on_output is not None:
+                answer = on_output(stream, piece)
+                if hasattr(answer, "__await__"):
+                    await answer
+
+
+async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result:
     """Read a run to its end. Whatever comes in between ends the run first."""
+    collector = Collector(request.args, request.text, request.errors)
     reader = Reader(channel)
     try:
-        while not collector.is_over:
-            data = await reader.read()
-            if not data:
-                raise channel.lost()
-            pieces = collector.feed(data)
-            if on_start is not None and collector.has_started:
-                on_start()
-                on_start = None
-            for stream, piece in pieces:
-                if on_output is not None:
-                    answer = on_output(stream, piece)
-                    if hasattr(answer, "__await__"):
-                        await answer
+        await read_to_end(reader, channel, collector, request.on_output, on_start)
     except EngineError:
         raise
     except GeneratorExit:
@@ -138,49 +151,21 @@ async def follow(
     return collector.result()
 
 
-async def finish_async(launch: Launch, opener: AsyncOpener, on_output: Optional[OnOutput], check: bool) -> Result:
+async def finish_async(request: Request, opener: AsyncOpener, check: bool) -> Result:
     """Start, read to the end, give the result."""
-    try:
-        channel = await opener(launch)
-    finally:
-        launch.close()
-    result = await follow(channel, Collector(launch.args, launch.text, launch.errors), on_output, None)
+    with request:
+        channel = await opener(request)
+    result = await result_of(channel, request)
     return result.check() if check else result
 
 
-async def run_async(
-    args: Union[Args, str],
-    *,
-    shell: bool = False,
-    input: Optional[Union[bytes, str]] = None,
-    stdin: Stdin = None,
-    text: bool = True,
-    errors: str = "replace",
-    stderr_to_stdout: bool = False,
-    pty: bool = False,
-    check: bool = False,
-    on_output: Optional[OnOutput] = None,
-    policy: PolicyLike = None,
-    **keys: Any,
-) -> Result:
+@shows_options
+async def run_async(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOptions]) -> Result:
     """run() for asyncio. on_output is called in the loop and may be a coroutine function.
 
     Cancelling the task ends the run, and CancelledError leaves when nothing of it is left.
     """
-    launch = Launch(
-        args,
-        shell=shell,
-        input=input,
-        stdin=stdin,
-        text=text,
-        errors=errors,
-        stderr_to_stdout=stderr_to_stdout,
-        pty=pty,
-        keys=keys,
-        policy=policy,
-        sink="none" if on_output is None else "frames",
-    )
-    return await finish_async(launch, open_run_async, on_output, check)
+    return await finish_async(Request(args, options), open_run_async, check)
 
 
 class _Done:
@@ -228,7 +213,7 @@ class AsyncProcess(AsyncClosing):
         self._transports: list[Any] = []
         self._task: Optional[asyncio.Task[Result]] = None
 
-    async def _begin(self, launch: Launch, on_output: Optional[OnOutput]) -> None:
+    async def _begin(self, request: Request) -> None:
         """Wait until the command runs; connect the streams."""
         loop = asyncio.get_running_loop()
         started = loop.create_future()
@@ -237,36 +222,35 @@ class AsyncProcess(AsyncClosing):
             if not started.done():
                 started.set_result(None)
 
-        collector = Collector(launch.args, launch.text, launch.errors)
-        task = self._task = loop.create_task(follow(self._channel, collector, on_output, on_start))
+        task = self._task = loop.create_task(result_of(self._channel, request, on_start))
         try:
             await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not started.done():
                 task.result()
-            await self._connect(launch)
+            await self._connect(request)
         except BaseException:
-            launch.abandon()
+            request.abandon()
             await self.close()
             raise
         finally:
             started.cancel()
 
-    async def _connect(self, launch: Launch) -> None:
-        if launch.stdin is not None:
-            fd, launch.stdin = launch.stdin, None
+    async def _connect(self, request: Request) -> None:
+        if request.stdin is not None:
+            fd, request.stdin = request.stdin, None
             self.stdin = await _connect_writer(fd)
             self._transports.append(self.stdin.transport)
         for name in ("stdout", "stderr"):
-            fd = getattr(launch, name)
+            fd = getattr(request, name)
             if fd is not None:
-                setattr(launch, name, None)
+                setattr(request, name, None)
                 reader, transport = await _connect_reader(fd)
                 setattr(self, name, reader)
                 self._transports.append(transport)
 
     def _own(self) -> asyncio.Task[Result]:
-        if self._task is None or not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
+        _engine.check_owner(self._pid)
+        assert self._task is not None
         return self._task
 
     async def poll(self) -> Optional[Result]:
@@ -294,7 +278,7 @@ class AsyncProcess(AsyncClosing):
     def send_signal(self, sig: int) -> Awaitable[None]:
         """Send a signal to every process of the run; nothing if it is over."""
         self._own()
-        self._channel.send(_wire.SIGNAL, struct.pack("<i", int(sig)))
+        self._channel.signal(sig)
         return _Done()
 
     def terminate(self) -> Awaitable[None]:
@@ -314,7 +298,7 @@ class AsyncProcess(AsyncClosing):
     def resize(self, rows: int, cols: int) -> Awaitable[None]:
         """Tell the command's terminal its new size."""
         self._own()
-        self._channel.send(_wire.RESIZE, struct.pack("<HH", rows, cols))
+        self._channel.resize(rows, cols)
         return _Done()
 
     def fileno(self) -> int:
@@ -372,46 +356,16 @@ class AsyncProcess(AsyncClosing):
         return f"<belljar.AsyncProcess {self.args!r} {'running' if self.returncode is None else self.returncode}>"
 
 
-async def begin_async(launch: Launch, opener: AsyncOpener, on_output: Optional[OnOutput]) -> AsyncProcess:
+async def begin_async(request: Request, opener: AsyncOpener) -> AsyncProcess:
     """Start a run and return once it runs."""
-    try:
-        channel = await opener(launch)
-    except BaseException:
-        launch.abandon()
-        raise
-    launch.close()
-    process = AsyncProcess(launch.args, channel)
-    await process._begin(launch, on_output)
+    with request:
+        channel = await opener(request)
+    process = AsyncProcess(request.args, channel)
+    await process._begin(request)
     return process
 
 
-async def spawn_async(
-    args: Union[Args, str],
-    *,
-    shell: bool = False,
-    input: Optional[Union[bytes, str]] = None,
-    stdin: Stdin = None,
-    text: bool = True,
-    errors: str = "replace",
-    stderr_to_stdout: bool = False,
-    pty: bool = False,
-    on_output: Optional[OnOutput] = None,
-    policy: PolicyLike = None,
-    **keys: Any,
-) -> AsyncProcess:
+@shows_options
+async def spawn_async(args: Union[Args, str], **options: Unpack[RunOptions]) -> AsyncProcess:
     """spawn() for asyncio."""
-    launch = Launch(
-        args,
-        shell=shell,
-        input=input,
-        stdin=stdin,
-        text=text,
-        errors=errors,
-        stderr_to_stdout=stderr_to_stdout,
-        pty=pty,
-        keys=keys,
-        policy=policy,
-        sink="pipes" if on_output is None else "frames",
-        is_start_told=True,
-    )
-    return await begin_async(launch, open_run_async, on_output)
+    return await begin_async(Request(args, options, is_spawn=True), open_run_async)

@@ -19,31 +19,10 @@ from ._async import Reader, read_out
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
-from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError, ResultError, shortage_is_engine_error
-from ._launch import OnOutput
+from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, shortage_is_engine_error
+from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, parse_size
 from ._result import Result, describe
 from ._send import name_of, pack
-
-# The policy keys that may differ from run to run.
-RUN_KEYS = frozenset(
-    "cd pass_env env timeout grace cpu_time memory pids disk file_size fds core output overflow keep redact redact_secrets"
-    " redact_env".split()
-)
-OPTIONS = RUN_KEYS | {"on_output", "types", "max_result"}
-SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def parse_size(value: Any, name: str) -> int:
-    """Bytes of a size: a number, or text such as "64M"."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    if isinstance(value, str):
-        digits = value.rstrip("KMGTkmgt")
-        unit = SIZES.get(value[len(digits) :].upper())
-        if unit is not None and digits.isdigit() and digits.isascii() and int(digits) > 0:
-            return int(digits) * unit
-    raise PolicyError(f"{name}={value!r} is no size")
-
 
 _PLAIN = Codec()
 
@@ -73,9 +52,9 @@ NO_OPTIONS = Options({})
 
 def split_options(kwargs: Dict[str, Any]) -> Options:
     """Take the options out of the keywords of a call; what is left is the function's."""
-    if not kwargs or OPTIONS.isdisjoint(kwargs):
+    if not kwargs or CALL_OPTIONS.isdisjoint(kwargs):
         return NO_OPTIONS
-    return Options({name: kwargs.pop(name) for name in list(kwargs) if name in OPTIONS})
+    return Options({name: kwargs.pop(name) for name in list(kwargs) if name in CALL_OPTIONS})
 
 
 class Way(Protocol):

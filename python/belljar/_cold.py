@@ -12,11 +12,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
-from . import _boot, _engine, _paths, _wire
+from . import _boot, _engine, _paths
 from ._call import Options
 from ._errors import PolicyError
-from ._launch import environ_text, join, quote, request
 from ._policy import PolicyLike
+from ._request import join_frame, run_frame
 
 if TYPE_CHECKING:
     from ._jar import Jar
@@ -42,13 +42,9 @@ class Setting(NamedTuple):
     boot: BootFile
 
 
-def run_member(python: str, options: Options) -> str:
-    """What is asked of the engine for one call, as JSON without braces."""
-    words = ",".join(map(quote, _boot.boot_words(python)))
-    return (
-        f'"argv":[{words}],"shell":false,"stdin":"null","pty":false,"sink":"{options.sink}","merge":false,"capture":true,'
-        '"started":false,"extra":3'
-    )
+def run_members(python: str, options: Options) -> Dict[str, Any]:
+    """The run of one call: three descriptors are the call, its answer and the boot file."""
+    return {"argv": _boot.boot_words(python), "sink": options.sink, "capture": True, "extra": 3}
 
 
 def with_options(keys: Dict[str, Any], options: Options) -> Dict[str, Any]:
@@ -110,7 +106,7 @@ class ColdWay(_NothingHeld):
     def _request(self, options: Options, setting: Setting) -> bytes:
         keys = with_options(self._keys, options)
         keys["ro"] = [*(keys.get("ro") or ()), *_paths.ro_entries(setting.places)]
-        return request(_wire.RUN, self._policy, keys, run_member(self._python, options))
+        return run_frame(self._policy, keys, run_members(self._python, options))
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A run in a jar of its own."""
@@ -188,7 +184,7 @@ class JarWay(_NothingHeld):
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A run in the jar."""
-        frame = join(run_member(self._python, options), options.keys, environ_text())
+        frame = join_frame(options.keys, run_members(self._python, options), self._jar._environ)
         return self._jar._ask(frame, [*fds, self._current().boot.fd])
 
     async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:

@@ -214,6 +214,12 @@ def is_ours(pid: int) -> bool:
     return pid == _owner_pid
 
 
+def check_owner(pid: int) -> None:
+    """EngineError in a process that only inherited what belongs to the process `pid`."""
+    if not is_ours(pid):
+        raise EngineError("this object belongs to another process: a forked child has to make its own")
+
+
 def owner_pid() -> int:
     """The process that things made now belong to."""
     if _owner_pid != os.getpid():
@@ -275,6 +281,14 @@ class Channel:
     def cancel(self, number: int = 0) -> None:
         """End the run as a timeout would; the second time, at once."""
         self.send(_wire.CANCEL, struct.pack("<i", number))
+
+    def signal(self, number: int) -> None:
+        """Send a signal to every process of the run; nothing happens if it is over."""
+        self.send(_wire.SIGNAL, struct.pack("<i", int(number)))
+
+    def resize(self, rows: int, cols: int) -> None:
+        """Tell the command's terminal its new size."""
+        self.send(_wire.RESIZE, struct.pack("<HH", rows, cols))
 
     def hang_up(self) -> None:
         """What hangs on the channel is killed at once; the engine closes its end when nothing is left."""

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 
 from . import _engine, _wire
 from ._errors import EngineError
+from ._request import json_frame
 from ._result import failure
 
 # The variables that the preset `agent` passes on; `*` stands for any ending.
@@ -33,8 +34,7 @@ def safe_env(pass_env: Iterable[str] = (), extra: Optional[Mapping[str, str]] = 
 
 def capabilities() -> Dict[str, Any]:
     """What this host can enforce, and how to get more: `belljar doctor --json`."""
-    request = _wire.frame(_wire.ASK, b'{"version":%d,"what":"capabilities"}' % _wire.VERSION)
-    channel = _engine.open_channel(request)
+    channel = _engine.open_channel(json_frame(_wire.ASK, {"what": "capabilities"}))
     try:
         kind, payload, _ = channel.answer()
     finally:

@@ -15,14 +15,17 @@ from . import _engine, _files, _wire
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, shortage_is_engine_error
 from ._files import FileInfo
-from ._launch import Args, Launch, OnOutput, Stdin, environ_text, request, wire_text
-from ._policy import PolicyLike, encode, rename_cwd
-from ._process import FOREIGN, Process
+from ._policy import PolicyLike, rename_cwd
+from ._process import Process
+from ._request import Args, Request, environ_text, json_frame, open_frame, shows_jar_options, wire_text
 from ._result import Result, failure
 from ._run import finish
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._async import AsyncProcess
+    from ._keys import RunInJarOptions
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -39,7 +42,7 @@ class Jar(Closing, AsyncClosing):
         self._way: Any = None
         self._policy, self._keys = policy, keys
         self._environ: Optional[str] = environ_text()
-        self._open(request(_wire.OPEN, policy, rename_cwd(keys), environ=self._environ))
+        self._open(open_frame(policy, rename_cwd(keys), self._environ))
 
     def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
         self._channel: Optional[_engine.Channel] = None
@@ -87,9 +90,8 @@ class Jar(Closing, AsyncClosing):
     # --- asking ---
 
     def _own(self) -> _engine.Channel:
-        if self._channel is None or not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
-        if self._is_closed:
+        _engine.check_owner(self._pid)
+        if self._channel is None or self._is_closed:
             raise EngineError("the jar is closed")
         return self._channel
 
@@ -126,159 +128,52 @@ class Jar(Closing, AsyncClosing):
                     sock.shutdown(socket.SHUT_RDWR)
                 raise
 
-    def _join(self, launch: Launch) -> _engine.Channel:
-        if not launch.is_again:
-            return self._ask(launch.frame, launch.fds)
+    def _join(self, request: Request) -> _engine.Channel:
+        """Run it in this jar."""
+        frame = request.join_frame(self._environ)
+        if not request.is_again:
+            return self._ask(frame, request.fds)
         self._own()
-        _engine.check_size(launch.frame)
+        _engine.check_size(frame)
         spare = self._spares.take()
-        if spare is not None and spare.ask_again(launch.frame, launch.fds):
+        if spare is not None and spare.ask_again(frame, request.fds):
             return spare
-        channel = self._ask(launch.frame, launch.fds)
+        channel = self._ask(frame, request.fds)
         channel.home = self._spares
         return channel
 
-    async def _join_async(self, launch: Launch) -> _engine.Channel:
-        return self._ask(launch.frame, launch.fds)
+    async def _join_async(self, request: Request) -> _engine.Channel:
+        return self._join(request)
 
     # --- runs ---
 
-    def run(
-        self,
-        args: Union[Args, str],
-        *,
-        shell: bool = False,
-        input: Optional[Union[bytes, str]] = None,
-        stdin: Stdin = None,
-        text: bool = True,
-        errors: str = "replace",
-        stderr_to_stdout: bool = False,
-        pty: bool = False,
-        check: bool = False,
-        on_output: Optional[OnOutput] = None,
-        **keys: Any,
-    ) -> Result:
+    @shows_jar_options
+    def run(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
         """belljar.run() in this jar."""
         self._own()
-        launch = Launch(
-            args,
-            shell=shell,
-            input=input,
-            stdin=stdin,
-            text=text,
-            errors=errors,
-            stderr_to_stdout=stderr_to_stdout,
-            pty=pty,
-            keys=keys,
-            sink="none" if on_output is None else "frames",
-            is_join=True,
-            jar_environ=self._environ,
-            is_again=True,
-        )
-        return finish(launch, self._join, on_output, check)
+        return finish(Request(args, options, is_again=True), self._join, check)
 
-    async def run_async(
-        self,
-        args: Union[Args, str],
-        *,
-        shell: bool = False,
-        input: Optional[Union[bytes, str]] = None,
-        stdin: Stdin = None,
-        text: bool = True,
-        errors: str = "replace",
-        stderr_to_stdout: bool = False,
-        pty: bool = False,
-        check: bool = False,
-        on_output: Optional[OnOutput] = None,
-        **keys: Any,
-    ) -> Result:
+    @shows_jar_options
+    async def run_async(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
         """belljar.run_async() in this jar."""
         from ._async import finish_async
 
         self._own()
-        launch = Launch(
-            args,
-            shell=shell,
-            input=input,
-            stdin=stdin,
-            text=text,
-            errors=errors,
-            stderr_to_stdout=stderr_to_stdout,
-            pty=pty,
-            keys=keys,
-            sink="none" if on_output is None else "frames",
-            is_join=True,
-            jar_environ=self._environ,
-        )
-        return await finish_async(launch, self._join_async, on_output, check)
+        return await finish_async(Request(args, options), self._join_async, check)
 
-    def spawn(
-        self,
-        args: Union[Args, str],
-        *,
-        shell: bool = False,
-        input: Optional[Union[bytes, str]] = None,
-        stdin: Stdin = None,
-        text: bool = True,
-        errors: str = "replace",
-        stderr_to_stdout: bool = False,
-        pty: bool = False,
-        on_output: Optional[OnOutput] = None,
-        **keys: Any,
-    ) -> Process:
+    @shows_jar_options
+    def spawn(self, args: Union[Args, str], **options: Unpack[RunInJarOptions]) -> Process:
         """belljar.spawn() in this jar."""
         self._own()
-        launch = Launch(
-            args,
-            shell=shell,
-            input=input,
-            stdin=stdin,
-            text=text,
-            errors=errors,
-            stderr_to_stdout=stderr_to_stdout,
-            pty=pty,
-            keys=keys,
-            sink="pipes" if on_output is None else "frames",
-            is_join=True,
-            jar_environ=self._environ,
-            is_start_told=True,
-        )
-        return Process(launch, self._join, on_output)
+        return Process(Request(args, options, is_spawn=True), self._join)
 
-    async def spawn_async(
-        self,
-        args: Union[Args, str],
-        *,
-        shell: bool = False,
-        input: Optional[Union[bytes, str]] = None,
-        stdin: Stdin = None,
-        text: bool = True,
-        errors: str = "replace",
-        stderr_to_stdout: bool = False,
-        pty: bool = False,
-        on_output: Optional[OnOutput] = None,
-        **keys: Any,
-    ) -> AsyncProcess:
+    @shows_jar_options
+    async def spawn_async(self, args: Union[Args, str], **options: Unpack[RunInJarOptions]) -> AsyncProcess:
         """belljar.spawn_async() in this jar."""
         from ._async import begin_async
 
         self._own()
-        launch = Launch(
-            args,
-            shell=shell,
-            input=input,
-            stdin=stdin,
-            text=text,
-            errors=errors,
-            stderr_to_stdout=stderr_to_stdout,
-            pty=pty,
-            keys=keys,
-            sink="pipes" if on_output is None else "frames",
-            is_join=True,
-            jar_environ=self._environ,
-            is_start_told=True,
-        )
-        return await begin_async(launch, self._join_async, on_output)
+        return await begin_async(Request(args, options, is_spawn=True), self._join_async)
 
     # --- calls ---
 
@@ -312,10 +207,7 @@ class Jar(Closing, AsyncClosing):
 
     def _open_file(self, path: Path, access: str, mode: int = 0) -> int:
         """A descriptor of a file in the jar; OSError of the fitting kind if it cannot be had."""
-        text = (
-            f'{{"version":{_wire.VERSION},"path":{encode(wire_text(path))},"access":"{access}","mode":{mode & 0o7777}}}'
-        )
-        channel = self._ask(_wire.frame(_wire.FILE, text.encode("ascii")), ())
+        channel = self._ask(json_frame(_wire.FILE, {"path": wire_text(path), "access": access, "mode": mode & 0o7777}), ())
         try:
             kind, payload, fds = channel.answer()
         finally:
@@ -359,34 +251,31 @@ class Jar(Closing, AsyncClosing):
 
     # --- the end ---
 
-    def close(self) -> None:
-        """Kill what is left in the jar and wait until it is gone. May be called again."""
-        if self._channel is None:
-            return
-        if not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
+    def _begin_close(self) -> bool:
+        """Tell the engine to take the jar down; False if somebody has done so already."""
+        _engine.check_owner(self._pid)
+        assert self._channel is not None
         with self._lock:
             is_first = not self._is_closed
             self._is_closed = True
         self._spares.close()
         if is_first:
             self._channel.send(_wire.CLOSE)
+        return is_first
+
+    def close(self) -> None:
+        """Kill what is left in the jar and wait until it is gone. May be called again."""
+        if self._channel is None:
+            return
+        self._begin_close()
         self._channel.drain()
         self._channel.close()
 
     async def _close_async(self) -> None:
         from ._async import Reader
 
-        if self._channel is None:
+        if self._channel is None or not self._begin_close():
             return
-        if not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        self._spares.close()
-        self._channel.send(_wire.CLOSE)
         reader = Reader(self._channel)
         try:
             while await reader.read():

@@ -13,17 +13,15 @@ from collections import deque
 from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _paths
-from ._call import Flight, Options, parse_size, split_options
+from ._call import Flight, Options, split_options
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, UnavailableError
+from ._keys import LIMITS_OF_A_POOL, check_call_options, parse_size
 from ._policy import PolicyLike, rename_cwd
-from ._process import FOREIGN
 from ._program import engine_path
 from ._slots import CLOSED, Slot, Slots
 from ._warm import WarmWay
 
-# Limits that a call may lower but not raise.
-MEASURES = ("memory", "pids", "disk")
 CLOSE_LOOK_SECONDS = 0.005
 
 
@@ -62,7 +60,7 @@ class Pool(Closing, AsyncClosing):
         rename_cwd(keys)
         if "workdir" not in keys and "workdir" not in said:
             keys["workdir"] = None
-        self._limits = {name: keys.get(name, said.get(name)) for name in MEASURES}
+        self._limits = {name: keys.get(name, said.get(name)) for name in LIMITS_OF_A_POOL}
         self._must_wait = (keys.get("overflow") or said.get("overflow")) == "kill"
         self._way = WarmWay(os.fspath(python), list(preload), named, policy, keys, renew_after)
         self._slots = Slots(count)
@@ -72,8 +70,7 @@ class Pool(Closing, AsyncClosing):
     # --- what every call goes through ---
 
     def _own(self) -> None:
-        if not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
+        _engine.check_owner(self._pid)
         if self._slots.is_closed:
             raise EngineError(CLOSED)
 
@@ -82,7 +79,7 @@ class Pool(Closing, AsyncClosing):
         keys = options.keys
         if not keys:
             return not self._must_wait
-        for name in MEASURES:
+        for name in LIMITS_OF_A_POOL:
             most = self._limits[name]
             if name in keys and most is not None:
                 asked = keys[name]
@@ -178,9 +175,8 @@ class Pool(Closing, AsyncClosing):
 
     def map(self, fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The values of fn(item) in order, as many at once as the pool allows. The first exception ends it."""
+        check_call_options("map", options)
         told = split_options(options)
-        if options:
-            raise TypeError(f"map() takes options only, not {next(iter(options))!r}; use functools.partial")
         self._own()
         return self._map(fn, iter(items), told, self._check(told))
 
@@ -241,8 +237,7 @@ class Pool(Closing, AsyncClosing):
 
     def _stop(self) -> None:
         """No more calls; those under way are ended."""
-        if not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
+        _engine.check_owner(self._pid)
         self._slots.close()
         for channel in list(self._active):
             channel.cancel()

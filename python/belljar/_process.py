@@ -7,23 +7,24 @@ import contextlib
 import io
 import select
 import signal
-import struct
 import threading
 import time
 import warnings
 from collections import deque
-from typing import Any, BinaryIO, Deque, Optional, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Deque, Optional, Union
 
-from . import _engine, _wire
+from . import _engine
 from ._closing import Closing
 from ._collect import Collector, Piece
 from ._errors import EngineError
-from ._launch import Args, Launch, OnOutput, Stdin
-from ._policy import PolicyLike
+from ._request import Args, Request, shows_options
 from ._result import Result
 from ._run import Opener, open_run
 
-FOREIGN = "this object belongs to another process: a forked child has to start its own"
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keys import RunOptions
 
 
 def held_file(fd: Optional[int], mode: str) -> Any:
@@ -54,22 +55,18 @@ class Process(Closing):
     stdout: Optional[BinaryIO]
     stderr: Optional[BinaryIO]
 
-    def __init__(self, launch: Launch, opener: Opener, on_output: Optional[OnOutput]) -> None:
-        self.args = launch.args
+    def __init__(self, request: Request, opener: Opener) -> None:
+        self.args = request.args
         self._channel: Optional[_engine.Channel] = None
         self._pid = _engine.owner_pid()
-        try:
-            channel = opener(launch)
-        except BaseException:
-            launch.abandon()
-            raise
-        launch.close()
+        with request:
+            channel = opener(request)
         self._channel = channel
-        self.stdin = held_file(launch.stdin, "w")
-        self.stdout = held_file(launch.stdout, "r")
-        self.stderr = held_file(launch.stderr, "r")
-        self._on_output = on_output
-        self._collector = Collector(launch.args, launch.text, launch.errors)
+        self.stdin = held_file(request.stdin, "w")
+        self.stdout = held_file(request.stdout, "r")
+        self.stderr = held_file(request.stderr, "r")
+        self._on_output = request.on_output
+        self._collector = Collector(request.args, request.text, request.errors)
         self._pieces: Deque[Piece] = deque()
         self._lock = threading.Lock()
         self._result: Optional[Result] = None
@@ -166,8 +163,8 @@ class Process(Closing):
         self._settle()
 
     def _own(self) -> _engine.Channel:
-        if self._channel is None or not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
+        _engine.check_owner(self._pid)
+        assert self._channel is not None
         return self._channel
 
     # --- what callers use ---
@@ -203,7 +200,7 @@ class Process(Closing):
 
     def send_signal(self, sig: int) -> None:
         """Send a signal to every process of the run; nothing if it is over."""
-        self._own().send(_wire.SIGNAL, struct.pack("<i", int(sig)))
+        self._own().signal(sig)
 
     def terminate(self) -> None:
         """SIGTERM to every process of the run."""
@@ -224,7 +221,7 @@ class Process(Closing):
 
     def resize(self, rows: int, cols: int) -> None:
         """Tell the command's terminal its new size."""
-        self._own().send(_wire.RESIZE, struct.pack("<HH", rows, cols))
+        self._own().resize(rows, cols)
 
     def fileno(self) -> int:
         """A descriptor that is readable when poll() would have news."""
@@ -232,14 +229,10 @@ class Process(Closing):
 
     def close(self) -> None:
         """Cancel what still runs, wait until it is gone, close the streams."""
-        if self._channel is None:
-            return
-        if not _engine.is_ours(self._pid):
-            raise EngineError(FOREIGN)
-        # Ours first: what the command still wants to say, nobody will read.
+        channel = self._own()
+        # Ours first: nobody will read what the command still writes.
         for file in (self.stdin, self.stdout, self.stderr):
             close_file(file)
-        channel = self._channel
         if self._result is None and self._failure is None:
             channel.cancel()
             with self._lock:
@@ -266,36 +259,10 @@ class Process(Closing):
         return f"<belljar.Process {self.args!r} {state}>"
 
 
-def spawn(
-    args: Union[Args, str],
-    *,
-    shell: bool = False,
-    input: Optional[Union[bytes, str]] = None,
-    stdin: Stdin = None,
-    text: bool = True,
-    errors: str = "replace",
-    stderr_to_stdout: bool = False,
-    pty: bool = False,
-    on_output: Optional[OnOutput] = None,
-    policy: PolicyLike = None,
-    **keys: Any,
-) -> Process:
+@shows_options
+def spawn(args: Union[Args, str], **options: Unpack[RunOptions]) -> Process:
     """Start a command in a fresh jar and return once it runs. Arguments as for run(); stdin=PIPE gives a stream to write to.
 
-    What cannot be started raises here, as run() does.
+    A command that cannot be started raises here, as it does in run().
     """
-    launch = Launch(
-        args,
-        shell=shell,
-        input=input,
-        stdin=stdin,
-        text=text,
-        errors=errors,
-        stderr_to_stdout=stderr_to_stdout,
-        pty=pty,
-        keys=keys,
-        policy=policy,
-        sink="pipes" if on_output is None else "frames",
-        is_start_told=True,
-    )
-    return Process(launch, open_run, on_output)
+    return Process(Request(args, options, is_spawn=True), open_run)

@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run(): one command to its end, in the calling thread."""
+"""run(): one command to its end, in the calling thread.
+
+No thread is started and none sorts answers: the caller reads the channel of its own run.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Union
+from typing import TYPE_CHECKING, Callable, Optional, Union
 
 from . import _engine
 from ._collect import Collector
 from ._errors import EngineError
-from ._launch import Args, Launch, OnOutput, Stdin
-from ._policy import PolicyLike
+from ._keys import OnOutput
+from ._request import Args, Request, shows_options
 from ._result import Result
 
-Opener = Callable[[Launch], _engine.Channel]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keys import RunOptions
+
+# Sends a request and gives the channel of its run: in a jar of its own, or in a Jar.
+Opener = Callable[[Request], _engine.Channel]
 
 
-def open_run(launch: Launch) -> _engine.Channel:
-    """A channel for a run in a jar of its own."""
-    if launch.is_again:
-        return _engine.open_channel_again(launch.frame, launch.fds)
-    return _engine.open_channel(launch.frame, launch.fds)
+def open_run(request: Request) -> _engine.Channel:
+    """Run it in a jar of its own."""
+    if request.is_again:
+        return _engine.open_channel_again(request.run_frame(), request.fds)
+    return _engine.open_channel(request.run_frame(), request.fds)
 
 
 def leave(channel: _engine.Channel, collector: Collector) -> None:
@@ -30,43 +39,48 @@ def leave(channel: _engine.Channel, collector: Collector) -> None:
         channel.close()
 
 
-def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check: bool) -> Result:
+def read_some(channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput]) -> None:
+    """Take in what comes next, waiting for it only until it is time to look up."""
+    try:
+        data = channel.socket.recv(_engine.READ_BYTES)
+    except BlockingIOError:
+        return
+    except ConnectionResetError:
+        data = b""
+    if not data:
+        raise channel.lost()
+    for stream, piece in collector.feed(data):
+        if on_output is not None:
+            on_output(stream, piece)
+
+
+def read_to_end(channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput]) -> None:
+    """Read until the run is over."""
+    channel.look_up()
+    while not collector.is_over:
+        read_some(channel, collector, on_output)
+
+
+def finish(request: Request, opener: Opener, check: bool) -> Result:
     """Start, read to the end, give the result.
 
-    Whatever comes in between - Ctrl-C, an exception of the callback - ends the run, and is seen by the caller when
-    nothing of the run is left.
+    Whatever comes in between - Ctrl-C, an exception of the callback - ends the run, and reaches the caller when nothing of
+    the run is left.
     """
+    with request:
+        channel = opener(request)
+    collector = Collector(request.args, request.text, request.errors)
     try:
-        channel = opener(launch)
-    finally:
-        launch.close()
-    collector = Collector(launch.args, launch.text, launch.errors)
-    receive = channel.socket.recv
-    try:
-        channel.look_up()
-        while not collector.is_over:
-            try:
-                data = receive(_engine.READ_BYTES)
-            except BlockingIOError:
-                continue
-            if not data:
-                raise channel.lost()
-            for stream, piece in collector.feed(data):
-                if on_output is not None:
-                    on_output(stream, piece)
-    except ConnectionResetError:
-        error = channel.lost()
-        channel.close()
-        raise error from None
+        read_to_end(channel, collector, request.on_output)
     except BaseException:
-        channel.cancel()  # also if all was said: then it only ends the channel
+        channel.cancel()  # also after the last frame: then it only ends the channel
         channel.drain()
         channel.close()
         raise
     try:
         result = collector.result()
     except EngineError:
-        channel.kill()  # who talks nonsense is not asked again
+        channel.kill()  # an engine that talks nonsense is not asked again
         raise
     except BaseException:
         leave(channel, collector)
@@ -75,21 +89,8 @@ def finish(launch: Launch, opener: Opener, on_output: Optional[OnOutput], check:
     return result.check() if check else result
 
 
-def run(
-    args: Union[Args, str],
-    *,
-    shell: bool = False,
-    input: Optional[Union[bytes, str]] = None,
-    stdin: Stdin = None,
-    text: bool = True,
-    errors: str = "replace",
-    stderr_to_stdout: bool = False,
-    pty: bool = False,
-    check: bool = False,
-    on_output: Optional[OnOutput] = None,
-    policy: PolicyLike = None,
-    **keys: Any,
-) -> Result:
+@shows_options
+def run(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOptions]) -> Result:
     """Run a command in a fresh jar and wait until it, and all it started, is gone.
 
     args: a list of words; with shell=True one string for /bin/sh. input: what the command reads; stdin: a descriptor or
@@ -98,21 +99,7 @@ def run(
     keywords are policy keys (timeout=, memory=, ro=, net= ...) and win over it. Unless they say otherwise: timeout 30 s,
     memory 512M, output 100K.
 
-    A command that fails, or is ended by a limit, is a Result too, unless check=True. What was never started raises:
-    PolicyError, StartError (not found ...), UnavailableError (this host cannot hold it), EngineError.
+    A command that fails, or that a limit ends, gives a Result too, unless check=True. A command that could not be started
+    raises: PolicyError, StartError (not found ...), UnavailableError (this host cannot enforce the policy), EngineError.
     """
-    launch = Launch(
-        args,
-        shell=shell,
-        input=input,
-        stdin=stdin,
-        text=text,
-        errors=errors,
-        stderr_to_stdout=stderr_to_stdout,
-        pty=pty,
-        keys=keys,
-        policy=policy,
-        sink="none" if on_output is None else "frames",
-        is_again=True,
-    )
-    return finish(launch, open_run, on_output, check)
+    return finish(Request(args, options, is_again=True), open_run, check)

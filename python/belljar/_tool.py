@@ -55,11 +55,10 @@ def tool(fn: Optional[F] = None, /, **options: Any) -> Union[F, Callable[[F], F]
     """
     if _inside.is_inside:
         return fn if fn is not None else lambda plain: plain
-    from ._call import OPTIONS, Options  # nothing of it is needed, or there, in a jar
+    from ._call import Options  # nothing of it is needed, or there, in a jar
+    from ._keys import check_call_options
 
-    unknown = options.keys() - OPTIONS
-    if unknown:
-        raise TypeError(f"tool() takes the options of a call, not {min(unknown)!r}")
+    check_call_options("tool", options)
     told = Options(options)
     if fn is None:
         return lambda plain: _wrap(plain, told)

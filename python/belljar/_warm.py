@@ -26,8 +26,8 @@ from ._cold import BootFile, ColdWay
 from ._discard import discard
 from ._errors import BelljarError, CallError, EngineError, StartError, UnavailableError
 from ._jar import Jar
-from ._launch import environ_text, quote, request
-from ._policy import PolicyLike, encode
+from ._policy import PolicyLike
+from ._request import environ_text, join_frame, open_frame
 from ._result import failure
 from ._send import is_importable, modules_of
 from ._slots import CLOSED
@@ -119,8 +119,7 @@ class Zygote:
         self.look_at = time.monotonic() + LOOK_SECONDS
         self._environ = environ_text()
         keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
-        words = ",".join(map(quote, _boot.boot_words(python)))
-        frame = request(_wire.OPEN, policy, keys, more=f',"zygote":[{words}],"extra":2')
+        frame = open_frame(policy, keys, self._environ, zygote=_boot.boot_words(python), extra=2)
         boot = BootFile(_boot.boot_file(python, places.paths, preload, places.writable, _boot.ZYGOTE))
         ours, theirs = _engine.pair()
         try:
@@ -143,8 +142,7 @@ class Zygote:
             ours.close()
         self._files: List[Tuple[str, int, int]] = files
         self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
-        text = f'{{"version":{_wire.VERSION},"stdin":"null","capture":true,"started":false,"held":true,"extra":1}}'
-        self._held_frame = _wire.frame(_wire.JOIN, text.encode("ascii"))
+        self._held_frame = join_frame({}, {"capture": True, "held": True, "extra": 1}, self._environ)
         # A list: taking from it and adding to it needs no lock.
         self._held: List[Held] = []
 
@@ -178,13 +176,7 @@ class Zygote:
             self._held.pop().close()
 
     def _frame(self, sink: str, keys: Dict[str, Any]) -> bytes:
-        environ = environ_text()
-        more = "" if environ == self._environ else f'"environ":{environ},'
-        text = (
-            f'{{"version":{_wire.VERSION},"keys":{encode(keys) if keys else "{}"},{more}"stdin":"null","sink":"{sink}",'
-            '"capture":true,"started":false,"extra":2}'
-        )
-        return _wire.frame(_wire.JOIN, text.encode("ascii"))
+        return join_frame(keys, {"sink": sink, "capture": True, "extra": 2}, self._environ)
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A call; one JOIN frame."""

@@ -24,11 +24,12 @@ from collections import deque
 from pathlib import Path
 from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterable, List, Mapping, Optional, Protocol, Set, Tuple, Union
 
-from ._call import OPTIONS, Options
+from ._call import Options
 from ._code import CodeRunner as CodeRunner
 from ._code import ExecResult as ExecResult
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError
 from ._guard import PathRules
+from ._keys import CALL_OPTIONS
 from ._policy import PolicyLike, encode, rename_cwd, wire_form
 from ._pool import Pool, hidden_pool
 
@@ -221,7 +222,7 @@ class JarToolHost:
         if self._is_closed:
             raise PolicyError("the tool host is closed")
         keys = {**self._keys, **rename_cwd(keys)}
-        options = Options({key: keys.pop(key) for key in list(keys) if key in OPTIONS})
+        options = Options({key: keys.pop(key) for key in list(keys) if key in CALL_OPTIONS})
         plain = inspect.unwrap(fn)
         told = Tool(
             str(name or getattr(plain, "__name__", type(fn).__name__)),

@@ -16,7 +16,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._errors import BelljarError
-from .._launch import Launch
+from .._request import Request
 from .._run import finish, open_run
 from .._tree import kill_tree
 
@@ -108,21 +108,9 @@ def run_sandboxed(
     try:
         if working_dir is not None and not os.path.isdir(working_dir):
             raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
-        launch = Launch(
-            command,
-            shell=True,
-            input=None,
-            stdin=None,
-            text=True,
-            errors="replace",
-            stderr_to_stdout=False,
-            pty=False,
-            keys=keys,
-            policy={"pass_env": names},
-            sink="frames",
-            is_captured=False,
-        )
-        result = finish(launch, open_run, lambda stream, data: kept[stream].add(data), False)
+        options = {**keys, "shell": True, "policy": {"pass_env": names}}
+        options["on_output"] = lambda stream, data: kept[stream].add(data)
+        result = finish(Request(command, options, keeps_output=False), open_run, check=False)
     except (BelljarError, OSError, ValueError, TypeError) as error:
         return SandboxResult(stderr=f"Execution error: {error}")
     stdout, stderr = kept["stdout"].text(), kept["stderr"].text()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keywords of the package's functions: the policy keys, and what else a run or a call may be told.
+
+One table for three uses. Type checkers read the classes (`**options: Unpack[RunOptions]`), so a keyword with a typing error is
+found before it runs. `call()` looks names up in them to tell its options from the function's arguments. And tests compare them
+with `belljar policy schema`. What a policy key means, and which values are good, only the engine knows: values are `Any` here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import IO, Any, Callable, Iterable, Mapping, Optional, TypedDict, Union
+
+from ._errors import PolicyError
+from ._policy import PolicyLike
+
+OnOutput = Callable[[str, bytes], object]
+Stdin = Union[int, IO[Any], None]
+
+
+class RunKeys(TypedDict, total=False):
+    """Policy keys that may differ from run to run of one jar."""
+
+    cd: Any
+    pass_env: Any
+    env: Any
+    timeout: Any
+    grace: Any
+    cpu_time: Any
+    memory: Any
+    pids: Any
+    disk: Any
+    file_size: Any
+    fds: Any
+    core: Any
+    output: Any
+    overflow: Any
+    keep: Any
+    redact: Any
+    redact_secrets: Any
+    redact_env: Any
+
+
+class PolicyKeys(RunKeys, total=False):
+    """All policy keys. `cwd` is another name for `workdir`."""
+
+    version: Any
+    extends: Any
+    workdir: Any
+    cwd: Any
+    workdir_mode: Any
+    ro: Any
+    rw: Any
+    hide: Any
+    tmpfs: Any
+    system: Any
+    toolchains: Any
+    protect: Any
+    net: Any
+    hostname: Any
+    rung: Any
+    optional: Any
+
+
+class CommandOptions(TypedDict, total=False):
+    """What a command is told beside its policy; Request._read_options() has the defaults."""
+
+    shell: bool
+    input: Optional[Union[bytes, str]]
+    stdin: Stdin
+    text: bool
+    errors: str
+    stderr_to_stdout: bool
+    pty: bool
+    on_output: Optional[OnOutput]
+
+
+class RunInJarOptions(CommandOptions, RunKeys, total=False):
+    """The keywords of Jar.run() and Jar.spawn()."""
+
+
+class RunOptions(CommandOptions, PolicyKeys, total=False):
+    """The keywords of run() and spawn()."""
+
+    policy: PolicyLike
+
+
+class CallOptions(RunKeys, total=False):
+    """The keywords of call() that are not the function's."""
+
+    on_output: Optional[OnOutput]
+    types: Iterable[type]
+    max_result: Union[int, str]
+
+
+RUN_KEYS = frozenset(RunKeys.__annotations__)
+CALL_OPTIONS = frozenset(CallOptions.__annotations__)
+# Limits of a pool that its calls may lower but not raise.
+LIMITS_OF_A_POOL = ("memory", "pids", "disk")
+
+_SIZE = re.compile(r"([0-9]+)(?:\.([0-9]+))?([KMGT]?)\Z", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_size(value: Any, name: str) -> int:
+    """The bytes of a size as policies write it: a number, or text such as "64M" or "1.5G"."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    match = _SIZE.match(value) if isinstance(value, str) else None
+    if match is not None:
+        whole, fraction, unit = match.group(1), match.group(2) or "", match.group(3).upper()
+        size, rest = divmod(int(whole + fraction) * _UNITS[unit], 10 ** len(fraction))
+        if size > 0 and rest == 0:
+            return size
+    raise PolicyError(f"{name}={value!r} is not a size; write a number of bytes, or text such as '64M'")
+
+
+def check_call_options(function: str, options: Mapping[str, Any]) -> None:
+    """TypeError for a keyword that is no option of a call."""
+    for name in options:
+        if name not in CALL_OPTIONS:
+            import difflib
+
+            near = difflib.get_close_matches(name, sorted(CALL_OPTIONS), 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; pass arguments of the function with functools.partial"
+            raise TypeError(f"{function}() takes the options of a call, not {name!r}{hint}")

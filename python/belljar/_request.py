@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of the engine, as frames: the one place that writes the JSON of runs and jars.
+
+`Request` is a command as run() and spawn() were told it, with the descriptors that go with it. The functions at the end write
+the frames; calls use them too. Nothing is decided here: what a policy key means, the engine knows.
+"""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import inspect
+import os
+import sys
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+
+from . import _wire
+from ._errors import shortage_is_engine_error
+from ._keys import OnOutput, Stdin
+from ._policy import PolicyLike, encode, rename_cwd, wire_form
+
+PIPE = -1
+DEVNULL = -3
+
+Args = Sequence[Union[str, bytes, "os.PathLike[str]"]]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What a pipe takes at once; more goes into a file in memory, so that no thread has to feed the command.
+PIPE_BYTES = 64 << 10
+
+_IS_UTF8 = sys.getfilesystemencoding().lower().replace("-", "") == "utf8"
+_environ_data: Optional[Dict[bytes, bytes]] = None
+_environ_text = "[]"
+
+
+# --- what a command is told ---
+
+
+def wire_text(word: Union[str, bytes, "os.PathLike[str]"]) -> str:
+    """A word as the engine reads it: UTF-8, each stray byte a lone surrogate."""
+    raw = os.fsencode(word)
+    if b"\0" in raw:
+        raise ValueError("embedded null byte")
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def words_of(args: Union[Args, str], shell: bool) -> List[str]:
+    """The words of the command, as they are sent."""
+    if isinstance(args, (str, bytes)):
+        if not shell:
+            raise TypeError("args must be a list of words; a command line for the shell needs shell=True")
+        return [wire_text(args)]
+    if shell:
+        raise TypeError("with shell=True, args must be one string")
+    if isinstance(args, os.PathLike):
+        raise TypeError("args must be a list of words")
+    words = [wire_text(word) for word in args]
+    if not words:
+        raise ValueError("args is empty: there is nothing to run")
+    return words
+
+
+def input_descriptor(data: Union[bytes, str]) -> int:
+    """A descriptor from which the command reads the data, written already, so that nobody has to feed it.
+
+    A pipe if it takes all of the data; else a file in memory, sealed so that the jar cannot change it.
+    """
+    raw = memoryview(data.encode("utf-8") if isinstance(data, str) else data).cast("B")
+    if len(raw) <= PIPE_BYTES:
+        reader, writer = os.pipe()
+        try:
+            os.set_blocking(writer, False)
+            if not raw or os.write(writer, raw) == len(raw):
+                return reader
+        except BlockingIOError:
+            pass
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        os.close(reader)
+    fd = os.memfd_create("belljar-input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        done = 0
+        while done < len(raw):
+            done += os.write(fd, raw[done : done + (64 << 20)])
+        os.lseek(fd, 0, os.SEEK_SET)
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+class Request:
+    """One command, ready to be sent: `with request:` around the sending closes what is not needed afterwards.
+
+    is_spawn: the caller uses the streams while the command runs, and wants to know when it has started. keeps_output: the
+    engine keeps what the command writes, for the result.
+    """
+
+    __slots__ = ("args", "text", "errors", "on_output", "is_again", "fds", "stdin", "stdout", "stderr")
+    __slots__ += ("_made", "_run", "_policy", "_keys")
+
+    def __init__(
+        self,
+        args: Union[Args, str],
+        options: Mapping[str, Any],
+        *,
+        is_spawn: bool = False,
+        keeps_output: bool = True,
+        is_again: bool = False,
+    ) -> None:
+        self.fds: List[int] = []
+        self.stdin: Optional[int] = None
+        self.stdout: Optional[int] = None
+        self.stderr: Optional[int] = None
+        self._made: List[int] = []
+        self.is_again = is_again
+        self._run: Dict[str, Any] = {"capture": keeps_output, "started": is_spawn, "again": is_again}
+        try:
+            self._read_options(args, **options)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _read_options(
+        self,
+        args: Union[Args, str],
+        *,
+        shell: bool = False,
+        input: Optional[Union[bytes, str]] = None,
+        stdin: Stdin = None,
+        text: bool = True,
+        errors: str = "replace",
+        stderr_to_stdout: bool = False,
+        pty: bool = False,
+        on_output: Optional[OnOutput] = None,
+        policy: PolicyLike = None,
+        **keys: Any,
+    ) -> None:
+        """The signature of run() and spawn(), and of their likes: @shows_options copies it from here."""
+        self.args = words_of(args, bool(shell))
+        self.text, self.errors, self.on_output = bool(text), errors, on_output
+        self._policy, self._keys = policy, rename_cwd(keys)
+        if errors != "replace":
+            codecs.lookup_error(errors)
+        is_spawn = self._run["started"]
+        has_stdin = self._take_stdin(stdin, input, may_pipe=is_spawn)
+        sink = "frames" if on_output is not None else "pipes" if is_spawn else "none"
+        if sink == "pipes":
+            self.stdout, self.stderr = self._pipe_out(), self._pipe_out()
+        self._run.update(
+            argv=self.args,
+            shell=bool(shell),
+            stdin="descriptor" if has_stdin else "null",
+            pty=bool(pty),
+            sink=sink,
+            merge=bool(stderr_to_stdout),
+        )
+
+    def _take_stdin(self, stdin: Stdin, input: Optional[Union[bytes, str]], may_pipe: bool) -> bool:
+        if input is not None:
+            if stdin is not None:
+                raise ValueError("stdin and input may not both be given")
+            if not isinstance(input, str):
+                memoryview(input)  # TypeError for what holds no bytes
+            with shortage_is_engine_error("hold the command's input"):
+                self._attach(input_descriptor(input))
+            return True
+        if stdin is None or stdin is False:
+            return False
+        if not isinstance(stdin, int):
+            self.fds.append(stdin.fileno())
+            return True
+        if stdin == DEVNULL:
+            return False
+        if stdin == PIPE:
+            if not may_pipe:
+                raise ValueError("stdin=PIPE is for spawn(); use input= here")
+            with shortage_is_engine_error("make a pipe for the command's input"):
+                reader, self.stdin = os.pipe()
+            self._attach(reader)
+            return True
+        if stdin < 0:
+            raise ValueError(f"stdin={stdin} is not a descriptor")
+        os.fstat(stdin)
+        self.fds.append(stdin)
+        return True
+
+    def _attach(self, fd: int) -> None:
+        self.fds.append(fd)
+        self._made.append(fd)
+
+    def _pipe_out(self) -> int:
+        with shortage_is_engine_error("make a pipe for the command's output"):
+            reader, writer = os.pipe()
+        self._attach(writer)
+        return reader
+
+    def run_frame(self) -> bytes:
+        """Run it in a jar of its own."""
+        return run_frame(self._policy, self._keys, self._run)
+
+    def join_frame(self, jar_environ: Optional[str]) -> bytes:
+        """Run it in a jar that was opened with this environment."""
+        if self._policy is not None:
+            self._keys["policy"] = self._policy  # which the engine refuses, in its own words
+        return join_frame(self._keys, self._run, jar_environ)
+
+    def __enter__(self) -> Request:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: object, trace: object) -> None:
+        """`with request:` sends it: afterwards the descriptors are the engine's, or, after an exception, nobody's."""
+        self.close() if kind is None else self.abandon()
+
+    def close(self) -> None:
+        """The descriptors were sent."""
+        while self._made:
+            os.close(self._made.pop())
+
+    def abandon(self) -> None:
+        """There will be no run: close our ends of the streams too."""
+        self.close()
+        for fd in (self.stdin, self.stdout, self.stderr):
+            if fd is not None:
+                os.close(fd)
+        self.stdin = self.stdout = self.stderr = None
+
+
+_OPTIONS = list(inspect.signature(Request._read_options).parameters.values())[2:]
+
+
+def shows_options(function: Function, has_policy: bool = True) -> Function:
+    """Have help() and inspect.signature() show the keywords of a run, where the function itself says `**options`."""
+    signature = inspect.signature(function)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    shared = [parameter for parameter in _OPTIONS if has_policy or parameter.name != "policy"]
+    shown: Any = function
+    shown.__signature__ = signature.replace(parameters=[*own, *shared])
+    return function
+
+
+def shows_jar_options(function: Function) -> Function:
+    """The same for runs in a jar, whose policy is fixed."""
+    return shows_options(function, has_policy=False)
+
+
+# --- frames ---
+
+
+def environ_text() -> str:
+    """The environment as a JSON list. It seldom changes, so the last one is kept beside what it was made from."""
+    global _environ_data, _environ_text
+    data = getattr(os.environ, "_data", None)
+    if type(data) is not dict or not _IS_UTF8:
+        return encode([wire_text(f"{name}={value}") for name, value in os.environ.items()])
+    if data != _environ_data:
+        copy = dict(data)
+        text = encode([(name + b"=" + value).decode("utf-8", "surrogateescape") for name, value in copy.items()])
+        _environ_data, _environ_text = copy, text
+        return text
+    return _environ_text
+
+
+def _current_directory() -> Optional[str]:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # it was removed
+
+
+def json_frame(kind: int, members: Mapping[str, Any], **texts: Optional[str]) -> bytes:
+    """A frame with a JSON object: the version, the members, and those whose value is JSON text already."""
+    text = encode({"version": _wire.VERSION, **members})[:-1]
+    for name, value in texts.items():
+        if value is not None:
+            text += f',"{name}":{value}'
+    return _wire.frame(kind, (text + "}").encode("ascii"))
+
+
+def _policy_frame(
+    kind: int, policy: PolicyLike, keys: Mapping[str, Any], more: Mapping[str, Any], environ: Optional[str] = None
+) -> bytes:
+    """RUN or OPEN; environ: as environ_text() has it, None for that of now."""
+    cwd = _current_directory()
+    policy_text, base = wire_form(policy, cwd)
+    members = {"base": base, "keys": keys, "cwd": cwd, **more}
+    return json_frame(kind, members, policy=policy_text, environ=environ or environ_text())
+
+
+def run_frame(policy: PolicyLike, keys: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
+    """A run in a jar of its own; run: the members of `run` in docs/protocol.md."""
+    return _policy_frame(_wire.RUN, policy, keys, {"run": run})
+
+
+def open_frame(policy: PolicyLike, keys: Mapping[str, Any], environ: Optional[str] = None, **more: Any) -> bytes:
+    """A jar for many runs, or for calls."""
+    return _policy_frame(_wire.OPEN, policy, keys, more, environ)
+
+
+def join_frame(keys: Mapping[str, Any], run: Mapping[str, Any], jar_environ: Optional[str]) -> bytes:
+    """A run in a jar. The environment is only sent if it is not the one that the jar was opened with."""
+    environ = environ_text()
+    return json_frame(_wire.JOIN, {"keys": keys, **run}, environ=None if environ == jar_environ else environ)
