@@ -102,7 +102,7 @@ struct belljar_engine_options {
 
 /*
  * Start an engine; @options may be NULL. One serves the whole process; two are two worlds that know nothing of each
- * other. It gets none of the host's descriptors, environment, signal dispositions or terminal.
+ * other. It gets none of the client's descriptors, environment, signal dispositions or terminal.
  */
 BELLJAR_CHECKED int belljar_engine_open(const struct belljar_engine_options *options, struct belljar_engine **out,
 					struct belljar_error **error);
@@ -153,9 +153,9 @@ struct belljar_command {
 	 * Where neither policy nor options say: timeout=30s, memory=512M, output=100K, redact_env=true.
 	 */
 	const char *const *options;
-	/* The environment from which the policy takes what it passes on. NULL: the host's own, as getenv() sees it. */
+	/* The environment from which the policy takes what it passes on. NULL: the client's own, as getenv() sees it. */
 	const char *const *environment;
-	/* Where relative paths start, and the default workdir. NULL: the host's current directory. */
+	/* Where relative paths start, and the default workdir. NULL: the client's current directory. */
 	const char *directory;
 	const void *input; /* what the command reads from its stdin; NULL: nothing, it is /dev/null */
 	size_t input_len;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/command_engine.c - `engine`: serve one host program
+ * cli/command_engine.c - `engine`: serve one client program
  */
 #include "cli/commands.h"
 #include "serve/serve_door.h"
 
-/* Where the host program puts its socket. */
+/* Where the client puts its socket. */
 #define ROOT_FD 3
 
 int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)

@@ -144,7 +144,7 @@ static void print_examples(struct text *out, unsigned commands)
 void help_print_overview(struct text *out)
 {
 	text_append_string(out, "Belljar runs a command that nobody has reviewed in a jar: it sees little, can change "
-				"little,\ncannot outlive its limits, and its end is told truthfully.\n\n"
+				"little,\ncannot outlive its limits, and you learn exactly how it ended.\n\n"
 				"Usage: belljar COMMAND [options]\n\nCommands:\n");
 	for (size_t i = 0; i < cli_command_count; i++)
 		if (!cli_commands[i].is_for_programs)

@@ -7,7 +7,7 @@
  * the next one beside it removes every directory of ours that nobody has locked. That works for engines in other pid
  * namespaces too, where a process number in the name would say nothing.
  *
- * In a kept jar each run has one of its own below the jar's, so that the jar's limits hold for the sum. Version 2 wants
+ * In a session each run has one of its own below the jar's, so that the jar's limits hold for the sum. Version 2 wants
  * processes in leaves only: there the jar's first process has one too.
  */
 #include "limits/cgroup.h"
@@ -213,7 +213,7 @@ static void open_notice(struct cgroup *cgroup)
 		cgroup->notice_fd = take_fd(&event_fd);
 }
 
-/* The directories of runs in a kept jar's, left by an engine that was killed. */
+/* The directories of runs in a session's, left by an engine that was killed. */
 static void empty(int fd)
 {
 	AUTO_CLOSE int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

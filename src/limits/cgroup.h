@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits/cgroup.h - the cgroups of a jar: made before it, read while it stands, removed after it; and, in a kept jar, of a run
+ * limits/cgroup.h - the cgroups of a jar: made before it, read while it stands, removed after it; and, in a session, of a run
  */
 #ifndef BELLJAR_RUN_CGROUP_H
 #define BELLJAR_RUN_CGROUP_H
@@ -20,7 +20,7 @@ struct cgroup {
 	const char *paths[CGROUP_PART_COUNT]; /* the plan's; NULL: not used. In version 2 all used ones are the same */
 	int fds[CGROUP_PART_COUNT];           /* the directories, locked; -1: not made */
 	const struct cgroup
-		*parent; /* a run's in a kept jar: the jar's, in which it is called @name; it must outlive it */
+		*parent; /* a run's in a session: the jar's, in which it is called @name; it must outlive it */
 	char name[CGROUP_NAME_MAX];
 	uint64_t memory_bytes, pids; /* the limits it has; 0: none was set */
 	int room_fd;   /* version 2: our own cgroup, where room was made for the run's; -1: it stands beside ours */
@@ -44,7 +44,7 @@ struct cgroup_reading {
 /* Make and set up what @plan has, and remove what engines that were killed left behind. On failure nothing is left. */
 int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error);
 /*
- * Make one for a run in the kept jar of @jar, with no limits yet: it is made ahead. Minders enter it by writing to
+ * Make one for a run in the session of @jar, with no limits yet: it is made ahead. Minders enter it by writing to
  * @member_fds, owned by the caller, of which there are *@member_count.
  */
 int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t number, int member_fds[CGROUP_PART_COUNT],

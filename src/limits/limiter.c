@@ -86,7 +86,7 @@ static bool is_at_limit(const struct limiter *limiter, const struct cgroup_readi
 	       reading->peak_memory_bytes + MEMORY_SLACK >= limiter->plan->limits.memory_bytes;
 }
 
-/* Whose limit it was: the run's own, or that of the kept jar around it. NULL: none of ours. */
+/* Whose limit it was: the run's own, or that of the session around it. NULL: none of ours. */
 static const struct limiter *over_memory(const struct limiter *limiter, const struct cgroup_reading *reading)
 {
 	struct cgroup_reading jars;

@@ -48,7 +48,7 @@ struct limiter {
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
 	bool is_over;        /* a limit that ends the run was told */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
-	/* Of a run in a kept jar: the jar's. Memory may run out there, too. */
+	/* Of a run in a session: the jar's. Memory may run out there, too. */
 	const struct limiter *jar;
 	struct cgroup_reading last_reading; /* once nothing was left */
 	bool has_last_reading;
@@ -60,7 +60,7 @@ struct limiter {
 int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, limiter_function *function,
 		 void *owner, struct error *error);
 /*
- * For one run in the kept jar of @jar, which must outlive it. @cgroup, made ahead, is the limiter's from here on; the limits
+ * For one run in the session of @jar, which must outlive it. @cgroup, made ahead, is the limiter's from here on; the limits
  * of @plan are put on it. On failure limiter_done() must follow too.
  */
 int limiter_open_run(struct limiter *limiter, struct loop *loop, const struct plan *plan, const struct limiter *jar,

@@ -113,7 +113,7 @@ void meter_init(struct meter *meter, const struct plan *plan);
 void meter_take(struct meter *meter, enum jar_view view, int fd);
 /* Without namespaces: the jar's first process is @pid in our own /proc. */
 int meter_follow(struct meter *meter, pid_t pid);
-/* One run in the kept jar that @jar looks at: all below its minder, @pid. */
+/* One run in the session that @jar looks at: all below its minder, @pid. */
 int meter_join(struct meter *meter, const struct meter *jar, pid_t pid);
 void meter_done(struct meter *meter);
 

@@ -341,7 +341,7 @@ uint64_t meter_object_bytes(struct meter *meter, uint64_t known)
 			guessed += object->bytes;
 	}
 	guessed = guessed ? MIN_OF(guessed, host_shared_bytes()) : 0;
-	/* What a kept jar's other runs have done is not known here; the jar's own meter sees to it. */
+	/* What a session's other runs have done is not known here; the jar's own meter sees to it. */
 	if (!meter->is_run)
 		guessed += flight_bytes(walk, known + exact + guessed);
 	return exact + guessed;
