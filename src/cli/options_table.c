@@ -78,7 +78,7 @@ const struct command_row cli_commands[] = {
 		.command = COMMAND_ENGINE,
 		.name = "engine",
 		.arguments = "",
-		.summary = "serve one client program over a socket; started by libbelljar and the Python package",
+		.summary = "serve one client over a socket; started by libbelljar and the Python package",
 		.is_for_programs = true,
 	},
 };
