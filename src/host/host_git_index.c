@@ -117,7 +117,7 @@ static int take_string(struct reader *reader)
 /* Version 4: a number of which each byte has seven bits, the highest first, and one is added for each byte before. */
 static int take_offset(struct reader *reader, size_t *offset_out)
 {
-	const unsigned char *byte;
+	const unsigned char *byte = NULL;
 	size_t offset = 0;
 	int rc = 0;
 
@@ -199,7 +199,7 @@ static int read_entry(struct reader *reader, struct git_index_facts *facts)
 static int read_link(struct reader *reader, uint32_t len, struct git_index_facts *facts)
 {
 	size_t hash_bytes = reader->request->hash_bytes;
-	const unsigned char *hash;
+	const unsigned char *hash = NULL;
 	int rc = len < hash_bytes ? -EINVAL : take(reader, hash_bytes, &hash);
 
 	if (rc < 0)
@@ -217,7 +217,7 @@ static int read_extensions(struct reader *reader, struct git_index_facts *facts)
 	int rc = 0;
 
 	while (rc == 0 && reader->left + (reader->len - reader->at) > hash_bytes) {
-		const unsigned char *bytes;
+		const unsigned char *bytes = NULL;
 		uint32_t len;
 
 		rc = take(reader, EXTENSION_BYTES, &bytes);
@@ -235,7 +235,7 @@ int git_index_gitlinks(const struct git_index_request *request, struct git_index
 {
 	struct reader reader; /* without its buffer: zeroing that would cost more than most indexes */
 	struct git_index_facts facts = {0};
-	const unsigned char *header;
+	const unsigned char *header = NULL;
 	uint32_t count;
 	int rc;
 
