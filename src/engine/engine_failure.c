@@ -14,23 +14,40 @@ struct failure_row {
 };
 
 static const struct failure_row rows[] = {
-	[STEP_CGROUP] = {STAGE_LIMITS, false},       [STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
-	[STEP_BECOME] = {STAGE_ISOLATE, true},       [STEP_ID_MAPS] = {STAGE_ISOLATE, true},
-	[STEP_USER_LIMIT] = {STAGE_LIMITS, false},   [STEP_ROOT] = {STAGE_ISOLATE, true},
-	[STEP_SCRATCH] = {STAGE_ISOLATE, true},      [STEP_DIRECTORY] = {STAGE_FILES, false},
-	[STEP_SYMLINK] = {STAGE_FILES, false},       [STEP_FILE] = {STAGE_FILES, false},
-	[STEP_BIND] = {STAGE_FILES, false},          [STEP_PRIVATE] = {STAGE_FILES, false},
-	[STEP_TMPFS] = {STAGE_FILES, false},         [STEP_HIDE] = {STAGE_FILES, false},
-	[STEP_PIN] = {STAGE_FILES, false},           [STEP_DEVPTS] = {STAGE_ISOLATE, true},
+	[STEP_CGROUP] = {STAGE_LIMITS, false},
+	[STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
+	[STEP_BECOME] = {STAGE_ISOLATE, true},
+	[STEP_ID_MAPS] = {STAGE_ISOLATE, true},
+	[STEP_USER_LIMIT] = {STAGE_LIMITS, false},
+	[STEP_ROOT] = {STAGE_ISOLATE, true},
+	[STEP_SCRATCH] = {STAGE_ISOLATE, true},
+	[STEP_DIRECTORY] = {STAGE_FILES, false},
+	[STEP_SYMLINK] = {STAGE_FILES, false},
+	[STEP_FILE] = {STAGE_FILES, false},
+	[STEP_COPY] = {STAGE_FILES, false},
+	[STEP_BIND] = {STAGE_FILES, false},
+	[STEP_PRIVATE] = {STAGE_FILES, false},
+	[STEP_TMPFS] = {STAGE_FILES, false},
+	[STEP_HIDE] = {STAGE_FILES, false},
+	[STEP_PIN] = {STAGE_FILES, false},
+	[STEP_DEVPTS] = {STAGE_ISOLATE, true},
 	[STEP_PROC] = {STAGE_ISOLATE, true}, /* a masked /proc, as in Docker, forbids a new one */
-	[STEP_PROC_LOCK] = {STAGE_ISOLATE, false},   [STEP_SEAL] = {STAGE_ISOLATE, true},
-	[STEP_ENTER] = {STAGE_ISOLATE, true},        [STEP_LOOPBACK] = {STAGE_ISOLATE, true},
-	[STEP_HOSTNAME] = {STAGE_ISOLATE, false},    [STEP_JOIN] = {STAGE_ISOLATE, true},
-	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false}, [STEP_PLACES] = {STAGE_FILES, false},
-	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},   [STEP_WORKDIR] = {STAGE_FILES, false},
-	[STEP_METER] = {STAGE_LIMITS, false},        [STEP_RLIMIT] = {STAGE_LIMITS, false},
-	[STEP_PRIVILEGES] = {STAGE_ISOLATE, false},  [STEP_LANDLOCK] = {STAGE_ISOLATE, false},
-	[STEP_SECCOMP] = {STAGE_ISOLATE, false},     [STEP_SCOPE] = {STAGE_ISOLATE, false},
+	[STEP_PROC_LOCK] = {STAGE_ISOLATE, false},
+	[STEP_SEAL] = {STAGE_ISOLATE, true},
+	[STEP_ENTER] = {STAGE_ISOLATE, true},
+	[STEP_LOOPBACK] = {STAGE_ISOLATE, true},
+	[STEP_HOSTNAME] = {STAGE_ISOLATE, false},
+	[STEP_JOIN] = {STAGE_ISOLATE, true},
+	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false},
+	[STEP_PLACES] = {STAGE_FILES, false},
+	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},
+	[STEP_WORKDIR] = {STAGE_FILES, false},
+	[STEP_METER] = {STAGE_LIMITS, false},
+	[STEP_RLIMIT] = {STAGE_LIMITS, false},
+	[STEP_PRIVILEGES] = {STAGE_ISOLATE, false},
+	[STEP_LANDLOCK] = {STAGE_ISOLATE, false},
+	[STEP_SECCOMP] = {STAGE_ISOLATE, false},
+	[STEP_SCOPE] = {STAGE_ISOLATE, false},
 };
 _Static_assert(ARRAY_LEN(rows) == STEP_KIND_COUNT, "every step kind has a row");
 
@@ -75,6 +92,12 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	if (step->kind == STEP_USER_LIMIT && host->inotify_instances) {
 		host->inotify_instances = host->inotify_watches = 0;
 		return true;
+	}
+	/* Somebody is at work in /etc: look again, and mount what is there instead of copying it. */
+	if ((step->kind == STEP_COPY || (step->flags & STEP_FOLLOW && seen->error.errno_value == ESTALE)) &&
+	    !host->has_unsteady_etc) {
+		host->has_unsteady_etc = true;
+		return host_survey_etc(host) == 0;
 	}
 	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
 		return false;

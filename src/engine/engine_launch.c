@@ -9,7 +9,6 @@
 #include "engine/engine_failure.h"
 #include "host/host_cgroup.h"
 #include "host/host_ids.h"
-#include "host/host_same.h"
 #include "plan/plan_test.h"
 #include "sys/calls.h"
 
@@ -33,10 +32,7 @@ static int look_at_host(struct launch *launch)
 	if (launch->host.uid == 0)
 		launch->host.jar_id = host_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
-	rc = host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
-	if (rc == 0 && launch->has_stamps)
-		rc = host_stamp(&launch->host);
-	return rc;
+	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
 }
 
 int launch_survey(struct launch *launch)

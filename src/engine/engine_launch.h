@@ -26,7 +26,6 @@ struct launch {
 	enum rung rung_max;
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
 	enum plan_kind kind; /* PLAN_RUN is not made here */
-	bool has_stamps;     /* the jar may be made ahead: the survey looks closer at what such a jar copies */
 	struct plan_request request;
 	/* results */
 	struct host host;

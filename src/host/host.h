@@ -25,6 +25,7 @@ struct host_path {
 	enum path_kind kind;
 	dev_t device;
 	ino_t inode;
+	mode_t mode;        /* who may do what with it */
 	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
 	uint64_t size_bytes;
 	int error;                /* a positive errno: why it could not be looked at */
@@ -125,7 +126,8 @@ struct host {
 	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
 	struct host_workdir workdir;
-	struct host_path_list stamps; /* a closer look at `etc`, where host_stamp() took one */
+	char *hosts; /* what is in /etc/hosts, if anybody may read it; looked at for a jar with a network of its own */
+	bool has_unsteady_etc; /* something in /etc was replaced while a jar was made: see host_survey_etc() */
 };
 
 /* The kernel's and the caller's facts. */
@@ -134,6 +136,8 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 int host_hand_on(struct host *host, char *const *environment, unsigned number);
 /* The files that @policy is about. */
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
+/* Only what of /etc it found, once more. 0 or a negative errno. */
+int host_survey_etc(struct host *host);
 void host_done(struct host *host);
 
 #endif

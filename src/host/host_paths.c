@@ -54,6 +54,7 @@ static void describe(struct host_path *path, const struct stat *status)
 	path->kind = kind_of(status->st_mode);
 	path->device = status->st_dev;
 	path->inode = status->st_ino;
+	path->mode = status->st_mode & 07777;
 	path->size_bytes = (uint64_t)status->st_size;
 	path->changed_ns = (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }

@@ -6,19 +6,6 @@
 
 #include <string.h>
 
-#include "host/host_paths.h"
-
-int host_stamp(struct host *host)
-{
-	int rc = 0;
-
-	host_path_list_done(&host->stamps);
-	for (size_t i = 0; i < host->etc.count && rc == 0; i++)
-		if (!host->etc.items[i].inode)
-			rc = host_path_list_look(&host->stamps, host->etc.items[i].path);
-	return rc;
-}
-
 static bool is_same_text(const char *left, const char *right)
 {
 	return left && right ? !strcmp(left, right) : left == right;
@@ -51,8 +38,8 @@ static bool is_same_list(const struct host_path_list *left, const struct host_pa
 	return true;
 }
 
-/* What was copied is stale also where only its content changed. */
-static bool is_same_stamps(const struct host_path_list *left, const struct host_path_list *right)
+/* Small files of it are copied, and stale also where only their content has changed. */
+static bool is_same_etc(const struct host_path_list *left, const struct host_path_list *right)
 {
 	if (!is_same_list(left, right))
 		return false;
@@ -96,10 +83,9 @@ bool host_is_same(const struct host *left, const struct host *right)
 	return is_same_kernel(left, right) && is_same_caller(left, right) &&
 	       is_same_text(left->uncounted_path, right->uncounted_path) &&
 	       is_same_workdir(&left->workdir, &right->workdir) && is_same_list(&left->system, &right->system) &&
-	       is_same_list(&left->etc, &right->etc) && is_same_list(&left->toolchains, &right->toolchains) &&
+	       is_same_etc(&left->etc, &right->etc) && is_same_list(&left->toolchains, &right->toolchains) &&
 	       is_same_list(&left->path_directories, &right->path_directories) &&
 	       is_same_list(&left->devices, &right->devices) && is_same_list(&left->mounts, &right->mounts) &&
 	       is_same_list(&left->nested, &right->nested) && is_same_list(&left->places, &right->places) &&
-	       is_same_list(&left->hidden, &right->hidden) && is_same_list(&left->tmpfs_places, &right->tmpfs_places) &&
-	       is_same_stamps(&left->stamps, &right->stamps);
+	       is_same_list(&left->hidden, &right->hidden) && is_same_list(&left->tmpfs_places, &right->tmpfs_places);
 }

@@ -11,11 +11,6 @@
 #include "host/host.h"
 
 /*
- * Look closer at what a survey takes by its name only: the entries of /etc, some of which a jar copies. To be called before
- * the jar is made, and again before the comparison.
- */
-int host_stamp(struct host *host);
-/*
  * Everything but what is new for each jar, its id and its directory; the environment; and where cgroups can be made, since a
  * jar that stands has its own.
  */

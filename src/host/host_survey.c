@@ -24,9 +24,12 @@
 #include "host/host_risky.h"
 #include "host/host_toolchains.h"
 #include "host/host_watch.h"
+#include "sys/calls.h"
 
 /* More of them in PATH are not looked at: nobody has so many. */
 #define PATH_DIRECTORIES_MAX 128
+/* Of /etc/hosts. */
+#define HOSTS_BYTES_MAX (32 << 10)
 
 static int out_of_memory(struct error *error)
 {
@@ -84,22 +87,13 @@ static int add_etc_link(struct host_path_list *list, const char *path)
 	return host_path_list_look(list, resolved);
 }
 
-/* /etc belongs to root, who need not be protected from himself: its entries are not held to one inode. */
-static int add_etc_entry(struct host_path_list *list, const char *name, unsigned char type)
+static int add_etc_entry(struct host_path_list *list, const char *name, bool may_be_link)
 {
 	AUTO_FREE char *path = path_join("/etc", name);
-	struct host_path *item;
 
 	if (!path)
 		return -ENOMEM;
-	if (type != DT_REG && type != DT_DIR)
-		return add_etc_link(list, path);
-	item = list_add(list);
-	if (!item)
-		return -ENOMEM;
-	item->kind = type == DT_DIR ? PATH_DIRECTORY : PATH_FILE;
-	item->path = take_ptr(path);
-	return 0;
+	return may_be_link ? add_etc_link(list, path) : host_path_list_look(list, path);
 }
 
 /* One look at the directory instead of one at each of the names that could be there. */
@@ -113,12 +107,31 @@ static int survey_etc(struct host_path_list *list)
 		return look_at_names(list, "/etc", host_etc_names);
 	while (rc == 0 && (entry = readdir(directory)))
 		if (bsearch(entry->d_name, host_etc_names, host_etc_name_count, sizeof(*host_etc_names), compare_names))
-			rc = add_etc_entry(list, entry->d_name, entry->d_type);
+			rc = add_etc_entry(list, entry->d_name, entry->d_type != DT_REG && entry->d_type != DT_DIR);
 	closedir(directory);
 	for (const char *const *name = host_etc_names; *name && rc == 0; name++)
 		if (strchr(*name, '/'))
-			rc = add_etc_entry(list, *name, DT_UNKNOWN);
+			rc = add_etc_entry(list, *name, true);
 	return rc;
+}
+
+int host_survey_etc(struct host *host)
+{
+	host_path_list_done(&host->etc);
+	return survey_etc(&host->etc);
+}
+
+/* NULL: it is too long, not for everybody, or no text. */
+static char *read_hosts(void)
+{
+	char content[HOSTS_BYTES_MAX];
+	ssize_t len = sys_read_file(AT_FDCWD, "/etc/hosts", content, sizeof(content));
+	struct stat status;
+
+	if (len < 0 || len == sizeof(content) - 1 || strlen(content) != (size_t)len ||
+	    stat("/etc/hosts", &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & S_IROTH))
+		return NULL;
+	return strdup(content);
 }
 
 /* One item in every case. */
@@ -552,6 +565,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = look_at_names(&host->system, NULL, host_system_names);
 	if (rc == 0 && policy->has_system)
 		rc = survey_etc(&host->etc);
+	if (policy->has_system && policy->net == NET_NONE)
+		host->hosts = read_hosts();
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev", host_device_names);
 	if (rc == 0 && policy->has_toolchains)
@@ -576,13 +591,12 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 void host_done(struct host *host)
 {
 	struct host_path_list *lists[] = {
-		&host->system,           &host->etc,
-		&host->toolchains,       &host->devices,
-		&host->mounts,           &host->places,
-		&host->nested,           &host->hidden,
-		&host->tmpfs_places,     &host->workdir.protected,
-		&host->workdir.pinned,   &host->stamps,
-		&host->path_directories,
+		&host->system,         &host->etc,
+		&host->toolchains,     &host->devices,
+		&host->mounts,         &host->places,
+		&host->nested,         &host->hidden,
+		&host->tmpfs_places,   &host->workdir.protected,
+		&host->workdir.pinned, &host->path_directories,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
@@ -593,6 +607,7 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.git);
 	host_path_done(&host->workdir.git_own);
 	host_path_done(&host->workdir.strange_git);
+	free(host->hosts);
 	free(host->git_name);
 	free(host->git_email);
 	free(host->home);

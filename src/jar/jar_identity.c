@@ -121,7 +121,7 @@ int jar_privileges(struct jar_build *build, const struct plan_step *step)
 	(void)build;
 	(void)step;
 	/* Without privilege there is nothing to drop: set-user-id and file capabilities are off below. */
-	if (rc == -EPERM && geteuid() != 0)
+	if (rc == -EPERM && step->flags & STEP_UNPRIVILEGED)
 		rc = 0;
 	if (rc < 0)
 		return rc;

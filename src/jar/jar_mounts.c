@@ -23,8 +23,6 @@
 #define INODES_MIN UINT64_C(1024)
 /* The root tmpfs holds directories, mount points and small files only. */
 #define ROOT_SIZE "16m"
-/* A file up to this size may be copied. */
-#define SNAPSHOT_BYTES (32 << 10)
 
 static const char *beneath_root(const char *path)
 {
@@ -38,17 +36,14 @@ static int make_entry(const struct jar_build *build, const char *path, bool is_f
 	return is_file ? sys_make_file(build->root_fd, path, 0444) : sys_make_directory(build->root_fd, path, 0755);
 }
 
-/* Make @target as a directory or an empty file, and the directories above it where they are not there yet. */
-static int make_place(const struct jar_build *build, const char *target, bool is_file)
+/* The directories above @path that are not there yet. */
+static int make_parents(const struct jar_build *build, const char *path)
 {
-	const char *path = beneath_root(target);
 	char parent[PATH_BYTES];
-	int rc = make_entry(build, path, is_file);
 
-	if (rc != -ENOENT)
-		return rc == -EEXIST ? 0 : rc;
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		size_t len = (size_t)(slash - path);
+		int rc;
 
 		if (len >= sizeof(parent))
 			return -ENAMETOOLONG;
@@ -58,14 +53,26 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 		if (rc < 0 && rc != -EEXIST)
 			return rc;
 	}
-	rc = make_entry(build, path, is_file);
+	return 0;
+}
+
+/* Make @target as a directory or an empty file. */
+static int make_place(const struct jar_build *build, const char *target, bool is_file)
+{
+	const char *path = beneath_root(target);
+	int rc = make_entry(build, path, is_file);
+
+	if (rc == -ENOENT) {
+		rc = make_parents(build, path);
+		if (rc == 0)
+			rc = make_entry(build, path, is_file);
+	}
 	return rc == -EEXIST ? 0 : rc;
 }
 
 static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
 {
 	AUTO_CLOSE int place = -1;
-	struct stat status;
 	int rc;
 
 	/* Outside of host directories the way there is our own work: there are no links but those we made. */
@@ -75,15 +82,8 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 	}
 	place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
 			    SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
-	if (place < 0)
-		return place;
-	if (step->place_inode) {
-		if (fstat(place, &status) < 0)
-			return -errno;
-		if (status.st_dev != step->place_device || status.st_ino != step->place_inode)
-			return -ESTALE;
-	}
-	return sys_move_mount(mount_fd, place, "");
+	rc = place < 0 ? place : jar_check_object(place, step->place_device, step->place_inode);
+	return rc < 0 ? rc : sys_move_mount(mount_fd, place, "");
 }
 
 static int new_tmpfs(uint64_t size_bytes, const char *mode)
@@ -144,22 +144,14 @@ int jar_directory(struct jar_build *build, const struct plan_step *step)
 
 int jar_symlink(struct jar_build *build, const struct plan_step *step)
 {
-	char parent[PATH_BYTES];
-	const char *slash = strrchr(step->target, '/');
-	int rc = sys_make_link(step->source, build->root_fd, beneath_root(step->target));
+	const char *path = beneath_root(step->target);
+	int rc = sys_make_link(step->source, build->root_fd, path);
 
-	if (rc != -ENOENT)
-		return rc == -EEXIST ? 0 : rc;
-	if (slash && slash != step->target) {
-		if ((size_t)(slash - step->target) >= sizeof(parent))
-			return -ENAMETOOLONG;
-		memcpy(parent, step->target, (size_t)(slash - step->target));
-		parent[slash - step->target] = '\0';
-		rc = make_place(build, parent, false);
-		if (rc < 0)
-			return rc;
+	if (rc == -ENOENT) {
+		rc = make_parents(build, path);
+		if (rc == 0)
+			rc = sys_make_link(step->source, build->root_fd, path);
 	}
-	rc = sys_make_link(step->source, build->root_fd, beneath_root(step->target));
 	return rc == -EEXIST ? 0 : rc;
 }
 
@@ -173,80 +165,59 @@ static uint64_t attributes_of(const struct plan_step *step)
 /* A detached mount of the object at @path, which must be the one the planner saw. */
 static int open_object(const struct jar_build *build, const struct plan_step *step, const char *path)
 {
-	/* The planner's path has no links. If there is one by now, it is not followed; only in /etc, which is root's. */
-	bool is_plain = !(step->flags & STEP_SNAPSHOT);
+	/* The planner's path has no links. If there is one by now, it is not followed, unless the plan says so. */
+	bool is_plain = !(step->flags & STEP_FOLLOW);
 	AUTO_CLOSE int source = is_plain ? sys_openat2(AT_FDCWD, path, O_PATH, 0, SYS_RESOLVE_NO_SYMLINKS) : AT_FDCWD;
 	AUTO_CLOSE int mount_fd = -1;
-	struct stat status;
+	int rc;
 
 	if (is_plain && source < 0)
 		return source;
 	mount_fd = sys_open_tree_with(source, is_plain ? "" : path, step->flags & STEP_RECURSIVE, attributes_of(step),
 				      step->flags & STEP_ID_MAPPED ? build->user_namespace_fd : -1);
-
-	if (mount_fd < 0 || !step->inode)
-		return take_fd(&mount_fd);
-	if (fstat(mount_fd, &status) < 0)
-		return -errno;
-	return status.st_dev == step->device && status.st_ino == step->inode ? take_fd(&mount_fd) : -ESTALE;
+	rc = mount_fd < 0 ? mount_fd : jar_check_object(mount_fd, step->device, step->inode);
+	return rc < 0 ? rc : take_fd(&mount_fd);
 }
 
-/* Other addresses end like it. */
-static bool has_loopback(const char *content)
+static int create_file(const struct jar_build *build, const char *path, mode_t mode)
 {
-	for (const char *at = content; (at = strstr(at, "::1")); at += 3)
-		if ((at == content || at[-1] == '\n') && (at[3] == ' ' || at[3] == '\t'))
-			return true;
-	return false;
+	int fd = openat(build->root_fd, path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	return fd < 0 ? -errno : fd;
 }
 
-/* Returns the length with the line, where it is missing and there is room. */
-static size_t name_loopback(char *content, size_t len, size_t capacity)
+int jar_copy(struct jar_build *build, const struct plan_step *step)
 {
-	static const char line[] = "\n::1\tlocalhost ip6-localhost ip6-loopback\n";
-
-	content[len] = '\0';
-	if (has_loopback(content) || capacity - len < sizeof(line))
-		return len;
-	memcpy(content + len, line, sizeof(line) - 1);
-	return len + sizeof(line) - 1;
-}
-
-/*
- * Copy a small file instead of mounting it. Only what everybody may read: this process may read more than the command.
- * The size of the root tmpfs bounds the whole. False: mount it.
- */
-static bool copy_source(const struct jar_build *build, const struct plan_step *step)
-{
-	static char content[SNAPSHOT_BYTES];
+	static char content[JAR_COPY_BYTES_MAX + 1];
+	const char *path = beneath_root(step->target);
 	AUTO_CLOSE int source = sys_open(step->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 	AUTO_CLOSE int target = -1;
 	struct stat status;
 	ssize_t len;
 
-	if (source < 0 || fstat(source, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & S_IROTH) ||
-	    status.st_size >= SNAPSHOT_BYTES)
-		return false;
+	if (source < 0)
+		return source;
+	if (fstat(source, &status) < 0)
+		return -errno;
+	/* Its mode too: this process may read more than the command. */
+	if (status.st_dev != step->device || status.st_ino != step->inode || !S_ISREG(status.st_mode) ||
+	    (status.st_mode & 0555) != step->mode)
+		return -ESTALE;
 	len = read(source, content, sizeof(content));
-	if (len < 0 || len != status.st_size)
-		return false;
-	target = openat(build->root_fd, beneath_root(step->target),
-			O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, status.st_mode & 0555);
-	if (step->flags & STEP_HOSTS)
-		len = (ssize_t)name_loopback(content, (size_t)len, sizeof(content));
-	/* A target that half fails stays behind as a mount point. */
-	return target >= 0 && write(target, content, (size_t)len) == len;
+	if (len < 0 || len > JAR_COPY_BYTES_MAX)
+		return len < 0 ? -errno : -EFBIG;
+	target = create_file(build, path, step->mode);
+	if (target == -ENOENT && make_parents(build, path) == 0)
+		target = create_file(build, path, step->mode);
+	if (target < 0)
+		return target;
+	return write(target, content, (size_t)len) == len ? 0 : -ENOSPC;
 }
 
 int jar_bind(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = -1;
+	AUTO_CLOSE int mount_fd = open_object(build, step, step->source);
 
-	/* In a host directory a copy would be a file of the host's. */
-	if (step->flags & STEP_SNAPSHOT && step->flags & STEP_ON_FILE && !(step->flags & STEP_IN_PLACE) &&
-	    copy_source(build, step))
-		return 0;
-	mount_fd = open_object(build, step, step->source);
 	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 

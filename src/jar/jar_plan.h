@@ -25,6 +25,7 @@ enum step_kind {
 	STEP_DIRECTORY, /* a directory `target` with `mode` */
 	STEP_SYMLINK,   /* `target` pointing at `source` */
 	STEP_FILE,      /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
+	STEP_COPY,      /* a file `target` with `mode` and the content of the host's `source`, which is small */
 	STEP_BIND,      /* the host's `source` at `target` */
 	STEP_PRIVATE,   /* an empty directory of the scratch tmpfs at `target`, `mode` */
 	STEP_TMPFS,     /* a tmpfs of its own at `target`, `value` bytes */
@@ -59,11 +60,14 @@ enum step_flag {
 	STEP_ID_MAPPED = 1 << 4, /* the workdir of a command started by root */
 	STEP_IN_PLACE = 1 << 5,  /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
-	STEP_SNAPSHOT = 1 << 7, /* a small file that anyone may read can be copied, which is cheaper than a mount */
+	STEP_FOLLOW = 1 << 7, /* links on the way to the source are followed: only root can put any there */
 	STEP_COUNT_WRITES =
-		1 << 9,      /* STEP_METER: hold what tells how much this process and its children have written */
-	STEP_HOSTS = 1 << 8, /* the table of hosts: the copy names the jar's own IPv6 loopback, if the file does not */
+		1 << 8, /* STEP_METER: hold what tells how much this process and its children have written */
+	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
 };
+
+/* What STEP_COPY copies is not longer. */
+#define JAR_COPY_BYTES_MAX (32 << 10)
 
 struct plan_step {
 	enum step_kind kind;
@@ -83,8 +87,9 @@ LIST_TYPE(struct plan_step, plan_step_list);
 struct plan_landlock_rule {
 	const char *path;
 	uint64_t access;
-	bool is_writable; /* all of it: files are made and changed there */
-	dev_t device;     /* which object it must be; inode 0: not checked */
+	bool is_writable;   /* all of it: files are made and changed there */
+	bool may_be_absent; /* then there is nothing to allow */
+	dev_t device;       /* which object it must be; inode 0: not checked */
 	ino_t inode;
 };
 

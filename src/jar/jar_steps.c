@@ -19,6 +19,17 @@
 	(SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_TRUNCATE |             \
 	 SYS_LANDLOCK_IOCTL_DEV)
 
+int jar_check_object(int fd, dev_t device, ino_t inode)
+{
+	struct stat status;
+
+	if (!inode)
+		return 0;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	return status.st_dev == device && status.st_ino == inode ? 0 : -ESTALE;
+}
+
 int jar_loopback(struct jar_build *build, const struct plan_step *step)
 {
 	(void)build;
@@ -42,17 +53,10 @@ int jar_subreaper(struct jar_build *build, const struct plan_step *step)
 int jar_workdir(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int fd = sys_open(step->target, O_PATH | O_DIRECTORY);
-	struct stat status;
+	int rc = fd < 0 ? fd : jar_check_object(fd, step->device, step->inode);
 
-	(void)build;
-	if (fd < 0)
-		return fd;
-	if (step->inode) {
-		if (fstat(fd, &status) < 0)
-			return -errno;
-		if (status.st_dev != step->device || status.st_ino != step->inode)
-			return -ESTALE;
-	}
+	if (rc < 0)
+		return rc;
 	return fchdir(fd) < 0 ? -errno : 0;
 }
 
@@ -60,13 +64,12 @@ static int allow_path(int ruleset_fd, const struct plan_landlock_rule *rule)
 {
 	AUTO_CLOSE int fd = sys_open(rule->path, O_PATH);
 	struct stat status;
+	int rc = fd < 0 ? fd : jar_check_object(fd, rule->device, rule->inode);
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
+	if (rc < 0)
+		return rc == -ENOENT && rule->may_be_absent ? 0 : rc;
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	if (rule->inode && (status.st_dev != rule->device || status.st_ino != rule->inode))
-		return -ESTALE;
 	return sys_landlock_allow_path(ruleset_fd, fd,
 				       S_ISDIR(status.st_mode) ? rule->access : rule->access & FILE_RIGHTS);
 }
@@ -188,6 +191,7 @@ static jar_step_function *const jar_steps[] = {
 	[STEP_DIRECTORY] = jar_directory,
 	[STEP_SYMLINK] = jar_symlink,
 	[STEP_FILE] = jar_file,
+	[STEP_COPY] = jar_copy,
 	[STEP_BIND] = jar_bind,
 	[STEP_PRIVATE] = jar_private,
 	[STEP_TMPFS] = jar_tmpfs,

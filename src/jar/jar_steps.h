@@ -7,8 +7,10 @@
 
 #include "jar/jar_inside.h"
 
+/* jar_steps.c: is this the object that the planner saw? An inode of 0: any is. 0, -ESTALE, another negative errno. */
+int jar_check_object(int fd, dev_t device, ino_t inode);
 /* jar_mounts.c */
-jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_symlink, jar_file, jar_bind,
+jar_step_function jar_private_mounts, jar_root, jar_scratch, jar_directory, jar_symlink, jar_file, jar_copy, jar_bind,
 	jar_private, jar_tmpfs, jar_hide, jar_pin, jar_devpts, jar_proc, jar_proc_lock, jar_seal, jar_enter;
 /* STEP_BIND with the detached mount that is to stand there, which is closed. */
 int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd);

@@ -30,9 +30,15 @@ static const enum step_kind step_of_place[] = {
 	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,   [PLACE_PIN] = STEP_PIN,
 };
 
+/* In a host directory a copy would be a file of the host's, and in a private place the command's. */
+static enum step_kind step_kind_of(const struct place *place)
+{
+	return place->is_copied && place->around == SIZE_MAX ? STEP_COPY : step_of_place[place->kind];
+}
+
 static struct plan_step *add_step(struct plan_build *build, const struct place *place)
 {
-	struct plan_step *step = plan_add(build, &build->plan->core.steps, step_of_place[place->kind]);
+	struct plan_step *step = plan_add(build, &build->plan->core.steps, step_kind_of(place));
 
 	step->source = place->source;
 	step->target = place->target;
@@ -45,6 +51,8 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 	step->place_inode = place->place_inode;
 	if (!build->is_id_mapped)
 		step->flags &= ~(unsigned)STEP_ID_MAPPED;
+	if (step->kind == STEP_COPY)
+		step->flags = 0;
 	return step;
 }
 
@@ -155,6 +163,11 @@ static void add_place_rule(struct plan_build *build, const struct place *place, 
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		return;
+	/* An earlier command of the same jar may have removed it. */
+	rule->may_be_absent = true;
+	/* What is in /etc is root's: whatever stands there by then is meant. */
+	if (place->flags & STEP_FOLLOW)
+		return;
 	rule->device = place->device;
 	rule->inode = place->inode;
 }
@@ -173,7 +186,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 		plan->core.landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	if (has_mounts) {
 		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
-		add_rule(build, "/etc", READ_RIGHTS);
+		add_rule(build, "/etc", READ_RIGHTS)->may_be_absent = true;
 	} else {
 		add_rule(build, plan->core.run_directory, WRITE_RIGHTS);
 	}

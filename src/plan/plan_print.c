@@ -25,6 +25,7 @@ static const char *const step_names[] = {
 	[STEP_DIRECTORY] = "directory",
 	[STEP_SYMLINK] = "symlink",
 	[STEP_FILE] = "file",
+	[STEP_COPY] = "copy",
 	[STEP_BIND] = "bind",
 	[STEP_PRIVATE] = "private",
 	[STEP_TMPFS] = "tmpfs",
@@ -62,11 +63,16 @@ struct flag_name {
 };
 
 static const struct flag_name flag_names[] = {
-	{STEP_READ_ONLY, "read-only"}, {STEP_RECURSIVE, "recursive"},
-	{STEP_ON_FILE, "file"},        {STEP_DEVICE, "device"},
-	{STEP_ID_MAPPED, "id-mapped"}, {STEP_IN_PLACE, "in-place"},
-	{STEP_NO_EXEC, "no-exec"},     {STEP_SNAPSHOT, "snapshot"},
-	{STEP_HOSTS, "hosts"},         {STEP_COUNT_WRITES, "count-writes"},
+	{STEP_READ_ONLY, "read-only"},
+	{STEP_RECURSIVE, "recursive"},
+	{STEP_ON_FILE, "file"},
+	{STEP_DEVICE, "device"},
+	{STEP_ID_MAPPED, "id-mapped"},
+	{STEP_IN_PLACE, "in-place"},
+	{STEP_NO_EXEC, "no-exec"},
+	{STEP_FOLLOW, "follow"},
+	{STEP_COUNT_WRITES, "count-writes"},
+	{STEP_UNPRIVILEGED, "unprivileged"},
 };
 
 struct namespace_name {
@@ -156,6 +162,9 @@ void plan_describe_step(const struct plan_step *step, struct text *out)
 		break;
 	case STEP_FILE:
 		text_append_format(out, "file %s", step->target);
+		break;
+	case STEP_COPY:
+		text_append_format(out, "a copy of %s", step->target);
 		break;
 	case STEP_BIND:
 		text_append_format(out, "show %s", step->target);
@@ -332,6 +341,7 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	case STEP_TMPFS:
 	case STEP_DIRECTORY:
 	case STEP_FILE:
+	case STEP_COPY:
 		json_write_unsigned(writer, "mode", step->mode);
 		if (step->kind == STEP_TMPFS)
 			json_write_unsigned(writer, "size", step->value);

@@ -38,6 +38,7 @@ struct place {
 	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
 	dev_t place_device;     /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
+	bool is_copied;    /* PLACE_BIND: copied, with `mode`, where it stands in the jar's own root */
 	bool is_protected; /* of the mounts alone: Landlock cannot take it back */
 	bool is_in_host;   /* the place around it shows a host directory: finished views only */
 	bool is_dropped;   /* while the view is being made */

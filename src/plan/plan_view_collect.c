@@ -65,15 +65,53 @@ static void add_devices(struct plan_build *build, struct view *view)
 	view_add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
 }
 
+/*
+ * A mount costs more than copying a small file. Only what everybody may read is copied: who makes the jar may read more than the
+ * command.
+ */
+static bool may_be_copied(const struct plan_build *build, const struct host_path *path)
+{
+	return path->kind == PATH_FILE && path->mode & S_IROTH && path->size_bytes <= JAR_COPY_BYTES_MAX &&
+	       !build->host->has_unsteady_etc;
+}
+
+/* Other addresses end like it. */
+static bool names_loopback(const char *hosts)
+{
+	for (const char *at = hosts; (at = strstr(at, "::1")); at += 3)
+		if ((at == hosts || at[-1] == '\n') && (at[3] == ' ' || at[3] == '\t'))
+			return true;
+	return false;
+}
+
 /* With a network of its own the jar has ::1, whether or not the host has; without a name, looking it up would take a name server. */
+static bool lacks_loopback(const struct plan_build *build)
+{
+	return build->plan->rung == RUNG_NAMESPACE && build->policy->net == NET_NONE && build->host->hosts &&
+	       !names_loopback(build->host->hosts);
+}
+
+/* Only root can put a link there: those on the way are followed. */
 static void add_etc(struct plan_build *build, struct view *view)
 {
 	const struct host_path_list *list = &build->host->etc;
 
 	for (size_t i = 0; i < list->count; i++) {
-		bool is_hosts = build->policy->net == NET_NONE && !strcmp(list->items[i].path, "/etc/hosts");
+		const struct host_path *path = &list->items[i];
 
-		add_same(build, view, &list->items[i], STEP_READ_ONLY | STEP_SNAPSHOT | (is_hosts ? STEP_HOSTS : 0));
+		if (path->kind == PATH_FILE && !strcmp(path->path, "/etc/hosts") && lacks_loopback(build)) {
+			add_file(build, view, path->path,
+				 plan_format(build, "%s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+					     build->host->hosts));
+		} else if (may_be_copied(build, path)) {
+			struct place *place =
+				view_add_bind(build, view, path, path->path, STEP_READ_ONLY | STEP_FOLLOW);
+
+			place->is_copied = true;
+			place->mode = path->mode & 0555;
+		} else {
+			add_same(build, view, path, STEP_READ_ONLY | STEP_FOLLOW);
+		}
 	}
 	if (build->policy->has_system && build->policy->hostname)
 		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname));

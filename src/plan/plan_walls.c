@@ -179,7 +179,9 @@ int plan_walls(struct plan_build *build)
 		start->inode = build->host->workdir.path.inode;
 	}
 	scope_those_in_charge(build);
-	plan_add(build, walls, STEP_PRIVILEGES);
+	/* Whoever has a user namespace of its own has all capabilities there, and root those that it was given. */
+	plan_add(build, walls, STEP_PRIVILEGES)->flags =
+		plan->rung != RUNG_NAMESPACE && build->host->uid != 0 ? STEP_UNPRIVILEGED : 0;
 	if (plan->rung == RUNG_PROCESS) {
 		plan_missing(build, "isolation",
 			     "this host has neither user namespaces nor Landlock: the command can read and change "

@@ -454,7 +454,6 @@ static void set_up(struct serve_run *run)
 				.current_directory = run->request.cwd,
 				.is_caller_elsewhere = true,
 				.jar_number = run->jar_number,
-				.has_stamps = !run->is_joined,
 			},
 		.request = job_request_of(run),
 	};

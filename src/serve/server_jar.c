@@ -107,7 +107,6 @@ void server_jar_init(struct server_jar *server_jar, struct server *server, enum 
 		.is_caller_elsewhere = true,
 		.jar_number = server_jar->jar_number,
 		.kind = kind,
-		.has_stamps = kind == PLAN_PREPARED,
 	};
 	server_add(server, &server_jar->object);
 }

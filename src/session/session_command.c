@@ -32,7 +32,8 @@ struct spec_header {
 
 struct spec_step {
 	uint32_t kind;
-	uint32_t has_target;
+	uint32_t flags;
+	uint64_t has_target;
 	uint64_t value, value2;
 	uint64_t device, inode;
 };
@@ -70,6 +71,7 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 	for (size_t i = 0; i < plan->entry.count; i++) {
 		const struct plan_step *step = &plan->entry.items[i];
 		struct spec_step written = {.kind = (uint32_t)step->kind,
+					    .flags = step->flags,
 					    .has_target = step->target != NULL,
 					    .value = step->value,
 					    .value2 = step->value2,
@@ -166,9 +168,10 @@ static bool read_steps(struct reader *reader, struct plan_step *out, size_t coun
 		struct spec_step step;
 
 		memcpy(&step, steps + i * sizeof(step), sizeof(step));
-		if (step.kind >= STEP_KIND_COUNT || !may_enter[step.kind])
+		if (step.kind >= STEP_KIND_COUNT || !may_enter[step.kind] || step.flags & ~(uint32_t)STEP_UNPRIVILEGED)
 			return false;
 		out[i] = (struct plan_step){.kind = (enum step_kind)step.kind,
+					    .flags = step.flags,
 					    .value = step.value,
 					    .value2 = step.value2,
 					    .device = (dev_t)step.device,

@@ -138,6 +138,7 @@ static inline struct host_path imagined_path(const struct imagined_files *files,
 		.path = strdup(path),
 		.target = file.kind == PATH_SYMLINK ? strdup(file.target) : NULL,
 		.kind = file.kind,
+		.mode = 0644,
 		.device = 1,
 		.inode = inode,
 	};
