@@ -24,7 +24,6 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#include "base/descriptors.h"
 #include "sys/calls.h"
 
 /* So many questions are answered before the engine is listened to again. */
@@ -346,16 +345,16 @@ static int change_object(const struct answer_places *places, const struct asker 
 static int change_as_asker(const struct answer_places *places, const struct asker *asker, const struct asked_call *call,
 			   const uint64_t *arguments)
 {
-	int rc = sys_rest_capabilities();
+	int rc = sys_set_effective(false);
 
 	if (rc < 0)
 		return rc;
 	rc = change_object(places, asker, call, arguments);
-	sys_raise_capabilities();
+	sys_set_effective(true);
 	return rc;
 }
 
-static int answer(const struct answer_places *places, int listener_fd, const struct sys_question *question)
+static int answer(const struct answer_places *places, int listener_fd, const struct answer_question *question)
 {
 	const struct asked_call *call = find_call(question->number);
 	AUTO_CLOSE int proc_fd = -1;
@@ -371,7 +370,7 @@ static int answer(const struct answer_places *places, int listener_fd, const str
 	/* Refused where it has made itself unreadable, or the host does not allow this to us. */
 	memory_fd = openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
 	/* Both are its own, not those of another that has its number now; what is looked up by them later is, too. */
-	if (!sys_question_is_open(listener_fd, question))
+	if (!answer_question_is_open(listener_fd, question))
 		return -EPERM;
 	return change_as_asker(places, &(struct asker){proc_fd, memory_fd}, call, question->arguments);
 }
@@ -379,7 +378,7 @@ static int answer(const struct answer_places *places, int listener_fd, const str
 void answer_some(const struct answer_places *places, int *listener_fd)
 {
 	struct pollfd waiting = {.fd = *listener_fd, .events = POLLIN};
-	struct sys_question question;
+	struct answer_question question;
 
 	for (int i = 0; i < ANSWERS_AT_ONCE && poll(&waiting, 1, 0) > 0; i++) {
 		/* Everybody whom the filter is for is gone. */
@@ -387,33 +386,8 @@ void answer_some(const struct answer_places *places, int *listener_fd)
 			close_fd(listener_fd);
 			return;
 		}
-		if (sys_question_receive(*listener_fd, &question) < 0)
+		if (answer_question_receive(*listener_fd, &question) < 0)
 			continue;
-		sys_question_answer(*listener_fd, &question, answer(places, *listener_fd, &question));
+		answer_question_answer(*listener_fd, &question, answer(places, *listener_fd, &question));
 	}
-}
-
-/* --- the listener's way ------------------------------------------------------------------------------------- */
-
-int answer_send_listener(int socket_fd, int listener_fd)
-{
-	char word = 'L';
-	struct iovec part = {.iov_base = &word, .iov_len = sizeof(word)};
-
-	return descriptors_send_packet(socket_fd, &part, 1, &listener_fd, 1);
-}
-
-bool answer_take_listener(int socket_fd, int *listener_fd)
-{
-	char word;
-	struct iovec part = {.iov_base = &word, .iov_len = sizeof(word)};
-	struct descriptors received;
-
-	if (descriptors_receive(socket_fd, &part, 1, 1, &received) <= 0)
-		return false;
-	if (received.count) {
-		close_fd(listener_fd);
-		*listener_fd = received.fds[0];
-	}
-	return true;
 }

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "answer/answer_listener.h"
 #include "base/base.h"
 
 struct stat;
@@ -34,11 +35,6 @@ bool answer_is_in_place(const struct answer_places *places, int fd, const struct
 
 /* Whether a filter can have a listener here: 0 or a negative errno. */
 int answer_try_listener(void);
-/* From a child that loads the filter to whoever watches over it. */
-int answer_send_listener(int socket_fd, int listener_fd);
-/* Take it, without waiting, in place of *@listener_fd. False: there is none, and will be none if the other end is closed. */
-bool answer_take_listener(int socket_fd, int *listener_fd);
-
 /* Answer some of what the filter asks about, without waiting for more. *@listener_fd is closed when nobody can ask any more. */
 void answer_some(const struct answer_places *places, int *listener_fd);
 /* Whether there is an answer to a call other than that there is no such call. */

@@ -58,7 +58,7 @@ int answer_try_listener(void)
 
 	if (pid == 0) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(sys_seccomp_listen(&allow, 1) < 0);
+		_exit(answer_listen(&allow, 1) < 0);
 	}
 	if (pid < 0)
 		return -errno;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 union ancillary {
@@ -75,4 +76,14 @@ ssize_t descriptors_receive(int socket_fd, struct iovec *parts, size_t part_coun
 		memcpy(received->fds, CMSG_DATA(carrier), received->count * sizeof(int));
 	}
 	return len;
+}
+
+void descriptors_raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }

@@ -32,4 +32,11 @@ struct descriptors {
 ssize_t descriptors_receive(int socket_fd, struct iovec *parts, size_t part_count, size_t room,
 			    struct descriptors *received);
 
+/*
+ * Let this process have as many descriptors open as its hard limit allows. The kernel also refuses to pass a descriptor
+ * while more than the sender's soft limit are under way for the user. A command has a lower limit than the engine, so
+ * no command can stop the engine and the jar's first process from passing theirs.
+ */
+void descriptors_raise_limit(void);
+
 #endif

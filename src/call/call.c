@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <termios.h>
 
 #include "base/descriptors.h"
@@ -78,6 +79,32 @@ struct zygote_word {
 	uint64_t user_us, system_us, maxrss_kib, written_blocks;
 };
 
+/* --- capabilities ------------------------------------------------------------------------------------------- */
+
+/* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
+static int keep_capabilities(uint32_t mask)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+	int rc;
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	/* What is to be inherited must still be in the bounding set when that is said. */
+	data[0].inheritable = mask;
+	data[1].inheritable = 0;
+	rc = syscall(SYS_capset, &header, data) < 0 ? -errno : sys_drop_bounding_set();
+	if (rc < 0)
+		return rc;
+	data[0].effective = data[0].permitted = mask;
+	data[1].effective = data[1].permitted = 0;
+	rc = syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+	for (int capability = 0; capability < 32 && rc == 0; capability++)
+		if (mask >> capability & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) < 0)
+			rc = -errno;
+	return rc;
+}
+
 /* --- the first process -------------------------------------------------------------------------------------- */
 
 static void become_zygote(struct jar_inside *inside, int request_fd) __attribute__((noreturn));
@@ -96,7 +123,7 @@ static void become_zygote(struct jar_inside *inside, int request_fd)
 	for (size_t i = JAR_STREAM_FDS; i < command->fd_count; i++)
 		if (dup2(command->fds[i], (int)i + 1) < 0)
 			_exit(125);
-	if (sys_keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
+	if (keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    sys_seccomp_load(plan->zygote.filter, plan->zygote.filter_len) < 0)
 		_exit(125);
@@ -426,7 +453,7 @@ static int prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cgro
 		rc = make_anew(&inside->build);
 	umask(022);
 	if (rc == 0)
-		rc = sys_keep_capabilities(0);
+		rc = keep_capabilities(0);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
 }
 

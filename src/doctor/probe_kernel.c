@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
+#include "answer/answer_listener.h"
+#include "host/host.h"
 #include "sys/calls.h"
 
 #define NUMBER_OPEN_TREE 428
@@ -62,7 +64,7 @@ static const struct {
 /* An empty ruleset lets nothing be opened; then try. */
 static void try_landlock(struct finding *finding)
 {
-	int fd = sys_landlock_create(SYS_LANDLOCK_READ_DIR, 0, 0, 1), rc;
+	int fd = sys_landlock_create(SYS_LANDLOCK_READ_DIR, 0, 1), rc;
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	rc = fd < 0 ? fd : sys_landlock_restrict(fd, 0);
@@ -71,12 +73,12 @@ static void try_landlock(struct finding *finding)
 		return;
 	}
 	finding->is_found = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0 && errno == EACCES;
-	finding_value(finding, finding->is_found ? "ABI %d" : "ABI %d, but it refuses nothing", sys_landlock_abi());
+	finding_value(finding, finding->is_found ? "ABI %d" : "ABI %d, but it refuses nothing", host_landlock_abi());
 }
 
 void probe_landlock(struct finding *finding)
 {
-	int abi = sys_landlock_abi();
+	int abi = host_landlock_abi();
 
 	if (abi <= 0) {
 		bool is_off = syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 0 && errno == EOPNOTSUPP;
@@ -124,7 +126,7 @@ static void try_seccomp_listener(struct finding *finding)
 	int fd;
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	fd = sys_seccomp_listen(program, ARRAY_LEN(program));
+	fd = answer_listen(program, ARRAY_LEN(program));
 	finding->is_found = fd >= 0;
 	finding_value(finding, "%s", fd < 0 ? strerror(-fd) : "tried");
 }

@@ -264,8 +264,8 @@ static int map_current_directory(pid_t holder)
 	namespace_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (namespace_fd < 0)
 		return -errno;
-	mount_fd = sys_open_tree(AT_FDCWD, ".", false);
-	return mount_fd < 0 ? mount_fd : sys_mount_idmap(mount_fd, namespace_fd, false);
+	mount_fd = sys_open_tree_with(AT_FDCWD, ".", false, 0, namespace_fd);
+	return mount_fd < 0 ? mount_fd : 0;
 }
 
 static void try_id_mapped(struct finding *finding)

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "doctor/attempt.h"
 #include "doctor/prove_stage.h"
+#include "host/host.h"
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
 #include "sys/calls.h"
@@ -201,7 +202,7 @@ static bool is_covered(const struct prover *prover, const struct attempt *attemp
 {
 	if (attempt->layers[prover->rung] == LAYER_NONE || has_gap)
 		return false;
-	return prover->rung != RUNG_LANDLOCK || sys_landlock_abi() >= attempt->landlock_abi;
+	return prover->rung != RUNG_LANDLOCK || host_landlock_abi() >= attempt->landlock_abi;
 }
 
 /* The same errno can come from the kernel's own rules; a layer that a rung does not have cannot be what stopped it. */

@@ -10,6 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
+#include "base/descriptors.h"
+#include "base/processor.h"
 #include "engine/engine_events.h"
 #include "engine/engine_job.h"
 #include "engine/engine_stdin.h"
@@ -266,8 +268,8 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	if (!engine)
 		return -ENOMEM;
 	engine->loop = loop;
-	sys_be_prompt();
-	sys_raise_descriptor_limit();
+	processor_be_prompt();
+	descriptors_raise_limit();
 	engine->request = *request;
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;

@@ -130,6 +130,8 @@ struct host {
 	bool has_unsteady_etc; /* something in /etc was replaced while a jar was made: see host_survey_etc() */
 };
 
+/* 0 or more; 0 where there is no Landlock. */
+int host_landlock_abi(void);
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
 /* Facts that were found for one jar, for another one with the same policy; @number as for host_jar_id(). 0 or a negative errno. */

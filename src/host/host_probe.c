@@ -19,6 +19,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
 #include "host/host_cgroup.h"
@@ -30,6 +31,8 @@
 #define ARGUMENT_BYTES_LEAST (128ULL << 10)
 #define ARGUMENT_BYTES_MOST (6ULL << 20)
 #define MADE_UP_HOME "/home/jar"
+#define NUMBER_LANDLOCK_CREATE_RULESET 444
+#define LANDLOCK_VERSION 1U
 
 static bool sysctl_is_zero(const char *path)
 {
@@ -55,6 +58,22 @@ static bool may_use_user_namespaces(uid_t uid)
 	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone");
 }
 
+/* Effective. */
+static bool has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+
+	return syscall(SYS_capget, &header, data) == 0 && data[capability / 32].effective >> capability % 32 & 1;
+}
+
+int host_landlock_abi(void)
+{
+	long abi = syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
+
+	return abi < 0 ? 0 : (int)abi;
+}
+
 /*
  * Root's jars get a host id that nobody has. Root of a container cannot take it: it lacks the capability, or is root in a
  * user namespace that does not know the id. It then makes jars as an ordinary user does.
@@ -64,8 +83,7 @@ static bool may_map_ids(void)
 	unsigned inside, outside, count;
 	char map[128];
 
-	return sys_has_capability(CAP_SYS_ADMIN) &&
-	       sys_read_file(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	return has_capability(CAP_SYS_ADMIN) && sys_read_file(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0 &&
 	       sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
 	       count > INT_MAX;
 }
@@ -77,7 +95,7 @@ static bool hides_memory(void)
 
 	if (sys_read_file(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) <= 0)
 		return false;
-	return scope[0] >= (sys_has_capability(CAP_SYS_PTRACE) ? '3' : '2');
+	return scope[0] >= (has_capability(CAP_SYS_PTRACE) ? '3' : '2');
 }
 
 /* To a program ("|") or a socket ("@"). */
@@ -159,7 +177,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		.gid = getgid(),
 		.jar_id = getuid() == 0 ? host_jar_id(0) : 0,
 		.environment = environment,
-		.landlock_abi = sys_landlock_abi(),
+		.landlock_abi = host_landlock_abi(),
 		.has_seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
 		.has_seccomp_listeners = true,
 		.hides_memory = hides_memory(),

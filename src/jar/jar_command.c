@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "base/processor.h"
 #include "reap/reap.h"
 #include "sys/calls.h"
 
@@ -135,11 +136,11 @@ int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uin
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
 /* Runs in a child that shares this process's memory until it execs: what it writes here is seen by the parent. */
-static void command_child(struct jar_inside *inside, const struct sys_processors *processors)
+static void command_child(struct jar_inside *inside, const struct processors *processors)
 	__attribute__((noreturn, noinline));
-static void command_child(struct jar_inside *inside, const struct sys_processors *processors)
+static void command_child(struct jar_inside *inside, const struct processors *processors)
 {
-	sys_roam(processors);
+	processor_roam(processors);
 	setsid();
 	jar_become_command(inside, &inside->start);
 }
@@ -156,36 +157,30 @@ void jar_report_start(struct jar_inside *inside)
 	jar_report(inside, &inside->start, -1);
 }
 
-/* A socket for the listener of the command's filter; the child's end out of the way of the numbers it will have. */
-__attribute__((noinline)) static int open_listener_socket(struct jar_inside *inside, int *child_end)
-{
-	AUTO_CLOSE int low = -1;
-	int rc, own_end;
-
-	if (!inside->plan->filter_asks)
-		return -1;
-	rc = jar_socket_pair(&own_end, &low);
-	if (rc < 0)
-		return rc;
-	*child_end = fcntl(low, F_DUPFD_CLOEXEC, JAR_CONTROL_FD + 1 + (int)inside->command.fd_count);
-	return own_end;
-}
-
 static void start_command(struct jar_inside *inside)
 {
-	struct sys_processors processors = {0};
-	AUTO_CLOSE int listener_socket = open_listener_socket(inside, &inside->build.listener_socket);
+	struct processors processors = {0};
+	AUTO_CLOSE int listener_socket = -1;
+	int lowest = JAR_CONTROL_FD + 1 + (int)inside->command.fd_count;
+	int rc = 0;
 	pid_t pid;
-	int rc;
+
+	/* Out of the way of the numbers that the command will have. */
+	if (inside->plan->filter_asks)
+		rc = answer_open_sockets(&listener_socket, &inside->build.listener_socket, lowest);
+	if (rc < 0) {
+		jar_report_failure(inside, -rc);
+		jar_leave(inside, 125);
+	}
 
 	inside->start = (struct jar_message){.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
-	sys_stay(&processors);
+	processor_stay(&processors);
 	/* The child makes system calls only, until it execs or leaves. */
 	pid = vfork();
 	if (pid == 0)
 		command_child(inside, &processors); /* NOLINT(clang-analyzer-unix.Vfork) */
 	rc = pid < 0 ? -errno : 0;
-	sys_roam(&processors);
+	processor_roam(&processors);
 	if (rc < 0) {
 		jar_report_failure(inside, -rc);
 		jar_leave(inside, 125);

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/processor.h"
 #include "sys/calls.h"
 
 #define HELPER_STACK_BYTES 16384
@@ -42,7 +43,6 @@ static int write_maps(uint64_t inside_uid, uint64_t outside_uid, uint64_t inside
 
 int jar_id_maps(struct jar_build *build, const struct plan_step *step)
 {
-	(void)build;
 	/* The files in /proc/self belong to root for a process that is not dumpable. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -71,16 +71,16 @@ static int helper_main(void *argument)
 static int make_user_namespace(uint64_t id)
 {
 	static struct helper helper;
-	struct sys_processors processors;
+	struct processors processors;
 	pid_t pid;
 	int rc;
 
 	helper.id = id;
-	sys_stay(&processors);
+	processor_stay(&processors);
 	pid = clone(helper_main, helper.stack + sizeof(helper.stack),
 		    CLONE_NEWUSER | CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &helper);
 	rc = pid < 0 ? -errno : 0;
-	sys_roam(&processors);
+	processor_roam(&processors);
 	if (rc < 0)
 		return rc;
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
@@ -96,7 +96,7 @@ int jar_become(struct jar_build *build, const struct plan_step *step)
 	    setresgid((gid_t)step->value, (gid_t)step->value, (gid_t)step->value) < 0 ||
 	    setresuid((uid_t)step->value, (uid_t)step->value, (uid_t)step->value) < 0)
 		return -errno;
-	rc = sys_raise_capabilities();
+	rc = sys_set_effective(true);
 	if (rc < 0)
 		return rc;
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
@@ -107,7 +107,6 @@ int jar_become(struct jar_build *build, const struct plan_step *step)
 
 int jar_join(struct jar_build *build, const struct plan_step *step)
 {
-	(void)step;
 	if (setns(build->user_namespace_fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	close_fd(&build->user_namespace_fd);
@@ -118,8 +117,6 @@ int jar_privileges(struct jar_build *build, const struct plan_step *step)
 {
 	int rc = sys_drop_bounding_set();
 
-	(void)build;
-	(void)step;
 	/* Without privilege there is nothing to drop: set-user-id and file capabilities are off below. */
 	if (rc == -EPERM && step->flags & STEP_UNPRIVILEGED)
 		rc = 0;

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "base/processor.h"
 #include "sys/calls.h"
 
 /*
@@ -146,7 +147,7 @@ void jar_inside(const struct jar_plan *plan, jar_main_function *main, const stru
 	/* Out of the caller's session and process group: kill(0) crosses pid namespaces otherwise. */
 	setsid();
 	jar_set_oom_score();
-	sys_be_prompt();
+	processor_be_prompt();
 	umask(0);
 	build(&inside);
 	jar_hand_over_view(&inside);

@@ -124,7 +124,6 @@ int jar_user_limit(struct jar_build *build, const struct plan_step *step)
 {
 	char path[64], number[24];
 
-	(void)build;
 	/* These files are about the user namespace of who opens them, and writable with its capabilities. */
 	snprintf(path, sizeof(path), "/proc/sys/user/%s", step->source);
 	snprintf(number, sizeof(number), "%" PRIu64, step->value);
@@ -135,7 +134,6 @@ int jar_rlimit(struct jar_build *build, const struct plan_step *step)
 {
 	struct rlimit limit;
 
-	(void)build;
 	if (getrlimit((int)step->value, &limit) < 0)
 		return -errno;
 	/* A hard limit that the caller has already stays: it can only be lowered. */

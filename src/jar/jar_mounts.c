@@ -100,8 +100,6 @@ static int new_tmpfs(uint64_t size_bytes, const char *mode)
 
 int jar_private_mounts(struct jar_build *build, const struct plan_step *step)
 {
-	(void)build;
-	(void)step;
 	return sys_mounts_private();
 }
 
@@ -110,7 +108,6 @@ int jar_root(struct jar_build *build, const struct plan_step *step)
 	static const struct sys_option options[] = {{"mode", "0755"}, {"size", ROOT_SIZE}};
 	int rc;
 
-	(void)step;
 	build->root_fd = sys_new_mount("tmpfs", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
 	if (build->root_fd < 0)
 		return build->root_fd;
@@ -363,13 +360,11 @@ int jar_proc_lock(struct jar_build *build, const struct plan_step *step)
 
 int jar_seal(struct jar_build *build, const struct plan_step *step)
 {
-	(void)step;
 	return sys_mount_attributes(build->root_fd, SYS_MOUNT_RDONLY, false);
 }
 
 int jar_enter(struct jar_build *build, const struct plan_step *step)
 {
-	(void)step;
 	/* The new root lies on top of the old one; chroot is enough, and nothing needs to be unmounted. */
 	if (fchdir(build->root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
 		return -errno;

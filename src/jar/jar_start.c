@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/processor.h"
 #include "jar/jar_inside.h"
 #include "sys/calls.h"
 
@@ -29,7 +30,7 @@ int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
-	struct sys_processors processors = {0};
+	struct processors processors = {0};
 	int rc = jar_socket_pair(&engine_end, &jar_end);
 	pid_t pid;
 
@@ -51,12 +52,12 @@ int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct
 	}
 	/* An engine that makes a jar ahead goes on meanwhile. */
 	if (!main)
-		sys_stay(&processors);
+		processor_stay(&processors);
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
 	/* Without clone3 nobody is born in a cgroup: the step joins it. Any other refusal shows then whose it was. */
 	if (pid < 0 && cgroup_fd >= 0)
 		pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, -1, &jar->pidfd);
-	sys_roam(&processors);
+	processor_roam(&processors);
 	if (pid < 0)
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {

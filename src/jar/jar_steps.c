@@ -32,21 +32,16 @@ int jar_check_object(int fd, dev_t device, ino_t inode)
 
 int jar_loopback(struct jar_build *build, const struct plan_step *step)
 {
-	(void)build;
-	(void)step;
 	return sys_new_network();
 }
 
 int jar_hostname(struct jar_build *build, const struct plan_step *step)
 {
-	(void)build;
 	return sethostname(step->source, strlen(step->source)) < 0 ? -errno : 0;
 }
 
 int jar_subreaper(struct jar_build *build, const struct plan_step *step)
 {
-	(void)build;
-	(void)step;
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
@@ -78,7 +73,7 @@ int jar_landlock_ruleset(const struct jar_build *build)
 {
 	const struct jar_plan *plan = build->plan;
 	AUTO_CLOSE int ruleset_fd =
-		sys_landlock_create(plan->landlock_files, 0, plan->landlock_scopes, plan->landlock_abi);
+		sys_landlock_create(plan->landlock_files, plan->landlock_scopes, plan->landlock_abi);
 
 	for (size_t i = 0; ruleset_fd >= 0 && i < plan->landlock.count; i++) {
 		int rc = allow_path(ruleset_fd, &plan->landlock.items[i]);
@@ -93,7 +88,6 @@ int jar_landlock(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int ruleset_fd = jar_landlock_ruleset(build);
 
-	(void)step;
 	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, 0);
 }
 
@@ -112,12 +106,11 @@ static int allow_renames(int ruleset_fd)
 int jar_scope(struct jar_build *build, const struct plan_step *step)
 {
 	int abi = build->plan->landlock_abi;
-	AUTO_CLOSE int ruleset_fd = sys_landlock_create(SYS_LANDLOCK_REFER, 0, SYS_LANDLOCK_SCOPE_SIGNAL, abi);
+	AUTO_CLOSE int ruleset_fd = sys_landlock_create(SYS_LANDLOCK_REFER, SYS_LANDLOCK_SCOPE_SIGNAL, abi);
 	pid_t parent = getppid();
 	bool could_signal = parent > 0 && kill(parent, 0) == 0;
 	int rc = ruleset_fd < 0 ? ruleset_fd : allow_renames(ruleset_fd);
 
-	(void)step;
 	if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	if (rc == 0)
@@ -147,7 +140,6 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int listener_fd = -1;
 
-	(void)step;
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
 	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
 	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
@@ -157,7 +149,7 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 		return -errno;
 	if (!build->plan->filter_asks)
 		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
-	listener_fd = sys_seccomp_listen(build->plan->filter, build->plan->filter_len);
+	listener_fd = answer_listen(build->plan->filter, build->plan->filter_len);
 	return listener_fd < 0 ? listener_fd : answer_send_listener(build->listener_socket, listener_fd);
 }
 

@@ -217,8 +217,12 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 
 int streams_pipe(const struct plan *plan, int *reader, int *writer, struct error *error)
 {
-	int rc = sys_pipe(reader, writer);
+	int ends[2] = {-1, -1}, rc = pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0;
 
+	if (rc == 0) {
+		*reader = ends[0];
+		*writer = ends[1];
+	}
 	if (rc == 0 && plan->owner_id && fchown(*reader, plan->owner_id, plan->owner_id) < 0)
 		rc = -errno;
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot make a pipe: %s", strerror(-rc)) : 0;

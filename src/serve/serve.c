@@ -16,7 +16,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
+#include "base/processor.h"
 #include "base/descriptors.h"
 #include "serve/serve_door.h"
 #include "policy/policy_build.h"
@@ -27,6 +29,8 @@
 /* What making one jar may take for a moment, here and in its first process. */
 #define DESCRIPTORS_KEPT_FREE 64
 #define CHANNEL_WORD 'c'
+/* A set of signals, as the kernel has it. */
+#define SIGNAL_SET_BYTES 8
 /* What may still be removed after the last jar is gone. */
 #define DRAIN_NS 1000000000ULL
 
@@ -208,6 +212,8 @@ static bool is_root(int fd)
 /* Signals of a terminal or a service manager go to the host too, who decides; commands get all of them back. */
 static void stand_apart(int door_fd)
 {
+	/* As the kernel wants it, since the C library keeps some to itself: a handler, flags, a restorer, a mask, all nothing. */
+	static const unsigned long standard[8];
 	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
 
 	setsid();
@@ -218,7 +224,7 @@ static void stand_apart(int door_fd)
 	signal(SIGCHLD, SIG_DFL);
 	/* glibc's posix_spawn() leaves its own two ignored. */
 	for (int number = 32; number <= 34; number++)
-		sys_reset_signal(number);
+		syscall(SYS_rt_sigaction, number, standard, NULL, SIGNAL_SET_BYTES);
 }
 
 static int open_server(struct server *server, struct error *error)
@@ -281,8 +287,8 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 				  "libbelljar and the Python package start this program; use `belljar run` by hand");
 	}
 	stand_apart(request->door_fd);
-	sys_be_prompt();
-	sys_raise_descriptor_limit();
+	processor_be_prompt();
+	descriptors_raise_limit();
 	rc = open_server(&server, error);
 	while (rc == 0 && !server.is_client_gone) {
 		rc = loop_turn(server.loop);

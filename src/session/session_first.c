@@ -18,6 +18,7 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 
+#include "base/processor.h"
 #include "reap/reap.h"
 #include "session/session_send.h"
 #include "sys/calls.h"
@@ -57,7 +58,7 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 	close(attached->passed.fds[0]);
 	inside->build.has_run_cgroup = attached->passed.count > 1;
 	inside->written_bytes = 0;
-	sys_be_prompt();
+	processor_be_prompt();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	for (size_t i = 0; i < inside->plan->minder.count && rc == 0; i++)

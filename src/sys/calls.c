@@ -18,7 +18,6 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,9 +39,6 @@
 #define NUMBER_LANDLOCK_CREATE_RULESET 444
 #define NUMBER_LANDLOCK_ADD_RULE 445
 #define NUMBER_LANDLOCK_RESTRICT_SELF 446
-
-/* A set of signals, as the kernel has it. */
-#define SIGNAL_SET_BYTES 8
 
 #define FLAG_PIDFD 0x1000ULL
 #define FLAG_INTO_CGROUP 0x200000000ULL
@@ -99,33 +95,6 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 	return pid;
 }
 
-void sys_stay(struct sys_processors *before)
-{
-	struct sys_processors here = {0};
-	int processor = sched_getcpu();
-	int len = call(SYS_sched_getaffinity, 0, sizeof(before->bits), before->bits);
-	size_t word = (size_t)processor / (8 * sizeof(long));
-
-	before->len = 0;
-	/* One with more processors than there are bits is not worth a larger set. */
-	if (len <= 0 || processor < 0 || word >= ARRAY_LEN(here.bits))
-		return;
-	here.bits[word] = 1UL << (size_t)processor % (8 * sizeof(long));
-	if (call(SYS_sched_setaffinity, 0, len, here.bits) == 0)
-		before->len = (size_t)len;
-}
-
-void sys_roam(const struct sys_processors *before)
-{
-	struct sys_processors all;
-
-	if (!before->len || call(SYS_sched_setaffinity, 0, before->len, before->bits) == 0)
-		return;
-	/* Its processors were taken from it meanwhile: any that it is allowed. */
-	memset(all.bits, 0xff, sizeof(all.bits));
-	(void)call(SYS_sched_setaffinity, 0, sizeof(all.bits), all.bits);
-}
-
 int sys_pidfd_open(pid_t pid)
 {
 	return call(NUMBER_PIDFD_OPEN, pid, 0);
@@ -134,14 +103,6 @@ int sys_pidfd_open(pid_t pid)
 int sys_pidfd_send_signal(int pidfd, int signal_number)
 {
 	return call(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0);
-}
-
-void sys_reset_signal(int number)
-{
-	/* As the kernel wants it: a handler, flags, a restorer and a mask, all of them nothing. */
-	static const unsigned long standard[8];
-
-	syscall(SYS_rt_sigaction, number, standard, NULL, SIGNAL_SET_BYTES);
 }
 
 int sys_close_range(unsigned first, unsigned last)
@@ -222,23 +183,16 @@ struct mount_attributes {
 	uint64_t set, clear, propagation, user_namespace_fd;
 };
 
-static int set_attributes(int fd, const char *path, unsigned flags, const struct mount_attributes *attributes)
+static int set_attributes(int mount_fd, bool is_recursive, const struct mount_attributes *attributes)
 {
-	return call(NUMBER_MOUNT_SETATTR, fd, path, flags, attributes, sizeof(*attributes));
+	unsigned flags = AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0);
+
+	return call(NUMBER_MOUNT_SETATTR, mount_fd, "", flags, attributes, sizeof(*attributes));
 }
 
 int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive)
 {
-	struct mount_attributes attributes = {.set = set};
-
-	return set_attributes(mount_fd, "", AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0), &attributes);
-}
-
-int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive)
-{
-	struct mount_attributes attributes = {.set = SYS_MOUNT_IDMAP, .user_namespace_fd = (uint64_t)user_namespace_fd};
-
-	return set_attributes(mount_fd, "", AT_EMPTY_PATH | (is_recursive ? FLAG_RECURSIVE : 0), &attributes);
+	return set_attributes(mount_fd, is_recursive, &(struct mount_attributes){.set = set});
 }
 
 int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, uint64_t attributes,
@@ -258,10 +212,8 @@ int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, ui
 	mount_fd = sys_open_tree(directory_fd, path, is_recursive);
 	if (mount_fd < 0)
 		return mount_fd;
-	if (attributes)
-		rc = sys_mount_attributes(mount_fd, attributes, is_recursive);
-	if (rc == 0 && user_namespace_fd >= 0)
-		rc = sys_mount_idmap(mount_fd, user_namespace_fd, is_recursive);
+	if (all.set)
+		rc = set_attributes(mount_fd, is_recursive, &all);
 	return rc < 0 ? rc : take_fd(&mount_fd);
 }
 
@@ -299,54 +251,13 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 	return call(NUMBER_OPENAT2, directory_fd, path, &how, sizeof(how));
 }
 
-struct scheduling {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-/* The shortest that the kernel takes. */
-#define PROMPT_RUNTIME_NS 100000
-#define SCHEDULING_NOT_FOR_CHILDREN 1
-
-void sys_be_prompt(void)
-{
-	struct scheduling wanted = {.size = sizeof(wanted)};
-
-	if (call(SYS_sched_getattr, 0, &wanted, sizeof(wanted), 0U) < 0 || wanted.policy != SCHED_OTHER)
-		return;
-	wanted.size = sizeof(wanted);
-	wanted.flags |= SCHEDULING_NOT_FOR_CHILDREN;
-	wanted.runtime_ns = PROMPT_RUNTIME_NS;
-	(void)call(SYS_sched_setattr, 0, &wanted, 0U);
-}
-
-void sys_raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
-int sys_landlock_abi(void)
-{
-	int abi = call(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1U);
-
-	return abi < 0 ? 0 : abi;
-}
-
 struct landlock_ruleset_arguments {
 	uint64_t handled_fs, handled_net, scoped;
 };
 
-int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi)
+int sys_landlock_create(uint64_t handled_fs, uint64_t scoped, int abi)
 {
-	struct landlock_ruleset_arguments arguments = {handled_fs, handled_net, scoped};
+	struct landlock_ruleset_arguments arguments = {.handled_fs = handled_fs, .scoped = scoped};
 	size_t size = abi >= 6 ? sizeof(arguments) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 
 	return call(NUMBER_LANDLOCK_CREATE_RULESET, &arguments, size, 0U);
@@ -376,64 +287,6 @@ int sys_seccomp_load(const struct sock_filter *program, size_t len)
 	return call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
-/* From Linux 5.19 and 6.6; the headers may be older. */
-#define FILTER_FLAG_WAIT_KILLABLE (1UL << 5)
-#define NOTIFY_SET_FLAGS _IOW('!', 4, uint64_t)
-#define NOTIFY_SYNC_WAKE_UP 1UL
-/* More than any kernel writes into one of its notifications. */
-#define NOTIFICATION_BYTES 512
-
-int sys_seccomp_listen(const struct sock_filter *program, size_t len)
-{
-	struct sock_fprog filter = {.len = (unsigned short)len, .filter = (struct sock_filter *)program};
-	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	int fd = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | FILTER_FLAG_WAIT_KILLABLE, &filter);
-
-	if (fd == -EINVAL)
-		fd = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
-	/* Who asks is about to sleep: who answers had best run in its place. */
-	if (fd >= 0)
-		ioctl(fd, NOTIFY_SET_FLAGS, NOTIFY_SYNC_WAKE_UP);
-	return fd;
-}
-
-int sys_question_receive(int listener_fd, struct sys_question *question)
-{
-	union {
-		struct seccomp_notif known;
-		char room[NOTIFICATION_BYTES];
-	} notification;
-
-	memset(&notification, 0, sizeof(notification));
-	if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notification) < 0)
-		return -errno;
-	question->id = notification.known.id;
-	question->pid = (pid_t)notification.known.pid;
-	question->number = notification.known.data.nr;
-	memcpy(question->arguments, notification.known.data.args, sizeof(question->arguments));
-	return 0;
-}
-
-bool sys_question_is_open(int listener_fd, const struct sys_question *question)
-{
-	uint64_t id = question->id;
-
-	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
-}
-
-int sys_question_answer(int listener_fd, const struct sys_question *question, int rc)
-{
-	union {
-		struct seccomp_notif_resp known;
-		char room[NOTIFICATION_BYTES];
-	} response;
-
-	memset(&response, 0, sizeof(response));
-	response.known.id = question->id;
-	response.known.error = rc;
-	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0 ? -errno : 0;
-}
-
 int sys_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -443,15 +296,7 @@ int sys_drop_capabilities(void)
 	return call(SYS_capset, &header, data);
 }
 
-bool sys_has_capability(int capability)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
-
-	return call(SYS_capget, &header, data) == 0 && data[capability / 32].effective >> capability % 32 & 1;
-}
-
-static int set_effective(bool is_raised)
+int sys_set_effective(bool is_raised)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}, {0}};
@@ -464,47 +309,12 @@ static int set_effective(bool is_raised)
 	return call(SYS_capset, &header, data);
 }
 
-int sys_raise_capabilities(void)
-{
-	return set_effective(true);
-}
-
-int sys_rest_capabilities(void)
-{
-	return set_effective(false);
-}
-
 int sys_drop_bounding_set(void)
 {
 	for (int capability = 0; capability < 64; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
 			return errno == EINVAL && capability > 0 ? 0 : -errno;
 	return 0;
-}
-
-int sys_keep_capabilities(uint32_t mask)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
-	int rc = call(SYS_capget, &header, data);
-
-	if (rc < 0)
-		return rc;
-	/* What is to be inherited must still be in the bounding set when that is said. */
-	data[0].inheritable = mask;
-	data[1].inheritable = 0;
-	rc = call(SYS_capset, &header, data);
-	if (rc == 0)
-		rc = sys_drop_bounding_set();
-	if (rc < 0)
-		return rc;
-	data[0].effective = data[0].permitted = mask;
-	data[1].effective = data[1].permitted = 0;
-	rc = call(SYS_capset, &header, data);
-	for (int capability = 0; capability < 32 && rc == 0; capability++)
-		if (mask >> capability & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) < 0)
-			rc = -errno;
-	return rc;
 }
 
 int sys_write_file(int directory_fd, const char *path, const char *content)
@@ -533,17 +343,6 @@ ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t c
 		return -errno;
 	buffer[len] = '\0';
 	return len;
-}
-
-int sys_pipe(int *reader, int *writer)
-{
-	int ends[2] = {-1, -1};
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	*reader = ends[0];
-	*writer = ends[1];
-	return 0;
 }
 
 uint64_t sys_monotonic_ns(void)

@@ -21,23 +21,8 @@
  * the child, the pid in the parent, a negative errno.
  */
 pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out);
-/* Processors that a process may run on. */
-struct sys_processors {
-	unsigned long bits[1024 / (8 * sizeof(long))];
-	size_t len; /* in bytes; 0: nothing was changed */
-};
-
-/*
- * Stay on this processor: a child that is made now begins here, where its parent is about to sleep. Elsewhere it might
- * wait behind other work for milliseconds, or for a processor that sleeps. Child and parent must roam again, with what was
- * @before; neither call can fail, it is only about time.
- */
-void sys_stay(struct sys_processors *before);
-void sys_roam(const struct sys_processors *before);
 int sys_pidfd_open(pid_t pid);
 int sys_pidfd_send_signal(int pidfd, int signal_number);
-/* The standard action again; also for those that the C library keeps to itself and would not let go of. */
-void sys_reset_signal(int number);
 int sys_close_range(unsigned first, unsigned last);
 /* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
 int sys_task_clock(void);
@@ -66,8 +51,7 @@ int sys_open_tree(int directory_fd, const char *path, bool is_recursive);
 /* Attach the detached mount @mount_fd at @path below @directory_fd. */
 int sys_move_mount(int mount_fd, int directory_fd, const char *path);
 int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive);
-int sys_mount_idmap(int mount_fd, int user_namespace_fd, bool is_recursive);
-/* sys_open_tree(), sys_mount_attributes() and, with a @user_namespace_fd, sys_mount_idmap(), at once where the kernel can. */
+/* sys_open_tree() and sys_mount_attributes(), and with a @user_namespace_fd its map of ids, at once where the kernel can. */
 int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, uint64_t attributes,
 		       int user_namespace_fd);
 /* Cut the whole mount tree off from the host's: without this, root's mounts would appear on the host. */
@@ -103,24 +87,8 @@ int sys_openat2(int directory_fd, const char *path, uint64_t flags, uint64_t mod
 #define SYS_LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 /* What this process is refused before it executes another program is not for the audit log. */
 #define SYS_LANDLOCK_QUIET (1U << 0)
-#define SYS_LANDLOCK_NET_BIND (1ULL << 0)
-#define SYS_LANDLOCK_NET_CONNECT (1ULL << 1)
 
-/*
- * Have this process, not its children, run soon after it wakes, in short turns: it gets no more of a processor than others,
- * but what wakes in a crowd of thousands need not wait for them. Before Linux 6.12 nothing changes.
- */
-void sys_be_prompt(void);
-
-/*
- * Let this process have as many descriptors open as its hard limit allows. The kernel also refuses to pass a descriptor
- * while more than the sender's soft limit are under way for the user. A command has a lower limit than the engine, so
- * no command can stop the engine and the jar's first process from passing theirs.
- */
-void sys_raise_descriptor_limit(void);
-
-int sys_landlock_abi(void); /* 0 or more; 0 where there is no Landlock */
-int sys_landlock_create(uint64_t handled_fs, uint64_t handled_net, uint64_t scoped, int abi);
+int sys_landlock_create(uint64_t handled_fs, uint64_t scoped, int abi);
 int sys_landlock_allow_path(int ruleset_fd, int path_fd, uint64_t access);
 /* @flags: SYS_LANDLOCK_QUIET, from ABI 7 on. */
 int sys_landlock_restrict(int ruleset_fd, uint32_t flags);
@@ -129,43 +97,13 @@ int sys_landlock_restrict(int ruleset_fd, uint32_t flags);
 
 int sys_seccomp_load(const struct sock_filter *program, size_t len);
 
-/*
- * Load a filter that asks, and return its listener. Whoever holds that hears of every call that the filter asks about; the
- * caller of such a call sleeps until it is answered. Where the kernel can, signals other than SIGKILL wait meanwhile.
- * Without a holder such calls fail with ENOSYS. -EBUSY: a filter that is in force already has a listener.
- */
-int sys_seccomp_listen(const struct sock_filter *program, size_t len);
-
-/* A call that somebody waits for. */
-struct sys_question {
-	uint64_t id;
-	pid_t pid; /* of the thread */
-	int number;
-	uint64_t arguments[6];
-};
-
-/* Never waits where poll() has said that there is one; -ENOENT: who asked is gone. */
-int sys_question_receive(int listener_fd, struct sys_question *question);
-/* Whether who asked still waits: then everything that was opened by its pid since the question came is its own. */
-bool sys_question_is_open(int listener_fd, const struct sys_question *question);
-/* The call returns 0, or fails with the negative errno @rc. */
-int sys_question_answer(int listener_fd, const struct sys_question *question, int rc);
-
-int sys_drop_capabilities(void);         /* permitted, effective, inheritable, ambient */
-bool sys_has_capability(int capability); /* effective */
-int sys_raise_capabilities(void);        /* everything permitted becomes effective */
-int sys_rest_capabilities(void);         /* nothing is effective; what is permitted can be raised again */
+int sys_drop_capabilities(void);       /* permitted, effective, inheritable, ambient */
+int sys_set_effective(bool is_raised); /* every capability that is permitted, or none: they can be raised again */
 int sys_drop_bounding_set(void);
-/* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
-int sys_keep_capabilities(uint32_t mask);
-
 /* Write a small file in one write; a negative errno on failure. */
 int sys_write_file(int directory_fd, const char *path, const char *content);
 /* Read a small file whole, NUL-terminated; the length, or a negative errno. */
 ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity);
-
-/* Two descriptors that are closed on exec from birth; written only on success. */
-int sys_pipe(int *reader, int *writer);
 
 uint64_t sys_monotonic_ns(void);
 

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "wire": "base",
     "client": "base wire",
     "engine": "base sys reap jar policy host plan limits session redact run result",
-    "doctor": "base sys reap policy host plan run result engine",
+    "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap jar policy host plan limits session call redact run result wire engine doctor",
     "cli": "base policy engine doctor serve",
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "policy/policy_build.h"
@@ -340,7 +341,7 @@ static inline int session_main(const struct test *tests, size_t count)
 	int failed, status = 0;
 	pid_t child;
 
-	sys_raise_descriptor_limit();
+	descriptors_raise_limit();
 	if (!mkdtemp(home))
 		return 1;
 	snprintf(home_variable, sizeof(home_variable), "HOME=%s", home);
