@@ -8,49 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct failure_row {
-	enum stage stage;
-	bool shows_no_namespaces; /* a refusal here means: no working user namespaces on this host */
-};
-
-static const struct failure_row rows[] = {
-	[STEP_CGROUP] = {STAGE_LIMITS, false},
-	[STEP_PRIVATE_MOUNTS] = {STAGE_ISOLATE, true},
-	[STEP_BECOME] = {STAGE_ISOLATE, true},
-	[STEP_ID_MAPS] = {STAGE_ISOLATE, true},
-	[STEP_USER_LIMIT] = {STAGE_LIMITS, false},
-	[STEP_ROOT] = {STAGE_ISOLATE, true},
-	[STEP_SCRATCH] = {STAGE_ISOLATE, true},
-	[STEP_DIRECTORY] = {STAGE_FILES, false},
-	[STEP_SYMLINK] = {STAGE_FILES, false},
-	[STEP_FILE] = {STAGE_FILES, false},
-	[STEP_COPY] = {STAGE_FILES, false},
-	[STEP_BIND] = {STAGE_FILES, false},
-	[STEP_PRIVATE] = {STAGE_FILES, false},
-	[STEP_TMPFS] = {STAGE_FILES, false},
-	[STEP_HIDE] = {STAGE_FILES, false},
-	[STEP_PIN] = {STAGE_FILES, false},
-	[STEP_DEVPTS] = {STAGE_ISOLATE, true},
-	[STEP_PROC] = {STAGE_ISOLATE, true}, /* a masked /proc, as in Docker, forbids a new one */
-	[STEP_PROC_LOCK] = {STAGE_ISOLATE, false},
-	[STEP_SEAL] = {STAGE_ISOLATE, true},
-	[STEP_ENTER] = {STAGE_ISOLATE, true},
-	[STEP_LOOPBACK] = {STAGE_ISOLATE, true},
-	[STEP_HOSTNAME] = {STAGE_ISOLATE, false},
-	[STEP_JOIN] = {STAGE_ISOLATE, true},
-	[STEP_RUN_DIRECTORY] = {STAGE_FILES, false},
-	[STEP_PLACES] = {STAGE_FILES, false},
-	[STEP_SUBREAPER] = {STAGE_ISOLATE, false},
-	[STEP_WORKDIR] = {STAGE_FILES, false},
-	[STEP_METER] = {STAGE_LIMITS, false},
-	[STEP_RLIMIT] = {STAGE_LIMITS, false},
-	[STEP_PRIVILEGES] = {STAGE_ISOLATE, false},
-	[STEP_LANDLOCK] = {STAGE_ISOLATE, false},
-	[STEP_SECCOMP] = {STAGE_ISOLATE, false},
-	[STEP_SCOPE] = {STAGE_ISOLATE, false},
-};
-_Static_assert(ARRAY_LEN(rows) == STEP_KIND_COUNT, "every step kind has a row");
-
 static const struct plan_step *failed_step(const struct plan *plan, const struct observation *seen)
 {
 	const struct plan_step_list *list = seen->failed_in_entry ? &plan->core.entry : &plan->core.steps;
@@ -108,7 +65,8 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		return true;
 	}
 	/* A kernel too old for one of the calls, or a filter around us that knows it not, cannot carry the rung at all. */
-	if ((rows[step->kind].shows_no_namespaces || seen->error.errno_value == ENOSYS) && host->has_user_namespaces) {
+	if ((step_rows[step->kind].traits & STEP_NEEDS_USERNS || seen->error.errno_value == ENOSYS) &&
+	    host->has_user_namespaces) {
 		host->has_user_namespaces = false;
 		return true;
 	}
@@ -138,7 +96,7 @@ static const char *hint_for(const struct plan_step *step, int errno_value)
 		return "check the permissions of the path and of the directories above it";
 	if (errno_value == ELOOP)
 		return "a symbolic link stands in the way; name the place it leads to";
-	if (rows[step->kind].stage == STAGE_ISOLATE)
+	if (step_rows[step->kind].stage == STAGE_ISOLATE)
 		return "`belljar doctor` says what this host can enforce";
 	return NULL;
 }
@@ -152,7 +110,7 @@ void engine_failure_explain(const struct plan *plan, struct observation *seen)
 	if (!step || seen->has_started || seen->error.stage != STAGE_ISOLATE)
 		return;
 	plan_describe_step(step, &words);
-	seen->error.stage = rows[step->kind].stage;
+	seen->error.stage = step_rows[step->kind].stage;
 	snprintf(seen->error.message, sizeof(seen->error.message), "cannot make the jar: %s: %s", text_string(&words),
 		 strerror(seen->error.errno_value));
 	hint = hint_for(step, seen->error.errno_value);

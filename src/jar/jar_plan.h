@@ -14,42 +14,80 @@
 #include "base/list.h"
 #include "base/text.h"
 
+/* What else is to be known of a kind of step. */
+enum step_trait {
+	STEP_MAY_ENTER =
+		1 << 0, /* a command may do it for itself: everything else is the jar's, and is done when it is made */
+	STEP_NEEDS_USERNS = 1 << 1, /* if it is refused, this host has no user namespaces that work */
+	STEP_ANEW = 1 << 2,         /* done again for each call ... */
+	STEP_ANEW_PLACE = 1 << 3,   /* ... with what other steps put there ... */
+	STEP_ANEW_INSIDE = 1 << 4,  /* ... and this if it lies in such a place */
+};
+
+/*
+ * Every kind of step, a row each: kind, function in jar/, name, the stage that its failure is of, traits; the step in words; its own
+ * fields in JSON. In the last two a letter stands for an argument: t target, s source, o source if another than the target,
+ * w whether it is writable, m mode, 1 `value`, 2 `value2`, b `value` in bytes, g limits of which `value` has the bits,
+ * r the resource `value`. To add a kind: a row here, a function there.
+ */
+/* clang-format off */
+#define JAR_STEPS(X) \
+	/* The run's own cgroup if there is no target; of version `value2`. */ \
+	X(CGROUP, jar_cgroup, "cgroup", LIMITS, STEP_MAY_ENTER, "cgroup %t for:%g", "holds=g") \
+	/* Only needed without a user namespace around them. */ \
+	X(PRIVATE_MOUNTS, jar_private_mounts, "private-mounts", ISOLATE, STEP_NEEDS_USERNS, "cut the mounts off from the host's", "") \
+	/* Root only; its capabilities stay until the root is built. */ \
+	X(BECOME, jar_become, "become", ISOLATE, STEP_NEEDS_USERNS, "become host id %1, which nothing belongs to", "id=1") \
+	X(ID_MAPS, jar_id_maps, "id-maps", ISOLATE, STEP_NEEDS_USERNS, "user namespace with uid %1 and gid %2 only", "uid=1 gid=2") \
+	/* Of what the kernel counts for the user. */ \
+	X(USER_LIMIT, jar_user_limit, "user-limit", LIMITS, 0, "limit %s of the jar to %1", "limit=1") \
+	/* A tmpfs over /, in which the following steps build. */ \
+	X(ROOT, jar_root, "root", ISOLATE, STEP_NEEDS_USERNS, "an empty root", "") \
+	/* One tmpfs for all private places, with room for `value2` files. */ \
+	X(SCRATCH, jar_scratch, "scratch", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "private memory-backed space of %b", "size=1") \
+	X(DIRECTORY, jar_directory, "directory", FILES, STEP_ANEW_INSIDE, "directory %t", "mode=m") \
+	X(SYMLINK, jar_symlink, "symlink", FILES, STEP_ANEW_INSIDE, "link %t -> %s", "") \
+	/* With the content `source`; a read-only mount of its own where there are mounts. */ \
+	X(FILE, jar_file, "file", FILES, STEP_ANEW_INSIDE, "file %t", "mode=m") \
+	/* Of a small file of the host's. */ \
+	X(COPY, jar_copy, "copy", FILES, 0, "a copy of %t", "mode=m") \
+	X(BIND, jar_bind, "bind", FILES, STEP_ANEW_INSIDE, "show %t%o%w", "") \
+	/* A directory of the scratch tmpfs. */ \
+	X(PRIVATE, jar_private, "private", FILES, STEP_ANEW_PLACE, "private, empty %t", "mode=m") \
+	X(TMPFS, jar_tmpfs, "tmpfs", FILES, STEP_ANEW_PLACE, "private, empty %t of at most %b", "mode=m size=1") \
+	X(HIDE, jar_hide, "hide", FILES, STEP_ANEW_INSIDE, "hide %t", "") \
+	/* Nobody in the jar can rename, replace or remove that directory. */ \
+	X(PIN, jar_pin, "pin", FILES, 0, "keep the host's %t in its place", "") \
+	X(DEVPTS, jar_devpts, "devpts", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "at most %1 terminals of its own in /dev/pts", "limit=1") \
+	/* A masked /proc, as in Docker, forbids a new one. */ \
+	X(PROC, jar_proc, "proc", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "a /proc that shows the jar only", "") \
+	/* For calls, or where uid 0 inside is the host's uid 0. */ \
+	X(PROC_LOCK, jar_proc_lock, "proc-lock", ISOLATE, STEP_ANEW, "%t read-only", "") \
+	X(SEAL, jar_seal, "seal", ISOLATE, STEP_NEEDS_USERNS, "the root itself read-only", "") \
+	X(ENTER, jar_enter, "enter", ISOLATE, STEP_NEEDS_USERNS, "enter the new root", "") \
+	X(LOOPBACK, jar_loopback, "loopback", ISOLATE, STEP_NEEDS_USERNS, "bring the private loopback up", "") \
+	X(HOSTNAME, jar_hostname, "hostname", ISOLATE, 0, "hostname %s", "") \
+	/* Root only: the id that it has become. */ \
+	X(JOIN, jar_join, "join", ISOLATE, STEP_NEEDS_USERNS, "enter the user namespace where that id is 0", "") \
+	/* Without mounts: on the host, removed at the end. */ \
+	X(RUN_DIRECTORY, jar_run_directory, "run-directory", FILES, 0, "directory of the run's own, %t", "") \
+	/* Without mounts, to answer the command's filter; `value`: try whether one can ask. */ \
+	X(PLACES, jar_places, "places", FILES, 0, "hold the writable places, and change mode, owner, times and attributes only there", "") \
+	/* Without a pid namespace. */ \
+	X(SUBREAPER, jar_subreaper, "subreaper", ISOLATE, 0, "adopt every orphan of the tree", "") \
+	X(WORKDIR, jar_workdir, "workdir", FILES, STEP_MAY_ENTER, "start in %t", "") \
+	/* The engine gets a view of the jar, and a clock if `value2`. */ \
+	X(METER, jar_meter, "meter", LIMITS, STEP_ANEW, "let the engine measure:%g", "holds=g") \
+	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
+	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
+	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
+	X(SECCOMP, jar_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
+	X(SCOPE, jar_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
+/* clang-format on */
+
 enum step_kind {
-	STEP_CGROUP, /* be in the cgroup `target` (NULL: the run's own), version `value2`, for the guarantees in `value` */
-	STEP_PRIVATE_MOUNTS, /* cut the mounts off from the host's (only needed without a user namespace around them) */
-	STEP_BECOME,         /* root only: be host id `value`, keep the capabilities until the root is built */
-	STEP_ID_MAPS,    /* write this user namespace's maps: inside `value`, outside `value2`, gid inside `value3` */
-	STEP_USER_LIMIT, /* of what the kernel counts for the user, this user namespace has at most `value` of `source` */
-	STEP_ROOT,       /* a fresh tmpfs over /, in which the following steps build */
-	STEP_SCRATCH,    /* one tmpfs for all private places; `value` bytes */
-	STEP_DIRECTORY, /* a directory `target` with `mode` */
-	STEP_SYMLINK,   /* `target` pointing at `source` */
-	STEP_FILE,      /* `target` with the content `source`, as a read-only mount of its own where there are mounts */
-	STEP_COPY,      /* a file `target` with `mode` and the content of the host's `source`, which is small */
-	STEP_BIND,      /* the host's `source` at `target` */
-	STEP_PRIVATE,   /* an empty directory of the scratch tmpfs at `target`, `mode` */
-	STEP_TMPFS,     /* a tmpfs of its own at `target`, `value` bytes */
-	STEP_HIDE,      /* nothing at `target`, where there was something */
-	STEP_PIN,       /* the host's directory `target`: nobody in the jar can rename, replace or remove it */
-	STEP_DEVPTS,    /* pseudo terminals of the jar's own, at most `value` */
-	STEP_PROC,
-	STEP_PROC_LOCK, /* /proc or a part of it read-only: for calls, or where uid 0 inside is the host's uid 0 */
-	STEP_SEAL,      /* the root itself read-only */
-	STEP_ENTER,     /* make it / */
-	STEP_LOOPBACK,
-	STEP_HOSTNAME,
-	STEP_JOIN,          /* root only: enter the user namespace in which STEP_BECOME's id is 0 */
-	STEP_RUN_DIRECTORY, /* without mounts: a directory `target` of the run's own on the host, removed at its end */
-	STEP_PLACES, /* without mounts: hold what the command may write, to answer its filter; `value`: try whether one can ask */
-	STEP_SUBREAPER, /* without a pid namespace: orphans of the tree come to the jar's first process */
-	STEP_WORKDIR,   /* start in `target` */
-	STEP_METER,  /* hand the engine a view of the jar, to measure the guarantees in `value`; a clock if `value2` */
-	STEP_RLIMIT, /* resource `value`, limit `value2` */
-	STEP_PRIVILEGES, /* no capabilities, none to be had, no new privileges */
-	STEP_LANDLOCK,
-	STEP_SECCOMP,
-	STEP_SCOPE, /* signals go no further than to this process and what it starts */
-	STEP_KIND_COUNT,
+#define STEP_ENUM(kind, ...) STEP_##kind,
+	JAR_STEPS(STEP_ENUM) STEP_KIND_COUNT,
 };
 
 enum step_flag {
@@ -75,7 +113,7 @@ struct plan_step {
 	const char *source; /* strings are the plan's */
 	const char *target;
 	mode_t mode;
-	uint64_t value, value2, value3;
+	uint64_t value, value2;
 	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;
 	dev_t place_device; /* STEP_IN_PLACE: which object must stand at `target`; inode 0: not checked */

@@ -171,45 +171,9 @@ int jar_places(struct jar_build *build, const struct plan_step *step)
 	return rc == 0 && step->value ? answer_try_listener() : rc;
 }
 
-/* clang-format off: one row for each */
 static jar_step_function *const jar_steps[] = {
-	[STEP_CGROUP] = jar_cgroup,
-	[STEP_PRIVATE_MOUNTS] = jar_private_mounts,
-	[STEP_BECOME] = jar_become,
-	[STEP_ID_MAPS] = jar_id_maps,
-	[STEP_USER_LIMIT] = jar_user_limit,
-	[STEP_ROOT] = jar_root,
-	[STEP_SCRATCH] = jar_scratch,
-	[STEP_DIRECTORY] = jar_directory,
-	[STEP_SYMLINK] = jar_symlink,
-	[STEP_FILE] = jar_file,
-	[STEP_COPY] = jar_copy,
-	[STEP_BIND] = jar_bind,
-	[STEP_PRIVATE] = jar_private,
-	[STEP_TMPFS] = jar_tmpfs,
-	[STEP_HIDE] = jar_hide,
-	[STEP_PIN] = jar_pin,
-	[STEP_DEVPTS] = jar_devpts,
-	[STEP_PROC] = jar_proc,
-	[STEP_PROC_LOCK] = jar_proc_lock,
-	[STEP_SEAL] = jar_seal,
-	[STEP_ENTER] = jar_enter,
-	[STEP_LOOPBACK] = jar_loopback,
-	[STEP_HOSTNAME] = jar_hostname,
-	[STEP_JOIN] = jar_join,
-	[STEP_RUN_DIRECTORY] = jar_run_directory,
-	[STEP_PLACES] = jar_places,
-	[STEP_SUBREAPER] = jar_subreaper,
-	[STEP_WORKDIR] = jar_workdir,
-	[STEP_METER] = jar_meter,
-	[STEP_RLIMIT] = jar_rlimit,
-	[STEP_PRIVILEGES] = jar_privileges,
-	[STEP_LANDLOCK] = jar_landlock,
-	[STEP_SECCOMP] = jar_seccomp,
-	[STEP_SCOPE] = jar_scope,
-};
-/* clang-format on */
-_Static_assert(ARRAY_LEN(jar_steps) == STEP_KIND_COUNT, "every step kind has a function");
+#define STEP_FUNCTION(kind, function, ...) [STEP_##kind] = function,
+	JAR_STEPS(STEP_FUNCTION)};
 
 int jar_step(struct jar_build *build, const struct plan_step *step)
 {

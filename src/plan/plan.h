@@ -117,7 +117,15 @@ void plan_print_json(const struct plan *plan, struct text *out);
 void plan_write_limits(const struct plan_limits *limits, struct json_writer *writer, const char *key);
 void plan_write_remark(const struct plan_remark *remark, struct json_writer *writer);
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
-const char *step_kind_name(enum step_kind kind);
+/* The rows of JAR_STEPS. */
+struct step_row {
+	const char *name;
+	enum stage stage;
+	unsigned traits;    /* enum step_trait */
+	const char *words;  /* for plan_describe_step() */
+	const char *fields; /* for the JSON form */
+};
+extern const struct step_row step_rows[STEP_KIND_COUNT];
 const char *rung_name(enum rung rung);
 /*
  * plan_environment.c: the literal texts that are redacted: those of the policy, and values of variables that look like

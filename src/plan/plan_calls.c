@@ -12,24 +12,9 @@
 #include "base/paths.h"
 #include "sys/calls.h"
 
-/* What each kind of step means for a call: nothing, if it is not named here. */
-enum renewal {
-	RENEW_NEVER,
-	RENEW_ALWAYS,
-	RENEW_PLACE,  /* always; what steps put into it too */
-	RENEW_INSIDE, /* if it lies in such a place */
-};
-
-static const enum renewal renewals[STEP_KIND_COUNT] = {
-	[STEP_SCRATCH] = RENEW_ALWAYS,   [STEP_DEVPTS] = RENEW_ALWAYS,  [STEP_PROC] = RENEW_ALWAYS,
-	[STEP_PROC_LOCK] = RENEW_ALWAYS, [STEP_METER] = RENEW_ALWAYS,   [STEP_PRIVATE] = RENEW_PLACE,
-	[STEP_TMPFS] = RENEW_PLACE,      [STEP_BIND] = RENEW_INSIDE,    [STEP_FILE] = RENEW_INSIDE,
-	[STEP_HIDE] = RENEW_INSIDE,      [STEP_SYMLINK] = RENEW_INSIDE, [STEP_DIRECTORY] = RENEW_INSIDE,
-};
-
 static bool is_mount(const struct plan_step *step)
 {
-	return renewals[step->kind] == RENEW_PLACE || step->kind == STEP_BIND;
+	return step_rows[step->kind].traits & STEP_ANEW_PLACE || step->kind == STEP_BIND;
 }
 
 /* The step whose mount @step's target lies in; NULL: the root. */
@@ -49,10 +34,10 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 {
 	const struct plan_step *around;
 
-	if (renewals[step->kind] != RENEW_INSIDE)
-		return renewals[step->kind] != RENEW_NEVER;
+	if (!(step_rows[step->kind].traits & STEP_ANEW_INSIDE))
+		return step_rows[step->kind].traits & (STEP_ANEW | STEP_ANEW_PLACE);
 	around = mount_around(steps, step);
-	return around && renewals[around->kind] == RENEW_PLACE;
+	return around && step_rows[around->kind].traits & STEP_ANEW_PLACE;
 }
 
 /*

@@ -8,54 +8,17 @@
 
 #include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/units.h"
 #include "plan/seccomp_compile.h"
 
-static const char *const step_names[] = {
-	[STEP_CGROUP] = "cgroup",
-	[STEP_PRIVATE_MOUNTS] = "private-mounts",
-	[STEP_BECOME] = "become",
-	[STEP_ID_MAPS] = "id-maps",
-	[STEP_USER_LIMIT] = "user-limit",
-	[STEP_ROOT] = "root",
-	[STEP_SCRATCH] = "scratch",
-	[STEP_DIRECTORY] = "directory",
-	[STEP_SYMLINK] = "symlink",
-	[STEP_FILE] = "file",
-	[STEP_COPY] = "copy",
-	[STEP_BIND] = "bind",
-	[STEP_PRIVATE] = "private",
-	[STEP_TMPFS] = "tmpfs",
-	[STEP_HIDE] = "hide",
-	[STEP_PIN] = "pin",
-	[STEP_DEVPTS] = "devpts",
-	[STEP_PROC] = "proc",
-	[STEP_PROC_LOCK] = "proc-lock",
-	[STEP_SEAL] = "seal",
-	[STEP_ENTER] = "enter",
-	[STEP_LOOPBACK] = "loopback",
-	[STEP_HOSTNAME] = "hostname",
-	[STEP_JOIN] = "join",
-	[STEP_RUN_DIRECTORY] = "run-directory",
-	[STEP_PLACES] = "places",
-	[STEP_SUBREAPER] = "subreaper",
-	[STEP_WORKDIR] = "workdir",
-	[STEP_METER] = "meter",
-	[STEP_RLIMIT] = "rlimit",
-	[STEP_PRIVILEGES] = "privileges",
-	[STEP_LANDLOCK] = "landlock",
-	[STEP_SECCOMP] = "seccomp",
-	[STEP_SCOPE] = "scope",
-};
-_Static_assert(ARRAY_LEN(step_names) == STEP_KIND_COUNT, "every step kind has a name");
-
-const char *step_kind_name(enum step_kind kind)
-{
-	return step_names[kind];
-}
+const struct step_row step_rows[] = {
+#define STEP_ROW(kind, function, ...) [STEP_##kind] = {STEP_ROW_OF(__VA_ARGS__)},
+#define STEP_ROW_OF(name, stage, traits, words, fields) name, STAGE_##stage, traits, words, fields
+	JAR_STEPS(STEP_ROW)};
 
 struct flag_name {
 	unsigned flag;
@@ -123,122 +86,48 @@ static void describe_measured(uint64_t guarantees, struct text *out)
 			text_append_format(out, " %s", measured_names[i].name);
 }
 
-void plan_describe_step(const struct plan_step *step, struct text *out)
+/* One argument, for the letters that JAR_STEPS has. */
+static void describe_argument(const struct plan_step *step, char letter, struct text *out)
 {
-	switch (step->kind) {
-	case STEP_CGROUP:
-		text_append_format(out, "cgroup %s for:", step->target);
-		describe_measured(step->value, out);
+	switch (letter) {
+	case 't':
+		text_append_string(out, step->target ? step->target : "of its own");
 		break;
-	case STEP_METER:
-		text_append_string(out, "let the engine measure:");
-		describe_measured(step->value, out);
+	case 's':
+		text_append_string(out, step->source);
 		break;
-	case STEP_PRIVATE_MOUNTS:
-		text_append_string(out, "cut the mounts off from the host's");
-		break;
-	case STEP_BECOME:
-		text_append_format(out, "become host id %" PRIu64 ", which nothing belongs to", step->value);
-		break;
-	case STEP_ID_MAPS:
-		text_append_format(out, "user namespace with uid %" PRIu64 " and gid %" PRIu64 " only", step->value,
-				   step->value2);
-		break;
-	case STEP_USER_LIMIT:
-		text_append_format(out, "limit %s of the jar to %" PRIu64, step->source, step->value);
-		break;
-	case STEP_ROOT:
-		text_append_string(out, "an empty root");
-		break;
-	case STEP_SCRATCH:
-		text_append_string(out, "private memory-backed space of ");
-		units_format_size(out, step->value);
-		break;
-	case STEP_DIRECTORY:
-		text_append_format(out, "directory %s", step->target);
-		break;
-	case STEP_SYMLINK:
-		text_append_format(out, "link %s -> %s", step->target, step->source);
-		break;
-	case STEP_FILE:
-		text_append_format(out, "file %s", step->target);
-		break;
-	case STEP_COPY:
-		text_append_format(out, "a copy of %s", step->target);
-		break;
-	case STEP_BIND:
-		text_append_format(out, "show %s", step->target);
+	case 'o':
 		if (strcmp(step->source, step->target) != 0)
 			text_append_format(out, " (the host's %s)", step->source);
+		break;
+	case 'w':
 		text_append_string(out, step->flags & STEP_READ_ONLY ? ", read-only" : ", writable");
 		break;
-	case STEP_PRIVATE:
-		text_append_format(out, "private, empty %s", step->target);
+	case '1':
+		text_append_format(out, "%" PRIu64, step->value);
 		break;
-	case STEP_TMPFS:
-		text_append_format(out, "private, empty %s of at most ", step->target);
+	case '2':
+		text_append_format(out, "%" PRIu64, step->value2);
+		break;
+	case 'b':
 		units_format_size(out, step->value);
 		break;
-	case STEP_HIDE:
-		text_append_format(out, "hide %s", step->target);
+	case 'g':
+		describe_measured(step->value, out);
 		break;
-	case STEP_PIN:
-		text_append_format(out, "keep the host's %s in its place", step->target);
+	case 'r':
+		text_append_string(out, resource_name(step->value));
 		break;
-	case STEP_DEVPTS:
-		text_append_format(out, "at most %" PRIu64 " terminals of its own in /dev/pts", step->value);
-		break;
-	case STEP_PROC:
-		text_append_string(out, "a /proc that shows the jar only");
-		break;
-	case STEP_PROC_LOCK:
-		text_append_format(out, "%s read-only", step->target);
-		break;
-	case STEP_SEAL:
-		text_append_string(out, "the root itself read-only");
-		break;
-	case STEP_ENTER:
-		text_append_string(out, "enter the new root");
-		break;
-	case STEP_LOOPBACK:
-		text_append_string(out, "bring the private loopback up");
-		break;
-	case STEP_HOSTNAME:
-		text_append_format(out, "hostname %s", step->source);
-		break;
-	case STEP_JOIN:
-		text_append_string(out, "enter the user namespace where that id is 0");
-		break;
-	case STEP_RUN_DIRECTORY:
-		text_append_format(out, "directory of the run's own, %s", step->target);
-		break;
-	case STEP_PLACES:
-		text_append_string(out,
-				   "hold the writable places, and change mode, owner, times and attributes only there");
-		break;
-	case STEP_SUBREAPER:
-		text_append_string(out, "adopt every orphan of the tree");
-		break;
-	case STEP_WORKDIR:
-		text_append_format(out, "start in %s", step->target);
-		break;
-	case STEP_RLIMIT:
-		text_append_format(out, "limit %s to %" PRIu64, resource_name(step->value), step->value2);
-		break;
-	case STEP_PRIVILEGES:
-		text_append_string(out, "drop all capabilities, for good");
-		break;
-	case STEP_LANDLOCK:
-		text_append_string(out, "Landlock over the same paths");
-		break;
-	case STEP_SECCOMP:
-		text_append_string(out, "seccomp filter");
-		break;
-	case STEP_SCOPE:
-		text_append_string(out, "signals only to its own processes");
-		break;
-	case STEP_KIND_COUNT:
-		break;
+	}
+}
+
+void plan_describe_step(const struct plan_step *step, struct text *out)
+{
+	for (const char *at = step_rows[step->kind].words; *at; at++) {
+		if (*at == '%')
+			describe_argument(step, *++at, out);
+		else
+			text_append_char(out, *at);
 	}
 }
 
@@ -321,10 +210,38 @@ void plan_print(const struct plan *plan, struct text *out)
 
 /* --- JSON --------------------------------------------------------------------------------------------------- */
 
+static void write_argument(const struct plan_step *step, char letter, struct json_writer *writer, const char *key)
+{
+	switch (letter) {
+	case 'm':
+		json_write_unsigned(writer, key, step->mode);
+		break;
+	case '1':
+		json_write_unsigned(writer, key, step->value);
+		break;
+	case '2':
+		json_write_unsigned(writer, key, step->value2);
+		break;
+	case 'r':
+		json_write_string(writer, key, resource_name(step->value));
+		break;
+	case 'g':
+		json_open_array(writer, key);
+		for (size_t i = 0; i < ARRAY_LEN(measured_names); i++)
+			if (step->value >> measured_names[i].guarantee & 1)
+				json_write_string(writer, NULL, measured_names[i].name);
+		json_close_array(writer);
+		break;
+	}
+}
+
 static void write_step(const struct plan_step *step, struct json_writer *writer)
 {
+	char key[16], letter;
+	int len;
+
 	json_open_object(writer, NULL);
-	json_write_string(writer, "step", step_kind_name(step->kind));
+	json_write_string(writer, "step", step_rows[step->kind].name);
 	if (step->target)
 		json_write_string(writer, "target", step->target);
 	if (step->source)
@@ -336,68 +253,9 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 				json_write_string(writer, NULL, flag_names[i].name);
 		json_close_array(writer);
 	}
-	switch (step->kind) {
-	case STEP_PRIVATE:
-	case STEP_TMPFS:
-	case STEP_DIRECTORY:
-	case STEP_FILE:
-	case STEP_COPY:
-		json_write_unsigned(writer, "mode", step->mode);
-		if (step->kind == STEP_TMPFS)
-			json_write_unsigned(writer, "size", step->value);
-		break;
-	case STEP_SCRATCH:
-		json_write_unsigned(writer, "size", step->value);
-		break;
-	case STEP_DEVPTS:
-		json_write_unsigned(writer, "limit", step->value);
-		break;
-	case STEP_BECOME:
-		json_write_unsigned(writer, "id", step->value);
-		break;
-	case STEP_ID_MAPS:
-		json_write_unsigned(writer, "uid", step->value);
-		json_write_unsigned(writer, "gid", step->value2);
-		break;
-	case STEP_CGROUP:
-	case STEP_METER:
-		json_open_array(writer, "holds");
-		for (size_t i = 0; i < ARRAY_LEN(measured_names); i++)
-			if (step->value >> measured_names[i].guarantee & 1)
-				json_write_string(writer, NULL, measured_names[i].name);
-		json_close_array(writer);
-		break;
-	case STEP_USER_LIMIT:
-		json_write_unsigned(writer, "limit", step->value);
-		break;
-	case STEP_RLIMIT:
-		json_write_string(writer, "resource", resource_name(step->value));
-		json_write_unsigned(writer, "limit", step->value2);
-		break;
-	case STEP_PRIVATE_MOUNTS:
-	case STEP_ROOT:
-	case STEP_SYMLINK:
-	case STEP_BIND:
-	case STEP_HIDE:
-	case STEP_PIN:
-	case STEP_PROC:
-	case STEP_PROC_LOCK:
-	case STEP_SEAL:
-	case STEP_ENTER:
-	case STEP_LOOPBACK:
-	case STEP_HOSTNAME:
-	case STEP_JOIN:
-	case STEP_RUN_DIRECTORY:
-	case STEP_PLACES:
-	case STEP_SUBREAPER:
-	case STEP_WORKDIR:
-	case STEP_PRIVILEGES:
-	case STEP_LANDLOCK:
-	case STEP_SECCOMP:
-	case STEP_SCOPE:
-	case STEP_KIND_COUNT:
-		break;
-	}
+	for (const char *at = step_rows[step->kind].fields; sscanf(at, " %15[a-z]=%c%n", key, &letter, &len) == 2;
+	     at += len)
+		write_argument(step, letter, writer, key);
 	json_close_object(writer);
 }
 

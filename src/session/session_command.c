@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "plan/plan.h"
 
 #define SPEC_MAGIC UINT32_C(0x314a4c42)
 #define SPEC_BYTES_MAX (64U << 20)
@@ -36,12 +37,6 @@ struct spec_step {
 	uint64_t has_target;
 	uint64_t value, value2;
 	uint64_t device, inode;
-};
-
-/* What a command may do for itself: everything else is the jar's, and was done when it was made. */
-static const bool may_enter[STEP_KIND_COUNT] = {
-	[STEP_CGROUP] = true,   [STEP_WORKDIR] = true, [STEP_RLIMIT] = true, [STEP_PRIVILEGES] = true,
-	[STEP_LANDLOCK] = true, [STEP_SECCOMP] = true, [STEP_SCOPE] = true,
 };
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
@@ -168,7 +163,8 @@ static bool read_steps(struct reader *reader, struct plan_step *out, size_t coun
 		struct spec_step step;
 
 		memcpy(&step, steps + i * sizeof(step), sizeof(step));
-		if (step.kind >= STEP_KIND_COUNT || !may_enter[step.kind] || step.flags & ~(uint32_t)STEP_UNPRIVILEGED)
+		if (step.kind >= STEP_KIND_COUNT || !(step_rows[step.kind].traits & STEP_MAY_ENTER) ||
+		    step.flags & ~(uint32_t)STEP_UNPRIVILEGED)
 			return false;
 		out[i] = (struct plan_step){.kind = (enum step_kind)step.kind,
 					    .flags = step.flags,
