@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 
 #include "base/error.h"
-#include "jar/jar_message.h"
+#include "control/control_message.h"
 #include "jar/jar_plan.h"
 
 /* So many descriptors beside the three streams can be given to a command. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_jar_message.c - a message comes out as it was sent, and what is no message is refused
+ * tests/unit/test_control_message.c - a message comes out as it was sent, and what is no message is refused
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "jar/jar_message.h"
+#include "control/control_message.h"
 #include "test.h"
 
 #define HEADER_BYTES offsetof(struct jar_message, step_failed)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jar/jar_message.c - what the engine and a jar say to each other: send, receive, check
+ * control/control_message.c - what the engine and a jar say to each other: send, receive, check
  */
-#include "jar/jar_message.h"
+#include "control/control_message.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jar/jar_message.h - what the engine and a jar say to each other
+ * control/control_message.h - what the engine and a jar say to each other
  *
  * A message is one packet on a control socket: a header, then the part of its kind, nothing else; a text follows where the
  * kind has one. Both ends are one program, but the jar's end is closer to the command: the engine takes no message whose
  * size is not exactly that of its kind.
  */
-#ifndef BELLJAR_JAR_JAR_MESSAGE_H
-#define BELLJAR_JAR_JAR_MESSAGE_H
+#ifndef BELLJAR_CONTROL_CONTROL_MESSAGE_H
+#define BELLJAR_CONTROL_CONTROL_MESSAGE_H
 
 #include <sys/resource.h>
 
