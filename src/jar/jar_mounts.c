@@ -18,9 +18,6 @@
 #include "sys/calls.h"
 
 #define PATH_BYTES 4096
-/* A tmpfs of a given size has room for one file in each of so many bytes of it, but for so many at least. */
-#define INODE_BYTES 1024
-#define INODES_MIN UINT64_C(1024)
 /* The root tmpfs holds directories, mount points and small files only. */
 #define ROOT_SIZE "16m"
 
@@ -86,15 +83,15 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 	return rc < 0 ? rc : sys_move_mount(mount_fd, place, "");
 }
 
-static int new_tmpfs(uint64_t size_bytes, const char *mode)
+/* An empty file has no size, and takes about a kilobyte all the same: so the number of files is limited too. */
+static int new_tmpfs(const struct plan_step *step, const char *mode)
 {
-	char size[32], inodes[32];
-	struct sys_option options[] = {{"mode", mode}, {"size", size}, {"nr_inodes", inodes}};
+	char size[32], files[32];
+	struct sys_option options[] = {{"mode", mode}, {"size", size}, {"nr_inodes", files}};
 
-	/* An empty file has no size, and takes about a kilobyte all the same: without a number of its own there is no limit. */
-	snprintf(size, sizeof(size), "%" PRIu64, size_bytes);
-	snprintf(inodes, sizeof(inodes), "%" PRIu64, MAX_OF(size_bytes / INODE_BYTES, INODES_MIN));
-	return sys_new_mount("tmpfs", options, size_bytes == LIMIT_NONE ? 1 : ARRAY_LEN(options),
+	snprintf(size, sizeof(size), "%" PRIu64, step->value);
+	snprintf(files, sizeof(files), "%" PRIu64, step->value2);
+	return sys_new_mount("tmpfs", options, step->value == LIMIT_NONE ? 1 : ARRAY_LEN(options),
 			     SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
 }
 
@@ -119,7 +116,7 @@ int jar_scratch(struct jar_build *build, const struct plan_step *step)
 {
 	int rc;
 
-	build->scratch_fd = new_tmpfs(step->value, "0755");
+	build->scratch_fd = new_tmpfs(step, "0755");
 	if (build->scratch_fd < 0)
 		return build->scratch_fd;
 	/*
@@ -283,7 +280,7 @@ int jar_tmpfs(struct jar_build *build, const struct plan_step *step)
 	AUTO_CLOSE int mount_fd = -1;
 
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
-	mount_fd = new_tmpfs(step->value, mode);
+	mount_fd = new_tmpfs(step, mode);
 	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 

@@ -30,6 +30,12 @@ static const enum step_kind step_of_place[] = {
 	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,   [PLACE_PIN] = STEP_PIN,
 };
 
+/* A tmpfs of so many bytes has room for one file in each kilobyte, but for a thousand at least. */
+static uint64_t files_for(uint64_t size_bytes)
+{
+	return MAX_OF(size_bytes >> 10, (uint64_t)1024);
+}
+
 /* In a host directory a copy would be a file of the host's, and in a private place the command's. */
 static enum step_kind step_kind_of(const struct place *place)
 {
@@ -45,6 +51,7 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 	step->flags = place->flags | (place->is_in_host ? STEP_IN_PLACE : 0);
 	step->mode = place->mode;
 	step->value = place->limit;
+	step->value2 = place->kind == PLACE_TMPFS ? files_for(place->limit) : 0;
 	step->device = place->device;
 	step->inode = place->inode;
 	step->place_device = place->place_device;
@@ -70,9 +77,12 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 {
 	struct plan_step_list *steps = &build->plan->core.steps;
 	const struct place *proc = NULL;
+	struct plan_step *step;
 
 	plan_add(build, steps, STEP_ROOT);
-	plan_add(build, steps, STEP_SCRATCH)->value = scratch_size(build);
+	step = plan_add(build, steps, STEP_SCRATCH);
+	step->value = scratch_size(build);
+	step->value2 = files_for(step->value);
 	for (size_t i = 0; i < view->count; i++) {
 		if (view->items[i].kind == PLACE_PROC)
 			proc = &view->items[i]; /* last: until then the scratch space stands there */
