@@ -654,7 +654,7 @@ static void minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t
 		jar_leave(inside, 125);
 	}
 	watch_call(inside);
-	jar_report_empty(inside, false);
+	session_report_empty(inside, false);
 	_exit(0);
 }
 

@@ -51,13 +51,6 @@ void jar_report_failure(struct jar_inside *inside, int errno_value)
 	jar_report(inside, &message, -1);
 }
 
-static void add_usage(struct rusage *sum, const struct rusage *more)
-{
-	timeradd(&sum->ru_utime, &more->ru_utime, &sum->ru_utime);
-	timeradd(&sum->ru_stime, &more->ru_stime, &sum->ru_stime);
-	sum->ru_maxrss = MAX_OF(sum->ru_maxrss, more->ru_maxrss);
-}
-
 /*
  * Alone in a pid namespace is whoever has no children there: every orphan becomes its child. Only a call's process comes
  * from outside. To signal all others the kernel would look at every process of the host.
@@ -95,27 +88,12 @@ void jar_end_tree(struct jar_inside *inside)
 	}
 }
 
-void jar_report_empty(struct jar_inside *inside, bool can_renew)
-{
-	struct jar_message message = {
-		.kind = JAR_EMPTY,
-		.empty = {.end = inside->end, .can_renew = can_renew},
-	};
-	struct rusage *usage = &message.empty.usage;
-
-	getrusage(RUSAGE_CHILDREN, usage);
-	timersub(&usage->ru_utime, &inside->before.ru_utime, &usage->ru_utime);
-	timersub(&usage->ru_stime, &inside->before.ru_stime, &usage->ru_stime);
-	add_usage(usage, &inside->outsider_usage);
-	jar_report(inside, &message, -1);
-}
-
 void jar_leave(struct jar_inside *inside, int status)
 {
 	jar_end_tree(inside);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
-	if (inside->is_lasting)
-		jar_report_empty(inside, false);
+	if (inside->report_left)
+		inside->report_left(inside);
 	_exit(status);
 }
 
@@ -315,7 +293,7 @@ void jar_report_end(struct jar_inside *inside)
 	inside->end.ended_ns = sys_monotonic_ns();
 	report_written(inside);
 	/* Where nothing is left, JAR_EMPTY tells the end too. */
-	inside->end.is_last = inside->is_lasting && is_alone(inside);
+	inside->end.is_last = inside->report_left && is_alone(inside);
 	if (!inside->end.is_last)
 		jar_report(inside, &(struct jar_message){.kind = JAR_EXITED, .exited = inside->end}, -1);
 	jar_end_tree(inside);

@@ -121,7 +121,6 @@ void jar_inside(const struct jar_plan *plan, jar_main_function *main, const stru
 {
 	struct jar_inside inside = {
 		.plan = plan,
-		.is_lasting = main != NULL,
 		.owns_pids = plan->namespaces & CLONE_NEWPID,
 		.times = times,
 		.build = {.plan = plan,

@@ -56,9 +56,8 @@ struct jar_command {
 /* The state of a first process or minder. */
 struct jar_inside {
 	const struct jar_plan *plan;
-	bool is_lasting; /* the engine goes on when this process has nothing left to do, and is told so */
-	bool is_minder;  /* of one command in a session */
-	bool owns_pids;  /* it is the first of a pid namespace */
+	bool is_minder; /* of one command in a session */
+	bool owns_pids; /* it is the first of a pid namespace */
 	struct jar_times *times;
 	struct jar_build build;
 	struct jar_command command;
@@ -70,6 +69,8 @@ struct jar_inside {
 	pid_t pid;            /* the command's */
 	int listener_fd;      /* of its filter, if that asks and until nobody can ask any more; else -1 */
 	struct rusage before; /* what its children used in earlier runs */
+	void (*report_left)(
+		struct jar_inside *inside); /* of a session: tell the engine that nothing is left; else NULL */
 	/* A process of the tree that is another's child, the fork of a zygote: see call/. NULL: there is none. */
 	void (*await_outsider)(struct jar_inside *inside); /* it was killed: wait until that has happened */
 	struct rusage outsider_usage;                      /* what it used, once it is gone */
@@ -124,8 +125,6 @@ bool jar_reap(struct jar_inside *inside);
 void jar_on_request(struct jar_inside *inside);
 /* End everything this process is in charge of. */
 void jar_end_tree(struct jar_inside *inside);
-/* Nothing is left. @can_renew: JAR_RENEW is waited for. */
-void jar_report_empty(struct jar_inside *inside, bool can_renew);
 /* End everything this process is in charge of, and leave. */
 void jar_leave(struct jar_inside *inside, int status) __attribute__((noreturn));
 /* Wake from sleep when a child ends; the signals that may come then. */

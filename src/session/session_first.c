@@ -270,6 +270,7 @@ void session_serve(struct jar_inside *inside, const struct session_kind *kind)
 	sigset_t all_but_child;
 	int rc = 0;
 
+	session_begin(inside);
 	serving.inside = inside;
 	serving.kind = kind;
 	jar_catch_children(&all_but_child);

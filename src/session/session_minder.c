@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "session/session_command.h"
@@ -23,6 +24,38 @@ static struct jar_attached received;
 void session_report_ready(struct jar_inside *inside, pid_t pid)
 {
 	jar_report(inside, &(struct jar_message){.kind = JAR_READY, .ready = {.pid = (int32_t)pid}}, -1);
+}
+
+static void add_usage(struct rusage *sum, const struct rusage *more)
+{
+	timeradd(&sum->ru_utime, &more->ru_utime, &sum->ru_utime);
+	timeradd(&sum->ru_stime, &more->ru_stime, &sum->ru_stime);
+	sum->ru_maxrss = MAX_OF(sum->ru_maxrss, more->ru_maxrss);
+}
+
+void session_report_empty(struct jar_inside *inside, bool can_renew)
+{
+	struct jar_message message = {
+		.kind = JAR_EMPTY,
+		.empty = {.end = inside->end, .can_renew = can_renew},
+	};
+	struct rusage *usage = &message.empty.usage;
+
+	getrusage(RUSAGE_CHILDREN, usage);
+	timersub(&usage->ru_utime, &inside->before.ru_utime, &usage->ru_utime);
+	timersub(&usage->ru_stime, &inside->before.ru_stime, &usage->ru_stime);
+	add_usage(usage, &inside->outsider_usage);
+	jar_report(inside, &message, -1);
+}
+
+static void report_left(struct jar_inside *inside)
+{
+	session_report_empty(inside, false);
+}
+
+void session_begin(struct jar_inside *inside)
+{
+	inside->report_left = report_left;
 }
 
 /* Wait for a message of @kind, with what came with it in `received`. False: there will be none. */
@@ -210,7 +243,7 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 		session_report_ready(inside, getpid());
 		await_start(inside, socket_fd);
 		jar_watch_to_end(inside);
-		jar_report_empty(inside, inside->is_minder);
+		session_report_empty(inside, inside->is_minder);
 		if (!inside->is_minder || !session_receive(JAR_RENEW, &message))
 			_exit(0);
 		getrusage(RUSAGE_CHILDREN, &inside->before);
@@ -225,5 +258,6 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 
 void session_prepared_main(struct jar_inside *inside)
 {
+	session_begin(inside);
 	session_supervise(inside, NULL, 0);
 }
