@@ -25,7 +25,7 @@
 #include <termios.h>
 
 #include "base/descriptors.h"
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 #include "sys/calls.h"
 
 /* Where the first process and the minders have the socket on which the zygote takes requests. */

@@ -16,6 +16,7 @@
 
 #include "base/processor.h"
 #include "reap/reap.h"
+#include "reap/reap_children.h"
 #include "sys/calls.h"
 
 #define FOR_EVER UINT64_MAX
@@ -186,7 +187,7 @@ static uint64_t written_bytes(const struct jar_inside *inside)
 	if (inside->build.written_fd < 0)
 		return 0;
 	if (!inside->is_minder)
-		return jar_written_bytes(&inside->build);
+		return reap_written_bytes(inside->build.written_fd);
 	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
 	getrusage(RUSAGE_CHILDREN, &usage);
 	return (uint64_t)(usage.ru_oublock - inside->before.ru_oublock + inside->outsider_usage.ru_oublock) *

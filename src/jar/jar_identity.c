@@ -7,7 +7,7 @@
  * in which that id is called 0. The mounts then belong to the host's user namespace: even all capabilities inside could
  * not change them.
  */
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -78,11 +78,15 @@ struct jar_inside {
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
 
+#define STEP_DECLARATION(kind, function, ...) jar_step_function function;
+JAR_STEPS(STEP_DECLARATION)
+
+/* Is this the object that the planner saw? An inode of 0: any is. 0, -ESTALE, another negative errno. */
+int jar_check_object(int fd, dev_t device, ino_t inode);
+/* STEP_BIND with the detached mount that is to stand there, which is closed. */
+int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd);
 /* Carry out one step: 0 or a negative errno. */
 int jar_step(struct jar_build *build, const struct plan_step *step);
-
-/* Bytes that this process and all it has waited for have written, less what was taken back before it was stored. */
-uint64_t jar_written_bytes(const struct jar_build *build);
 
 /* When the host runs out of memory, this process and all it starts go before the engine does. */
 void jar_set_oom_score(void);

@@ -2,7 +2,7 @@
 /*
  * jar/jar_limits.c - the steps that put limits on the jar
  */
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,8 @@
 #include <sys/resource.h>
 
 #include "sys/calls.h"
-#include "reap/reap_children.h"
 
 #define PATH_BYTES 4096
-#define IO_BYTES 512
 /* Of 1000: above what a desktop gives to browser tabs, so that a jar goes before the user's own programs. */
 #define OOM_SCORE "500"
 
@@ -68,19 +66,6 @@ int jar_cgroup(struct jar_build *build, const struct plan_step *step)
 		return -ENAMETOOLONG;
 	/* Not cgroup.procs: moving a whole process waits until no process of the host is being started. */
 	return sys_write_file(AT_FDCWD, path, "0");
-}
-
-uint64_t jar_written_bytes(const struct jar_build *build)
-{
-	char content[IO_BYTES];
-	ssize_t len = pread(build->written_fd, content, sizeof(content) - 1, 0);
-	uint64_t bytes = 0;
-
-	if (len <= 0)
-		return 0;
-	content[len] = '\0';
-	sys_parse_written(content, &bytes);
-	return bytes;
 }
 
 static int open_view(struct jar_build *build)

@@ -6,13 +6,14 @@
  * mount namespace, and must be the very object the planner saw; a target is resolved without following any symbolic
  * link, since parts of the tree may be the work of an earlier, untrusted command. Nothing is ever created on the host.
  */
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "sys/calls.h"
@@ -84,39 +85,37 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 }
 
 /* An empty file has no size, and takes about a kilobyte all the same: so the number of files is limited too. */
-static int new_tmpfs(const struct plan_step *step, const char *mode)
+static int new_tmpfs(const struct plan_step *step)
 {
-	char size[32], files[32];
+	char mode[8], size[32], files[32];
 	struct sys_option options[] = {{"mode", mode}, {"size", size}, {"nr_inodes", files}};
 
+	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
 	snprintf(size, sizeof(size), "%" PRIu64, step->value);
 	snprintf(files, sizeof(files), "%" PRIu64, step->value2);
 	return sys_new_mount("tmpfs", options, step->value == LIMIT_NONE ? 1 : ARRAY_LEN(options),
 			     SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
 }
 
+/* Without this, root's mounts would appear on the host. */
 int jar_private_mounts(struct jar_build *build, const struct plan_step *step)
 {
-	return sys_mounts_private();
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
 int jar_root(struct jar_build *build, const struct plan_step *step)
 {
 	static const struct sys_option options[] = {{"mode", "0755"}, {"size", ROOT_SIZE}};
-	int rc;
 
 	build->root_fd = sys_new_mount("tmpfs", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
-	if (build->root_fd < 0)
-		return build->root_fd;
-	rc = sys_move_mount(build->root_fd, AT_FDCWD, "/");
-	return rc;
+	return build->root_fd < 0 ? build->root_fd : sys_move_mount(build->root_fd, AT_FDCWD, "/");
 }
 
 int jar_scratch(struct jar_build *build, const struct plan_step *step)
 {
 	int rc;
 
-	build->scratch_fd = new_tmpfs(step, "0755");
+	build->scratch_fd = new_tmpfs(step);
 	if (build->scratch_fd < 0)
 		return build->scratch_fd;
 	/*
@@ -276,11 +275,8 @@ int jar_private(struct jar_build *build, const struct plan_step *step)
 
 int jar_tmpfs(struct jar_build *build, const struct plan_step *step)
 {
-	char mode[8];
-	AUTO_CLOSE int mount_fd = -1;
+	AUTO_CLOSE int mount_fd = new_tmpfs(step);
 
-	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
-	mount_fd = new_tmpfs(step, mode);
 	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 

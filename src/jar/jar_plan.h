@@ -140,8 +140,7 @@ LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
 struct jar_zygote_plan {
 	struct sock_filter *filter;
 	size_t filter_len;
-	const char
-		*landlock_probe; /* a device that shows who opened it behind the walls of calls; NULL: there is none */
+	const char *landlock_probe; /* a device that shows who opened it behind the walls; NULL: there is none */
 	struct plan_step_list anew; /* made anew for each call; of a STEP_BIND what stands in the jar is taken along */
 };
 
@@ -152,7 +151,9 @@ struct jar_zygote_plan {
 #define JAR_PID_PLACEHOLDER(slot) ((pid_t)(0x7b000000 + (slot)))
 
 struct jar_plan {
-	uint64_t namespaces;          /* CLONE_NEW* flags the jar's first process is made with */
+	uint64_t namespaces; /* CLONE_NEW* flags the jar's first process is made with */
+	const char *
+		birth_cgroup; /* the version 2 cgroup that it is made in, whose STEP_CGROUP sees that it is so; NULL: none */
 	struct plan_step_list steps;  /* by the jar's first process, in order */
 	struct plan_step_list entry;  /* by every command, between fork and exec */
 	struct plan_step_list minder; /* PLAN_SESSION: by every minder, before it is told of a command */

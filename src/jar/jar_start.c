@@ -14,19 +14,9 @@
 #include "jar/jar_inside.h"
 #include "sys/calls.h"
 
-/* The one it is born in; NULL: it goes by itself where it belongs. */
-static const char *cgroup2_directory(const struct jar_plan *plan)
-{
-	for (size_t i = 0; i < plan->steps.count; i++)
-		if (plan->steps.items[i].kind == STEP_CGROUP && plan->steps.items[i].value2 == 2)
-			return plan->steps.items[i].target;
-	return NULL;
-}
-
 int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
 	      const struct jar_argv_memory *area, struct jar_times *times, struct jar *jar, struct error *error)
 {
-	const char *cgroup = cgroup2_directory(plan);
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
 	AUTO_CLOSE int cgroup_fd = -1;
@@ -44,8 +34,8 @@ int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct
 	}
 	if (times)
 		times->begun_ns = sys_monotonic_ns();
-	if (cgroup) {
-		cgroup_fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (plan->birth_cgroup) {
+		cgroup_fd = open(plan->birth_cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (cgroup_fd < 0)
 			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
 					 strerror(errno));

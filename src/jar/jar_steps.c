@@ -2,7 +2,7 @@
 /*
  * jar/jar_steps.c - the table of steps, and the steps that are neither mounts nor identity
  */
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

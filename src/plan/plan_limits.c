@@ -234,6 +234,8 @@ static void add_cgroup_steps(struct plan_build *build)
 					       ? plan_format(build, "%s/" PLAN_CGROUP_LEAF, directories[i])
 					       : directories[i];
 			step->value2 = (uint64_t)cgroup->version;
+			if (cgroup->version == 2)
+				build->plan->core.birth_cgroup = step->target;
 		}
 		step->value |= 1U << guarantees[i];
 	}

@@ -81,6 +81,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 
 	plan_add(build, steps, STEP_ROOT);
 	step = plan_add(build, steps, STEP_SCRATCH);
+	step->mode = 0755;
 	step->value = scratch_size(build);
 	step->value2 = files_for(step->value);
 	for (size_t i = 0; i < view->count; i++) {

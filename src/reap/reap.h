@@ -31,6 +31,8 @@ void reap_family_remove(struct reap_family *family, pid_t pid);
  * it was not done by @until_ns.
  */
 bool reap_hunt(const struct reap_family *spared, uint64_t until_ns);
+/* Send a signal to the process that @pidfd is of. */
+void reap_signal(int pidfd, int signal_number);
 /* Send a signal to every descendant once. */
 void reap_signal_tree(int signal_number);
 

@@ -13,6 +13,7 @@
 #include "sys/calls.h"
 
 #define LIST_BYTES 4096
+#define IO_BYTES 512
 
 struct directory_entry {
 	uint64_t inode;
@@ -41,6 +42,19 @@ bool sys_parse_written(const char *content, uint64_t *bytes_out)
 	taken_back = strtoull(strchr(cancelled, ' '), NULL, 10);
 	*bytes_out = bytes - MIN_OF(bytes, taken_back);
 	return true;
+}
+
+uint64_t reap_written_bytes(int io_fd)
+{
+	char content[IO_BYTES];
+	ssize_t len = pread(io_fd, content, sizeof(content) - 1, 0);
+	uint64_t bytes = 0;
+
+	if (len <= 0)
+		return 0;
+	content[len] = '\0';
+	sys_parse_written(content, &bytes);
+	return bytes;
 }
 
 long sys_some_numbers(int fd, sys_number_function *function, void *owner)

@@ -28,5 +28,7 @@ int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *fu
 const char *sys_after_name(const char *stat_line);
 /* Of a /proc/PID/io: bytes that made pages of a file dirty, less what was taken back before it was stored. */
 bool sys_parse_written(const char *content, uint64_t *bytes_out);
+/* The same of the open file @io_fd; 0 if it cannot be read. */
+uint64_t reap_written_bytes(int io_fd);
 
 #endif

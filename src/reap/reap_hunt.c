@@ -32,6 +32,7 @@
 #define TREE_MAX 16384
 #define QUICK_ROUNDS 24
 #define REST_NS 500000L
+#define NUMBER_PIDFD_SEND_SIGNAL 424
 
 struct walk;
 
@@ -61,6 +62,11 @@ struct directory_entry {
 	unsigned char type;
 	char name[];
 };
+
+void reap_signal(int pidfd, int signal_number)
+{
+	syscall(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0);
+}
 
 static pid_t parent_of(pid_t pid)
 {
@@ -228,7 +234,7 @@ void reap_signal_tree(int signal_number)
 
 	visit_children(&walk, getpid());
 	for (int i = 0; i < walk.held_count; i++) {
-		sys_pidfd_send_signal(held[i], signal_number);
+		reap_signal(held[i], signal_number);
 		close(held[i]);
 	}
 }
@@ -253,7 +259,7 @@ static void signal_member(size_t at, int signal_number)
 	AUTO_CLOSE int pidfd = sys_pidfd_open(tree[at].pid);
 
 	if (pidfd >= 0 && parent_of(tree[at].pid) == tree[at].parent)
-		sys_pidfd_send_signal(pidfd, signal_number);
+		reap_signal(pidfd, signal_number);
 }
 
 /*

@@ -284,7 +284,7 @@ static void on_overdue(struct loop_timer *timer)
 		loop_arm(run->loop, timer, sys_monotonic_ns() + slot_overdue(run->slot), timer->function, run);
 		return;
 	}
-	sys_pidfd_send_signal(run->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
+	reap_signal(run->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
 	run->is_overdue = true;
 	if (has_chance)
 		loop_arm(run->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, run);

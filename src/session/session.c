@@ -346,11 +346,11 @@ static void on_overdue(struct loop_timer *timer)
 	/* Without a pid namespace it alone can end its tree at once. */
 	if (jar->plan->rung != RUNG_NAMESPACE && jar->is_killed && !jar->is_overdue) {
 		jar->is_overdue = true;
-		sys_pidfd_send_signal(jar->jar.pidfd, SIGCONT);
+		reap_signal(jar->jar.pidfd, SIGCONT);
 		loop_arm(jar->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, jar);
 		return;
 	}
-	sys_pidfd_send_signal(jar->jar.pidfd, SIGKILL);
+	reap_signal(jar->jar.pidfd, SIGKILL);
 }
 
 void session_kill(struct session *jar)
@@ -362,7 +362,7 @@ void session_kill(struct session *jar)
 	jar->is_killed = true;
 	/* The kernel ends what is in the pid namespace of a process that it ends; elsewhere that one has to do it. */
 	if (jar->plan->rung == RUNG_NAMESPACE || jar_send(jar->jar.control_fd, &message, -1) < 0)
-		sys_pidfd_send_signal(jar->jar.pidfd, SIGKILL);
+		reap_signal(jar->jar.pidfd, SIGKILL);
 	else
 		loop_arm(jar->loop, &jar->overdue, sys_monotonic_ns() + OVERDUE_NS, on_overdue, jar);
 }

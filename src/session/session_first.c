@@ -20,6 +20,7 @@
 
 #include "base/processor.h"
 #include "reap/reap.h"
+#include "reap/reap_children.h"
 #include "session/session_send.h"
 #include "sys/calls.h"
 
@@ -76,7 +77,7 @@ static void report_minder_gone(struct jar_inside *inside, uint32_t number, const
 	struct jar_message message = {.kind = JAR_MINDER_GONE, .minder_gone = {.minder = number, .usage = *usage}};
 
 	if (inside->build.written_fd >= 0)
-		message.minder_gone.written_bytes = jar_written_bytes(&inside->build);
+		message.minder_gone.written_bytes = reap_written_bytes(inside->build.written_fd);
 	jar_report(inside, &message, -1);
 }
 

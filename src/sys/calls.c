@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +23,6 @@
 #include <time.h>
 
 /* Numbers that are the same on every architecture we build for, for headers that are older than the kernel. */
-#define NUMBER_PIDFD_SEND_SIGNAL 424
 #define NUMBER_OPEN_TREE 428
 #define NUMBER_MOVE_MOUNT 429
 #define NUMBER_FSOPEN 430
@@ -86,9 +84,6 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 	pid = call(NUMBER_CLONE3, &arguments, size);
 	/* Default Docker answers ENOSYS for clone3, to see clone's flags. */
 	if (pid == -ENOSYS && cgroup_fd < 0)
-#if defined(__s390__)
-#error "clone takes its arguments in another order here"
-#endif
 		pid = call(SYS_clone, clone_flags | FLAG_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
 	if (pid > 0)
 		*pidfd_out = pidfd;
@@ -98,11 +93,6 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 int sys_pidfd_open(pid_t pid)
 {
 	return call(NUMBER_PIDFD_OPEN, pid, 0);
-}
-
-int sys_pidfd_send_signal(int pidfd, int signal_number)
-{
-	return call(NUMBER_PIDFD_SEND_SIGNAL, pidfd, signal_number, NULL, 0);
 }
 
 int sys_close_range(unsigned first, unsigned last)
@@ -215,11 +205,6 @@ int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, ui
 	if (all.set)
 		rc = set_attributes(mount_fd, is_recursive, &all);
 	return rc < 0 ? rc : take_fd(&mount_fd);
-}
-
-int sys_mounts_private(void)
-{
-	return call(SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 int sys_new_mount(const char *type, const struct sys_option *options, size_t option_count, uint64_t attributes)

@@ -22,7 +22,6 @@
  */
 pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out);
 int sys_pidfd_open(pid_t pid);
-int sys_pidfd_send_signal(int pidfd, int signal_number);
 int sys_close_range(unsigned first, unsigned last);
 /* A descriptor that reads as the nanoseconds of CPU time of this process and of all it will start, ended or not. */
 int sys_task_clock(void);
@@ -54,9 +53,6 @@ int sys_mount_attributes(int mount_fd, uint64_t set, bool is_recursive);
 /* sys_open_tree() and sys_mount_attributes(), and with a @user_namespace_fd its map of ids, at once where the kernel can. */
 int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, uint64_t attributes,
 		       int user_namespace_fd);
-/* Cut the whole mount tree off from the host's: without this, root's mounts would appear on the host. */
-int sys_mounts_private(void);
-
 struct sys_option {
 	const char *name;
 	const char *value;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "jar/jar_steps.h"
+#include "jar/jar_inside.h"
 
 static struct jar_build build = {.root_fd = -1};
 
