@@ -1,34 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call under way: a run with two descriptors more, the arguments' and the answer's.
+"""One call, from your function to its value.
 
-Nothing that the jar writes is trusted. A whole and valid answer is the value, and the caller need not wait for the end of the
-run, which somebody collects later; whatever else comes, the engine's account of the run says what happened.
+A call is a run with two more descriptors: one carries the packed function and arguments in, one the answer out. A `Backend` starts
+such runs: in a fork of a warm interpreter (_warm.py), or in a fresh interpreter (_cold.py).
+
+Nothing that the jar writes is trusted. A whole and valid answer is the value, and the caller need not wait until the run is over:
+the pool does that later (_queue.py). Whatever else comes, the engine's result of the run says what happened.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import socket
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _answer, _engine, _wire
 from ._answer import Answer
 from ._async import Reader, read_out
+from ._async import read_to_end as read_to_end_async
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, shortage_is_engine_error
 from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, parse_size
 from ._result import Result, describe
+from ._run import read_some, read_to_end
 from ._send import name_of, pack
 
 _PLAIN = Codec()
 
 
 class Options:
-    """What a call was told beside its arguments."""
+    """What a call was told beside the arguments of its function."""
 
     __slots__ = ("keys", "on_output", "types", "codec")
 
@@ -57,34 +63,14 @@ def split_options(kwargs: Dict[str, Any]) -> Options:
     return Options({name: kwargs.pop(name) for name in list(kwargs) if name in CALL_OPTIONS})
 
 
-class Way(Protocol):
-    """How calls reach an interpreter in a jar."""
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """From where modules can be imported inside."""
-
-    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """Start a run that has these descriptors as the call's own."""
-
-    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """The same without holding up the loop."""
-
-    def take_held(self, options: Options) -> Optional["Held"]:
-        """A run that waits for a call with these options, if there is one."""
-
-    def hold_next(self) -> None:
-        """Have such a run for the next call, while nobody waits."""
-
-
-class Held(NamedTuple):
-    """A run that was begun ahead and waits for its call: its channel, and the socket to its process."""
+class Fork(NamedTuple):
+    """A fork of a warm interpreter that waits for its call: the channel of its run, and the socket to the process."""
 
     channel: _engine.Channel
     link: socket.socket
 
-    def begin(self, parts: Sequence[Any]) -> bool:
-        """Give it a packed call. False: it is of no use any more, and nothing has run."""
+    def give(self, parts: Sequence[Any]) -> bool:
+        """Give it a packed call. False: it has gone, and nothing has run."""
         try:
             _answer.send_call(self.link, parts)
         except OSError:
@@ -96,14 +82,36 @@ class Held(NamedTuple):
     def close(self) -> None:
         """End it."""
         self.channel.kill()
-        _engine._held.discard(self.link)
-        self.link.close()
+        _engine.close_socket(self.link)
 
 
-class Flight:
-    """A call from its first byte to its value. Its channel is somebody else's to collect where `is_ended` is false."""
+class Backend:
+    """Starts the runs of calls."""
 
-    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_sent", "_answer", "_collector", "_fn", "_late")
+    @property
+    def paths(self) -> Sequence[str]:
+        """Where modules can be imported from, inside."""
+        raise NotImplementedError
+
+    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """Start a run with these descriptors: the packed call, and where the answer goes."""
+        raise NotImplementedError
+
+    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
+        """The same without holding up the loop. Only a new jar means waiting."""
+        return self.open(options, fds)
+
+    def take_fork(self, options: Options) -> Optional[Fork]:
+        """A fork that waits for a call with these options, if there is one."""
+
+    def order_fork(self) -> None:
+        """Have one made for the next call."""
+
+
+class Call:
+    """A call from its first byte to its value. Where `is_ended` is false, the run on `channel` may still be ending."""
+
+    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_answer", "_fn", "_leftovers")
 
     def __init__(self, fn: Any, args: Iterable[Any], kwargs: Mapping[str, Any], options: Options, paths: Sequence[str]) -> None:
         self.channel: Optional[_engine.Channel] = None
@@ -112,87 +120,84 @@ class Flight:
         self._fn = fn
         self._parts = pack(fn, args, kwargs, paths, (options.types, options.codec.max_bytes))
         self._link: Any = None
-        self._sent: List[int] = []
-        self._late: List[int] = []
-        # What is not needed before the call is on its way is made then, by _expect().
         self._answer: Any = None
-        self._collector: Any = None
+        # Descriptors that lay in the link's queue; None: nobody has looked.
+        self._leftovers: Optional[List[int]] = None
 
     @property
     def _name(self) -> str:
         return name_of(self._fn)
 
-    def _expect(self) -> None:
-        self._answer = Answer(self._options.codec)
-        self._collector = Collector([self._name], True, "replace")
-        keep_in_line(self._link)
-
     # --- beginning ---
 
-    def _begin_held(self, way: Way) -> bool:
-        """Give it to a run that waits. False: there is none."""
-        held = way.take_held(self._options)
-        if held is None or not held.begin(self._parts):
+    def begin(self, backend: Backend) -> None:
+        """Start it."""
+        if not self._give_to_fork(backend):
+            with self._descriptors() as fds:
+                self.channel = backend.open(self._options, fds)
+        backend.order_fork()
+
+    async def begin_async(self, backend: Backend) -> None:
+        """Start it, without holding up the loop."""
+        if not self._give_to_fork(backend):
+            with self._descriptors() as fds:
+                self.channel = await backend.open_async(self._options, fds)
+        backend.order_fork()
+
+    def _give_to_fork(self, backend: Backend) -> bool:
+        """Give it to a fork that waits. False: there is none."""
+        fork = backend.take_fork(self._options)
+        if fork is None or not fork.give(self._parts):
             return False
         self._parts = []
-        self.channel, self._link = held
-        way.hold_next()
+        self.channel, self._link = fork
         return True
 
-    def _prepare(self) -> None:
-        with shortage_is_engine_error("hold the call"):
-            self._sent.append(_answer.memory_file("belljar-call", self._parts))
-        self._parts = []
-        self._link, theirs = _engine.pair()
-        self._sent.append(theirs.detach())
-
-    def begin(self, way: Way) -> None:
-        """Start it."""
-        if self._begin_held(way):
-            return
+    @contextlib.contextmanager
+    def _descriptors(self) -> Iterator[List[int]]:
+        """What is sent with a new run: the packed call in a file, and the other end of the link."""
+        fds: List[int] = []
         try:
-            self._prepare()
-            self.channel = way.open(self._options, self._sent)
+            with shortage_is_engine_error("hold the call"):
+                fds.append(_answer.memory_file("belljar-call", self._parts))
+            self._parts = []
+            self._link, theirs = _engine.pair()
+            fds.append(theirs.detach())
+            yield fds
         except BaseException:
             self.close()
             raise
         finally:
-            self._close_sent()
-        way.hold_next()
-
-    async def begin_async(self, way: Way) -> None:
-        """Start it, without holding up the loop."""
-        if self._begin_held(way):
-            return
-        try:
-            self._prepare()
-            self.channel = await way.open_async(self._options, self._sent)
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            self._close_sent()
-        way.hold_next()
-
-    def _close_sent(self) -> None:
-        while self._sent:
-            os.close(self._sent.pop())
+            _engine.close_all(fds)
 
     def close(self) -> None:
-        """Let go of what is left of it, but for the channel."""
-        self._close_sent()
+        """Close everything but the channel."""
         if self._answer is not None:
             discard(self._answer.take_files())
         if self._link is not None:
-            discard(self._late or drain(self._link))
-            _engine._held.discard(self._link)
-            self._link.close()
+            discard(drain(self._link) if self._leftovers is None else self._leftovers)
+            _engine.close_socket(self._link)
 
     # --- what came of it ---
 
-    def _account(self, failure: Optional[ResultError]) -> Any:
-        """The run is over: the value, or what must be raised."""
-        result = self._collector.result()
+    def _expect_answer(self) -> None:
+        self._answer = Answer(self._options.codec)
+        keep_in_line(self._link)
+
+    def _may_return(self, may_be_early: bool) -> bool:
+        """Whether there is a value for the caller before the run is over."""
+        return may_be_early and bool(self._answer.is_whole) and self._answer.kind == _answer.VALUE
+
+    def _early_value(self) -> Any:
+        """The value, before the run is over. Descriptors that came beside it are closed when it is: see _discard."""
+        value = self._answer.value()
+        self._leftovers = drain(self._link)
+        if self._leftovers:
+            raise ResultError("the answer is malformed: descriptors follow it")
+        return value
+
+    def _final_value(self, result: Result, failure: Optional[ResultError]) -> Any:
+        """The run is over: the value, or the exception that says why there is none."""
         if failure is not None:
             raise failure.with_(result=result)
         if result.outcome == "timeout":
@@ -206,35 +211,26 @@ class Flight:
             raise error.with_(result=result)
         if self._answer.kind == _answer.VALUE:
             return value
-        raise self._told(value, result)
+        raise self._exception(value).with_(result=result)
 
-    def _early_value(self) -> Any:
-        """The value, before the run is over. What came beside it waits until it is: see _discard."""
-        value = self._answer.value()
-        self._late = drain(self._link)
-        if self._late:
-            raise ResultError("what came back is malformed: descriptors follow the answer")
-        return value
-
-    def _told(self, words: Any, result: Result) -> BelljarError:
-        """The exception for what the answer says in words."""
+    def _exception(self, words: Any) -> BelljarError:
+        """The exception for an answer that is none: what the inside says happened."""
         parts = [words.get(name) if isinstance(words, dict) else None for name in ("type", "message", "traceback")]
         kind, message, trace = (part if isinstance(part, str) else None for part in parts)
         if None in (kind, message, trace):
-            return ResultError("what came back is malformed: an exception without its parts").with_(result=result)
-        if self._answer.kind == _answer.RAISED:
-            return CallError(f"'{self._name}' raised {kind}: {message}", kind, message, trace).with_(result=result)
-        # Whoever says one of these may have run for long: nothing that comes from inside tells that nothing did.
-        if self._answer.kind == _answer.NOT_READY:
-            text = f"what was to be loaded ahead cannot be, it is said inside: {kind}: {message}"
-            return CallError(text, kind, message, trace).with_(result=result)
-        if self._answer.kind == _answer.NOT_MADE:
-            text = f"'{self._name}' or its arguments cannot be made, it is said inside: {kind}: {message}"
-            return CallError(text, kind, message, trace).with_(result=result)
-        return ResultError(message or "").with_(result=result)
+            return ResultError("the answer is malformed: an exception without its parts")
+        if self._answer.kind == _answer.NOT_DATA:
+            return ResultError(message or "")
+        # SendError would promise that nothing ran; but a function that did run can say all of this, too.
+        text = {
+            _answer.RAISED: f"'{self._name}' raised {kind}: {message}",
+            _answer.NOT_READY: f"the interpreter in the jar could not load a module ahead: {kind}: {message}",
+            _answer.NOT_MADE: f"the jar could not load '{self._name}' or its arguments: {kind}: {message}",
+        }[self._answer.kind]
+        return CallError(text, kind, message, trace)
 
     def _refuse(self) -> None:
-        """What came back is no answer: nothing that the run still does is of interest."""
+        """The answer is malformed: whatever the run still does is of no use."""
         assert self.channel is not None
         self.channel.cancel()
         self.channel.cancel()
@@ -242,25 +238,27 @@ class Flight:
     # --- in a thread ---
 
     def finish(self, may_be_early: bool) -> Any:
-        """Wait for the value. Whatever comes in between ends the run, and is seen by the caller when nothing is left of it."""
+        """Wait for the value. An exception meanwhile ends the run, and leaves when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
+        collector = Collector([self._name], True, "replace")
         try:
-            self._expect()
+            self._expect_answer()
             failure = None
             try:
                 self._link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _engine.LOOK_UP)
                 if self._options.on_output is not None:
-                    self._read_both(channel, self._options.on_output)
-                elif self._read_answer() and may_be_early and self._answer.kind == _answer.VALUE:
-                    return self._early_value()
+                    self._read_both(channel, collector, self._options.on_output)
+                else:
+                    self._read_answer()
+                    if self._may_return(may_be_early):
+                        return self._early_value()
             except ResultError as error:
                 self._refuse()
                 failure = error
-            channel.look_up()
-            self._read_channel(channel)
+            read_to_end(channel, collector, None)
             self.is_ended = True
-            return self._account(failure)
+            return self._final_value(collector.result(), failure)
         except BaseException:
             if not self.is_ended:
                 channel.cancel()
@@ -272,44 +270,26 @@ class Flight:
             if self.is_ended:
                 channel.close()
 
-    def _read_answer(self) -> bool:
-        """Read the answer to its end, or to the end of the run; whether it is whole."""
+    def _read_answer(self) -> None:
+        """Read the answer to its end, or to the end of the run."""
         answer, link = self._answer, self._link
         while not answer.is_whole:
             try:
                 if not answer.receive(link):
-                    return False
+                    return
             except BlockingIOError:
                 continue
-        return True
 
-    def _read_channel(self, channel: _engine.Channel, on_output: Optional[OnOutput] = None, is_once: bool = False) -> None:
-        collector, receive = self._collector, channel.socket.recv
-        while not collector.is_over:
-            try:
-                data = receive(_engine.READ_BYTES)
-            except BlockingIOError:
-                continue
-            except ConnectionResetError:
-                data = b""
-            if not data:
-                raise channel.lost()
-            for stream, piece in collector.feed(data):
-                if on_output is not None:
-                    on_output(stream, piece)
-            if is_once:
-                return
-
-    def _read_both(self, channel: _engine.Channel, on_output: OnOutput) -> None:
+    def _read_both(self, channel: _engine.Channel, collector: Collector, on_output: OnOutput) -> None:
         """Output as it comes, and the answer: neither may wait for the other, or the function would."""
         poll = select.poll()
         poll.register(channel.socket, select.POLLIN)
         poll.register(self._link, select.POLLIN)
         link = self._link.fileno()
-        while not self._collector.is_over:
+        while not collector.is_over:
             for fd, _ in poll.poll(_engine.LOOK_UP_SECONDS * 1000):
                 if fd != link:
-                    self._read_channel(channel, on_output, is_once=True)
+                    read_some(channel, collector, on_output)
                 elif self._answer.is_whole or not self._answer.receive(self._link) or self._answer.is_whole:
                     poll.unregister(link)
         self._read_answer()
@@ -320,26 +300,26 @@ class Flight:
         """finish() for asyncio; cancelling ends the run, and CancelledError leaves when nothing of it is left."""
         channel = self.channel
         assert channel is not None
-        self._expect()
+        collector = Collector([self._name], True, "replace")
+        self._expect_answer()
         reader = Reader(channel)
         loop = asyncio.get_running_loop()
         news = self._watch(loop)
         try:
             failure = None
-            on_output = self._options.on_output
             try:
-                if on_output is None:
+                if self._options.on_output is None:
                     await news
-                    if self._answer.is_whole and may_be_early and self._answer.kind == _answer.VALUE:
+                    if self._may_return(may_be_early):
                         return self._early_value()
-                await self._follow(reader, channel, on_output)
+                await read_to_end_async(reader, channel, collector, self._options.on_output)
                 await news
             except ResultError as error:
                 self._refuse()
                 failure = error
-            await self._follow(reader, channel, None)
+            await read_to_end_async(reader, channel, collector, None)
             self.is_ended = True
-            return self._account(failure)
+            return self._final_value(collector.result(), failure)
         except GeneratorExit:
             channel.kill()
             self.is_ended = True
@@ -387,14 +367,3 @@ class Flight:
         if news.done() and not news.cancelled():
             news.exception()  # seen
         news.cancel()
-
-    async def _follow(self, reader: Reader, channel: _engine.Channel, on_output: Optional[OnOutput]) -> None:
-        while not self._collector.is_over:
-            data = await reader.read()
-            if not data:
-                raise channel.lost()
-            for stream, piece in self._collector.feed(data):
-                if on_output is not None:
-                    said = on_output(stream, piece)
-                    if hasattr(said, "__await__"):
-                        await said

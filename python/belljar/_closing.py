@@ -14,6 +14,7 @@ class Closing:
     """`with` closes it."""
 
     def _own(self) -> Any:
+        """EngineError if it is closed, or belongs to another process."""
         raise NotImplementedError
 
     def close(self) -> Any:
@@ -36,6 +37,7 @@ class AsyncClosing:
     """`async with` closes it."""
 
     def _own(self) -> Any:
+        """EngineError if it is closed, or belongs to another process."""
         raise NotImplementedError
 
     async def _close_async(self) -> None:

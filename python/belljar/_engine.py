@@ -371,9 +371,14 @@ class Channel:
         self.close()
 
     def close(self) -> None:
-        """Let go of our end. Discarded first: a number that is closed may be somebody else's a moment later."""
-        _held.discard(self.socket)
-        self.socket.close()
+        """Let go of our end."""
+        close_socket(self.socket)
+
+
+def close_socket(ours: socket.socket) -> None:
+    """Close an end that pair() gave. Discarded first: a number that is closed may be somebody else's a moment later."""
+    _held.discard(ours)
+    ours.close()
 
 
 def pair() -> Tuple[socket.socket, socket.socket]:
@@ -449,8 +454,7 @@ class Opening:
 
     def abandon(self) -> None:
         """Nothing was started."""
-        _held.discard(self._ours)
-        self._ours.close()
+        close_socket(self._ours)
         self._theirs.close()
 
 

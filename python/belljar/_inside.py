@@ -25,8 +25,8 @@ from ._send import pack, packed_length, unpack_more
 
 # In a jar the name that @tool decorates is the plain function.
 is_inside = False
-# The packed call of rehearse().
-_rehearsal: List[Any] = []
+# The packed call of warm_up().
+_warm_up_call: List[Any] = []
 # What forks of this interpreter would share.
 _shared: List[_private.Region] = []
 
@@ -140,7 +140,7 @@ def prepare(
     # What modules printed must not be printed again by every fork.
     _flush()
     if will_fork:
-        _rehearsal[:] = pack(len, ([],), {}, paths, ((), MAX_BYTES))
+        _warm_up_call[:] = pack(len, ([],), {}, paths, ((), MAX_BYTES))
         try:
             _shared[:] = _private.shared_regions()
         except Exception as error:
@@ -279,10 +279,10 @@ class _Call:
             return self.words(_answer.NOT_DATA, error, 0)
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Make a call of nothing, in a fork that waits for its own: the memory that every call writes to is copied before anybody
     waits for it."""
-    fn, args, kwargs, (listed, max_result) = unpack_more(b"".join(_rehearsal))
+    fn, args, kwargs, (listed, max_result) = unpack_more(b"".join(_warm_up_call))
     value = _run(fn, args, kwargs)
     Codec(listed, max_bytes=max_result).encode_parts(value, _answer.FILE_BYTES, _answer.MAX_FILES)
 
@@ -310,7 +310,7 @@ def _receive_call(link_fd: int) -> Any:
         link.detach()
 
 
-def run_held(link_fd: int) -> int:
+def run_waiting(link_fd: int) -> int:
     """Wait for a call on the very socket that its answer goes to, and run it; the exit status."""
     return _run_packed(link_fd, _receive_call, link_fd)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._async import AsyncProcess
+    from ._call import Call
     from ._keys import RunInJarOptions
 
 Path = Union[str, bytes, "os.PathLike[str]"]
@@ -39,7 +40,7 @@ class Jar(Closing, AsyncClosing):
     """
 
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
-        self._way: Any = None
+        self._backend: Any = None
         self._policy, self._keys = policy, keys
         self._environ: Optional[str] = environ_text()
         self._open(open_frame(policy, rename_cwd(keys), self._environ))
@@ -177,31 +178,31 @@ class Jar(Closing, AsyncClosing):
 
     # --- calls ---
 
-    def _flight(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
-        """A call ready to begin, and the way it takes."""
-        from ._call import Flight, split_options
-        from ._cold import JarWay
+    def _call(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Call:
+        from ._call import Call, split_options
+        from ._cold import JarBackend
 
         self._own()
-        if self._way is None:
-            self._way = JarWay(self, self._policy, self._keys)
+        if self._backend is None:
+            self._backend = JarBackend(self, self._policy, self._keys)
         options = split_options(kwargs)
-        return Flight(fn, args, kwargs, options, self._way.paths)
+        return Call(fn, args, kwargs, options, self._backend.paths)
 
     def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """belljar.call() in this jar: over its files, and each time in a fresh interpreter.
 
-        Of the caller's sys.path it imports from what this jar shows read-only; other functions are sent by value.
+        It imports from those directories of the caller's sys.path that this jar shows read-only; other functions are sent by
+        value.
         """
-        flight = self._flight(fn, args, kwargs)
-        flight.begin(self._way)
-        return flight.finish(may_be_early=False)
+        call = self._call(fn, args, kwargs)
+        call.begin(self._backend)
+        return call.finish(may_be_early=False)
 
     async def call_async(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """belljar.call_async() in this jar."""
-        flight = self._flight(fn, args, kwargs)
-        await flight.begin_async(self._way)
-        return await flight.finish_async(may_be_early=False)
+        call = self._call(fn, args, kwargs)
+        await call.begin_async(self._backend)
+        return await call.finish_async(may_be_early=False)
 
     # --- files ---
 

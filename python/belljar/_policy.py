@@ -137,9 +137,9 @@ def check(name: str) -> None:
 
 
 def wire_form(policy: PolicyLike, cwd: Optional[str]) -> Tuple[str, Optional[str]]:
-    """A policy as the members `policy` (JSON) and `base` of a request."""
+    """A policy as the members `policy` (JSON; empty: not given) and `base` of a request."""
     if policy is None:
-        return "null", None
+        return "", None
     if isinstance(policy, Policy):
         return policy._text, policy._base or cwd
     if isinstance(policy, str):

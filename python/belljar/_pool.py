@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pool: functions called in jars, many at once. call() and call_async() use one that nobody sees."""
+"""Pool: functions called in jars, many at once. call() and call_async() use a hidden one.
+
+A call takes a zygote (_warm.py), packs the function (_send.py), waits for its turn (_queue.py), and then begins and finishes
+by itself (_call.py).
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,16 @@ from collections import deque
 from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _paths
-from ._call import Flight, Options, split_options
+from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, UnavailableError
 from ._keys import LIMITS_OF_A_POOL, check_call_options, parse_size
 from ._policy import PolicyLike, rename_cwd
 from ._program import engine_path
-from ._slots import CLOSED, Slot, Slots
-from ._warm import WarmWay
+from ._queue import CLOSED, CallQueue
+from ._warm import Zygotes
 
-CLOSE_LOOK_SECONDS = 0.005
+CLOSE_POLL_SECONDS = 0.005
 
 
 class Pool(Closing, AsyncClosing):
@@ -46,9 +50,9 @@ class Pool(Closing, AsyncClosing):
         **keys: Any,
     ) -> None:
         self._pid = 0
-        engine_path()  # what is not to be had at all is said first
+        engine_path()  # raises if there can be no jars at all
         if _inside.is_inside:
-            raise UnavailableError("this is a jar, and there are no jars in jars: call the function itself")
+            raise UnavailableError("a jar cannot hold another jar: in a jar, call the function itself")
         if isinstance(preload, str):
             raise TypeError("preload is a list of names, not one string")
         count = os.cpu_count() or 1 if concurrency is None else concurrency
@@ -62,8 +66,8 @@ class Pool(Closing, AsyncClosing):
             keys["workdir"] = None
         self._limits = {name: keys.get(name, said.get(name)) for name in LIMITS_OF_A_POOL}
         self._must_wait = (keys.get("overflow") or said.get("overflow")) == "kill"
-        self._way = WarmWay(os.fspath(python), list(preload), named, policy, keys, renew_after)
-        self._slots = Slots(count)
+        self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, keys, renew_after)
+        self._queue = CallQueue(count)
         self._active: Set[_engine.Channel] = set()
         self._pid = _engine.owner_pid()
 
@@ -71,95 +75,85 @@ class Pool(Closing, AsyncClosing):
 
     def _own(self) -> None:
         _engine.check_owner(self._pid)
-        if self._slots.is_closed:
+        if self._queue.is_closed:
             raise EngineError(CLOSED)
 
-    def _check(self, options: Options) -> bool:
-        """Refuse what is above the pool's own; whether the caller may leave before the run is over."""
-        keys = options.keys
-        if not keys:
-            return not self._must_wait
+    def _check_limits(self, options: Options) -> None:
+        """A call may not ask for more than its pool has."""
         for name in LIMITS_OF_A_POOL:
             most = self._limits[name]
-            if name in keys and most is not None:
-                asked = keys[name]
+            if name in options.keys and most is not None:
+                asked = options.keys[name]
                 if asked is None or parse_size(asked, name) > parse_size(most, name):
                     raise PolicyError(f"{name}={asked!r} is more than the {most} of the pool")
-        # Output beyond the cap may end a run that has answered: only its account says so.
-        return not self._must_wait and keys.get("overflow") != "kill"
 
-    def _end(self, slot: Slot, flight: Flight) -> None:
-        channel = flight.channel
-        if channel is not None:
-            self._active.discard(channel)
-            if not flight.is_ended:
-                slot.ending = channel
-        self._slots.put(slot)
+    def _may_be_early(self, options: Options) -> bool:
+        """Whether the caller may have its value before the run is over. Output beyond the cap may end a run that has answered,
+        which only its result says."""
+        return not self._must_wait and options.keys.get("overflow") != "kill"
 
-    def _note(self, flight: Flight) -> None:
-        """The run can be ended by close() from now on."""
-        channel = flight.channel
+    def _begun(self, call: Call) -> None:
+        """close() can end the run from now on."""
+        channel = call.channel
         assert channel is not None
         self._active.add(channel)
-        if self._slots.is_closed:
+        if self._queue.is_closed:
             channel.cancel()
             channel.cancel()
+
+    def _ended(self, call: Call) -> None:
+        channel = call.channel
+        if channel is not None:
+            self._active.discard(channel)
+        self._queue.leave(None if call.is_ended else channel)
 
     def _call(self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Any:
         self._own()
-        may_be_early = self._check(options)
-        lease = self._way.take()
+        self._check_limits(options)
+        backend = self._zygotes.take()
         try:
-            flight = Flight(fn, args, kwargs, options, lease.paths)
+            call = Call(fn, args, kwargs, options, backend.paths)
+            self._queue.enter()
             try:
-                slot = self._slots.take()
-            except BaseException:
-                flight.close()
-                raise
-            try:
-                flight.begin(lease)
-                # The call is on its way: now there is time.
-                self._note(flight)
-                self._slots.sweep()
-                self._way.learn(fn, lease.paths)
-                return flight.finish(may_be_early)
+                call.begin(backend)
+                self._begun(call)
+                # The function runs: now there is time.
+                self._queue.sweep()
+                self._zygotes.note_modules(fn, backend.paths)
+                return call.finish(self._may_be_early(options))
             finally:
-                self._end(slot, flight)
+                self._ended(call)
         except EngineError:
-            lease.failed()
+            self._zygotes.drop(backend)
             raise
         finally:
-            lease.done()
+            self._zygotes.put(backend)
 
     async def _call_async(
         self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Any:
         self._own()
-        may_be_early = self._check(options)
-        if not self._way.is_ready:
-            # Another thread makes the zygote; who is cancelled meanwhile leaves it to the next.
-            await asyncio.get_running_loop().run_in_executor(None, lambda: self._way.take().done())
-        lease = self._way.take()
+        self._check_limits(options)
+        if not self._zygotes.is_ready:
+            # Another thread makes the zygote. If this task is cancelled meanwhile, the next call uses it.
+            await asyncio.get_running_loop().run_in_executor(None, lambda: self._zygotes.put(self._zygotes.take()))
+        backend = self._zygotes.take()
         try:
-            flight = Flight(fn, args, kwargs, options, lease.paths)
+            call = Call(fn, args, kwargs, options, backend.paths)
+            await self._queue.enter_async()
             try:
-                slot = await self._slots.take_async()
-            except BaseException:
-                flight.close()
-                raise
-            try:
-                await flight.begin_async(lease)
-                self._note(flight)
-                self._slots.sweep()
-                self._way.learn(fn, lease.paths)
-                return await flight.finish_async(may_be_early)
+                await call.begin_async(backend)
+                self._begun(call)
+                self._queue.sweep()
+                self._zygotes.note_modules(fn, backend.paths)
+                return await call.finish_async(self._may_be_early(options))
             finally:
-                self._end(slot, flight)
+                self._ended(call)
         except EngineError:
-            lease.failed()
+            self._zygotes.drop(backend)
             raise
         finally:
-            lease.done()
+            self._zygotes.put(backend)
 
     # --- what callers use ---
 
@@ -176,79 +170,81 @@ class Pool(Closing, AsyncClosing):
     def map(self, fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The values of fn(item) in order, as many at once as the pool allows. The first exception ends it."""
         check_call_options("map", options)
-        told = split_options(options)
+        known = split_options(options)
         self._own()
-        return self._map(fn, iter(items), told, self._check(told))
+        self._check_limits(known)
+        return self._map(fn, iter(items), known)
 
-    def _map(self, fn: Callable[..., Any], items: Iterator[Any], options: Options, may_be_early: bool) -> Iterator[Any]:
-        flying: Deque[Tuple[Slot, Flight]] = deque()
-        is_done = False
-        lease = self._way.take()
-        self._way.learn(fn, lease.paths)
+    def _map(self, fn: Callable[..., Any], items: Iterator[Any], options: Options) -> Iterator[Any]:
+        calls: Deque[Call] = deque()
+        has_more = True
+        backend = self._zygotes.take()
+        self._zygotes.note_modules(fn, backend.paths)
         try:
             while True:
-                while not is_done:
-                    slot = self._slots.try_take() if flying else self._slots.take()
-                    if slot is None:
-                        break
-                    started = self._start_next(slot, lease, fn, items, options)
-                    if started is None:
-                        is_done = True
+                while has_more and self._may_start(bool(calls)):
+                    call = self._start_next(backend, fn, items, options)
+                    if call is None:
+                        has_more = False
                     else:
-                        flying.append((slot, started))
-                if not flying:
+                        calls.append(call)
+                if not calls:
                     return
-                slot, flight = flying.popleft()
+                call = calls.popleft()
                 try:
-                    value = flight.finish(may_be_early)
+                    value = call.finish(self._may_be_early(options))
                 finally:
-                    self._end(slot, flight)
+                    self._ended(call)
                 yield value
         except EngineError:
-            lease.failed()
+            self._zygotes.drop(backend)
             raise
         finally:
-            lease.done()
-            for slot, flight in flying:
-                assert flight.channel is not None
-                flight.channel.hang_up()
-                flight.close()
-                self._end(slot, flight)
+            self._zygotes.put(backend)
+            for call in calls:
+                assert call.channel is not None
+                call.channel.hang_up()
+                call.close()
+                self._ended(call)
 
-    def _start_next(
-        self, slot: Slot, lease: Any, fn: Callable[..., Any], items: Iterator[Any], options: Options
-    ) -> Optional[Flight]:
-        """The call of the next item; None, and the slot is free again, if there is none."""
+    def _may_start(self, has_calls: bool) -> bool:
+        """Take a place for a call of map(). It waits for one only while it has no call whose end it could wait for."""
+        if has_calls:
+            return self._queue.try_enter()
+        self._queue.enter()
+        return True
+
+    def _start_next(self, backend: Backend, fn: Callable[..., Any], items: Iterator[Any], options: Options) -> Optional[Call]:
+        """The call of the next item, in a place that was taken; None, and the place is free again, if there is none."""
         try:
-            slot.settle()
             for item in items:
                 self._own()
-                flight = Flight(fn, (item,), {}, options, lease.paths)
-                flight.begin(lease)
-                self._note(flight)
-                return flight
+                call = Call(fn, (item,), {}, options, backend.paths)
+                call.begin(backend)
+                self._begun(call)
+                return call
         except BaseException:
-            self._slots.put(slot)
+            self._queue.leave(None)
             raise
-        self._slots.put(slot)
+        self._queue.leave(None)
         return None
 
     # --- the end ---
 
     def _stop(self) -> None:
-        """No more calls; those under way are ended."""
+        """No more calls; those that run are ended."""
         _engine.check_owner(self._pid)
-        self._slots.close()
+        self._queue.close()
         for channel in list(self._active):
             channel.cancel()
             channel.cancel()
 
     def close(self) -> None:
-        """End what is under way and wait until nothing is left. May be called again."""
+        """End calls that run and wait until nothing of them is left. May be called again."""
         self._stop()
-        while not self._slots.collect():
-            time.sleep(CLOSE_LOOK_SECONDS)
-        self._way.close()
+        while not self._queue.is_empty():
+            time.sleep(CLOSE_POLL_SECONDS)
+        self._zygotes.close()
 
     async def _close_async(self) -> None:
         # Calls in this very loop can only end while it runs; so somebody else waits for them.
@@ -256,16 +252,16 @@ class Pool(Closing, AsyncClosing):
         await asyncio.get_running_loop().run_in_executor(None, self.close)
 
     def __del__(self) -> None:
-        if self._pid == 0 or self._slots.is_closed or not _engine.is_ours(self._pid):
+        if self._pid == 0 or self._queue.is_closed or not _engine.is_ours(self._pid):
             return
         warnings.warn(f"{self!r} was not closed; it is closed now", ResourceWarning, source=self)
         self.close()
 
     def __repr__(self) -> str:
-        return f"<belljar.Pool {'closed' if self._slots.is_closed else 'open'}>"
+        return f"<belljar.Pool {'closed' if self._queue.is_closed else 'open'}>"
 
 
-# --- the pool that nobody sees ---
+# --- the hidden pool ---
 
 _lock = threading.Lock()
 _hidden: List[Pool] = []

@@ -12,6 +12,7 @@ import fcntl
 import inspect
 import os
 import sys
+from json.encoder import encode_basestring_ascii
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from . import _wire
@@ -149,13 +150,13 @@ class Request:
             codecs.lookup_error(errors)
         is_spawn = self._run["started"]
         has_stdin = self._take_stdin(stdin, input, may_pipe=is_spawn)
-        sink = "frames" if on_output is not None else "pipes" if is_spawn else "none"
+        sink = "frames" if on_output is not None else "pipes" if is_spawn else None
         if sink == "pipes":
             self.stdout, self.stderr = self._pipe_out(), self._pipe_out()
         self._run.update(
             argv=self.args,
             shell=bool(shell),
-            stdin="descriptor" if has_stdin else "null",
+            stdin="descriptor" if has_stdin else None,
             pty=bool(pty),
             sink=sink,
             merge=bool(stderr_to_stdout),
@@ -273,36 +274,53 @@ def _current_directory() -> Optional[str]:
         return None  # it was removed
 
 
+def _json(value: Any) -> str:
+    """As encode(), but quick for what most members are."""
+    kind = type(value)
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is list:
+        return f"[{','.join(map(_json, value))}]"
+    return encode(value)
+
+
+def _json_members(members: Mapping[str, Any]) -> str:
+    """Without braces, and without members that are None: the engine has defaults."""
+    return ",".join([f'"{name}":{_json(value)}' for name, value in members.items() if value is not None])
+
+
 def json_frame(kind: int, members: Mapping[str, Any], **texts: Optional[str]) -> bytes:
     """A frame with a JSON object: the version, the members, and those whose value is JSON text already."""
-    text = encode({"version": _wire.VERSION, **members})[:-1]
+    text = _json_members({"version": _wire.VERSION, **members})
     for name, value in texts.items():
-        if value is not None:
+        if value:
             text += f',"{name}":{value}'
-    return _wire.frame(kind, (text + "}").encode("ascii"))
+    return _wire.frame(kind, f"{{{text}}}".encode("ascii"))
 
 
 def _policy_frame(
-    kind: int, policy: PolicyLike, keys: Mapping[str, Any], more: Mapping[str, Any], environ: Optional[str] = None
+    kind: int, policy: PolicyLike, keys: Mapping[str, Any], environ: Optional[str], run: Optional[str] = None, **more: Any
 ) -> bytes:
     """RUN or OPEN; environ: as environ_text() has it, None for that of now."""
     cwd = _current_directory()
     policy_text, base = wire_form(policy, cwd)
-    members = {"base": base, "keys": keys, "cwd": cwd, **more}
-    return json_frame(kind, members, policy=policy_text, environ=environ or environ_text())
+    members = {"base": base, "keys": keys or None, "cwd": cwd, **more}
+    return json_frame(kind, members, policy=policy_text, environ=environ or environ_text(), run=run)
 
 
 def run_frame(policy: PolicyLike, keys: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
     """A run in a jar of its own; run: the members of `run` in docs/protocol.md."""
-    return _policy_frame(_wire.RUN, policy, keys, {"run": run})
+    return _policy_frame(_wire.RUN, policy, keys, None, f"{{{_json_members(run)}}}")
 
 
 def open_frame(policy: PolicyLike, keys: Mapping[str, Any], environ: Optional[str] = None, **more: Any) -> bytes:
     """A jar for many runs, or for calls."""
-    return _policy_frame(_wire.OPEN, policy, keys, more, environ)
+    return _policy_frame(_wire.OPEN, policy, keys, environ, **more)
 
 
 def join_frame(keys: Mapping[str, Any], run: Mapping[str, Any], jar_environ: Optional[str]) -> bytes:
     """A run in a jar. The environment is only sent if it is not the one that the jar was opened with."""
     environ = environ_text()
-    return json_frame(_wire.JOIN, {"keys": keys, **run}, environ=None if environ == jar_environ else environ)
+    return json_frame(_wire.JOIN, {"keys": keys or None, **run}, environ=None if environ == jar_environ else environ)

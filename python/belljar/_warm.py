@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls by warm interpreters: a zygote stands in a jar with everything loaded, and each call is a fork of it.
+"""Calls by warm interpreters: a zygote waits in a jar with modules loaded, and each call is a fork of it.
 
-A zygote is renewed, in a thread that lives only for that, when it has had enough calls, when a file that it loaded is not
-what it was, or when functions were called whose modules it has not loaded; who calls meanwhile uses the old one. Only a
-change of sys.path is waited for, since what the caller imports from there could not be found inside. Where the host can
-give no such jar, every call is a cold one.
+`Zygotes` belongs to a pool. It makes a new zygote, in a thread that lives only for that, when the old one has had enough calls,
+when a file that it loaded has changed, or when functions were called whose modules it has not loaded; calls meanwhile use the
+old one. Only after a change of sys.path do they wait, for they could not import from there. On a host that has no such jars,
+every call is a cold one.
 """
 
 from __future__ import annotations
@@ -16,50 +16,48 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from . import _answer, _boot, _engine, _paths, _wire
 from ._answer import Answer
-from ._call import Held, Options
+from ._call import Backend, Fork, Options
 from ._codec import Codec
-from ._cold import BootFile, ColdWay
+from ._cold import BootFile, ColdBackend
 from ._discard import discard
 from ._errors import BelljarError, CallError, EngineError, StartError, UnavailableError
 from ._jar import Jar
 from ._policy import PolicyLike
+from ._queue import CLOSED
 from ._request import environ_text, join_frame, open_frame
 from ._result import failure
 from ._send import is_importable, modules_of
-from ._slots import CLOSED
 
-# While there are calls, the files of a zygote are looked at so often.
-LOOK_SECONDS = 1.0
-# A module that takes longer to load is not loaded ahead.
+# While there are calls, the files of a zygote are checked so often.
+CHECK_SECONDS = 1.0
+# Modules must be loaded by then.
 LOAD_SECONDS = 120.0
-# How often somebody who waits for that looks whether it is still wanted.
+# Whoever waits for that checks so often whether the pool was closed.
 LOOK_UP_SECONDS = 0.1
-# Modules that were never asked for but are of use, and functions that were looked at.
-MAX_LEARNED = 64
-MAX_SEEN = 1000
-# What a zygote may say of itself.
+# Modules that zygotes load because functions use them, and functions that were looked at for that.
+MAX_USED_MODULES = 64
+MAX_FUNCTIONS_SEEN = 1000
+# What a zygote may report.
 REPORT = Codec(max_bytes=8 << 20)
-
-
-# What every zygote has: no reason to make another.
-LOADED = frozenset(
+# Every zygote has these: no reason to make another.
+ALWAYS_LOADED = frozenset(
     ["builtins", "__main__", *sys.builtin_module_names, "os", "sys", "posixpath", "typing", "functools", "operator"]
 )
 
 
 class CallJar(Jar):
-    """A jar that has calls and no commands."""
+    """A jar for calls; it runs no commands."""
 
     def __init__(self, request_frame: bytes, fds: Sequence[int]) -> None:
         self._policy, self._keys = None, {}
         self._open(request_frame, fds)
 
     def end(self) -> BelljarError:
-        """Why it ended though nobody closed it."""
+        """Why the jar ended, though nobody closed it."""
         assert self._channel is not None
         kind, payload, fds = self._channel.answer()
         _engine.close_all(fds)
@@ -67,16 +65,18 @@ class CallJar(Jar):
         return failure(answer.get("error"), answer.get("missing")) if kind == _wire.FAILED else self._channel.lost()
 
 
-def _files_in(words: Any) -> List[Tuple[str, int, int]]:
-    """The files that a zygote says it has loaded: name, time of change, length."""
-    rows = words if isinstance(words, list) else [None]
+LoadedFile = Tuple[str, int, int]  # name, time of change, length
+
+
+def _check_files(report: Any) -> List[LoadedFile]:
+    rows = report if isinstance(report, list) else [None]
     if not all(isinstance(row, list) and list(map(type, row)) == [str, int, int] for row in rows):
-        raise EngineError("a zygote has said what none says")
+        raise EngineError("the report of a zygote is malformed")
     return [(name, mtime, size) for name, mtime, size in rows]
 
 
-def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Any:
-    """What the zygote says when it has loaded everything: the files. CallError with its traceback if it could not."""
+def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Optional[List[LoadedFile]]:
+    """The files that a zygote has loaded. CallError with its traceback if it could not; None if it ended without a word."""
     report = Answer(REPORT)
     deadline = time.monotonic() + LOAD_SECONDS
     poll = select.poll()
@@ -84,22 +84,22 @@ def _read_report(link: socket.socket, is_unwanted: Callable[[], bool]) -> Any:
     try:
         while not report.is_whole:
             if time.monotonic() > deadline:
-                raise EngineError(f"modules that were to be loaded ahead took more than {LOAD_SECONDS:g} seconds")
+                raise EngineError(f"loading modules ahead took more than {LOAD_SECONDS:g} seconds")
             if is_unwanted():
                 raise EngineError(CLOSED)
             if poll.poll(LOOK_UP_SECONDS * 1000) and not report.receive(link):
                 return None
         words = report.value()
         if report.kind == _answer.VALUE:
-            return _files_in(words)
+            return _check_files(words)
         words = words if isinstance(words, dict) else {}
         kind, message, trace = (str(words.get(name)) for name in ("type", "message", "traceback"))
-        raise CallError(f"what was to be loaded ahead cannot be: {kind}: {message}", kind, message, trace)
+        raise CallError(f"a module could not be loaded ahead: {kind}: {message}", kind, message, trace)
     finally:
         discard(report.take_files())
 
 
-class Zygote:
+class Zygote(Backend):
     """One warm interpreter, and what it was made for."""
 
     def __init__(
@@ -111,12 +111,12 @@ class Zygote:
         keys: Dict[str, Any],
         is_unwanted: Callable[[], bool],
     ) -> None:
-        self.path = list(sys.path)
-        self.paths = places.paths
+        self.sys_path = list(sys.path)
         self.users = 0
         self.calls = 0
-        self.is_lacking = False
-        self.look_at = time.monotonic() + LOOK_SECONDS
+        self.lacks_modules = False
+        self.check_at = time.monotonic() + CHECK_SECONDS
+        self._paths = places.paths
         self._environ = environ_text()
         keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
         frame = open_frame(policy, keys, self._environ, zygote=_boot.boot_words(python), extra=2)
@@ -132,59 +132,57 @@ class Zygote:
                     raise
             try:
                 files = _read_report(ours, is_unwanted)
-                if not isinstance(files, list):
+                if files is None:
                     raise self.jar.end()
             except BaseException:
                 self.jar.close()
                 raise
         finally:
-            _engine._held.discard(ours)
-            ours.close()
-        self._files: List[Tuple[str, int, int]] = files
+            _engine.close_socket(ours)
+        self._files = files
         self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
-        self._held_frame = join_frame({}, {"capture": True, "held": True, "extra": 1}, self._environ)
+        self._fork_frame = join_frame({}, {"held": True, "started": False, "extra": 1}, self._environ)
         # A list: taking from it and adding to it needs no lock.
-        self._held: List[Held] = []
+        self._forks: List[Fork] = []
 
-    def take_held(self, options: Options) -> Optional[Held]:
-        """A run that was begun ahead for a call without options."""
+    @property
+    def paths(self) -> Sequence[str]:
+        """Where modules can be imported from, inside."""
+        return self._paths
+
+    def take_fork(self, options: Options) -> Optional[Fork]:
+        """A fork that waits; it has the environment of the zygote, and no keys of its own."""
         if options.keys or options.on_output is not None or environ_text() != self._environ:
             return None
         try:
-            return self._held.pop()
+            return self._forks.pop()
         except IndexError:
             return None
 
-    def hold_next(self) -> None:
-        """Begin one, unless one waits already."""
-        if self._held:
+    def order_fork(self) -> None:
+        """Have a fork made, unless one waits already."""
+        if self._forks:
             return
         link, theirs = _engine.pair()
         try:
-            channel = self.jar._ask(self._held_frame, [theirs.fileno()])
+            channel = self.jar._ask(self._fork_frame, [theirs.fileno()])
         except (BelljarError, OSError):
-            _engine._held.discard(link)
-            link.close()  # the next call is told why
+            _engine.close_socket(link)  # the next call is told why
         else:
-            self._held.append(Held(channel, link))
+            self._forks.append(Fork(channel, link))
         finally:
             theirs.close()
 
-    def let_go(self) -> None:
-        """No call will come for what was begun ahead."""
-        while self._held:
-            self._held.pop().close()
-
     def _frame(self, sink: str, keys: Dict[str, Any]) -> bytes:
-        return join_frame(keys, {"sink": sink, "capture": True, "extra": 2}, self._environ)
+        return join_frame(keys, {"sink": sink, "started": False, "extra": 2}, self._environ)
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """A call; one JOIN frame."""
+        """A fork for this call alone."""
         is_plain = not options.keys and environ_text() == self._environ
         return self.jar._ask(self._frames[options.sink] if is_plain else self._frame(options.sink, options.keys), fds)
 
-    def is_fresh(self) -> bool:
-        """Whether what it has loaded is what would be loaded now."""
+    def has_current_files(self) -> bool:
+        """Whether the files that it has loaded are unchanged."""
         for name, mtime, size in self._files:
             try:
                 facts = os.stat(name)
@@ -194,9 +192,15 @@ class Zygote:
                 return False
         return True
 
+    def close(self) -> None:
+        """No call will come any more."""
+        while self._forks:
+            self._forks.pop().close()
+        self.jar.close()
 
-class WarmWay:
-    """The zygote of a pool, and its successors."""
+
+class Zygotes:
+    """The zygote of a pool, its predecessors that still have calls, and a cold backend where there can be no zygote."""
 
     def __init__(
         self,
@@ -212,14 +216,14 @@ class WarmWay:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._zygote: Optional[Zygote] = None
-        self._cold: Optional[ColdWay] = None
+        self._cold: Optional[ColdBackend] = None
         self._retired: List[Zygote] = []
-        self._tender: Optional[threading.Thread] = None
+        self._thread: Optional[threading.Thread] = None
         self._is_closed = False
-        self._learned: List[str] = []
-        # Who says what to load has said it.
-        self._is_learning = not preload
-        self._seen: Set[Any] = set()
+        # A pool that names what to load gets just that.
+        self._loads_used_modules = not preload
+        self._used_modules: List[str] = []
+        self._functions_seen: Set[Any] = set()
 
     # --- for calls ---
 
@@ -227,66 +231,66 @@ class WarmWay:
     def is_ready(self) -> bool:
         """Whether take() returns at once."""
         zygote = self._zygote
-        return self._cold is not None or (zygote is not None and zygote.path == sys.path)
+        return self._cold is not None or (zygote is not None and zygote.sys_path == sys.path)
 
-    def take(self) -> Union["Lease", ColdWay]:
-        """The way for one call; its done() must follow."""
+    def take(self) -> Backend:
+        """What one call uses; put() must follow."""
         zygote = self._zygote
-        if zygote is None or zygote.path != sys.path:
+        if zygote is None or zygote.sys_path != sys.path:
             if self._cold is not None:
                 return self._cold
             try:
                 zygote = self._current()
             except UnavailableError:
-                self._cold = ColdWay(*self._arguments)
+                self._cold = ColdBackend(*self._arguments)
                 return self._cold
         with self._lock:
             zygote.users += 1
             zygote.calls += 1
-        if zygote.calls >= self._renew_after or time.monotonic() >= zygote.look_at:
-            self._tend_soon()
-        return Lease(self, zygote)
+        if zygote.calls >= self._renew_after or time.monotonic() >= zygote.check_at:
+            self._maintain_soon()
+        return zygote
 
-    def put(self, zygote: Zygote) -> None:
+    def put(self, backend: Backend) -> None:
         """A call has come to its end."""
+        if not isinstance(backend, Zygote):
+            return
         with self._lock:
-            zygote.users -= 1
-            is_last = zygote.users == 0 and zygote in self._retired
+            backend.users -= 1
+            is_last = backend.users == 0 and backend in self._retired
         if is_last and self._is_closed:
             self._close_idle()
         elif is_last:
-            self._tend_soon()
+            self._maintain_soon()
 
-    def drop(self, zygote: Zygote) -> None:
-        """It did not do its work: the next call has another."""
+    def drop(self, backend: Backend) -> None:
+        """The engine or the zygote failed: the next call has another zygote."""
         with self._lock:
-            self._retire(zygote)
+            self._retire(backend)
 
-    # --- modules of functions that are called ---
-
-    def learn(self, fn: Any, paths: Sequence[str]) -> None:
-        """Have the next zygote load what a function needs. Only what the caller itself has loaded already."""
-        if not self._is_learning or self._cold is not None:
+    def note_modules(self, fn: Any, paths: Sequence[str]) -> None:
+        """Have the next zygote load the modules that a function needs, if the caller itself has loaded them."""
+        if not self._loads_used_modules or self._cold is not None:
             return
         mark = getattr(fn, "__code__", None) or getattr(fn, "__module__", None)
-        if mark is None or mark in self._seen or len(self._seen) >= MAX_SEEN:
+        if mark is None or mark in self._functions_seen or len(self._functions_seen) >= MAX_FUNCTIONS_SEEN:
             return
-        self._seen.add(mark)
-        known = {*self._arguments[1], *self._learned, *LOADED}
+        self._functions_seen.add(mark)
+        known = {*self._used_modules, *ALWAYS_LOADED}
         found = [name for name in dict.fromkeys(modules_of(fn)) if name not in known and is_importable(name, paths)]
         if found:
-            self._learned = (self._learned + found)[:MAX_LEARNED]
+            self._used_modules = (self._used_modules + found)[:MAX_USED_MODULES]
             zygote = self._zygote
             if zygote is not None:
                 # Begun by the next call: a program that calls once shall not wait for it when it leaves.
-                zygote.is_lacking = True
-                zygote.look_at = 0.0
+                zygote.lacks_modules = True
+                zygote.check_at = 0.0
 
     # --- zygotes come and go ---
 
-    def _retire(self, zygote: Optional[Zygote]) -> None:
+    def _retire(self, zygote: Optional[Backend]) -> None:
         """With the lock."""
-        if zygote is not None and self._zygote is zygote:
+        if isinstance(zygote, Zygote) and self._zygote is zygote:
             self._zygote = None
             self._retired.append(zygote)
 
@@ -294,24 +298,24 @@ class WarmWay:
         python, preload, named, policy, keys = self._arguments
         if not os.access(python, os.X_OK):
             number = errno.EACCES if os.path.exists(python) else errno.ENOENT
-            raise StartError(number, f"the interpreter '{python}' cannot be used: {os.strerror(number)}", python)
+            raise StartError(number, f"cannot use the interpreter '{python}': {os.strerror(number)}", python)
         places = _paths.plan(python, named, policy, keys, _paths.caller_paths())
-        hints = [f"?{name}" for name in self._learned]
+        wishes = [f"?{name}" for name in self._used_modules]
         arguments = (places, policy, keys, lambda: self._is_closed)
         try:
-            return Zygote(python, [*preload, *hints], *arguments)
+            return Zygote(python, [*preload, *wishes], *arguments)
         except EngineError:
-            if not hints or self._is_closed:
+            if not wishes or self._is_closed:
                 raise
             # One of those that nobody asked for hangs or crashes: without them, and never again.
-            self._is_learning, self._learned = False, []
+            self._loads_used_modules, self._used_modules = False, []
             return Zygote(python, preload, *arguments)
 
     def _current(self) -> Zygote:
         """The zygote for the caller's sys.path; made here if there is none."""
         with self._opening:
             zygote = self._zygote
-            if zygote is None or zygote.path != sys.path:
+            if zygote is None or zygote.sys_path != sys.path:
                 made = self._make()
                 with self._lock:
                     self._retire(zygote)
@@ -319,27 +323,27 @@ class WarmWay:
                 zygote = made
         return zygote
 
-    def _tend_soon(self) -> None:
+    def _maintain_soon(self) -> None:
         with self._lock:
-            if self._tender is None and not self._is_closed:
-                tender = threading.Thread(target=self._tend, name="belljar-zygotes", daemon=True)
+            if self._thread is None and not self._is_closed:
+                thread = threading.Thread(target=self._maintain, name="belljar-zygotes", daemon=True)
                 try:
-                    tender.start()
+                    thread.start()
                 except RuntimeError:
                     return  # no more threads just now: the next call tries again
-                self._tender = tender
+                self._thread = thread
 
-    def _tend(self) -> None:
+    def _maintain(self) -> None:
         """In a thread of its own: renew what is old, close what nobody uses any more."""
         try:
             zygote = self._zygote
             if zygote is not None:
-                zygote.look_at = time.monotonic() + LOOK_SECONDS
-                if zygote.calls >= self._renew_after or zygote.is_lacking or not zygote.is_fresh():
+                zygote.check_at = time.monotonic() + CHECK_SECONDS
+                if zygote.calls >= self._renew_after or zygote.lacks_modules or not zygote.has_current_files():
                     self._renew(zygote)
             self._close_idle()
         finally:
-            self._tender = None
+            self._thread = None
 
     def _renew(self, old: Zygote) -> None:
         with self._opening:
@@ -348,7 +352,7 @@ class WarmWay:
             try:
                 made: Optional[Zygote] = self._make()
             except (BelljarError, OSError):
-                made = None  # the next call tries again, and is told why it cannot be
+                made = None  # the next call tries again, and is told why it fails
             with self._lock:
                 self._retire(old)
                 self._zygote = made
@@ -358,57 +362,17 @@ class WarmWay:
             idle = [zygote for zygote in self._retired if zygote.users == 0]
             self._retired = [zygote for zygote in self._retired if zygote.users]
         for zygote in idle:
-            zygote.let_go()
-            zygote.jar.close()
+            zygote.close()
 
     def close(self) -> None:
-        """No call begins any more: let go of everything; the last call of a zygote takes it along."""
+        """No call begins any more: close what nobody uses; the last call of a zygote closes it."""
         with self._lock:
             self._is_closed = True
-            tender = self._tender
-        if tender is not None and tender is not threading.current_thread():
-            tender.join()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
         with self._lock:
             self._retire(self._zygote)
         self._close_idle()
         if self._cold is not None:
             self._cold.close()
-
-
-class Lease:
-    """A zygote for one call."""
-
-    __slots__ = ("_way", "_zygote", "paths")
-
-    def __init__(self, way: WarmWay, zygote: Zygote) -> None:
-        self._way = way
-        self._zygote = zygote
-        self.paths = zygote.paths
-
-    def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """One JOIN frame."""
-        try:
-            return self._zygote.open(options, fds)
-        except EngineError:
-            self._way.drop(self._zygote)
-            raise
-
-    async def open_async(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
-        """The same: there is nothing to wait for."""
-        return self.open(options, fds)
-
-    def take_held(self, options: Options) -> Optional[Held]:
-        """A run that was begun ahead, if there is one for such a call."""
-        return self._zygote.take_held(options)
-
-    def hold_next(self) -> None:
-        """Begin the next one ahead."""
-        self._zygote.hold_next()
-
-    def failed(self) -> None:
-        """The engine, or the zygote, did not do its work."""
-        self._way.drop(self._zygote)
-
-    def done(self) -> None:
-        """The call has come to its end."""
-        self._way.put(self._zygote)

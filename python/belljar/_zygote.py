@@ -133,7 +133,7 @@ def _say_ready(reply: socket.socket) -> None:
 
 def _serve(reply: socket.socket) -> int:
     """Wait behind the walls for what is to be done, and do it."""
-    _inside.rehearse()
+    _inside.warm_up()
     _say_ready(reply)
     data, fds = _receive(reply)
     if not data:
@@ -150,7 +150,7 @@ def _serve(reply: socket.socket) -> int:
         return _inside.run_call(ANSWER - 1, ANSWER)
     os.dup2(ANSWER - 1, ANSWER)  # where it always is
     os.close(ANSWER - 1)
-    return _inside.run_held(ANSWER)
+    return _inside.run_waiting(ANSWER)
 
 
 def _be_a_fork(reply: socket.socket, parts: Tuple[int, List[int], int, List[int], bytes]) -> None:

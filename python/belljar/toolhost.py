@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterable, List, Mapping, Optional, Protocol, Set, Tuple, Union
 
 from ._call import Options
-from ._code import CodeRunner as CodeRunner
-from ._code import ExecResult as ExecResult
+from ._code_runner import CodeRunner as CodeRunner
+from ._code_runner import ExecResult as ExecResult
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError
-from ._guard import PathRules
+from ._path_rules import PathRules
 from ._keys import CALL_OPTIONS
 from ._policy import PolicyLike, encode, rename_cwd, wire_form
 from ._pool import Pool, hidden_pool

@@ -104,7 +104,7 @@ def answer(channel: socket.socket, root: socket.socket) -> bool:
         root.recv(1)  # until the host is gone
     else:
         channel.sendall(ANSWERS.get(word, GOOD))
-    return bool(run["again"]) and ANSWERS.get(word, GOOD) in (GOOD, LOUD)
+    return bool(run.get("again")) and ANSWERS.get(word, GOOD) in (GOOD, LOUD)
 
 
 def main() -> None:

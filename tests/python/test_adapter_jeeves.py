@@ -14,7 +14,7 @@ import unittest
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 import belljar
-from belljar._elsewhere import Elsewhere
+from belljar._other_loops import LoopThread
 from belljar._errors import CallEnded, CallError, CallTimeout, ResultError, SendError, UnavailableError
 from belljar.adapters.jeeves import CodeRunner, FilesystemSandbox, SubprocessSandbox
 from package_case import PackageCase, tearDownModule  # noqa: F401
@@ -199,8 +199,8 @@ class Tools(WithFramework):
             await asyncio.sleep(0)
             return 42
 
-        self.assertEqual(Elsewhere(double).run(), 42)
-        work = Elsewhere(lambda: asyncio.sleep(SLEEP))
+        self.assertEqual(LoopThread(double).run(), 42)
+        work = LoopThread(lambda: asyncio.sleep(SLEEP))
         work.cancel()
         with self.assertRaises(asyncio.CancelledError):
             work.run()
@@ -317,7 +317,7 @@ class Real(WithFramework):
         asyncio.run(main())
 
     def test_from_a_loop_in_another_thread(self) -> None:
-        work = Elsewhere(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
+        work = LoopThread(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
         self.assertEqual(work.run(), ToolResult("c1", True, 6))
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import belljar
-from belljar._cold import ColdWay
+from belljar._cold import ColdBackend
 from harness import host, paths
 from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
@@ -325,7 +325,7 @@ with open(name, "wb+") as file:
         with belljar.Pool() as pool:
             with self.assertRaises(belljar.CallEnded):
                 pool.call(picky.f)
-            self.wait_for(lambda: pool.call(len, "ab") == 2 and not pool._way._is_learning, "it is given up")
+            self.wait_for(lambda: pool.call(len, "ab") == 2 and not pool._zygotes._loads_used_modules, "it is given up")
 
     def test_too_much_shared_memory_is_refused(self) -> None:
         (self.lib / "bj_shares_much.py").write_text("import mmap\nm = mmap.mmap(-1, 100 << 20)\n")
@@ -336,10 +336,10 @@ with open(name, "wb+") as file:
     def test_renewal_after_so_many_calls(self) -> None:
         with belljar.Pool(renew_after=3) as pool:
             pool.call(len, "")
-            first = pool._way._zygote
+            first = pool._zygotes._zygote
             for _ in range(5):
                 pool.call(len, "")
-            self.wait_for(lambda: pool._way._zygote is not first and not pool._way._retired, "a new zygote")
+            self.wait_for(lambda: pool._zygotes._zygote is not first and not pool._zygotes._retired, "a new zygote")
             self.assertEqual(pool.call(len, "ab"), 2)
 
     def test_renewal_when_a_file_changes(self) -> None:
@@ -421,12 +421,12 @@ print(asyncio.run(main()))
 
     def test_the_cold_way_by_itself(self) -> None:
         with belljar.Pool(["json"], concurrency=2) as pool:
-            pool._way._cold = ColdWay(*pool._way._arguments)
+            pool._zygotes._cold = ColdBackend(*pool._zygotes._arguments)
             self.assertEqual(list(pool.map(operator.neg, range(4))), [0, -1, -2, -3])
             with self.assertRaises(belljar.CallError) as caught:
                 pool.call(operator.truediv, 1, 0)
             self.assertEqual(caught.exception.type_name, "ZeroDivisionError")
-            self.assertIsNone(pool._way._zygote)
+            self.assertIsNone(pool._zygotes._zygote)
 
 
 class Imports(PackageCase):

@@ -227,7 +227,7 @@ class Packing(unittest.TestCase):
         finally:
             sys.path[:] = before
 
-    def test_a_name_that_leads_elsewhere_is_no_import(self) -> None:
+    def test_a_name_that_leads_other_loops_is_no_import(self) -> None:
         impostor = types.FunctionType(module_level.__code__, module_level.__globals__, "module_level")
         impostor.__qualname__, impostor.__module__ = "module_level", __name__
         self.assertEqual(self.flags(self.pack(impostor)), _send.HAS_CODE)

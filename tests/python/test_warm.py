@@ -393,8 +393,8 @@ class Ahead(WarmCase):
 
     def held(self) -> Any:
         self.pool.call(len, "")
-        zygote: Any = self.pool._way._zygote  # type: ignore[union-attr]
-        return zygote._held
+        zygote: Any = self.pool._zygotes._zygote  # type: ignore[union-attr]
+        return zygote._forks
 
     def test_there_is_one_after_a_call_and_calls_use_it(self) -> None:
         for size in (0, 1000, 60_000, 70_000, 3_000_000):
@@ -474,7 +474,7 @@ class WithoutThreads(PackageCase):
         with belljar.Pool() as pool:
             self.assertEqual(pool.call(len, "a"), 1)
             with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
-                pool._way._tend_soon()
+                pool._zygotes._maintain_soon()
             self.assertEqual(pool.call(len, "ab"), 2)
 
 

@@ -136,7 +136,8 @@ class FakeEngine(unittest.TestCase):
         self.assertIn("BYTES=a\udcffb", sent["environ"])
         self.assertEqual(len(sent["environ"]), 3)
         self.assertEqual(sent["run"]["argv"], ["a\udcff", "/b", "c\u00e9"])
-        self.assertEqual((sent["run"]["stdin"], sent["run"]["sink"], sent["run"]["shell"]), ("descriptor", "none", False))
+        self.assertEqual((sent["run"]["stdin"], sent["run"]["capture"]), ("descriptor", True))
+        self.assertEqual([sent["run"].get(name) for name in ("sink", "shell", "pty", "merge", "started")], [None] + [False] * 4)
         self.assertTrue(self.record.read_bytes().isascii())
 
     def test_a_large_request_arrives_whole(self) -> None:

@@ -21,12 +21,12 @@ import types
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from .._code import CodeRunner as CodeRunner
-from .._code import ExecResult as ExecResult
-from .._code import run as run
-from .._elsewhere import await_anywhere
+from .._code_runner import CodeRunner as CodeRunner
+from .._code_runner import ExecResult as ExecResult
+from .._code_runner import run as run
+from .._other_loops import await_anywhere
 from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
-from .._guard import PathRules
+from .._path_rules import PathRules
 
 __all__ = ["CodeRunner", "ExecResult", "FilesystemSandbox", "SubprocessSandbox", "run"]
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from ._elsewhere import await_anywhere
+from ._other_loops import await_anywhere
 from ._files import LIST_MAX_DEPTH, LIST_MAX_ENTRIES, read_all
 
 MAX_OUTPUT_BYTES = 100_000

@@ -9,7 +9,7 @@ import threading
 from typing import Any, Awaitable, Callable, Optional
 
 
-class Elsewhere:
+class LoopThread:
     """A coroutine of asyncio's, run by a loop of its own in another thread, for programs whose loop is another."""
 
     def __init__(self, make: Callable[[], Awaitable[Any]]) -> None:
@@ -53,7 +53,7 @@ async def await_anywhere(make: Callable[[], Awaitable[Any]]) -> Any:
     else:
         return await make()
     anyio = importlib.import_module("anyio")
-    work = Elsewhere(make)
+    work = LoopThread(make)
     try:
         return await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True)
     except anyio.get_cancelled_exc_class():
