@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run commands that nobody has reviewed, in a jar: little to see, limits that hold, and a truthful account of the end.
+"""Run commands that nobody has reviewed in a jar, which shows them little and limits them, and learn exactly how they ended.
 
     import belljar
 
     result = belljar.run(["python3", "-c", "print(6 * 7)"], timeout=5, memory="256M")
     result.stdout, result.outcome        # ('42\\n', 'exited')
 
-`run` and `run_async` run one command in a jar of its own; `spawn` and `spawn_async` give its streams while it runs; a
-`Jar` is kept for many runs over the same files. Keywords such as timeout=, ro= or net= are policy keys; `Policy` holds
-them as data. A timeout or limit does not raise unless check=True: `Result.outcome` says why a run ended.
+`run` and `run_async` run one command in a jar of its own; `spawn` and `spawn_async` give you its streams while it runs; a
+`Jar` stays open for many runs over the same files; `call` and `Pool` call Python functions in jars. Keywords such as timeout=,
+ro= or net= are policy keys; `Policy` holds them as data. A timeout or limit does not raise unless check=True:
+`Result.outcome` says why a run ended.
 
-The work is done by one small program, started at first use: everything ends with this process, whatever ends it.
+One small program, the engine, does the work. It starts at first use, and it ends with your process, however that ends; every
+jar ends with it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of a call: how it travels from the jar to the host, on a stream socket of its own.
+"""The answer of a call: how it travels from the jar to your program, on a stream socket of its own.
 
 | bytes | what |
 |---|---|
@@ -12,8 +12,8 @@
 | … | message: CBOR as _codec writes it |
 
 Little endian. Large byte strings and arrays are not in the message but in memory files, whose descriptors come with the first
-byte, in the order in which the message names them. The sender may be hostile: a file counts only once its seals say that
-nobody can change it any more, and lengths are held against the bound before anything is made of them.
+byte, in the order in which the message names them. The sender may be hostile: a file is read only if its seals say that nobody
+can change it any more, and every length is compared with the bound before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def write_whole(fd: int, data: Any) -> None:
         view = view[os.write(fd, view[:PIECE_BYTES]) :]
 
 
-# --- what a call that was held is told, on the same socket ---
+# --- the call for a fork that waits, on the same socket ---
 
 # In place of a packed call, which begins otherwise: it is in the file that comes with this.
 IN_A_FILE = b"BJMF"
 
 
 def send_call(link: socket.socket, parts: Sequence[Any]) -> None:
-    """On the host, to a process that waits for it. OSError if it does not any more."""
+    """In your program: send a packed call to a fork that waits for it. OSError if the fork has gone."""
     if sum(map(len, parts)) <= READ_BYTES:
         link.sendmsg(parts, [], socket.MSG_NOSIGNAL)
         return
@@ -123,7 +123,7 @@ def _send_with_files(fd: int, head: bytes, buffers: Sequence[Any]) -> int:
             os.close(file)
 
 
-# --- on the host ---
+# --- in your program ---
 
 
 T = TypeVar("T")
@@ -139,11 +139,11 @@ def carried(ancillary: Iterable[Tuple[int, int, bytes]]) -> List[int]:
 
 
 def _malformed(why: str) -> ResultError:
-    return ResultError(f"what came back is malformed: {why}")
+    return ResultError(f"the answer is malformed: {why}")
 
 
 def _of_the_jar(read: Callable[[], T]) -> T:
-    """Do something with what came from a jar; whatever that leads to is the sender's doing, and no error of the host's."""
+    """Read what came from a jar. Whatever goes wrong is the sender's doing, and so a ResultError."""
     try:
         return read()
     except (ResultError, MemoryError):
@@ -169,7 +169,7 @@ class _SealedFiles:
         except OSError:
             seals = 0
         if seals & SEALS != SEALS:
-            raise _malformed("a file could still be changed")
+            raise _malformed("somebody can still change one of its files")
         size = os.fstat(fd).st_size
         if size > self._room:
             raise ResultError("the result takes more bytes than max_result allows")
@@ -204,7 +204,7 @@ class _SealedFiles:
 
 
 class Answer:
-    """Puts an answer together from what arrives. What came with it has to be let go of: see take_files()."""
+    """Puts an answer together from what arrives. Whoever reads it must close the files that came with it: take_files()."""
 
     __slots__ = ("kind", "is_whole", "_codec", "_files", "_file_count", "_head", "_message", "_have")
 
@@ -219,9 +219,9 @@ class Answer:
         self._have = 0
 
     def receive(self, link: socket.socket) -> bool:
-        """Take in what has arrived. False: nothing will come any more. ResultError if no answer is like that.
+        """Read what has arrived. False: nothing will come any more. ResultError if it is malformed.
 
-        BlockingIOError where nothing has arrived yet."""
+        BlockingIOError if nothing has arrived yet."""
         try:
             if self.kind < 0:
                 data, ancillary, _, _ = link.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
@@ -243,7 +243,7 @@ class Answer:
     def _take_files(self, ancillary: Any) -> None:
         self._files += carried(ancillary)
         if len(self._files) > MAX_FILES:
-            raise _malformed("there are too many files")
+            raise _malformed("it has too many files")
 
     def _take(self, data: bytes) -> None:
         """Bytes before the header is known to be whole."""
@@ -253,13 +253,13 @@ class Answer:
             return
         magic, version, kind, files, zero, length = HEADER.unpack_from(head)
         if (magic, version, zero) != (MAGIC, VERSION, 0) or kind > NOT_READY or files > MAX_FILES:
-            raise _malformed("no answer begins like that")
+            raise _malformed("it does not begin as an answer does")
         most = self._codec.max_bytes if kind == VALUE else MAX_WORDS_BYTES
         if length > most:
-            raise ResultError(f"the result takes {length} bytes, more than {most}")
+            raise ResultError(f"the result takes {length} bytes, more than the {most} that are allowed")
         have = len(head) - HEADER_BYTES
         if length < have:
-            raise _malformed("something follows the answer")
+            raise _malformed("there are bytes after its end")
         if length == have:
             self._message = head[HEADER_BYTES:]
         else:
@@ -272,13 +272,13 @@ class Answer:
     def value(self) -> Any:
         """What the message says. ResultError if it is not what the writer writes."""
         if len(self._files) != self._file_count:
-            raise _malformed("files are missing, or there are too many")
+            raise _malformed("it has too many files or too few")
         codec = self._codec if self.kind == VALUE else WORDS
         files = _SealedFiles(self._files, codec.max_bytes - len(self._message)) if self._files else None
         message, self._message = self._message, b""
         return _of_the_jar(lambda: codec.decode(message, files))
 
     def take_files(self) -> List[int]:
-        """What came with it, which is the caller's now."""
+        """The files that came with it; the caller closes them."""
         files, self._files = self._files, []
         return files

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same for asyncio: run_async(), spawn_async().
+"""run_async() and spawn_async(): the same for asyncio.
 
-Only what every event loop offers is used: add_reader, sock_sendall, connect_read_pipe, connect_write_pipe. No signal
-handlers, no child watchers, no threads. A coroutine reads its own channel; when it is cancelled it ends its run, waits
-until nothing is left of it, and only then lets CancelledError out.
+They use only what every event loop offers: add_reader, sock_sendall, connect_read_pipe, connect_write_pipe. No signal
+handlers, no child watchers, no threads. A coroutine reads the channel of its own run; when it is cancelled it ends the
+run, waits until nothing is left of it, and only then raises CancelledError.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def open_channel_async(request: bytes, fds: Any = ()) -> _engine.Channel:
         try:
             await asyncio.get_running_loop().sock_sendall(channel.socket, opening.rest)
         except ConnectionError:
-            pass  # refused before it was read to the end: the answer says why
+            pass  # the engine refused it before it had read all of it: the answer says why
         except BaseException:
             channel.kill()
             raise
@@ -60,7 +60,7 @@ async def open_run_async(request: Request) -> _engine.Channel:
 
 
 class Reader:
-    """The bytes of a channel, awaited. Nothing is lost where the waiting is cancelled, nothing is read ahead."""
+    """Awaits the bytes of a channel. It loses nothing when it is cancelled, and reads nothing ahead."""
 
     def __init__(self, channel: _engine.Channel) -> None:
         self._socket = channel.socket
@@ -97,7 +97,7 @@ class Reader:
 
 
 async def read_out(reader: Reader, channel: _engine.Channel) -> None:
-    """Cancel the run and wait until nothing is left of it; who cancels again makes that come sooner."""
+    """Cancel the run and wait until nothing is left of it. If the task is cancelled again, the run is killed."""
     channel.cancel()
     while True:
         try:
@@ -169,7 +169,7 @@ async def run_async(args: Union[Args, str], *, check: bool = False, **options: U
 
 
 class _Done:
-    """Done already; may be awaited all the same."""
+    """Awaiting it returns at once: what it stands for is done."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
@@ -264,7 +264,7 @@ class AsyncProcess(AsyncClosing):
         task = self._own()
         await asyncio.wait({task}, timeout=timeout)
         if not task.done():
-            raise TimeoutError(f"the run goes on after {timeout} seconds")
+            raise TimeoutError(f"the run has not ended after {timeout} seconds")
         return task.result()
 
     @property
@@ -307,7 +307,7 @@ class AsyncProcess(AsyncClosing):
         return self._channel.socket.fileno()
 
     def _close_streams(self) -> None:
-        """What was to be written is of no use any more, and what was not read nobody will miss."""
+        """Without waiting for what was not written, or not read."""
         while self._transports:
             transport = self._transports.pop()
             if transport.is_closing():
@@ -344,7 +344,7 @@ class AsyncProcess(AsyncClosing):
         if task is None or not _engine.is_ours(self._pid):
             return
         if not task.done():
-            warnings.warn(f"{self!r} was not waited for; the run is ended", ResourceWarning, source=self)
+            warnings.warn(f"{self!r} was never waited for; its run is killed", ResourceWarning, source=self)
             self._channel.cancel()
             self._channel.cancel()
         loop = task.get_loop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh interpreter for one call, or for many: the words it starts with, and the modules it needs, in a file in memory.
+"""Start a fresh interpreter in a jar, for one call or as a zygote: its command line, and a file with the modules it needs.
 
 The package itself need not be visible in the jar: a kept jar was opened long before anybody thought of calls. The few modules
 that work inside travel as a sealed file in memory, as byte code if the interpreter is the same, else as text. Isolated
@@ -20,10 +20,7 @@ from ._answer import memory_file
 from ._send import ALWAYS_INSIDE
 
 BOOT_FD = 5
-# What the interpreter is to be.
-ONE_CALL = "belljar._inside"
-ZYGOTE = "belljar._zygote"
-# The module whose main() is called, and what it needs beside ALWAYS_INSIDE.
+# The module whose main() is called: for one call, or to be a zygote.
 INSIDE, ZYGOTE = ((__package__ or "belljar") + end for end in ("._inside", "._zygote"))
 # Tables that every version reads.
 MARSHAL_VERSION = 2

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call, from your function to its value.
 
-A call is a run with two more descriptors: one carries the packed function and arguments in, one the answer out. A `Backend` starts
-such runs: in a fork of a warm interpreter (_warm.py), or in a fresh interpreter (_cold.py).
+A call is a run with two more descriptors: one carries the packed function and its arguments in, one the answer out. A `Backend`
+starts such runs: in a fork of a warm interpreter (_warm.py), or in a fresh interpreter (_cold.py).
 
-Nothing that the jar writes is trusted. A whole and valid answer is the value, and the caller need not wait until the run is over:
-the pool does that later (_queue.py). Whatever else comes, the engine's result of the run says what happened.
+Nothing that the jar writes is trusted. If the answer is whole and valid it is the value, and the caller need not wait until the
+run is over: the pool does so later (_queue.py). In all other cases the engine's result of the run says what happened.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a `with` block does at its end: close. One base for each of the two kinds of block."""
+"""Base classes for objects that `with` or `async with` closes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in jars: files go in, what they leave under ./out/ comes back."""
+"""CodeRunner: programs in jars. Files go in, and the files that a program leaves under ./out/ come back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CodeRunner:
     ) -> ExecResult:
         """Run a program to its end. ValueError for a language or a file name that will not do."""
         if language not in self._commands:
-            raise ValueError(f"language {language!r} is not known; there are: {', '.join(self._commands)}")
+            raise ValueError(f"unknown language {language!r}; choose one of: {', '.join(self._commands)}")
         program, script = self._commands[language]
         # Its parent stays ours alone: what is in the jar can change the directory, not replace it.
         base = tempfile.mkdtemp(prefix="belljar-code-")
@@ -77,7 +77,7 @@ class CodeRunner:
             for name, data in (files or {}).items():
                 _put(folder, name, data)
             if os.path.lexists(os.path.join(folder, script)):
-                raise ValueError(f"the program itself is called {script!r}; give that file another name")
+                raise ValueError(f"the program itself is saved as {script!r}; give your file another name")
             _put(folder, script, code)
             return await self._run([program, script], folder, timeout_s, env)
         finally:
@@ -102,7 +102,7 @@ def _outside_system(prefixes: Sequence[str]) -> List[Dict[str, Any]]:
 def _put(folder: str, name: str, data: Union[bytes, str]) -> None:
     parts = Path(name).parts
     if not parts or os.path.isabs(name) or ".." in parts or "\0" in name:
-        raise ValueError(f"{name!r} is no name for a file of a program")
+        raise ValueError(f"{name!r} is not a relative path below the program's directory")
     path = os.path.join(folder, *parts)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:

@@ -74,7 +74,7 @@ class Codec:
         """
         view: Any = data if type(data) is bytes and len(data) <= VIEW_BYTES else memoryview(data).cast("B")
         if len(view) > self.max_bytes:
-            raise ResultError(f"the result takes {len(view)} bytes, more than {self.max_bytes}")
+            raise ResultError(f"the result takes {len(view)} bytes, more than the {self.max_bytes} that are allowed")
         reader = Reader(view if len(view) > VIEW_BYTES else bytes(view), self, files)
         try:
             value = read_item(reader)
@@ -82,7 +82,7 @@ class Codec:
             reader.pos = reader.end
             reader.fail("it ends too early")
         if reader.pos != reader.end:
-            reader.fail("something follows the value")
+            reader.fail("there are bytes after the value")
         return value
 
 

@@ -83,7 +83,7 @@ class Reader:
         self.listed = codec.listed
 
     def fail(self, why: str) -> NoReturn:
-        raise Malformed(f"what came back is malformed at byte {self.pos}: {why}")
+        raise Malformed(f"the answer is malformed at byte {self.pos}: {why}")
 
 
 _Read = Callable[[Reader, int], Any]
@@ -103,7 +103,7 @@ def _number(reader: Reader, head: int) -> int:
     size = 1 << (low - 24)
     raw = reader.data[reader.pos : reader.pos + size]
     if low > 27 or len(raw) != size:
-        reader.fail("a length or number is cut off or has a form that is never used")
+        reader.fail("a length or number is cut off or not in its shortest form")
     number = int.from_bytes(raw, "big")
     if number < (24, 0x100, 0x10000, 0x100000000)[low - 24]:
         reader.fail("a number is not in its shortest form")
@@ -114,7 +114,7 @@ def _number(reader: Reader, head: int) -> int:
 def _raw(reader: Reader, length: int) -> Any:
     start = reader.pos
     if length > reader.end - start:
-        reader.fail("a length goes beyond the end")
+        reader.fail("a length is larger than what is left")
     reader.pos = start + length
     return reader.data[start : reader.pos]
 
@@ -142,10 +142,10 @@ def _read_text(reader: Reader, head: int) -> str:
 def _begin(reader: Reader, count: int, nodes: int) -> None:
     """A container of so many items, each of a byte at least."""
     if count > reader.end - reader.pos:
-        reader.fail("a length goes beyond the end")
+        reader.fail("a length is larger than what is left")
     reader.nodes -= nodes
     if reader.nodes < 0:
-        reader.fail("there are too many values")
+        reader.fail("it has too many values")
     reader.depth -= 1
     if reader.depth < 0:
         reader.fail("it is nested too deep")
@@ -189,9 +189,9 @@ def _hashed(reader: Reader, keys: List[Any], start: int, make: Callable[[], Any]
     except Malformed:
         raise
     except Exception:  # what cannot be hashed; or a listed class has its own mind about comparing
-        reader.fail("a key cannot be a key")
+        reader.fail("a key cannot be hashed")
     if len(made) != len(keys):
-        reader.fail("a key is there twice")
+        reader.fail("a key occurs twice")
     return made
 
 
@@ -209,7 +209,7 @@ def _check_keys(reader: Reader, keys: List[Any], start: int) -> None:
 def _elements(reader: Reader, make: Callable[[List[Any]], Any]) -> Any:
     head = reader.data[reader.pos]
     if head & 0xE0 != ARRAY:
-        reader.fail("a set is no array")
+        reader.fail("a set must be an array")
     reader.pos += 1
     count = _number(reader, head)
     start = reader.pos
@@ -220,7 +220,7 @@ def _elements(reader: Reader, make: Callable[[List[Any]], Any]) -> Any:
         items.append(read_item(reader))
         encoding = bytes(reader.data[begin : reader.pos])
         if encoding < before:
-            reader.fail("a set is not in order")
+            reader.fail("the elements of a set must be in order")
         before = encoding
     reader.depth += 1
     return _hashed(reader, items, start, lambda: make(items))
@@ -242,14 +242,14 @@ def _read_float(reader: Reader, head: int) -> float:
     raw = _raw(reader, 8)
     value: float = _unpack_double(raw)[0]
     if value != value and bytes(raw) != NAN[1:]:
-        reader.fail("NaN has one form only")
+        reader.fail("a NaN is not in its only form")
     return value
 
 
 def _read_big(reader: Reader, head: int) -> int:
     inner = reader.data[reader.pos]
     if inner & 0xE0 != BYTES:
-        reader.fail("a large number is no byte string")
+        reader.fail("a large number must be a byte string")
     reader.pos += 1
     raw = _raw(reader, _number(reader, inner))
     if len(raw) < 9 or raw[0] == 0:
@@ -261,7 +261,7 @@ def _read_big(reader: Reader, head: int) -> int:
 def _read_uuid(reader: Reader, head: int) -> uuid.UUID:
     raw = bytes(_raw(reader, 18))
     if raw[:2] != HEAD_UUID[1:]:
-        reader.fail("a tag is not known")
+        reader.fail("a tag is unknown")
     return uuid.UUID(bytes=raw[2:])
 
 
@@ -269,7 +269,7 @@ def _read_tag(reader: Reader, head: int) -> Any:
     raw = bytes(_raw(reader, 2))
     read = _TAG_READERS.get(raw)
     if read is None:
-        reader.fail("a tag is not known")
+        reader.fail("a tag is unknown")
     return read(reader)
 
 
@@ -325,16 +325,16 @@ def _tag_str(reader: Reader) -> str:
         value = raw.decode("utf-8", "surrogatepass")
         value.encode("utf-8")
     except UnicodeDecodeError:
-        reader.fail("text is not UTF-8, not even with surrogates")
+        reader.fail("text is not UTF-8 with surrogates")
     except UnicodeEncodeError:
         return value
-    reader.fail("text has surrogates or not, but says otherwise")
+    reader.fail("text without surrogates has the tag for surrogates")
 
 
 def _tag_tuple(reader: Reader) -> Tuple[Any, ...]:
     head = reader.data[reader.pos]
     if head & 0xE0 != ARRAY:
-        reader.fail("a tuple is no array")
+        reader.fail("a tuple must be an array")
     reader.pos += 1
     return tuple(_read_array(reader, head))
 
@@ -354,7 +354,7 @@ def _tag_date(reader: Reader) -> datetime.date:
     except ValueError:
         reader.fail("there is no such date")
     if value.isoformat() != text:
-        reader.fail("a date has one form only")
+        reader.fail("a date is not in its only form")
     return value
 
 
@@ -382,7 +382,7 @@ def _span(reader: Reader, parts: List[int]) -> datetime.timedelta:
     except (ValueError, OverflowError):
         reader.fail("there is no such span of time")
     if [value.days, value.seconds, value.microseconds] != parts:
-        reader.fail("a span of time has one form only")
+        reader.fail("a span of time is not in its only form")
     return value
 
 
@@ -407,7 +407,7 @@ def _tag_decimal(reader: Reader) -> decimal.Decimal:
     except (decimal.DecimalException, ValueError, OverflowError):
         is_same = False
     if not is_same:
-        reader.fail("a decimal is not as it is written")
+        reader.fail("a decimal is not in its only form")
     return value
 
 
@@ -417,9 +417,9 @@ def _path_reader(cls: Any) -> Callable[[Reader], Any]:
         try:
             value = cls(text)
         except Exception:  # a path of another system, which this one cannot have
-            reader.fail("there is no such path here")
+            reader.fail("this system cannot have such a path")
         if str(value) != text:
-            reader.fail("a path is not as it is written")
+            reader.fail("a path is not in its only form")
         return value
 
     return read
@@ -428,7 +428,7 @@ def _path_reader(cls: Any) -> Callable[[Reader], Any]:
 def _tag_object(reader: Reader) -> Any:
     head = reader.data[reader.pos]
     if head & 0xE0 != ARRAY:
-        reader.fail("an object is no array")
+        reader.fail("an object must be an array")
     reader.pos += 1
     count = _number(reader, head)
     if count == 0:
@@ -437,12 +437,12 @@ def _tag_object(reader: Reader) -> Any:
     parts = _items(reader, count)
     index = parts.pop(0)
     if type(index) is not int or not 0 <= index < len(reader.listed):
-        reader.fail("an object is of a class that was not listed")
+        reader.fail("the class of an object is not in types")
     listed = reader.listed[index]
     try:
         return listed.make(parts)
     except (ValueError, TypeError, AttributeError) as error:
-        reader.fail(f"no {type_name(listed.cls)} is made like that: {error}")
+        reader.fail(f"cannot make a {type_name(listed.cls)}: {error}")
 
 
 def _open_file(reader: Reader) -> Any:
@@ -452,7 +452,7 @@ def _open_file(reader: Reader) -> Any:
         reader.fail("a file has no number")
     reader.pos += 1
     if _number(reader, head) != reader.file_count or reader.files is None:
-        reader.fail("there is no such file, or it is not its turn")
+        reader.fail("the files are not used in their order")
     reader.file_count += 1
     return reader.files
 
@@ -512,7 +512,7 @@ def _array_data(reader: Reader, numpy: Any, dtype: Any, shape: List[int], length
         raw = _raw(reader, _number(reader, head))
         have = len(raw)
     if have != length:
-        reader.fail("an array has not as many bytes as its shape says")
+        reader.fail("the shape of an array does not fit its bytes")
     made = numpy.empty(length, numpy.uint8)
     if files is not None:
         files.read_into(made.data)
@@ -521,7 +521,7 @@ def _array_data(reader: Reader, numpy: Any, dtype: Any, shape: List[int], length
     try:
         return made.view(dtype).reshape(shape)
     except ValueError:
-        reader.fail("there is no array of that shape")
+        reader.fail("an array cannot have that shape")
 
 
 _TAG_READERS: Dict[bytes, Callable[[Reader], Any]] = {

@@ -88,7 +88,7 @@ def array_type() -> Any:
 
 
 class Listed:
-    """A class that the host listed: what its instances are made of, and how one is put together."""
+    """A class of `types`: what its instances consist of, and how to make one."""
 
     __slots__ = ("cls", "fields", "kind")
 

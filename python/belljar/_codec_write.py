@@ -399,7 +399,7 @@ class Refusal:
         if cls not in codec.writers:
             return self._wrong_type(cls, path)
         if self._nodes < 0:
-            return f"the result has more than {codec.max_nodes} values; the first too many is {path}"
+            return f"the result has more than {codec.max_nodes} values; {path} is the first beyond that"
         if cls in (str, bytes):
             self._room -= len(value)
         if cls is array_type():
@@ -407,7 +407,7 @@ class Refusal:
                 return f"an array of dtype {value.dtype} at {path} is not data that can leave a jar"
             self._room -= value.nbytes
         if self._room < 0:
-            return f"the result takes more than {codec.max_bytes} bytes; {path} is beyond them"
+            return f"the result takes more than {codec.max_bytes} bytes; {path} is the first beyond that"
         zone = getattr(value, "tzinfo", None) if cls in (datetime.datetime, datetime.time) else None
         if zone is not None and type(zone) is not datetime.timezone:
             return self._wrong_type(type(zone), path + ".tzinfo")
@@ -448,8 +448,8 @@ class Refusal:
             Listed(cls)
         except TypeError:
             known = next((base for base in cls.__mro__[1:] if base in self._codec.writers), None)
-            return f"{message}; it is a subclass of {type_name(known)}, send that" if known is not None else message
-        return f"{message}; list the class in types="
+            return message if known is None else f"{message}; it is a subclass of {type_name(known)}: return a plain one"
+        return f"{message}; to allow it, list the class in types="
 
 
 class _Unset:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has been read of one run: pieces of output on the way, the result in the end. Same for threads and event loops."""
+"""Collector: puts the result of a run together from the bytes of its channel; for threads and event loops alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Collector:
         pieces: List[Piece] = []
         for kind, payload in self._inbox.feed(data):
             if self.is_over:
-                raise EngineError("the engine went on after its last word")
+                raise EngineError("the engine sent a frame after the last one")
             if kind == _wire.OUTPUT:
                 pieces.append(_wire.piece(payload))
             elif kind == _wire.KEPT:
@@ -53,7 +53,7 @@ class Collector:
 
     @property
     def is_left_open(self) -> bool:
-        """The engine's last word was said, with nothing after it, and another request may follow."""
+        """The engine has sent its last frame, and nothing after it; another request may follow."""
         has_last = self._answer is not None or (self._failed is not None and self._failed.get("again") is True)
         return has_last and self._inbox.is_empty
 

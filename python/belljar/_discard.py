@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let go of descriptors that came out of a jar, without waiting for anything.
+"""Close descriptors that came out of a jar, without waiting for anything.
 
-Who drops the last reference to a TCP socket with SO_LINGER waits in the kernel until its data is sent, as long as the sender
-of the descriptor likes; the same where it lies unread in the queue of a Unix socket. So nothing that came from a jar is left
-to the kernel to close: what is unread is read, and sockets are told not to linger.
+Whoever closes the last reference to a TCP socket with SO_LINGER waits in the kernel until its data is sent, as long as the sender
+of the descriptor likes. The same happens when such a socket lies unread in the queue of a Unix socket that is closed. So we read
+whatever a jar has sent, tell sockets not to linger, and only then close them.
 """
 
 from __future__ import annotations

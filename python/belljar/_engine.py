@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine of this process: started at first use, shared by all threads, gone with the process.
 
-The engine is a child made with posix_spawn, never fork: a host with gigabytes and many threads pays nothing for them. A
+The engine is a child made with posix_spawn, never fork: a program with gigabytes and many threads pays nothing for them. A
 socket, the root, leads to it. All that ever crosses the root is channels, one per run, each in a single atomic message:
 threads need no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
 
@@ -135,7 +135,7 @@ class Engine:
         try:
             info = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
         except ChildProcessError:
-            return "ended, and somebody else has collected it"
+            return "ended, and something else in this process has reaped it"
         if info is not None and info.si_code == os.CLD_EXITED:
             return f"ended with exit status {info.si_status}"
         return f"was ended by signal {info.si_status if info else '?'}"

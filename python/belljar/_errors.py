@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions. All can be pickled, so that they cross process pools."""
+"""The exceptions of the package. All can be pickled, so that they can cross process pools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Self = TypeVar("Self", bound="BelljarError")
 
 
 class BelljarError(Exception):
-    """The base of all. `result` is the account of the run where there is one."""
+    """The base of all. `result` is the Result of the run, if there was one."""
 
     result: Optional[Result] = None
     hint: Optional[str] = None
@@ -39,7 +39,7 @@ class PolicyError(BelljarError, ValueError):
 class UnavailableError(BelljarError):
     """This host cannot enforce what the policy asks for. Nothing ran.
 
-    `missing` lists what is lacking as {"name", "why", "hint"}; `hint` is the remedy, if one is known.
+    `missing` lists what the host lacks as {"name", "why", "hint"}; `hint` says what to do about it, if that is known.
     """
 
     missing: "list[dict[str, Any]]" = []
@@ -58,16 +58,16 @@ class StartError(BelljarError, OSError):
 
 
 class EngineError(BelljarError):
-    """The engine could not be started, died, or spoke nonsense; or the object belongs to another process."""
+    """The engine could not be started, died, or sent nonsense; or the object belongs to another process."""
 
 
-# What the kernel says when this process, its user or the host has none left; nothing was started then.
+# What the kernel answers when this process, its user or the host has no descriptors or memory left; nothing was started then.
 _SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ETOOMANYREFS, errno.ENOSPC))
 
 
 @contextlib.contextmanager
 def shortage_is_engine_error(what: str) -> Iterator[None]:
-    """Descriptors or memory that cannot be had raise EngineError, with what they were for; other errors stay."""
+    """Raise EngineError when descriptors or memory run out, with what they were for; other errors stay."""
     try:
         yield
     except OSError as error:
@@ -106,7 +106,7 @@ class SendError(BelljarError, TypeError):
 
 
 class CallError(BelljarError):
-    """The function raised. `type_name` and `message` are its exception's, `traceback` is text; none of it is code."""
+    """The function raised. `type_name`, `message` and `traceback` are those of its exception, as text."""
 
     type_name: Optional[str] = None
     message: Optional[str] = None
@@ -134,4 +134,4 @@ class CallEnded(CallError):
 
 
 class ResultError(CallError, TypeError):
-    """What came back is not data, too big, too deep, or malformed."""
+    """The function did not return data, or too much of it; or the answer is malformed."""

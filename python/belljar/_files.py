@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading and writing files of a jar, over descriptors that the jar's own first process opened behind its walls.
 
-A path is never looked up out here: it would be the host's. Below a directory of the jar only single names are used, with
-O_NOFOLLOW, so no link leads anywhere. Everything has a bound, for whoever is in the jar decides what is to be found.
+We never look up a path of the jar out here: it would lead to a file of the host. Below a directory of the jar we use single names
+only, with O_NOFOLLOW, so no link leads anywhere. Everything has a bound, because the jar decides how much there is.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _list_one(fd: int, prefix: str, found: List[FileInfo], path: Any) -> List[st
             if info is None:
                 continue
             if len(found) >= LIST_MAX_ENTRIES:
-                raise OSError(errno.E2BIG, f"there are more than {LIST_MAX_ENTRIES} files", path)
+                raise OSError(errno.E2BIG, f"the directory has more than {LIST_MAX_ENTRIES} files", path)
             found.append(info)
             if info.type == "dir":
                 below.append(entry.name)

@@ -25,7 +25,7 @@ def safe_env(pass_env: Iterable[str] = (), extra: Optional[Mapping[str, str]] = 
     """Of the environment, the variables that a jar would get and those named in pass_env (`*` at the end is allowed), if
     they are set; then extra. Nothing else: no keys, no tokens."""
     if isinstance(pass_env, str):
-        raise TypeError("pass_env is a list of names, not one string")
+        raise TypeError("pass_env must be a list of names, not one string")
     patterns = [*SAFE_NAMES, *pass_env]
     env = {name: value for name, value in os.environ.items() if _is_listed(name, patterns)}
     env.update(extra or {})
@@ -43,6 +43,6 @@ def capabilities() -> Dict[str, Any]:
     if kind == _wire.FAILED:
         raise failure(answer.get("error"), answer.get("missing"))
     if kind != _wire.ANSWER:
-        raise EngineError(f"the engine answered a question with a frame of type {kind}")
+        raise EngineError(f"the engine answered with a frame of type {kind}, which is no answer to a question")
     assert isinstance(answer, dict)
     return answer

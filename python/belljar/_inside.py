@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens in the jar: one call, from the packed arguments on one descriptor to the answer on another.
 
-Two doors lead here. A cold call is a fresh interpreter whose first words are those of _boot.py; a warm one is the child of a
-zygote that has called prepare() once, long before. Nothing here is decided for the host, and nothing it says is trusted
-there: the function runs in this very process and could write any answer itself.
+A cold call is a fresh interpreter that _boot.py has started; a warm one is a fork of a zygote that has called prepare() once,
+long before. Your program trusts nothing that this module says: the function runs in this very process and could write any
+answer itself.
 
 The process ends right after the answer is written: threads that the function left running, and its exit handlers, end with
 it, and so do its children, with the jar.
@@ -41,7 +41,7 @@ class PrepareError(Exception):
     def __init__(self, name: str, error: BaseException) -> None:
         self.words = describe(error, 0)
         text = "".join(str(part) for part in self.words["traceback"])
-        super().__init__(f"the module '{name}' cannot be loaded ahead: {self.words['type']}: {self.words['message']}\n{text}")
+        super().__init__(f"cannot load the module '{name}' ahead: {self.words['type']}: {self.words['message']}\n{text}")
 
 
 class _Untouched:

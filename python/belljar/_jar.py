@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jar: kept for many runs over the same private files."""
+"""Jar: a session, that is, a jar that stays open for many runs over the same private files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Path = Union[str, bytes, "os.PathLike[str]"]
 
 
 class Jar(Closing, AsyncClosing):
-    """A jar that stays: many runs, one after the other or at the same time, over the same files, then none of it is left.
+    """A jar that stays open for many runs, one after the other or at the same time, over the same files. close() removes it all.
 
     Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
     run (timeout, memory, env, cd, output ...), never above the jar's own limits. A context manager, also for `async with`;
@@ -59,7 +59,7 @@ class Jar(Closing, AsyncClosing):
             if kind == _wire.FAILED:
                 raise failure(answer.get("error"), answer.get("missing"))
             if kind != _wire.OPENED:
-                raise EngineError(f"the engine answered the opening of a jar with a frame of type {kind}")
+                raise EngineError(f"the engine sent a frame of type {kind} when a jar was opened")
         except BaseException:
             channel.kill()
             raise
@@ -75,12 +75,12 @@ class Jar(Closing, AsyncClosing):
 
     @property
     def enforced(self) -> Dict[str, Any]:
-        """What holds, and by what."""
+        """What is enforced, and by which means."""
         return dict(self._facts.get("enforced") or {})
 
     @property
     def missing(self) -> List[Dict[str, Any]]:
-        """What was asked for as optional and could not be had."""
+        """What the policy asks for, as optional, and this host cannot enforce."""
         return list(self._facts.get("missing") or [])
 
     @property
@@ -117,7 +117,7 @@ class Jar(Closing, AsyncClosing):
         return channel
 
     def _send_whole(self, sock: socket.socket, data: bytes, fds: Sequence[int]) -> None:
-        """A frame that was begun must be finished: the channel is of no use after half a frame."""
+        """After half a frame the engine could not understand the rest of the channel, so the jar is given up then."""
         with shortage_is_engine_error("send the request to the engine"):
             sent = sock.sendmsg([data], _engine.rights(fds), socket.MSG_NOSIGNAL)
         if sent < len(data):
@@ -207,7 +207,7 @@ class Jar(Closing, AsyncClosing):
     # --- files ---
 
     def _open_file(self, path: Path, access: str, mode: int = 0) -> int:
-        """A descriptor of a file in the jar; OSError of the fitting kind if it cannot be had."""
+        """A descriptor of a file in the jar; OSError if it cannot be opened."""
         channel = self._ask(json_frame(_wire.FILE, {"path": wire_text(path), "access": access, "mode": mode & 0o7777}), ())
         try:
             kind, payload, fds = channel.answer()
@@ -217,7 +217,7 @@ class Jar(Closing, AsyncClosing):
             return fds[0]
         _engine.close_all(fds)
         if kind != _wire.FAILED:
-            raise EngineError(f"the engine answered the opening of a file with a frame of type {kind}")
+            raise EngineError(f"the engine sent a frame of type {kind} when a file was opened")
         answer = _wire.parse(payload)
         error = answer.get("error") or {}
         if error.get("stage") == "files" and error.get("errno"):
@@ -290,7 +290,7 @@ class Jar(Closing, AsyncClosing):
         channel = getattr(self, "_channel", None)
         if channel is None or self._is_closed or not _engine.is_ours(self._pid):
             return
-        warnings.warn(f"{self!r} was not closed; it is closed now", ResourceWarning, source=self)
+        warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
         self._spares.close()
         channel.kill()
 

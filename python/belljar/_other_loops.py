@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coroutines of asyncio's under other event loops."""
+"""Await a coroutine of asyncio in a program with another event loop, such as trio's: a thread runs an asyncio loop for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Awaitable, Callable, Optional
 
 
 class LoopThread:
-    """A coroutine of asyncio's, run by a loop of its own in another thread, for programs whose loop is another."""
+    """Runs a coroutine of asyncio in a loop of its own, in another thread."""
 
     def __init__(self, make: Callable[[], Awaitable[Any]]) -> None:
         self._make = make
@@ -37,7 +37,7 @@ class LoopThread:
             self.done.set()
 
     def cancel(self) -> None:
-        """From any thread: it ends soon, or never begins."""
+        """From any thread. The coroutine is cancelled, or never begins."""
         with self._lock:
             self._is_cancelled = True
             if self._loop is not None:
@@ -45,7 +45,7 @@ class LoopThread:
 
 
 async def await_anywhere(make: Callable[[], Awaitable[Any]]) -> Any:
-    """The result of a coroutine of asyncio's, whatever loop this is. Cancelling waits until nothing of it is left."""
+    """The result of an asyncio coroutine, whatever the loop of the caller. Cancelling waits until the coroutine has ended."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

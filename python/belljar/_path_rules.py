@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arguments of a tool are paths, and whether they stay inside.
+"""PathRules: which arguments of a tool are paths, and whether they stay inside.
 
-A look before the call: it keeps honest tools in place, while a jar holds hostile ones.
+A check before the call. It keeps honest tools in place; hostile ones only a jar can hold.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PathRules:
         if not isinstance(value, (MappingABC, list, tuple, set, frozenset)):
             return None
         if depth == 0:
-            return f"argument {name!r} is nested too deep to see whether its paths lead outside the roots"
+            return f"argument {name!r} is nested too deep to check that its paths do not lead outside"
         if isinstance(value, MappingABC):
             items = [(str(key), item, is_path or self._is_path_name(key)) for key, item in value.items()]
             items += [(name, key, False) for key in value if isinstance(key, (str, bytes, os.PathLike))]

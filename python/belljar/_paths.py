@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From where a call imports: which directories of the caller's sys.path are importable inside, and what must be made visible.
+"""Where a call imports from: which directories of the caller's sys.path it can use, and which must be made visible for that.
 
 Nothing that a jar could write is ever imported by a later call. So a directory that the policy makes writable is no place to
 import from, unless `import_paths` names it, and neither is a writable directory further down in one that is. The interpreter
@@ -66,7 +66,7 @@ def _shown(name: str) -> Dict[str, Any]:
     status, words = ask_program(["policy", "show", name], stream=1)
     if status != 0:
         check(name)
-        raise PolicyError(f"the policy '{name}' cannot be shown")
+        raise PolicyError(f"the engine cannot show the policy '{name}'")
     keys = json.loads(words)
     assert isinstance(keys, dict)
     return keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies as data. What the keys mean, and which values are good, only the engine knows."""
+"""Policy: a policy as data. What the keys mean, and which values are good, only the engine knows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JSON_EXTRAS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no form for: paths and bytes are text, other mappings are objects, other collections lists."""
+    """JSON for types that have none: paths and bytes become text, mappings objects, sets lists."""
     if isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
     if isinstance(value, Mapping):
@@ -43,7 +43,7 @@ def rename_cwd(keys: Dict[str, Any]) -> Dict[str, Any]:
     """cwd= is accepted for workdir=."""
     if "cwd" in keys:
         if "workdir" in keys:
-            raise TypeError("cwd and workdir are the same; give one of them")
+            raise TypeError("cwd and workdir are the same key; give one of them")
         keys["workdir"] = keys.pop("cwd")
     return keys
 
@@ -88,7 +88,7 @@ class Policy:
     def preset(cls, name: str) -> Policy:
         """One of the built-in policies: agent, readonly, strict."""
         if not isinstance(name, str) or "/" in name or name.endswith(".json"):
-            raise PolicyError(f"there is no preset {name!r}")
+            raise PolicyError(f"{name!r} is not the name of a preset")
         check(name)
         return cls(extends=name)
 
@@ -131,7 +131,7 @@ def check(name: str) -> None:
     if status != 0:
         message, _, hint = words.strip().partition("\n")
         hint = hint.strip()
-        raise PolicyError(message.replace("belljar: ", "", 1) or f"the policy '{name}' will not do").with_(
+        raise PolicyError(message.replace("belljar: ", "", 1) or f"the policy '{name}' is not valid").with_(
             hint=hint[len("hint: ") :] if hint.startswith("hint: ") else hint or None
         )
 
@@ -149,4 +149,4 @@ def wire_form(policy: PolicyLike, cwd: Optional[str]) -> Tuple[str, Optional[str
         return encode(os.path.abspath(os.fspath(policy))), cwd
     if isinstance(policy, Mapping):
         return encode(dict(policy)), cwd
-    raise TypeError(f"a policy is a Policy, a mapping, a preset's name or a path, not {type(policy).__name__}")
+    raise TypeError(f"policy must be a Policy, a mapping, the name of a preset or a path, not {type(policy).__name__}")

@@ -50,11 +50,11 @@ class Pool(Closing, AsyncClosing):
         **keys: Any,
     ) -> None:
         self._pid = 0
-        engine_path()  # raises if there can be no jars at all
         if _inside.is_inside:
             raise UnavailableError("a jar cannot hold another jar: in a jar, call the function itself")
+        engine_path()  # raises if there can be no jars at all
         if isinstance(preload, str):
-            raise TypeError("preload is a list of names, not one string")
+            raise TypeError("preload must be a list of names, not one string")
         count = os.cpu_count() or 1 if concurrency is None else concurrency
         for name, value in (("concurrency", count), ("renew_after", renew_after)):
             if not isinstance(value, int) or value < 1:
@@ -254,7 +254,7 @@ class Pool(Closing, AsyncClosing):
     def __del__(self) -> None:
         if self._pid == 0 or self._queue.is_closed or not _engine.is_ours(self._pid):
             return
-        warnings.warn(f"{self!r} was not closed; it is closed now", ResourceWarning, source=self)
+        warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
         self.close()
 
     def __repr__(self) -> str:

@@ -53,7 +53,7 @@ def shared_regions() -> List[Region]:
                 if "sh" in flags and "mw" in flags:
                     found.append(_region(head))
     if sum(region.length for region in found) > MAX_BYTES:
-        raise MemoryError(f"modules that were loaded ahead share more than {MAX_BYTES} bytes of writable memory with every call")
+        raise MemoryError(f"the modules loaded ahead share more than {MAX_BYTES} bytes of writable memory with every call")
     return found
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spawn(): a command whose streams can be used while it runs."""
+"""spawn(): a command whose streams can be used while it runs.
+
+No thread reads in the background: poll() and wait() read the channel of the run in the thread that calls them.
+"""
 
 from __future__ import annotations
 
@@ -84,17 +87,17 @@ class Process(Closing):
     # --- reading the channel; with the lock held, but for the constructor ---
 
     def _receive(self, seconds: Optional[float]) -> bool:
-        """Take in what there is, waiting at most so long for it. False: nothing came.
+        """Read what there is, waiting at most so long for it. False: nothing came.
 
-        Waiting and taking are apart: an exception of a signal handler, such as KeyboardInterrupt, comes while we wait,
-        when nothing can be lost. Should one come in the moment in between, the channel is of no use any more.
+        Waiting and reading are separate: an exception of a signal handler, such as KeyboardInterrupt, is raised while we wait,
+        when nothing can be lost. If one is raised while we read, the rest of the channel cannot be understood any more.
         """
         channel = self._channel
         assert channel is not None
         if self._is_torn:
             channel.cancel()
             channel.cancel()
-            raise EngineError("an exception came while the engine's answer was read; the run was ended")
+            raise EngineError("a signal handler raised while the engine's answer was read; the run was killed")
         poll = select.poll()
         poll.register(channel.socket.fileno(), select.POLLIN)
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -153,7 +156,7 @@ class Process(Closing):
             raise
 
     def _read_out(self) -> None:
-        """Read to the end of a run that was cancelled; impatience makes it come sooner."""
+        """Read to the end of a run that was cancelled. Ctrl-C has it killed."""
         while not self._collector.is_over:
             try:
                 self._receive(None)
@@ -184,13 +187,13 @@ class Process(Closing):
         self._own()
         deadline = None if timeout is None else time.monotonic() + timeout
         if not self._lock.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
-            raise TimeoutError(f"the run goes on after {timeout} seconds")
+            raise TimeoutError(f"the run has not ended after {timeout} seconds")
         try:
             result = self._advance(deadline)
         finally:
             self._lock.release()
         if result is None:
-            raise TimeoutError(f"the run goes on after {timeout} seconds")
+            raise TimeoutError(f"the run has not ended after {timeout} seconds")
         return result
 
     @property
@@ -249,7 +252,7 @@ class Process(Closing):
         if channel is None or channel.socket.fileno() < 0 or not _engine.is_ours(self._pid):
             return
         if self._result is None and self._failure is None:
-            warnings.warn(f"{self!r} was not waited for; the run is ended", ResourceWarning, source=self)
+            warnings.warn(f"{self!r} was never waited for; its run is killed", ResourceWarning, source=self)
         for file in (self.stdin, self.stdout, self.stderr):
             close_file(file)
         channel.kill()

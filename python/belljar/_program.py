@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine's program is."""
+"""Find the engine's program, and run it for a short answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def engine_path() -> str:
         raise UnavailableError(f"Belljar needs Linux; this is {sys.platform}")
     path = os.environ.get("BELLJAR_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "belljar")
     if not os.access(path, os.X_OK):
-        raise EngineError(f"there is no engine to run at '{path}'").with_(
+        raise EngineError(f"there is no engine to run: '{path}' is not a program").with_(
             hint="install the package as a wheel, build it with ./dev build, or set BELLJAR_BIN"
         )
     return path

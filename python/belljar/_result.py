@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of a run, and what an account of failure means as an exception."""
+"""Result: how a run ended; and the exceptions for what the engine reports as failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._errors import (
     UnavailableError,
 )
 
-# The planner refuses paths that will not do, and what this host cannot hold; its error number tells which.
+# The planner refuses paths that cannot be used, and policies that this host cannot enforce; its error number tells which.
 CANNOT_HOLD = (errno.EOPNOTSUPP, errno.EPERM, errno.ENOSYS)
 QUOTED = re.compile(r"'([^']+)'")
 
@@ -101,7 +101,7 @@ def signal_number(name: str) -> int:
 
 
 def describe(result: Result) -> str:
-    """Why a run is no success, in a few words."""
+    """Why a run was not a success, in a few words."""
     command = result.args[0] if result.args else "the command"
     if result.outcome == "exited":
         return f"'{command}' ended with exit status {result.exit_code}"
@@ -124,7 +124,7 @@ def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, by
     try:
         return Result(**known)
     except TypeError as error:
-        raise EngineError(f"the engine's result lacks something: {error}") from None
+        raise EngineError(f"the engine's result lacks a key: {error}") from None
 
 
 def failure(error: Any, missing: Any = None, result: Optional[Result] = None, command: str = "") -> BelljarError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way into a jar: a function and its arguments as bytes, and back inside.
+"""Pack a function and its arguments into bytes for a jar, and unpack them inside.
 
 What crosses is a header of 20 bytes, little endian, and a pickle (protocol 5) of the tuple (function, args, kwargs, more),
-where `more` is what the door wants to be known inside: data and classes:
+where `more` is what the call needs inside besides: the classes and the bound of its result:
 
 | bytes | what |
 |---|---|
@@ -12,7 +12,7 @@ where `more` is what the door wants to be known inside: data and classes:
 | 4 | the interpreter's number for its byte code |
 | 8 | length of the pickle |
 
-The host writes it and the jar reads it, after the fork that made the call's own process; nothing ever goes the other way in
+Your program writes it and the jar reads it, after the fork that made the call's own process; nothing ever goes the other way in
 this form. Functions and classes go **by import** where the module can be imported inside: it was loaded from one of the
 directories of `paths` (the caller's `sys.path` without ""), and the name leads to this very object. Other functions - of
 `__main__`, of notebooks, lambdas, closures, nested ones - go **by value**: the marshalled code object, defaults, closure,
@@ -295,13 +295,13 @@ class _Pickler(pickle.Pickler):
             names = [name for name, value in vars(types).items() if value is cls]
             return (getattr, (types, names[0])) if names and cls not in _KNOWN_TO_PICKLE else NotImplemented
         raise SendError(
-            f"the class {cls.__module__}.{cls.__qualname__} cannot be imported inside, and classes are sent by import only; "
+            f"the jar cannot import the class {cls.__module__}.{cls.__qualname__}, and classes are sent by import only; "
             "move it into a module that is on sys.path"
         )
 
     def _module(self, module: types.ModuleType) -> Any:
         if not is_importable(module.__name__, self._paths):
-            raise SendError(f"the module {module.__name__} cannot be imported inside: it is not on sys.path")
+            raise SendError(f"the jar cannot import the module {module.__name__}: it is not on sys.path")
         return importlib.import_module, (module.__name__,)
 
     def _function(self, fn: types.FunctionType) -> Any:
@@ -318,7 +318,7 @@ class _Pickler(pickle.Pickler):
     def _alias(self, plain: Any) -> Any:
         if type(plain) is types.FunctionType:
             return self._function_by_value(plain)
-        raise SendError(f"a tool around {plain!r}, which is no function, cannot be sent")
+        raise SendError(f"cannot send a tool around {plain!r}, which is not a function")
 
     def _function_by_value(self, fn: types.FunctionType) -> Any:
         self.has_code = True
@@ -471,7 +471,7 @@ def packed_length(start: bytes) -> int:
         return HEADER.size
     magic, _, _, _, length = HEADER.unpack_from(start)
     if magic != MAGIC:
-        raise SendError("what came into the jar is not a packed call")
+        raise SendError("these bytes are not a packed call")
     return int(HEADER.size + length)
 
 
@@ -482,12 +482,12 @@ def pack(
     paths: Optional[Sequence[str]] = None,
     more: Any = None,
 ) -> List[Any]:
-    """On the host: header and pickle in pieces, to be written one after the other and at once. SendError: what cannot be sent.
+    """In your program: header and pickle in pieces, to be written one after the other. SendError says what cannot be sent.
 
     paths: the directories that are importable inside; the caller's sys.path by default. more: goes with it.
     """
     if not callable(fn):
-        raise SendError(f"only functions and other callables can be called, not {type(fn).__name__}")
+        raise SendError(f"fn must be callable, not of type {type(fn).__name__}")
     paths = import_paths() if paths is None else paths
     args, kwargs = tuple(args), dict(kwargs or {})
     try:
@@ -507,14 +507,14 @@ def unpack_more(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[A
     """Inside: the same, and what went with it."""
     view = memoryview(data).cast("B")
     if len(view) < HEADER.size:
-        raise SendError("a call is cut off")
+        raise SendError("the packed call is cut off")
     magic, version, flags, bytecode, length = HEADER.unpack_from(view)
     if magic != MAGIC or version != FORMAT or length != len(view) - HEADER.size:
-        raise SendError("this is no call, or one of another version")
+        raise SendError("these bytes are not a packed call, or one of another version")
     if flags & HAS_CODE and bytecode != BYTECODE:
-        raise SendError("a function was sent by value from another Python; by import it could be called")
+        raise SendError("a function was sent by value from another Python version; put it into a module that the jar can import")
     try:
         fn, args, kwargs, more = pickle.loads(view[HEADER.size :])
     except Exception as error:
-        raise SendError(f"the function or its arguments cannot be made inside: {type(error).__name__}: {error}") from error
+        raise SendError(f"the jar cannot unpack the function or its arguments: {type(error).__name__}: {error}") from error
     return fn, args, kwargs, more

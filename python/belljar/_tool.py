@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@tool: a function that runs in a jar whenever it is called."""
+"""@tool: make a function one that runs in a jar whenever it is called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _wrap(fn: Any, options: Any) -> Any:
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
-        raise TypeError(f"'{fn.__qualname__}' cannot be a tool: what a generator gives is not data")
+        raise TypeError(f"'{fn.__qualname__}' cannot be a tool: it is a generator, and its values cannot be sent one by one")
     if not inspect.isfunction(fn):
         raise TypeError(f"only functions can be tools, not {type(fn).__name__}")
 

@@ -77,10 +77,10 @@ def kill_tree(pid: int) -> None:
     """
     pid = operator.index(pid)
     if pid <= 1:
-        raise ValueError(f"{pid} is not a process whose tree may be killed")
+        raise ValueError(f"refusing to kill process {pid}: it is not an ordinary process")
     spared = _ancestors()
     if pid in spared:
-        raise ValueError(f"{pid} is this process or one it descends from")
+        raise ValueError(f"refusing to kill process {pid}: it is this process, or one that it descends from")
     first = _look(pid)
     if first is None:
         return

@@ -240,7 +240,7 @@ class Zygote:
 
 
 def _loaded_files() -> List[List[Any]]:
-    """The files of all modules, by which a host can see that what is loaded here is not what it would load now."""
+    """The files of all modules, by which your program can see that one of them has changed since."""
     found = []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)

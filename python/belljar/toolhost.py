@@ -63,7 +63,7 @@ _SCHEMA_TYPES: Dict[Any, Dict[str, str]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """What is told of a tool. `parameters` is a JSON Schema of the arguments, as far as the annotations say."""
+    """What a tool host tells about a tool. `parameters` is a JSON Schema of the arguments, as far as the annotations say."""
 
     name: str
     description: str = ""
@@ -72,7 +72,7 @@ class Tool:
 
 @dataclasses.dataclass(frozen=True)
 class ToolResult:
-    """What came of a call. `kind`: ok, error (it raised, or the call was not to be), timeout, ended (it died), denied."""
+    """What came of a call. `kind`: ok, error (it raised, or could not be called), timeout, ended (its process died), denied."""
 
     call_id: str
     kind: str
@@ -230,7 +230,7 @@ class JarToolHost:
             _schema(plain) if parameters is None else dict(parameters),
         )
         if told.name in self._entries:
-            raise ValueError(f"there is a tool {told.name!r} already")
+            raise ValueError(f"the tool host already has a tool {told.name!r}")
         pool = self._pool(policy if policy is not None else self._policy, keys)
         self._entries[told.name] = _Entry(told, fn, pool, options)
         self._tell(ToolEvent("added", told.name))
@@ -283,7 +283,7 @@ class JarToolHost:
             raised = f"{error.type_name}: {error.message}" if error.type_name else str(error)
             return ToolResult(call_id, "error", message=raised)
         except Exception as error:
-            # Of ours; or of the host, of arguments that are none, of a loop that is closed: the caller is told all the same.
+            # Whatever it is, arguments that are no mapping or a loop that is closed: the caller gets a result that says so.
             return ToolResult(call_id, "error", message=_words_of(error))
         return ToolResult(call_id, "ok", output)
 
