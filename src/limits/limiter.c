@@ -576,11 +576,15 @@ static uint64_t total_ns(const struct rusage *usage)
 	return (to_microseconds(usage->ru_utime) + to_microseconds(usage->ru_stime)) * 1000;
 }
 
-bool limiter_start(struct limiter *limiter, pid_t pid, const struct rusage *making)
+void limiter_leave_out(struct limiter *limiter, const struct rusage *making)
 {
 	limiter->launch_ns = total_ns(making);
 	limiter->launch_user_us = to_microseconds(making->ru_utime);
 	limiter->launch_system_us = to_microseconds(making->ru_stime);
+}
+
+bool limiter_start(struct limiter *limiter, pid_t pid)
+{
 	if (limiter->plan->metered && limiter->meter.proc_fd < 0 &&
 	    (limiter->plan->rung == RUNG_NAMESPACE || meter_follow(&limiter->meter, pid) < 0))
 		return false;
@@ -631,6 +635,15 @@ static void finish_cpu(struct limiter *limiter, const struct cgroup_reading *rea
 			 CAUSE_NONE);
 }
 
+/* What was waited for. */
+static void note_usage(const struct limiter *limiter, const struct rusage *usage, struct observation *seen)
+{
+	uint64_t user_us = to_microseconds(usage->ru_utime), system_us = to_microseconds(usage->ru_stime);
+
+	seen->user_us = user_us - MIN_OF(user_us, limiter->launch_user_us);
+	seen->system_us = system_us - MIN_OF(system_us, limiter->launch_system_us);
+}
+
 /*
  * What was waited for is in @seen already. Who counts the whole tree has seen the children too that nobody waited for;
  * the task clock knows only the sum, which is then divided as the known part is.
@@ -673,6 +686,7 @@ void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct 
 	seen->metered = limiter->metered;
 	look(limiter, &reading);
 	finish_cpu(limiter, &reading, usage);
+	note_usage(limiter, usage, seen);
 	finish_usage(limiter, &reading, seen);
 	seen->shortage = find_shortage(limiter, &reading);
 	if (reading.has_peak_memory) {

@@ -71,13 +71,15 @@ int limiter_join(struct limiter *limiter, pid_t pid);
 void limiter_take(struct limiter *limiter, enum jar_view view, int fd, uint64_t clock_ns);
 /* What ended processes have written. */
 void limiter_written(struct limiter *limiter, uint64_t bytes);
-/* The command runs, as a descendant of @pid; making the jar took @making. False: it cannot be held to its limits. */
-bool limiter_start(struct limiter *limiter, pid_t pid, const struct rusage *making);
+/* Making the jar took @making of what will be counted: that is not the command's. */
+void limiter_leave_out(struct limiter *limiter, const struct rusage *making);
+/* The command runs, as a descendant of @pid. False: it cannot be held to its limits. */
+bool limiter_start(struct limiter *limiter, pid_t pid);
 /* Go on now with what is done from time to time: measure, and tell what is over. */
 void limiter_look(struct limiter *limiter);
 /* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
 void limiter_check(struct limiter *limiter, bool is_last);
-/* All is over, and has used @usage: last readings, into @seen too. Nothing is told after this. */
+/* All is over, and has used @usage: last readings, into @seen too. The limiter reports nothing after this. */
 void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
 /* Look no more, and tell nothing. The plan may go after this. */
 void limiter_stop(struct limiter *limiter);

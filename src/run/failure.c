@@ -15,6 +15,14 @@ int failure_of_zygote(struct error *error, int errno_value)
 			  "a pool starts another one for the next call; a want of memory may have ended this one");
 }
 
+int failure_of_sending(struct error *error, int errno_value, struct failure_place place)
+{
+	if (errno_value == EPIPE && place.is_for_calls)
+		return failure_of_zygote(error, errno_value);
+	return error_set(error, STAGE_ENGINE, errno_value, "cannot send the command to its jar: %s",
+			 strerror(errno_value));
+}
+
 int failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place)
 {
 	bool is_of_run = message->step_failed.step >= 0;

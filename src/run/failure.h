@@ -16,6 +16,8 @@ struct failure_place {
 
 /* All return what error_set() does. */
 int failure_of_zygote(struct error *error, int errno_value);
+/* The command could not be sent to a jar that was given; of a jar that could not be made @error says so already. */
+int failure_of_sending(struct error *error, int errno_value, struct failure_place place);
 int failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place);
 int failure_of_exec(struct error *error, const struct jar_message *message, const char *command);
 int failure_for_memory(struct error *error);

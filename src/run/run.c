@@ -5,10 +5,9 @@
  *   STARTING ──started──► RUNNING ──deadline, cancel──► ENDING ──grace over──► KILLING ──gone──► DRAINING ──drained──► DONE
  *       └──────────────────── a limit, a second cancel, lost output: straight to KILLING ┘
  *
- * "Gone" is told by the pidfd of the jar's first process: the kernel reports it when every process of the jar's pid
- * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. In a jar
- * that was given to the run it is told by the run's slot. What the pipes hold then is all that will ever come, so draining
- * ends although somebody may hold a copy of the other end.
+ * A run knows its jar only as a slot (session/session_slot.h), whatever kind of jar that is: one of its own, one prepared
+ * for it, a session. The slot says what happens to the command, and says "gone" when no process of the run is left. What
+ * the pipes hold then is all that will ever come, so draining ends although somebody may hold a copy of the other end.
  */
 #include "run/run.h"
 
@@ -21,21 +20,18 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-#include "reap/reaper.h"
 #include "run/failure.h"
-#include "limits/limiter.h"
 #include "run/relay.h"
-#include "session/session_slot.h"
 #include "run/streams.h"
+#include "session/session_slot.h"
 #include "sys/calls.h"
 
 /* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
 #define STALL_NS 1000000000ULL
 /* A call with a time limit returns in bounded time also where the jar cannot be made: after the limit and this long. */
 #define MAKING_NS 5000000000ULL
-/* What the jar's first process may take to kill and reap the rest: the run must be over within a second. */
+/* What a minder may take to kill and reap the rest: the run must be over within a second. */
 #define OVERDUE_NS 700000000ULL
-#define SECOND_CHANCE_NS 3000000000ULL
 
 enum run_state { STATE_STARTING, STATE_RUNNING, STATE_ENDING, STATE_KILLING, STATE_DRAINING, STATE_DONE, STATE_COUNT };
 
@@ -56,25 +52,17 @@ struct run {
 	struct run_request request;
 	const struct plan *plan;
 	enum run_state state;
-	struct slot *slot; /* in a jar that was given; NULL: in one of its own, the next three */
-	struct jar jar;
-	struct loop_watch control;
-	struct loop_watch pidfd;
+	struct slot *slot;
 	struct loop_timer deadline;
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
-	struct reaper reaper;
-	bool is_overdue; /* its first process was given a second chance */
-	struct limiter own_limiter;
-	struct limiter *limiter; /* that, or the slot's */
-	enum cause starved;      /* a limit was reached while the jar was being made */
+	enum cause starved; /* a limit was reached while the jar was being made */
 	struct streams streams;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
 	int relay_peek_fd;   /* its read end, which tells what the command did not read; likewise */
 	uint64_t begun_ns;
-	struct rusage making; /* what the jar's first process itself used */
 	struct observation seen;
 };
 
@@ -123,15 +111,6 @@ static void set_cause(struct run *run, enum cause cause)
 		run->seen.cause = cause;
 }
 
-/* What has arrived from the jar and was not looked at yet. */
-static void poll_news(struct run *run)
-{
-	if (run->slot)
-		slot_poll(run->slot);
-	else if (run->control.loop)
-		run->control.function(&run->control, EPOLLIN);
-}
-
 static void note_timeout(struct run *run, uint64_t elapsed_ns)
 {
 	char evidence[96];
@@ -146,7 +125,7 @@ static void on_deadline(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
 
-	poll_news(run); /* the command may have ended in time */
+	slot_poll(run->slot); /* the command may have ended in time */
 	if (run->state > STATE_RUNNING)
 		return;
 	note_timeout(run, run_elapsed_ns(run));
@@ -163,13 +142,13 @@ static void check_deadline(struct run *run, uint64_t ended_ns)
 		note_timeout(run, elapsed_ns);
 }
 
-static void on_limiter(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+static void run_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct run *run = owner;
 
 	/* The news that the command has started may still be unread. If it has not, there is no run to tell of. */
 	if (!run->seen.has_started)
-		poll_news(run);
+		slot_poll(run->slot);
 	if (!run->seen.has_started) {
 		run->starved = cause;
 		handle(run, EVENT_HARD_END);
@@ -210,7 +189,7 @@ static void on_grace_over(struct loop_timer *timer)
 
 /* --- output ------------------------------------------------------------------------------------------------- */
 
-static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+static bool run_on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
 {
 	const struct run_listener *listener = &((struct run *)owner)->request.listener;
 
@@ -255,42 +234,22 @@ void run_resume(struct run *run, enum stream_index index)
 
 /* --- ending the jar ----------------------------------------------------------------------------------------- */
 
-static void send_message(struct run *run, const struct jar_message *message)
-{
-	if (run->slot)
-		slot_send(run->slot, message);
-	else
-		jar_send(run->jar.control_fd, message, -1);
-}
-
 void run_signal(struct run *run, int signal_number)
 {
 	struct jar_message message = {.kind = JAR_SIGNAL, .signal = {.number = signal_number}};
 
 	if (run->state < STATE_KILLING)
-		send_message(run, &message);
+		slot_send(run->slot, &message);
 }
 
-/*
- * The jar's first process does not do its part: it is stopped, or was not given the time. Without it the kernel does, if it
- * has a pid namespace; if not, it alone knows what its children have used, and is given more time.
- */
 static void on_overdue(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
-	bool has_chance = run->plan->rung != RUNG_NAMESPACE && !run->is_overdue;
 
-	if (run->slot) {
-		loop_arm(run->loop, timer, sys_monotonic_ns() + slot_overdue(run->slot), timer->function, run);
-		return;
-	}
-	reap_signal(run->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
-	run->is_overdue = true;
-	if (has_chance)
-		loop_arm(run->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, run);
+	loop_arm(run->loop, timer, sys_monotonic_ns() + slot_overdue(run->slot), on_overdue, run);
 }
 
-/* The jar's first process is leaving by itself, and takes the rest along. */
+/* The minder is leaving by itself, and takes the rest along. */
 static void on_main_gone(struct run *run)
 {
 	run->state = STATE_KILLING;
@@ -303,7 +262,7 @@ static void kill_jar(struct run *run)
 {
 	struct jar_message message = {.kind = JAR_KILL};
 
-	send_message(run, &message);
+	slot_send(run->slot, &message);
 	on_main_gone(run);
 }
 
@@ -381,35 +340,31 @@ static void open_relay(struct run *run)
 		   take_fd(&run->relay_peek_fd), run->request.has_pty);
 }
 
-static bool is_call(const struct run *run)
-{
-	return run->slot && run->plan->jar->core.has_zygote;
-}
-
 static struct failure_place place_of(const struct run *run)
 {
-	return (struct failure_place){.is_given = run->slot, .is_for_calls = is_call(run)};
+	const struct plan *jar = run->plan->kind == PLAN_RUN ? run->plan->jar : NULL;
+
+	return (struct failure_place){.is_given = jar, .is_for_calls = jar && jar->core.has_zygote};
 }
 
-static void on_message(struct run *run, const struct jar_message *message, int fd)
+static void run_on_message(void *owner, const struct jar_message *message, int fd)
 {
+	struct run *run = owner;
+
 	run->seen.steps_done = message->steps_done;
 	run->seen.entry_done = message->entry_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
-		limiter_take(run->limiter, (enum jar_view)message->view.what, fd, message->view.clock_ns);
+		limiter_take(slot_limiter(run->slot), (enum jar_view)message->view.what, fd, message->view.clock_ns);
 		return;
 	case JAR_WRITTEN:
-		limiter_written(run->limiter, message->written.bytes);
+		limiter_written(slot_limiter(run->slot), message->written.bytes);
 		return;
 	case JAR_TERMINAL:
 		if (fd >= 0)
 			take_pty(run, fd);
 		return;
 	case JAR_STARTED:
-		/* In a jar that stood already only what the command's tree uses is told. */
-		if (!run->slot)
-			run->making = message->started.making;
 		/* The command's time begins when it does: a busy host that is slow to make the jar takes nothing of it. */
 		run->begun_ns = message->started.begun_ns;
 		if (run->request.has_pty && run->streams.pty_fd < 0) {
@@ -429,7 +384,7 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 		break;
 	case JAR_EXITED:
 		/* Before the command's own end: what the kernel ended came first. */
-		limiter_check(run->limiter, message->exited.is_last);
+		limiter_check(slot_limiter(run->slot), message->exited.is_last);
 		check_deadline(run, message->exited.ended_ns);
 		run->seen.has_status = true;
 		run->seen.status = message->exited.status;
@@ -452,33 +407,13 @@ static void on_message(struct run *run, const struct jar_message *message, int f
 	handle(run, EVENT_FAILED);
 }
 
-static void on_control(struct loop_watch *watch, uint32_t events)
-{
-	struct run *run = watch->owner;
-	struct jar_message message;
-	int fd, rc = -EAGAIN;
-
-	(void)events;
-	while (watch->loop && (rc = jar_receive(run->jar.control_fd, &message, &fd)) > 0)
-		on_message(run, &message, fd);
-	if (watch->loop && rc != -EAGAIN && rc != -EINTR)
-		loop_remove(watch); /* the pidfd tells the rest */
-}
-
-static uint64_t microseconds(struct timeval later, struct timeval earlier)
-{
-	int64_t difference = ((int64_t)later.tv_sec - earlier.tv_sec) * 1000000 + later.tv_usec - earlier.tv_usec;
-
-	return difference < 0 ? 0 : (uint64_t)difference;
-}
-
 /* Nothing of the run is left. @status: how the process in charge of it ended. */
-static void note_gone(struct run *run, const struct rusage *usage, int status)
+static void run_on_gone(void *owner, const struct rusage *usage, int status)
 {
+	struct run *run = owner;
+
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
-	run->seen.user_us = microseconds(usage->ru_utime, run->making.ru_utime);
-	run->seen.system_us = microseconds(usage->ru_stime, run->making.ru_stime);
-	limiter_finish(run->limiter, usage, &run->seen);
+	limiter_finish(slot_limiter(run->slot), usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
 		failure_for_memory(&run->seen.error);
 	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)
@@ -492,59 +427,13 @@ static void note_gone(struct run *run, const struct rusage *usage, int status)
 	handle(run, EVENT_GONE);
 }
 
-static void on_reaped(void *owner, const struct rusage *usage, int status)
-{
-	note_gone(owner, usage, status);
-}
-
-static void reap_first(struct run *run, pid_t pid, reaper_function *function)
-{
-	run->reaper = (struct reaper){
-		.loop = run->loop,
-		.ends_with_first = run->plan->rung == RUNG_NAMESPACE,
-		.run_directory = run->plan->core.run_directory,
-		.family = run->request.family,
-		.pid = pid,
-		.function = function,
-		.owner = run,
-	};
-	reaper_begin(&run->reaper);
-}
-
-static void on_pidfd(struct loop_watch *watch, uint32_t events)
-{
-	struct run *run = watch->owner;
-	pid_t pid = run->jar.pid;
-
-	(void)events;
-	if (run->control.loop)
-		on_control(&run->control, EPOLLIN); /* its last words may still be unread */
-	loop_remove(&run->pidfd);
-	loop_remove(&run->control);
-	loop_disarm(&run->overdue);
-	run->jar.pid = -1;
-	reap_first(run, pid, on_reaped);
-}
-
-/* --- news from the slot ------------------------------------------------------------------------------------- */
-
-static void on_slot_message(void *owner, const struct jar_message *message, int fd)
-{
-	on_message(owner, message, fd);
-}
-
-static void on_slot_closing(void *owner)
+static void run_on_closing(void *owner)
 {
 	struct run *run = owner;
 
 	if (run->seen.cause == CAUSE_NONE)
 		run->seen.cancel_signal = SIGKILL;
 	set_cause(run, CAUSE_CANCELLED);
-}
-
-static void on_slot_gone(void *owner, const struct rusage *usage, int status)
-{
-	note_gone(owner, usage, status);
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -561,7 +450,7 @@ static void note_started(struct run *run)
 static void hold_to_limits(struct run *run)
 {
 	arm_deadline(run, 0);
-	if (!(run->slot ? slot_limiter_start(run->slot) : limiter_start(run->limiter, run->jar.pid, &run->making))) {
+	if (!slot_limiter_start(run->slot)) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
 			  "the limits cannot be held: the jar's processes are not to be seen");
@@ -604,7 +493,7 @@ static void start_draining(struct run *run)
 	streams_drain(&run->streams);
 }
 
-static void finish(struct run *run)
+static void run_finish(struct run *run)
 {
 	run->state = STATE_DONE;
 	loop_disarm(&run->stall);
@@ -647,7 +536,7 @@ static transition *const transitions[STATE_COUNT][EVENT_COUNT] = {
 		},
 	[STATE_DRAINING] =
 		{
-			[EVENT_DRAINED] = finish,
+			[EVENT_DRAINED] = run_finish,
 		},
 };
 
@@ -662,7 +551,7 @@ static void handle(struct run *run, enum run_event event)
 
 /* --- making and freeing ------------------------------------------------------------------------------------- */
 
-/* Start the jar with the command in it, or send the command to the jar that was given. */
+/* Give the command to the slot, with pipes of ours for what it is not given. */
 static int start_command(struct run *run, struct error *error)
 {
 	AUTO_CLOSE int stdin_reader = -1;
@@ -694,43 +583,27 @@ static int start_command(struct run *run, struct error *error)
 	}
 	if (rc < 0)
 		return rc;
-	if (run->slot) {
-		rc = slot_send_run(run->slot, run->plan, &streams);
-		if (rc == -EPIPE && is_call(run))
-			return failure_of_zygote(error, EPIPE);
-		return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot send the command to its jar: %s",
-					  strerror(-rc))
-			      : 0;
-	}
-	rc = jar_start(&run->plan->core, NULL, &streams, run->request.area, run->request.times, &run->jar, error);
-	if (rc == 0 && reap_family_add(run->request.family, run->jar.pid) < 0)
-		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	return rc;
-}
-
-static int watch_all(struct run *run)
-{
-	int rc = run->slot ? 0 : loop_add(run->loop, &run->control, run->jar.control_fd, EPOLLIN, on_control, run);
-
-	if (rc == 0 && !run->slot)
-		rc = loop_add(run->loop, &run->pidfd, run->jar.pidfd, EPOLLIN, on_pidfd, run);
-	return rc < 0 ? rc : streams_watch(&run->streams);
+	rc = slot_send_run(run->slot, run->plan, &streams, error);
+	return rc < 0 ? failure_of_sending(error, -rc, place_of(run)) : 0;
 }
 
 static int take_slot(struct run *run, struct error *error)
 {
-	struct slot_occupant occupant = {run, on_slot_message, on_limiter, on_slot_closing, on_slot_gone};
-	int rc = slot_take(run->request.jar, run->plan, &occupant, &run->slot, error);
+	struct slot_occupant occupant = {run, run_on_message, run_on_limit, run_on_closing, run_on_gone};
+	struct session_request own = {.plan = run->plan,
+				      .area = run->request.area,
+				      .times = run->request.times,
+				      .family = run->request.family};
 
-	if (rc == 0)
-		run->limiter = slot_limiter(run->slot);
-	return rc;
+	if (run->request.jar)
+		return slot_take(run->request.jar, run->plan, &occupant, &run->slot, error);
+	return slot_take_once(run->loop, &own, &occupant, &run->slot, error);
 }
 
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
 {
 	struct run *run = calloc(1, sizeof(*run));
-	struct streams_listener listener = {run, on_output, on_overflow, on_drained};
+	struct streams_listener listener = {run, run_on_output, on_overflow, on_drained};
 	int rc;
 
 	if (!run)
@@ -739,21 +612,17 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->request = *request;
 	run->plan = request->plan;
 	run->relay_target_fd = run->relay_peek_fd = -1;
-	run->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
-	run->limiter = &run->own_limiter;
 	rc = streams_init(&run->streams, loop, run->plan, request->is_captured, &listener, error);
 	if (rc == 0 && request->extra_count > JAR_EXTRA_MAX)
 		rc = error_set(error, STAGE_USAGE, E2BIG, "a command can be given at most %d descriptors",
 			       JAR_EXTRA_MAX);
-	if (rc == 0 && request->jar)
+	if (rc == 0)
 		rc = take_slot(run, error);
-	else if (rc == 0)
-		rc = limiter_open(&run->own_limiter, loop, run->plan, on_limiter, run, error);
 	if (rc == 0)
 		rc = start_command(run, error);
-	if (rc == 0 && (rc = watch_all(run)) < 0)
+	if (rc == 0 && (rc = streams_watch(&run->streams)) < 0)
 		error_set(error, STAGE_ENGINE, -rc, "cannot watch the jar: %s", strerror(-rc));
 	if (rc < 0) {
 		run_free(run);
@@ -773,13 +642,6 @@ void run_resize(struct run *run, const struct winsize *window)
 		ioctl(run->streams.pty_fd, TIOCSWINSZ, window);
 }
 
-static void on_unwatched(void *owner, const struct rusage *usage, int status)
-{
-	(void)owner;
-	(void)usage;
-	(void)status;
-}
-
 void run_free(struct run *run)
 {
 	if (!run)
@@ -788,20 +650,12 @@ void run_free(struct run *run)
 	loop_disarm(&run->grace);
 	loop_disarm(&run->overdue);
 	loop_disarm(&run->stall);
-	if (run->slot)
-		slot_leave(run->slot);
-	loop_remove(&run->control);
-	loop_remove(&run->pidfd);
 	relay_done(run->relay);
 	free(run->relay);
 	close_fd(&run->relay_target_fd);
 	close_fd(&run->relay_peek_fd);
 	streams_done(&run->streams);
-	close_fd(&run->jar.pidfd);
-	close_fd(&run->jar.control_fd); /* the leash: a jar that still lives ends now */
-	if (run->jar.pid > 0)
-		reap_first(run, run->jar.pid, on_unwatched);
-	reaper_finish(&run->reaper);
-	limiter_done(&run->own_limiter); /* its cgroup can go only when nothing is in it */
+	if (run->slot)
+		slot_leave(run->slot);
 	free(run);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session.c - a jar that outlives the call that made it: from its first process to surely gone
+ * session/session.c - a jar from its first process to surely gone, whatever kind of jar it is
  *
- * Everything that the jar's first process says comes here; what is for a run goes to its slot. The jar is gone when its
- * first process is: every run in it is then over, whether or not it was told before.
+ * There is one kind of record for all jars. A one-shot jar and a prepared one have a single slot, whose minder is the
+ * first process itself; a session has a slot for each run and each spare minder. What the first process says comes here,
+ * and what is for a run goes on to its slot, so that a run never has to ask what kind of jar it is in.
+ *
+ * The jar is gone when its first process is, as the pidfd reports: the kernel does so when every process of the jar's pid
+ * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. Every run
+ * in the jar is then over, whether or not its minder has said so.
  */
 #include "session/session.h"
 
@@ -13,28 +18,15 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-#include "session/session_jar.h"
 #include "session/session_inside.h"
-#include "session/session_send.h"
+#include "session/session_jar.h"
 #include "sys/calls.h"
 
 /* What the jar's first process may take to kill and reap the rest. */
 #define OVERDUE_NS 400000000ULL
 #define SECOND_CHANCE_NS 3000000000ULL
-/* A jar that cannot be made in this time never will be. */
+/* A jar that cannot be made in this time never will be. The run of a one-shot jar has a deadline of its own. */
 #define MAKING_NS 30000000000ULL
-/* So many questions for files are sent and not yet answered at a time. */
-#define FILES_ASKED_MAX 16
-
-struct session_file {
-	struct session_file *next;
-	session_file_function *function; /* NULL: nobody waits any more */
-	void *owner;
-	enum session_access access;
-	mode_t mode;
-	bool is_sent;
-	char path[];
-};
 
 bool session_is_ready(const struct session *jar)
 {
@@ -44,70 +36,6 @@ bool session_is_ready(const struct session *jar)
 const struct observation *session_observation(const struct session *jar)
 {
 	return &jar->seen;
-}
-
-/* --- files -------------------------------------------------------------------------------------------------- */
-
-static void send_files(struct session *jar)
-{
-	unsigned sent = 0;
-
-	for (struct session_file *file = jar->files; file && sent < FILES_ASKED_MAX; file = file->next) {
-		sent++;
-		if (file->is_sent)
-			continue;
-		if (jar_send_open(jar->jar.control_fd, file->path, file->access, file->mode) < 0)
-			return;
-		file->is_sent = true;
-	}
-}
-
-/* The oldest question is answered. */
-static void answer_file(struct session *jar, int fd, int errno_value)
-{
-	struct session_file *file = jar->files;
-
-	if (!file) {
-		close_fd(&fd);
-		return;
-	}
-	jar->files = file->next;
-	if (file->function)
-		file->function(file->owner, fd, errno_value);
-	else
-		close_fd(&fd);
-	free(file);
-}
-
-int session_open_file(struct session *jar, const char *path, enum session_access access, mode_t mode,
-		      session_file_function *function, void *owner)
-{
-	size_t len = strlen(path) + 1;
-	struct session_file **end = &jar->files, *file;
-
-	if (jar->is_closing || jar->is_gone)
-		return -ESHUTDOWN;
-	if (jar->plan->kind != PLAN_SESSION || jar->plan->core.has_zygote)
-		return -EINVAL;
-	if (len >= SESSION_PATH_MAX)
-		return -ENAMETOOLONG;
-	file = calloc(1, sizeof(*file) + len);
-	if (!file)
-		return -ENOMEM;
-	*file = (struct session_file){.function = function, .owner = owner, .access = access, .mode = mode};
-	memcpy(file->path, path, len);
-	while (*end)
-		end = &(*end)->next;
-	*end = file;
-	send_files(jar);
-	return 0;
-}
-
-void session_forget_files(struct session *jar, const void *owner)
-{
-	for (struct session_file *file = jar->files; file; file = file->next)
-		if (file->owner == owner)
-			file->function = NULL;
 }
 
 /* --- limits of the whole jar -------------------------------------------------------------------------------- */
@@ -128,20 +56,15 @@ static uint64_t share_of(const struct slot *slot, enum limit_name name)
 				    : slot->limiter.last_memory_bytes;
 }
 
-static bool is_running(const struct slot *slot)
-{
-	return slot->occupant.owner && !slot->is_over;
-}
-
 /* Is a run being ended for a limit, or has one gone over its own and nobody has seen it yet? Then that comes first. */
 static bool look_at_runs(struct session *jar)
 {
 	bool is_one_ending = false;
 
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
-		if (is_running(slot)) {
-			slot_poll(
-				slot); /* the news that the command has started, and with it the limiter, may be unread */
+		if (slot_has_run(slot)) {
+			/* The news that the command has started, and with it the limiter, may be unread. */
+			slot_poll(slot);
 			limiter_look(&slot->limiter);
 		}
 		/* What it had is given back only when it is gone. */
@@ -154,39 +77,45 @@ static bool look_at_runs(struct session *jar)
  * The jar is over a limit of its own. Of several runs the one that has most of it is ended; if that is not enough, the
  * next look finds the next one.
  */
-static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+static void end_largest(struct session *jar, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
-	struct session *jar = owner;
 	struct slot *largest = NULL;
 
-	if (cause != CAUSE_NONE && look_at_runs(jar))
+	if (look_at_runs(jar))
 		return;
-	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
-		if (!is_running(slot))
-			continue;
-		if (cause == CAUSE_NONE)
-			slot->occupant.limit(slot->occupant.owner, name, hit, cause);
-		else if (!largest || share_of(slot, name) > share_of(largest, name))
+	for (struct slot *slot = jar->slots; slot; slot = slot->next)
+		if (slot_has_run(slot) && (!largest || share_of(slot, name) > share_of(largest, name)))
 			largest = slot;
+	if (!largest)
+		return;
+	largest->limiter.is_over = true;
+	slot_on_limit(largest, name, hit, cause);
+}
+
+static void session_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+{
+	struct session *jar = owner;
+
+	if (cause != CAUSE_NONE && jar->plan->kind == PLAN_SESSION) {
+		end_largest(jar, name, hit, cause);
+		return;
 	}
-	if (largest) {
-		largest->limiter.is_over = true;
-		largest->occupant.limit(largest->occupant.owner, name, hit, cause);
-	}
+	for (struct slot *slot = jar->slots; slot; slot = slot->next)
+		/* The run in a single slot takes the last readings of this limiter when it is over already. */
+		if (slot_has_run(slot) || jar->plan->kind != PLAN_SESSION)
+			slot_on_limit(slot, name, hit, cause);
 }
 
 /* --- news from the first process ---------------------------------------------------------------------------- */
 
-static void on_ready(struct session *jar)
+static void session_on_ready(struct session *jar)
 {
-	struct rusage nothing = {0};
-
 	loop_disarm(&jar->overdue);
 	jar->seen.has_started = true;
 	jar->seen.metered = jar->plan->core.has_zygote ? 0 : jar->plan->metered;
 	/* In a jar for calls every limit is a call's own. */
 	if (jar->plan->kind == PLAN_SESSION && !jar->plan->core.has_zygote &&
-	    !limiter_start(&jar->limiter, jar->jar.pid, &nothing)) {
+	    !limiter_start(&jar->limiter, jar->jar.pid)) {
 		error_set(&jar->seen.error, STAGE_LIMITS, ENOENT,
 			  "the jar cannot be measured: its /proc is not to be seen");
 		session_kill(jar);
@@ -206,22 +135,33 @@ static void note_zygote_gone(struct session *jar, int status)
 		error_set(&jar->seen.error, STAGE_ENGINE, 0, "the zygote has left with status %d", WEXITSTATUS(status));
 }
 
-static void on_message(struct session *jar, const struct jar_message *message, int fd)
+/* Runs that come before the jar is gone hear of it then. */
+static void note_failure(struct session *jar, const struct jar_message *message)
+{
+	jar->failure = *message;
+	jar->seen.failed_step = message->step_failed.step;
+	error_set(&jar->seen.error, STAGE_ISOLATE, message->step_failed.error, "cannot make the jar: %s",
+		  strerror(message->step_failed.error));
+}
+
+/* What the first process says of the jar, and not of the run in its only slot. */
+static void session_on_message(struct session *jar, const struct jar_message *message, int fd)
 {
 	struct slot *slot = slot_find(jar, message->kind == JAR_MINDER_GONE ? message->minder_gone.minder : 0);
 
 	jar->seen.steps_done = message->steps_done;
 	switch ((enum jar_message_kind)message->kind) {
 	case JAR_VIEW:
+		if (slot)
+			break;
 		limiter_take(&jar->limiter, (enum jar_view)message->view.what, fd, message->view.clock_ns);
 		return;
 	case JAR_READY:
-		on_ready(jar);
+		session_on_ready(jar);
 		return;
 	case JAR_OPENED:
 		/* Neither a file nor a reason: the engine has no descriptor left for it. */
-		answer_file(jar, fd, fd < 0 && !message->opened.error ? EMFILE : message->opened.error);
-		send_files(jar);
+		session_file_opened(jar, fd, fd < 0 && !message->opened.error ? EMFILE : message->opened.error);
 		return;
 	case JAR_MINDER_GONE:
 		jar->first_written_bytes = message->minder_gone.written_bytes;
@@ -231,25 +171,23 @@ static void on_message(struct session *jar, const struct jar_message *message, i
 		slot_sweep(jar);
 		return;
 	case JAR_STEP_FAILED:
-		if (jar->seen.has_started)
-			break;
-		jar->failure = *message;
-		jar->seen.failed_step = message->step_failed.step;
-		error_set(&jar->seen.error, STAGE_ISOLATE, message->step_failed.error, "cannot make the jar: %s",
-			  strerror(message->step_failed.error));
-		close_fd(&fd);
-		return;
+		if (!jar->seen.has_started)
+			note_failure(jar, message);
+		break;
 	case JAR_WRITTEN:
 		limiter_written(&jar->limiter, message->written.bytes);
-		close_fd(&fd);
-		return;
+		break;
 	case JAR_EXITED:
 		if (jar->plan->core.has_zygote)
 			note_zygote_gone(jar, message->exited.status);
 		break;
+	case JAR_STARTED:
+		/* The first process of a one-shot jar counts what making it cost as its own. */
+		if (jar->plan->kind == PLAN_ONCE)
+			limiter_leave_out(&jar->limiter, &message->started.making);
+		break;
 	case JAR_EXEC_FAILED:
 	case JAR_TERMINAL:
-	case JAR_STARTED:
 	case JAR_EMPTY:
 	case JAR_SIGNAL:
 	case JAR_KILL:
@@ -266,7 +204,7 @@ static void on_message(struct session *jar, const struct jar_message *message, i
 		close_fd(&fd);
 }
 
-static void on_control(struct loop_watch *watch, uint32_t events)
+static void session_on_control(struct loop_watch *watch, uint32_t events)
 {
 	struct session *jar = watch->owner;
 	struct jar_message message;
@@ -274,20 +212,20 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 
 	(void)events;
 	while (watch->loop && (rc = jar_receive(jar->jar.control_fd, &message, &fd)) > 0)
-		on_message(jar, &message, fd);
+		session_on_message(jar, &message, fd);
 	if (watch->loop && rc != -EAGAIN && rc != -EINTR)
-		loop_remove(watch); /* the pidfd tells the rest */
+		loop_remove(watch); /* the pidfd reports the rest */
 }
 
 void session_poll(struct session *jar)
 {
 	if (jar->control.loop)
-		on_control(&jar->control, EPOLLIN);
+		session_on_control(&jar->control, EPOLLIN);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-static void on_buried(void *owner, const struct rusage *usage, int status)
+static void session_on_reaped(void *owner, const struct rusage *usage, int status)
 {
 	struct session *jar = owner;
 
@@ -295,15 +233,17 @@ static void on_buried(void *owner, const struct rusage *usage, int status)
 	if (!jar->seen.has_started && jar->seen.error.stage == STAGE_NONE)
 		error_set(&jar->seen.error, STAGE_ENGINE, 0,
 			  "the jar's first process died while making the jar (status %d)", status);
-	limiter_finish(&jar->limiter, usage, &jar->seen);
+	/* Elsewhere the limiter is that of the run, which takes the last readings. */
+	if (jar->plan->kind == PLAN_SESSION)
+		limiter_finish(&jar->limiter, usage, &jar->seen);
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
-		if (jar->failure.kind && is_running(slot))
+		if (jar->failure.kind && slot_has_run(slot))
 			slot->occupant.message(slot->occupant.owner, &jar->failure, -1);
 		slot_minder_gone(slot, slot->number ? &(struct rusage){0} : usage, status);
 	}
+	limiter_stop(&jar->limiter);
 	slot_sweep(jar);
-	while (jar->files)
-		answer_file(jar, -1, ESHUTDOWN);
+	session_refuse_files(jar);
 	if (jar->request.listener.gone)
 		jar->request.listener.gone(jar->request.listener.owner, jar);
 }
@@ -325,7 +265,7 @@ static void begin_reaping(struct session *jar, reaper_function *function)
 	reaper_begin(&jar->reaper);
 }
 
-static void on_pidfd(struct loop_watch *watch, uint32_t events)
+static void session_on_pidfd(struct loop_watch *watch, uint32_t events)
 {
 	struct session *jar = watch->owner;
 
@@ -334,23 +274,40 @@ static void on_pidfd(struct loop_watch *watch, uint32_t events)
 	loop_remove(&jar->pidfd);
 	loop_remove(&jar->control);
 	loop_disarm(&jar->overdue);
-	begin_reaping(jar, on_buried);
+	begin_reaping(jar, session_on_reaped);
 }
 
-static void on_overdue(struct loop_timer *timer)
+static void session_on_not_made(struct loop_timer *timer)
 {
 	struct session *jar = timer->owner;
 
-	if (!jar->seen.has_started && !jar->is_closing)
-		error_set(&jar->seen.error, STAGE_ENGINE, ETIMEDOUT, "the jar could not be made in time");
-	/* Without a pid namespace it alone can end its tree at once. */
-	if (jar->plan->rung != RUNG_NAMESPACE && jar->is_killed && !jar->is_overdue) {
-		jar->is_overdue = true;
-		reap_signal(jar->jar.pidfd, SIGCONT);
-		loop_arm(jar->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, on_overdue, jar);
-		return;
-	}
+	error_set(&jar->seen.error, STAGE_ENGINE, ETIMEDOUT, "the jar could not be made in time");
 	reap_signal(jar->jar.pidfd, SIGKILL);
+}
+
+/*
+ * The first process does not do its part: it is stopped, or was not given the time. With a pid namespace the kernel does
+ * its work when it is killed. Elsewhere it alone can end its tree at once, and knows what that has used: it is given more
+ * time.
+ */
+static void session_on_overdue(struct loop_timer *timer)
+{
+	struct session *jar = timer->owner;
+	bool has_chance = jar->plan->rung != RUNG_NAMESPACE && !jar->is_overdue;
+
+	jar->is_overdue = true;
+	reap_signal(jar->jar.pidfd, has_chance ? SIGCONT : SIGKILL);
+	if (has_chance)
+		loop_arm(jar->loop, timer, sys_monotonic_ns() + SECOND_CHANCE_NS, session_on_overdue, jar);
+}
+
+void session_hurry(struct session *jar)
+{
+	if (jar->jar.pid < 0 || jar->is_overdue)
+		return;
+	jar->is_killed = true;
+	jar->overdue.owner = jar;
+	session_on_overdue(&jar->overdue);
 }
 
 void session_kill(struct session *jar)
@@ -364,7 +321,7 @@ void session_kill(struct session *jar)
 	if (jar->plan->rung == RUNG_NAMESPACE || jar_send(jar->jar.control_fd, &message, -1) < 0)
 		reap_signal(jar->jar.pidfd, SIGKILL);
 	else
-		loop_arm(jar->loop, &jar->overdue, sys_monotonic_ns() + OVERDUE_NS, on_overdue, jar);
+		loop_arm(jar->loop, &jar->overdue, sys_monotonic_ns() + OVERDUE_NS, session_on_overdue, jar);
 }
 
 void session_close(struct session *jar)
@@ -373,7 +330,7 @@ void session_close(struct session *jar)
 		return;
 	jar->is_closing = true;
 	for (struct slot *slot = jar->slots; slot; slot = slot->next)
-		if (is_running(slot))
+		if (slot_has_run(slot))
 			slot->occupant.closing(slot->occupant.owner);
 	session_kill(jar);
 }
@@ -384,36 +341,28 @@ static jar_main_function *main_of(const struct session_request *request)
 {
 	if (request->main)
 		return request->main;
-	return request->plan->kind == PLAN_SESSION ? session_first_main : session_prepared_main;
+	return request->plan->kind == PLAN_ONCE      ? NULL
+	       : request->plan->kind == PLAN_SESSION ? session_first_main
+						     : session_prepared_main;
 }
 
-static int start_jar(struct session *jar, struct error *error)
+int session_start(struct session *jar, const struct jar_streams *streams, struct error *error)
 {
 	const struct session_request *request = &jar->request;
-	const struct jar_streams streams = {.stdin_fd = -1,
-					    .stdout_fd = -1,
-					    .stderr_fd = -1,
-					    .extra_fds = request->zygote_fds,
-					    .extra_count = request->zygote_fd_count};
-	pid_t *member = list_add(request->family);
-	int rc;
+	int rc =
+		jar_start(&jar->plan->core, main_of(request), streams, request->area, request->times, &jar->jar, error);
 
-	if (!member)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	rc = jar_start(&jar->plan->core, main_of(request), jar->plan->core.has_zygote ? &streams : NULL, request->area,
-		       NULL, &jar->jar, error);
-	if (rc < 0) {
-		request->family->count--;
+	if (rc < 0)
 		return rc;
-	}
-	*member = jar->jar.pid;
-	rc = loop_add(jar->loop, &jar->control, jar->jar.control_fd, EPOLLIN, on_control, jar);
+	if (reap_family_add(request->family, jar->jar.pid) < 0)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	rc = loop_add(jar->loop, &jar->control, jar->jar.control_fd, EPOLLIN, session_on_control, jar);
 	if (rc == 0)
-		rc = loop_add(jar->loop, &jar->pidfd, jar->jar.pidfd, EPOLLIN, on_pidfd, jar);
+		rc = loop_add(jar->loop, &jar->pidfd, jar->jar.pidfd, EPOLLIN, session_on_pidfd, jar);
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the jar: %s", strerror(-rc)) : 0;
 }
 
-int session_open(struct loop *loop, const struct session_request *request, struct session **out, struct error *error)
+int session_new(struct loop *loop, const struct session_request *request, struct session **out, struct error *error)
 {
 	struct session *jar = calloc(1, sizeof(*jar));
 	int rc;
@@ -425,19 +374,38 @@ int session_open(struct loop *loop, const struct session_request *request, struc
 	jar->plan = request->plan;
 	jar->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	jar->seen.failed_step = -1;
-	rc = limiter_open(&jar->limiter, loop, jar->plan, on_limit, jar, error);
-	if (rc == 0)
-		rc = start_jar(jar, error);
+	rc = limiter_open(&jar->limiter, loop, jar->plan, session_on_limit, jar, error);
 	if (rc < 0) {
 		session_free(jar);
 		return rc;
 	}
-	loop_arm(loop, &jar->overdue, sys_monotonic_ns() + MAKING_NS, on_overdue, jar);
 	*out = jar;
 	return 0;
 }
 
-static void on_unwatched(void *owner, const struct rusage *usage, int status)
+int session_open(struct loop *loop, const struct session_request *request, struct session **out, struct error *error)
+{
+	const struct jar_streams streams = {.stdin_fd = -1,
+					    .stdout_fd = -1,
+					    .stderr_fd = -1,
+					    .extra_fds = request->zygote_fds,
+					    .extra_count = request->zygote_fd_count};
+	struct session *jar;
+	int rc = session_new(loop, request, &jar, error);
+
+	if (rc < 0)
+		return rc;
+	rc = session_start(jar, jar->plan->core.has_zygote ? &streams : NULL, error);
+	if (rc < 0) {
+		session_free(jar);
+		return rc;
+	}
+	loop_arm(loop, &jar->overdue, sys_monotonic_ns() + MAKING_NS, session_on_not_made, jar);
+	*out = jar;
+	return 0;
+}
+
+static void session_on_unwatched(void *owner, const struct rusage *usage, int status)
 {
 	(void)owner;
 	(void)usage;
@@ -455,7 +423,7 @@ void session_free(struct session *jar)
 		session_kill(jar);
 		loop_disarm(&jar->overdue);
 		close_fd(&jar->jar.control_fd); /* the leash */
-		begin_reaping(jar, on_unwatched);
+		begin_reaping(jar, session_on_unwatched);
 	}
 	reaper_finish(&jar->reaper);
 	jar->is_gone = true;
@@ -468,7 +436,6 @@ void session_free(struct session *jar)
 	}
 	slot_sweep(jar);
 	limiter_done(&jar->limiter); /* its cgroup can go only when nothing is in it */
-	while (jar->files)
-		answer_file(jar, -1, ESHUTDOWN);
+	session_refuse_files(jar);
 	free(jar);
 }

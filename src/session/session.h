@@ -7,8 +7,8 @@
  * is closed: each has a minder of its own inside, which starts the command and ends its tree. One minder is always ready
  * ahead. The jar's own limits hold for the sum of its runs.
  */
-#ifndef BELLJAR_RUN_KEPT_H
-#define BELLJAR_RUN_KEPT_H
+#ifndef BELLJAR_SESSION_SESSION_H
+#define BELLJAR_SESSION_SESSION_H
 
 #include "base/loop.h"
 #include "jar/jar.h"
@@ -34,10 +34,12 @@ struct session_request {
 	const struct plan *plan; /* plan_compile_jar(); must outlive the jar */
 	jar_main_function *main; /* of the first process; NULL: as for commands */
 	const struct jar_argv_memory *area;
-	const int *
-		zygote_fds; /* with plan->core.has_zygote: what the zygote has from 4 on; borrowed until session_open() is back */
+	struct jar_times *times; /* may be NULL */
+	/* Of a jar for calls: what the zygote has from 4 on; borrowed until session_open() is back. */
+	const int *zygote_fds;
 	size_t zygote_fd_count;
-	struct reap_family *family; /* the engine's, one for all its jars; this jar enters and leaves it by itself */
+	/* The engine's, one for all its jars; this jar enters and leaves it by itself. NULL: the engine has no other children. */
+	struct reap_family *family;
 	struct session_listener listener;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session_slot.c - a place for one run in a jar that outlives the call
+ * session/session_slot.c - a place for one run in a jar
  *
  * A minder says JAR_EMPTY when all it started is dead and reaped; then the run is over. One that was killed cannot say
  * so: then the jar's first process does (JAR_MINDER_GONE), after it has hunted down what the minder left. That comes in
@@ -34,6 +34,16 @@
 #define CALLS_AHEAD 8
 /* A minder of commands that is there already costs little: so many may wait for another one. */
 #define SPARES_MAX 5
+
+bool slot_has_run(const struct slot *slot)
+{
+	return slot->occupant.owner && !slot->is_over;
+}
+
+static int control_of(const struct slot *slot)
+{
+	return slot->number ? slot->control_fd : slot->jar->jar.control_fd;
+}
 
 static void ask(struct slot *slot)
 {
@@ -93,7 +103,7 @@ static void tell_end(struct slot *slot, const struct jar_message *message)
 
 void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
 {
-	bool has_run = slot->occupant.owner && !slot->is_over;
+	bool has_run = slot_has_run(slot);
 
 	switch (message->kind) {
 	case JAR_READY:
@@ -151,8 +161,7 @@ void slot_poll(struct slot *slot)
 static void free_slot(struct slot *slot)
 {
 	loop_remove(&slot->watch);
-	if (slot->number)
-		close_fd(&slot->control_fd);
+	close_fd(&slot->control_fd);
 	close_fd(&slot->minder_end);
 	while (slot->member_count)
 		close(slot->member_fds[--slot->member_count]);
@@ -200,7 +209,7 @@ static int open_cgroup(struct slot *slot)
 	return rc < 0 ? rc : cgroup_limit(&slot->cgroup, &jar->plan->limits);
 }
 
-/* With a minder, in a kept jar. */
+/* With a minder, in a session. */
 static int open_slot(struct session *jar, struct slot **out)
 {
 	struct slot *slot = add_slot(jar);
@@ -250,11 +259,11 @@ static struct slot *find_spare(struct session *jar)
 	return found;
 }
 
-static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
+void slot_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct slot *slot = owner;
 
-	if (slot->occupant.owner && !slot->is_over)
+	if (slot->occupant.owner)
 		slot->occupant.limit(slot->occupant.owner, name, hit, cause);
 }
 
@@ -272,10 +281,7 @@ static int find_slot(struct session *jar, struct slot **out)
 	if (jar->slots)
 		return -EBUSY;
 	*out = add_slot(jar);
-	if (!*out)
-		return -ENOMEM;
-	(*out)->control_fd = jar->jar.control_fd;
-	return 0;
+	return *out ? 0 : -ENOMEM;
 }
 
 int slot_take(struct session *jar, const struct plan *plan, const struct slot_occupant *occupant, struct slot **out,
@@ -289,8 +295,8 @@ int slot_take(struct session *jar, const struct plan *plan, const struct slot_oc
 	slot->is_taken = true;
 	slot->occupant = *occupant;
 	if (slot->number) {
-		rc = limiter_open_run(&slot->limiter, jar->loop, plan, &jar->limiter, &slot->cgroup, on_limit, slot,
-				      error);
+		rc = limiter_open_run(&slot->limiter, jar->loop, plan, &jar->limiter, &slot->cgroup, slot_on_limit,
+				      slot, error);
 		slot->cgroup = (struct cgroup){0}; /* it is the limiter's now */
 	}
 	if (rc < 0) {
@@ -299,6 +305,20 @@ int slot_take(struct session *jar, const struct plan *plan, const struct slot_oc
 	}
 	*out = slot;
 	return 0;
+}
+
+int slot_take_once(struct loop *loop, const struct session_request *request, const struct slot_occupant *occupant,
+		   struct slot **out, struct error *error)
+{
+	struct session *jar;
+	int rc = session_new(loop, request, &jar, error);
+
+	if (rc < 0)
+		return rc;
+	rc = slot_take(jar, request->plan, occupant, out, error);
+	if (rc < 0)
+		session_free(jar);
+	return rc;
 }
 
 /*
@@ -394,6 +414,10 @@ void slot_leave(struct slot *slot)
 	struct jar_message message = {.kind = JAR_KILL};
 
 	slot->occupant = (struct slot_occupant){0};
+	if (jar->plan->kind == PLAN_ONCE) {
+		session_free(jar);
+		return;
+	}
 	limiter_stop(&slot->limiter);
 	if (!slot->is_taken)
 		return; /* its minder gets ready for another run */
@@ -454,40 +478,40 @@ static bool can_look(const struct session *jar)
 
 bool slot_limiter_start(struct slot *slot)
 {
-	struct rusage nothing = {0};
-
 	if (!slot->number)
-		return limiter_start(&slot->jar->limiter, slot->jar->jar.pid, &nothing);
+		return limiter_start(&slot->jar->limiter, slot->jar->jar.pid);
 	/* What the jar handed over to look at may still be unread. */
 	session_poll(slot->jar);
 	/* The minder of a call has a /proc of its own, and has handed it over. */
 	if (slot->jar->plan->core.has_zygote)
-		return limiter_start(&slot->limiter, slot->pid, &nothing);
+		return limiter_start(&slot->limiter, slot->pid);
 	if (slot->limiter.plan->metered && !can_look(slot->jar))
 		return false;
-	return limiter_join(&slot->limiter, slot->pid) == 0 && limiter_start(&slot->limiter, slot->pid, &nothing);
+	return limiter_join(&slot->limiter, slot->pid) == 0 && limiter_start(&slot->limiter, slot->pid);
 }
 
 int slot_send(struct slot *slot, const struct jar_message *message)
 {
-	return slot->control_fd < 0 ? -ESHUTDOWN : jar_send(slot->control_fd, message, -1);
+	return control_of(slot) < 0 ? -ESHUTDOWN : jar_send(control_of(slot), message, -1);
 }
 
-int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams)
+int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, struct error *error)
 {
-	return jar_send_run(slot->control_fd, &plan->core, plan->metered != 0, streams);
+	if (plan->kind == PLAN_ONCE)
+		return session_start(slot->jar, streams, error);
+	return jar_send_run(control_of(slot), &plan->core, plan->metered != 0, streams);
 }
 
 uint64_t slot_overdue(struct slot *slot)
 {
 	struct jar_message message = {.kind = JAR_KILL, .kill = {.minder = slot->number}};
 
-	if (!slot->number || !slot->is_asked || slot->is_given_up ||
-	    jar_send(slot->jar->jar.control_fd, &message, -1) < 0) {
-		session_kill(slot->jar);
-		return SECOND_CHANCE_NS;
-	}
+	if (!slot->number)
+		session_hurry(slot->jar);
 	/* If the first process does not do its part either, the jar has to go. */
-	slot->is_given_up = true;
+	else if (!slot->is_asked || slot->is_given_up || jar_send(slot->jar->jar.control_fd, &message, -1) < 0)
+		session_kill(slot->jar);
+	else
+		slot->is_given_up = true;
 	return SECOND_CHANCE_NS;
 }

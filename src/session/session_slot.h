@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session_slot.h - a place for one run in a jar that outlives the call: between run.c and kept.c
+ * session/session_slot.h - a place for one run in a jar: all that run/ knows of jars
  *
- * In a kept jar a slot is a minder with its own control socket and cgroup, made ahead where possible. In a prepared jar
- * the only slot is the jar's first process itself.
+ * In a session a slot is a minder with its own control socket and cgroup, made ahead where possible. A one-shot jar and a
+ * prepared one have a single slot, whose minder is the jar's first process itself.
  */
-#ifndef BELLJAR_RUN_SEAT_H
-#define BELLJAR_RUN_SEAT_H
+#ifndef BELLJAR_SESSION_SESSION_SLOT_H
+#define BELLJAR_SESSION_SESSION_SLOT_H
 
 #include "limits/limiter.h"
 #include "session/session.h"
@@ -28,6 +28,9 @@ struct slot_occupant {
 /* @plan is the run's and must stay until slot_leave(). */
 int slot_take(struct session *jar, const struct plan *plan, const struct slot_occupant *occupant, struct slot **out,
 	      struct error *error);
+/* The same in a one-shot jar, of which @request is. The jar begins with slot_send_run(), and slot_leave() frees it. */
+int slot_take_once(struct loop *loop, const struct session_request *request, const struct slot_occupant *occupant,
+		   struct slot **out, struct error *error);
 /* The run is freed. If it has not ended, it is killed. */
 void slot_leave(struct slot *slot);
 
@@ -35,7 +38,8 @@ struct limiter *slot_limiter(struct slot *slot);
 /* Begin to hold the run to its limits. False: it cannot be. */
 bool slot_limiter_start(struct slot *slot);
 int slot_send(struct slot *slot, const struct jar_message *message);
-int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams);
+/* Send the command, or start the jar with it. A negative errno; @error says more if the jar could not be made. */
+int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, struct error *error);
 /* Read what has arrived and was not looked at yet. */
 void slot_poll(struct slot *slot);
 /* The minder does not do its part. Returns the time to wait before this is called again. */
