@@ -79,6 +79,18 @@ struct plan {
 	struct string_list strings; /* owns what the others point at */
 };
 
+/* A jar in which each run has a minder of its own, beside others. */
+static inline bool plan_has_minders(const struct plan *plan)
+{
+	return plan->kind == PLAN_SESSION;
+}
+
+/* A jar for calls: its runs are forks of one program. */
+static inline bool plan_is_for_calls(const struct plan *plan)
+{
+	return plan->core.has_zygote;
+}
+
 /* The command, as a door understood it. */
 struct plan_request {
 	const struct string_list *argv;

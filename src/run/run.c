@@ -344,7 +344,7 @@ static struct failure_place place_of(const struct run *run)
 {
 	const struct plan *jar = run->plan->kind == PLAN_RUN ? run->plan->jar : NULL;
 
-	return (struct failure_place){.is_given = jar, .is_for_calls = jar && jar->core.has_zygote};
+	return (struct failure_place){.is_given = jar, .is_for_calls = jar && plan_is_for_calls(jar)};
 }
 
 static void run_on_message(void *owner, const struct jar_message *message, int fd)

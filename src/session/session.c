@@ -68,7 +68,7 @@ static bool look_at_runs(struct session *jar)
 			limiter_look(&slot->limiter);
 		}
 		/* What it had is given back only when it is gone. */
-		is_one_ending |= slot->limiter.is_over && !slot->is_minder_gone;
+		is_one_ending |= slot->limiter.is_over && slot->state != SLOT_GONE;
 	}
 	return is_one_ending;
 }
@@ -96,13 +96,13 @@ static void session_on_limit(void *owner, enum limit_name name, const struct lim
 {
 	struct session *jar = owner;
 
-	if (cause != CAUSE_NONE && jar->plan->kind == PLAN_SESSION) {
+	if (cause != CAUSE_NONE && plan_has_minders(jar->plan)) {
 		end_largest(jar, name, hit, cause);
 		return;
 	}
 	for (struct slot *slot = jar->slots; slot; slot = slot->next)
 		/* The run in a single slot takes the last readings of this limiter when it is over already. */
-		if (slot_has_run(slot) || jar->plan->kind != PLAN_SESSION)
+		if (slot_has_run(slot) || !plan_has_minders(jar->plan))
 			slot_on_limit(slot, name, hit, cause);
 }
 
@@ -112,9 +112,9 @@ static void session_on_ready(struct session *jar)
 {
 	loop_disarm(&jar->overdue);
 	jar->seen.has_started = true;
-	jar->seen.metered = jar->plan->core.has_zygote ? 0 : jar->plan->metered;
+	jar->seen.metered = plan_is_for_calls(jar->plan) ? 0 : jar->plan->metered;
 	/* In a jar for calls every limit is a call's own. */
-	if (jar->plan->kind == PLAN_SESSION && !jar->plan->core.has_zygote &&
+	if (plan_has_minders(jar->plan) && !plan_is_for_calls(jar->plan) &&
 	    !limiter_start(&jar->limiter, jar->jar.pid)) {
 		error_set(&jar->seen.error, STAGE_LIMITS, ENOENT,
 			  "the jar cannot be measured: its /proc is not to be seen");
@@ -178,7 +178,7 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 		limiter_written(&jar->limiter, message->written.bytes);
 		break;
 	case JAR_EXITED:
-		if (jar->plan->core.has_zygote)
+		if (plan_is_for_calls(jar->plan))
 			note_zygote_gone(jar, message->exited.status);
 		break;
 	case JAR_STARTED:
@@ -234,7 +234,7 @@ static void session_on_reaped(void *owner, const struct rusage *usage, int statu
 		error_set(&jar->seen.error, STAGE_ENGINE, 0,
 			  "the jar's first process died while making the jar (status %d)", status);
 	/* Elsewhere the limiter is that of the run, which takes the last readings. */
-	if (jar->plan->kind == PLAN_SESSION)
+	if (plan_has_minders(jar->plan))
 		limiter_finish(&jar->limiter, usage, &jar->seen);
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
 		if (jar->failure.kind && slot_has_run(slot))
@@ -395,7 +395,7 @@ int session_open(struct loop *loop, const struct session_request *request, struc
 
 	if (rc < 0)
 		return rc;
-	rc = session_start(jar, jar->plan->core.has_zygote ? &streams : NULL, error);
+	rc = session_start(jar, plan_is_for_calls(jar->plan) ? &streams : NULL, error);
 	if (rc < 0) {
 		session_free(jar);
 		return rc;
@@ -432,7 +432,7 @@ void session_free(struct session *jar)
 	close_fd(&jar->jar.control_fd);
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
 		slot->occupant = (struct slot_occupant){0};
-		slot->is_minder_gone = true;
+		slot->state = SLOT_GONE;
 	}
 	slot_sweep(jar);
 	limiter_done(&jar->limiter); /* its cgroup can go only when nothing is in it */
