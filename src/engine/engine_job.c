@@ -169,7 +169,7 @@ static int start_in_jar(struct job *job)
 	job->joined_host = *job->request.jar.host;
 	job->joined_host.environment = launch->environment;
 	/* A call is a fork of the jar's own program. */
-	if (job->request.jar.plan->core.has_zygote)
+	if (plan_is_for_calls(job->request.jar.plan))
 		launch->request.argv = &job->request.jar.plan->core.argv;
 	rc = plan_compile_run(&launch->plan, job->request.jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);

@@ -156,15 +156,14 @@ struct jar_plan {
 		birth_cgroup; /* the version 2 cgroup that it is made in, whose STEP_CGROUP sees that it is so; NULL: none */
 	struct plan_step_list steps;  /* by the jar's first process, in order */
 	struct plan_step_list entry;  /* by every command, between fork and exec */
-	struct plan_step_list minder; /* PLAN_SESSION: by every minder, before it is told of a command */
+	struct plan_step_list minder; /* where there are any: by every minder, before it is told of a command */
 	int landlock_abi;
 	uint64_t landlock_files, landlock_scopes; /* what the ruleset governs */
 	struct plan_rule_list landlock;
 	struct sock_filter *filter;
 	size_t filter_len;
-	bool filter_asks; /* it has a listener, and whoever watches over the command answers */
-	bool has_zygote;
-	struct jar_zygote_plan zygote;
+	bool filter_asks;              /* it has a listener, and whoever watches over the command answers */
+	struct jar_zygote_plan zygote; /* PLAN_CALLS */
 	struct string_list argv;
 	struct string_list env;
 	struct string_list candidates; /* files that may be the command, in the order in which they are tried */

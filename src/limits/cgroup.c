@@ -453,7 +453,7 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 {
 	/* In a jar for calls they are each call's own. */
 	static const struct plan_limits none = {.memory_bytes = LIMIT_NONE, .pids = LIMIT_NONE};
-	const struct plan_limits *limits = plan->core.has_zygote ? &none : &plan->limits;
+	const struct plan_limits *limits = plan_is_for_calls(plan) ? &none : &plan->limits;
 	int rc;
 
 	*cgroup = (struct cgroup){
@@ -472,7 +472,7 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 	if (rc == 0)
 		rc = cgroup_limit(cgroup, limits);
 	if (rc == 0)
-		rc = plan->kind == PLAN_SESSION ? prepare_for_runs(cgroup, limits) : kill_together(cgroup);
+		rc = plan_has_minders(plan) ? prepare_for_runs(cgroup, limits) : kill_together(cgroup);
 	if (rc == 0) {
 		if (cgroup->fds[CGROUP_MEMORY] >= 0)
 			open_notice(cgroup);

@@ -338,7 +338,7 @@ static uint64_t most_processes(const struct limiter *limiter)
 {
 	if (!(limiter->plan->metered >> GUARANTEE_PIDS & 1))
 		return LIMIT_NONE;
-	return limiter->plan->limits.pids + (limiter->plan->kind == PLAN_SESSION ? PLAN_MINDERS_ROOM : 0);
+	return limiter->plan->limits.pids + (plan_has_minders(limiter->plan) ? PLAN_MINDERS_ROOM : 0);
 }
 
 /* Returns the time until it must be looked at again. */

@@ -210,7 +210,7 @@ void meter_note_hidden(struct meter *meter, pid_t pid)
 	struct meter_process *process = meter_find(meter, pid);
 
 	/* A session has processes of ours that hide. The meters of its runs look at the others. */
-	if (meter->plan->kind == PLAN_SESSION || !process || !read_stat(meter, process) || !process->virtual_bytes)
+	if (plan_has_minders(meter->plan) || !process || !read_stat(meter, process) || !process->virtual_bytes)
 		return;
 	meter->has_hidden = true;
 	meter->hidden_pid = pid;

@@ -295,7 +295,7 @@ static int refuse_what_is_not_there(struct plan_build *build)
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		return 0;
-	if (build->plan->core.has_zygote)
+	if (plan_is_for_calls(build->plan))
 		return plan_needs_namespace(build, "a jar for calls");
 	if (policy->hostname)
 		return plan_needs_namespace(build, "a hostname of its own");
@@ -326,13 +326,13 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 
 	*plan = (struct plan){
 		.kind = kind,
-		.core = {.has_zygote = kind == PLAN_SESSION && request, .shell = "/bin/sh"},
+		.core = {.shell = "/bin/sh"},
 		.optional = policy->optional,
 		.has_redact_secrets = policy->has_redact_secrets,
 	};
 	plan_copy_limits(&plan->limits, policy);
 	/* Of a kept jar's commands each has its own. */
-	if (kind == PLAN_SESSION)
+	if (plan_has_minders(plan))
 		plan->limits.cpu_time_ns = LIMIT_NONE;
 	rc = choose_rung(&build);
 	if (rc == 0)

@@ -56,7 +56,8 @@ enum plan_kind {
 	PLAN_ONCE,     /* a jar and its only command */
 	PLAN_PREPARED, /* a jar whose only command is not known yet */
 	PLAN_SESSION,  /* a jar for many commands */
-	PLAN_RUN,      /* one command in a jar of the two kinds above */
+	PLAN_CALLS,    /* a jar for many calls: forks of one program, the zygote */
+	PLAN_RUN,      /* one command or call in a jar of the three kinds above */
 };
 
 struct plan {
@@ -82,13 +83,12 @@ struct plan {
 /* A jar in which each run has a minder of its own, beside others. */
 static inline bool plan_has_minders(const struct plan *plan)
 {
-	return plan->kind == PLAN_SESSION;
+	return plan->kind == PLAN_SESSION || plan->kind == PLAN_CALLS;
 }
 
-/* A jar for calls: its runs are forks of one program. */
 static inline bool plan_is_for_calls(const struct plan *plan)
 {
-	return plan->core.has_zygote;
+	return plan->kind == PLAN_CALLS;
 }
 
 /* The command, as a door understood it. */
@@ -108,9 +108,9 @@ struct plan_request {
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);
 /*
- * The plan of a jar without a command: @kind is PLAN_PREPARED or PLAN_SESSION. The limits on memory, processes and disk hold
+ * The plan of a jar without a command: @kind is PLAN_PREPARED, PLAN_SESSION or PLAN_CALLS. The limits on memory, processes and disk hold
  * for the sum of its runs; of the keys that are a run's own only cpu_time is used, and for a prepared jar only.
- * With @zygote, which is for PLAN_SESSION, its runs will be forks of that program; else it is NULL.
+ * @zygote is the program of PLAN_CALLS; else it is NULL.
  */
 int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
 		     const struct plan_request *zygote, struct error *error);

@@ -25,7 +25,7 @@ struct plan_build {
 /* The plan is one of a jar without a command. */
 static inline bool plan_is_jar(const struct plan *plan)
 {
-	return plan->kind == PLAN_PREPARED || plan->kind == PLAN_SESSION;
+	return plan->kind == PLAN_PREPARED || plan_has_minders(plan);
 }
 
 /* A new step; never NULL (after a failure a spare one that nobody reads). */

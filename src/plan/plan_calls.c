@@ -62,7 +62,7 @@ void plan_calls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	if (!plan->core.has_zygote)
+	if (!plan_is_for_calls(plan))
 		return;
 	for (size_t i = 0; i < plan->core.steps.count; i++) {
 		const struct plan_step *step = &plan->core.steps.items[i];

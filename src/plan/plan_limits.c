@@ -230,7 +230,7 @@ static void add_cgroup_steps(struct plan_build *build)
 			continue;
 		if (!step || cgroup->version == 1) {
 			step = plan_add(build, &build->plan->core.steps, STEP_CGROUP);
-			step->target = cgroup->version == 2 && build->plan->kind == PLAN_SESSION
+			step->target = cgroup->version == 2 && plan_has_minders(build->plan)
 					       ? plan_format(build, "%s/" PLAN_CGROUP_LEAF, directories[i])
 					       : directories[i];
 			step->value2 = (uint64_t)cgroup->version;
@@ -256,7 +256,7 @@ int plan_back_ends(struct plan_build *build)
 	if (rc == 0 && is_asked(build, GUARANTEE_CPU_TIME))
 		rc = hold_cpu_time(build);
 	/* Not the jar's limit, but each of its commands may have one. */
-	if (plan->kind == PLAN_SESSION && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
+	if (plan_has_minders(plan) && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
 	    build->host->cgroups.cpu)
 		plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
 	if (rc == 0 && is_asked(build, GUARANTEE_PIDS))
@@ -272,7 +272,7 @@ void plan_meter(struct plan_build *build)
 	struct plan_step *step;
 
 	/* What a kept jar's commands may not use is known only later: there must be something to look at. */
-	if (!build->plan->metered && build->plan->kind != PLAN_SESSION)
+	if (!build->plan->metered && !plan_has_minders(build->plan))
 		return;
 	step = plan_add(build, &build->plan->core.steps, STEP_METER);
 	step->value = build->plan->metered;
@@ -343,7 +343,7 @@ static void add_process_limits(struct plan_build *build)
 
 void plan_limits(struct plan_build *build)
 {
-	uint64_t own = build->plan->kind == PLAN_SESSION ? PLAN_MINDERS_ROOM : 1;
+	uint64_t own = plan_has_minders(build->plan) ? PLAN_MINDERS_ROOM : 1;
 
 	/* Counted per user namespace; the jar's own processes are in it too. */
 	if (build->has_process_rlimit)
@@ -376,7 +376,7 @@ static void hold_run_memory(struct plan_build *build)
 	if (plan->cgroup.memory)
 		return;
 	plan->metered |= 1U << GUARANTEE_MEMORY;
-	if (plan->jar->core.has_zygote) {
+	if (plan_is_for_calls(plan->jar)) {
 		plan_missing(
 			build, "memory",
 			"it is measured by looking at the processes of the call, with all that the zygote has loaded, which shows "

@@ -351,7 +351,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	json_write_string(&writer, "workdir", plan->core.workdir);
 	write_steps(&plan->core.steps, &writer, "steps");
 	write_steps(&plan->core.entry, &writer, "entry");
-	if (plan->kind == PLAN_SESSION)
+	if (plan_has_minders(plan))
 		write_steps(&plan->core.minder, &writer, "minder");
 	write_landlock(plan, &writer);
 	print_profile(plan, &profile);

@@ -39,10 +39,10 @@ static int check_limits(struct plan_build *build)
 		uint64_t own = limit_at(&build->plan->limits, shared_limits[i].offset);
 		uint64_t most = limit_at(&jar->limits, shared_limits[i].offset);
 
-		if (own <= most && (jar->kind == PLAN_SESSION || own == most))
+		if (own <= most && (plan_has_minders(jar) || own == most))
 			continue;
 		/* Only its private places were made before the call was known. */
-		if (jar->core.has_zygote && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
+		if (plan_is_for_calls(jar) && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
 			continue;
 		if (jar->kind == PLAN_PREPARED)
 			return error_set(build->error, STAGE_ENGINE, EINVAL,
@@ -125,7 +125,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 	rc = check_limits(&build);
 	if (rc == 0)
 		rc = plan_command(&build);
-	if (rc == 0 && jar->kind == PLAN_SESSION)
+	if (rc == 0 && plan_has_minders(jar))
 		rc = plan_run_back_ends(&build);
 	if (jar->kind == PLAN_PREPARED) {
 		plan->metered = jar->metered;

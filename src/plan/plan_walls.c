@@ -38,10 +38,10 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_COUNTED_WRITES;
 	/* A kept jar's commands may have limits of their own. */
 	if (plan->has_counted_writes || plan->metered >> GUARANTEE_MEMORY & 1 ||
-	    (plan->kind == PLAN_SESSION && !plan->cgroup.memory))
+	    (plan_has_minders(plan) && !plan->cgroup.memory))
 		profile.parts |= SECCOMP_METERED;
 	/* Minders and other runs have the same uid: a limit on CPU time set for one of them would end it. */
-	if (plan->kind == PLAN_SESSION) {
+	if (plan_has_minders(plan)) {
 		profile.parts |= SECCOMP_OWN_PID_ONLY;
 		profile.parts &= ~(uint32_t)SECCOMP_GUARD_FIRST;
 	}
@@ -49,7 +49,7 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_KEEP_CORE_LIMIT;
 	if (!build->host->has_seccomp_listeners)
 		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
-	if (plan->core.has_zygote)
+	if (plan_is_for_calls(plan))
 		profile.parts |= SECCOMP_NO_SIBLINGS;
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->core.landlock_abi < 6)
@@ -58,8 +58,7 @@ static int compile_filter(struct plan_build *build)
 			profile.parts |= SECCOMP_NO_TRUNCATE;
 		if (plan->core.landlock_abi >= 9)
 			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
-		for (int slot = 0; slot < (plan->kind == PLAN_SESSION ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1);
-		     slot++)
+		for (int slot = 0; slot < (plan_has_minders(plan) ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
 			profile.protected_pids[profile.protected_count++] = JAR_PID_PLACEHOLDER(slot);
 	}
 	plan->filter_parts = profile.parts;
@@ -68,7 +67,7 @@ static int compile_filter(struct plan_build *build)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
-	if (rc < 0 || !plan->core.has_zygote)
+	if (rc < 0 || !plan_is_for_calls(plan))
 		return rc;
 	/* It has to enter the namespaces of its forks, and hides from them. */
 	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED);
@@ -151,7 +150,7 @@ static void scope_those_in_charge(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	if (plan->core.landlock_abi < 6 || plan->core.has_zygote)
+	if (plan->core.landlock_abi < 6 || plan_is_for_calls(plan))
 		return;
 	if (plan->rung == RUNG_LANDLOCK)
 		plan_add(build, &plan->core.steps, STEP_SCOPE);
@@ -162,7 +161,7 @@ static void scope_those_in_charge(struct plan_build *build)
 int plan_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
-	bool is_shared = plan->rung == RUNG_NAMESPACE && !plan->core.has_zygote;
+	bool is_shared = plan->rung == RUNG_NAMESPACE && !plan_is_for_calls(plan);
 	struct plan_step_list *walls = is_shared ? &plan->core.steps : &plan->core.entry;
 	struct plan_step *start;
 
@@ -209,8 +208,7 @@ void plan_run_walls(struct plan_build *build)
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
 	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
-	if (plan->jar->kind == PLAN_SESSION && !plan->jar->core.has_zygote && plan->rung == RUNG_NAMESPACE &&
-	    plan->core.landlock_abi >= 6)
+	if (plan->jar->kind == PLAN_SESSION && plan->rung == RUNG_NAMESPACE && plan->core.landlock_abi >= 6)
 		plan_add(build, &plan->core.entry, STEP_SCOPE);
 	for (size_t i = 0; i < plan->jar->core.entry.count; i++) {
 		struct plan_step *step = plan_add(build, &plan->core.entry, plan->jar->core.entry.items[i].kind);

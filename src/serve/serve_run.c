@@ -494,11 +494,11 @@ static int check_output(const struct serve_run *run, struct error *error)
 /* A jar has commands or calls, never both. */
 static int check_joining(const struct serve_run *run, const struct server_jar *server_jar, struct error *error)
 {
-	if (server_jar->launch.plan.core.has_zygote && run->request.argv)
+	if (plan_is_for_calls(&server_jar->launch.plan) && run->request.argv)
 		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it takes no command");
-	if (server_jar->launch.plan.core.has_zygote && run->request.has_pty)
+	if (plan_is_for_calls(&server_jar->launch.plan) && run->request.has_pty)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
-	if (!server_jar->launch.plan.core.has_zygote && !run->request.argv)
+	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request.argv)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
 	return 0;
 }

@@ -31,7 +31,7 @@ static void on_later(struct loop_timer *timer)
 	struct observation *seen = server_jar->jar ? (struct observation *)session_observation(server_jar->jar) : NULL;
 
 	/* What was made ahead for a run that went well has nothing to learn about the host: it just goes. */
-	if (seen && !server_jar->is_standing && server_jar->launch.kind == PLAN_SESSION &&
+	if (seen && !server_jar->is_standing && server_jar->launch.kind != PLAN_PREPARED &&
 	    launch_is_corrected(&server_jar->launch, seen)) {
 		session_free(server_jar->jar);
 		server_jar->jar = NULL;
@@ -75,7 +75,7 @@ static int open_jar(struct launch *launch, void *owner)
 	struct server_jar *server_jar = owner;
 	struct session_request request = {
 		.plan = &launch->plan,
-		.main = launch->plan.core.has_zygote ? call_first_main : NULL,
+		.main = plan_is_for_calls(&launch->plan) ? call_first_main : NULL,
 		.area = &server_jar->object.server->area,
 		.zygote_fds = server_jar->zygote_fds,
 		.zygote_fd_count = server_jar->zygote_fd_count,
@@ -118,6 +118,7 @@ int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int 
 	for (; *argv; argv++)
 		if (string_list_add(&server_jar->zygote, *argv) < 0)
 			return -ENOMEM;
+	server_jar->launch.kind = PLAN_CALLS;
 	server_jar->launch.request = (struct plan_request){.argv = &server_jar->zygote};
 	return 0;
 }

@@ -114,8 +114,7 @@ static void session_on_ready(struct session *jar)
 	jar->seen.has_started = true;
 	jar->seen.metered = plan_is_for_calls(jar->plan) ? 0 : jar->plan->metered;
 	/* In a jar for calls every limit is a call's own. */
-	if (plan_has_minders(jar->plan) && !plan_is_for_calls(jar->plan) &&
-	    !limiter_start(&jar->limiter, jar->jar.pid)) {
+	if (jar->plan->kind == PLAN_SESSION && !limiter_start(&jar->limiter, jar->jar.pid)) {
 		error_set(&jar->seen.error, STAGE_LIMITS, ENOENT,
 			  "the jar cannot be measured: its /proc is not to be seen");
 		session_kill(jar);

@@ -75,7 +75,7 @@ int session_open_file(struct session *jar, const char *path, enum session_access
 
 	if (jar->is_closing || jar->is_gone)
 		return -ESHUTDOWN;
-	if (!plan_has_minders(jar->plan) || plan_is_for_calls(jar->plan))
+	if (jar->plan->kind != PLAN_SESSION)
 		return -EINVAL;
 	if (len >= SESSION_PATH_MAX)
 		return -ENAMETOOLONG;

@@ -18,10 +18,10 @@
 static char *no_environment[] = {NULL};
 static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", "/home/u/link -> a/b", NULL};
 
-static void compile(struct imagined_plan *made, bool has_zygote)
+static void compile(struct imagined_plan *made, bool is_for_calls)
 {
-	made->rc = plan_compile_jar(&made->plan, PLAN_SESSION, &made->policy, &made->host,
-				    has_zygote ? &(struct plan_request){.argv = &made->argv} : NULL, &made->error);
+	made->rc = plan_compile_jar(&made->plan, is_for_calls ? PLAN_CALLS : PLAN_SESSION, &made->policy, &made->host,
+				    is_for_calls ? &(struct plan_request){.argv = &made->argv} : NULL, &made->error);
 }
 
 static void make(struct imagined_plan *made, const char *const *flags)
@@ -59,7 +59,7 @@ static void test_every_fork_puts_the_walls_up_itself(void)
 
 	make(&jar, NULL);
 	CHECK_INT(jar.rc, 0);
-	CHECK(jar.plan.core.has_zygote);
+	CHECK(plan_is_for_calls(&jar.plan));
 	CHECK_STRING(jar.plan.core.argv.items[0], "zygote");
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++) {
 		CHECK(!has_step(&jar.plan.core.steps, walls[i]));
@@ -75,7 +75,7 @@ static void test_without_a_zygote_they_are_the_jars(void)
 	imagine(&jar, files, NULL, no_environment, "zygote");
 	compile(&jar, false);
 	CHECK_INT(jar.rc, 0);
-	CHECK(!jar.plan.core.has_zygote);
+	CHECK(!plan_is_for_calls(&jar.plan));
 	CHECK(!jar.plan.core.zygote.filter);
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++)
 		CHECK(has_step(&jar.plan.core.steps, walls[i]));
