@@ -1,45 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call/call.c - a jar for calls: the zygote, and minders whose command is a fork of it
+ * call/call_minder.c - the minder of one call: make its places, ask the zygote for a fork, check it, watch over it
  *
- * Who has to be trusted with what: the zygote has two capabilities over the jar's user namespace, enough to enter
- * namespaces, and a filter that leaves it no call that mounts. It runs no code but its own and what the host told it to
- * load. Its fork gives the capabilities up behind walls that the minder checks before anything is let in.
+ * The minder is the first process of the call's own pid, mount, IPC and network namespace, and makes the private places of the
+ * jar anew in them. It gives its capabilities up before there is a fork. The fork is the zygote's child, so the zygote
+ * says how it ended; but it dies with this process, as everything in a pid namespace does.
  */
-#include "call/call.h"
+#include "call/call_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <termios.h>
 
 #include "base/descriptors.h"
-#include "jar/jar_inside.h"
 #include "sys/calls.h"
 
-/* Where the first process and the minders have the socket on which the zygote takes requests. */
-#define ZYGOTE_FD (JAR_CONTROL_FD + 1)
 #define NAMESPACES_MAX 4
 #define CGROUPS_MAX 8
-/* So many places of a jar can be taken along into each call. */
-#define TREES_MAX 512
-#define STATUS_BYTES 4096
 /* How long the end of the fork is waited for once it was killed; a host that swaps may be slow. */
 #define REAP_MS 5000
 
 /* STEP_BIND of what a minder makes anew: what stands there in the jar. */
-static int trees[TREES_MAX];
+static int trees[CALL_TREES_MAX];
 
 /* The fork that this minder watches over. */
 static struct {
@@ -78,98 +67,6 @@ struct zygote_word {
 	int32_t value;
 	uint64_t user_us, system_us, maxrss_kib, written_blocks;
 };
-
-/* --- capabilities ------------------------------------------------------------------------------------------- */
-
-/* Keep only the capabilities in @mask, also over an exec, and leave none to be gained. */
-static int keep_capabilities(uint32_t mask)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
-	int rc;
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -errno;
-	/* What is to be inherited must still be in the bounding set when that is said. */
-	data[0].inheritable = mask;
-	data[1].inheritable = 0;
-	rc = syscall(SYS_capset, &header, data) < 0 ? -errno : sys_drop_bounding_set();
-	if (rc < 0)
-		return rc;
-	data[0].effective = data[0].permitted = mask;
-	data[1].effective = data[1].permitted = 0;
-	rc = syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-	for (int capability = 0; capability < 32 && rc == 0; capability++)
-		if (mask >> capability & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) < 0)
-			rc = -errno;
-	return rc;
-}
-
-/* --- the first process -------------------------------------------------------------------------------------- */
-
-static void become_zygote(struct jar_inside *inside, int request_fd) __attribute__((noreturn));
-static void become_zygote(struct jar_inside *inside, int request_fd)
-{
-	const struct jar_command *command = &inside->command;
-	const struct jar_plan *plan = inside->plan;
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	setsid();
-	if (null_fd < 0 || dup2(request_fd, JAR_STREAM_FDS) < 0)
-		_exit(125);
-	for (int fd = 0; fd < JAR_STREAM_FDS; fd++)
-		if (dup2(null_fd, fd) < 0)
-			_exit(125);
-	for (size_t i = JAR_STREAM_FDS; i < command->fd_count; i++)
-		if (dup2(command->fds[i], (int)i + 1) < 0)
-			_exit(125);
-	if (keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sys_seccomp_load(plan->zygote.filter, plan->zygote.filter_len) < 0)
-		_exit(125);
-	jar_unblock_signals();
-	jar_execute(command, plan->shell);
-	_exit(127);
-}
-
-/* The first process's: the zygote. */
-static pid_t zygote_pid;
-
-static int start_zygote(struct jar_inside *inside)
-{
-	int ours, theirs, rc;
-	pid_t pid;
-
-	if (inside->plan->zygote.anew.count > ARRAY_LEN(trees))
-		return -E2BIG;
-	rc = jar_socket_pair(&ours, &theirs);
-	if (rc < 0)
-		return rc;
-	pid = fork();
-	if (pid == 0)
-		become_zygote(inside, theirs);
-	if (pid < 0)
-		return -errno;
-	close(theirs);
-	for (size_t i = JAR_STREAM_FDS; i < inside->command.fd_count; i++)
-		close(inside->command.fds[i]);
-	if (ours != ZYGOTE_FD) {
-		dup3(ours, ZYGOTE_FD, O_CLOEXEC);
-		close(ours);
-	}
-	zygote_pid = pid;
-	return 0;
-}
-
-static pid_t fork_minder(void)
-{
-	int pidfd = -1;
-	pid_t pid = sys_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC, -1, &pidfd);
-
-	if (pid > 0)
-		close_fd(&pidfd);
-	return pid;
-}
 
 /* --- fresh places ------------------------------------------------------------------------------------------- */
 
@@ -244,7 +141,7 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 		{.iov_base = &request, .iov_len = sizeof(request)},
 		{.iov_base = plan->filter, .iov_len = plan->filter_len * sizeof(*plan->filter)},
 	};
-	struct pollfd room = {.fd = ZYGOTE_FD, .events = POLLOUT};
+	struct pollfd room = {.fd = CALL_ZYGOTE_FD, .events = POLLOUT};
 	int fds[1 + NAMESPACES_MAX + 1 + CGROUPS_MAX], rc = 0;
 	size_t count = 0;
 
@@ -263,94 +160,12 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 	}
 	for (size_t i = 0; i < cgroup_count && rc == 0; i++)
 		fds[count++] = cgroup_fds[i];
-	while (rc == 0 && (rc = descriptors_send_packet(ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
+	while (rc == 0 &&
+	       (rc = descriptors_send_packet(CALL_ZYGOTE_FD, parts, ARRAY_LEN(parts), fds, count)) == -EAGAIN)
 		rc = poll(&room, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 	for (size_t i = 1; i < count; i++)
 		close_fd(&fds[i]);
 	return rc;
-}
-
-/* --- what the kernel says of the fork, before anything is let in: a mistake on its side fails closed ------- */
-
-static int check_status(pid_t pid)
-{
-	static const char *const lines[] = {
-		"\nNoNewPrivs:\t1\n",
-		"\nSeccomp:\t2\n",
-		"\nCapInh:\t0000000000000000\n",
-		"\nCapPrm:\t0000000000000000\n",
-		"\nCapEff:\t0000000000000000\n",
-		"\nCapBnd:\t0000000000000000\n",
-		"\nCapAmb:\t0000000000000000\n",
-	};
-	char path[32], status[STATUS_BYTES];
-	const char *filters;
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	len = sys_read_file(AT_FDCWD, path, status, sizeof(status));
-	if (len < 0)
-		return (int)len;
-	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		if (!strstr(status, lines[i]))
-			return -EPERM;
-	/* The zygote's own, which it has inherited, and the call's. */
-	filters = strstr(status, "\nSeccomp_filters:\t");
-	return !filters || strtol(strchr(filters, '\t'), NULL, 10) >= 2 ? 0 : -EPERM;
-}
-
-/* Is what @name stands for in the fork's directory of /proc the same as in this process's own? */
-static int check_same(pid_t pid, const char *name)
-{
-	struct stat own, its;
-	char path[48];
-
-	snprintf(path, sizeof(path), "/proc/self/%s", name);
-	if (stat(path, &own) < 0)
-		return errno == ENOENT ? 0 : -errno; /* a kernel without this kind of namespace */
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	if (stat(path, &its) < 0)
-		return -errno;
-	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EPERM;
-}
-
-/* It has entered what is this minder's own, and left nothing of what both have from the jar. */
-static int check_places(pid_t pid)
-{
-	static const char *const names[] = {
-		"ns/pid",  "ns/pid_for_children",  "ns/mnt", "ns/ipc",    "ns/net", "ns/user",
-		"ns/time", "ns/time_for_children", "ns/uts", "ns/cgroup", "root"};
-	int rc = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++)
-		rc = check_same(pid, names[i]);
-	return rc;
-}
-
-/*
- * Nothing in /proc tells of Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
- * device may not be asked anything (plan_calls.c): without a domain the answer would be that it is no terminal.
- */
-static int check_landlock(const struct jar_plan *plan, int probe_fd)
-{
-	struct stat own, its;
-	struct termios terminal;
-
-	if (!plan->zygote.landlock_probe)
-		return 0;
-	if (probe_fd < 0 || fstat(probe_fd, &its) < 0 || stat(plan->zygote.landlock_probe, &own) < 0 ||
-	    !S_ISCHR(its.st_mode) || own.st_rdev != its.st_rdev)
-		return -EPERM;
-	return ioctl(probe_fd, TCGETS, &terminal) < 0 && errno == EACCES ? 0 : -EPERM;
-}
-
-static int check_walls(const struct jar_plan *plan, pid_t pid, int probe_fd)
-{
-	int rc = check_status(pid);
-
-	if (rc == 0)
-		rc = check_places(pid);
-	return rc < 0 ? rc : check_landlock(plan, probe_fd);
 }
 
 /* --- the fork gets ready ------------------------------------------------------------------------------------ */
@@ -421,7 +236,7 @@ static int wait_until_ready(struct jar_inside *inside)
 	if (sender <= 1 || sender != word.value)
 		return -EPERM;
 	call.pid = sender;
-	return check_walls(inside->plan, sender, probe_fd);
+	return call_check(inside->plan, sender, probe_fd);
 }
 
 static int ask_for_fork(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
@@ -453,7 +268,7 @@ static int prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cgro
 		rc = make_anew(&inside->build);
 	umask(022);
 	if (rc == 0)
-		rc = keep_capabilities(0);
+		rc = call_keep_capabilities(0);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
 }
 
@@ -470,13 +285,13 @@ static int limit_fork(const struct jar_inside *inside, const struct plan_step *s
 	return prlimit(call.pid, (int)step->value, &limit, NULL) < 0 ? -errno : 0;
 }
 
-/* The fork has put them up, and check_walls() has looked. */
+/* The fork has put them up, and call_check() has looked. */
 static bool is_wall(enum step_kind kind)
 {
 	return kind == STEP_PRIVILEGES || kind == STEP_LANDLOCK || kind == STEP_SECCOMP;
 }
 
-/* One step of the run's own: done here for the fork, or seen to be done, or told to it. */
+/* One step of the run's own: done here for the fork, or seen to be done, or sent to it. */
 static int enter_step(struct jar_inside *inside, const struct plan_step *step, const char **workdir)
 {
 	if (step->kind == STEP_RLIMIT)
@@ -633,7 +448,7 @@ static void watch_call(struct jar_inside *inside)
 	jar_report_end(inside);
 }
 
-static void minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
+void call_minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
 	struct jar_message message;
 	int rc;
@@ -656,28 +471,4 @@ static void minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t
 	watch_call(inside);
 	session_report_empty(inside, false);
 	_exit(0);
-}
-
-/* --- the first process -------------------------------------------------------------------------------------- */
-
-/* Without the zygote the jar is of no use. */
-static void child_gone(struct jar_inside *inside, pid_t pid, int status)
-{
-	if (pid != zygote_pid)
-		return;
-	jar_report(inside, &(struct jar_message){.kind = JAR_EXITED, .exited = {.status = status}}, -1);
-	jar_leave(inside, 0);
-}
-
-void call_first_main(struct jar_inside *inside)
-{
-	/* A minder is the first of a pid namespace, and leaves no orphans; the first process is not behind the walls. */
-	static const struct session_kind calls = {
-		.begin = start_zygote,
-		.fork_minder = fork_minder,
-		.minder_main = minder_main,
-		.child_gone = child_gone,
-	};
-
-	session_serve(inside, &calls);
 }
