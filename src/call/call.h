@@ -7,7 +7,7 @@
  * ahead; a fork of the zygote enters them, puts the walls up and waits. Nothing that runs in a call can see the zygote or
  * another call.
  *
- * What the zygote and its forks are told and tell is in docs/protocol.md.
+ * docs/protocol.md has the messages between minders, zygote and forks.
  */
 #ifndef BELLJAR_CALL_CALL_H
 #define BELLJAR_CALL_CALL_H

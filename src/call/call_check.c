@@ -75,7 +75,7 @@ static int check_places(pid_t pid)
 }
 
 /*
- * Nothing in /proc tells of Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
+ * Nothing in /proc shows Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
  * device may not be asked anything (plan_calls.c): without a domain the answer would be that it is no terminal.
  */
 static int check_landlock(const struct jar_plan *plan, int probe_fd)

@@ -352,7 +352,7 @@ static int send_begin(struct jar_inside *inside, const char *workdir)
 }
 
 /* On failure *@failed_step says which step it was, or -1. */
-static int begin(struct jar_inside *inside, int32_t *failed_step)
+static int begin_fork(struct jar_inside *inside, int32_t *failed_step)
 {
 	const struct plan_step_list *entry = &inside->command.entry;
 	const char *workdir = inside->plan->workdir;
@@ -416,7 +416,7 @@ static void begin_call(struct jar_inside *inside)
 {
 	struct jar_message started = {.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
 	struct jar_message failed = {.kind = JAR_STEP_FAILED};
-	int rc = begin(inside, &failed.step_failed.step);
+	int rc = begin_fork(inside, &failed.step_failed.step);
 
 	if (rc < 0) {
 		failed.step_failed.is_entry = failed.step_failed.step >= 0;

@@ -7,8 +7,8 @@
  * where one look takes very long, twice a second.
  *
  * Nothing that a jar does holds the loop up: a look is done in pieces of a millisecond, and everything else has its turn
- * between two of them. What has more processes than can be looked at cannot be held to a limit that is measured. That this
- * is so is seen, too: after a few such looks the run ends, with the limit named.
+ * between two of them. What has more processes than can be looked at cannot be held to a limit that is measured. The limiter
+ * notices that: after a few such looks it ends the run, and names the limit.
  */
 #include "limits/limiter.h"
 
@@ -59,8 +59,8 @@ static bool has_cgroup_cpu(const struct limiter *limiter)
 	return limiter->cgroup.fds[CGROUP_CPU] >= 0 && limiter->plan->limits.cpu_time_ns != LIMIT_NONE;
 }
 
-static void tell(struct limiter *limiter, enum limit_name name, uint64_t limit, uint64_t peak, const char *enforced_by,
-		 const char *evidence, enum cause cause)
+static void report_hit(struct limiter *limiter, enum limit_name name, uint64_t limit, uint64_t peak,
+		       const char *enforced_by, const char *evidence, enum cause cause)
 {
 	struct limit_hit hit = {
 		.is_hit = true, .limit = limit, .peak = peak, .has_peak = true, .enforced_by = enforced_by};
@@ -76,7 +76,7 @@ static void tell(struct limiter *limiter, enum limit_name name, uint64_t limit, 
 
 /*
  * Killed for our limit, and not because the host or a cgroup above ran out of memory. Version 2 says so; in version 1
- * the peak tells: at our own limit it is as high as it can get.
+ * the peak shows it: at our own limit it is as high as it can get.
  */
 static bool is_at_limit(const struct limiter *limiter, const struct cgroup_reading *reading)
 {
@@ -115,11 +115,11 @@ static void check_cgroup_memory(struct limiter *limiter, const struct cgroup_rea
 		snprintf(evidence, sizeof(evidence),
 			 "memory.oom_control: oom_kill %" PRIu64 "; memory.max_usage_in_bytes: %" PRIu64,
 			 reading->killed_for_memory, reading->peak_memory_bytes);
-	tell(limiter, LIMIT_MEMORY, whose->plan->limits.memory_bytes, reading->peak_memory_bytes,
-	     cgroup_word(&limiter->cgroup), evidence, CAUSE_MEMORY);
+	report_hit(limiter, LIMIT_MEMORY, whose->plan->limits.memory_bytes, reading->peak_memory_bytes,
+		   cgroup_word(&limiter->cgroup), evidence, CAUSE_MEMORY);
 }
 
-/* The kernel counts how often it has killed for want of memory, whoever it was, and tells everybody. 0: it does not say. */
+/* The kernel counts how often it has killed for want of memory, whoever it was, and says so to everybody. 0: it does not say. */
 static uint64_t count_host_kills(void)
 {
 	char content[VMSTAT_BYTES];
@@ -147,8 +147,8 @@ static void check_cgroup_pids(struct limiter *limiter, const struct cgroup_readi
 	if (!reading->refused_pids)
 		return;
 	snprintf(evidence, sizeof(evidence), "pids.events: max %" PRIu64, reading->refused_pids);
-	tell(limiter, LIMIT_PIDS, limiter->plan->limits.pids, limiter->plan->limits.pids, cgroup_word(&limiter->cgroup),
-	     evidence, CAUSE_NONE);
+	report_hit(limiter, LIMIT_PIDS, limiter->plan->limits.pids, limiter->plan->limits.pids,
+		   cgroup_word(&limiter->cgroup), evidence, CAUSE_NONE);
 }
 
 static void on_recheck(struct loop_timer *timer)
@@ -180,15 +180,15 @@ static uint64_t command_ns(const struct limiter *limiter, uint64_t cpu_ns)
 	return cpu_ns - MIN_OF(cpu_ns, limiter->launch_ns);
 }
 
-static void tell_cpu(struct limiter *limiter, uint64_t used_ns, const char *enforced_by, const char *source,
-		     enum cause cause)
+static void report_cpu(struct limiter *limiter, uint64_t used_ns, const char *enforced_by, const char *source,
+		       enum cause cause)
 {
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	snprintf(evidence, sizeof(evidence), "%s: %" PRIu64 " ms of CPU time in the tree", source,
 		 used_ns / MILLISECOND_NS);
-	tell(limiter, LIMIT_CPU_TIME, limiter->plan->limits.cpu_time_ns / MILLISECOND_NS, used_ns / MILLISECOND_NS,
-	     enforced_by, evidence, cause);
+	report_hit(limiter, LIMIT_CPU_TIME, limiter->plan->limits.cpu_time_ns / MILLISECOND_NS,
+		   used_ns / MILLISECOND_NS, enforced_by, evidence, cause);
 }
 
 /* When it could be reached at the soonest. */
@@ -206,8 +206,8 @@ static uint64_t check_cgroup_cpu(struct limiter *limiter)
 	uint64_t used_ns = command_ns(limiter, cgroup_cpu_ns(&limiter->cgroup));
 
 	if (used_ns > limiter->plan->limits.cpu_time_ns)
-		tell_cpu(limiter, used_ns, cgroup_word(&limiter->cgroup),
-			 limiter->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage", CAUSE_CPU);
+		report_cpu(limiter, used_ns, cgroup_word(&limiter->cgroup),
+			   limiter->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage", CAUSE_CPU);
 	return cpu_interval(limiter, used_ns);
 }
 
@@ -225,7 +225,7 @@ static void check_hidden(struct limiter *limiter, enum limit_name name, uint64_t
 		"meter: process %d forbids looking at it, as programs do that may be executed but not read; at least %" PRIu64
 		" bytes beside it",
 		(int)limiter->meter.hidden_pid, seen);
-	tell(limiter, name, limit, seen, "meter", evidence, cause);
+	report_hit(limiter, name, limit, seen, "meter", evidence, cause);
 }
 
 /* Pages that become private after a fork do not show in the sum: above the limit, weigh again now and then. */
@@ -239,7 +239,7 @@ static bool must_weigh(const struct limiter *limiter)
 		sys_monotonic_ns() - limiter->weighed_ns > limiter->weighing_ns * WEIGHING_RATIO);
 }
 
-static void tell_weight(struct limiter *limiter, uint64_t weight)
+static void report_weight(struct limiter *limiter, uint64_t weight)
 {
 	uint64_t limit = limiter->plan->limits.memory_bytes;
 	char evidence[LIMIT_EVIDENCE_MAX];
@@ -249,10 +249,10 @@ static void tell_weight(struct limiter *limiter, uint64_t weight)
 		 "meter: %" PRIu64 " bytes in %u processes and threads, shared pages counted once; of these %" PRIu64
 		 " in files in memory",
 		 weight, limiter->reading.processes, limiter->reading.private_bytes);
-	tell(limiter, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
+	report_hit(limiter, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
 }
 
-/* True: the weight is known, and what follows from it has been told. */
+/* True: the weight is known, and what follows from it was reported. */
 static bool weigh(struct limiter *limiter, uint64_t until_ns)
 {
 	uint64_t limit = limiter->plan->limits.memory_bytes;
@@ -271,7 +271,7 @@ static bool weigh(struct limiter *limiter, uint64_t until_ns)
 	limiter->first_weight = 0;
 	limiter->excess_bytes = sum - MIN_OF(sum, weight);
 	if (weight > limit)
-		tell_weight(limiter, weight);
+		report_weight(limiter, weight);
 	return true;
 }
 
@@ -298,7 +298,7 @@ static uint64_t check_metered_cpu(struct limiter *limiter, const struct meter_re
 	uint64_t used_ns = reading->cpu_ns - MIN_OF(reading->cpu_ns, unseen_ns);
 
 	if (used_ns > limiter->plan->limits.cpu_time_ns)
-		tell_cpu(limiter, used_ns, "meter", has_clock ? "meter: task clock" : "meter: /proc", CAUSE_CPU);
+		report_cpu(limiter, used_ns, "meter", has_clock ? "meter: task clock" : "meter: /proc", CAUSE_CPU);
 	/* Without the clock, what short-lived processes used shows only while they live. */
 	return MIN_OF(cpu_interval(limiter, used_ns), has_clock ? INTERVAL_CPU_MAX_NS : INTERVAL_SHORT_NS);
 }
@@ -306,8 +306,8 @@ static uint64_t check_metered_cpu(struct limiter *limiter, const struct meter_re
 static void check_scratch(struct limiter *limiter, const struct meter_reading *reading)
 {
 	if (reading->is_scratch_full)
-		tell(limiter, LIMIT_DISK, limiter->plan->limits.disk_bytes, reading->stored_bytes, "tmpfs",
-		     "statfs: no block or no inode is free in the private places", CAUSE_NONE);
+		report_hit(limiter, LIMIT_DISK, limiter->plan->limits.disk_bytes, reading->stored_bytes, "tmpfs",
+			   "statfs: no block or no inode is free in the private places", CAUSE_NONE);
 }
 
 /* A private place that is full refuses by itself; only what is written to the host beside it must be ended. */
@@ -325,7 +325,7 @@ static uint64_t check_metered_disk(struct limiter *limiter, const struct meter_r
 		snprintf(evidence, sizeof(evidence),
 			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",
 			 reading->written_bytes, reading->stored_bytes);
-		tell(limiter, LIMIT_DISK, limit, used, "meter", evidence, CAUSE_DISK);
+		report_hit(limiter, LIMIT_DISK, limit, used, "meter", evidence, CAUSE_DISK);
 	} else {
 		check_scratch(limiter, reading);
 	}
@@ -333,7 +333,7 @@ static uint64_t check_metered_disk(struct limiter *limiter, const struct meter_r
 		      INTERVAL_SHORT_NS);
 }
 
-/* What the whole jar may have; a kept one's own processes are beside that. LIMIT_NONE: nobody looks. */
+/* What the whole jar may have; a session's own processes are beside that. LIMIT_NONE: nobody looks. */
 static uint64_t most_processes(const struct limiter *limiter)
 {
 	if (!(limiter->plan->metered >> GUARANTEE_PIDS & 1))
@@ -358,7 +358,7 @@ static uint64_t check_metered_pids(struct limiter *limiter, uint64_t count)
 			 "meter: %" PRIu64
 			 " processes and threads or more, %u looks in a row; the run was killed for it",
 			 count, limiter->over_pids_looks);
-		tell(limiter, LIMIT_PIDS, limiter->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
+		report_hit(limiter, LIMIT_PIDS, limiter->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
 	}
 	return INTERVAL_MIN_NS;
 }
@@ -491,7 +491,7 @@ static void on_timer(struct loop_timer *timer)
 		interval = MIN_OF(interval, spare_others(check_meter(limiter), late_ns));
 	if (has_cgroup_cpu(limiter))
 		interval = MIN_OF(interval, check_cgroup_cpu(limiter));
-	/* What was told may have ended the watch. */
+	/* What was reported may have ended the watch. */
 	if (limiter->function)
 		loop_arm(limiter->loop, timer, sys_monotonic_ns() + interval, on_timer, limiter);
 }
@@ -502,8 +502,8 @@ void limiter_look(struct limiter *limiter)
 		on_timer(&limiter->timer);
 }
 
-static void init(struct limiter *limiter, struct loop *loop, const struct plan *plan, limiter_function *function,
-		 void *owner)
+static void limiter_init(struct limiter *limiter, struct loop *loop, const struct plan *plan,
+			 limiter_function *function, void *owner)
 {
 	long cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -525,7 +525,7 @@ int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *
 {
 	int rc;
 
-	init(limiter, loop, plan, function, owner);
+	limiter_init(limiter, loop, plan, function, owner);
 	rc = cgroup_open(&limiter->cgroup, plan, error);
 	if (rc == 0)
 		watch_notice(limiter);
@@ -537,7 +537,7 @@ int limiter_open_run(struct limiter *limiter, struct loop *loop, const struct pl
 {
 	int rc;
 
-	init(limiter, loop, plan, function, owner);
+	limiter_init(limiter, loop, plan, function, owner);
 	limiter->jar = jar;
 	limiter->cgroup = *cgroup;
 	rc = cgroup_limit(&limiter->cgroup, &plan->limits);
@@ -601,7 +601,7 @@ bool limiter_start(struct limiter *limiter, pid_t pid)
 	return true;
 }
 
-static void look(struct limiter *limiter, struct cgroup_reading *reading)
+static void read_cgroup(struct limiter *limiter, struct cgroup_reading *reading)
 {
 	if (!limiter->cgroup.version)
 		return;
@@ -618,7 +618,7 @@ void limiter_check(struct limiter *limiter, bool is_last)
 {
 	struct cgroup_reading reading = {0};
 
-	look(limiter, &reading);
+	read_cgroup(limiter, &reading);
 	limiter->last_reading = reading;
 	limiter->has_last_reading = is_last;
 }
@@ -630,9 +630,9 @@ static void finish_cpu(struct limiter *limiter, const struct cgroup_reading *rea
 	bool is_cgroup = has_cgroup_cpu(limiter);
 
 	if ((is_cgroup || is_metered(limiter, GUARANTEE_CPU_TIME)) && used_ns > limiter->plan->limits.cpu_time_ns)
-		tell_cpu(limiter, used_ns, is_cgroup ? cgroup_word(&limiter->cgroup) : "meter",
-			 is_cgroup ? (limiter->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage") : "rusage",
-			 CAUSE_NONE);
+		report_cpu(limiter, used_ns, is_cgroup ? cgroup_word(&limiter->cgroup) : "meter",
+			   is_cgroup ? (limiter->cgroup.version == 2 ? "cpu.stat" : "cpuacct.usage") : "rusage",
+			   CAUSE_NONE);
 }
 
 /* What was waited for. */
@@ -684,7 +684,7 @@ void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct 
 	seen->memory_by = "maxrss";
 	seen->peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
 	seen->metered = limiter->metered;
-	look(limiter, &reading);
+	read_cgroup(limiter, &reading);
 	finish_cpu(limiter, &reading, usage);
 	note_usage(limiter, usage, seen);
 	finish_usage(limiter, &reading, seen);

@@ -2,11 +2,11 @@
 /*
  * limits/limiter.h - hold a run, or a jar with all its runs, to its limits on memory, processes, CPU time and disk, and know which was reached
  *
- * Behind it stand the run's cgroup and the meter, whichever the plan chose for each limit. A limit that ends the run is
- * told when it is seen; what was reached without that (a refused fork, a full private place) is told at the end.
+ * Behind it stand the run's cgroup and the meter, whichever the plan chose for each limit. The limiter reports a
+ * limit that ends the run when it sees that, and one that does not (a refused fork, a full private place) at the end.
  */
-#ifndef BELLJAR_RUN_GUARD_H
-#define BELLJAR_RUN_GUARD_H
+#ifndef BELLJAR_LIMITS_LIMITER_H
+#define BELLJAR_LIMITS_LIMITER_H
 
 #include <sys/resource.h>
 
@@ -26,7 +26,7 @@ struct limiter {
 	void *owner;
 	struct cgroup cgroup;
 	struct loop_watch notice;
-	struct loop_timer recheck; /* the kernel tells before it kills */
+	struct loop_timer recheck; /* the kernel says so before it kills */
 	unsigned rechecks_left;
 	struct meter meter;
 	struct loop_timer timer;
@@ -46,7 +46,7 @@ struct limiter {
 	uint64_t look_ns;                        /* what it has taken so far */
 	unsigned crowded_looks, over_pids_looks; /* in a row */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
-	bool is_over;        /* a limit that ends the run was told */
+	bool is_over;        /* a limit that ends the run was reported */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
 	/* Of a run in a session: the jar's. Memory may run out there, too. */
 	const struct limiter *jar;
@@ -75,13 +75,13 @@ void limiter_written(struct limiter *limiter, uint64_t bytes);
 void limiter_leave_out(struct limiter *limiter, const struct rusage *making);
 /* The command runs, as a descendant of @pid. False: it cannot be held to its limits. */
 bool limiter_start(struct limiter *limiter, pid_t pid);
-/* Go on now with what is done from time to time: measure, and tell what is over. */
+/* Go on now with what is done from time to time: measure, and report what is over. */
 void limiter_look(struct limiter *limiter);
 /* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
 void limiter_check(struct limiter *limiter, bool is_last);
 /* All is over, and has used @usage: last readings, into @seen too. The limiter reports nothing after this. */
 void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
-/* Look no more, and tell nothing. The plan may go after this. */
+/* Look no more, and report nothing. The plan may go after this. */
 void limiter_stop(struct limiter *limiter);
 /* Removes the cgroup: nothing may be in it any more. */
 void limiter_done(struct limiter *limiter);

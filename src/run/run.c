@@ -61,14 +61,14 @@ struct run {
 	struct streams streams;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
-	int relay_peek_fd;   /* its read end, which tells what the command did not read; likewise */
+	int relay_peek_fd;   /* its read end, which shows what the command did not read; likewise */
 	uint64_t begun_ns;
 	struct observation seen;
 };
 
 typedef void transition(struct run *run);
 
-static void handle(struct run *run, enum run_event event);
+static void run_handle(struct run *run, enum run_event event);
 
 const struct observation *run_observation(const struct run *run)
 {
@@ -129,7 +129,7 @@ static void on_deadline(struct loop_timer *timer)
 	if (run->state > STATE_RUNNING)
 		return;
 	note_timeout(run, run_elapsed_ns(run));
-	handle(run, EVENT_SOFT_END);
+	run_handle(run, EVENT_SOFT_END);
 }
 
 /* The news that the command has ended may come before that of its deadline, which passed before. */
@@ -146,12 +146,12 @@ static void run_on_limit(void *owner, enum limit_name name, const struct limit_h
 {
 	struct run *run = owner;
 
-	/* The news that the command has started may still be unread. If it has not, there is no run to tell of. */
+	/* The news that the command has started may still be unread. If it has not, there is no run whose limit it could be. */
 	if (!run->seen.has_started)
 		slot_poll(run->slot);
 	if (!run->seen.has_started) {
 		run->starved = cause;
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 		return;
 	}
 	note_limit(run, name, hit);
@@ -159,7 +159,7 @@ static void run_on_limit(void *owner, enum limit_name name, const struct limit_h
 		return;
 	set_cause(run, cause);
 	if (run->state <= STATE_ENDING)
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 }
 
 /* Left by a signal that only a limit of its own sends. */
@@ -184,7 +184,7 @@ static void arm_deadline(struct run *run, uint64_t allowance_ns)
 
 static void on_grace_over(struct loop_timer *timer)
 {
-	handle(timer->owner, EVENT_GRACE_OVER);
+	run_handle(timer->owner, EVENT_GRACE_OVER);
 }
 
 /* --- output ------------------------------------------------------------------------------------------------- */
@@ -206,13 +206,13 @@ static void on_overflow(void *owner, uint64_t limit_bytes, uint64_t delivered_by
 	hit_limit(run, LIMIT_OUTPUT, limit_bytes, delivered_bytes, evidence);
 	if (run->plan->limits.overflow == OVERFLOW_KILL && run->state <= STATE_ENDING) {
 		set_cause(run, CAUSE_OUTPUT);
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 	}
 }
 
 static void on_drained(void *owner)
 {
-	handle(owner, EVENT_DRAINED);
+	run_handle(owner, EVENT_DRAINED);
 }
 
 static void on_stall(struct loop_timer *timer)
@@ -222,7 +222,7 @@ static void on_stall(struct loop_timer *timer)
 	if (run->seen.cause == CAUSE_NONE)
 		return;
 	streams_drop(&run->streams);
-	handle(run, EVENT_DRAINED);
+	run_handle(run, EVENT_DRAINED);
 }
 
 void run_resume(struct run *run, enum stream_index index)
@@ -286,18 +286,18 @@ void run_cancel(struct run *run, int signal_number)
 	/* All is over but for a reader who takes nothing: who wants it ended does not wait for that one. */
 	if (run->state == STATE_DRAINING) {
 		streams_drop(&run->streams);
-		handle(run, EVENT_DRAINED);
+		run_handle(run, EVENT_DRAINED);
 	}
 	if (run->state >= STATE_KILLING)
 		return;
 	if (run->state == STATE_ENDING) {
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 		return;
 	}
 	if (run->seen.cause == CAUSE_NONE)
 		run->seen.cancel_signal = signal_number;
 	set_cause(run, CAUSE_CANCELLED);
-	handle(run, EVENT_SOFT_END);
+	run_handle(run, EVENT_SOFT_END);
 }
 
 void run_output_lost(struct run *run, int errno_value, const char *what)
@@ -310,7 +310,7 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 			  "nobody takes the output: writing to %s failed: %s", what, strerror(errno_value));
 	}
 	if (run->state < STATE_KILLING)
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 	streams_lose(&run->streams);
 }
 
@@ -319,7 +319,7 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 static void take_pty(struct run *run, int fd)
 {
 	if (streams_take_pty(&run->streams, fd) < 0)
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 	if (run->request.relay_fd >= 0)
 		run->relay_target_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
@@ -369,10 +369,10 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		run->begun_ns = message->started.begun_ns;
 		if (run->request.has_pty && run->streams.pty_fd < 0) {
 			error_set(&run->seen.error, STAGE_ENGINE, EMFILE, "no descriptor is left for the terminal");
-			handle(run, EVENT_HARD_END);
+			run_handle(run, EVENT_HARD_END);
 			return;
 		}
-		handle(run, EVENT_STARTED);
+		run_handle(run, EVENT_STARTED);
 		return;
 	case JAR_STEP_FAILED:
 		run->seen.failed_step = message->step_failed.step;
@@ -389,7 +389,7 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		run->seen.has_status = true;
 		run->seen.status = message->exited.status;
 		check_file_size(run);
-		handle(run, EVENT_EXITED);
+		run_handle(run, EVENT_EXITED);
 		return;
 	case JAR_READY:
 	case JAR_EMPTY:
@@ -404,7 +404,7 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 	case JAR_MESSAGE_KIND_COUNT:
 		return;
 	}
-	handle(run, EVENT_FAILED);
+	run_handle(run, EVENT_FAILED);
 }
 
 /* Nothing of the run is left. @status: how the process in charge of it ended. */
@@ -424,7 +424,7 @@ static void run_on_gone(void *owner, const struct rusage *usage, int status)
 		run->seen.has_status = true;
 		run->seen.status = SIGKILL;
 	}
-	handle(run, EVENT_GONE);
+	run_handle(run, EVENT_GONE);
 }
 
 static void run_on_closing(void *owner)
@@ -455,7 +455,7 @@ static void hold_to_limits(struct run *run)
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
 			  "the limits cannot be held: the jar's processes are not to be seen");
 		set_cause(run, CAUSE_UNHELD);
-		handle(run, EVENT_HARD_END);
+		run_handle(run, EVENT_HARD_END);
 	}
 }
 
@@ -541,7 +541,7 @@ static transition *const transitions[STATE_COUNT][EVENT_COUNT] = {
 };
 
 /* An event that a state has no row for changes nothing. */
-static void handle(struct run *run, enum run_event event)
+static void run_handle(struct run *run, enum run_event event)
 {
 	transition *function = transitions[run->state][event];
 

@@ -18,7 +18,7 @@
 struct run;
 struct session;
 
-/* What a door wants to hear; any may be NULL. Called from within the loop. */
+/* What a door wants to know; any may be NULL. Called from within the loop. */
 struct run_listener {
 	void *owner;
 	/* The command runs. @pty_fd is the master of its terminal, borrowed, or -1. */
@@ -29,7 +29,7 @@ struct run_listener {
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
 	/*
 	 * No process of the run is left, all output was handed over. The run may be freed now, but not from within this
-	 * call. A jar of its own is gone too; one it was given (run_request.jar) says so itself.
+	 * call. A jar of its own is gone too; one it was given (run_request.jar) has a listener of its own.
 	 */
 	void (*done)(void *owner, struct run *run);
 };

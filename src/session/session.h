@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session.h - a jar that outlives the call that made it: prepared for one run, or kept for many
+ * session/session.h - a jar that outlives the request that made it: prepared for one run, or a session of many
  *
- * session_open() begins; runs may be started in it at once (run_request.jar) and wait until it stands. A prepared jar
- * (PLAN_PREPARED) takes one run and is gone after it. A kept one (PLAN_SESSION) takes runs, also at the same time, until it
- * is closed: each has a minder of its own inside, which starts the command and ends its tree. One minder is always ready
- * ahead. The jar's own limits hold for the sum of its runs.
+ * session_open() begins; runs may be started in the jar at once (run_request.jar) and wait until it stands. A prepared jar
+ * (PLAN_PREPARED) takes one run and is gone after it. A session (PLAN_SESSION, PLAN_CALLS) takes runs, also at the same
+ * time, until it is closed: each has a minder of its own inside, which starts the command and ends its tree. Minders are
+ * made ahead. The limits of a session for commands hold for the sum of its runs.
+ *
+ * One-shot jars are made of the same record; runs begin those by themselves (session_slot.h).
  */
 #ifndef BELLJAR_SESSION_SESSION_H
 #define BELLJAR_SESSION_SESSION_H
@@ -18,13 +20,13 @@
 
 struct session;
 
-/* What a door wants to hear; any may be NULL. Called from within the loop. */
+/* What a door wants to know; any may be NULL. Called from within the loop. */
 struct session_listener {
 	void *owner;
 	/* The jar stands. */
 	void (*ready)(void *owner, struct session *jar);
 	/*
-	 * No process of it is left, and every run in it has been told so. It may be freed now, but not from within this
+	 * No process of it is left, and every run in it is over. It may be freed now, but not from within this
 	 * call. session_observation() says whether it ever stood (has_started), and if not, why.
 	 */
 	void (*gone)(void *owner, struct session *jar);
@@ -45,7 +47,7 @@ struct session_request {
 
 /* Begin. On failure nothing is running. */
 int session_open(struct loop *loop, const struct session_request *request, struct session **out, struct error *error);
-/* Kill what is left and take the jar down; runs in it end as cancelled. The listener hears when it is gone. */
+/* Kill what is left and take the jar down; runs in it end as cancelled. The listener is called when it is gone. */
 void session_close(struct session *jar);
 /* One that is gone; or kill it and wait until it is. No run may be in it. */
 void session_free(struct session *jar);

@@ -96,13 +96,14 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-int jar_spec_write(const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams, struct text *out)
+int session_command_write(const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams,
+			  struct text *out)
 {
 	append_spec(out, plan, is_metered, streams);
 	return text_failed(out) ? -ENOMEM : 0;
 }
 
-int jar_spec_file(struct text *spec)
+int session_command_file(struct text *spec)
 {
 	AUTO_CLOSE int fd = memfd_create("belljar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int rc;
@@ -213,7 +214,7 @@ static bool is_sound(const struct spec_header *header, size_t fd_count)
 	       header->is_metered <= 1 && fd_count == header->extra_count + (header->has_pty ? 0 : JAR_STREAM_FDS);
 }
 
-int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command)
+int session_command_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command)
 {
 	struct reader reader = {.at = bytes, .end = bytes + len};
 	const void *start = next_bytes(&reader, sizeof(struct spec_header));
@@ -242,7 +243,7 @@ int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_co
 	return 0;
 }
 
-int jar_spec_map(int fd, size_t fd_count, struct jar_command *command)
+int session_command_map(int fd, size_t fd_count, struct jar_command *command)
 {
 	struct stat status;
 	size_t len;
@@ -258,7 +259,7 @@ int jar_spec_map(int fd, size_t fd_count, struct jar_command *command)
 	file = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (file == MAP_FAILED)
 		return -errno;
-	rc = jar_spec_parse(file, len, fd_count, command);
+	rc = session_command_parse(file, len, fd_count, command);
 	if (rc < 0) {
 		munmap(file, len);
 		return rc;
@@ -268,7 +269,7 @@ int jar_spec_map(int fd, size_t fd_count, struct jar_command *command)
 	return 0;
 }
 
-void jar_spec_done(struct jar_command *command)
+void session_command_done(struct jar_command *command)
 {
 	if (command->spec_len)
 		munmap(command->spec, command->spec_len);

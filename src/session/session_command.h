@@ -12,17 +12,18 @@
 #include "base/text.h"
 #include "jar/jar_inside.h"
 
-int jar_spec_write(const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams, struct text *out);
+int session_command_write(const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams,
+			  struct text *out);
 /* A sealed memory file with @spec, or a negative errno. */
-int jar_spec_file(struct text *spec);
+int session_command_file(struct text *spec);
 
 /*
  * The command in @bytes, which must stay, all but its descriptors, of which there must be @fd_count. -EBADMSG: that is no
- * specification. jar_spec_done() lets go of what this has mapped.
+ * specification. session_command_done() lets go of what this has mapped.
  */
-int jar_spec_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command);
+int session_command_parse(const char *bytes, size_t len, size_t fd_count, struct jar_command *command);
 /* The same for the file @fd. */
-int jar_spec_map(int fd, size_t fd_count, struct jar_command *command);
-void jar_spec_done(struct jar_command *command);
+int session_command_map(int fd, size_t fd_count, struct jar_command *command);
+void session_command_done(struct jar_command *command);
 
 #endif

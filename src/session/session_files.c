@@ -33,7 +33,7 @@ static void send_files(struct session *jar)
 		sent++;
 		if (file->is_sent)
 			continue;
-		if (jar_send_open(jar->jar.control_fd, file->path, file->access, file->mode) < 0)
+		if (session_send_open(jar->jar.control_fd, file->path, file->access, file->mode) < 0)
 			return;
 		file->is_sent = true;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session_first.c - the first process of a kept jar: make minders, see that nothing of theirs is left, open files
+ * session/session_first.c - the first process of a session: make minders, see that nothing of theirs is left, open files
  *
  * Each minder is a child and a subreaper: what a command's tree loses comes to its minder, which ends all of it before it
  * leaves with status 0. A minder that leaves otherwise was killed, by a command that could reach it or by the kernel for
  * want of memory; then its orphans are children of this process, and every child that is no minder is hunted down before
- * the engine is told. On the namespace rung this process is the pid namespace's first: nothing inside can stop it.
+ * the engine learns of it. On the namespace rung this process is the pid namespace's first: nothing inside can stop it.
  */
 #include "session/session_inside.h"
 
@@ -204,7 +204,7 @@ static void report_opened(struct jar_inside *inside, int fd)
 	jar_report(inside, &message, fd);
 }
 
-static void answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
+static void open_and_answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
 {
 	AUTO_CLOSE int fd = open_file(path, message->open.access, message->open.mode);
 
@@ -227,7 +227,7 @@ static void answer_behind_walls(struct jar_inside *inside, const struct jar_mess
 		if (rc < 0)
 			report_opened(inside, rc);
 		else
-			answer(inside, message, path);
+			open_and_answer(inside, message, path);
 		_exit(0);
 	}
 	if (pid < 0) {
@@ -258,7 +258,7 @@ static void on_request(struct serving *serving)
 	else if (message.kind == JAR_OPEN && !serving->kind->opens_files)
 		report_opened(inside, -EPERM);
 	else if (message.kind == JAR_OPEN && inside->owns_pids)
-		answer(inside, &message, attached.text);
+		open_and_answer(inside, &message, attached.text);
 	else if (message.kind == JAR_OPEN)
 		answer_behind_walls(inside, &message, attached.text);
 	close_attached(&attached);

@@ -25,7 +25,7 @@ struct session_kind {
 	bool opens_files; /* for the engine: the first process is behind walls, or can make a child that is */
 };
 
-/* Make minders and open files until told to leave. */
+/* Make minders and open files until the engine ends the jar. */
 void session_serve(struct jar_inside *inside, const struct session_kind *kind) __attribute__((noreturn));
 /* The first process of a session for commands. */
 void session_first_main(struct jar_inside *inside);

@@ -84,11 +84,11 @@ static int take_spec(const struct jar_message *message, size_t *fd_taken, struct
 
 	*fd_taken = 0;
 	if (!message->run.has_file)
-		return jar_spec_parse(received.text, received.text_len, received.passed.count, command);
+		return session_command_parse(received.text, received.text_len, received.passed.count, command);
 	if (!received.passed.count)
 		return -EBADMSG;
 	*fd_taken = 1;
-	rc = jar_spec_map(received.passed.fds[0], received.passed.count - 1, command);
+	rc = session_command_map(received.passed.fds[0], received.passed.count - 1, command);
 	close(received.passed.fds[0]);
 	return rc;
 }

@@ -11,21 +11,21 @@
 #include "jar/jar_inside.h"
 #include "session/session_command.h"
 
-int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams)
+int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams)
 {
 	struct jar_message message = {.kind = JAR_RUN};
 	AUTO_CLOSE int spec_fd = -1;
 	AUTO_TEXT spec = {0};
 	int fds[JAR_ATTACHED_MAX];
 	size_t count = 0;
-	int rc = jar_spec_write(plan, is_metered, streams, &spec);
+	int rc = session_command_write(plan, is_metered, streams, &spec);
 
 	if (rc < 0)
 		return rc;
 	if (streams->extra_count > JAR_EXTRA_MAX)
 		return -E2BIG;
 	if (spec.len > JAR_TEXT_MAX) {
-		spec_fd = jar_spec_file(&spec);
+		spec_fd = session_command_file(&spec);
 		if (spec_fd < 0)
 			return spec_fd;
 		message.run.has_file = 1;
@@ -41,7 +41,7 @@ int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, c
 	return jar_send_all(control_fd, &message, text_string(&spec), message.run.has_file ? 0 : spec.len, fds, count);
 }
 
-int jar_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count)
+int session_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count)
 {
 	struct jar_message message = {.kind = JAR_MINDER, .minder = {.number = number}};
 	int fds[JAR_ATTACHED_MAX];
@@ -54,14 +54,14 @@ int jar_send_minder(int control_fd, uint32_t number, int minder_end, const int *
 	return jar_send_all(control_fd, &message, NULL, 0, fds, cgroup_count + 1);
 }
 
-int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
+int session_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
 {
 	struct jar_message message = {.kind = JAR_RENEW};
 
 	return jar_send_all(control_fd, &message, NULL, 0, cgroup_fds, cgroup_count);
 }
 
-int jar_send_open(int control_fd, const char *path, enum session_access access, mode_t mode)
+int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode)
 {
 	struct jar_message message = {.kind = JAR_OPEN, .open = {.access = (uint32_t)access, .mode = mode}};
 

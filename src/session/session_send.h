@@ -18,15 +18,15 @@ enum session_access {
 };
 
 /* Send @plan's command to a first process or minder that waits for one. It may be sent before that is ready. */
-int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams);
+int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams);
 /*
  * Ask for minder @number, which is not 0, with the control socket @minder_end. It enters the cgroups whose files of
- * members are @cgroup_fds, then says JAR_READY or JAR_STEP_FAILED there. Its end is told with JAR_MINDER_GONE on
- * @control_fd, in every case.
+ * members are @cgroup_fds, then says JAR_READY or JAR_STEP_FAILED there. JAR_MINDER_GONE on @control_fd reports its
+ * end, in every case.
  */
-int jar_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count);
+int session_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count);
 /* Ask a minder whose run is over to be ready for another one. It answers as a new one does. */
-int jar_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count);
-int jar_send_open(int control_fd, const char *path, enum session_access access, mode_t mode);
+int session_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count);
+int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode);
 
 #endif

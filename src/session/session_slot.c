@@ -490,7 +490,7 @@ int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_s
 {
 	if (plan->kind == PLAN_ONCE)
 		return session_start(slot->jar, streams, error);
-	return jar_send_run(control_of(slot), &plan->core, plan->metered != 0, streams);
+	return session_send_run(control_of(slot), &plan->core, plan->metered != 0, streams);
 }
 
 uint64_t slot_overdue(struct slot *slot)

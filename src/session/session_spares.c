@@ -34,8 +34,8 @@ void slot_ask(struct slot *slot)
 	struct session *jar = slot->jar;
 
 	if (slot->minder != MINDER_WANTED || jar->asked_count >= ASKED_MAX ||
-	    jar_send_minder(jar->jar.control_fd, slot->number, slot->minder_end, slot->member_fds, slot->member_count) <
-		    0)
+	    session_send_minder(jar->jar.control_fd, slot->number, slot->minder_end, slot->member_fds,
+				slot->member_count) < 0)
 		return;
 	slot->minder = MINDER_ASKED;
 	jar->asked_count++;
@@ -91,7 +91,8 @@ bool slot_renew(struct slot *slot)
 		return false;
 	limiter_done(&slot->limiter); /* and with it the cgroup, in which nobody is left */
 	slot->limiter = (struct limiter){0};
-	if (slot_open_cgroup(slot) < 0 || jar_send_renew(slot->control_fd, slot->member_fds, slot->member_count) < 0)
+	if (slot_open_cgroup(slot) < 0 ||
+	    session_send_renew(slot->control_fd, slot->member_fds, slot->member_count) < 0)
 		return false;
 	close_members(slot);
 	slot->minder = MINDER_ASKED;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/session_scene.h - kept and prepared jars on this very host, on every rung it has, and runs in them
+ * tests/unit/session_scene.h - sessions and prepared jars on this very host, on every rung it has, and runs in them
  *
  * The jars are real. Started as root the table is gone through once as root and once as an ordinary user. A jar that
  * cannot be made here is a skip, with a reason, and never a success.
  */
-#ifndef BELLJAR_TESTS_UNIT_KEPT_SCENE_H
-#define BELLJAR_TESTS_UNIT_KEPT_SCENE_H
+#ifndef BELLJAR_TESTS_UNIT_SESSION_SCENE_H
+#define BELLJAR_TESTS_UNIT_SESSION_SCENE_H
 
 #include <dirent.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ struct scene {
 };
 
 struct one {
-	struct scene *stage;
+	struct scene *scene;
 	struct policy policy;
 	struct string_list argv;
 	struct plan plan;
@@ -58,7 +58,7 @@ struct one {
 	size_t len[2];
 };
 
-static char home[] = "/tmp/belljar-kept-XXXXXX";
+static char home[] = "/tmp/belljar-session-XXXXXX";
 static char home_variable[64];
 static const struct policy_context context = {.current_directory = "/", .home = home};
 static char *const environment[] = {(char *)"PATH=/usr/local/bin:/usr/bin:/bin", home_variable, NULL};
@@ -70,27 +70,27 @@ static inline void on_wake(struct loop_timer *timer)
 	(void)timer;
 }
 
-static inline bool wait_for(struct scene *stage, const bool *flag)
+static inline bool wait_for(struct scene *scene, const bool *flag)
 {
 	struct loop_timer wake = {0};
 	uint64_t end = sys_monotonic_ns() + PATIENCE_NS;
 
 	while (!*flag && sys_monotonic_ns() < end) {
-		loop_arm(stage->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
-		loop_turn(stage->loop);
+		loop_arm(scene->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
+		loop_turn(scene->loop);
 		loop_disarm(&wake);
 	}
 	return *flag;
 }
 
-static inline void pass_time(struct scene *stage, uint64_t ns)
+static inline void pass_time(struct scene *scene, uint64_t ns)
 {
 	struct loop_timer wake = {0};
 	uint64_t end = sys_monotonic_ns() + ns;
 
 	while (sys_monotonic_ns() < end) {
-		loop_arm(stage->loop, &wake, end, on_wake, NULL);
-		loop_turn(stage->loop);
+		loop_arm(scene->loop, &wake, end, on_wake, NULL);
+		loop_turn(scene->loop);
 		loop_disarm(&wake);
 	}
 }
@@ -120,61 +120,61 @@ static inline void set_flags(struct policy *policy, const char *const *flags)
 		}
 }
 
-static inline int begin_jar(struct scene *stage)
+static inline int begin_jar(struct scene *scene)
 {
 	static const struct jar_argv_memory no_area;
-	struct session_request request = {.plan = &stage->plan,
+	struct session_request request = {.plan = &scene->plan,
 					  .area = &no_area,
-					  .family = &stage->family,
-					  .listener = {stage, on_ready, on_gone}};
+					  .family = &scene->family,
+					  .listener = {scene, on_ready, on_gone}};
 
-	return session_open(stage->loop, &request, &stage->jar, &stage->error);
+	return session_open(scene->loop, &request, &scene->jar, &scene->error);
 }
 
 /* False: this rung is not to be had here. */
-static inline bool open_jar(struct scene *stage, enum rung rung, enum plan_kind kind, const char *const *flags)
+static inline bool open_jar(struct scene *scene, enum rung rung, enum plan_kind kind, const char *const *flags)
 {
 	static const char *const standard[] = {"workdir", "none", NULL};
 	int rc;
 
-	*stage = (struct scene){.loop = loop_new()};
-	CHECK_INT(policy_init(&stage->policy, &context, &stage->error), 0);
-	set_flags(&stage->policy, standard);
-	set_flags(&stage->policy, flags);
-	rc = host_probe(&stage->host, environment, &stage->error);
+	*scene = (struct scene){.loop = loop_new()};
+	CHECK_INT(policy_init(&scene->policy, &context, &scene->error), 0);
+	set_flags(&scene->policy, standard);
+	set_flags(&scene->policy, flags);
+	rc = host_probe(&scene->host, environment, &scene->error);
 	if (rung == RUNG_LANDLOCK)
-		stage->host.has_user_namespaces = false;
+		scene->host.has_user_namespaces = false;
 	if (rc == 0)
-		rc = host_survey(&stage->host, &stage->policy, NULL, &stage->error);
+		rc = host_survey(&scene->host, &scene->policy, NULL, &scene->error);
 	if (rc == 0)
-		rc = plan_compile_jar(&stage->plan, kind, &stage->policy, &stage->host, NULL, &stage->error);
-	if (rc == 0 && stage->plan.rung != rung)
+		rc = plan_compile_jar(&scene->plan, kind, &scene->policy, &scene->host, NULL, &scene->error);
+	if (rc == 0 && scene->plan.rung != rung)
 		rc = -EOPNOTSUPP;
 	if (rc == 0)
-		rc = begin_jar(stage);
+		rc = begin_jar(scene);
 	if (rc < 0) {
-		printf("no jar: %s\n", stage->error.message);
+		printf("no jar: %s\n", scene->error.message);
 		test_failed_checks++;
 		return false;
 	}
 	return true;
 }
 
-static inline bool stand(struct scene *stage)
+static inline bool stand(struct scene *scene)
 {
 	struct loop_timer wake = {0};
 	uint64_t end = sys_monotonic_ns() + PATIENCE_NS;
 
-	while (!stage->is_ready && !stage->is_gone && sys_monotonic_ns() < end) {
-		loop_arm(stage->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
-		loop_turn(stage->loop);
+	while (!scene->is_ready && !scene->is_gone && sys_monotonic_ns() < end) {
+		loop_arm(scene->loop, &wake, sys_monotonic_ns() + 50000000, on_wake, NULL);
+		loop_turn(scene->loop);
 		loop_disarm(&wake);
 	}
-	if (!stage->is_ready) {
-		printf("the jar does not stand: %s\n", session_observation(stage->jar)->error.message);
+	if (!scene->is_ready) {
+		printf("the jar does not stand: %s\n", session_observation(scene->jar)->error.message);
 		test_failed_checks++;
 	}
-	return stage->is_ready;
+	return scene->is_ready;
 }
 
 static inline int open_fds(void)
@@ -188,19 +188,19 @@ static inline int open_fds(void)
 	return count;
 }
 
-static inline void close_jar(struct scene *stage)
+static inline void close_jar(struct scene *scene)
 {
-	if (stage->jar) {
-		session_close(stage->jar);
-		CHECK(wait_for(stage, &stage->is_gone));
-		session_free(stage->jar);
+	if (scene->jar) {
+		session_close(scene->jar);
+		CHECK(wait_for(scene, &scene->is_gone));
+		session_free(scene->jar);
 	}
-	CHECK_INT(stage->family.count, 0);
-	free(stage->family.items);
-	plan_done(&stage->plan);
-	host_done(&stage->host);
-	policy_done(&stage->policy);
-	loop_free(stage->loop);
+	CHECK_INT(scene->family.count, 0);
+	free(scene->family.items);
+	plan_done(&scene->plan);
+	host_done(&scene->host);
+	policy_done(&scene->policy);
+	loop_free(scene->loop);
 	/* Nothing of it is our child any more, whether dead or alive. */
 	CHECK_INT(waitpid(-1, NULL, WNOHANG | __WALL), -1);
 	CHECK_INT(errno, ECHILD);
@@ -238,19 +238,19 @@ struct extras {
 	bool is_merged, has_pty;
 };
 
-static inline int start_argv(struct one *one, struct scene *stage, const struct extras *extras)
+static inline int start_argv(struct one *one, struct scene *scene, const struct extras *extras)
 {
 	struct plan_request request = {.argv = &one->argv, .is_captured = true};
 	struct run_request run = {.plan = &one->plan,
-				  .jar = stage->jar,
+				  .jar = scene->jar,
 				  .listener = {one, on_started, on_output, NULL, on_done},
 				  .is_captured = true,
 				  .stdin_fd = -1,
 				  .relay_fd = -1};
 	int rc;
 
-	one->stage = stage;
-	CHECK_INT(policy_copy(&stage->policy, &one->policy), 0);
+	one->scene = scene;
+	CHECK_INT(policy_copy(&scene->policy, &one->policy), 0);
 	if (extras) {
 		set_flags(&one->policy, extras->flags);
 		run.extra_fds = extras->fds;
@@ -258,17 +258,17 @@ static inline int start_argv(struct one *one, struct scene *stage, const struct 
 		run.is_merged = extras->is_merged;
 		run.has_pty = extras->has_pty;
 	}
-	rc = plan_compile_run(&one->plan, &stage->plan, &one->policy, &stage->host, &request, &one->error);
-	return rc < 0 ? rc : run_start(stage->loop, &run, &one->run, &one->error);
+	rc = plan_compile_run(&one->plan, &scene->plan, &one->policy, &scene->host, &request, &one->error);
+	return rc < 0 ? rc : run_start(scene->loop, &run, &one->run, &one->error);
 }
 
-static inline int start(struct one *one, struct scene *stage, const char *script, const struct extras *extras)
+static inline int start(struct one *one, struct scene *scene, const char *script, const struct extras *extras)
 {
 	*one = (struct one){0};
 	string_list_add(&one->argv, "/bin/sh");
 	string_list_add(&one->argv, "-c");
 	string_list_add(&one->argv, script);
-	return start_argv(one, stage, extras);
+	return start_argv(one, scene, extras);
 }
 
 static inline void finish(struct one *one)
@@ -281,7 +281,7 @@ static inline void finish(struct one *one)
 
 static inline const struct observation *ended(struct one *one)
 {
-	CHECK(wait_for(one->stage, &one->is_done));
+	CHECK(wait_for(one->scene, &one->is_done));
 	return run_observation(one->run);
 }
 
@@ -299,11 +299,11 @@ static inline void check_cause(struct one *one, enum cause cause)
 }
 
 /* A script that must exit with @status; its standard output stays in @one. */
-static inline void run_script(struct scene *stage, struct one *one, const char *script, int status)
+static inline void run_script(struct scene *scene, struct one *one, const char *script, int status)
 {
 	const struct observation *seen;
 
-	CHECK_INT(start(one, stage, script, NULL), 0);
+	CHECK_INT(start(one, scene, script, NULL), 0);
 	seen = ended(one);
 	CHECK(seen->has_started);
 	CHECK_STRING(seen->error.message, "");
@@ -314,9 +314,9 @@ static inline void run_script(struct scene *stage, struct one *one, const char *
 		printf("stderr: %s\n", one->output[STREAM_STDERR]);
 }
 
-#define FOR_EACH_RUNG(stage, kind, flags)                                                                              \
+#define FOR_EACH_RUNG(scene, kind, flags)                                                                              \
 	for (size_t rung_index = 0; rung_index < ARRAY_LEN(rungs); rung_index++)                                       \
-		if (open_jar(&(stage), rungs[rung_index], kind, flags))
+		if (open_jar(&(scene), rungs[rung_index], kind, flags))
 
 /* --- as both users ------------------------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
  */
 #include "session_scene.h"
 
-static void test_a_command_cannot_end_its_keeper_or_the_jar(void)
+static void test_a_command_cannot_end_its_minder_or_the_jar(void)
 {
 	static const char *const scripts[] = {
 		"kill -9 -1; exit 7",
@@ -12,101 +12,101 @@ static void test_a_command_cannot_end_its_keeper_or_the_jar(void)
 		"kill -STOP $PPID; kill -STOP -1; exit 7",
 		"kill -9 1; exit 7",
 	};
-	struct scene stage;
+	struct scene scene;
 	struct one lasting, one;
 
-	if (!open_jar(&stage, RUNG_NAMESPACE, PLAN_SESSION, NULL))
+	if (!open_jar(&scene, RUNG_NAMESPACE, PLAN_SESSION, NULL))
 		return;
-	CHECK(stand(&stage));
-	CHECK_INT(start(&lasting, &stage, "sleep 100", NULL), 0);
-	CHECK(wait_for(&stage, &lasting.has_started));
+	CHECK(stand(&scene));
+	CHECK_INT(start(&lasting, &scene, "sleep 100", NULL), 0);
+	CHECK(wait_for(&scene, &lasting.has_started));
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
-		CHECK_INT(start(&one, &stage, scripts[i], NULL), 0);
+		CHECK_INT(start(&one, &scene, scripts[i], NULL), 0);
 		ended(&one);
-		if (stage.plan.core.landlock_abi >= 6) {
+		if (scene.plan.core.landlock_abi >= 6) {
 			CHECK_INT(run_observation(one.run)->status, 7 << 8);
 			CHECK(!lasting.is_done);
 		}
 		finish(&one);
-		CHECK(!stage.is_gone);
+		CHECK(!scene.is_gone);
 	}
-	run_script(&stage, &one, "echo well", 0);
+	run_script(&scene, &one, "echo well", 0);
 	finish(&one);
-	session_close(stage.jar);
+	session_close(scene.jar);
 	ended(&lasting);
 	finish(&lasting);
-	close_jar(&stage);
+	close_jar(&scene);
 }
 
 /* Without the scope for signals, as on a kernel before Landlock's ABI 6: everything dies, nothing hangs, the jar lives. */
-static void test_killed_keepers_are_survived(void)
+static void test_killed_minders_are_survived(void)
 {
 	static const char *const scripts[] = {
 		"(setsid sleep 1000 &); kill -9 $PPID; sleep 1000",
 		"(setsid sleep 1000 &); kill -STOP $PPID; exit 1",
 		"kill -9 -1; sleep 1000",
 	};
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	if (!open_jar(&stage, RUNG_NAMESPACE, PLAN_SESSION, NULL))
+	if (!open_jar(&scene, RUNG_NAMESPACE, PLAN_SESSION, NULL))
 		return;
-	CHECK(stand(&stage));
-	stage.plan.core.landlock_abi = 5;
+	CHECK(stand(&scene));
+	scene.plan.core.landlock_abi = 5;
 	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
-		CHECK_INT(start(&one, &stage, scripts[i], NULL), 0);
+		CHECK_INT(start(&one, &scene, scripts[i], NULL), 0);
 		check_cause(&one, CAUSE_NONE);
 		/* A minder may be dead before it could say that the command runs; then the run says that. */
 		CHECK(run_observation(one.run)->has_started || run_observation(one.run)->error.stage == STAGE_ENGINE);
 		finish(&one);
-		CHECK(!stage.is_gone);
-		run_script(&stage, &one, "ps -e 2>/dev/null | grep -c '[s]leep'; exit 0", 0);
+		CHECK(!scene.is_gone);
+		run_script(&scene, &one, "ps -e 2>/dev/null | grep -c '[s]leep'; exit 0", 0);
 		CHECK_STRING(one.output[STREAM_STDOUT], "0\n");
 		finish(&one);
 	}
-	close_jar(&stage);
+	close_jar(&scene);
 }
 
 static void test_the_first_process_may_die(void)
 {
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, NULL)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, NULL)
 	{
-		CHECK_INT(start(&one, &stage, "(setsid sleep 1000 &); echo up; sleep 1000", NULL), 0);
-		CHECK(wait_for(&stage, &one.has_started));
-		CHECK_INT(stage.family.count, 1);
-		CHECK_INT(kill(stage.family.items[0], SIGKILL), 0);
+		CHECK_INT(start(&one, &scene, "(setsid sleep 1000 &); echo up; sleep 1000", NULL), 0);
+		CHECK(wait_for(&scene, &one.has_started));
+		CHECK_INT(scene.family.count, 1);
+		CHECK_INT(kill(scene.family.items[0], SIGKILL), 0);
 		ended(&one);
 		CHECK_INT(run_observation(one.run)->status, SIGKILL);
-		CHECK(wait_for(&stage, &stage.is_gone));
+		CHECK(wait_for(&scene, &scene.is_gone));
 		finish(&one);
-		close_jar(&stage);
+		close_jar(&scene);
 	}
 }
 
 static void test_a_run_that_is_freed_is_killed(void)
 {
-	struct scene stage;
+	struct scene scene;
 	struct one one, two;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, NULL)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, NULL)
 	{
-		CHECK_INT(start(&one, &stage, "echo $$ > pid; sleep 1000", NULL), 0);
-		CHECK(wait_for(&stage, &one.has_started));
-		run_script(&stage, &two, "while ! [ -s pid ]; do sleep 0.01; done", 0);
+		CHECK_INT(start(&one, &scene, "echo $$ > pid; sleep 1000", NULL), 0);
+		CHECK(wait_for(&scene, &one.has_started));
+		run_script(&scene, &two, "while ! [ -s pid ]; do sleep 0.01; done", 0);
 		finish(&two);
 		finish(&one);
-		run_script(&stage, &two, "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done", 0);
+		run_script(&scene, &two, "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done", 0);
 		finish(&two);
-		close_jar(&stage);
+		close_jar(&scene);
 	}
 }
 
 static const struct test tests[] = {
-	TEST(test_a_command_cannot_end_its_keeper_or_the_jar),
-	TEST(test_killed_keepers_are_survived),
+	TEST(test_a_command_cannot_end_its_minder_or_the_jar),
+	TEST(test_killed_minders_are_survived),
 	TEST(test_the_first_process_may_die),
 	TEST(test_a_run_that_is_freed_is_killed),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_run_session_limits.c - limits of a jar and of its runs, and what each is told to have used
+ * tests/unit/test_run_session_limits.c - limits of a jar and of its runs, and what each has used as reported
  */
 #include "session_scene.h"
 
@@ -11,19 +11,19 @@ static void test_limits_above_the_jars_are_refused(void)
 	static const char *const none[] = {"memory", "none", NULL};
 	static const char *const pids[] = {"pids", "51", NULL};
 	const char *const *const refused[] = {more, none, pids};
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	if (!open_jar(&stage, RUNG_NAMESPACE, PLAN_SESSION, jar))
+	if (!open_jar(&scene, RUNG_NAMESPACE, PLAN_SESSION, jar))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		const struct extras extras = {.flags = refused[i]};
 
-		CHECK(start(&one, &stage, "true", &extras) < 0);
+		CHECK(start(&one, &scene, "true", &extras) < 0);
 		CHECK_INT(one.error.stage, STAGE_POLICY);
 		finish(&one);
 	}
-	close_jar(&stage);
+	close_jar(&scene);
 }
 
 /* Fills memory until it is stopped. The command is known to run before it takes more memory than the engine can look at in time. */
@@ -35,94 +35,94 @@ static void test_memory_of_a_run_and_of_the_jar(void)
 	static const char *const jar[] = {"memory", "600M", NULL};
 	static const char *const own[] = {"memory", "40M", NULL};
 	const struct extras extras = {.flags = own};
-	struct scene stage;
+	struct scene scene;
 	struct one lasting, one;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, jar)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, jar)
 	{
-		CHECK_INT(start(&lasting, &stage, "sleep 100", NULL), 0);
-		CHECK_INT(start(&one, &stage, HOG, &extras), 0);
+		CHECK_INT(start(&lasting, &scene, "sleep 100", NULL), 0);
+		CHECK_INT(start(&one, &scene, HOG, &extras), 0);
 		check_cause(&one, CAUSE_MEMORY);
 		CHECK_INT(run_observation(one.run)->limits[LIMIT_MEMORY].limit, 40 << 20);
 		finish(&one);
-		CHECK_INT(start(&one, &stage, HOG, NULL), 0);
+		CHECK_INT(start(&one, &scene, HOG, NULL), 0);
 		check_cause(&one, CAUSE_MEMORY);
 		CHECK_INT(run_observation(one.run)->limits[LIMIT_MEMORY].limit, 600 << 20);
 		finish(&one);
-		run_script(&stage, &one, "echo well", 0);
+		run_script(&scene, &one, "echo well", 0);
 		finish(&one);
 		CHECK(!lasting.is_done);
-		session_close(stage.jar);
+		session_close(scene.jar);
 		check_cause(&lasting, CAUSE_CANCELLED);
 		finish(&lasting);
-		close_jar(&stage);
+		close_jar(&scene);
 	}
 }
 
-/* Whoever was in charge of earlier runs too: what those used is not told again. */
-static void test_each_run_is_told_its_own_usage(void)
+/* Whoever was in charge of earlier runs too: what those used is not counted again. */
+static void test_each_run_reports_its_own_usage(void)
 {
 	static const char *const jar[] = {"memory", "600M", NULL};
 	const struct observation *seen;
 	uint64_t used_us;
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, jar)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, jar)
 	{
-		run_script(&stage, &one, "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done", 0);
+		run_script(&scene, &one, "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done", 0);
 		seen = run_observation(one.run);
 		used_us = seen->user_us + seen->system_us;
 		CHECK(used_us > 0);
 		finish(&one);
 		/* More often than there are minders at a time. */
 		for (int i = 0; i < 12; i++) {
-			run_script(&stage, &one, ":", 0);
+			run_script(&scene, &one, ":", 0);
 			seen = run_observation(one.run);
 			CHECK(seen->user_us + seen->system_us < used_us);
 			CHECK(seen->peak_memory_bytes > 0);
 			finish(&one);
 		}
-		close_jar(&stage);
+		close_jar(&scene);
 	}
 }
 
-static void test_a_keeper_is_used_again_where_a_cgroup_counts(void)
+static void test_a_minder_is_used_again_where_a_cgroup_counts(void)
 {
 	static const char *const jar[] = {"memory", "600M", NULL};
 	char parents[12][16];
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, jar)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, jar)
 	{
 		bool is_one_twice = false;
 
 		for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
-			run_script(&stage, &one, "echo $PPID", 0);
+			run_script(&scene, &one, "echo $PPID", 0);
 			snprintf(parents[i], sizeof(parents[i]), "%.15s", one.output[STREAM_STDOUT]);
 			for (size_t j = 0; j < i; j++)
 				is_one_twice |= !strcmp(parents[i], parents[j]);
 			finish(&one);
 		}
-		CHECK_INT(is_one_twice, stage.plan.cgroup.memory != NULL);
-		close_jar(&stage);
+		CHECK_INT(is_one_twice, scene.plan.cgroup.memory != NULL);
+		close_jar(&scene);
 	}
 }
 
 static void test_memory_of_a_prepared_jar(void)
 {
 	static const char *const jar[] = {"memory", "50M", NULL};
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(stage, PLAN_PREPARED, jar)
+	FOR_EACH_RUNG(scene, PLAN_PREPARED, jar)
 	{
-		CHECK_INT(start(&one, &stage, HOG, NULL), 0);
+		CHECK_INT(start(&one, &scene, HOG, NULL), 0);
 		check_cause(&one, CAUSE_MEMORY);
 		finish(&one);
-		CHECK(wait_for(&stage, &stage.is_gone));
-		close_jar(&stage);
+		CHECK(wait_for(&scene, &scene.is_gone));
+		close_jar(&scene);
 	}
 }
 
@@ -131,19 +131,19 @@ static void test_cpu_time_of_a_run(void)
 	static const char *const jar[] = {"cpu-time", "10s", NULL};
 	static const char *const own[] = {"cpu-time", "300ms", NULL};
 	const struct extras extras = {.flags = own};
-	struct scene stage;
+	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(stage, PLAN_SESSION, jar)
+	FOR_EACH_RUNG(scene, PLAN_SESSION, jar)
 	{
 		for (int i = 0; i < 3; i++) {
-			CHECK_INT(start(&one, &stage, "while :; do :; done", &extras), 0);
+			CHECK_INT(start(&one, &scene, "while :; do :; done", &extras), 0);
 			check_cause(&one, CAUSE_CPU);
 			finish(&one);
 		}
-		run_script(&stage, &one, "echo well", 0);
+		run_script(&scene, &one, "echo well", 0);
 		finish(&one);
-		close_jar(&stage);
+		close_jar(&scene);
 	}
 }
 
@@ -151,29 +151,29 @@ static void test_cpu_time_of_a_run(void)
 static void test_a_full_jar_refuses_runs(void)
 {
 	static const char *const jar[] = {"pids", "20", NULL};
-	struct scene stage;
+	struct scene scene;
 	struct one one, two;
 
-	if (!open_jar(&stage, RUNG_NAMESPACE, PLAN_SESSION, jar))
+	if (!open_jar(&scene, RUNG_NAMESPACE, PLAN_SESSION, jar))
 		return;
-	CHECK_INT(start(&one, &stage, "while :; do sleep 100 & done 2>/dev/null; wait", NULL), 0);
-	CHECK(wait_for(&stage, &one.has_started));
-	pass_time(&stage, 500000000);
-	CHECK_INT(start(&two, &stage, "true", NULL), 0);
+	CHECK_INT(start(&one, &scene, "while :; do sleep 100 & done 2>/dev/null; wait", NULL), 0);
+	CHECK(wait_for(&scene, &one.has_started));
+	pass_time(&scene, 500000000);
+	CHECK_INT(start(&two, &scene, "true", NULL), 0);
 	ended(&two);
 	finish(&two);
 	run_cancel(one.run, SIGKILL);
 	run_cancel(one.run, SIGKILL);
 	ended(&one);
 	finish(&one);
-	run_script(&stage, &one, "true", 0);
+	run_script(&scene, &one, "true", 0);
 	finish(&one);
-	close_jar(&stage);
+	close_jar(&scene);
 }
 
 static const struct test tests[] = {
 	TEST(test_limits_above_the_jars_are_refused), TEST(test_memory_of_a_run_and_of_the_jar),
-	TEST(test_each_run_is_told_its_own_usage),    TEST(test_a_keeper_is_used_again_where_a_cgroup_counts),
+	TEST(test_each_run_reports_its_own_usage),    TEST(test_a_minder_is_used_again_where_a_cgroup_counts),
 	TEST(test_memory_of_a_prepared_jar),          TEST(test_cpu_time_of_a_run),
 	TEST(test_a_full_jar_refuses_runs),
 };

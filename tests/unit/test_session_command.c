@@ -19,8 +19,8 @@ static int write_file(const struct plan *plan, const struct jar_streams *streams
 {
 	AUTO_TEXT spec = {0};
 
-	CHECK_INT(jar_spec_write(&plan->core, false, streams, &spec), 0);
-	return jar_spec_file(&spec);
+	CHECK_INT(session_command_write(&plan->core, false, streams, &spec), 0);
+	return session_command_file(&spec);
 }
 
 static void make_plan(struct plan *plan)
@@ -49,7 +49,7 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	make_plan(&plan);
 	fd = write_file(&plan, &streams);
 	CHECK(fd >= 0);
-	CHECK_INT(jar_spec_map(fd, 5, &command), 0);
+	CHECK_INT(session_command_map(fd, 5, &command), 0);
 	CHECK_INT(command.argv_count, 3);
 	CHECK_STRING(command.argv[0], "prog");
 	CHECK_STRING(command.argv[1], "");
@@ -67,8 +67,8 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	CHECK_INT(command.entry.items[1].inode, 9);
 	CHECK(!command.has_pty);
 	/* The descriptors that came with it must be as many as it says. */
-	CHECK_INT(jar_spec_map(fd, 4, &command), -EBADMSG);
-	CHECK_INT(jar_spec_map(fd, 0, &command), -EBADMSG);
+	CHECK_INT(session_command_map(fd, 4, &command), -EBADMSG);
+	CHECK_INT(session_command_map(fd, 0, &command), -EBADMSG);
 	close(fd);
 	plan_done(&plan);
 }
@@ -81,16 +81,16 @@ static void test_a_short_one_needs_no_file(void)
 	struct plan plan;
 
 	make_plan(&plan);
-	CHECK_INT(jar_spec_write(&plan.core, false, &streams, &spec), 0);
-	CHECK_INT(jar_spec_parse(text_string(&spec), spec.len, 0, &command), 0);
+	CHECK_INT(session_command_write(&plan.core, false, &streams, &spec), 0);
+	CHECK_INT(session_command_parse(text_string(&spec), spec.len, 0, &command), 0);
 	CHECK_INT(command.argv_count, 3);
 	CHECK_STRING(command.argv[2], "a b\xff");
 	CHECK_STRING(command.env[0], "A=1");
 	CHECK_INT(command.entry.count, 2);
 	CHECK(command.has_pty);
-	jar_spec_done(&command);
+	session_command_done(&command);
 	for (size_t len = 0; len < spec.len; len++)
-		CHECK_INT(jar_spec_parse(text_string(&spec), len, 0, &command), -EBADMSG);
+		CHECK_INT(session_command_parse(text_string(&spec), len, 0, &command), -EBADMSG);
 	plan_done(&plan);
 }
 
@@ -106,7 +106,7 @@ static void test_a_step_that_is_not_a_commands_is_refused(void)
 		make_plan(&plan);
 		plan.core.entry.items[0].kind = kinds[i];
 		fd = write_file(&plan, &(struct jar_streams){0});
-		CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
+		CHECK_INT(session_command_map(fd, 3, &command), -EBADMSG);
 		close(fd);
 		plan_done(&plan);
 	}
@@ -147,15 +147,15 @@ static void test_garbage_is_refused(void)
 	CHECK(len > 0);
 	/* What can still be changed is not read. */
 	fd = file_with(sound, len, 0);
-	CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
+	CHECK_INT(session_command_map(fd, 3, &command), -EBADMSG);
 	close(fd);
 	fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
+	CHECK_INT(session_command_map(fd, 3, &command), -EBADMSG);
 	close(fd);
 	/* Every length but the right one. */
 	for (size_t cut = 0; cut < len; cut++) {
 		fd = file_with(sound, cut, SEALS);
-		CHECK_INT(jar_spec_map(fd, 3, &command), -EBADMSG);
+		CHECK_INT(session_command_map(fd, 3, &command), -EBADMSG);
 		close(fd);
 	}
 	/* Bytes changed at random: refused, or a command all of which lies in the file. */
@@ -165,7 +165,7 @@ static void test_garbage_is_refused(void)
 			bytes[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
 		fd = file_with(bytes, len, SEALS);
 		command = (struct jar_command){0};
-		if (jar_spec_map(fd, 3, &command) == 0) {
+		if (session_command_map(fd, 3, &command) == 0) {
 			size_t total = 0;
 
 			for (size_t i = 0; i < command.argv_count; i++)
