@@ -21,6 +21,7 @@
 
 #include "base/descriptors.h"
 #include "base/text.h"
+#include "host/host_cgroup.h"
 #include "plan/plan.h"
 #include "policy/policy_build.h"
 #include "session/session.h"
@@ -146,6 +147,8 @@ static inline bool open_jar(struct scene *scene, enum rung rung, enum plan_kind 
 		scene->host.has_user_namespaces = false;
 	if (rc == 0)
 		rc = host_survey(&scene->host, &scene->policy, NULL, &scene->error);
+	if (rc == 0)
+		rc = host_survey_cgroups(&scene->host, &scene->policy);
 	if (rc == 0)
 		rc = plan_compile_jar(&scene->plan, kind, &scene->policy, &scene->host, NULL, &scene->error);
 	if (rc == 0 && scene->plan.rung != rung)
