@@ -469,6 +469,6 @@ void call_minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t c
 		jar_leave(inside, 125);
 	}
 	watch_call(inside);
-	session_report_empty(inside, false);
+	session_report_empty(inside);
 	_exit(0);
 }

@@ -30,7 +30,6 @@ static const struct {
 	[JAR_OPENED] = {PART(opened)},
 	[JAR_RUN] = {PART(run), .has_text = true},
 	[JAR_MINDER] = {PART(minder)},
-	[JAR_RENEW] = {0},
 	[JAR_OPEN] = {PART(open), .has_text = true},
 };
 

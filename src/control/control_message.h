@@ -33,7 +33,6 @@ enum jar_message_kind {
 	/* to a session */
 	JAR_RUN,    /* a command (session/session_command.h) follows as text, or attached; attached: its descriptors */
 	JAR_MINDER, /* make one; attached: its own control socket, and cgroups to enter */
-	JAR_RENEW,  /* to a minder whose run is over: be ready for another; attached: cgroups for that to enter */
 	JAR_OPEN,   /* open the path that follows as text */
 	JAR_MESSAGE_KIND_COUNT,
 };
@@ -84,7 +83,6 @@ struct jar_message {
 		struct {
 			struct rusage usage; /* by the tree */
 			struct jar_end end;  /* if it `is_last`: this stands for JAR_EXITED too */
-			uint32_t can_renew;  /* JAR_RENEW is waited for */
 		} empty;
 		struct {
 			int32_t number;

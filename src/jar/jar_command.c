@@ -190,8 +190,7 @@ static uint64_t written_bytes(const struct jar_inside *inside)
 		return reap_written_bytes(inside->build.written_fd);
 	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
 	getrusage(RUSAGE_CHILDREN, &usage);
-	return (uint64_t)(usage.ru_oublock - inside->before.ru_oublock + inside->outsider_usage.ru_oublock) *
-	       BLOCK_BYTES;
+	return (uint64_t)(usage.ru_oublock + inside->outsider_usage.ru_oublock) * BLOCK_BYTES;
 }
 
 static void report_written(struct jar_inside *inside)

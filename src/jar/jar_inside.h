@@ -66,9 +66,8 @@ struct jar_inside {
 	uint64_t written_bytes;
 	struct jar_message start; /* JAR_STARTED, or why not */
 	struct jar_end end;
-	pid_t pid;            /* the command's */
-	int listener_fd;      /* of its filter, if that asks and until nobody can ask any more; else -1 */
-	struct rusage before; /* what its children used in earlier runs */
+	pid_t pid;       /* the command's */
+	int listener_fd; /* of its filter, if that asks and until nobody can ask any more; else -1 */
 	void (*report_left)(
 		struct jar_inside *inside); /* of a session: tell the engine that nothing is left; else NULL */
 	/* A process of the tree that is another's child, the fork of a zygote: see call/. NULL: there is none. */

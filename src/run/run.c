@@ -399,7 +399,6 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_MINDER:
-	case JAR_RENEW:
 	case JAR_OPEN:
 	case JAR_MESSAGE_KIND_COUNT:
 		return;

@@ -192,7 +192,6 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_MINDER:
-	case JAR_RENEW:
 	case JAR_OPEN:
 	case JAR_MESSAGE_KIND_COUNT:
 		break;

@@ -33,14 +33,13 @@ void session_first_main(struct jar_inside *inside);
 void session_prepared_main(struct jar_inside *inside);
 
 /*
- * Wait for a command to be sent, with a child in the cgroups @cgroup_fds ready for it, and watch over it; a minder, again and
- * again.
+ * Wait for a command to be sent, with a child in the cgroups @cgroup_fds ready for it, and watch over it.
  */
 void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count) __attribute__((noreturn));
 /* From here on the engine goes on after this process, and hears from it when nothing is left. */
 void session_begin(struct jar_inside *inside);
-/* Nothing is left. @can_renew: JAR_RENEW is waited for. */
-void session_report_empty(struct jar_inside *inside, bool can_renew);
+/* Nothing is left. */
+void session_report_empty(struct jar_inside *inside);
 /* Tell the engine that a command can be sent to @pid, or a minder asked for. */
 void session_report_ready(struct jar_inside *inside, pid_t pid);
 /* Wait for a message of @kind. False: there will be none. */

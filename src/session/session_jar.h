@@ -9,27 +9,12 @@
 #include "session/session_slot.h"
 
 enum slot_state {
-	SLOT_SPARE,   /* no run is in it, and one may come */
-	SLOT_TAKEN,   /* a run is in it */
-	SLOT_DOOMED,  /* the first process was asked to kill its minder */
-	SLOT_OVER,    /* the run has heard that it is over, or there will be none; the minder leaves */
-	SLOT_RESTING, /* the run has heard that it is over; the minder can have another */
-	SLOT_GONE,    /* the minder and all it started are dead and reaped */
+	SLOT_SPARE,  /* no run is in it, and one may come */
+	SLOT_TAKEN,  /* a run is in it */
+	SLOT_DOOMED, /* the first process was asked to kill its minder */
+	SLOT_OVER,   /* the run has heard that it is over, or there will be none; the minder leaves */
+	SLOT_GONE,   /* the minder and all it started are dead and reaped */
 	SLOT_STATE_COUNT,
-};
-
-enum slot_event {
-	SLOT_TAKE,
-	SLOT_FAIL,        /* the minder could not be made ready */
-	SLOT_EMPTY,       /* all that the minder started is dead and reaped, and it leaves */
-	SLOT_REST,        /* likewise, and it waits for another run */
-	SLOT_CUT_OFF,     /* the minder's end of the socket is closed */
-	SLOT_OVERDUE,     /* the run should be over, and is not */
-	SLOT_GIVE_UP,     /* the minder of a spare slot may have been killed */
-	SLOT_LEAVE,       /* the run is freed */
-	SLOT_RENEW,       /* nobody is in it, and it may be needed */
-	SLOT_MINDER_GONE, /* the first process has reaped the minder */
-	SLOT_EVENT_COUNT,
 };
 
 enum slot_minder {
@@ -117,8 +102,6 @@ struct slot *slot_find(struct session *jar, uint32_t number);
 void slot_hear(struct slot *slot, const struct jar_message *message, int fd);
 /* The minder and all it started are dead and reaped. */
 void slot_minder_gone(struct slot *slot, const struct rusage *usage, int status);
-/* Minders at rest whose runs have left get ready for others, or leave. */
-void slot_give_back(struct session *jar);
 /* Free what nobody holds any more. */
 void slot_sweep(struct session *jar);
 
@@ -132,7 +115,5 @@ void slot_answered(struct slot *slot);
 int slot_open_cgroup(struct slot *slot);
 /* NULL: there is none. */
 struct slot *slot_find_spare(const struct session *jar);
-/* Ask the minder at rest to be ready for another run. False: it is not needed, or cannot be. */
-bool slot_renew(struct slot *slot);
 
 #endif

@@ -33,29 +33,18 @@ static void add_usage(struct rusage *sum, const struct rusage *more)
 	sum->ru_maxrss = MAX_OF(sum->ru_maxrss, more->ru_maxrss);
 }
 
-void session_report_empty(struct jar_inside *inside, bool can_renew)
+void session_report_empty(struct jar_inside *inside)
 {
-	struct jar_message message = {
-		.kind = JAR_EMPTY,
-		.empty = {.end = inside->end, .can_renew = can_renew},
-	};
-	struct rusage *usage = &message.empty.usage;
+	struct jar_message message = {.kind = JAR_EMPTY, .empty = {.end = inside->end}};
 
-	getrusage(RUSAGE_CHILDREN, usage);
-	timersub(&usage->ru_utime, &inside->before.ru_utime, &usage->ru_utime);
-	timersub(&usage->ru_stime, &inside->before.ru_stime, &usage->ru_stime);
-	add_usage(usage, &inside->outsider_usage);
+	getrusage(RUSAGE_CHILDREN, &message.empty.usage);
+	add_usage(&message.empty.usage, &inside->outsider_usage);
 	jar_report(inside, &message, -1);
-}
-
-static void report_left(struct jar_inside *inside)
-{
-	session_report_empty(inside, false);
 }
 
 void session_begin(struct jar_inside *inside)
 {
-	inside->report_left = report_left;
+	inside->report_left = session_report_empty;
 }
 
 /* Wait for a message of @kind, with what came with it in `received`. False: there will be none. */
@@ -129,13 +118,8 @@ static struct jar_message *shared;
 
 static int share_page(void)
 {
-	if (shared)
-		return 0;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared != MAP_FAILED)
-		return 0;
-	shared = NULL;
-	return -ENOMEM;
+	return shared == MAP_FAILED ? -ENOMEM : 0;
 }
 
 static int join_cgroups(const int *cgroup_fds, size_t cgroup_count)
@@ -189,7 +173,6 @@ static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t
 
 	if (rc < 0)
 		return rc;
-	*shared = (struct jar_message){0};
 	rc = jar_socket_pair(&own_end, &other_end);
 	if (rc < 0)
 		return rc;
@@ -230,30 +213,19 @@ static void await_start(struct jar_inside *inside, int socket_fd)
 
 void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
-	for (;;) {
-		struct jar_message message;
-		int socket_fd = make_starter(inside, cgroup_fds, cgroup_count);
+	int socket_fd = make_starter(inside, cgroup_fds, cgroup_count);
 
-		if (socket_fd < 0) {
-			jar_report_failure(inside, -socket_fd);
-			jar_leave(inside, 125);
-		}
-		for (size_t i = 0; i < cgroup_count; i++)
-			close(cgroup_fds[i]);
-		session_report_ready(inside, getpid());
-		await_start(inside, socket_fd);
-		jar_watch_to_end(inside);
-		session_report_empty(inside, inside->is_minder);
-		if (!inside->is_minder || !session_receive(JAR_RENEW, &message))
-			_exit(0);
-		getrusage(RUSAGE_CHILDREN, &inside->before);
-		inside->entry_done = 0;
-		inside->written_bytes = 0;
-		inside->end = (struct jar_end){0};
-		cgroup_fds = received.passed.fds;
-		cgroup_count = received.passed.count;
-		inside->build.has_run_cgroup = cgroup_count > 0;
+	if (socket_fd < 0) {
+		jar_report_failure(inside, -socket_fd);
+		jar_leave(inside, 125);
 	}
+	for (size_t i = 0; i < cgroup_count; i++)
+		close(cgroup_fds[i]);
+	session_report_ready(inside, getpid());
+	await_start(inside, socket_fd);
+	jar_watch_to_end(inside);
+	session_report_empty(inside);
+	_exit(0);
 }
 
 void session_prepared_main(struct jar_inside *inside)

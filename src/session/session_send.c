@@ -54,13 +54,6 @@ int session_send_minder(int control_fd, uint32_t number, int minder_end, const i
 	return jar_send_all(control_fd, &message, NULL, 0, fds, cgroup_count + 1);
 }
 
-int session_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count)
-{
-	struct jar_message message = {.kind = JAR_RENEW};
-
-	return jar_send_all(control_fd, &message, NULL, 0, cgroup_fds, cgroup_count);
-}
-
 int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode)
 {
 	struct jar_message message = {.kind = JAR_OPEN, .open = {.access = (uint32_t)access, .mode = mode}};

@@ -25,8 +25,6 @@ int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metere
  * end, in every case.
  */
 int session_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count);
-/* Ask a minder whose run is over to be ready for another one. It answers as a new one does. */
-int session_send_renew(int control_fd, const int *cgroup_fds, size_t cgroup_count);
 int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode);
 
 #endif

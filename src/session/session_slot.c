@@ -2,10 +2,9 @@
 /*
  * session/session_slot.c - the life of a slot as a table of states and events
  *
- *   SPARE ──taken──► TAKEN ──empty──► OVER ─────────────────► GONE
- *     ▲                │ └──rests──► RESTING ──renewed or not──┘ (or SPARE again)
- *     └────────────────┼───────────────┘
- *                      └──overdue──► DOOMED ──► GONE
+ *   SPARE ──taken──► TAKEN ──empty──► OVER ──minder gone──► GONE
+ *     └──────┬─────────┘                │
+ *            └──given up, overdue──► DOOMED ──empty, minder gone──► OVER, GONE
  *
  * A minder says JAR_EMPTY when all it started is dead and reaped; then the run is over. One that was killed cannot say
  * so: then the jar's first process does (JAR_MINDER_GONE), after it has hunted down what the minder left. That comes in
@@ -31,6 +30,18 @@
  * soon after one, it is done without.
  */
 #define SPARE_DELAY_NS 1000000ULL
+
+enum slot_event {
+	EVENT_TAKE,
+	EVENT_FAIL,        /* the minder could not be made ready */
+	EVENT_EMPTY,       /* all that the minder started is dead and reaped, and it leaves */
+	EVENT_CUT_OFF,     /* the minder's end of the socket is closed */
+	EVENT_OVERDUE,     /* the run should be over, and is not */
+	EVENT_GIVE_UP,     /* the minder of a spare slot may have been killed */
+	EVENT_LEAVE,       /* the run is freed */
+	EVENT_MINDER_GONE, /* the first process has reaped the minder */
+	EVENT_COUNT,
+};
 
 typedef void slot_transition(struct slot *slot);
 
@@ -91,11 +102,6 @@ static void be_over(struct slot *slot)
 	end_run(slot, SLOT_OVER);
 }
 
-static void be_at_rest(struct slot *slot)
-{
-	end_run(slot, SLOT_RESTING);
-}
-
 static void lose_doomed_minder(struct slot *slot)
 {
 	end_run(slot, SLOT_GONE);
@@ -105,7 +111,7 @@ static void lose_doomed_minder(struct slot *slot)
 static void lose_minder_of_run(struct slot *slot)
 {
 	for (struct slot *other = slot->jar->slots; slot->number && !slot->jar->is_gone && other; other = other->next)
-		slot_handle(other, SLOT_GIVE_UP);
+		slot_handle(other, EVENT_GIVE_UP);
 	end_run(slot, SLOT_GONE);
 }
 
@@ -147,52 +153,33 @@ static void kill_run(struct slot *slot)
 	close_control(slot);
 }
 
-/* Nobody is in the slot any more: have the minder ready for another run, or let it go. */
-static void renew(struct slot *slot)
-{
-	if (slot_renew(slot)) {
-		slot->state = SLOT_SPARE;
-		return;
-	}
-	slot->state = SLOT_OVER;
-	close_control(slot);
-}
-
-static slot_transition *const transitions[SLOT_STATE_COUNT][SLOT_EVENT_COUNT] = {
+static slot_transition *const transitions[SLOT_STATE_COUNT][EVENT_COUNT] = {
 	[SLOT_SPARE] =
 		{
-			[SLOT_TAKE] = be_taken,
-			[SLOT_FAIL] = lose_spare,
-			[SLOT_EMPTY] = lose_spare,
-			[SLOT_CUT_OFF] = lose_spare,
-			[SLOT_GIVE_UP] = give_spare_up,
-			[SLOT_MINDER_GONE] = lose_minder,
+			[EVENT_TAKE] = be_taken,
+			[EVENT_FAIL] = lose_spare,
+			[EVENT_EMPTY] = lose_spare,
+			[EVENT_CUT_OFF] = lose_spare,
+			[EVENT_GIVE_UP] = give_spare_up,
+			[EVENT_MINDER_GONE] = lose_minder,
 		},
 	[SLOT_TAKEN] =
 		{
-			[SLOT_EMPTY] = be_over,
-			[SLOT_REST] = be_at_rest,
-			[SLOT_OVERDUE] = hurry,
-			[SLOT_LEAVE] = kill_run,
-			[SLOT_MINDER_GONE] = lose_minder_of_run,
+			[EVENT_EMPTY] = be_over,
+			[EVENT_OVERDUE] = hurry,
+			[EVENT_LEAVE] = kill_run,
+			[EVENT_MINDER_GONE] = lose_minder_of_run,
 		},
 	[SLOT_DOOMED] =
 		{
-			[SLOT_EMPTY] = be_over,
-			[SLOT_REST] = be_over,
-			[SLOT_OVERDUE] = end_jar,
-			[SLOT_LEAVE] = kill_run,
-			[SLOT_MINDER_GONE] = lose_doomed_minder,
+			[EVENT_EMPTY] = be_over,
+			[EVENT_OVERDUE] = end_jar,
+			[EVENT_LEAVE] = kill_run,
+			[EVENT_MINDER_GONE] = lose_doomed_minder,
 		},
 	[SLOT_OVER] =
 		{
-			[SLOT_MINDER_GONE] = lose_minder,
-		},
-	[SLOT_RESTING] =
-		{
-			[SLOT_CUT_OFF] = lose_spare,
-			[SLOT_RENEW] = renew,
-			[SLOT_MINDER_GONE] = lose_minder,
+			[EVENT_MINDER_GONE] = lose_minder,
 		},
 };
 
@@ -221,7 +208,7 @@ static void slot_on_empty(struct slot *slot, const struct jar_message *message)
 	}
 	slot->usage = message->empty.usage;
 	slot->status = 0;
-	slot_handle(slot, message->empty.can_renew ? SLOT_REST : SLOT_EMPTY);
+	slot_handle(slot, EVENT_EMPTY);
 }
 
 void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
@@ -240,7 +227,7 @@ void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
 		return;
 	case JAR_STEP_FAILED:
 		slot_answered(slot);
-		slot_handle(slot, SLOT_FAIL);
+		slot_handle(slot, EVENT_FAIL);
 		break;
 	case JAR_STARTED:
 		slot_want_spare(slot->jar, is_for_calls ? SPARE_DELAY_NS : 0);
@@ -268,7 +255,7 @@ static void slot_on_control(struct loop_watch *watch, uint32_t events)
 	if (!watch->loop || rc == -EAGAIN || rc == -EINTR)
 		return;
 	loop_remove(watch); /* the first process reports the rest */
-	slot_handle(slot, SLOT_CUT_OFF);
+	slot_handle(slot, EVENT_CUT_OFF);
 }
 
 void slot_poll(struct slot *slot)
@@ -286,7 +273,7 @@ void slot_minder_gone(struct slot *slot, const struct rusage *usage, int status)
 	slot->usage = *usage;
 	slot->status = status;
 	slot->written_bytes = 0;
-	slot_handle(slot, SLOT_MINDER_GONE);
+	slot_handle(slot, EVENT_MINDER_GONE);
 	slot_answered(slot);
 }
 
@@ -399,7 +386,7 @@ int slot_take(struct session *jar, const struct plan *plan, const struct slot_oc
 
 	if (rc < 0)
 		return error_set(error, STAGE_ENGINE, -rc, "there is no room for a run in the jar: %s", strerror(-rc));
-	slot_handle(slot, SLOT_TAKE);
+	slot_handle(slot, EVENT_TAKE);
 	slot->occupant = *occupant;
 	if (slot->number) {
 		rc = limiter_open_run(&slot->limiter, jar->loop, plan, &jar->limiter, &slot->cgroup, slot_on_limit,
@@ -438,15 +425,8 @@ void slot_leave(struct slot *slot)
 		return;
 	}
 	limiter_stop(&slot->limiter);
-	slot_handle(slot, SLOT_LEAVE);
+	slot_handle(slot, EVENT_LEAVE);
 	slot_sweep(jar);
-}
-
-void slot_give_back(struct session *jar)
-{
-	for (struct slot *slot = jar->slots; slot; slot = slot->next)
-		if (!slot->occupant.owner)
-			slot_handle(slot, SLOT_RENEW);
 }
 
 /* --- for the run -------------------------------------------------------------------------------------------- */
@@ -495,6 +475,6 @@ int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_s
 
 uint64_t slot_overdue(struct slot *slot)
 {
-	slot_handle(slot, SLOT_OVERDUE);
+	slot_handle(slot, EVENT_OVERDUE);
 	return SECOND_CHANCE_NS;
 }

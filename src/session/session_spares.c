@@ -2,9 +2,8 @@
 /*
  * session/session_spares.c - have minders ready for the next runs of a session
  *
- * Making a minder takes longer than sending it a command, so they are made ahead, off the path of the runs that are on
- * now. A minder of commands whose run is over can have another run where a cgroup counts memory; docs/design/0038 has
- * what that is worth. The minder of a call never can: nobody has used its namespaces before.
+ * Making a minder takes longer than sending it a command, so minders are made ahead, off the path of the runs that are on
+ * now. Each is for one run: docs/design/0038 has what using them again was worth.
  */
 #include "session/session_jar.h"
 
@@ -20,14 +19,6 @@
  * that are under way have the other processors. docs/design/0031 has what other numbers cost.
  */
 #define CALLS_AHEAD 8
-/* A minder of commands that is there already costs little: so many may wait for another one. */
-#define SPARES_MAX 5
-
-static void close_members(struct slot *slot)
-{
-	while (slot->member_count)
-		close(slot->member_fds[--slot->member_count]);
-}
 
 void slot_ask(struct slot *slot)
 {
@@ -40,7 +31,8 @@ void slot_ask(struct slot *slot)
 	slot->minder = MINDER_ASKED;
 	jar->asked_count++;
 	close_fd(&slot->minder_end);
-	close_members(slot);
+	while (slot->member_count)
+		close(slot->member_fds[--slot->member_count]);
 }
 
 void slot_answered(struct slot *slot)
@@ -76,30 +68,6 @@ struct slot *slot_find_spare(const struct session *jar)
 	return found;
 }
 
-/*
- * A minder knows how much memory the largest of all that it ever reaped had, not of which run. Where a cgroup counts, nobody
- * asks it.
- */
-bool slot_renew(struct slot *slot)
-{
-	struct session *jar = slot->jar;
-	unsigned spares = 0;
-
-	for (const struct slot *other = jar->slots; other; other = other->next)
-		spares += other->state == SLOT_SPARE;
-	if (jar->is_closing || slot->limiter.cgroup.fds[CGROUP_MEMORY] < 0 || spares >= SPARES_MAX)
-		return false;
-	limiter_done(&slot->limiter); /* and with it the cgroup, in which nobody is left */
-	slot->limiter = (struct limiter){0};
-	if (slot_open_cgroup(slot) < 0 ||
-	    session_send_renew(slot->control_fd, slot->member_fds, slot->member_count) < 0)
-		return false;
-	close_members(slot);
-	slot->minder = MINDER_ASKED;
-	jar->asked_count++;
-	return true;
-}
-
 /* How many more to ask for now. */
 static unsigned count_missing(const struct session *jar)
 {
@@ -110,7 +78,7 @@ static unsigned count_missing(const struct session *jar)
 	bool is_one_made = false;
 
 	for (const struct slot *slot = jar->slots; slot; slot = slot->next) {
-		there += slot->state == SLOT_SPARE || slot->state == SLOT_RESTING;
+		there += slot->state == SLOT_SPARE;
 		is_one_made |= slot->state == SLOT_SPARE && slot->minder != MINDER_ANSWERED;
 	}
 	if (there >= wanted || (is_for_calls && is_one_made))
@@ -126,7 +94,6 @@ static void session_on_spare(struct loop_timer *timer)
 
 	if (jar->is_closing || jar->is_gone)
 		return;
-	slot_give_back(jar);
 	missing = count_missing(jar);
 	while (missing-- && slot_open(jar, &slot) == 0)
 		; /* if it fails, the next run finds out */

@@ -59,7 +59,6 @@ static void test_memory_of_a_run_and_of_the_jar(void)
 	}
 }
 
-/* Whoever was in charge of earlier runs too: what those used is not counted again. */
 static void test_each_run_reports_its_own_usage(void)
 {
 	static const char *const jar[] = {"memory", "600M", NULL};
@@ -75,7 +74,6 @@ static void test_each_run_reports_its_own_usage(void)
 		used_us = seen->user_us + seen->system_us;
 		CHECK(used_us > 0);
 		finish(&one);
-		/* More often than there are minders at a time. */
 		for (int i = 0; i < 12; i++) {
 			run_script(&scene, &one, ":", 0);
 			seen = run_observation(one.run);
@@ -87,25 +85,24 @@ static void test_each_run_reports_its_own_usage(void)
 	}
 }
 
-static void test_a_minder_is_used_again_where_a_cgroup_counts(void)
+/* Whoever has counted says so also when the command was killed, and could not be asked at its own end. */
+static void test_a_refused_fork_of_a_killed_run_is_listed(void)
 {
-	static const char *const jar[] = {"memory", "600M", NULL};
-	char parents[12][16];
+	static const char *const jar[] = {"pids", "64", NULL};
+	static const char *const own[] = {"pids", "5", "timeout", "500ms", "grace", "0", NULL};
+	const struct extras extras = {.flags = own};
 	struct scene scene;
 	struct one one;
 
-	FOR_EACH_RUNG(scene, PLAN_SESSION, jar)
-	{
-		bool is_one_twice = false;
-
-		for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
-			run_script(&scene, &one, "echo $PPID", 0);
-			snprintf(parents[i], sizeof(parents[i]), "%.15s", one.output[STREAM_STDOUT]);
-			for (size_t j = 0; j < i; j++)
-				is_one_twice |= !strcmp(parents[i], parents[j]);
-			finish(&one);
-		}
-		CHECK_INT(is_one_twice, scene.plan.cgroup.memory != NULL);
+	for (int kind = PLAN_PREPARED; kind <= PLAN_SESSION; kind++) {
+		if (!open_jar(&scene, RUNG_NAMESPACE, (enum plan_kind)kind, kind == PLAN_SESSION ? jar : own))
+			return;
+		CHECK_INT(
+			start(&one, &scene, "(while :; do sleep 100 & done) 2>/dev/null; while :; do :; done", &extras),
+			0);
+		check_cause(&one, CAUSE_TIMEOUT);
+		CHECK_INT(run_observation(one.run)->limits[LIMIT_PIDS].is_hit, one.plan.cgroup.pids != NULL);
+		finish(&one);
 		close_jar(&scene);
 	}
 }
@@ -173,7 +170,7 @@ static void test_a_full_jar_refuses_runs(void)
 
 static const struct test tests[] = {
 	TEST(test_limits_above_the_jars_are_refused), TEST(test_memory_of_a_run_and_of_the_jar),
-	TEST(test_each_run_reports_its_own_usage),    TEST(test_a_minder_is_used_again_where_a_cgroup_counts),
+	TEST(test_each_run_reports_its_own_usage),    TEST(test_a_refused_fork_of_a_killed_run_is_listed),
 	TEST(test_memory_of_a_prepared_jar),          TEST(test_cpu_time_of_a_run),
 	TEST(test_a_full_jar_refuses_runs),
 };
