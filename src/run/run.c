@@ -452,7 +452,7 @@ static void hold_to_limits(struct run *run)
 	if (!slot_limiter_start(run->slot)) {
 		run->seen.metered = 0;
 		error_set(&run->seen.error, STAGE_LIMITS, ENOENT,
-			  "the limits cannot be held: the jar's processes are not to be seen");
+			  "cannot hold the run to its limits: its processes cannot be read in /proc");
 		set_cause(run, CAUSE_UNHELD);
 		run_handle(run, EVENT_HARD_END);
 	}

@@ -116,7 +116,7 @@ static void session_on_ready(struct session *jar)
 	/* In a jar for calls every limit is a call's own. */
 	if (jar->plan->kind == PLAN_SESSION && !limiter_start(&jar->limiter, jar->jar.pid)) {
 		error_set(&jar->seen.error, STAGE_LIMITS, ENOENT,
-			  "the jar cannot be measured: its /proc is not to be seen");
+			  "cannot hold the jar to its limits: its processes cannot be read in /proc");
 		session_kill(jar);
 		return;
 	}

@@ -3,8 +3,8 @@
  * session/session_slot.c - the life of a slot as a table of states and events
  *
  *   SPARE ──taken──► TAKEN ──empty──► OVER ──minder gone──► GONE
- *     └──────┬─────────┘                │
- *            └──given up, overdue──► DOOMED ──empty, minder gone──► OVER, GONE
+ *     │                └──overdue──► DOOMED ──empty──► OVER
+ *     └──failed, cut off──► OVER; given up──► DOOMED
  *
  * A minder says JAR_EMPTY when all it started is dead and reaped; then the run is over. One that was killed cannot say
  * so: then the jar's first process does (JAR_MINDER_GONE), after it has hunted down what the minder left. That comes in
