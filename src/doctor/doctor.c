@@ -14,7 +14,7 @@
 #include "plan/plan.h"
 #include "plan/seccomp_container.h"
 
-/* SPEC's table of guarantees, as seen from what a rung does not give. */
+/* What a jar on each rung does not give. */
 static const char *const namespace_lacks[] = {NULL};
 static const char *const landlock_lacks[] = {
 	"a private /tmp, /run and /dev/shm (TMPDIR and HOME point into a directory of the run)",

@@ -2,8 +2,8 @@
 /*
  * doctor/prove_table.c - what is tried, and which layer must stop it on each rung
  *
- * An empty place in a row means that the rung does not promise it (SPEC's table of guarantees): the attempt is made and
- * reported as not covered, whatever comes of it.
+ * An empty place in a row means that the rung does not promise it: the attempt is made and reported as not covered,
+ * whatever comes of it.
  */
 #include "doctor/attempt.h"
 

@@ -99,7 +99,7 @@ static void report_names(struct plan_build *build, const char *hint)
 			     "the command can take abstract names that the host's programs use", hint);
 }
 
-/* What the landlock rung cannot give; SPEC's table of guarantees, right-hand column. */
+/* What a jar on the namespace rung has and one on the landlock rung has not. */
 static void report_gaps(struct plan_build *build)
 {
 	const char *hint = "allow user namespaces; `belljar doctor` says how";

@@ -41,7 +41,7 @@ const char *outcome_name(enum outcome outcome);
 int result_exit_status(const struct result_source *source);
 /* What must be said of a run that may have ended because the host had no memory left; NULL: nothing. */
 const struct plan_remark *result_doubt(const struct observation *seen);
-/* The object of SPEC section 3, on one line, as a member @key (NULL: by itself). */
+/* The result that users get, a JSON object on one line, as a member @key (NULL: by itself). */
 void result_write(const struct result_source *source, struct json_writer *writer, const char *key);
 
 /* Parts that events have too. */

@@ -349,7 +349,7 @@ class Git(AttackCase):
         self.assertIn(".git/config", self.risky(result))
 
     def test_a_git_file_that_leads_elsewhere_is_told(self) -> None:
-        """`.git` as a file is in the table of SPEC 4: made during the run, it makes git obey another config."""
+        """A `.git` file that is made during the run makes git obey another configuration: the result names it."""
         result = self.json(*self.sh("mkdir evil; echo 'gitdir: evil' > .git"))
         self.assertIn(".git", self.risky(result))
 
@@ -440,7 +440,7 @@ class Parents(AttackCase):
 @on_ways(NAMESPACE)
 class Strangers(AttackCase):
     def test_a_file_system_that_cannot_map_ids_is_told(self) -> None:
-        """For root, uid 0 inside stands for an unprivileged id (SPEC 2). Where it cannot, the result must say so."""
+        """For root, uid 0 inside stands for an unprivileged id. Where it cannot, the result must say so."""
         host.need("root")
         result = self.json("--ro", "/sys/kernel", "--", "cat", "/proc/self/uid_map")
         if result["outcome"] == "failed":

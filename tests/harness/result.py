@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result object and the event stream, checked against the contract (SPEC section 3) in every test."""
+"""What every test checks of a result object and of an event stream: members, types, and what goes together."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def check_result(value: Any) -> Result:
 
 
 def expected_status(result: Result) -> Optional[int]:
-    """The exit status that goes with a result (SPEC section 2); None where it depends on the signal to belljar."""
+    """The exit status that goes with a result; None where it depends on the signal to belljar."""
     outcome, error = result["outcome"], result["error"]
     if outcome == "exited":
         return int(result["exit_code"])

@@ -50,7 +50,7 @@ CALLS = [
     "aio",
 ]
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
-# What is not promised on the landlock rung; SPEC's table of guarantees.
+# What is not promised on the landlock rung.
 GUARDS = ["protected", "guard-config", "guard-link", "guard-gitlink"]
 LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "see-other", "init-cmdline", "inotify"}
 
