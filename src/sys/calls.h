@@ -63,6 +63,7 @@ int sys_new_mount(const char *type, const struct sys_option *options, size_t opt
 
 /* --- openat2 ------------------------------------------------------------------------------------------------ */
 
+#define SYS_RESOLVE_NO_XDEV 0x01ULL
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02ULL
 #define SYS_RESOLVE_NO_SYMLINKS 0x04ULL
 #define SYS_RESOLVE_BENEATH 0x08ULL

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_walk.h - walk through directories that a command has written, and tell old names from new ones
+ *
+ * For the files of host/ that search a project after a run. A walk opens everything beneath one directory, through no link, and
+ * stops at bounds. What the run touched is told by times of change, which no command can set.
+ */
+#ifndef BELLJAR_HOST_HOST_WALK_H
+#define BELLJAR_HOST_HOST_WALK_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "host/host_risky.h"
+#include "host/host_watch.h"
+
+/* As far as a walk goes. The nearer to the top, the sooner somebody runs git there. */
+#define WALK_DIRECTORIES_MAX 512
+#define WALK_ENTRIES_MAX 16384
+
+struct walk {
+	const struct risky_request *request;
+	const struct watch_list *now;
+	struct risky_list *risky;
+	struct host_moment start;
+	bool has_own_clock;      /* times are of this kernel's clock */
+	bool counts_directories; /* here a directory without others in it has two links, and no other has */
+	const char *top;         /* its path */
+	dev_t device;            /* ... and the file system that it is on */
+	int fd;
+	size_t directories, entries, repositories;
+	struct watch_budget budget; /* for repositories */
+	size_t next_noted;          /* of the listings noted ahead, where to look first */
+};
+
+/* One name in a directory that is being listed. */
+struct listed {
+	const char *directory; /* its path, below the walk's top */
+	int fd; /* open on it: the name can be looked at without a second way there; -1: it was noted before */
+	const char *name;
+	unsigned char type; /* DT_DIR, DT_LNK or DT_REG, which stands for all others */
+};
+
+typedef void walk_function(struct walk *walk, void *context, const struct listed *entry);
+
+/* Most entries are nobody's business, so paths are made only of those that are. */
+struct walk_name {
+	char text[PATH_MAX + NAME_MAX + 2]; /* below the walk's top; one that is too long is not found there */
+};
+
+/* Whether something changed before the run, or during it; UNCLEAR: the file system's clock ticks too slowly to tell. */
+enum age { AGE_OLD, AGE_UNCLEAR, AGE_NEW };
+
+/* Open the directory to walk through; walk->fd is the caller's to close. */
+bool walk_begin(struct walk *walk, const struct host_path *top);
+/* What of @path lies below the top. */
+const char *walk_below_top(const struct walk *walk, const char *path);
+const char *walk_join(struct walk_name *name, const char *directory, const char *entry);
+
+/* @each of the names in the directory @name, but for "." and "..". What cannot be read because the command closed it is told. */
+void walk_list(struct walk *walk, const char *name, walk_function *each, void *context);
+/* The same for a directory that is open; false: not all of them. */
+bool walk_read(struct walk *walk, const struct listed *in, walk_function *each, void *context);
+/* The result will say that not everything was searched. */
+void walk_cut_off(struct walk *walk);
+
+/* When @name below the walk's top, itself, last changed; 0: it is not there. */
+int64_t walk_changed_at(const struct walk *walk, const char *name);
+/* The same of a name in a directory. */
+int64_t walk_changed(const struct walk *walk, const struct listed *entry);
+enum age walk_age(const struct walk *walk, int64_t changed_ns);
+/* The directories on the way to @name: one of them may have been renamed, with all that is in it. */
+enum age walk_age_of_way(const struct walk *walk, const char *name);
+
+#endif
