@@ -169,7 +169,7 @@ static int take_padded_path(struct reader *reader, size_t before, size_t name_by
 
 /* --- entries and extensions --------------------------------------------------------------------------------- */
 
-static int read_entry(struct reader *reader, struct git_index_facts *facts)
+static int read_index_entry(struct reader *reader, struct git_index_facts *facts)
 {
 	const struct git_index_request *request = reader->request;
 	size_t before = STAT_BYTES + request->hash_bytes + 2;
@@ -252,7 +252,7 @@ int git_index_gitlinks(const struct git_index_request *request, struct git_index
 	if (memcmp(header, "DIRC", 4) != 0 || reader.version < 2 || reader.version > 4)
 		return -EINVAL;
 	while (count-- && rc == 0)
-		rc = read_entry(&reader, &facts);
+		rc = read_index_entry(&reader, &facts);
 	if (rc == 0)
 		rc = read_extensions(&reader, &facts);
 	if (rc == 0)

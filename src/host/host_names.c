@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host/host_names.c - the names of files that the default policy knows
+ *
+ * What a jar shows of /etc and /var, what in a project is protected because other programs run or obey it, what in a home
+ * directory belongs to a tool. They are tables, so that adding a name is adding a word: no code knows any of them. /etc and
+ * /var are lists of what is shown, not of what is hidden: a secret that nobody has thought of stays outside.
  */
 #include "host/host_names.h"
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host/host_paths.c - questions about paths
+ * host/host_paths.c - look at paths of the host: what is there, which object, by way of which links
+ *
+ * A path is only a name: between a look and a mount somebody may put something else there. So what is found is remembered
+ * by device and inode, for the jar to compare; every link on the way is remembered too, because a command may have put it
+ * there (plan/plan_view_links.c refuses those). What lies in a directory that commands write to is looked at beneath a
+ * descriptor of it, through no link.
  */
 #include "host/host_paths.h"
 
@@ -40,7 +45,7 @@ bool host_is_system_directory(const char *path)
 	return is_within_any(path, host_system_trees) && !is_within_any(path, host_system_exceptions);
 }
 
-static enum path_kind kind_of(mode_t mode)
+static enum path_kind kind_of_mode(mode_t mode)
 {
 	if (S_ISDIR(mode))
 		return PATH_DIRECTORY;
@@ -51,7 +56,7 @@ static enum path_kind kind_of(mode_t mode)
 
 static void describe(struct host_path *path, const struct stat *status)
 {
-	path->kind = kind_of(status->st_mode);
+	path->kind = kind_of_mode(status->st_mode);
 	path->device = status->st_dev;
 	path->inode = status->st_ino;
 	path->mode = status->st_mode & 07777;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host/host_search.c - find one thing, remember it, and pin what is above it
+ *
+ * The files that are looked at may be a command's work, made to mislead: a link to outside, a thousand links in a row, a file that is
+ * swapped while it is read. So a thing is looked up beneath an open directory first, through no link. Only if there is one, the
+ * way is gone name by name, and every link on it is remembered as well: whoever replaces the link replaces what is
+ * obeyed. Looks and bytes come out of a budget, and where it ends the search says so instead of going on.
  */
 #include "host/host_search.h"
 
@@ -90,7 +95,7 @@ static bool is_in_protected(const struct search *search, const struct search_roo
 }
 
 /* Every directory between the root and the last name of @name. */
-static void pin_parents(struct search *search, const struct search_root *root, const char *name)
+static void pin_above(struct search *search, const struct search_root *root, const char *name)
 {
 	char parent[PATH_MAX], path[2 * PATH_MAX];
 
@@ -129,7 +134,8 @@ static void remember_content(struct search *search, const struct search_root *ro
 }
 
 /* Takes over @path. */
-static void add(struct search *search, const struct search_root *root, struct host_path *path, const struct watched *as)
+static void remember(struct search *search, const struct search_root *root, struct host_path *path,
+		     const struct watched *as)
 {
 	struct watched *item = NULL;
 
@@ -148,7 +154,7 @@ static void add(struct search *search, const struct search_root *root, struct ho
 	if (item->kind == WATCH_GUARDED && is_in_protected(search, root, item))
 		item->kind = WATCH_TOLD;
 	if (item->kind == WATCH_GUARDED)
-		pin_parents(search, root, search_beneath(root, item->path.path));
+		pin_above(search, root, search_beneath(root, item->path.path));
 }
 
 bool search_find_plain(struct search *search, const char *path, const struct watched *as, enum path_kind *kind_out)
@@ -175,7 +181,7 @@ bool search_find_plain(struct search *search, const char *path, const struct wat
 		found.kind = PATH_OTHER;
 	*kind_out = found.kind;
 	if (found.kind != PATH_ABSENT && as->who)
-		add(search, root, &found, as);
+		remember(search, root, &found, as);
 	else
 		host_path_done(&found);
 	return true;
@@ -192,7 +198,7 @@ static void add_link(struct search *search, const char *path, const struct watch
 	if (host_look_beneath(&found, root->fd, root->path, search_beneath(root, path)) < 0)
 		search->has_failed = true;
 	else if (found.kind == PATH_SYMLINK)
-		add(search, root, &found, as);
+		remember(search, root, &found, as);
 	else
 		host_path_done(&found);
 }

@@ -254,7 +254,7 @@ static int take_git(struct host *host, const char *around, struct host_path *git
  * shown. A directory that is itself no fit workdir (a home directory kept in git) is no project: showing it would show
  * everything in it. A .git file counts only if the repository it names has a way back.
  */
-static int find_repository(struct host *host)
+static int find_repository_around(struct host *host)
 {
 	struct host_workdir *workdir = &host->workdir;
 	char directory[PATH_MAX], candidate[PATH_MAX];
@@ -319,7 +319,7 @@ static int pin(struct host_path_list *pinned, const struct top *top, const char 
 }
 
 /* Every directory between the top and the last name of @name. */
-static int pin_parents(struct host_path_list *pinned, const struct top *top, const char *name)
+static int add_directories_above(struct host_path_list *pinned, const struct top *top, const char *name)
 {
 	char parent[PATH_MAX];
 	int rc = 0;
@@ -387,7 +387,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	workdir->unfit = why_unfit(host, workdir->path.path);
 	if (workdir->unfit && policy->workdir_choice == WORKDIR_DEFAULT)
 		return 0;
-	rc = find_repository(host);
+	rc = find_repository_around(host);
 	if (rc == 0)
 		rc = find_protected(host);
 	if (rc == -ENOMEM)
@@ -485,7 +485,7 @@ static int pin_between(struct host *host, const struct host_path *root, const st
 		return 0;
 	/* Where it cannot be opened every look fails, and the planner refuses. */
 	fd = host_open_top(root);
-	return pin_parents(&host->nested, &(struct top){root->path, fd}, name);
+	return add_directories_above(&host->nested, &(struct top){root->path, fd}, name);
 }
 
 /* Everything that has a place in the jar and lies in @root. */

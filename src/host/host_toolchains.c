@@ -120,7 +120,7 @@ static int add_if(struct host *host, const char *path, bool is_file_only)
 	return item ? 0 : -ENOMEM;
 }
 
-static int add(struct host *host, const char *path)
+static int add_toolchain(struct host *host, const char *path)
 {
 	return add_if(host, path, false);
 }
@@ -161,7 +161,7 @@ static bool root_of(const struct host *host, const char *directory, char root[PA
 	return !path_is_within(host->real_home, root);
 }
 
-static int add_file(struct host *host, const char *program)
+static int add_program_directory(struct host *host, const char *program)
 {
 	char directory[PATH_MAX], root[PATH_MAX];
 	struct stat status;
@@ -177,7 +177,7 @@ static int add_file(struct host *host, const char *program)
 		return 0;
 	*slash = '\0';
 	if (root_of(host, directory, root) && tool_tree(host, root))
-		return add(host, root);
+		return add_toolchain(host, root);
 	return add_if(host, program, true);
 }
 
@@ -190,7 +190,7 @@ static int add_program(struct host *host, const char *link)
 
 	/* A file that is no link is shown with its directory. */
 	if (rc == 0 && links.count && !strcmp(links.items[0], link)) {
-		rc = add_file(host, program);
+		rc = add_program_directory(host, program);
 		if (rc == 0)
 			rc = add_links(host, &links, 1);
 	}
@@ -227,7 +227,7 @@ static int add_need(struct host *host, const char *path)
 	int rc = resolve(host, path, 0, resolved, &links);
 
 	if (rc == 0)
-		rc = add(host, resolved);
+		rc = add_toolchain(host, resolved);
 	if (rc == 0)
 		rc = add_links(host, &links, 0);
 	string_list_done(&links);
@@ -253,7 +253,7 @@ static int add_directory(struct host *host, const char *directory)
 	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
 		if (!strcmp(below, toolchain->directory))
 			return add_known(host, toolchain, directory);
-	return add(host, root_of(host, directory, root) ? root : directory);
+	return add_toolchain(host, root_of(host, directory, root) ? root : directory);
 }
 
 static int add_entry(struct host *host, const char *entry)

@@ -112,7 +112,7 @@ int plan_secrets(const struct policy *policy, char *const *environment, const st
 	return rc;
 }
 
-static void add(struct plan_build *build, const char *name, const char *value)
+static void add_variable(struct plan_build *build, const char *name, const char *value)
 {
 	if (!value_inside(&build->plan->core.env, name, strlen(name)) &&
 	    string_list_add_format(&build->plan->core.env, "%s=%s", name, value) < 0)
@@ -140,20 +140,20 @@ int plan_environment(struct plan_build *build)
 
 	/* What was set by name comes first: it wins over what would be inherited. */
 	for (size_t i = 0; i < policy->env.count; i++)
-		add(build, policy->env.items[i].name, policy->env.items[i].value);
+		add_variable(build, policy->env.items[i].name, policy->env.items[i].value);
 	if (plan->core.run_directory) {
-		add(build, "HOME", plan_format(build, "%s/home", plan->core.run_directory));
-		add(build, "TMPDIR", plan_format(build, "%s/tmp", plan->core.run_directory));
+		add_variable(build, "HOME", plan_format(build, "%s/home", plan->core.run_directory));
+		add_variable(build, "TMPDIR", plan_format(build, "%s/tmp", plan->core.run_directory));
 	}
-	add(build, "HOME", build->host->home);
-	add(build, "TMPDIR", "/tmp");
+	add_variable(build, "HOME", build->host->home);
+	add_variable(build, "TMPDIR", "/tmp");
 	inherit(build);
 	/*
 	 * Whoever is called root has tar restore owners, which nobody without capabilities can. A policy that lists the
 	 * variables itself gets these and no others.
 	 */
 	if (build->host->uid == 0 && !policy_is_replaced(policy, "pass_env"))
-		add(build, "TAR_OPTIONS", "--no-same-owner");
+		add_variable(build, "TAR_OPTIONS", "--no-same-owner");
 	if (plan_secrets(policy, build->host->environment, &plan->core.env, &plan->redact) < 0)
 		build->has_failed = true;
 	return 0;
