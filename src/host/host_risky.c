@@ -129,14 +129,14 @@ void host_find_risky(const struct risky_request *request, struct risky_list *ris
 		return;
 	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &now, NULL) < 0) {
 		risky->unsearched =
-			"the work directory, or its repository, is no longer where it was, and could not be searched";
+			"Belljar could not search the work directory: it, or its repository, is no longer where it was";
 		host_watch_done(&now);
 		return;
 	}
 	if (now.is_cut_off || request->before->is_cut_off)
 		risky->unsearched =
-			"git's files here lead to more files and repositories than are looked at: not all that git would run "
-			"or obey was compared with what was there before the run";
+			"git's files here lead to more files and repositories than Belljar looks at: it did not compare all that git would run "
+			"or obey with what was there before the run";
 	for (size_t i = 0; i < now.count; i++)
 		compare(request, &now.items[i], risky);
 	for (size_t i = 0; i < request->before->count; i++) {

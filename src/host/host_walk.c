@@ -84,7 +84,7 @@ static bool is_link(int fd, const struct directory_entry *entry)
 void walk_cut_off(struct walk *walk)
 {
 	walk->risky->unsearched =
-		"not all of the work directory could be searched: where it was not, the command may have left repositories whose "
+		"Belljar could not search all of the work directory: in the rest the command may have left repositories whose "
 		"configuration git would obey, and instructions for agents";
 }
 

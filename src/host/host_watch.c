@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host/host_watch.c - look for what other programs run or obey: by name, behind links, and where git's own files lead
+ *
+ * First what tables name (host_names.c), always and in full; then what git would follow: paths in its configuration, included
+ * files, repositories that its index has gitlinks for, and those in turn. The second part reads files that a command may have
+ * written, so it comes last and has a budget: nothing that it meets can use up the looks that protect what is known.
+ * git itself is never run, because running it here is what a planted configuration waits for.
  */
 #include "host/host_watch.h"
 
@@ -253,7 +258,7 @@ static void find_gitlinks(struct search *search, const struct repository *reposi
 			search,
 			&(struct watched){
 				.kind = WATCH_NEW,
-				.who = "it cannot be read to its end, so that nobody knows which repositories git will look into",
+				.who = "Belljar cannot read it to its end, and does not know which repositories git will look into",
 			},
 			"%s/index", repository->own);
 }

@@ -107,7 +107,7 @@ static int choose_rung(struct plan_build *build)
 	if (rung >= build->policy->rung)
 		return 0;
 	error_set(build->error, STAGE_HOST, EPERM,
-		  "this host gives isolation only up to the rung '%s', and '%s' is asked for", rung_name(rung),
+		  "this host can isolate only up to the rung '%s', and the policy asks for '%s'", rung_name(rung),
 		  rung_name(build->policy->rung));
 	return error_hint(
 		build->error, "%s; `belljar doctor` says more",
@@ -238,13 +238,12 @@ static int choose_workdir(struct plan_build *build)
 				  workdir->path.path);
 	}
 	build->has_private_workdir = true;
-	plan_note(
-		build, "workdir",
-		plan_format(build,
-			    "the current directory '%s' is not given to the command: %s; it starts in a private, empty "
-			    "directory",
-			    workdir->path.path, workdir->unfit),
-		"start Belljar in a project directory, or name one with -C DIR");
+	plan_note(build, "workdir",
+		  plan_format(build,
+			      "the command does not get the current directory '%s': %s; it starts in a private, empty "
+			      "directory",
+			      workdir->path.path, workdir->unfit),
+		  "start Belljar in a project directory, or name one with -C DIR");
 	return 0;
 }
 

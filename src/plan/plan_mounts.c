@@ -247,7 +247,7 @@ static int check_nested(struct plan_build *build, const struct view *view)
 				break;
 			}
 			error_set(build->error, STAGE_HOST, EPERM,
-				  "'%s' cannot be kept %s inside '%s' without the rung 'namespace'", place->target,
+				  "cannot keep '%s' %s inside '%s' without the rung 'namespace'", place->target,
 				  is_on_host(place) ? "read-only" : "private", outer->target);
 			return error_hint(build->error,
 					  "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
@@ -296,7 +296,7 @@ static int check_without_mounts(struct plan_build *build)
 }
 
 /* Without mounts it could be replaced; it is the run's own, and goes with it. */
-static void add_gitconfig(struct plan_build *build)
+static void add_plain_gitconfig(struct plan_build *build)
 {
 	struct plan_step *step = plan_add(build, &build->plan->core.steps, STEP_FILE);
 
@@ -318,7 +318,7 @@ int plan_mounts(struct plan_build *build)
 		if (build->plan->rung == RUNG_NAMESPACE)
 			add_mount_steps(build, &view, &pins);
 		else
-			add_gitconfig(build);
+			add_plain_gitconfig(build);
 		add_rules(build, &view);
 	}
 	return rc;

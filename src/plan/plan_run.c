@@ -46,7 +46,7 @@ static int check_limits(struct plan_build *build)
 			continue;
 		if (jar->kind == PLAN_PREPARED)
 			return error_set(build->error, STAGE_ENGINE, EINVAL,
-					 "the jar was prepared with another limit '%s'", shared_limits[i].name);
+					 "the jar was prepared with another limit for '%s'", shared_limits[i].name);
 		if (own == LIMIT_NONE)
 			error_set(build->error, STAGE_POLICY, EINVAL,
 				  "'%s': the run may not be without a limit, since its jar has %" PRIu64,
@@ -59,7 +59,7 @@ static int check_limits(struct plan_build *build)
 	}
 	if (jar->kind == PLAN_PREPARED && build->plan->limits.cpu_time_ns != jar->limits.cpu_time_ns)
 		return error_set(build->error, STAGE_ENGINE, EINVAL,
-				 "the jar was prepared with another limit 'cpu_time'");
+				 "the jar was prepared with another limit for 'cpu_time'");
 	return 0;
 }
 

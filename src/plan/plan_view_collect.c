@@ -175,10 +175,11 @@ static void add_workdir(struct plan_build *build, struct view *view)
 		return;
 	}
 	if (workdir->strange_git.path)
-		plan_note(build, "git",
-			  plan_format(build, "'%s' is not taken for the repository of the work directory: %s",
-				      workdir->strange_git.path, workdir->strange_why),
-			  "git works in the jar only with a repository of the caller's own; --ro and --rw show others");
+		plan_note(
+			build, "git",
+			plan_format(build, "Belljar does not use '%s' as the repository of the work directory: %s",
+				    workdir->strange_git.path, workdir->strange_why),
+			"git works in the jar only with a repository that the caller owns; --ro and --rw show others");
 	is_read_only = has_read_only_workdir(build);
 	build->plan->core.workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY)
@@ -285,7 +286,7 @@ static int add_named_mount(struct plan_build *build, struct view *view, const st
 	struct place *place;
 
 	if (build->plan->rung == RUNG_NAMESPACE && !strcmp(target, "/")) {
-		error_set(build->error, STAGE_PLAN, EINVAL, "the root of the jar is its own; '%s' cannot stand there",
+		error_set(build->error, STAGE_PLAN, EINVAL, "cannot show '%s' at '/': a jar has a root of its own",
 			  mount->path);
 		return error_hint(build->error,
 				  "name the directories that the command needs, or another place: %s:/host",

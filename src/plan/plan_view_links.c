@@ -39,7 +39,7 @@ static int check_links(struct plan_build *build, const char *named, const struct
 			  named, link, around);
 		if (found->kind == PATH_ABSENT)
 			return error_hint(build->error, "remove the link, or name a place that it does not lead to");
-		return error_hint(build->error, "if it is meant, name the place it leads to: '%s'", found->path);
+		return error_hint(build->error, "if you mean the place it leads to, name that: '%s'", found->path);
 	}
 	return 0;
 }

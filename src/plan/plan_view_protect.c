@@ -162,11 +162,13 @@ static int hide(struct plan_build *build, struct view *view)
 		has_found = blank_places(view, view_through_links(build, view, paths->items[i]), &hidden[i]);
 		has_found |= blank_places(view, paths->items[i], &hidden[i]);
 		if (hidden[i].kind == PATH_ABSENT && !has_found)
-			plan_note(build, "hide",
-				  plan_format(build,
-					      "'%s' is not there: nothing is hidden, and what appears there is visible",
-					      paths->items[i]),
-				  "check the path; what was moved has to be hidden under its new name");
+			plan_note(
+				build, "hide",
+				plan_format(
+					build,
+					"'%s' does not exist: nothing is hidden, and the command sees what appears there",
+					paths->items[i]),
+				"check the path; if it was moved, hide its new name");
 	}
 	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
 		if (hidden[i].kind != PATH_ABSENT)
@@ -214,7 +216,7 @@ static int check_places(struct plan_build *build, struct view *view)
 		if (place->on_host == PATH_ABSENT || place->on_host == PATH_SYMLINK ||
 		    wants_file == (place->on_host == PATH_DIRECTORY)) {
 			error_set(build->error, STAGE_PLAN, ENOENT,
-				  "nothing can be placed at '%s': there is no %s of that name in '%s'", place->target,
+				  "cannot put anything at '%s': there is no %s of that name in '%s'", place->target,
 				  wants_file ? "file" : "directory", around->target);
 			return error_hint(
 				build->error,

@@ -86,7 +86,7 @@ static void report_metadata(struct plan_build *build, const char *hint)
 	else if (build->host->hides_memory)
 		plan_missing(
 			build, "metadata",
-			"mode, owner, times and attributes of files cannot be changed by path, in the workdir neither: this "
+			"the command cannot change mode, owner, times and attributes of files by path, not even in the workdir: this "
 			"host does not let Belljar see which path is meant",
 			"set kernel.yama.ptrace_scope to 1, or allow user namespaces");
 }
@@ -105,21 +105,22 @@ static void report_gaps(struct plan_build *build)
 	const char *hint = "allow user namespaces; `belljar doctor` says how";
 
 	if (build->policy->has_protect && !build->has_private_workdir)
-		plan_missing(build, "protect",
-			     "files that other programs execute later cannot be made read-only inside the workdir",
-			     hint);
+		plan_missing(
+			build, "protect",
+			"Belljar cannot make files inside the workdir read-only: the command can change those that other programs execute later",
+			hint);
 	if (build->policy->net == NET_NONE)
-		plan_missing(build, "loopback", "there is no private loopback: internet sockets cannot be made at all",
-			     hint);
+		plan_missing(build, "loopback",
+			     "there is no private loopback: the command cannot make internet sockets at all", hint);
 	if (build->policy->net == NET_HOST)
-		plan_missing(build, "unix_sockets", "with the host's network, its Unix sockets can be reached by path",
-			     hint);
+		plan_missing(build, "unix_sockets",
+			     "with the host's network the command can reach the host's Unix sockets by path", hint);
 	if (build->plan->core.landlock_abi < 6 && build->policy->net == NET_HOST)
-		plan_missing(build, "abstract_sockets", "abstract Unix sockets are cut off only from Landlock ABI 6 on",
-			     hint);
+		plan_missing(build, "abstract_sockets",
+			     "before Landlock ABI 6 the command can reach the host's abstract Unix sockets", hint);
 	if (build->plan->core.landlock_abi < 6)
 		plan_missing(build, "signals",
-			     "other processes of the same user can be signalled before Landlock ABI 6", hint);
+			     "before Landlock ABI 6 the command can signal other processes of the same user", hint);
 	plan_missing(build, "user_limits",
 		     "inotify instances and watches, and descriptors on their way through sockets, are counted for all "
 		     "programs of the user together: the command can use up what the others need",
@@ -196,7 +197,7 @@ int plan_walls(struct plan_build *build)
 	else if (build->policy->net == NET_HOST && plan->core.landlock_abi < 6)
 		plan_missing(
 			build, "abstract_sockets",
-			"with the host's network, its abstract Unix sockets are cut off only from Landlock ABI 6 on",
+			"with the host's network and before Landlock ABI 6, the command can reach the host's abstract Unix sockets",
 			"use a newer kernel, or no network");
 	return compile_filter(build);
 }

@@ -286,7 +286,7 @@ static int append(struct policy *policy, const struct json_value *value, const s
 
 	if (extends) {
 		policy_append_place(&place, source, extends->line, extends->column);
-		return error_set(source->error, STAGE_POLICY, 0, "%sextends: only a policy file has it",
+		return error_set(source->error, STAGE_POLICY, 0, "%sextends: only a policy file can have it",
 				 text_string(&place));
 	}
 	rc = policy_copy(policy, &made);
@@ -325,7 +325,7 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
 	int rc;
 
 	if (!key->flag)
-		return error_set(error, STAGE_USAGE, 0, "'%s' can be said in a policy file only", key->name);
+		return error_set(error, STAGE_USAGE, 0, "only a policy file can say '%s'", key->name);
 	if (is_negated && key->type != POLICY_BOOL)
 		return policy_refuse(&origin, NULL, "only switches have a --no- form");
 	if (!value && key->type != POLICY_BOOL)

@@ -51,7 +51,7 @@ int policy_clean_path(const char *given, enum path_rule rule, const struct polic
 	if (!*given)
 		return policy_refuse(origin, given, "the path is empty");
 	if (is_home && !source->home)
-		return policy_refuse(origin, given, "'~' means nothing here: the home directory is not known");
+		return policy_refuse(origin, given, "cannot tell what '~' means: the home directory is not known");
 	if (is_relative && rule == PATH_DEST)
 		return policy_refuse(origin, given, "the place in the jar must be an absolute path");
 
@@ -62,7 +62,7 @@ int policy_clean_path(const char *given, enum path_rule rule, const struct polic
 	append_components(&text, is_home ? given + 1 : given, &has_parent);
 
 	if (has_parent && (rule == PATH_DEST || rule == PATH_PLACE))
-		return policy_refuse(origin, given, "'..' may not stand in a place in the jar");
+		return policy_refuse(origin, given, "a place in the jar may not have '..' in it");
 	if (is_relative && rule == PATH_INSIDE)
 		make_relative(&text);
 	else if (!text.len)

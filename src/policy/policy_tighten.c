@@ -157,7 +157,7 @@ static int judge_to_null(const struct change *change)
 
 static int judge_refused(const struct change *change)
 {
-	return policy_refuse(&change->origin, NULL, "may not stand in a tightening policy");
+	return policy_refuse(&change->origin, NULL, "a tightening policy may not have it");
 }
 
 /* --- lists --- */

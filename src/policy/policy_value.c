@@ -157,7 +157,7 @@ static int refuse_too_small(const char *shown, const struct policy_origin *origi
 		units_format_size(&least, origin->key->least);
 	else
 		text_append_format(&least, "%" PRIu64, origin->key->least);
-	return policy_refuse(origin, shown, "no program can live with that; the least is %s", text_string(&least));
+	return policy_refuse(origin, shown, "that is too little for any program; the least is %s", text_string(&least));
 }
 
 static int check_limit(uint64_t limit, const char *shown, const struct policy_origin *origin)
@@ -165,7 +165,7 @@ static int check_limit(uint64_t limit, const char *shown, const struct policy_or
 	const char *no_limit = policy_is_flag(origin) ? "none" : "null";
 
 	if (limit == LIMIT_NONE && !origin->key->may_be_none)
-		return policy_refuse(origin, shown, "a value is needed; 0 leaves no time at all");
+		return policy_refuse(origin, shown, "must be a duration; 0 leaves no time at all");
 	if (limit == 0 && !origin->key->may_be_zero)
 		return policy_refuse(origin, shown, "0 is not a limit; write %s for no limit", no_limit);
 	return limit < origin->key->least ? refuse_too_small(shown, origin) : 0;
@@ -405,7 +405,7 @@ static int text_host_path(struct policy *policy, const char *text, const struct 
 static int text_redact(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
 	if (strlen(text) < POLICY_MIN_REDACT_BYTES)
-		return policy_refuse(origin, NULL, "a text of %d bytes or more is needed; this one has %zu",
+		return policy_refuse(origin, NULL, "a text must have at least %d bytes; this one has %zu",
 				     POLICY_MIN_REDACT_BYTES, strlen(text));
 	return add_string(policy, text, origin);
 }
@@ -417,10 +417,10 @@ static int text_variable(struct policy *policy, const char *text, const struct p
 	if (!*text)
 		return policy_refuse(origin, text, "the name of a variable is empty");
 	if (strchr(text, '='))
-		return policy_refuse(origin, NULL, "a name of a variable has no '='; to set one, use %s",
+		return policy_refuse(origin, NULL, "the name of a variable has no '='; to set one, use %s",
 				     policy_is_flag(origin) ? "--env" : "env");
 	if (star && star[1])
-		return policy_refuse(origin, text, "'*' may only stand at the end");
+		return policy_refuse(origin, text, "'*' may be at the end only");
 	return add_string(policy, text, origin);
 }
 
@@ -456,7 +456,7 @@ static int text_env(struct policy *policy, const char *text, const struct policy
 	AUTO_FREE char *name = NULL;
 
 	if (!equals) {
-		policy_refuse(origin, NULL, "NAME=VALUE is needed");
+		policy_refuse(origin, NULL, "must be NAME=VALUE");
 		return error_hint(origin->source->error,
 				  "--pass-env NAME copies a variable from the caller's environment");
 	}

@@ -281,12 +281,13 @@ static void test_bad_limits_in_a_document(void)
 		      "\"500ms\", not a list");
 	check_refused("{\n\t\"memory\":\n\t\t\"0K\"}",
 		      "p.json:3:3: memory '0K': 0 is not a limit; write null for no limit");
-	check_refused("{\"memory\": 5}", "p.json:1:12: memory '5': no program can live with that; the least is 1M");
+	check_refused("{\"memory\": 5}",
+		      "p.json:1:12: memory '5': that is too little for any program; the least is 1M");
 	check_refused("{\"memory\": 1.5}", "p.json:1:12: memory '1.5': not a size in bytes (such as 100K, 512M, 2G)");
 	check_refused("{\"memory\": \"9999999T\"}", "p.json:1:12: memory '9999999T': too large");
 	check_refused("{\"pids\": \"64\"}", "p.json:1:10: pids: must be a number, not a string");
 	check_refused("{\"pids\": 1.5}", "p.json:1:10: pids '1.5': not a count (such as 64)");
-	check_refused("{\"grace\": null}", "p.json:1:11: grace 'null': a value is needed; 0 leaves no time at all");
+	check_refused("{\"grace\": null}", "p.json:1:11: grace 'null': must be a duration; 0 leaves no time at all");
 	check_refused(
 		"{\"memory\": true}",
 		"p.json:1:12: memory: must be a size: a number of bytes, or a string such as \"512M\", not a bool");
@@ -320,7 +321,7 @@ static void test_bad_values_in_a_document(void)
 		      "p.json:1:24: rw 'optinal': not one of path, dest, optional (did you mean 'optional'?)");
 	check_refused("{\"rw\": [\"/a:b\"]}", "p.json:1:9: rw 'b': the place in the jar must be an absolute path");
 	check_refused("{\"rw\": [\"/a:/b/../c\"]}",
-		      "p.json:1:9: rw '/b/../c': '..' may not stand in a place in the jar");
+		      "p.json:1:9: rw '/b/../c': a place in the jar may not have '..' in it");
 	check_refused("{\"rw\": [\"/a:\"]}", "p.json:1:9: rw '': the path is empty");
 	check_refused("{\"rw\": [\"\"]}", "p.json:1:9: rw '': the path is empty");
 	check_refused("{\"rw\": [\"/a:/b:/c\"]}",
@@ -330,7 +331,7 @@ static void test_bad_values_in_a_document(void)
 	check_refused("{\"tmpfs\": [\"/a:0\"]}",
 		      "p.json:1:12: tmpfs '/a:0': what follows ':' is not a size (such as 100K, 512M, 2G)");
 	check_refused("{\"tmpfs\": [\"/a/..\"]}",
-		      "p.json:1:12: tmpfs '/a/..': '..' may not stand in a place in the jar");
+		      "p.json:1:12: tmpfs '/a/..': a place in the jar may not have '..' in it");
 	check_refused("{\"tmpfs\": [\"//.\"]}",
 		      "p.json:1:12: tmpfs '//.': a private directory cannot take the place of the whole jar");
 	check_refused("{\"env\": []}", "p.json:1:9: env: must be an object of strings, not a list");
@@ -339,10 +340,10 @@ static void test_bad_values_in_a_document(void)
 		      "p.json:1:10: env: the name of a variable may not be empty, nor have a '=' in it");
 	check_refused("{\"env\": {\"\": \"\"}}",
 		      "p.json:1:10: env: the name of a variable may not be empty, nor have a '=' in it");
-	check_refused("{\"pass_env\": [\"A*B\"]}", "p.json:1:15: pass_env 'A*B': '*' may only stand at the end");
+	check_refused("{\"pass_env\": [\"A*B\"]}", "p.json:1:15: pass_env 'A*B': '*' may be at the end only");
 	check_refused("{\"pass_env\": [\"\"]}", "p.json:1:15: pass_env '': the name of a variable is empty");
 	check_refused("{\"redact\": [\"four\", \"abc\"]}",
-		      "p.json:1:21: redact: a text of 4 bytes or more is needed; this one has 3");
+		      "p.json:1:21: redact: a text must have at least 4 bytes; this one has 3");
 	check_refused(
 		"{\"optional\": [\"memry\"]}",
 		"p.json:1:15: optional 'memry': not one of rung, filesystem, network, processes, syscalls, memory, pids, "
@@ -427,7 +428,7 @@ static void test_home_must_be_known_for_a_tilde(void)
 
 	CHECK_INT(policy_init(&policy, &homeless, NULL), 0);
 	CHECK(policy_set_flag(&policy, policy_key_by_name("ro"), "~/x", false, &homeless, &error) < 0);
-	CHECK_STRING(error.message, "--ro ~/x: '~' means nothing here: the home directory is not known");
+	CHECK_STRING(error.message, "--ro ~/x: cannot tell what '~' means: the home directory is not known");
 	CHECK_INT(policy.mounts.count, 0);
 }
 
@@ -712,22 +713,22 @@ static void test_bad_flags_are_named(void)
 	check_flag_refused("timeout", "99999999999999", "--timeout 99999999999999: too large");
 	check_flag_refused("timeout", NULL, "--timeout: needs a value: D");
 	check_flag_refused("no-timeout", NULL, "--no-timeout: only switches have a --no- form");
-	check_flag_refused("grace", "none", "--grace none: a value is needed; 0 leaves no time at all");
+	check_flag_refused("grace", "none", "--grace none: must be a duration; 0 leaves no time at all");
 	check_flag_refused("memory", "", "--memory : not a size in bytes (such as 100K, 512M, 2G)");
 	check_flag_refused("pids", "many", "--pids many: not a count (such as 64)");
 	check_flag_refused("fds", "0", "--fds 0: 0 is not a limit; write none for no limit");
-	check_flag_refused("fds", "3", "--fds 3: no program can live with that; the least is 4");
-	check_flag_refused("memory", "5", "--memory 5: no program can live with that; the least is 1M");
-	check_flag_refused("memory", "1023K", "--memory 1023K: no program can live with that; the least is 1M");
+	check_flag_refused("fds", "3", "--fds 3: that is too little for any program; the least is 4");
+	check_flag_refused("memory", "5", "--memory 5: that is too little for any program; the least is 1M");
+	check_flag_refused("memory", "1023K", "--memory 1023K: that is too little for any program; the least is 1M");
 	check_flag_refused("net", "off", "--net off: not one of none, host");
 	check_flag_refused("system", "yes", "--system yes: takes no value; the opposite is --no-system");
 	check_flag_refused("ro", "", "--ro : the path is empty");
 	check_flag_refused("ro", "a:b", "--ro b: the place in the jar must be an absolute path");
-	check_flag_refused("env", "NAME", "--env: NAME=VALUE is needed");
+	check_flag_refused("env", "NAME", "--env: must be NAME=VALUE");
 	check_flag_refused("env", "=x", "--env: the name of a variable may not be empty, nor have a '=' in it");
 	check_flag_refused("pass-env", "A=secret",
-			   "--pass-env: a name of a variable has no '='; to set one, use --env");
-	check_flag_refused("redact", "abc", "--redact: a text of 4 bytes or more is needed; this one has 3");
+			   "--pass-env: the name of a variable has no '='; to set one, use --env");
+	check_flag_refused("redact", "abc", "--redact: a text must have at least 4 bytes; this one has 3");
 	check_flag_refused("tmpfs", "/a:none",
 			   "--tmpfs /a:none: what follows ':' is not a size (such as 100K, 512M, 2G)");
 }
@@ -740,7 +741,7 @@ static void test_keys_without_a_flag_have_none(void)
 	CHECK(!policy_key_by_flag("version") && !policy_key_by_flag("extends"));
 	init(&policy);
 	CHECK(policy_set_flag(&policy, policy_key_by_name("extends"), "strict", false, &context, &error) < 0);
-	CHECK_STRING(error.message, "'extends' can be said in a policy file only");
+	CHECK_STRING(error.message, "only a policy file can say 'extends'");
 }
 
 static void test_the_table_is_consistent(void)
@@ -778,7 +779,7 @@ static void test_keywords_append(void)
 	CHECK(policy.mounts.count == 2 && policy.mounts.items[1].is_optional && policy.pass_env.count == 16);
 	CHECK_STRING(policy.mounts.items[1].path, "/kw/x");
 	CHECK(policy_append_document(&policy, bad, strlen(bad), "k", "/kw", &context, &error) < 0);
-	CHECK_STRING(error.message, "k:1:24: extends: only a policy file has it");
+	CHECK_STRING(error.message, "k:1:24: extends: only a policy file can have it");
 	CHECK(policy_append_document(&policy, late, strlen(late), "k", "/kw", &context, &late_error) < 0);
 	CHECK_INT(policy.pids, 1024);
 }

@@ -143,7 +143,7 @@ static void test_what_has_no_stricter_value_stays(void)
 	check_refused(base, "{\"hostname\": \"x\"}", "t.json:1:14: hostname: a tightening policy may not change it");
 	check_refused(base, "{\"hostname\": null}", "t.json:1:14: hostname: a tightening policy may not change it");
 	check_refused("{}", "{\"cd\": \"/\"}", "t.json:1:8: cd: a tightening policy may not change it");
-	check_refused("{}", "{\"extends\": \"strict\"}", "t.json:1:13: extends: may not stand in a tightening policy");
+	check_refused("{}", "{\"extends\": \"strict\"}", "t.json:1:13: extends: a tightening policy may not have it");
 	check_refused("{}", "{\"version\": 2}", "t.json:1:13: version '2': this engine knows version 1 only");
 	check_refused("{}", "{\"tiemout\": 2}", "t.json:1:2: unknown key 'tiemout' (did you mean 'timeout'?)");
 }
