@@ -54,7 +54,7 @@ static void find_risky(struct job *job)
 		.host = host_of(job),
 		.before = &job->watched,
 		.start = job->start,
-		.is_held = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
+		.was_protected = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 		.listings = &job->listings,
 	};
 

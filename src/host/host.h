@@ -36,10 +36,10 @@ LIST_TYPE(struct host_path, host_path_list);
 
 /* What is done about something that other programs run or obey. */
 enum watch_kind {
-	WATCH_GUARDED, /* read-only in the jar; told where it is new or has changed all the same */
-	WATCH_TOLD,    /* told where it is new or has changed */
-	WATCH_NEW,     /* told where it is new: it changes in everyday work */
-	WATCH_STAYS,   /* told where it is gone */
+	WATCH_PROTECTED, /* read-only in the jar; reported if it is new or has changed all the same */
+	WATCH_REPORTED,  /* reported if it is new or has changed */
+	WATCH_NEW,       /* reported if it is new: it changes in everyday work */
+	WATCH_MUST_STAY, /* reported if it is gone */
 };
 
 struct watched {
@@ -65,8 +65,8 @@ struct host_workdir {
 	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
 	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
 	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
-	struct host_path strange_git;    /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
-	const char *strange_why;         /* ... since "it belongs to another user" */
+	struct host_path refused_git;    /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
+	const char *refused_why;         /* ... since "it belongs to another user" */
 	bool is_searched;                /* it was looked at for the lists that follow */
 	struct watch_list watched;       /* what in it, and in its repository, other programs run or obey */
 	struct host_path_list protected; /* those of it that are to be read-only */

@@ -30,7 +30,7 @@ bool git_config_is(const struct git_config_key *key, const char *section, const 
 
 /*
  * Read the text of a git configuration file. Values are as git understands them, control characters included. Includes
- * are not followed. 0, or -EINVAL for what git would refuse to read too; the values before that have been told.
+ * are not followed. 0, or -EINVAL for what git would refuse to read too; the values before that have been reported.
  */
 int git_config_parse(const char *text, size_t len, git_config_function *each, void *context);
 

@@ -92,7 +92,7 @@ struct asking {
 	struct git_configured *configured;
 };
 
-static void tell_words(const struct asking *asking, const char *command)
+static void report_words(const struct asking *asking, const char *command)
 {
 	bool is_first = true;
 
@@ -127,13 +127,13 @@ static bool is_boolean(const char *value)
 	return false;
 }
 
-static void tell_value(const struct asking *asking, const struct named_key *key, const char *value)
+static void report_value(const struct asking *asking, const struct named_key *key, const char *value)
 {
 	if (is_boolean(value) || (key->kind == VALUE_BANG && value[0] != '!'))
 		return;
 	asking->configured->has_programs = true;
 	if (key->kind == VALUE_COMMAND || key->kind == VALUE_BANG) {
-		tell_words(asking, value + (value[0] == '!'));
+		report_words(asking, value + (value[0] == '!'));
 		return;
 	}
 	asking->each(asking->context,
@@ -156,7 +156,7 @@ static void take_entry(void *context, const struct git_config_key *key, const ch
 	for (size_t i = 0; i < ARRAY_LEN(named_keys); i++)
 		if (!strcmp(key->section, named_keys[i].section) &&
 		    (!named_keys[i].name || !strcmp(key->name, named_keys[i].name)))
-			tell_value(asking, &named_keys[i], value);
+			report_value(asking, &named_keys[i], value);
 }
 
 int git_config_named(const char *text, size_t len, git_named_function *each, void *context,

@@ -3,8 +3,8 @@
  * host/host_ids.c - host ids for root's jars that no other engine uses
  *
  * A jar of root's runs under a host id that is nobody's: what it uses up (processes, signals, keys) is counted against that
- * id, so no two jars may share one. Each engine has a block of ids to itself. Which is told by a lock on one byte of a file
- * that only root can open: process numbers would not do, engines in different pid namespaces of one host have the same.
+ * id, so no two jars may share one. Each engine has a block of ids to itself: the one whose byte it has locked in a file
+ * that only root can open. Process numbers would not do, engines in different pid namespaces of one host have the same.
  * Locks of this kind end with the process and leave nothing behind. Where to begin is chosen at random, so that engines that
  * share no file system, or find no place for the file, hardly ever meet.
  */

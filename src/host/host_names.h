@@ -27,7 +27,7 @@ struct host_name {
 /* Each ends with a NULL name. */
 extern const struct host_name host_protected_names[]; /* files that other programs run or obey without being asked */
 extern const struct host_name
-	host_instruction_names[]; /* texts that agents obey: people edit them, so they are only told */
+	host_instruction_names[]; /* texts that agents obey: people edit them, so they are only reported */
 
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {

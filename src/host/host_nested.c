@@ -4,7 +4,7 @@
  *
  * Three searches. In a watched directory (hooks) everything counts. In .git no link may be new, since git would write through
  * it. In the work directory repositories and instructions for agents may be anywhere. Nothing of this is known from before
- * the run, so that what is told depends on times of change alone; only the names in directories are noted while the command
+ * the run, so that what is reported depends on times of change alone; only the names in directories are noted while the command
  * runs, because reading them is most of the work (host_listing.h).
  */
 #include "host/host_nested.h"
@@ -68,14 +68,14 @@ static void look_inside(struct walk *walk, void *context, const struct listed *e
 	age = walk_age(walk, host_changed_ns(&status));
 	inside->age = MAX_OF(inside->age, age);
 	/* In a mount that is read-only nothing changes but through a second name elsewhere. */
-	if (age == AGE_OLD || (age == AGE_UNCLEAR && walk->request->is_held && status.st_nlink < 2))
+	if (age == AGE_OLD || (age == AGE_UNCLEAR && walk->request->was_protected && status.st_nlink < 2))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
 	if (inside->watched)
 		risky_add(walk->risky, path, "appeared or was changed", inside->watched->who);
 }
 
-/* All of the directory @name, a few levels deep; what is new is told if inside->watched says whose it is. */
+/* All of the directory @name, a few levels deep; what is new is reported if inside->watched says whose it is. */
 static void walk_inside(struct walk *walk, const char *name, struct inside *inside)
 {
 	if (walk->risky->looks > INSIDE_LOOKS_MAX)
@@ -116,7 +116,7 @@ void host_find_changed_inside(const struct risky_request *request, const struct 
 
 /* --- links inside .git -------------------------------------------------------------------------------------- */
 
-static void tell_link(struct walk *walk, const struct listed *link)
+static void report_link(struct walk *walk, const struct listed *link)
 {
 	char path[2 * PATH_MAX];
 	struct walk_name name;
@@ -167,7 +167,7 @@ static void look_for_link(struct walk *walk, void *context, const struct listed 
 	bool is_in_objects = !strcmp(last ? last + 1 : entry->directory, "objects");
 
 	if (entry->type == DT_LNK)
-		tell_link(walk, entry);
+		report_link(walk, entry);
 	else if (entry->type == DT_DIR && !is_name(entry->name, skipped, ARRAY_LEN(skipped)) &&
 		 (!is_in_objects || is_name(entry->name, in_objects, ARRAY_LEN(in_objects))))
 		queue_for_links(walk, context, entry);
@@ -223,7 +223,7 @@ static bool is_known(const struct walk *walk, const char *path)
 struct repository {
 	bool can_run; /* it has what makes git run a program */
 	bool is_unclear;
-	bool is_told; /* part of it was told, or was compared with what was there before */
+	bool is_reported; /* part of it was, or was compared with what was there before */
 };
 
 static void look_at_part(struct walk *walk, const struct watched *part, struct repository *repository)
@@ -239,7 +239,7 @@ static void look_at_part(struct walk *walk, const struct watched *part, struct r
 		repository->can_run |= inside.has_active;
 		age = MAX_OF(age, inside.age);
 	}
-	repository->is_told |= is_known(walk, part->path.path) || age == AGE_NEW;
+	repository->is_reported |= is_known(walk, part->path.path) || age == AGE_NEW;
 	repository->is_unclear |= age != AGE_OLD;
 	if (age == AGE_NEW && !is_known(walk, part->path.path))
 		risky_add(walk->risky, part->path.path, "appeared or was changed", part->who);
@@ -264,7 +264,7 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 		look_at_part(walk, &parts.items[i], &repository);
 	repository.is_unclear |= walk_age_of_way(walk, walk_below_top(walk, git)) != AGE_OLD ||
 				 walk_age(walk, walk_changed_at(walk, walk_below_top(walk, git))) != AGE_OLD;
-	if (!repository.is_told && repository.is_unclear && repository.can_run && !is_known(walk, git))
+	if (!repository.is_reported && repository.is_unclear && repository.can_run && !is_known(walk, git))
 		risky_add(
 			walk->risky, git, "may have appeared or been moved here",
 			"git obeys this repository's configuration and hooks, which run programs, when it is used in or "

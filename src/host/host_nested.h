@@ -3,7 +3,7 @@
  * host/host_nested.h - a bounded walk through a project after a run, for what no list of names can name
  *
  * Repositories that the command laid out at any depth, instructions for agents in subdirectories, links inside .git. There is
- * no picture of all this from before the run: it would make every start slower. What the run touched is told by times of
+ * no picture of all this from before the run: it would make every start slower. What the run touched is known by times of
  * change, which no command can set. Times that leave it open count against what can run a program, and for what cannot.
  */
 #ifndef BELLJAR_HOST_HOST_NESTED_H
@@ -12,7 +12,7 @@
 #include "host/host_listing.h"
 #include "host/host_risky.h"
 
-/* @now is what host_watch() finds after the run: it is not told again. */
+/* @now is what host_watch() finds after the run: it is not reported again. */
 void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky);
 /* While the command runs: note the names in the work directory's directories, for host_find_risky() to read fewer of them. */
 void host_list_ahead(const struct host *host, struct host_listings *listings);

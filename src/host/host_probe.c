@@ -2,8 +2,8 @@
 /*
  * host/host_probe.c - the kernel's and the caller's facts, as cheaply as they can be had
  *
- * Every run pays for this, so nothing here makes a process or a namespace: whether user namespaces really work is told by
- * three sysctls and, in the end, by using one.
+ * Every run pays for this, so nothing here makes a process or a namespace: three sysctls say whether user namespaces should
+ * work, and using one shows whether they do.
  */
 #include "host/host.h"
 
@@ -54,7 +54,7 @@ static bool may_use_user_namespaces(uid_t uid)
 		return false;
 	if (uid == 0)
 		return true;
-	/* AppArmor may refuse them to us, or have a profile that allows them to us: that is told by trying. */
+	/* AppArmor may refuse them to us, or have a profile that allows them to us: that shows by trying. */
 	return !sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone");
 }
 

@@ -28,7 +28,7 @@
  */
 #define SETTLING_NS 20000000LL
 #define LOOK_BEFORE_NS 10000000000LL
-/* What is told at most; more is a flood. */
+/* What is reported at most; more is a flood. */
 #define RISKY_MAX 256
 
 static int64_t nanoseconds(clockid_t clock)
@@ -108,7 +108,7 @@ static void compare(const struct risky_request *request, const struct watched *n
 	const struct watched *before = find(request->before, now->path.path);
 	const char *what;
 
-	if (now->kind == WATCH_STAYS)
+	if (now->kind == WATCH_MUST_STAY)
 		return;
 	if (!before) {
 		risky_add(risky, now->path.path, "appeared", now->who);
@@ -142,7 +142,7 @@ void host_find_risky(const struct risky_request *request, struct risky_list *ris
 	for (size_t i = 0; i < request->before->count; i++) {
 		const struct watched *before = &request->before->items[i];
 
-		if (before->kind == WATCH_STAYS && !find(&now, before->path.path))
+		if (before->kind == WATCH_MUST_STAY && !find(&now, before->path.path))
 			risky_add(risky, before->path.path, "was removed", before->who);
 	}
 	host_find_nested(request, &now, risky);

@@ -37,7 +37,7 @@ struct risky_request {
 	const struct host *host;
 	const struct watch_list *before; /* what host_watch() found before the run */
 	struct host_moment start;
-	bool is_held; /* protected files were read-only in the jar */
+	bool was_protected; /* protected files were read-only in the jar */
 	const struct host_listings
 		*listings; /* names noted since the run began, by host_list_ahead(); NULL: none were */
 };

@@ -54,8 +54,8 @@ static bool is_same_workdir(const struct host_workdir *left, const struct host_w
 	return is_same_path(&left->path, &right->path) && is_same_text(left->unfit, right->unfit) &&
 	       is_same_path(&left->top, &right->top) && is_same_path(&left->git, &right->git) &&
 	       is_same_path(&left->git_own, &right->git_own) && left->has_git_file == right->has_git_file &&
-	       is_same_path(&left->strange_git, &right->strange_git) &&
-	       is_same_text(left->strange_why, right->strange_why) &&
+	       is_same_path(&left->refused_git, &right->refused_git) &&
+	       is_same_text(left->refused_why, right->refused_why) &&
 	       is_same_list(&left->protected, &right->protected) && is_same_list(&left->pinned, &right->pinned);
 }
 

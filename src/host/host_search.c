@@ -35,7 +35,7 @@
  */
 static bool spend_look(struct search *search)
 {
-	if (!search->is_led)
+	if (!search->is_following)
 		return true;
 	if (search->budget->looks) {
 		search->budget->looks--;
@@ -87,7 +87,7 @@ static bool is_in_protected(const struct search *search, const struct search_roo
 	for (size_t i = 0; i < search->found->count; i++) {
 		const struct watched *other = &search->found->items[i];
 
-		if (other != item && other->kind == WATCH_GUARDED && other->path.kind == PATH_DIRECTORY &&
+		if (other != item && other->kind == WATCH_PROTECTED && other->path.kind == PATH_DIRECTORY &&
 		    path_is_within(other->path.path, root->path) && path_is_within(item->path.path, other->path.path))
 			return true;
 	}
@@ -123,7 +123,7 @@ static void remember_content(struct search *search, const struct search_root *ro
 	AUTO_CLOSE int fd = -1;
 	AUTO_TEXT content = {0};
 
-	if (item->path.kind != PATH_FILE || item->path.changed_ns < search->settled_ns || item->kind > WATCH_TOLD)
+	if (item->path.kind != PATH_FILE || item->path.changed_ns < search->settled_ns || item->kind > WATCH_REPORTED)
 		return;
 	item->is_fresh = true;
 	fd = search_open(root, name, O_RDONLY);
@@ -151,9 +151,9 @@ static void remember(struct search *search, const struct search_root *root, stru
 	*path = (struct host_path){0};
 	remember_content(search, root, search_beneath(root, item->path.path), item);
 	/* What is in a directory that is read-only needs no protection of its own. */
-	if (item->kind == WATCH_GUARDED && is_in_protected(search, root, item))
-		item->kind = WATCH_TOLD;
-	if (item->kind == WATCH_GUARDED)
+	if (item->kind == WATCH_PROTECTED && is_in_protected(search, root, item))
+		item->kind = WATCH_REPORTED;
+	if (item->kind == WATCH_PROTECTED)
 		pin_above(search, root, search_beneath(root, item->path.path));
 }
 
@@ -187,7 +187,7 @@ bool search_find_plain(struct search *search, const char *path, const struct wat
 	return true;
 }
 
-/* A link on the way: it cannot be made read-only, so that it has been replaced is told. */
+/* A link on the way: it cannot be made read-only, so if it is replaced, that is reported. */
 static void add_link(struct search *search, const char *path, const struct watched *as)
 {
 	const struct search_root *root = search_root_of(search, path);

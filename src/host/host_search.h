@@ -28,7 +28,7 @@ struct search {
 	struct host_path_list *pinned;
 	struct watch_budget *budget;
 	int64_t settled_ns;
-	bool is_led; /* by what git's files say, and no longer by a table */
+	bool is_following; /* by what git's files say, and no longer by a table */
 	size_t repositories;
 	bool has_programs;
 	bool has_failed; /* no memory */

@@ -244,8 +244,8 @@ static int take_git(struct host *host, const char *around, struct host_path *git
 		host_path_done(git);
 		return rc;
 	}
-	workdir->strange_git = *git;
-	workdir->strange_why = why;
+	workdir->refused_git = *git;
+	workdir->refused_why = why;
 	return 0;
 }
 
@@ -342,7 +342,7 @@ static int find_protected(struct host *host)
 	for (size_t i = 0; i < workdir->watched.count && rc == 0; i++) {
 		const struct watched *watched = &workdir->watched.items[i];
 
-		if (watched->kind == WATCH_GUARDED)
+		if (watched->kind == WATCH_PROTECTED)
 			rc = host_path_list_copy(&workdir->protected, &watched->path);
 	}
 	return rc;
@@ -606,7 +606,7 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);
 	host_path_done(&host->workdir.git_own);
-	host_path_done(&host->workdir.strange_git);
+	host_path_done(&host->workdir.refused_git);
 	free(host->hosts);
 	free(host->git_name);
 	free(host->git_email);

@@ -3,7 +3,7 @@
  * host/host_walk.h - walk through directories that a command has written, and tell old names from new ones
  *
  * For the files of host/ that search a project after a run. A walk opens everything beneath one directory, through no link, and
- * stops at bounds. What the run touched is told by times of change, which no command can set.
+ * stops at bounds. What the run touched is known by times of change, which no command can set.
  */
 #ifndef BELLJAR_HOST_HOST_WALK_H
 #define BELLJAR_HOST_HOST_WALK_H
@@ -57,7 +57,7 @@ bool walk_begin(struct walk *walk, const struct host_path *top);
 const char *walk_below_top(const struct walk *walk, const char *path);
 const char *walk_join(struct walk_name *name, const char *directory, const char *entry);
 
-/* @each of the names in the directory @name, but for "." and "..". What cannot be read because the command closed it is told. */
+/* @each of the names in the directory @name, but for "." and "..". What cannot be read because the command closed it is reported. */
 void walk_list(struct walk *walk, const char *name, walk_function *each, void *context);
 /* The same for a directory that is open; false: not all of them. */
 bool walk_read(struct walk *walk, const struct listed *in, walk_function *each, void *context);

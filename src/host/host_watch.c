@@ -29,7 +29,7 @@
 #define CONFIG_BYTE_COST 8
 /* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
 #define NESTING_MAX 6
-#define GUARDED_REPOSITORIES_MAX 64
+#define PROTECTED_REPOSITORIES_MAX 64
 #define REPOSITORIES_MAX 1024
 #define SIDE_BY_SIDE_MAX 256
 /* In a directory with more names than this each name of the tables is looked up by itself. */
@@ -54,7 +54,7 @@ static void find_named(void *context, const struct git_named *named)
 	struct configuration *configuration = context;
 	struct search *search = configuration->search;
 	const char *home = search->host->real_home, *from = configuration->worktree;
-	struct watched as = {.kind = WATCH_GUARDED, .who = named->who};
+	struct watched as = {.kind = WATCH_PROTECTED, .who = named->who};
 	char directory[PATH_MAX], path[2 * PATH_MAX], object[PATH_MAX];
 	const char *name = named->path;
 	enum path_kind kind;
@@ -80,7 +80,7 @@ static void find_named(void *context, const struct git_named *named)
 		return;
 	/* The work tree itself, or what holds it, cannot be read-only. */
 	if (path_is_within(search->host->workdir.path.path, object))
-		as.kind = WATCH_TOLD;
+		as.kind = WATCH_REPORTED;
 	if (search_find_at(search, path, &as) == PATH_FILE && named->is_include &&
 	    configuration->depth < INCLUDES_MAX) {
 		struct configuration included = {
@@ -180,7 +180,7 @@ static void find_side_by_side(struct search *search, const char *directory)
 
 		if (entry->d_name[0] != '.' &&
 		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) < (int)sizeof(path))
-			find_git_names(search, path, WATCH_TOLD, NULL);
+			find_git_names(search, path, WATCH_REPORTED, NULL);
 	}
 	search->found->is_cut_off |= count > SIDE_BY_SIDE_MAX;
 	closedir(listing);
@@ -297,7 +297,7 @@ static void find_pointed(struct search *search, const char *directory, const cha
 		return;
 	if (search_find_at(search, git, &(struct watched){.who = NULL}) != PATH_DIRECTORY)
 		return;
-	find_git_names(search, git, WATCH_GUARDED, who);
+	find_git_names(search, git, WATCH_PROTECTED, who);
 	find_repository(search, &(struct repository){git, git, directory, depth});
 }
 
@@ -305,7 +305,7 @@ static void find_pointed(struct search *search, const char *directory, const cha
 static void find_nested(struct search *search, const char *directory, int depth, const char *who)
 {
 	struct watched as = {
-		.kind = search->repositories < GUARDED_REPOSITORIES_MAX ? WATCH_GUARDED : WATCH_TOLD,
+		.kind = search->repositories < PROTECTED_REPOSITORIES_MAX ? WATCH_PROTECTED : WATCH_REPORTED,
 		.who = who,
 	};
 	struct watched look = {.who = NULL};
@@ -401,14 +401,14 @@ static void find_bare_names(struct search *search, const char *directory)
 			       "`config` and the `hooks` in it",
 		},
 		"%s/HEAD", directory);
-	find_git_names(search, directory, WATCH_GUARDED, NULL);
+	find_git_names(search, directory, WATCH_PROTECTED, NULL);
 }
 
 static void find_project(struct search *search, const char *top)
 {
 	const struct search_root *root = search_root_of(search, top);
 	struct first_names protected = {0}, instructions = {0};
-	struct watched pointer = {.kind = WATCH_GUARDED, .who = "git takes its repository from where it points"};
+	struct watched pointer = {.kind = WATCH_PROTECTED, .who = "git takes its repository from where it points"};
 	struct watched look = {.who = NULL};
 	enum path_kind kind;
 	char git[PATH_MAX];
@@ -421,7 +421,7 @@ static void find_project(struct search *search, const char *top)
 		search_find(
 			search,
 			&(struct watched){
-				.kind = WATCH_STAYS,
+				.kind = WATCH_MUST_STAY,
 				.who = "without it git takes this for no repository, and obeys another one that it finds in or "
 				       "above the directory",
 			},
@@ -431,8 +431,8 @@ static void find_project(struct search *search, const char *top)
 		if (kind != PATH_DIRECTORY)
 			search_find_plain(search, git, &pointer, &kind);
 	}
-	find_rows(search, top, host_protected_names, &protected, WATCH_GUARDED);
-	find_rows(search, top, host_instruction_names, &instructions, WATCH_TOLD);
+	find_rows(search, top, host_protected_names, &protected, WATCH_PROTECTED);
+	find_rows(search, top, host_instruction_names, &instructions, WATCH_REPORTED);
 	if (is_bare(search, top))
 		find_bare_names(search, top);
 }
@@ -462,10 +462,11 @@ static void find_elsewhere(struct search *search)
 	bool has_own = workdir->git_own.kind == PATH_DIRECTORY;
 	const char *own = own_part(workdir);
 
-	find_git_names(search, workdir->git.path, WATCH_GUARDED, NULL);
+	find_git_names(search, workdir->git.path, WATCH_PROTECTED, NULL);
 	if (has_own) {
-		find_git_names(search, own, WATCH_GUARDED, NULL);
-		search_find(search, &(struct watched){.kind = WATCH_GUARDED, .who = "git takes its work tree from it"},
+		find_git_names(search, own, WATCH_PROTECTED, NULL);
+		search_find(search,
+			    &(struct watched){.kind = WATCH_PROTECTED, .who = "git takes its work tree from it"},
 			    "%s/gitdir", own);
 	}
 	if (search->pinned && (host_path_list_look(search->pinned, workdir->git.path) == -ENOMEM ||
@@ -474,12 +475,12 @@ static void find_elsewhere(struct search *search)
 }
 
 /* Where git's own files lead, from every repository around. */
-static void find_led(struct search *search)
+static void find_followed(struct search *search)
 {
 	const struct host_workdir *workdir = &search->host->workdir;
 	const char *top = workdir->top.kind == PATH_DIRECTORY ? workdir->top.path : NULL;
 
-	search->is_led = true;
+	search->is_following = true;
 	if (top)
 		find_project_repository(search, top);
 	if (workdir->has_git_file)
@@ -528,7 +529,7 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 			find_project(&search, host->workdir.top.path);
 		if (host->workdir.has_git_file)
 			find_elsewhere(&search);
-		find_led(&search);
+		find_followed(&search);
 	}
 	end(&search);
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;
@@ -540,7 +541,7 @@ int host_watch_nested(const struct host *host, const char *directory, bool is_ba
 	struct search search = {.host = host, .budget = budget, .settled_ns = INT64_MAX, .found = found};
 	int rc = open_roots(&search);
 
-	search.is_led = true;
+	search.is_following = true;
 	if (rc == 0 && is_bare) {
 		find_bare_names(&search, directory);
 		find_repository(&search, &(struct repository){directory, directory, NULL, 0});

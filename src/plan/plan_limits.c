@@ -43,7 +43,7 @@ static int lacks(struct plan_build *build, const char *name, enum guarantee guar
 		plan_missing(build, name, why, hint);
 		return 0;
 	}
-	error_set(build->error, STAGE_LIMITS, EOPNOTSUPP, "the limit '%s' cannot be enforced here: %s", name, why);
+	error_set(build->error, STAGE_LIMITS, EOPNOTSUPP, "cannot enforce the limit '%s' here: %s", name, why);
 	return error_hint(build->error, "%s; or go on without it: --optional %s", hint, name);
 }
 

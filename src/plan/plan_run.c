@@ -49,7 +49,7 @@ static int check_limits(struct plan_build *build)
 					 "the jar was prepared with another limit for '%s'", shared_limits[i].name);
 		if (own == LIMIT_NONE)
 			error_set(build->error, STAGE_POLICY, EINVAL,
-				  "'%s': the run may not be without a limit, since its jar has %" PRIu64,
+				  "'%s': the run needs a limit too, since its jar has one of %" PRIu64,
 				  shared_limits[i].name, most);
 		else
 			error_set(build->error, STAGE_POLICY, EINVAL,

@@ -174,11 +174,11 @@ static void add_workdir(struct plan_build *build, struct view *view)
 		build->plan->core.workdir = PRIVATE_WORKDIR;
 		return;
 	}
-	if (workdir->strange_git.path)
+	if (workdir->refused_git.path)
 		plan_note(
 			build, "git",
 			plan_format(build, "Belljar does not use '%s' as the repository of the work directory: %s",
-				    workdir->strange_git.path, workdir->strange_why),
+				    workdir->refused_git.path, workdir->refused_why),
 			"git works in the jar only with a repository that the caller owns; --ro and --rw show others");
 	is_read_only = has_read_only_workdir(build);
 	build->plan->core.workdir = plan_string(build, workdir->path.path);

@@ -314,7 +314,8 @@ static void write_file(const char *name, const char *content)
 
 static void find_risky(const struct survey *seen, struct risky_list *risky)
 {
-	struct risky_request request = {.host = &seen->host, .before = &seen->host.workdir.watched, .is_held = true};
+	struct risky_request request = {
+		.host = &seen->host, .before = &seen->host.workdir.watched, .was_protected = true};
 
 	host_risky_done(risky);
 	host_moment_now(&request.start);
@@ -369,13 +370,13 @@ static void test_a_change_that_leaves_every_time_as_it_was_is_seen(void)
 	struct survey seen;
 	struct watch_list before = {0};
 	struct risky_list risky = {0};
-	struct risky_request request = {.host = &seen.host, .before = &before, .is_held = true};
+	struct risky_request request = {.host = &seen.host, .before = &before, .was_protected = true};
 
 	write_file("/srv/fresh/.envrc", "one");
 	write_file("/srv/fresh/AGENTS.md", "one");
 	survey(&seen, "/srv/fresh", NULL);
-	CHECK(is_watched(&seen, "/srv/fresh/.envrc", WATCH_GUARDED) &&
-	      is_watched(&seen, "/srv/fresh/AGENTS.md", WATCH_TOLD));
+	CHECK(is_watched(&seen, "/srv/fresh/.envrc", WATCH_PROTECTED) &&
+	      is_watched(&seen, "/srv/fresh/AGENTS.md", WATCH_REPORTED));
 	CHECK_INT(host_watch(&seen.host, 0, &before, NULL), 0);
 	host_find_risky(&request, &risky);
 	CHECK_INT(risky.count, 0);
@@ -407,12 +408,12 @@ static void test_what_the_configuration_names_is_guarded(void)
 	write_file("/srv/named/more", "[core]\n\teditor = ~/ed\n[core]\n\tpager = tools/../tools/pager\n");
 	write_file("/srv/named/tools/pager", "");
 	survey(&seen, "/srv/named", NULL);
-	CHECK(is_watched(&seen, "/srv/named/.githooks", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/named/tools/monitor", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/named/tools/pager", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/named/clean.py", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/named/more", WATCH_GUARDED));
-	CHECK(!is_watched(&seen, "/srv/named/status", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/named/.githooks", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/named/tools/monitor", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/named/tools/pager", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/named/clean.py", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/named/more", WATCH_PROTECTED));
+	CHECK(!is_watched(&seen, "/srv/named/status", WATCH_PROTECTED));
 	CHECK(has(&seen.host.workdir.pinned, "/srv/named/tools", PATH_DIRECTORY));
 	write_file("/srv/named/absent", "");
 	find_risky(&seen, &risky);
@@ -455,9 +456,9 @@ static void test_every_link_on_the_way_counts(void)
 	CHECK_INT(symlink(".bashrc", at("/srv/links/.bashrc")), 0);
 	CHECK_INT(symlink("/etc/passwd", at("/srv/links/.profile")), 0);
 	survey(&seen, "/srv/links", NULL);
-	CHECK(is_watched(&seen, "/srv/links/.claude", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/links/x/settings.json", WATCH_GUARDED));
-	CHECK(is_watched(&seen, "/srv/links/b", WATCH_GUARDED) && is_watched(&seen, "/srv/links/c", WATCH_GUARDED));
+	CHECK(is_watched(&seen, "/srv/links/.claude", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/links/x/settings.json", WATCH_PROTECTED));
+	CHECK(is_watched(&seen, "/srv/links/b", WATCH_PROTECTED) && is_watched(&seen, "/srv/links/c", WATCH_PROTECTED));
 	CHECK(has(&seen.host.workdir.pinned, "/srv/links/x", PATH_DIRECTORY));
 	for (size_t i = 0; i < seen.host.workdir.watched.count; i++)
 		CHECK(strcmp(seen.host.workdir.watched.items[i].path.path, "/etc/passwd") != 0);
