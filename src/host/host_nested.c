@@ -378,6 +378,15 @@ static void note_entry(struct walk *walk, void *context, const struct listed *en
 			string_list_add(&noting->queue, walk_join(&name, entry->directory, entry->name)) < 0;
 }
 
+/*
+ * Would a change from now on show in the time? Not if the last one was a moment ago; nor, for a second, on a file system that
+ * counts seconds (ext4 with small inodes).
+ */
+static bool is_settled(const struct stat *status, int64_t settled_ns)
+{
+	return host_changed_ns(status) < settled_ns && status->st_ctim.tv_nsec != 0;
+}
+
 /* False: no more of this directory or of others. */
 static bool note_directory(struct walk *walk, const char *directory, struct noting *noting)
 {
@@ -394,7 +403,7 @@ static bool note_directory(struct walk *walk, const char *directory, struct noti
 	if (!noting->listing)
 		return false;
 	is_whole = walk_read(walk, &(struct listed){directory, fd, NULL, DT_DIR}, note_entry, noting);
-	if (!is_whole || noting->has_failed || host_changed_ns(&status) >= noting->settled_ns)
+	if (!is_whole || noting->has_failed || !is_settled(&status, noting->settled_ns))
 		host_listing_drop(noting->listings);
 	return !noting->has_failed && walk->entries <= WALK_ENTRIES_MAX;
 }

@@ -181,6 +181,24 @@ class Planted(HostGitCase):
         time.sleep(0.05)
         self.attack("mv x .claude; mkdir z; mv y z/y", ".claude/settings.json", "z/y/.git")
 
+    def test_what_comes_after_the_names_were_noted(self) -> None:
+        """Belljar reads directories while the command runs: what is put there, changed or swapped later is found all the same."""
+        for name in ("in-place/AGENTS.md", "swapped/AGENTS.md", "added/file", "nest/file"):
+            (self.work / name).parent.mkdir()
+            (self.work / name).write_text("old\n")
+        time.sleep(0.1)
+        told = self.risky(
+            self.json(
+                *self.sh(
+                    "sleep 0.2; echo new > in-place/AGENTS.md; mv swapped away; mkdir swapped; echo new > swapped/AGENTS.md;"
+                    "echo new > added/CLAUDE.md; mkdir -p nest/deep/.git; echo '[core]fsmonitor=x' > nest/deep/.git/config"
+                )
+            )
+        )
+        self.assertLessEqual(
+            {"in-place/AGENTS.md", "swapped/AGENTS.md", "added/CLAUDE.md", "nest/deep/.git/config"}, told, told
+        )
+
     def test_too_many_directories_to_search_are_told(self) -> None:
         result = self.json(*self.python("for i in range(3000): os.makedirs(f'd{i}/e')\n"))
         self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
