@@ -22,7 +22,7 @@ import fcntl
 import os
 import socket
 import struct
-from typing import Any, Callable, Iterable, List, Sequence, Tuple, TypeVar
+from typing import Any, Iterable, List, Sequence, Tuple
 
 from ._codec import Codec
 from ._errors import ResultError
@@ -126,9 +126,6 @@ def _send_with_files(fd: int, head: bytes, buffers: Sequence[Any]) -> int:
 # --- in your program ---
 
 
-T = TypeVar("T")
-
-
 def carried(ancillary: Iterable[Tuple[int, int, bytes]]) -> List[int]:
     """The descriptors in what recvmsg() gave."""
     found: List[int] = []
@@ -140,16 +137,6 @@ def carried(ancillary: Iterable[Tuple[int, int, bytes]]) -> List[int]:
 
 def _malformed(why: str) -> ResultError:
     return ResultError(f"the answer is malformed: {why}")
-
-
-def _of_the_jar(read: Callable[[], T]) -> T:
-    """Read what came from a jar. Whatever goes wrong is the sender's doing, and so a ResultError."""
-    try:
-        return read()
-    except (ResultError, MemoryError):
-        raise
-    except Exception as error:
-        raise _malformed(f"{type(error).__name__}: {error}") from error
 
 
 class _SealedFiles:
@@ -276,7 +263,12 @@ class Answer:
         codec = self._codec if self.kind == VALUE else WORDS
         files = _SealedFiles(self._files, codec.max_bytes - len(self._message)) if self._files else None
         message, self._message = self._message, b""
-        return _of_the_jar(lambda: codec.decode(message, files))
+        try:
+            return codec.decode(message, files)
+        except (ResultError, MemoryError):
+            raise
+        except Exception as error:  # whatever it is, the sender caused it
+            raise _malformed(f"{type(error).__name__}: {error}") from error
 
     def take_files(self) -> List[int]:
         """The files that came with it; the caller closes them."""

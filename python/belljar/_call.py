@@ -86,12 +86,9 @@ class Fork(NamedTuple):
 
 
 class Backend:
-    """Starts the runs of calls."""
+    """Starts the runs of calls. paths: where modules can be imported from, inside."""
 
-    @property
-    def paths(self) -> Sequence[str]:
-        """Where modules can be imported from, inside."""
-        raise NotImplementedError
+    paths: Sequence[str]
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """Start a run with these descriptors: the packed call, and where the answer goes."""
@@ -172,11 +169,11 @@ class Call:
 
     def close(self) -> None:
         """Close everything but the channel."""
-        if self._answer is not None:
-            discard(self._answer.take_files())
+        found = [] if self._answer is None else self._answer.take_files()
         if self._link is not None:
-            discard(drain(self._link) if self._leftovers is None else self._leftovers)
+            found += drain(self._link) if self._leftovers is None else self._leftovers
             _engine.close_socket(self._link)
+        discard(found)
 
     # --- what came of it ---
 

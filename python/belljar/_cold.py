@@ -58,7 +58,7 @@ class _FreshInterpreters(Backend):
         return startup[1], startup[2]
 
     @property
-    def paths(self) -> Sequence[str]:
+    def paths(self) -> Sequence[str]:  # type: ignore[override]
         """Where modules can be imported from, inside."""
         return self._current()[0].paths
 

@@ -216,7 +216,9 @@ def is_ours(pid: int) -> bool:
 
 def check_owner(pid: int) -> None:
     """EngineError in a process that only inherited what belongs to the process `pid`."""
-    if not is_ours(pid):
+    if _owner_pid != os.getpid():
+        _after_fork()
+    if pid != _owner_pid:
         raise EngineError("this object belongs to another process: a forked child has to make its own")
 
 

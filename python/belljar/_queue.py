@@ -131,33 +131,27 @@ class CallQueue:
         self._waiters: Deque[Union[_ThreadWaiter, _TaskWaiter]] = deque()
         self._is_closed = False
 
-    def _pick(self) -> Optional[_Place]:
-        """With the lock: a free place, one with nothing left in it first; best one of which that is known already."""
-        if self._is_closed:
-            raise EngineError(CLOSED)
-        for place in self._free:
-            if place.ending is None:
-                self._free.remove(place)
-                return place
-        for place in self._free:
-            if place.is_empty():
-                self._free.remove(place)
-                return place
-        return self._free.popleft() if self._free else None
+    def _pick(self, make_waiter: Optional[Callable[[], Any]]) -> Tuple[Optional[_Place], Any]:
+        """A free place; else somebody who waits for one, if that is wanted.
 
-    def _pick_or_queue(self, make_waiter: Callable[[], Any]) -> Tuple[Optional[_Place], Any]:
-        """A free place, or somebody who waits for one."""
+        A place with nothing left in it comes first; best one of which that is known already.
+        """
         with self._lock:
-            place = None if self._waiters else self._pick()
-            if place is not None:
-                return place, None
-            waiter = make_waiter()
-            self._waiters.append(waiter)
+            if self._is_closed:
+                raise EngineError(CLOSED)
+            if self._free and not self._waiters:
+                free = next((place for place in self._free if place.ending is None), None)
+                free = free or next((place for place in self._free if place.is_empty()), self._free[0])
+                self._free.remove(free)
+                return free, None
+            waiter = None if make_waiter is None else make_waiter()
+            if waiter is not None:
+                self._waiters.append(waiter)
             return None, waiter
 
     def enter(self) -> None:
         """Wait for a place."""
-        place, waiter = self._pick_or_queue(_ThreadWaiter)
+        place, waiter = self._pick(_ThreadWaiter)
         if waiter is not None:
             try:
                 waiter.wait()
@@ -169,12 +163,10 @@ class CallQueue:
 
     def try_enter(self) -> bool:
         """Take a place if one is free at once."""
-        with self._lock:
-            place = None if self._waiters else self._pick()
-        if place is None:
-            return False
-        self._fill(place)
-        return True
+        place, _ = self._pick(None)
+        if place is not None:
+            self._fill(place)
+        return place is not None
 
     def _fill(self, place: Optional[_Place]) -> None:
         if place is None:
@@ -187,7 +179,7 @@ class CallQueue:
 
     async def enter_async(self) -> None:
         """Wait for a place."""
-        place, waiter = self._pick_or_queue(_TaskWaiter)
+        place, waiter = self._pick(_TaskWaiter)
         if waiter is not None:
             try:
                 await waiter.news

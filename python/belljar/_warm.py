@@ -116,7 +116,7 @@ class Zygote(Backend):
         self.calls = 0
         self.lacks_modules = False
         self.check_at = time.monotonic() + CHECK_SECONDS
-        self._paths = places.paths
+        self.paths = places.paths
         self._environ = environ_text()
         keys = {**keys, "ro": [*(keys.get("ro") or ()), *_paths.ro_entries(places)]}
         frame = open_frame(policy, keys, self._environ, zygote=_boot.boot_words(python), extra=2)
@@ -144,11 +144,6 @@ class Zygote(Backend):
         self._fork_frame = join_frame({}, {"held": True, "started": False, "extra": 1}, self._environ)
         # A list: taking from it and adding to it needs no lock.
         self._forks: List[Fork] = []
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """Where modules can be imported from, inside."""
-        return self._paths
 
     def take_fork(self, options: Options) -> Optional[Fork]:
         """A fork that waits; it has the environment of the zygote, and no keys of its own."""
