@@ -120,7 +120,7 @@ class JarBackend(_FreshInterpreters):
 
     def __init__(self, jar: "Jar", policy: PolicyLike, keys: Dict[str, Any]) -> None:
         self._jar = jar
-        self._rights = _paths.Rights(_paths.said_by(policy), keys, jar.workdir)
+        self._rights = _paths.Rights(_paths.keys_of(policy), keys, jar.workdir)
         super().__init__(self._interpreter(), ())
 
     def _interpreter(self) -> str:

@@ -2,10 +2,10 @@
 """The engine of this process: started at first use, shared by all threads, gone with the process.
 
 The engine is a child made with posix_spawn, never fork: a program with gigabytes and many threads pays nothing for them. A
-socket, the root, leads to it. All that ever crosses the root is channels, one per run, each in a single atomic message:
-threads need no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
+socket, the door, leads to it. Only channels ever cross the door, one per run, each in a single atomic message: threads need
+no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
 
-The kernel closes the root when this process ends, however it ends, and the engine then kills every jar. A forked child
+The kernel closes the door when this process ends, however it ends, and the engine then kills every jar. A forked child
 would keep a copy of it open, and with it the jars of a dead parent: so what must not be inherited is listed in `_held`,
 and is closed in the child. The child starts an engine of its own when it needs one.
 """
@@ -36,7 +36,7 @@ LEAVE_SECONDS = 10.0
 LOOK_UP_SECONDS = 0.5
 LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
-# The queue of the root holds hundreds of channels; when it is full the engine needs a moment.
+# The queue of the door holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
 SPARES_MAX = 1
 # As plain numbers: what is made of two members of an enumeration is looked up each time.
@@ -104,10 +104,10 @@ class Spares:
 class Engine:
     """One engine process. Its descriptors are closed when nobody uses the object any more, never under a thread's hands."""
 
-    __slots__ = ("root", "pid", "pidfd", "spares")
+    __slots__ = ("door", "pid", "pidfd", "spares")
 
-    def __init__(self, root: socket.socket, pid: int, pidfd: int) -> None:
-        self.root = root
+    def __init__(self, door: socket.socket, pid: int, pidfd: int) -> None:
+        self.door = door
         self.pid = pid
         self.pidfd = pidfd
         self.spares = Spares()
@@ -118,8 +118,8 @@ class Engine:
     def drop(self) -> None:
         """Close the descriptors, without a word to the engine."""
         self.spares.close(is_ours=False)
-        _held.discard(self.root)
-        self.root.close()
+        _held.discard(self.door)
+        self.door.close()
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
@@ -142,7 +142,7 @@ class Engine:
 
 
 def _spawn() -> Engine:
-    """Start an engine with one end of a new root at descriptor 3, and nothing else of ours."""
+    """Start an engine with one end of a new door at descriptor 3, and nothing else of ours."""
     path = engine_path()
     with shortage_is_engine_error("make a socket for the engine"):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -200,7 +200,7 @@ def retire(engine: Engine) -> str:
             _engine = None
         engine.spares.close()
         with contextlib.suppress(OSError):
-            engine.root.shutdown(socket.SHUT_RDWR)
+            engine.door.shutdown(socket.SHUT_RDWR)
         if not engine.has_ended(LEAVE_SECONDS):
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(engine.pidfd, signal.SIGKILL)
@@ -398,7 +398,7 @@ def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
     while True:
         engine = current()
         try:
-            engine.root.sendmsg([b"c"], ancillary, AT_ONCE)
+            engine.door.sendmsg([b"c"], ancillary, AT_ONCE)
             return engine
         except OSError as error:
             if error.errno in BUSY:

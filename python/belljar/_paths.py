@@ -43,8 +43,8 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or folder == "/" or path.startswith(folder + "/")
 
 
-def said_by(policy: PolicyLike) -> Dict[str, Any]:
-    """What a policy says, as far as it can be known here; what it leaves to defaults is not in it, or None."""
+def keys_of(policy: PolicyLike) -> Dict[str, Any]:
+    """The keys of a policy, with those of the preset or file that it extends. A default is missing or None."""
     if policy is None or policy == "agent":
         return {}
     if isinstance(policy, Policy):
@@ -56,7 +56,7 @@ def said_by(policy: PolicyLike) -> Dict[str, Any]:
     extends = keys.get("extends")
     if isinstance(extends, str) and base is not None and ("/" in extends or extends.endswith(".json")):
         extends = os.path.join(base, extends)
-    return {**said_by(extends), **keys} if isinstance(extends, str) else keys
+    return {**keys_of(extends), **keys} if isinstance(extends, str) else keys
 
 
 def _shown(name: str) -> Dict[str, Any]:
@@ -95,11 +95,11 @@ def _inside_places(items: Any) -> List[str]:
 class Rights:
     """Which places of a jar can be written, by the policy and keys it is made from."""
 
-    def __init__(self, said: Mapping[str, Any], keys: Mapping[str, Any], workdir: Optional[str]) -> None:
-        self._readonly = _inside_places(said.get("ro")) + _inside_places(keys.get("ro"))
-        self._writable = _inside_places(said.get("rw")) + _inside_places(keys.get("rw"))
+    def __init__(self, policy_keys: Mapping[str, Any], keys: Mapping[str, Any], workdir: Optional[str]) -> None:
+        self._readonly = _inside_places(policy_keys.get("ro")) + _inside_places(keys.get("ro"))
+        self._writable = _inside_places(policy_keys.get("rw")) + _inside_places(keys.get("rw"))
         if workdir is not None:
-            mode = keys.get("workdir_mode", said.get("workdir_mode"))
+            mode = keys.get("workdir_mode", policy_keys.get("workdir_mode"))
             (self._readonly if mode == "ro" else self._writable).append(os.path.realpath(os.path.expanduser(workdir)))
 
     @property
@@ -140,8 +140,8 @@ def caller_paths() -> Tuple[str, ...]:
 
 def plan(python: str, named: Iterable[PathLike], policy: PolicyLike, keys: Mapping[str, Any], paths: Sequence[str]) -> Places:
     """The places for jars of this policy."""
-    said = said_by(policy)
-    rights = Rights(said, keys, keys["workdir"] if "workdir" in keys else said.get("workdir"))
+    policy_keys = keys_of(policy)
+    rights = Rights(policy_keys, keys, keys["workdir"] if "workdir" in keys else policy_keys.get("workdir"))
     wanted = [os.path.abspath(os.path.expanduser(os.fsdecode(path))) for path in named]
     homes = prefixes(python)
     ro = [path for path in homes if not is_within(os.path.realpath(path), "/usr")]

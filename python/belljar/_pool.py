@@ -60,12 +60,12 @@ class Pool(Closing, AsyncClosing):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a positive number, not {value!r}")
         named = [import_paths] if isinstance(import_paths, (str, os.PathLike)) else list(import_paths)
-        said = _paths.said_by(policy)
+        policy_keys = _paths.keys_of(policy)
         rename_cwd(keys)
-        if "workdir" not in keys and "workdir" not in said:
+        if "workdir" not in keys and "workdir" not in policy_keys:
             keys["workdir"] = None
-        self._limits = {name: keys.get(name, said.get(name)) for name in LIMITS_OF_A_POOL}
-        self._must_wait = (keys.get("overflow") or said.get("overflow")) == "kill"
+        self._limits = {name: keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
+        self._must_wait = (keys.get("overflow") or policy_keys.get("overflow")) == "kill"
         self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, keys, renew_after)
         self._queue = CallQueue(count)
         self._active: Set[_engine.Channel] = set()

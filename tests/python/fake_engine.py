@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that misbehaves on purpose, for tests of what the package does then: started as BELLJAR_BIN.
 
-What it does is the first word of the command that it is to run. It takes channels from the root at descriptor 3, as the
+What it does is the first word of the command that it is to run. It takes channels from the door at descriptor 3, as the
 real one does.
 """
 
@@ -78,7 +78,7 @@ def receive(channel: socket.socket, count: int) -> bytes:
     return data
 
 
-def answer(channel: socket.socket, root: socket.socket) -> bool:
+def answer(channel: socket.socket, door: socket.socket) -> bool:
     """One request; whether another may follow on the channel."""
     header = receive(channel, 8)
     if not header:
@@ -101,20 +101,20 @@ def answer(channel: socket.socket, root: socket.socket) -> bool:
     elif word == "exit":
         os._exit(7)
     elif word == "hang":
-        root.recv(1)  # until the host is gone
+        door.recv(1)  # until the client is gone
     else:
         channel.sendall(ANSWERS.get(word, GOOD))
     return bool(run.get("again")) and ANSWERS.get(word, GOOD) in (GOOD, LOUD)
 
 
 def main() -> None:
-    root = socket.socket(fileno=3)
+    door = socket.socket(fileno=3)
     while True:
-        word, fds, _, _ = socket.recv_fds(root, 2, 1)
+        word, fds, _, _ = socket.recv_fds(door, 2, 1)
         if not word:
             return
         with socket.socket(fileno=fds[0]) as channel:
-            while answer(channel, root):
+            while answer(channel, door):
                 pass
 
 

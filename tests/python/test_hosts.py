@@ -132,7 +132,7 @@ class Forks(PackageCase):
         """The descriptors that belong to the package."""
         engine = _engine.current()
         assert process.stdin and process.stdout and process.stderr
-        numbers = [engine.root.fileno(), engine.pidfd, process.fileno()]
+        numbers = [engine.door.fileno(), engine.pidfd, process.fileno()]
         numbers += [process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()]
         return [name for name in open_fds() if int(name.split()[0]) in numbers]
 
