@@ -14,9 +14,6 @@
 #include "host/host_watch.h"
 #include "sys/calls.h"
 
-/* A run that is over sooner is not held up by what is done for its end: at one millisecond it was slower by 0.4. */
-#define LIST_AHEAD_NS 5000000
-
 static void begin(struct job *job);
 
 const struct plan *job_plan(const struct job *job)
@@ -55,7 +52,6 @@ static void find_risky(struct job *job)
 		.before = &job->watched,
 		.start = job->start,
 		.was_protected = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
-		.listings = &job->listings,
 	};
 
 	host_find_risky(&request, &job->risky);
@@ -84,7 +80,6 @@ static void on_later(struct loop_timer *timer)
 
 static void finish_later(struct job *job)
 {
-	loop_disarm(&job->ahead);
 	loop_arm(job->request.loop, &job->later, 0, on_later, job);
 }
 
@@ -209,13 +204,6 @@ static void remember_watched(struct job *job)
 	}
 }
 
-static void on_ahead(struct loop_timer *timer)
-{
-	struct job *job = timer->owner;
-
-	host_list_ahead(host_of(job), &job->listings);
-}
-
 void job_start(struct job *job)
 {
 	job->launch.request = (struct plan_request){
@@ -230,22 +218,18 @@ void job_start(struct job *job)
 	}
 	remember_watched(job);
 	host_moment_now(&job->start);
-	if (host_of(job)->workdir.is_searched)
-		loop_arm(job->request.loop, &job->ahead, sys_monotonic_ns() + LIST_AHEAD_NS, on_ahead, job);
 	begin(job);
 }
 
 void job_done(struct job *job)
 {
 	loop_disarm(&job->later);
-	loop_disarm(&job->ahead);
 	run_free(job->run);
 	job->run = NULL;
 	launch_done(&job->launch);
 	string_list_done(&job->argv);
 	host_watch_done(&job->watched);
 	host_risky_done(&job->risky);
-	host_listings_done(&job->listings);
 }
 
 /* --- meddling with it --------------------------------------------------------------------------------------- */

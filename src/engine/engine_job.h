@@ -9,7 +9,6 @@
 #define BELLJAR_ENGINE_ENGINE_JOB_H
 
 #include "engine/engine_launch.h"
-#include "host/host_listing.h"
 #include "result/result.h"
 #include "run/run.h"
 
@@ -58,8 +57,6 @@ struct job {
 	struct run *run;
 	struct watch_list watched; /* what other programs run or obey, before this run */
 	struct host_moment start;
-	struct loop_timer ahead; /* to note, while the command runs, where to look after it */
-	struct host_listings listings;
 	struct risky_list risky;
 	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
 	bool is_over;

@@ -4,8 +4,7 @@
  *
  * Three searches. In a watched directory (hooks) everything counts. In .git no link may be new, since git would write through
  * it. In the work directory repositories and instructions for agents may be anywhere. Nothing of this is known from before
- * the run, so that what is reported depends on times of change alone; only the names in directories are noted while the command
- * runs, because reading them is most of the work (host_listing.h).
+ * the run, so that what is reported depends on times of change alone.
  */
 #include "host/host_nested.h"
 
@@ -18,7 +17,6 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "host/host_listing.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_walk.h"
@@ -347,109 +345,12 @@ static void look_at_entry(struct walk *walk, void *context, const struct listed 
 	}
 }
 
-/* --- names noted ahead -------------------------------------------------------------------------------------- */
-
-/* All that look_at_entry() has a use for. */
-static bool is_of_use(const struct listed *entry)
-{
-	return entry->type == DT_DIR || !strcmp(entry->name, ".git") || who_obeys(entry->name) ||
-	       is_name(entry->name, other_repositories, ARRAY_LEN(other_repositories)) ||
-	       is_name(entry->name, git_bare_names, GIT_BARE_NAMES);
-}
-
-struct noting {
-	struct host_listings *listings;
-	struct host_listing *listing; /* of the directory that is being read */
-	int64_t settled_ns;           /* what changed later may change again and keep its time */
-	struct string_list queue;
-	bool has_failed;
-};
-
-static void note_entry(struct walk *walk, void *context, const struct listed *entry)
-{
-	struct noting *noting = context;
-	struct walk_name name;
-
-	if (!is_of_use(entry))
-		return;
-	noting->has_failed |= host_listing_add_name(noting->listing, entry->type, entry->name) < 0;
-	if (entry->type == DT_DIR && strcmp(entry->name, ".git") != 0)
-		noting->has_failed |=
-			string_list_add(&noting->queue, walk_join(&name, entry->directory, entry->name)) < 0;
-}
-
-/*
- * Would a change from now on show in the time? Not if the last one was a moment ago; nor, for a second, on a file system that
- * counts seconds (ext4 with small inodes).
- */
-static bool is_settled(const struct stat *status, int64_t settled_ns)
-{
-	return host_changed_ns(status) < settled_ns && status->st_ctim.tv_nsec != 0;
-}
-
-/* False: no more of this directory or of others. */
-static bool note_directory(struct walk *walk, const char *directory, struct noting *noting)
-{
-	/* On no other file system: its server may be slow, and the engine has a run to watch. */
-	AUTO_CLOSE int fd = sys_openat2(
-		walk->fd, directory[0] ? directory : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0,
-		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV);
-	struct stat status;
-	bool is_whole;
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return true;
-	noting->listing = host_listing_add(noting->listings, directory, &status);
-	if (!noting->listing)
-		return false;
-	is_whole = walk_read(walk, &(struct listed){directory, fd, NULL, DT_DIR}, note_entry, noting);
-	if (!is_whole || noting->has_failed || !is_settled(&status, noting->settled_ns))
-		host_listing_drop(noting->listings);
-	return !noting->has_failed && walk->entries <= WALK_ENTRIES_MAX;
-}
-
-void host_list_ahead(const struct host *host, struct host_listings *listings)
-{
-	struct risky_request request = {.host = host};
-	struct risky_list nobody = {0};
-	struct walk walk = {.request = &request, .risky = &nobody};
-	struct noting noting = {.listings = listings, .settled_ns = host_settled_ns()};
-	bool goes_on = walk_begin(&walk, &host->workdir.path) && walk.has_own_clock;
-
-	goes_on = goes_on && note_directory(&walk, "", &noting);
-	for (size_t i = 0; goes_on && i < noting.queue.count && i < WALK_DIRECTORIES_MAX; i++) {
-		AUTO_FREE char *directory = strdup(noting.queue.items[i]);
-
-		goes_on = directory && note_directory(&walk, directory, &noting);
-	}
-	string_list_done(&noting.queue);
-	close_fd(&walk.fd);
-}
-
-/* As walk_list(); where a note is right, without reading the directory. */
-static void list_noted(struct walk *walk, const char *directory, struct seen *seen)
-{
-	const struct host_listings *noted = walk->request->listings;
-	const struct host_listing *listing =
-		noted ? host_listing_find(noted, walk->fd, directory, &walk->next_noted) : NULL;
-
-	if (!listing) {
-		walk_list(walk, directory, look_at_entry, seen);
-		return;
-	}
-	for (size_t i = 0; i < listing->names.count; i++) {
-		const char *name = listing->names.items[i];
-
-		look_at_entry(walk, seen, &(struct listed){directory, -1, name + 1, (unsigned char)name[0]});
-	}
-}
-
 static void walk_workdir(struct walk *walk)
 {
 	struct seen seen = {.is_top = true};
 	size_t next = 0;
 
-	list_noted(walk, "", &seen);
+	walk_list(walk, "", look_at_entry, &seen);
 	while (next < seen.queue.count) {
 		AUTO_FREE char *directory = strdup(seen.queue.items[next++]);
 
@@ -459,7 +360,7 @@ static void walk_workdir(struct walk *walk)
 		}
 		seen.is_top = seen.has_git = false;
 		seen.bare = 0;
-		list_noted(walk, directory, &seen);
+		walk_list(walk, directory, look_at_entry, &seen);
 		if (seen.has_git)
 			look_at_repository(walk, directory, false);
 		if (seen.bare == (1U << GIT_BARE_NAMES) - 1)

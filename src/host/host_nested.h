@@ -9,13 +9,10 @@
 #ifndef BELLJAR_HOST_HOST_NESTED_H
 #define BELLJAR_HOST_HOST_NESTED_H
 
-#include "host/host_listing.h"
 #include "host/host_risky.h"
 
 /* @now is what host_watch() finds after the run: it is not reported again. */
 void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky);
-/* While the command runs: note the names in the work directory's directories, for host_find_risky() to read fewer of them. */
-void host_list_ahead(const struct host *host, struct host_listings *listings);
 /* What has changed in the directory @watched, which itself has not. */
 void host_find_changed_inside(const struct risky_request *request, const struct watched *watched,
 			      struct risky_list *risky);

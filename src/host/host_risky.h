@@ -38,8 +38,6 @@ struct risky_request {
 	const struct watch_list *before; /* what host_watch() found before the run */
 	struct host_moment start;
 	bool was_protected; /* protected files were read-only in the jar */
-	const struct host_listings
-		*listings; /* names noted since the run began, by host_list_ahead(); NULL: none were */
 };
 
 /* Memory running out leaves the list shorter. Executes nothing, and follows no link that the command may have made. */

@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "host/host_listing.h"
 #include "host/host_paths.h"
 #include "sys/calls.h"
 

@@ -11,12 +11,20 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include <sys/stat.h>
+
 #include "host/host_risky.h"
 #include "host/host_watch.h"
 
 /* As far as a walk goes. The nearer to the top, the sooner somebody runs git there. */
 #define WALK_DIRECTORIES_MAX 512
 #define WALK_ENTRIES_MAX 16384
+
+/* The time of the last change, which no command can set. */
+static inline int64_t host_changed_ns(const struct stat *status)
+{
+	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
 
 struct walk {
 	const struct risky_request *request;
@@ -30,7 +38,6 @@ struct walk {
 	int fd;
 	size_t directories, entries, repositories;
 	struct watch_budget budget; /* for repositories */
-	size_t next_noted;          /* of the listings noted ahead, where to look first */
 };
 
 /* One name in a directory that is being listed. */

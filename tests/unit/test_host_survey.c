@@ -508,80 +508,6 @@ static void test_repositories_and_instructions_below_are_found(void)
 	survey_done(&seen);
 }
 
-static void find_risky_since(const struct survey *seen, const struct host_moment *start,
-			     const struct host_listings *listings, struct risky_list *risky)
-{
-	struct risky_request request = {
-		.host = &seen->host,
-		.before = &seen->host.workdir.watched,
-		.start = *start,
-		.listings = listings,
-	};
-
-	host_find_risky(&request, risky);
-}
-
-static void test_names_noted_ahead_hide_nothing(void)
-{
-	struct survey seen;
-	struct risky_list risky = {0}, without = {0};
-	struct host_listings listings = {0};
-	struct host_moment start;
-
-	write_file("/srv/ahead/a/AGENTS.md", "before");
-	write_file("/srv/ahead/b/c/CLAUDE.md", "before");
-	write_file("/srv/ahead/d/file", "");
-	write_file("/srv/ahead/vendor/.git/HEAD", "ref: refs/heads/main\n");
-	write_file("/srv/ahead/vendor/.git/config", "");
-	make_directory("/srv/ahead/bare/objects");
-	make_directory("/srv/ahead/bare/refs");
-	usleep(50000);
-	survey(&seen, "/srv/ahead", NULL);
-	host_moment_now(&start);
-	host_list_ahead(&seen.host, &listings);
-	CHECK_INT(listings.count, 9);
-	find_risky_since(&seen, &start, &listings, &risky);
-	CHECK_INT(risky.count, 0);
-	usleep(30000);
-	/* In place, which leaves the directories as they are. */
-	write_file("/srv/ahead/a/AGENTS.md", "changed");
-	write_file("/srv/ahead/vendor/.git/config", "[core]\n\tfsmonitor = evil\n");
-	/* What changes them. */
-	write_file("/srv/ahead/d/GEMINI.md", "");
-	write_file("/srv/ahead/d/new/.git/config", "[core]\n\tfsmonitor = evil\n");
-	write_file("/srv/ahead/bare/HEAD", "ref: refs/heads/main\n");
-	/* Another directory at the place of one that was noted. */
-	CHECK_INT(rename(at("/srv/ahead/b/c"), at("/srv/ahead/b/moved")), 0);
-	write_file("/srv/ahead/b/c/CLAUDE.md", "another");
-	find_risky_since(&seen, &start, &listings, &risky);
-	find_risky_since(&seen, &start, NULL, &without);
-	CHECK(why(&risky, "/srv/ahead/a/AGENTS.md") && why(&risky, "/srv/ahead/vendor/.git/config"));
-	CHECK(why(&risky, "/srv/ahead/d/GEMINI.md") && why(&risky, "/srv/ahead/d/new/.git/config"));
-	CHECK(why(&risky, "/srv/ahead/bare/HEAD") && why(&risky, "/srv/ahead/b/c/CLAUDE.md"));
-	CHECK_INT(risky.count, without.count);
-	for (size_t i = 0; i < without.count; i++)
-		CHECK(why(&risky, without.items[i].path + strlen(top)));
-	host_risky_done(&risky);
-	host_risky_done(&without);
-	host_listings_done(&listings);
-	survey_done(&seen);
-}
-
-static void test_a_directory_that_has_just_changed_is_not_noted(void)
-{
-	struct survey seen;
-	struct host_listings listings = {0};
-
-	write_file("/srv/just/now/file", "");
-	usleep(50000);
-	survey(&seen, "/srv/just", NULL);
-	write_file("/srv/just/now/other", "");
-	host_list_ahead(&seen.host, &listings);
-	CHECK_INT(listings.count, 1);
-	host_listings_done(&listings);
-	survey_done(&seen);
-}
-
 static const struct test tests[] = {
 	TEST(test_a_plain_directory_has_no_repository),
 	TEST(test_a_repository_is_found_from_its_top),
@@ -600,8 +526,6 @@ static const struct test tests[] = {
 	TEST(test_a_configuration_that_names_the_work_tree_does_not_close_it),
 	TEST(test_every_link_on_the_way_counts),
 	TEST(test_repositories_and_instructions_below_are_found),
-	TEST(test_names_noted_ahead_hide_nothing),
-	TEST(test_a_directory_that_has_just_changed_is_not_noted),
 };
 
 int main(void)
