@@ -55,10 +55,7 @@ int64_t walk_changed_at(const struct walk *walk, const char *name)
 int64_t walk_changed(const struct walk *walk, const struct listed *entry)
 {
 	struct stat status;
-	struct walk_name name;
 
-	if (entry->fd < 0)
-		return walk_changed_at(walk, walk_join(&name, entry->directory, entry->name));
 	return fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? host_changed_ns(&status) : 0;
 }
 

@@ -43,7 +43,7 @@ struct walk {
 /* One name in a directory that is being listed. */
 struct listed {
 	const char *directory; /* its path, below the walk's top */
-	int fd; /* open on it: the name can be looked at without a second way there; -1: it was noted before */
+	int fd;                /* open on it: the name can be looked at without a second way there */
 	const char *name;
 	unsigned char type; /* DT_DIR, DT_LNK or DT_REG, which stands for all others */
 };
