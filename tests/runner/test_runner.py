@@ -356,6 +356,18 @@ class Rules(unittest.TestCase):
         self.write("src/policy/policy.c", '#include "base/text.h"\n#include "plan/plan.h"\n')
         self.assertEqual(rules.includes(self.root), ["src/policy/policy.c:2: policy/ may not include plan/"])
 
+    def test_a_core_that_grows_is_found(self) -> None:
+        self.write("src/jar/a.c", "\n" * (rules.CORE_MAX_LINES - 1))
+        self.write("src/sys/a.h", "\n")
+        self.write("src/plan/a.c", '#include "jar/jar_plan.h"\n')
+        self.assertEqual(rules.core(self.root), [])
+        self.write("src/sys/a.h", "\n\n")
+        self.write("src/plan/b.c", '#include "jar/jar.h"\n')
+        problems = rules.core(self.root)
+        self.assertEqual(len(problems), 2)
+        self.assertIn("2301 lines", problems[0])
+        self.assertIn("jar/jar.h", problems[1])
+
     def test_a_file_says_what_it_is_for(self) -> None:
         self.write("src/base/a.c", f"/* {rules.SPDX} */\n/*\n * base/a.c - something\n */\n")
         self.assertEqual(rules.headers(self.root), [])
