@@ -21,8 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
+#include "base/directory.h"
 #include "sys/calls.h"
 
 /* What one look may cost, in units of 0.5 µs, and what its parts do. The next look goes on where this one ends. */
@@ -138,14 +138,6 @@ static void note_mapping(struct meter_walk *walk, uint64_t inode, uint64_t exten
 
 /* --- walking ------------------------------------------------------------------------------------------------ */
 
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
-
 static unsigned count_in_flight(const struct meter *meter, const char *descriptor)
 {
 	char content[FDINFO_BYTES], name[64];
@@ -180,15 +172,12 @@ static unsigned look_at_descriptor(struct meter *meter, const char *name)
 static unsigned walk_descriptors(struct meter *meter)
 {
 	_Alignas(struct directory_entry) char entries[DESCRIPTORS_BYTES];
-	long len = syscall(SYS_getdents64, meter->walk.fd, entries, sizeof(entries));
-	unsigned cost = 0;
+	struct directory list = {.fd = meter->walk.fd, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+	unsigned cost = directory_read(&list) > 0;
 
-	for (long at = 0; at < len;) {
-		const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-		at += entry->len;
-		cost += entry->name[0] == '.' ? 1 : look_at_descriptor(meter, entry->name);
-	}
+	while ((entry = directory_next_read(&list)))
+		cost += look_at_descriptor(meter, entry->name);
 	return cost;
 }
 

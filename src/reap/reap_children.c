@@ -8,20 +8,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "base/directory.h"
 #include "sys/calls.h"
 
 #define LIST_BYTES 4096
 #define IO_BYTES 512
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
 
 const char *sys_after_name(const char *stat_line)
 {
@@ -59,17 +51,15 @@ uint64_t reap_written_bytes(int io_fd)
 
 long sys_some_numbers(int fd, sys_number_function *function, void *owner)
 {
-	char entries[LIST_BYTES];
-	long len = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+	_Alignas(struct directory_entry) char entries[LIST_BYTES];
+	struct directory list = {.fd = fd, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+	long len = directory_read(&list);
 
-	for (long at = 0; at < len;) {
-		const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-		at += entry->len;
+	while ((entry = directory_next_read(&list)))
 		if (entry->name[0] >= '1' && entry->name[0] <= '9' && !function(owner, (pid_t)atoi(entry->name)))
 			return 0;
-	}
-	return len < 0 ? -errno : len;
+	return len;
 }
 
 /* The kernel's list is read piece by piece: it may be longer than the buffer. */

@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
+#include "base/directory.h"
 #include "sys/calls.h"
 
 #define ENTRY_BYTES 4096
@@ -49,19 +49,6 @@ int reap_make_directory(const char *path)
 	return take_fd(&top);
 }
 
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
-
-static bool is_dots(const char *name)
-{
-	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
-
 /* A directory's own permissions may be in the way of emptying and of moving it. If they stay so, removing fails. */
 static void make_removable(int parent, const struct directory_entry *entry)
 {
@@ -72,27 +59,46 @@ static void make_removable(int parent, const struct directory_entry *entry)
 /* Empty the directory @fd: files go, directories are lifted into @top under a new name. True if anything changed. */
 static bool empty_directory(int top, int fd, unsigned *counter)
 {
-	char entries[ENTRY_BYTES], name[NAME_BYTES];
+	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
+	struct directory list = {.fd = fd, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+	char name[NAME_BYTES];
 	bool has_changed = false;
-	long len;
 
 	lseek(fd, 0, SEEK_SET);
-	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-			at += entry->len;
-			if (is_dots(entry->name))
-				continue;
-			if (unlinkat(fd, entry->name, 0) == 0 || unlinkat(fd, entry->name, AT_REMOVEDIR) == 0) {
-				has_changed = true;
-				continue;
-			}
-			make_removable(fd, entry);
-			snprintf(name, sizeof(name), ".belljar-%u", (*counter)++);
-			if (renameat(fd, entry->name, top, name) == 0)
-				has_changed = true;
+	while ((entry = directory_next(&list))) {
+		if (unlinkat(fd, entry->name, 0) == 0 || unlinkat(fd, entry->name, AT_REMOVEDIR) == 0) {
+			has_changed = true;
+			continue;
 		}
+		make_removable(fd, entry);
+		snprintf(name, sizeof(name), ".belljar-%u", (*counter)++);
+		if (renameat(fd, entry->name, top, name) == 0)
+			has_changed = true;
+	}
+	return has_changed;
+}
+
+/* Take every directory in @top one level down. True if anything changed. */
+static bool sweep_once(int top, unsigned *counter)
+{
+	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
+	struct directory list = {.fd = top, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+	bool has_changed = false;
+
+	lseek(top, 0, SEEK_SET);
+	while ((entry = directory_next(&list))) {
+		AUTO_CLOSE int fd = -1;
+
+		if (unlinkat(top, entry->name, 0) == 0 || unlinkat(top, entry->name, AT_REMOVEDIR) == 0) {
+			has_changed = true;
+			continue;
+		}
+		make_removable(top, entry);
+		fd = openat(top, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			has_changed |= empty_directory(top, fd, counter);
 	}
 	return has_changed;
 }
@@ -100,37 +106,13 @@ static bool empty_directory(int top, int fd, unsigned *counter)
 void reap_sweep(const char *path)
 {
 	AUTO_CLOSE int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char entries[ENTRY_BYTES];
 	unsigned counter = 0;
-	bool has_changed = true;
-	long len;
 
 	if (top < 0)
 		return;
-	/* Each round takes every directory at the top one level down; it ends when a round changes nothing. */
-	while (has_changed) {
-		has_changed = false;
-		lseek(top, 0, SEEK_SET);
-		while ((len = syscall(SYS_getdents64, top, entries, sizeof(entries))) > 0) {
-			for (long at = 0; at < len;) {
-				const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-				AUTO_CLOSE int fd = -1;
-
-				at += entry->len;
-				if (is_dots(entry->name))
-					continue;
-				if (unlinkat(top, entry->name, 0) == 0 ||
-				    unlinkat(top, entry->name, AT_REMOVEDIR) == 0) {
-					has_changed = true;
-					continue;
-				}
-				make_removable(top, entry);
-				fd = openat(top, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-				if (fd >= 0)
-					has_changed |= empty_directory(top, fd, &counter);
-			}
-		}
-	}
+	/* It ends when a round changes nothing. */
+	while (sweep_once(top, &counter))
+		;
 	rmdir(path);
 }
 
@@ -154,26 +136,24 @@ static bool is_abandoned(int parent, const char *name)
 
 void reap_sweep_abandoned(const char *run_directory)
 {
+	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
 	const char *slash = strrchr(run_directory, '/');
-	char path[PATH_BYTES], entries[ENTRY_BYTES];
+	struct directory list = {.buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+	char path[PATH_BYTES];
 	AUTO_CLOSE int parent = -1;
-	long len;
 
 	if (!slash || snprintf(path, sizeof(path), "%.*s", (int)(slash - run_directory), run_directory) >= PATH_BYTES)
 		return;
 	parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
 		return;
-	while ((len = syscall(SYS_getdents64, parent, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-			at += entry->len;
-			if (!is_run_directory_name(entry->name) || !is_abandoned(parent, entry->name))
-				continue;
-			if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - run_directory), run_directory,
-				     entry->name) < PATH_BYTES)
-				reap_sweep(path);
-		}
+	list.fd = parent;
+	while ((entry = directory_next(&list))) {
+		if (!is_run_directory_name(entry->name) || !is_abandoned(parent, entry->name))
+			continue;
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - run_directory), run_directory, entry->name) <
+		    PATH_BYTES)
+			reap_sweep(path);
 	}
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/directory.h"
 #include "base/list.h"
 #include "sys/calls.h"
 
@@ -53,14 +54,6 @@ struct walk {
 	/* signalling */
 	int *held;
 	int held_count;
-};
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
 };
 
 void reap_signal(int pidfd, int signal_number)
@@ -130,21 +123,14 @@ typedef void number_function(struct walk *walk, pid_t number, pid_t parent);
 /* Call @function for each number that names an entry of @path. */
 static void visit_directory(struct walk *walk, const char *path, pid_t parent, number_function *function)
 {
-	char entries[LIST_BYTES];
-	long len;
+	_Alignas(struct directory_entry) char entries[LIST_BYTES];
 	AUTO_CLOSE int fd = sys_open(path, O_RDONLY | O_DIRECTORY);
+	struct directory list = {.fd = fd, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
 
-	if (fd < 0)
-		return;
-	while ((len = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < len;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(entries + at);
-
-			at += entry->len;
-			if (entry->name[0] >= '1' && entry->name[0] <= '9')
-				function(walk, (pid_t)atoi(entry->name), parent);
-		}
-	}
+	while (fd >= 0 && (entry = directory_next(&list)))
+		if (entry->name[0] >= '1' && entry->name[0] <= '9')
+			function(walk, (pid_t)atoi(entry->name), parent);
 }
 
 static void visit_thread(struct walk *walk, pid_t thread, pid_t parent)
