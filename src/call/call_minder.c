@@ -456,18 +456,14 @@ void call_minder_main(struct jar_inside *inside, const int *cgroup_fds, size_t c
 	inside->owns_pids = true;
 	inside->await_outsider = await_fork;
 	rc = prepare(inside, cgroup_fds, cgroup_count);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
+	if (rc < 0)
+		jar_fail(inside, rc);
 	session_report_ready(inside, call.minder_pid);
 	if (!session_receive(JAR_RUN, &message))
 		jar_leave(inside, 0);
 	rc = session_take_command(inside, &message, NULL);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
+	if (rc < 0)
+		jar_fail(inside, rc);
 	watch_call(inside);
 	session_report_empty(inside);
 	_exit(0);

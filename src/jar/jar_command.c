@@ -45,13 +45,6 @@ void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
 		poll(&room, 1, -1);
 }
 
-void jar_report_failure(struct jar_inside *inside, int errno_value)
-{
-	struct jar_message message = {.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = errno_value}};
-
-	jar_report(inside, &message, -1);
-}
-
 /*
  * Alone in a pid namespace is whoever has no children there: every orphan becomes its child. Only a call's process comes
  * from outside. To signal all others the kernel would look at every process of the host.
@@ -96,6 +89,14 @@ void jar_leave(struct jar_inside *inside, int status)
 	if (inside->report_left)
 		inside->report_left(inside);
 	_exit(status);
+}
+
+void jar_fail(struct jar_inside *inside, int rc)
+{
+	struct jar_message message = {.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = -rc}};
+
+	jar_report(inside, &message, -1);
+	jar_leave(inside, 125);
 }
 
 int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times)
@@ -147,11 +148,8 @@ static void start_command(struct jar_inside *inside)
 	/* Out of the way of the numbers that the command will have. */
 	if (inside->plan->filter_asks)
 		rc = answer_open_sockets(&listener_socket, &inside->build.listener_socket, lowest);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
-
+	if (rc < 0)
+		jar_fail(inside, rc);
 	inside->start = (struct jar_message){.kind = JAR_STARTED, .started = {.begun_ns = sys_monotonic_ns()}};
 	processor_stay(&processors);
 	/* The child makes system calls only, until it execs or leaves. */
@@ -160,10 +158,8 @@ static void start_command(struct jar_inside *inside)
 		command_child(inside, &processors); /* NOLINT(clang-analyzer-unix.Vfork) */
 	rc = pid < 0 ? -errno : 0;
 	processor_roam(&processors);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
+	if (rc < 0)
+		jar_fail(inside, rc);
 	close_fd(&inside->build.listener_socket);
 	answer_take_listener(listener_socket, &inside->listener_fd);
 	inside->pid = pid;

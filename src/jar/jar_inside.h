@@ -110,8 +110,8 @@ void jar_become_command(struct jar_inside *inside, struct jar_message *start) __
 /* jar_command.c */
 /* Tell the engine, and how many steps are carried out. */
 void jar_report(struct jar_inside *inside, struct jar_message *message, int fd);
-/* A failure that no step of the plan stands for. */
-void jar_report_failure(struct jar_inside *inside, int errno_value);
+/* Tell the engine the negative errno @rc, which no step of the plan stands for, and leave. */
+void jar_fail(struct jar_inside *inside, int rc) __attribute__((noreturn));
 /* Carry out a list of steps; on failure *@done is the one that failed. */
 int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times);
 /* Start the command and watch over it until nothing of it is left. Never returns. */

@@ -16,8 +16,7 @@
 
 /* What else is to be known of a kind of step. */
 enum step_trait {
-	STEP_MAY_ENTER =
-		1 << 0, /* a command may do it for itself: everything else is the jar's, and is done when it is made */
+	STEP_MAY_ENTER = 1 << 0,    /* a command may do it for itself; all else is done when the jar is made */
 	STEP_NEEDS_USERNS = 1 << 1, /* if it is refused, this host has no user namespaces that work */
 	STEP_ANEW = 1 << 2,         /* done again for each call ... */
 	STEP_ANEW_PLACE = 1 << 3,   /* ... with what other steps put there ... */

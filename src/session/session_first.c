@@ -64,10 +64,8 @@ static void become_minder(const struct serving *serving, const struct jar_attach
 		rc = -errno;
 	for (size_t i = 0; i < inside->plan->minder.count && rc == 0; i++)
 		rc = jar_step(&inside->build, &inside->plan->minder.items[i]);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
+	if (rc < 0)
+		jar_fail(inside, rc);
 	serving->kind->minder_main(inside, attached->passed.fds + 1, attached->passed.count - 1);
 	_exit(125);
 }
@@ -280,10 +278,8 @@ void session_serve(struct jar_inside *inside, const struct session_kind *kind)
 		rc = -errno;
 	if (rc == 0 && kind->begin)
 		rc = kind->begin(inside);
-	if (rc < 0) {
-		jar_report_failure(inside, -rc);
-		jar_leave(inside, 125);
-	}
+	if (rc < 0)
+		jar_fail(inside, rc);
 	session_report_ready(inside, getpid());
 	for (;;) {
 		reap_children(&serving);

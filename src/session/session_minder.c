@@ -215,10 +215,8 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 {
 	int socket_fd = make_starter(inside, cgroup_fds, cgroup_count);
 
-	if (socket_fd < 0) {
-		jar_report_failure(inside, -socket_fd);
-		jar_leave(inside, 125);
-	}
+	if (socket_fd < 0)
+		jar_fail(inside, socket_fd);
 	for (size_t i = 0; i < cgroup_count; i++)
 		close(cgroup_fds[i]);
 	session_report_ready(inside, getpid());

@@ -2,6 +2,9 @@
 /*
  * sys/calls.c - the kernel as we need it
  *
+ * What makes a jar is newer than many C libraries and kernel headers: they lack the names, numbers and structures. So each call
+ * is a function here, with numbers of its own, and where a kernel or a filter around us lacks a call, its older form.
+ *
  * Everything here may be called in the child between clone and exec: no allocation, no locks. A child made by vfork() shares errno
  * with its parent, which sleeps meanwhile.
  */
