@@ -129,7 +129,7 @@ bool meter_parse_stat(struct meter_process *process, const char *line)
 		COUNT
 	};
 	uint64_t fields[COUNT] = {0};
-	const char *at = sys_after_name(line);
+	const char *at = reap_after_name(line);
 
 	if (!at || !at[0] || at[1] != ' ')
 		return false;
@@ -230,7 +230,7 @@ static void read_written(struct meter *meter, struct meter_process *process)
 	snprintf(name, sizeof(name), "%d/io", (int)process->pid);
 	len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
 	if (len > 0)
-		sys_parse_written(content, &process->written_bytes.now);
+		reap_parse_written(content, &process->written_bytes.now);
 	else if (len == -EACCES || len == -EPERM)
 		meter_note_hidden(meter, process->pid);
 }
@@ -255,11 +255,11 @@ static bool note_children(void *owner, pid_t thread)
 {
 	struct meter *meter = owner;
 	pid_t pid = meter->processes[meter->at].pid;
-	int rc = sys_each_child(meter->proc_fd, pid, thread, note, meter);
+	int rc = reap_each_child(meter->proc_fd, pid, thread, note, meter);
 
 	if ((rc == -EMFILE || rc == -ENFILE) && !meter->keeps_nothing) {
 		keep_nothing(meter);
-		sys_each_child(meter->proc_fd, pid, thread, note, meter);
+		reap_each_child(meter->proc_fd, pid, thread, note, meter);
 	}
 	return !meter->is_crowded;
 }
@@ -281,7 +281,7 @@ static bool walk(struct meter *meter)
 		snprintf(name, sizeof(name), "%d/task", (int)process->pid);
 		meter->task_fd = meter_open(meter, name, O_DIRECTORY);
 	}
-	if (meter->task_fd >= 0 && sys_some_numbers(meter->task_fd, note_children, meter) > 0)
+	if (meter->task_fd >= 0 && reap_some_numbers(meter->task_fd, note_children, meter) > 0)
 		return false;
 	close_fd(&meter->task_fd);
 	return true;
@@ -302,7 +302,7 @@ static bool follow_on(struct meter *meter)
 static bool list_on(struct meter *meter)
 {
 	if (meter->stage == METER_LISTING) {
-		if (sys_some_numbers(meter->proc_fd, note, meter) > 0)
+		if (reap_some_numbers(meter->proc_fd, note, meter) > 0)
 			return false;
 		put_in_order(meter);
 		meter->stage = METER_READING;

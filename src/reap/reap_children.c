@@ -15,14 +15,14 @@
 #define LIST_BYTES 4096
 #define IO_BYTES 512
 
-const char *sys_after_name(const char *stat_line)
+const char *reap_after_name(const char *stat_line)
 {
 	const char *bracket = strrchr(stat_line, ')');
 
 	return bracket && bracket[1] == ' ' ? bracket + 2 : NULL;
 }
 
-bool sys_parse_written(const char *content, uint64_t *bytes_out)
+bool reap_parse_written(const char *content, uint64_t *bytes_out)
 {
 	const char *written = strstr(content, "\nwrite_bytes: ");
 	const char *cancelled = strstr(content, "\ncancelled_write_bytes: ");
@@ -45,11 +45,11 @@ uint64_t reap_written_bytes(int io_fd)
 	if (len <= 0)
 		return 0;
 	content[len] = '\0';
-	sys_parse_written(content, &bytes);
+	reap_parse_written(content, &bytes);
 	return bytes;
 }
 
-long sys_some_numbers(int fd, sys_number_function *function, void *owner)
+long reap_some_numbers(int fd, reap_number_function *function, void *owner)
 {
 	_Alignas(struct directory_entry) char entries[LIST_BYTES];
 	struct directory list = {.fd = fd, .buffer = entries, .size = sizeof(entries)};
@@ -63,7 +63,7 @@ long sys_some_numbers(int fd, sys_number_function *function, void *owner)
 }
 
 /* The kernel's list is read piece by piece: it may be longer than the buffer. */
-int sys_each_child(int proc_fd, pid_t pid, pid_t thread, sys_number_function *function, void *owner)
+int reap_each_child(int proc_fd, pid_t pid, pid_t thread, reap_number_function *function, void *owner)
 {
 	char list[LIST_BYTES], name[64];
 	size_t kept = 0;

@@ -149,15 +149,15 @@ static void test_written_bytes(void)
 {
 	uint64_t bytes = 99;
 
-	CHECK(sys_parse_written("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 4096\n"
-				"cancelled_write_bytes: 1024\n",
-				&bytes));
+	CHECK(reap_parse_written("rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 4096\n"
+				 "cancelled_write_bytes: 1024\n",
+				 &bytes));
 	CHECK_INT(bytes, 3072);
-	CHECK(sys_parse_written("x\nwrite_bytes: 1\ncancelled_write_bytes: 5\n", &bytes));
+	CHECK(reap_parse_written("x\nwrite_bytes: 1\ncancelled_write_bytes: 5\n", &bytes));
 	CHECK_INT(bytes, 0);
 	bytes = 99;
-	CHECK(!sys_parse_written("rchar: 1\nwrite_bytes: 4096\n", &bytes));
-	CHECK(!sys_parse_written("", &bytes));
+	CHECK(!reap_parse_written("rchar: 1\nwrite_bytes: 4096\n", &bytes));
+	CHECK(!reap_parse_written("", &bytes));
 	CHECK_INT(bytes, 99);
 }
 
@@ -286,11 +286,11 @@ static void test_children(void)
 	int found = 0;
 	pid_t one = start_child(0), other = start_child(0);
 
-	CHECK_INT(sys_each_child(proc_fd, getpid(), getpid(), count, &found), 0);
+	CHECK_INT(reap_each_child(proc_fd, getpid(), getpid(), count, &found), 0);
 	CHECK_INT(found, 2);
 	kill_tree(one);
 	kill_tree(other);
-	CHECK_INT(sys_each_child(proc_fd, one, one, count, &found), -ENOENT);
+	CHECK_INT(reap_each_child(proc_fd, one, one, count, &found), -ENOENT);
 	close(proc_fd);
 }
 
