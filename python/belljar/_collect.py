@@ -51,12 +51,6 @@ class Collector:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
         return pieces
 
-    @property
-    def is_left_open(self) -> bool:
-        """The engine has sent its last frame, and nothing after it; another request may follow."""
-        has_last = self._answer is not None or (self._failed is not None and self._failed.get("again") is True)
-        return has_last and self._inbox.is_empty
-
     def _stream(self, name: str) -> Tuple[Union[str, bytes], bool]:
         """What was kept, as asked for, and whether it is UTF-8."""
         kept = b"".join(self._kept[name])

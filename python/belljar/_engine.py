@@ -38,10 +38,8 @@ LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
 # The queue of the door holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
-SPARES_MAX = 1
-# As plain numbers: what is made of two members of an enumeration is looked up each time.
-NO_SIGNAL = int(socket.MSG_NOSIGNAL)
-AT_ONCE = NO_SIGNAL | int(socket.MSG_DONTWAIT)
+# A plain number: what is made of two members of an enumeration is looked up each time.
+AT_ONCE = int(socket.MSG_NOSIGNAL) | int(socket.MSG_DONTWAIT)
 BUSY = (errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS)
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNREFUSED)
 
@@ -63,61 +61,21 @@ def rights(fds: Sequence[int]) -> List[Tuple[int, int, bytes]]:
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
 
 
-class Spares:
-    """Channels of runs that are over, for the next run: a new one costs both sides more than all else they do for a run."""
-
-    __slots__ = ("_items", "_is_closed")
-
-    def __init__(self) -> None:
-        self._items: List[Channel] = []
-        self._is_closed = False
-
-    def take(self) -> Optional[Channel]:
-        """One of them, for nobody else."""
-        try:
-            return self._items.pop()
-        except IndexError:
-            return None
-
-    def put(self, channel: Channel) -> None:
-        """The run on it is over, and the engine waits for another."""
-        if self._is_closed or len(self._items) >= SPARES_MAX:
-            channel.kill()
-            return
-        self._items.append(channel)
-        if self._is_closed:  # by another thread, meanwhile
-            self.close()
-
-    def close(self, is_ours: bool = True) -> None:
-        """Let go of them, and of what comes later. Not ours: they are copies of another process's."""
-        self._is_closed = True
-        while True:
-            channel = self.take()
-            if channel is None:
-                return
-            if is_ours:
-                channel.kill()
-            else:
-                channel.close()
-
-
 class Engine:
     """One engine process. Its descriptors are closed when nobody uses the object any more, never under a thread's hands."""
 
-    __slots__ = ("door", "pid", "pidfd", "spares")
+    __slots__ = ("door", "pid", "pidfd")
 
     def __init__(self, door: socket.socket, pid: int, pidfd: int) -> None:
         self.door = door
         self.pid = pid
         self.pidfd = pidfd
-        self.spares = Spares()
 
     def __del__(self) -> None:
         self.drop()
 
     def drop(self) -> None:
         """Close the descriptors, without a word to the engine."""
-        self.spares.close(is_ours=False)
         _held.discard(self.door)
         self.door.close()
         if self.pidfd >= 0:
@@ -198,7 +156,6 @@ def retire(engine: Engine) -> str:
     with _lock:
         if _engine is engine:
             _engine = None
-        engine.spares.close()
         with contextlib.suppress(OSError):
             engine.door.shutdown(socket.SHUT_RDWR)
         if not engine.has_ended(LEAVE_SECONDS):
@@ -262,15 +219,13 @@ atexit.register(_at_exit)
 
 
 class Channel:
-    """Our end of a channel: one run, one jar, or one question. home: where it goes after a run, for the next one."""
+    """Our end of a channel: one run, one jar, or one question."""
 
-    __slots__ = ("engine", "socket", "home", "_is_looking_up")
+    __slots__ = ("engine", "socket")
 
     def __init__(self, engine: Engine, ours: socket.socket) -> None:
         self.engine = engine
         self.socket = ours
-        self.home: Optional[Spares] = None
-        self._is_looking_up = False
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Send a short frame; whoever is not there any more needs none."""
@@ -299,9 +254,7 @@ class Channel:
 
     def look_up(self) -> None:
         """From now on receiving raises BlockingIOError every now and then."""
-        if not self._is_looking_up:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
-            self._is_looking_up = True
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
 
     def drain(self) -> None:
         """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
@@ -343,28 +296,6 @@ class Channel:
         if self.engine.has_ended(0.2):
             return EngineError(f"the engine {retire(self.engine)}; its jars have ended with it")
         return EngineError("the engine closed the channel without an answer")
-
-    def ask_again(self, request: bytes, fds: Sequence[int]) -> bool:
-        """Send another request, after a run that is over. False: nobody reads it any more, and nothing was begun."""
-        try:
-            with shortage_is_engine_error("send the request to the engine"):
-                sent = self.socket.sendmsg([request], rights(fds), NO_SIGNAL)
-            if sent < len(request):
-                self.socket.sendall(memoryview(request)[sent:], NO_SIGNAL)
-        except ConnectionError:
-            self.close()
-            return False
-        except BaseException:
-            self.kill()
-            raise
-        return True
-
-    def rest(self) -> None:
-        """The run on it is over: keep it for the next, or let go of it."""
-        if self.home is None:
-            self.close()
-        else:
-            self.home.put(self)
 
     def kill(self) -> None:
         """Have what hangs on the channel killed at once, without waiting for its end. Also for copies that others hold."""
@@ -458,17 +389,6 @@ class Opening:
         """Nothing was started."""
         close_socket(self._ours)
         self._theirs.close()
-
-
-def open_channel_again(request: bytes, fds: Sequence[int]) -> Channel:
-    """A channel for a request that leaves it open for another: one that was left open, or a new one."""
-    check_size(request)
-    spare = current().spares.take()
-    if spare is not None and spare.ask_again(request, fds):
-        return spare
-    channel = open_channel(request, fds)
-    channel.home = channel.engine.spares
-    return channel
 
 
 def open_channel(request: bytes, fds: Sequence[int] = ()) -> Channel:

@@ -50,7 +50,6 @@ class Jar(Closing, AsyncClosing):
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
-        self._spares = _engine.Spares()
         channel = _engine.open_channel(frame, fds)
         try:
             kind, payload, came = channel.answer()
@@ -131,17 +130,7 @@ class Jar(Closing, AsyncClosing):
 
     def _join(self, request: Request) -> _engine.Channel:
         """Run it in this jar."""
-        frame = request.join_frame(self._environ)
-        if not request.is_again:
-            return self._ask(frame, request.fds)
-        self._own()
-        _engine.check_size(frame)
-        spare = self._spares.take()
-        if spare is not None and spare.ask_again(frame, request.fds):
-            return spare
-        channel = self._ask(frame, request.fds)
-        channel.home = self._spares
-        return channel
+        return self._ask(request.join_frame(self._environ), request.fds)
 
     async def _join_async(self, request: Request) -> _engine.Channel:
         return self._join(request)
@@ -152,7 +141,7 @@ class Jar(Closing, AsyncClosing):
     def run(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
         """belljar.run() in this jar."""
         self._own()
-        return finish(Request(args, options, is_again=True), self._join, check)
+        return finish(Request(args, options), self._join, check)
 
     @shows_jar_options
     async def run_async(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
@@ -259,7 +248,6 @@ class Jar(Closing, AsyncClosing):
         with self._lock:
             is_first = not self._is_closed
             self._is_closed = True
-        self._spares.close()
         if is_first:
             self._channel.send(_wire.CLOSE)
         return is_first
@@ -291,7 +279,6 @@ class Jar(Closing, AsyncClosing):
         if channel is None or self._is_closed or not _engine.is_ours(self._pid):
             return
         warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
-        self._spares.close()
         channel.kill()
 
     def __repr__(self) -> str:

@@ -102,7 +102,7 @@ class Request:
     engine keeps what the command writes, for the result.
     """
 
-    __slots__ = ("args", "text", "errors", "on_output", "is_again", "fds", "stdin", "stdout", "stderr")
+    __slots__ = ("args", "text", "errors", "on_output", "fds", "stdin", "stdout", "stderr")
     __slots__ += ("_made", "_run", "_policy", "_keys")
 
     def __init__(
@@ -112,15 +112,13 @@ class Request:
         *,
         is_spawn: bool = False,
         keeps_output: bool = True,
-        is_again: bool = False,
     ) -> None:
         self.fds: List[int] = []
         self.stdin: Optional[int] = None
         self.stdout: Optional[int] = None
         self.stderr: Optional[int] = None
         self._made: List[int] = []
-        self.is_again = is_again
-        self._run: Dict[str, Any] = {"capture": keeps_output, "started": is_spawn, "again": is_again}
+        self._run: Dict[str, Any] = {"capture": keeps_output, "started": is_spawn}
         try:
             self._read_options(args, **options)
         except BaseException:

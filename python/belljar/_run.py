@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Callable, Optional, Union
 
 from . import _engine
 from ._collect import Collector
-from ._errors import EngineError
 from ._keys import OnOutput
 from ._request import Args, Request, shows_options
 from ._result import Result
@@ -26,17 +25,7 @@ Opener = Callable[[Request], _engine.Channel]
 
 def open_run(request: Request) -> _engine.Channel:
     """Run it in a jar of its own."""
-    if request.is_again:
-        return _engine.open_channel_again(request.run_frame(), request.fds)
     return _engine.open_channel(request.run_frame(), request.fds)
-
-
-def leave(channel: _engine.Channel, collector: Collector) -> None:
-    """The run is over, or lost."""
-    if collector.is_left_open:
-        channel.rest()
-    else:
-        channel.close()
 
 
 def read_some(channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput]) -> None:
@@ -73,19 +62,12 @@ def finish(request: Request, opener: Opener, check: bool) -> Result:
     try:
         read_to_end(channel, collector, request.on_output)
     except BaseException:
-        channel.cancel()  # also after the last frame: then it only ends the channel
+        channel.cancel()
         channel.drain()
         channel.close()
         raise
-    try:
-        result = collector.result()
-    except EngineError:
-        channel.kill()  # an engine that talks nonsense is not asked again
-        raise
-    except BaseException:
-        leave(channel, collector)
-        raise
-    leave(channel, collector)
+    channel.close()
+    result = collector.result()
     return result.check() if check else result
 
 
@@ -102,4 +84,4 @@ def run(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOpt
     A command that fails, or that a limit ends, gives a Result too, unless check=True. A command that could not be started
     raises: PolicyError, StartError (not found ...), UnavailableError (this host cannot enforce the policy), EngineError.
     """
-    return finish(Request(args, options, is_again=True), open_run, check)
+    return finish(Request(args, options), open_run, check)

@@ -73,11 +73,6 @@ class Inbox:
         self._have = 0
         self._need = HEADER_BYTES
 
-    @property
-    def is_empty(self) -> bool:
-        """No half frame is left."""
-        return not self._have
-
     def feed(self, data: bytes) -> Sequence[Frame]:
         """The frames that are complete with these bytes."""
         self._have += len(data)

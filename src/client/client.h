@@ -45,7 +45,6 @@ struct belljar_engine {
 	int pidfd; /* kept as long as anybody may ask what became of the engine */
 	int root;
 	atomic_bool is_closed;
-	struct client_spares spares;
 };
 
 void client_engine_hold(struct belljar_engine *engine);
@@ -68,15 +67,9 @@ int client_engine_nonsense(struct belljar_error *failure);
 
 /* --- between client_run.c and client_jar.c --- */
 
-/*
- * Take @fd over as the channel of a run that was asked for, also on failure. @spares: where it goes after a run that
- * leaves it open for another; else NULL.
- */
-int client_handle_new(struct belljar_engine *engine, int fd, struct client_spares *spares,
-		      const struct belljar_command *command, struct belljar_handle **out,
-		      struct belljar_error *failure);
-/* Ask for a run on a channel of an earlier one. Its descriptor, or -1: there is none, and nothing was begun. */
-int client_ask_again(struct client_spares *spares, const struct client_message *message);
+/* Take @fd over as the channel of a run that was asked for, also on failure. */
+int client_handle_new(struct belljar_engine *engine, int fd, const struct belljar_command *command,
+		      struct belljar_handle **out, struct belljar_error *failure);
 /* Wait for the end, take the result and free the handle. */
 int client_handle_finish(struct belljar_handle *handle, struct belljar_result **out, struct belljar_error **error);
 

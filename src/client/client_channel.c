@@ -61,40 +61,6 @@ int client_channel_pair(int *ours_out, int *theirs_out)
 	return 0;
 }
 
-int client_spares_take(struct client_spares *spares)
-{
-	for (size_t i = 0; i < CLIENT_SPARES_MAX; i++) {
-		int item = atomic_exchange(&spares->items[i], 0);
-
-		if (item)
-			return item - 1;
-	}
-	return -1;
-}
-
-void client_spares_put(struct client_spares *spares, int fd)
-{
-	for (size_t i = 0; i < CLIENT_SPARES_MAX; i++) {
-		int none = 0;
-
-		if (atomic_compare_exchange_strong(&spares->items[i], &none, fd + 1))
-			return;
-	}
-	shutdown(fd, SHUT_RDWR);
-	close(fd);
-}
-
-void client_spares_done(struct client_spares *spares, bool is_ours)
-{
-	int fd;
-
-	while ((fd = client_spares_take(spares)) >= 0) {
-		if (is_ours)
-			shutdown(fd, SHUT_RDWR);
-		close(fd);
-	}
-}
-
 int client_send(int fd, const struct client_message *message)
 {
 	unsigned char head[FRAME_HEADER_BYTES];

@@ -5,8 +5,6 @@
 #ifndef BELLJAR_CLIENT_CLIENT_CHANNEL_H
 #define BELLJAR_CLIENT_CLIENT_CHANNEL_H
 
-#include <stdatomic.h>
-
 #include "base/text.h"
 #include "wire/frame.h"
 
@@ -43,18 +41,6 @@ void client_channel_done(struct client_channel *channel);
 int client_raise_fd(int fd);
 /* Two ends of a new channel, close-on-exec. */
 int client_channel_pair(int *ours_out, int *theirs_out);
-
-/* Channels of blocking runs that are over: the engine waits for another run on them. For all threads. */
-#define CLIENT_SPARES_MAX 1
-struct client_spares {
-	atomic_int items[CLIENT_SPARES_MAX]; /* one more than the descriptor; 0: none */
-};
-/* One of them, which is the caller's; -1: there is none. */
-int client_spares_take(struct client_spares *spares);
-/* Takes @fd over. */
-void client_spares_put(struct client_spares *spares, int fd);
-/* @is_ours: not in a process that only inherited them. */
-void client_spares_done(struct client_spares *spares, bool is_ours);
 
 /* Send a whole frame; waits as long as the engine needs to take it. -EPIPE: it takes nothing more. */
 int client_send(int fd, const struct client_message *message);

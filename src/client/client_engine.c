@@ -179,7 +179,6 @@ void client_engine_release(struct belljar_engine *engine)
 {
 	if (atomic_fetch_sub(&engine->references, 1) > 1)
 		return;
-	client_spares_done(&engine->spares, client_engine_is_ours(engine));
 	close_fd(&engine->pidfd);
 	free(engine);
 }
@@ -356,7 +355,6 @@ void belljar_engine_close(struct belljar_engine *engine)
 	if (!engine)
 		return;
 	engine->is_closed = true;
-	client_spares_done(&engine->spares, client_engine_is_ours(engine));
 	end(engine);
 	client_engine_release(engine);
 }

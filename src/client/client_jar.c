@@ -21,8 +21,7 @@ struct belljar_jar {
 	struct belljar_engine *engine;
 	struct client_channel channel;
 	pthread_mutex_t lock; /* for sending */
-	struct client_spares spares;
-	char *info; /* JSON text */
+	char *info;           /* JSON text */
 };
 
 static int check(const struct belljar_jar *jar, struct belljar_error *failure)
@@ -92,7 +91,6 @@ static int make_channel(int *ours, int *theirs, struct belljar_error *failure)
 
 static void jar_free(struct belljar_jar *jar)
 {
-	client_spares_done(&jar->spares, client_engine_is_ours(jar->engine));
 	client_channel_done(&jar->channel);
 	pthread_mutex_destroy(&jar->lock);
 	client_engine_release(jar->engine);
@@ -185,10 +183,9 @@ void belljar_jar_close(struct belljar_jar *jar)
 static int start(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
 		 struct belljar_handle **out, struct belljar_error *failure)
 {
-	const struct client_run_request how = {.is_join = true, .is_start_told = !is_blocking, .is_again = is_blocking};
+	const struct client_run_request how = {.is_join = true, .is_start_told = !is_blocking};
 	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
-	struct client_message message;
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
 	int rc = check(jar, failure);
@@ -199,18 +196,11 @@ static int start(struct belljar_jar *jar, const struct belljar_command *given, b
 		rc = client_request_run(&request, &command, &how, failure);
 	if (rc < 0)
 		return rc;
-	message = client_request_message(&request, FRAME_JOIN);
-	if (is_blocking)
-		ours = client_ask_again(&jar->spares, &message);
-	if (ours < 0) {
-		rc = make_channel(&ours, &theirs, failure);
-		client_request_give_channel(&request, theirs);
-		if (rc == 0)
-			rc = send_request(jar, &request, FRAME_JOIN, failure);
-	}
-	return rc < 0 ? rc
-		      : client_handle_new(jar->engine, take_fd(&ours), is_blocking ? &jar->spares : NULL, &command, out,
-					  failure);
+	rc = make_channel(&ours, &theirs, failure);
+	client_request_give_channel(&request, theirs);
+	if (rc == 0)
+		rc = send_request(jar, &request, FRAME_JOIN, failure);
+	return rc < 0 ? rc : client_handle_new(jar->engine, take_fd(&ours), &command, out, failure);
 }
 
 int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_handle **out,

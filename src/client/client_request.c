@@ -372,7 +372,6 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 	}
 	write_command(&writer, command);
 	json_write_bool(&writer, "started", how->is_start_told);
-	json_write_bool(&writer, "again", how->is_again);
 	if (!how->is_join)
 		json_close_object(&writer);
 	json_close_object(&writer);

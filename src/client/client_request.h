@@ -21,7 +21,6 @@ void client_request_done(struct client_request *request);
 struct client_run_request {
 	bool is_join; /* JOIN, else RUN */
 	bool is_start_told; /* say when the command has begun; a host that only waits for the end need not be woken for that */
-	bool is_again; /* leave the channel open for another run */
 };
 int client_request_run(struct client_request *request, const struct belljar_command *command,
 		       const struct client_run_request *how, struct belljar_error *failure);

@@ -24,8 +24,6 @@
 struct belljar_handle {
 	struct belljar_engine *engine;
 	struct client_channel channel;
-	struct client_spares *spares; /* where the channel goes when the run is over; NULL: it ends with it */
-	bool is_left_open;            /* the engine waits for another request */
 	belljar_output_fn on_output;
 	void *data;
 	char *started;                 /* JSON text */
@@ -35,8 +33,8 @@ struct belljar_handle {
 	struct belljar_error failure;
 };
 
-int client_handle_new(struct belljar_engine *engine, int fd, struct client_spares *spares,
-		      const struct belljar_command *command, struct belljar_handle **out, struct belljar_error *failure)
+int client_handle_new(struct belljar_engine *engine, int fd, const struct belljar_command *command,
+		      struct belljar_handle **out, struct belljar_error *failure)
 {
 	struct belljar_handle *handle = calloc(1, sizeof(*handle));
 	struct belljar_result *result = calloc(1, sizeof(*result));
@@ -48,7 +46,6 @@ int client_handle_new(struct belljar_engine *engine, int fd, struct client_spare
 		return client_no_memory(failure);
 	}
 	client_channel_init(&handle->channel, fd);
-	handle->spares = spares;
 	handle->result = result;
 	handle->on_output = command->on_output;
 	handle->data = command->data;
@@ -72,8 +69,6 @@ static int send_number(struct belljar_handle *handle, enum frame_type type, uint
 	unsigned char payload[] = {number & 0xff, number >> 8 & 0xff, number >> 16 & 0xff, number >> 24};
 	int rc = client_send_short(handle->channel.fd, type, payload, sizeof(payload));
 
-	if (type == FRAME_CANCEL)
-		handle->spares = NULL; /* the channel ends with the run */
 	return rc == -EPIPE || rc == -ECONNRESET ? -ESRCH : rc;
 }
 
@@ -110,9 +105,7 @@ static int take_failed(struct belljar_handle *handle, const struct client_frame 
 {
 	AUTO_JSON document = {0};
 	int rc = client_parse(frame->payload, frame->len, &document, &handle->failure);
-	const struct json_member *again = rc < 0 ? NULL : json_find(&document, "again");
 
-	handle->is_left_open = again && again->value.type == JSON_BOOL && again->value.boolean;
 	return rc < 0 ? rc : client_read_failure(&document, &handle->failure);
 }
 
@@ -121,7 +114,6 @@ static int take_result(struct belljar_handle *handle, const struct client_frame 
 {
 	int rc = client_result_read(handle->result, frame->payload, frame->len, &handle->failure);
 
-	handle->is_left_open = rc == 0 && handle->spares;
 	return rc < 0 ? rc : 1;
 }
 
@@ -194,8 +186,7 @@ static int process(struct belljar_handle *handle)
 	handle->is_over = true;
 	if (rc < 0) {
 		/* The descriptor stays readable, as it is at every end. */
-		if (!handle->is_left_open)
-			hang_up(handle);
+		hang_up(handle);
 		belljar_result_free(handle->result);
 		handle->result = NULL;
 	}
@@ -222,21 +213,6 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int client_ask_again(struct client_spares *spares, const struct client_message *message)
-{
-	AUTO_CLOSE int fd = client_spares_take(spares);
-
-	return fd >= 0 && client_send(fd, message) == 0 ? take_fd(&fd) : -1;
-}
-
-/* After the last word, and with nothing behind it. */
-static void keep_channel(struct belljar_handle *handle)
-{
-	if (handle && handle->spares && handle->is_left_open && handle->channel.at == handle->channel.buffer.len &&
-	    !handle->engine->is_closed)
-		client_spares_put(handle->spares, take_fd(&handle->channel.fd));
-}
-
 int client_handle_finish(struct belljar_handle *handle, struct belljar_result **out, struct belljar_error **error)
 {
 	int rc = belljar_wait(handle, -1, error);
@@ -245,7 +221,6 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 		*out = belljar_take_result(handle);
 		rc = 0;
 	}
-	keep_channel(handle);
 	belljar_free(handle);
 	return rc;
 }
@@ -256,7 +231,7 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 static int start(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
 		 struct belljar_handle **out, struct belljar_error *failure)
 {
-	const struct client_run_request how = {.is_start_told = !is_blocking, .is_again = is_blocking};
+	const struct client_run_request how = {.is_start_told = !is_blocking};
 	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	struct client_message message;
@@ -269,12 +244,8 @@ static int start(struct belljar_engine *engine, const struct belljar_command *gi
 	if (rc < 0)
 		return rc;
 	message = client_request_message(&request, FRAME_RUN);
-	if (is_blocking)
-		fd = client_ask_again(&engine->spares, &message);
-	if (fd < 0)
-		rc = client_engine_connect(engine, &message, &fd, failure);
-	return rc < 0 ? rc
-		      : client_handle_new(engine, fd, is_blocking ? &engine->spares : NULL, &command, out, failure);
+	rc = client_engine_connect(engine, &message, &fd, failure);
+	return rc < 0 ? rc : client_handle_new(engine, fd, &command, out, failure);
 }
 
 int belljar_start(struct belljar_engine *engine, const struct belljar_command *command, struct belljar_handle **out,

@@ -37,7 +37,6 @@ struct channel {
 	struct wire wire;
 	const struct channel_role *role; /* NULL: nothing hangs on it */
 	void *object;
-	bool is_used;   /* a run on it is over, and it waits for another */
 	bool is_ending; /* its last frame was queued */
 	bool is_dead;
 };
@@ -86,10 +85,6 @@ struct plan;
 void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
 /* The same for a frame that has no place here. */
 void channel_refuse(struct channel *channel, struct wire_frame *frame);
-/* FAILED, and the channel, on which nothing hangs, waits for another request. */
-void channel_decline(struct channel *channel, const struct error *error);
-/* A frame that was meant for the run before, which is over? Then it was taken: it is nobody's, or the end. */
-bool channel_takes_late(struct channel *channel, const struct wire_frame *frame);
 void channel_free(struct channel *channel);
 
 /* --- serve.c --- */

@@ -30,8 +30,6 @@ static void on_frame(void *owner, struct wire_frame *frame)
 		channel->role->frame(channel, frame);
 		return;
 	}
-	if (channel_takes_late(channel, frame))
-		return;
 	for (size_t i = 0; i < ARRAY_LEN(first_frames); i++) {
 		if (first_frames[i].type == frame->type) {
 			first_frames[i].begin(channel, frame);
@@ -102,19 +100,6 @@ void channel_set_role(struct channel *channel, const struct channel_role *role, 
 	channel->object = object;
 }
 
-bool channel_takes_late(struct channel *channel, const struct wire_frame *frame)
-{
-	if (!channel->is_used || frame->fd_count)
-		return false;
-	/* Who cancels waits for the end of the channel. */
-	if (frame->type == FRAME_CANCEL) {
-		detach(channel);
-		channel_end(channel);
-		return true;
-	}
-	return frame->type == FRAME_SIGNAL || frame->type == FRAME_RESIZE || frame->type == FRAME_GO;
-}
-
 void channel_end(struct channel *channel)
 {
 	channel->role = NULL;
@@ -124,29 +109,18 @@ void channel_end(struct channel *channel)
 	channel->is_dead |= wire_is_empty(&channel->wire);
 }
 
-static void send_failure(struct channel *channel, const struct error *error, const struct plan *plan, bool is_again)
+void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan)
 {
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
+	detach(channel);
 	json_open_object(&writer, NULL);
 	result_write_error(error, &writer);
 	result_write_missing(plan, NULL, &writer);
-	json_write_bool(&writer, "again", is_again);
 	json_close_object(&writer);
 	wire_send(&channel->wire, FRAME_FAILED, text_string(&payload), payload.len, -1);
-}
-
-void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan)
-{
-	detach(channel);
-	send_failure(channel, error, plan, false);
 	channel_end(channel);
-}
-
-void channel_decline(struct channel *channel, const struct error *error)
-{
-	send_failure(channel, error, NULL, true);
 }
 
 void channel_refuse(struct channel *channel, struct wire_frame *frame)

@@ -140,54 +140,6 @@ static bool is_open(const struct serve_jar *jar)
 	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing;
 }
 
-/* --- channels of runs that are over, for the next run ------------------------------------------------------- */
-
-static void say_why_gone(const struct serve_jar *jar, struct error *error)
-{
-	*error = jar->server_jar.launch.error;
-	if (error->stage == STAGE_NONE && jar->is_closing)
-		error_set(error, STAGE_ENGINE, ECONNRESET, "the jar was closed");
-	if (error->stage == STAGE_NONE)
-		error_set(error, STAGE_ENGINE, 0,
-			  "the jar ended though nobody closed it: its first process was killed");
-	if (jar->server_jar.is_standing)
-		error_hint(error, "open another jar");
-}
-
-static void on_frame_again(struct channel *channel, struct wire_frame *frame)
-{
-	struct serve_jar *jar = channel->object;
-	struct error error = {0};
-
-	if (channel_takes_late(channel, frame))
-		return;
-	channel_set_role(channel, NULL, NULL);
-	if (frame->type != FRAME_JOIN) {
-		channel_refuse(channel, frame);
-	} else if (!is_open(jar)) {
-		say_why_gone(jar, &error);
-		channel_fail(channel, &error, NULL);
-	} else {
-		serve_run_join(channel, &jar->server_jar, frame, 0);
-	}
-	server_jar_leave(&jar->server_jar);
-}
-
-static void on_gone_again(struct channel *channel)
-{
-	server_jar_leave(&((struct serve_jar *)channel->object)->server_jar);
-}
-
-static const struct channel_role again_role = {on_frame_again, NULL, on_gone_again};
-
-void serve_jar_await(struct channel *channel, struct server_jar *server_jar)
-{
-	server_jar_enter(server_jar); /* it stays where it is as long as somebody may ask for it */
-	channel_set_role(channel, &again_role, server_jar);
-}
-
-/* --- frames on the jar's own -------------------------------------------------------------------------------- */
-
 static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 {
 	struct channel *own = take_channel(jar->channel, frame);
@@ -250,6 +202,16 @@ static void on_stands(struct server_jar *server_jar)
 	json_write_string(&writer, "workdir", plan->core.workdir);
 	json_close_object(&writer);
 	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
+}
+
+static void say_why_gone(const struct serve_jar *jar, struct error *error)
+{
+	*error = jar->server_jar.launch.error;
+	if (error->stage == STAGE_NONE)
+		error_set(error, STAGE_ENGINE, 0,
+			  "the jar ended though nobody closed it: its first process was killed");
+	if (jar->server_jar.is_standing)
+		error_hint(error, "open another jar");
 }
 
 static void on_gone(struct server_jar *server_jar)

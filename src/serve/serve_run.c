@@ -125,28 +125,6 @@ static void send_captured(struct serve_run *run, const struct capture *capture)
 	}
 }
 
-/* Nothing hangs on it; in @server_jar, or NULL, there may be another run. */
-static void await_another(struct channel *channel, struct server_jar *server_jar)
-{
-	channel->is_used = true;
-	if (server_jar)
-		serve_jar_await(channel, server_jar);
-	else
-		channel_set_role(channel, NULL, NULL);
-}
-
-/* After its last frame. */
-static void leave_channel(struct serve_run *run)
-{
-	struct channel *channel = run->channel;
-
-	run->channel = NULL;
-	if (run->request.is_again)
-		await_another(channel, run->is_joined ? run->server_jar : NULL);
-	else
-		channel_end(channel);
-}
-
 static void send_result(struct serve_run *run)
 {
 	struct result_source source = job_result(&run->job);
@@ -162,7 +140,8 @@ static void send_result(struct serve_run *run)
 	result_write(&source, &writer, NULL);
 	send_json(run, FRAME_RESULT, &payload);
 	if (run->channel)
-		leave_channel(run);
+		channel_end(run->channel);
+	run->channel = NULL;
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
@@ -312,7 +291,6 @@ static void on_frame(struct channel *channel, struct wire_frame *frame)
 		if (rc > 0)
 			job_signal(&run->job, rc);
 	} else if (frame->type == FRAME_CANCEL) {
-		run->request.is_again = false; /* who cancels waits for the end of the channel */
 		rc = check_signal(frame, 0, &error);
 		if (rc >= 0)
 			job_cancel(&run->job, rc);
@@ -503,16 +481,6 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 	return 0;
 }
 
-static void refuse(struct channel *channel, struct server_jar *server_jar, bool is_again, const struct error *error)
-{
-	if (!is_again) {
-		channel_fail(channel, error, NULL);
-		return;
-	}
-	channel_decline(channel, error);
-	await_another(channel, server_jar);
-}
-
 /* @first: of the descriptors, that of the run. */
 static void begin(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first)
 {
@@ -543,7 +511,7 @@ static void begin(struct channel *channel, struct server_jar *server_jar, struct
 		rc = open_outlets(run, &error);
 	if (rc < 0) {
 		run->object.is_dead = true;
-		refuse(channel, server_jar, run->request.is_again, &error);
+		channel_fail(channel, &error, NULL);
 		return;
 	}
 	run->channel = channel;

@@ -9,7 +9,5 @@
 
 /* JOIN: a run in @server_jar, on a channel of its own; the run's descriptors of @frame begin with @first. */
 void serve_run_join(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first);
-/* serve_jar.c: a run in @server_jar is over, and its channel waits for another. */
-void serve_jar_await(struct channel *channel, struct server_jar *server_jar);
 
 #endif

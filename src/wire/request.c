@@ -72,7 +72,6 @@ static const struct field fields[] = {
 	{.name = "merge", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_merged)},
 	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
 	{.name = "held", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_held)},
-	{.name = "again", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_again)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "extra",
 	 .type = FIELD_NUMBER,

@@ -34,8 +34,7 @@ struct request {
 	bool has_pty;
 	bool is_merged;
 	bool is_captured;
-	bool is_held;  /* JOIN */
-	bool is_again; /* the channel stays after RESULT, for another request of this kind */
+	bool is_held; /* JOIN */
 	bool is_start_told;
 	int64_t rows, columns;
 	int64_t extra_count;

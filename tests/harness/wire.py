@@ -117,15 +117,6 @@ class Channel:
                 return frames
             frames.append(one)
 
-    def read_run(self) -> "Outcome":
-        """Every frame of one run, on a channel that stays."""
-        frames: List[Frame] = []
-        while not frames or frames[-1].kind not in (RESULT, FAILED):
-            one = self.read()
-            assert one is not None, frames
-            frames.append(one)
-        return Outcome(frames)
-
     def close(self) -> None:
         """Close this end."""
         self.sock.close()

@@ -90,50 +90,6 @@ class KeptJars(JarOnAChannel):
         for run in runs:
             self.assertEqual(wire.finish(run).result["outcome"], "cancelled")
 
-    def again(self, run: Channel, text: str, **more: Any) -> Outcome:
-        """Another run on the channel of one that is over."""
-        environ = [f"{name}={value}" for name, value in self.env.items()]
-        request = {"version": 1, "argv": self.script(text), "keys": {}, "environ": environ, "again": True, **more}
-        return run.send(JOIN, request).read_run()
-
-    def test_one_channel_has_many_runs_in_a_jar(self) -> None:
-        jar = self.open()
-        run = self.join(jar, self.script("echo 1 > $HOME/x"), again=True)
-        self.assertEqual(run.read_run().result["exit_code"], 0)
-        for i in range(4):
-            self.assertEqual(self.again(run, f"cat $HOME/x; exit {i}").result["exit_code"], i)
-        refused = self.again(run, "true", keys={"tiemout": 3})
-        self.assertEqual((refused.error["stage"], refused.last.json["again"]), ("policy", True))
-        run.send(GO)
-        self.assertEqual(self.again(run, "cat $HOME/x").stdout, b"1\n")
-        self.assertEqual(run.send(CANCEL, wire.number(9)).read_all(), [])
-        self.assertEqual(self.run_in(jar, self.script("cat $HOME/x")).stdout, b"1\n")
-        self.close(jar)
-
-    def test_a_jar_that_is_gone_has_no_more_runs_and_goes_though_somebody_could_ask(self) -> None:
-        jar = self.open()
-        run = self.join(jar, self.script("true"), again=True)
-        self.assertEqual(run.read_run().kinds[-1], RESULT)
-        self.close(jar)
-        gone = self.again(run, "true")
-        self.assertEqual((gone.error["stage"], gone.last.json["again"]), ("engine", False))
-        self.assertEqual((gone.error["message"], gone.error["hint"]), ("the jar was closed", "open another jar"))
-        self.assertIsNone(run.read())
-        other = self.open()
-        run = self.join(other, self.script("true"), again=True)
-        self.assertEqual(run.read_run().kinds[-1], RESULT)
-        other.close()
-        self.assertEqual(self.engine.close(), 0)
-
-    def test_a_channel_of_a_jar_is_for_runs_in_it_only(self) -> None:
-        jar = self.open()
-        for kind, payload in ((wire.RUN, self.engine.request(["/bin/true"])), (FILE, {"version": 1}), (CLOSE, None)):
-            run = self.join(jar, self.script("true"), again=True)
-            self.assertEqual(run.read_run().kinds[-1], RESULT)
-            self.assertEqual(wire.finish(run.send(kind, payload)).kinds, [FAILED])
-        self.assertEqual(self.run_in(jar, self.script("exit 3")).result["exit_code"], 3)
-        self.close(jar)
-
     def test_a_channel_that_is_closed_closes_its_jar(self) -> None:
         jar = self.open()
         run = self.join(jar, self.script("echo up; sleep 1000"), sink="frames")

@@ -78,15 +78,13 @@ def receive(channel: socket.socket, count: int) -> bytes:
     return data
 
 
-def answer(channel: socket.socket, door: socket.socket) -> bool:
-    """One request; whether another may follow on the channel."""
+def answer(channel: socket.socket, door: socket.socket) -> None:
+    """One request."""
     header = receive(channel, 8)
     if not header:
-        return False
-    length, kind = struct.unpack("<IB3x", header)
+        return
+    length, _ = struct.unpack("<IB3x", header)
     request = receive(channel, length)
-    if kind == 7:
-        return False  # CANCEL
     run = json.loads(request)["run"]
     word = run["argv"][0]
     record = os.environ.get("BELLJAR_FAKE_RECORD")
@@ -104,7 +102,6 @@ def answer(channel: socket.socket, door: socket.socket) -> bool:
         door.recv(1)  # until the client is gone
     else:
         channel.sendall(ANSWERS.get(word, GOOD))
-    return bool(run.get("again")) and ANSWERS.get(word, GOOD) in (GOOD, LOUD)
 
 
 def main() -> None:
@@ -114,8 +111,7 @@ def main() -> None:
         if not word:
             return
         with socket.socket(fileno=fds[0]) as channel:
-            while answer(channel, door):
-                pass
+            answer(channel, door)
 
 
 if __name__ == "__main__":
