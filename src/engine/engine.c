@@ -29,6 +29,7 @@ struct engine_run {
 	struct job job;
 	struct engine_input input;
 	struct jar_times *times;
+	struct jar_argv_memory argv_memory;
 	struct reap_family family; /* the caller's own child, and the jar */
 	uint64_t begun_ns;
 	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
@@ -141,20 +142,21 @@ static int open_outlets(struct engine_run *engine, struct error *error)
 
 /* --- hearing from the run ----------------------------------------------------------------------------------- */
 
-static void on_started(void *owner)
+static void engine_on_started(void *owner, struct run *run)
 {
-	struct engine_run *engine = owner;
+	struct engine_run *engine = ((struct job *)owner)->owner;
 	AUTO_TEXT lines = {0};
 
+	(void)run;
 	if (engine->request.mode != ENGINE_EVENTS)
 		return;
 	event_start(&engine->events, elapsed_us(engine), job_plan(&engine->job), job_seen(&engine->job), &lines);
 	write_lines(engine, &lines);
 }
 
-static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+static bool engine_on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
 {
-	struct engine_run *engine = owner;
+	struct engine_run *engine = ((struct job *)owner)->owner;
 	AUTO_TEXT lines = {0};
 
 	if (engine->request.mode == ENGINE_PASS) {
@@ -166,9 +168,9 @@ static bool on_output(void *owner, enum stream_index stream, const void *bytes, 
 	return outlet_is_full(outlet_of(engine, stream));
 }
 
-static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
+static void engine_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
 {
-	struct engine_run *engine = owner;
+	struct engine_run *engine = ((struct job *)owner)->owner;
 	AUTO_TEXT lines = {0};
 
 	if (engine->request.mode != ENGINE_EVENTS)
@@ -196,9 +198,9 @@ static void write_result_line(const struct result_source *source, struct text *l
 	text_append_char(line, '\n');
 }
 
-static void on_over(void *owner)
+static void engine_on_over(struct job *job)
 {
-	struct engine_run *engine = owner;
+	struct engine_run *engine = job->owner;
 	struct result_source source = source_of(engine);
 	AUTO_TEXT lines = {0};
 	AUTO_TEXT status_line = {0};
@@ -233,21 +235,18 @@ static struct launch launch_of(const struct engine_request *request)
 	};
 }
 
-static struct job_request job_request_of(struct engine_run *engine)
+static struct run_request run_request_of(struct engine_run *engine)
 {
 	const struct engine_request *request = &engine->request;
 
-	return (struct job_request){
-		.loop = engine->loop,
+	return (struct run_request){
 		.listener =
 			{
-				.owner = engine,
-				.started = on_started,
-				.output = request->mode == ENGINE_JSON ? NULL : on_output,
-				.limit = on_limit,
-				.over = on_over,
+				.started = engine_on_started,
+				.output = request->mode == ENGINE_JSON ? NULL : engine_on_output,
+				.limit = engine_on_limit,
 			},
-		.area = {request->area, request->area_len},
+		.area = &engine->argv_memory,
 		.times = engine->times,
 		.is_captured = request->mode == ENGINE_JSON,
 		.has_pty = request->has_pty,
@@ -271,6 +270,7 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	processor_be_prompt();
 	descriptors_raise_limit();
 	engine->request = *request;
+	engine->argv_memory = (struct jar_argv_memory){request->area, request->area_len};
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;
 	engine->begun_ns = sys_monotonic_ns();
@@ -286,7 +286,10 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	if (rc == 0)
 		rc = engine_input_open(request, &engine->input, &error);
 	engine->job.launch = launch_of(request);
-	engine->job.request = job_request_of(engine);
+	engine->job.loop = loop;
+	engine->job.request = run_request_of(engine);
+	engine->job.over = engine_on_over;
+	engine->job.owner = engine;
 	if (rc == 0)
 		job_set_command(&engine->job, request->command, (size_t)request->command_count,
 				request->is_shell_string, &error);

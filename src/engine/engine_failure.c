@@ -101,7 +101,7 @@ static const char *hint_for(const struct plan_step *step, int errno_value)
 	return NULL;
 }
 
-void engine_failure_explain(const struct plan *plan, struct observation *seen)
+void engine_failure_explain(const struct plan *plan, const struct observation *seen, struct error *error)
 {
 	const struct plan_step *step = failed_step(plan, seen);
 	AUTO_TEXT words = {0};
@@ -110,10 +110,10 @@ void engine_failure_explain(const struct plan *plan, struct observation *seen)
 	if (!step || seen->has_started || seen->error.stage != STAGE_ISOLATE)
 		return;
 	plan_describe_step(step, &words);
-	seen->error.stage = step_rows[step->kind].stage;
-	snprintf(seen->error.message, sizeof(seen->error.message), "cannot make the jar: %s: %s", text_string(&words),
-		 strerror(seen->error.errno_value));
-	hint = hint_for(step, seen->error.errno_value);
+	error->stage = step_rows[step->kind].stage;
+	snprintf(error->message, sizeof(error->message), "cannot make the jar: %s: %s", text_string(&words),
+		 strerror(error->errno_value));
+	hint = hint_for(step, error->errno_value);
 	if (hint)
-		error_hint(&seen->error, "%s", hint);
+		error_hint(error, "%s", hint);
 }

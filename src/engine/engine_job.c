@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine/engine_job.c - one command: survey, plan, run, end
+ *
+ * A plan rests on facts about the host that would cost time to prove. If the run shows one of them to be wrong, the job
+ * makes another plan without it and starts again, before the door hears anything. That is why the end of a run comes here
+ * first, while everything else the run says goes to the door directly. Nothing is freed from within a callback of the run:
+ * a timer of 0 leaves it first.
  */
 #include "engine/engine_job.h"
 
@@ -41,7 +46,7 @@ struct result_source job_result(const struct job *job)
 
 static const struct host *host_of(const struct job *job)
 {
-	return job->request.jar.jar ? job->request.jar.host : &job->launch.host;
+	return job->jar.session ? job->jar.host : &job->launch.host;
 }
 
 /* What the command left for other programs. On rungs without mounts nothing was read-only. */
@@ -57,59 +62,34 @@ static void find_risky(struct job *job)
 	host_find_risky(&request, &job->risky);
 }
 
-static void on_later(struct loop_timer *timer)
+static void job_on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
 
-	if (job->run && !job->request.jar.jar && launch_is_corrected(&job->launch, job_seen(job))) {
+	if (job->run && !job->jar.session && launch_is_corrected(&job->launch, job_seen(job))) {
 		run_free(job->run);
 		job->run = NULL;
 		begin(job);
 		return;
 	}
 	if (job->run) {
-		engine_failure_explain(&job->launch.plan, (struct observation *)job_seen(job));
+		struct error *error = run_error(job->run);
+
+		engine_failure_explain(&job->launch.plan, job_seen(job), error);
 		find_risky(job);
-		engine_redact_error(job->launch.policy, job->launch.environment,
-				    &((struct observation *)job_seen(job))->error);
+		engine_redact_error(job->launch.policy, job->launch.environment, error);
 	}
 	engine_redact_error(job->launch.policy, job->launch.environment, &job->launch.error);
 	job->is_over = true;
-	job->request.listener.over(job->request.listener.owner);
+	job->over(job);
 }
 
 static void finish_later(struct job *job)
 {
-	loop_arm(job->request.loop, &job->later, 0, on_later, job);
+	loop_arm(job->loop, &job->later, 0, job_on_later, job);
 }
 
-/* --- hearing from the run ----------------------------------------------------------------------------------- */
-
-static void on_started(void *owner, struct run *run)
-{
-	struct job *job = owner;
-
-	(void)run;
-	if (job->request.listener.started)
-		job->request.listener.started(job->request.listener.owner);
-}
-
-static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
-{
-	struct job *job = owner;
-
-	return job->request.listener.output(job->request.listener.owner, stream, bytes, len);
-}
-
-static void on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
-{
-	struct job *job = owner;
-
-	if (job->request.listener.limit)
-		job->request.listener.limit(job->request.listener.owner, name, hit);
-}
-
-static void on_done(void *owner, struct run *run)
+static void job_on_done(void *owner, struct run *run)
 {
 	(void)run;
 	finish_later(owner);
@@ -134,33 +114,12 @@ int job_set_command(struct job *job, char *const *command, size_t count, bool is
 static int start_run(struct launch *launch, void *owner)
 {
 	struct job *job = owner;
-	struct run_request request = {
-		.plan = &launch->plan,
-		.jar = job->request.jar.jar,
-		.area = &job->request.area,
-		.times = job->request.times,
-		.listener =
-			{
-				.owner = job,
-				.started = on_started,
-				.output = job->request.listener.output ? on_output : NULL,
-				.limit = on_limit,
-				.done = on_done,
-			},
-		.is_captured = job->request.is_captured,
-		.is_merged = job->request.is_merged,
-		.is_held = job->request.is_held,
-		.extra_fds = job->request.extra_fds,
-		.extra_count = job->request.extra_count,
-		.stdin_fd = job->request.stdin_fd,
-		.relay_fd = job->request.relay_fd,
-		.is_relay_terminal = job->request.is_relay_terminal,
-		.has_pty = job->request.has_pty,
-		.window = job->request.window,
-		.family = job->request.family,
-	};
 
-	return run_start(job->request.loop, &request, &job->run, &launch->error);
+	job->request.plan = &launch->plan;
+	job->request.jar = job->jar.session;
+	job->request.listener.owner = job;
+	job->request.listener.done = job_on_done;
+	return run_start(job->loop, &job->request, &job->run, &launch->error);
 }
 
 static int start_in_jar(struct job *job)
@@ -168,12 +127,12 @@ static int start_in_jar(struct job *job)
 	struct launch *launch = &job->launch;
 	int rc;
 
-	job->joined_host = *job->request.jar.host;
+	job->joined_host = *job->jar.host;
 	job->joined_host.environment = launch->environment;
 	/* A call is a fork of the jar's own program. */
-	if (plan_is_for_calls(job->request.jar.plan))
-		launch->request.argv = &job->request.jar.plan->core.argv;
-	rc = plan_compile_run(&launch->plan, job->request.jar.plan, launch->policy, &job->joined_host, &launch->request,
+	if (plan_is_for_calls(job->jar.plan))
+		launch->request.argv = &job->jar.plan->core.argv;
+	rc = plan_compile_run(&launch->plan, job->jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);
 	launch->has_plan = rc == 0;
 	return rc < 0 ? rc : start_run(launch, job);
@@ -181,7 +140,7 @@ static int start_in_jar(struct job *job)
 
 static void begin(struct job *job)
 {
-	int rc = job->request.jar.jar ? start_in_jar(job) : launch_start(&job->launch, start_run, job);
+	int rc = job->jar.session ? start_in_jar(job) : launch_start(&job->launch, start_run, job);
 
 	if (rc < 0)
 		finish_later(job);
@@ -212,7 +171,7 @@ void job_start(struct job *job)
 		.has_pty = job->request.has_pty,
 	};
 	if (job->launch.error.stage != STAGE_NONE ||
-	    (!job->request.jar.jar && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {
+	    (!job->jar.session && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {
 		finish_later(job);
 		return;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_job.h - one command, from a policy to surely gone: what every door has in common
+ * engine/engine_job.h - a job is one command from a policy to its end: survey, plan, run, plan again if need be
  *
- * A door says what to run and where the streams go, and hears what comes of it. The end is always told, whatever went
- * wrong, and never from within a call of the door's own.
+ * Every door (the command line, the server) has its commands run as jobs. It fills a job in, starts it and hears over()
+ * in the end, never from within a call of its own.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_JOB_H
 #define BELLJAR_ENGINE_ENGINE_JOB_H
@@ -12,46 +12,26 @@
 #include "result/result.h"
 #include "run/run.h"
 
-/* The command in a jar that stands already. All borrowed; must outlive the job. */
+/* A jar that stands already, for a job to run in. All borrowed; must outlive the job. */
 struct job_jar {
-	struct session *jar;
+	struct session *session; /* NULL: the job makes a jar of its own */
 	const struct plan *plan;
 	const struct host *host;
 };
 
-struct job;
-
-struct job_listener {
-	void *owner;
-	void (*started)(void *owner);
-	bool (*output)(void *owner, enum stream_index stream, const void *bytes,
-		       size_t len); /* NULL: nobody hears it */
-	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
-	void (*over)(void *owner);
-};
-
-struct job_request {
-	struct loop *loop;
-	struct job_listener listener;
-	struct jar_argv_memory area;
-	struct jar_times *times;
-	bool is_captured;
-	bool is_merged;
-	bool is_held;
-	bool has_pty;
-	struct winsize window;
-	int stdin_fd; /* as in run_request; descriptors are borrowed as long as the job lives */
-	int relay_fd;
-	bool is_relay_terminal;
-	const int *extra_fds;
-	size_t extra_count;
-	struct reap_family *family;
-	struct job_jar jar; /* .jar NULL: one of its own */
-};
-
 struct job {
-	struct job_request request;
-	struct launch launch; /* those members that are to be filled in, by the door; its plan_request by job_start() */
+	/* --- filled in by the door --- */
+	struct loop *loop;
+	struct launch launch; /* its first part; job_start() fills in its plan_request */
+	/*
+	 * Where the streams go, and who hears of them; descriptors are borrowed as long as the job lives. The owner that the
+	 * listener's functions get is the job. `plan`, `jar` and the listener's `owner` and `done` are left to job_start().
+	 */
+	struct run_request request;
+	struct job_jar jar;
+	void (*over)(struct job *job); /* always called once, whatever went wrong, from within the loop */
+	void *owner;                   /* the door's own */
+	/* --- the job's own --- */
 	struct string_list argv;
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
@@ -65,7 +45,7 @@ struct job {
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
 int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error);
 /*
- * Begin; what goes wrong is told by over(). Where launch.error is set already, that is all that comes of it; where
+ * Begin; over() tells what goes wrong. Where launch.error is set already, that is all that comes of it; where
  * launch_survey() was called already, it is not called again.
  */
 void job_start(struct job *job);

@@ -75,6 +75,11 @@ const struct observation *run_observation(const struct run *run)
 	return &run->seen;
 }
 
+struct error *run_error(struct run *run)
+{
+	return &run->seen.error;
+}
+
 const struct capture *run_capture(const struct run *run)
 {
 	return run->streams.capture;

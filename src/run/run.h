@@ -75,6 +75,8 @@ void run_resize(struct run *run, const struct winsize *window);
 void run_resume(struct run *run, enum stream_index stream);
 
 const struct observation *run_observation(const struct run *run);
+/* The observation's error once the run is done, for whoever can put it into better words. */
+struct error *run_error(struct run *run);
 /* NULL where output was not captured. */
 const struct capture *run_capture(const struct run *run);
 /* Nanoseconds since the command began; before that, since the making of its jar began. */

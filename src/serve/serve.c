@@ -21,6 +21,7 @@
 #include "base/processor.h"
 #include "base/descriptors.h"
 #include "serve/serve_door.h"
+#include "serve/serve_prepared.h"
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
@@ -255,6 +256,7 @@ static void close_server(struct server *server)
 		object->is_dead = true;
 	for (struct channel *channel = server->channels; channel; channel = channel->next)
 		channel->is_dead = true;
+	prepared_want_none(server);
 	sweep(server);
 	loop_remove(&server->root);
 	loop_remove(&server->host);
@@ -293,6 +295,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 	while (rc == 0 && !server.is_client_gone) {
 		rc = loop_turn(server.loop);
 		sweep(&server);
+		prepared_make(&server);
 	}
 	if (rc < 0)
 		error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));

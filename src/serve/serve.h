@@ -17,7 +17,8 @@
 
 struct server;
 struct channel;
-struct ready;
+struct prepared;
+struct prepared_wish;
 
 /* Jars that have a number of their own, for host_jar_id(). */
 #define SERVE_JAR_NUMBERS HOST_IDS_IN_BLOCK
@@ -65,7 +66,8 @@ struct server {
 	struct reap_family family;
 	struct channel *channels;
 	struct object *objects;
-	struct ready *ready; /* jars made ahead; they are among the objects too */
+	struct prepared *prepared; /* jars made ahead, the youngest first; they are among the objects too */
+	struct prepared_wish *wishes;
 	struct policy agent; /* the preset, once it was read */
 	bool has_agent;
 	bool is_client_gone;

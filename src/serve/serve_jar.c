@@ -13,9 +13,7 @@
 #include "engine/engine_events.h"
 #include "engine/engine_redact.h"
 #include "serve/server_jar.h"
-#include "serve/serve_request.h"
 #include "serve/serve_run.h"
-#include "policy/policy_build.h"
 
 struct serve_jar {
 	struct server_jar server_jar; /* first: it is freed through it */
@@ -147,10 +145,7 @@ static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 
 	if (!own)
 		return;
-	if (frame->fd_count != 1)
-		error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not 1",
-			  frame->fd_count);
-	else
+	if (serve_check_descriptors_sent(frame, 1, &error) == 0)
 		ask_for_file(&jar->server_jar, own, frame, &error);
 	if (error.stage != STAGE_NONE)
 		channel_fail(own, &error, NULL);
@@ -247,38 +242,46 @@ static void free_jar(struct object *object)
 	free(object);
 }
 
+static int read_open(struct server *server, const struct wire_frame *frame, struct serve_request **out,
+		     struct error *error)
+{
+	struct serve_request *request;
+	int rc = serve_request_read(server, REQUEST_OPEN, frame, &request, error);
+
+	if (rc < 0)
+		return rc;
+	rc = serve_check_descriptors_sent(frame, request_descriptors(&request->wire), error);
+	if (rc == 0)
+		rc = server_check_descriptors(server, error);
+	if (rc < 0)
+		serve_request_release(request);
+	else
+		*out = request;
+	return rc;
+}
+
 void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 {
-	struct serve_jar *jar = NULL;
-	char **zygote;
-	AUTO_REQUEST request = {0};
-	AUTO(policy_done) struct policy policy = {0};
+	struct serve_jar *jar = calloc(1, sizeof(*jar));
+	struct serve_request *request = NULL;
 	struct error error = {0};
-	int rc = request_parse(REQUEST_OPEN, frame->payload, frame->len, &request, &error);
+	int rc = jar ? read_open(channel->server, frame, &request, &error)
+		     : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 
-	if (rc == 0 && frame->fd_count != request_descriptors(&request))
-		rc = error_set(&error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
-			       frame->fd_count, request_descriptors(&request));
-	if (rc == 0)
-		rc = server_check_descriptors(channel->server, &error);
-	if (rc == 0)
-		rc = serve_policy(channel->server, &request, &policy, &error);
-	if (rc == 0) {
-		jar = calloc(1, sizeof(*jar));
-		rc = jar ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
-	}
 	if (rc < 0 || !jar) {
+		free(jar);
 		channel_fail(channel, &error, NULL);
 		return;
 	}
-	zygote = request.argv;
 	jar->server_jar.object = (struct object){.kill = kill_jar, .free = free_jar};
 	jar->server_jar.stands = on_stands;
 	jar->server_jar.gone = on_gone;
 	jar->channel = channel;
 	channel_set_role(channel, &jar_role, jar);
-	server_jar_init(&jar->server_jar, channel->server, PLAN_SESSION, &request, &policy);
-	if (zygote && server_jar_set_zygote(&jar->server_jar, zygote, frame->fds, frame->fd_count) < 0)
+	server_jar_init(&jar->server_jar, channel->server, PLAN_SESSION, request);
+	if (request->wire.argv &&
+	    server_jar_set_zygote(&jar->server_jar, request->wire.argv, frame->fds, frame->fd_count) < 0)
 		error_set(&jar->server_jar.launch.error, STAGE_ENGINE, ENOMEM, "out of memory");
+	serve_request_release(request); /* the jar holds it */
 	server_jar_build(&jar->server_jar, NULL);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_prepared.c - jars that stand before anybody asks for them
+ * serve/serve_prepared.c - jars that are made before anybody asks for them
+ *
+ * Two wait for each policy that is in use. With one, a client that sends its next run at once would wait until the jar
+ * is made; with two, one is made while the other is used. Before a jar is used the engine checks that every fact the planner
+ * would see is unchanged (host/host_same.c); a jar that is not used for a while goes, and so does the oldest when there
+ * are too many.
  */
 #include "serve/serve_prepared.h"
 
@@ -10,121 +15,106 @@
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
-/* So many at a time, for the policies used last: two each for four of them. */
-#define READY_MAX 8
-/* One that nobody has asked for goes after this long. */
+/* So many wait in all: for the four policies used last. */
+#define PREPARED_MAX (4 * PREPARED_DEPTH)
+/* A jar that nobody has asked for goes after this long. */
 #define IDLE_NS 30000000000ULL
-/* After so many in a row that had to wait for one to be made there are two. */
-#define HURRIED_RUNS 3
-/* The second of two is replaced as long as they are asked for sooner than this. */
-#define HURRY_NS 20000000ULL
 
-struct ready {
+struct prepared {
 	struct server_jar server_jar; /* first: it is freed through it */
-	struct ready *next;
-	struct text key;
-	unsigned hurry; /* of the run after which it was made */
-	uint64_t made_ns;
+	struct prepared *next;
 	struct loop_timer idle;
 };
 
-void prepared_key(const struct policy *policy, const char *current_directory, struct text *out)
+/* A run went well, and jars for the runs that follow are still to be made. */
+struct prepared_wish {
+	struct prepared_wish *next;
+	struct serve_request *request;
+	struct host host;
+	unsigned wanted;
+};
+
+static void set_key(struct serve_request *request)
 {
-	text_append_string(out, current_directory ? current_directory : "");
-	text_append(out, "", 1);
-	policy_print_jar(policy, out);
+	text_append_string(&request->jar_key, request->wire.cwd ? request->wire.cwd : "");
+	text_append(&request->jar_key, "", 1);
+	policy_print_jar(&request->policy, &request->jar_key);
 }
 
-static bool is_same_key(const struct text *left, const struct text *right)
+static bool is_for(const struct prepared *prepared, const struct serve_request *request)
 {
+	const struct text *left = &prepared->server_jar.request->jar_key, *right = &request->jar_key;
+
 	return left->len == right->len && !text_failed(left) && !text_failed(right) &&
 	       !memcmp(text_string(left), text_string(right), left->len);
 }
 
-static void unlist(struct ready *ready)
+static void prepared_unlist(struct prepared *prepared)
 {
-	for (struct ready **at = &ready->server_jar.object.server->ready; *at; at = &(*at)->next) {
-		if (*at == ready) {
-			*at = ready->next;
+	for (struct prepared **at = &prepared->server_jar.object.server->prepared; *at; at = &(*at)->next) {
+		if (*at == prepared) {
+			*at = prepared->next;
 			break;
 		}
 	}
-	loop_disarm(&ready->idle);
+	loop_disarm(&prepared->idle);
 }
 
-static void drop(struct ready *ready)
+static void prepared_drop(struct prepared *prepared)
 {
-	unlist(ready);
-	server_jar_close(&ready->server_jar);
+	prepared_unlist(prepared);
+	server_jar_close(&prepared->server_jar);
 }
 
-static void on_idle(struct loop_timer *timer)
+static void prepared_on_idle(struct loop_timer *timer)
 {
-	drop(timer->owner);
+	prepared_drop(timer->owner);
 }
 
-static void on_gone(struct server_jar *server_jar)
+static void prepared_on_gone(struct server_jar *server_jar)
 {
-	unlist((struct ready *)server_jar);
+	prepared_unlist((struct prepared *)server_jar);
 }
 
-static void kill_prepared(struct object *object)
+static void prepared_kill(struct object *object)
 {
 	server_jar_close((struct server_jar *)object);
 }
 
-static void free_prepared(struct object *object)
+static void prepared_free(struct object *object)
 {
-	struct ready *ready = (struct ready *)object;
+	struct prepared *prepared = (struct prepared *)object;
 
-	unlist(ready);
-	server_jar_done(&ready->server_jar);
-	text_done(&ready->key);
-	free(ready);
+	prepared_unlist(prepared);
+	server_jar_done(&prepared->server_jar);
+	free(prepared);
 }
 
-/* Is what it shows what a jar would show that was made now? */
-static bool is_true(const struct ready *ready, const struct host *host)
+/* Does it show what a jar made now would show? */
+static bool is_true(const struct prepared *prepared, const struct host *host)
 {
-	return ready->server_jar.jar && !ready->server_jar.is_gone &&
-	       host_is_same(&ready->server_jar.launch.host, host);
+	return prepared->server_jar.jar && !prepared->server_jar.is_gone &&
+	       host_is_same(&prepared->server_jar.launch.host, host);
 }
 
-struct server_jar *prepared_take(struct server *server, const struct text *key, const struct host *host,
-				 unsigned *hurry)
+struct server_jar *prepared_take(struct server *server, struct serve_request *request, const struct host *host)
 {
-	struct ready *found = NULL, *next;
-	unsigned count = 0;
+	struct prepared *found = NULL, *next;
 
-	*hurry = 0;
-	for (struct ready *ready = server->ready; ready; ready = next) {
-		next = ready->next;
-		if (!is_same_key(&ready->key, key))
+	set_key(request);
+	for (struct prepared *prepared = server->prepared; prepared; prepared = next) {
+		next = prepared->next;
+		if (!is_for(prepared, request))
 			continue;
-		if (!is_true(ready, host)) {
-			drop(ready);
-			continue;
-		}
-		count++;
-		if (!found || ready->server_jar.is_standing || !found->server_jar.is_standing)
-			found = ready; /* of two, one that stands, the older one */
+		if (!is_true(prepared, host))
+			prepared_drop(prepared);
+		else if (!found || prepared->server_jar.is_standing || !found->server_jar.is_standing)
+			found = prepared; /* of two, one that is ready; of these, the older one */
 	}
 	if (!found)
 		return NULL;
-	/* Somebody has to wait for it; or there are two, and nobody waits because there are. */
-	if (!found->server_jar.is_standing || (count > 1 && sys_monotonic_ns() - found->made_ns < HURRY_NS))
-		*hurry = found->hurry + 1;
-	unlist(found);
+	prepared_unlist(found);
 	return &found->server_jar;
-}
-
-unsigned prepared_missing(const struct server *server, const struct text *key, unsigned hurry)
-{
-	unsigned missing = hurry < HURRIED_RUNS ? 1 : 2;
-
-	for (const struct ready *ready = server->ready; ready; ready = ready->next)
-		missing -= missing && is_same_key(&ready->key, key);
-	return missing;
 }
 
 /* The one that has waited longest makes room. */
@@ -132,31 +122,77 @@ static void make_room(struct server *server)
 {
 	size_t count = 0;
 
-	for (struct ready *ready = server->ready, *next; ready; ready = next) {
-		next = ready->next;
-		if (++count >= READY_MAX)
-			drop(ready);
+	for (struct prepared *prepared = server->prepared, *next; prepared; prepared = next) {
+		next = prepared->next;
+		if (++count >= PREPARED_MAX)
+			prepared_drop(prepared);
 	}
 }
 
-void prepared_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy,
-		      struct host *host, unsigned hurry)
+static void prepare_one(struct server *server, struct serve_request *request, struct host *host)
 {
-	struct ready *ready;
+	struct prepared *prepared;
 
 	make_room(server);
-	ready = calloc(1, sizeof(*ready));
-	if (!ready)
+	prepared = calloc(1, sizeof(*prepared));
+	if (!prepared)
 		return;
-	ready->key = *key;
-	*key = (struct text){0};
-	ready->server_jar.object = (struct object){.kill = kill_prepared, .free = free_prepared};
-	ready->server_jar.gone = on_gone;
-	server_jar_init(&ready->server_jar, server, PLAN_PREPARED, request, policy);
-	ready->next = server->ready;
-	server->ready = ready;
-	ready->hurry = hurry;
-	ready->made_ns = sys_monotonic_ns();
-	loop_arm(server->loop, &ready->idle, ready->made_ns + IDLE_NS, on_idle, ready);
-	server_jar_build(&ready->server_jar, host);
+	prepared->server_jar.object = (struct object){.kill = prepared_kill, .free = prepared_free};
+	prepared->server_jar.gone = prepared_on_gone;
+	server_jar_init(&prepared->server_jar, server, PLAN_PREPARED, request);
+	prepared->next = server->prepared;
+	server->prepared = prepared;
+	loop_arm(server->loop, &prepared->idle, sys_monotonic_ns() + IDLE_NS, prepared_on_idle, prepared);
+	server_jar_build(&prepared->server_jar, host);
+}
+
+static void fill(struct server *server, struct prepared_wish *wish)
+{
+	struct host *host = &wish->host;
+	unsigned count = 0;
+
+	for (const struct prepared *prepared = server->prepared; prepared; prepared = prepared->next)
+		count += is_for(prepared, wish->request);
+	for (; count < MIN_OF(wish->wanted, PREPARED_DEPTH) && server_has_descriptors(server); count++) {
+		prepare_one(server, wish->request, host);
+		host = NULL; /* it was taken over; another jar looks for itself */
+	}
+}
+
+void prepared_want(struct server *server, struct serve_request *request, struct host *host, unsigned wanted)
+{
+	struct prepared_wish *wish = calloc(1, sizeof(*wish));
+
+	if (!wish) {
+		host_done(host);
+		return;
+	}
+	wish->request = serve_request_hold(request);
+	wish->host = *host;
+	*host = (struct host){0};
+	wish->wanted = wanted;
+	wish->next = server->wishes;
+	server->wishes = wish;
+}
+
+static void drop_first_wish(struct server *server)
+{
+	struct prepared_wish *wish = server->wishes;
+
+	server->wishes = wish->next;
+	serve_request_release(wish->request);
+	host_done(&wish->host);
+	free(wish);
+}
+
+void prepared_make(struct server *server)
+{
+	for (; server->wishes; drop_first_wish(server))
+		fill(server, server->wishes);
+}
+
+void prepared_want_none(struct server *server)
+{
+	while (server->wishes)
+		drop_first_wish(server);
 }

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_prepared.h - jars that stand before anybody asks for them
+ * serve/serve_prepared.h - jars that are made before anybody asks for them
  *
- * After a run the same policy is likely to be asked for again, so a jar for it is made while nobody waits. It is used for
- * one run and never for a second: nothing an earlier command touched is ever handed out. What it shows must still be what
- * a jar made now would show.
+ * After a run the client is likely to ask for the same policy again, so the engine makes jars for it while nobody waits.
+ * Each is used for one run and never for a second: nothing an earlier command touched is ever handed out.
  */
 #ifndef BELLJAR_ENGINE_SERVE_READY_H
 #define BELLJAR_ENGINE_SERVE_READY_H
 
 #include "serve/server_jar.h"
 
-/* What jars must have in common to stand for one another. */
-void prepared_key(const struct policy *policy, const char *current_directory, struct text *out);
 /*
- * One that was made for @key, or NULL; @host is what a survey found just now. What is stale goes. *@hurry: how many runs
- * in a row have come so soon that one would not do.
+ * A jar that was made for requests like @request and still shows what a jar made now would show, or NULL. @host is what a
+ * survey found just now. Jars that show something else are closed.
  */
-struct server_jar *prepared_take(struct server *server, const struct text *key, const struct host *host,
-				 unsigned *hurry);
-/* How many there should be for @key, and are not: of one, or of two where there is hurry. */
-unsigned prepared_missing(const struct server *server, const struct text *key, unsigned hurry);
-/* Make one more. Takes over what it needs of @key, @request and @policy; @host as in server_jar_build(). */
-void prepared_prepare(struct server *server, struct text *key, struct request *request, struct policy *policy,
-		      struct host *host, unsigned hurry);
+struct server_jar *prepared_take(struct server *server, struct serve_request *request, const struct host *host);
+/*
+ * A run of @request went well: @wanted jars should wait for runs like it, at most PREPARED_DEPTH. Takes over @host, what
+ * the run's own survey found. Nothing is made before prepared_make().
+ */
+#define PREPARED_DEPTH 2
+void prepared_want(struct server *server, struct serve_request *request, struct host *host, unsigned wanted);
+/* Make the jars that are wanted. The server calls it between two turns of its loop, when everybody has been answered. */
+void prepared_make(struct server *server);
+/* Forget what is wanted. */
+void prepared_want_none(struct server *server);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_request.c - from the JSON of a request to a policy
+ * serve/serve_request.c - read a request, and the policy it asks for
  */
 #include "serve/serve_request.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "policy/policy_build.h"
@@ -75,7 +76,7 @@ static int begin_policy(struct server *server, const struct policy_context *cont
 	return policy_init_from(out, &server->agent, context, error);
 }
 
-int serve_policy(struct server *server, const struct request *request, struct policy *out, struct error *error)
+static int read_policy(struct server *server, const struct request *request, struct policy *out, struct error *error)
 {
 	AUTO(policy_done) struct policy made = {0};
 	struct policy_context context = context_of(request);
@@ -96,8 +97,8 @@ int serve_policy(struct server *server, const struct request *request, struct po
 	return 0;
 }
 
-int serve_policy_of_run(const struct request *request, const struct policy *jar, struct policy *out,
-			struct error *error)
+static int read_run_policy(const struct request *request, const struct policy *jar, struct policy *out,
+			   struct error *error)
 {
 	AUTO(policy_done) struct policy made = {0};
 	struct policy_context context = context_of(request);
@@ -118,4 +119,61 @@ int serve_policy_of_run(const struct request *request, const struct policy *jar,
 	*out = made;
 	made = (struct policy){0};
 	return 0;
+}
+
+/* @server: for RUN and OPEN; @jar: for JOIN. */
+static int read_request(struct server *server, const struct policy *jar, enum request_kind kind,
+			const struct wire_frame *frame, struct serve_request **out, struct error *error)
+{
+	struct serve_request *request = calloc(1, sizeof(*request));
+	int rc;
+
+	if (!request)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	request->references = 1;
+	rc = request_parse(kind, frame->payload, frame->len, &request->wire, error);
+	if (rc == 0)
+		rc = jar ? read_run_policy(&request->wire, jar, &request->policy, error)
+			 : read_policy(server, &request->wire, &request->policy, error);
+	if (rc < 0)
+		serve_request_release(request);
+	else
+		*out = request;
+	return rc;
+}
+
+int serve_request_read(struct server *server, enum request_kind kind, const struct wire_frame *frame,
+		       struct serve_request **out, struct error *error)
+{
+	return read_request(server, NULL, kind, frame, out, error);
+}
+
+int serve_request_read_join(const struct policy *jar, const struct wire_frame *frame, struct serve_request **out,
+			    struct error *error)
+{
+	return read_request(NULL, jar, REQUEST_JOIN, frame, out, error);
+}
+
+int serve_check_descriptors_sent(const struct wire_frame *frame, size_t expected, struct error *error)
+{
+	if (frame->fd_count == expected)
+		return 0;
+	return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu", frame->fd_count,
+			 expected);
+}
+
+struct serve_request *serve_request_hold(struct serve_request *request)
+{
+	request->references++;
+	return request;
+}
+
+void serve_request_release(struct serve_request *request)
+{
+	if (!request || --request->references)
+		return;
+	text_done(&request->jar_key);
+	policy_done(&request->policy);
+	request_done(&request->wire);
+	free(request);
 }

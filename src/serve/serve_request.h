@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_request.h - from the JSON of a request to a policy
+ * serve/serve_request.h - a RUN, OPEN or JOIN that was read: its JSON, and the policy it asks for
+ *
+ * A run and the jars that are made ahead for runs like it come from the same request, and share it by counting references:
+ * nothing is copied or parsed twice. Nobody changes it once it was read.
  */
 #ifndef BELLJAR_ENGINE_SERVE_REQUEST_H
 #define BELLJAR_ENGINE_SERVE_REQUEST_H
@@ -9,10 +12,22 @@
 #include "policy/policy.h"
 #include "wire/request.h"
 
-/* RUN, OPEN: the policy it asks for, with this door's own defaults where nobody says. Written only on success. */
-int serve_policy(struct server *server, const struct request *request, struct policy *out, struct error *error);
-/* JOIN: the jar's policy with the run's own keys on top; keys that are fixed for the jar are refused. */
-int serve_policy_of_run(const struct request *request, const struct policy *jar, struct policy *out,
-			struct error *error);
+struct serve_request {
+	unsigned references;
+	struct request wire; /* as it was sent */
+	struct policy policy;
+	struct text jar_key; /* what jars must have in common to stand for one another; prepared_take() fills it in */
+};
+
+/* RUN, OPEN. The engine's own defaults hold where neither the policy nor a key says. */
+int serve_request_read(struct server *server, enum request_kind kind, const struct wire_frame *frame,
+		       struct serve_request **out, struct error *error);
+/* JOIN: the policy is @jar's with the run's own keys on top. Keys that are fixed for the jar are refused. */
+int serve_request_read_join(const struct policy *jar, const struct wire_frame *frame, struct serve_request **out,
+			    struct error *error);
+/* So many descriptors must have come with the frame. */
+int serve_check_descriptors_sent(const struct wire_frame *frame, size_t expected, struct error *error);
+struct serve_request *serve_request_hold(struct serve_request *request);
+void serve_request_release(struct serve_request *request);
 
 #endif

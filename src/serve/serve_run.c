@@ -12,8 +12,6 @@
 
 #include "engine/engine_events.h"
 #include "serve/serve_prepared.h"
-#include "serve/serve_request.h"
-#include "policy/policy_build.h"
 #include "run/outlet.h"
 #include "sys/calls.h"
 
@@ -23,15 +21,11 @@
 struct serve_run {
 	struct object object;
 	struct channel *channel; /* NULL: the host does not wait for it any more */
-	struct request request;
-	struct policy policy;
+	struct serve_request *request;
 	struct job job;
 	struct server_jar *server_jar; /* the jar it is given; NULL: one of its own */
 	bool is_joined;                /* that is a kept one */
 	unsigned jar_number;           /* of one of its own */
-	struct text key;               /* of those that could stand for it; empty: not asked */
-	struct text payload;           /* the request once more, for a second one that is to stand by */
-	unsigned hurry;                /* see prepared_take() */
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
 	int extra_fds[FRAME_MAX_EXTRA];
@@ -76,14 +70,15 @@ static void send_json(struct serve_run *run, enum frame_type type, const struct 
 	wire_send(&run->channel->wire, type, text_string(payload), payload->len, -1);
 }
 
-static void on_started(void *owner)
+static void serve_run_on_started(void *owner, struct run *started)
 {
-	struct serve_run *run = owner;
+	struct serve_run *run = ((struct job *)owner)->owner;
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
+	(void)started;
 	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
-	if (!run->request.is_start_told)
+	if (!run->request->wire.is_start_told)
 		return; /* nobody is woken up for nothing */
 	json_open_object(&writer, NULL);
 	event_write_start(job_plan(&run->job), job_seen(&run->job), &writer);
@@ -99,11 +94,11 @@ static void send_output(void *owner, enum stream_index stream, const char *bytes
 		wire_send_stream(&run->channel->wire, FRAME_OUTPUT, stream + 1, bytes, len);
 }
 
-static bool on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
+static bool serve_run_on_output(void *owner, enum stream_index stream, const void *bytes, size_t len)
 {
-	struct serve_run *run = owner;
+	struct serve_run *run = ((struct job *)owner)->owner;
 
-	if (run->request.sink == REQUEST_SINK_PIPES) {
+	if (run->request->wire.sink == REQUEST_SINK_PIPES) {
 		outlet_write(&run->outlets[stream], bytes, len);
 		return outlet_is_full(&run->outlets[stream]);
 	}
@@ -178,9 +173,22 @@ static bool is_let_down(const struct serve_run *run)
 	       (!run->server_jar->is_standing || seen->error.stage == STAGE_ENGINE);
 }
 
-static void on_over(void *owner)
+/*
+ * The client is likely to ask for the same policy again. A run that was given a jar made ahead shows that it does: then two
+ * jars wait for it, else one.
+ */
+static void want_next(struct serve_run *run)
 {
-	struct serve_run *run = owner;
+	const struct observation *seen = job_seen(&run->job);
+
+	if (!run->is_joined && seen && seen->has_started && !run->job.launch.corrections)
+		prepared_want(run->object.server, run->request, &run->job.launch.host,
+			      run->server_jar ? PREPARED_DEPTH : 1);
+}
+
+static void serve_run_on_over(struct job *job)
+{
+	struct serve_run *run = job->owner;
 	const struct observation *seen = job_seen(&run->job);
 
 	if (is_let_down(run)) {
@@ -192,35 +200,8 @@ static void on_over(void *owner)
 	if (seen && seen->cause != CAUSE_NONE)
 		loop_arm(run->object.server->loop, &run->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, run);
 	send_result(run);
+	want_next(run);
 	check_dead(run);
-}
-
-static void prepare_second(struct serve_run *run)
-{
-	AUTO(policy_done) struct policy policy = {0};
-	AUTO_REQUEST request = {0};
-	AUTO_TEXT key = {0};
-	struct error error = {0};
-
-	if (text_failed(&run->payload) ||
-	    request_parse(REQUEST_RUN, text_string(&run->payload), run->payload.len, &request, &error) < 0 ||
-	    serve_policy(run->object.server, &request, &policy, &error) < 0)
-		return;
-	prepared_key(&policy, request.cwd, &key);
-	prepared_prepare(run->object.server, &key, &request, &policy, NULL, run->hurry);
-}
-
-/* The same policy is likely to be asked for again. @host: what this run found when it began. */
-static void prepare_next(struct serve_run *run, struct host *host)
-{
-	unsigned missing = prepared_missing(run->object.server, &run->key, run->hurry);
-
-	if (!run->key.len || run->object.server->is_client_gone || !server_has_descriptors(run->object.server))
-		return;
-	if (missing)
-		prepared_prepare(run->object.server, &run->key, &run->request, &run->policy, host, run->hurry);
-	if (missing > 1)
-		prepare_second(run);
 }
 
 static void kill_run(struct object *object)
@@ -231,10 +212,7 @@ static void kill_run(struct object *object)
 static void free_run(struct object *object)
 {
 	struct serve_run *run = (struct serve_run *)object;
-	bool has_gone_well = job_seen(&run->job) && job_seen(&run->job)->has_started && !run->job.launch.corrections;
-	struct host host = run->job.launch.host;
 
-	run->job.launch.host = (struct host){0};
 	loop_disarm(&run->stall);
 	leave_jar(run);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
@@ -245,13 +223,7 @@ static void free_run(struct object *object)
 	close_fd(&run->stdin_fd);
 	close_extra(run);
 	server_return_number(object->server, run->jar_number);
-	if (has_gone_well)
-		prepare_next(run, &host);
-	host_done(&host);
-	text_done(&run->key);
-	text_done(&run->payload);
-	policy_done(&run->policy);
-	request_done(&run->request);
+	serve_request_release(run->request);
 	free(run);
 }
 
@@ -321,7 +293,7 @@ static void on_gone(struct channel *channel)
 
 	run->channel = NULL;
 	job_kill(&run->job);
-	if (run->request.sink == REQUEST_SINK_FRAMES)
+	if (run->request->wire.sink == REQUEST_SINK_FRAMES)
 		on_drained(channel);
 	check_dead(run);
 }
@@ -346,14 +318,15 @@ static void on_outlet(struct outlet *outlet)
 
 static int take_descriptors(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
 {
-	size_t expected = request_descriptors(&run->request), at = first;
+	const struct request *request = &run->request->wire;
+	size_t at = first;
+	int rc = serve_check_descriptors_sent(frame, first + request_descriptors(request), error);
 
-	if (frame->fd_count != first + expected)
-		return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu",
-				 frame->fd_count, first + expected);
-	if (run->request.stdin_choice == REQUEST_STDIN_DESCRIPTOR)
+	if (rc < 0)
+		return rc;
+	if (request->stdin_choice == REQUEST_STDIN_DESCRIPTOR)
 		run->stdin_fd = take_fd(&frame->fds[at++]);
-	for (size_t i = 0; i < STREAM_COUNT && run->request.sink == REQUEST_SINK_PIPES; i++)
+	for (size_t i = 0; i < STREAM_COUNT && request->sink == REQUEST_SINK_PIPES; i++)
 		run->sink_fds[i] = take_fd(&frame->fds[at++]);
 	for (size_t i = 0; at < frame->fd_count; i++)
 		run->extra_fds[i] = take_fd(&frame->fds[at++]);
@@ -364,29 +337,26 @@ static int open_outlets(struct serve_run *run, struct error *error)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < STREAM_COUNT && rc == 0 && run->request.sink == REQUEST_SINK_PIPES; i++) {
+	for (size_t i = 0; i < STREAM_COUNT && rc == 0 && run->request->wire.sink == REQUEST_SINK_PIPES; i++) {
 		rc = outlet_open(&run->outlets[i], run->object.server->loop, run->sink_fds[i], true, on_outlet, run);
 		run->has_outlet[i] = rc == 0;
 	}
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
 }
 
-static struct job_request job_request_of(struct serve_run *run)
+static struct run_request run_request_of(struct serve_run *run)
 {
-	const struct request *request = &run->request;
+	const struct request *request = &run->request->wire;
 	bool has_null = request->stdin_choice == REQUEST_STDIN_NULL;
 	int null_fd = run->object.server->null_fd;
 
-	return (struct job_request){
-		.loop = run->object.server->loop,
+	return (struct run_request){
 		.listener =
 			{
-				.owner = run,
-				.started = on_started,
-				.output = request->sink == REQUEST_SINK_NONE ? NULL : on_output,
-				.over = on_over,
+				.started = serve_run_on_started,
+				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 			},
-		.area = run->object.server->area,
+		.area = &run->object.server->area,
 		.family = &run->object.server->family,
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,
@@ -419,24 +389,27 @@ static struct serve_run *new_run(struct server *server)
 /* All but the jar. */
 static void set_up(struct serve_run *run)
 {
+	const struct request *request = &run->request->wire;
 	struct error error = {0};
-	char *const *environment = run->request.environment;
+	char *const *environment = request->environment;
 
-	if (run->is_joined && run->server_jar && !environment)
-		environment = run->server_jar->request.environment;
+	if (run->is_joined && !environment)
+		environment = run->server_jar->request->wire.environment;
 	run->job = (struct job){
 		.launch =
 			{
-				.policy = &run->policy,
+				.policy = &run->request->policy,
 				.environment = environment,
-				.current_directory = run->request.cwd,
+				.current_directory = request->cwd,
 				.is_caller_elsewhere = true,
 				.jar_number = run->jar_number,
 			},
-		.request = job_request_of(run),
+		.loop = run->object.server->loop,
+		.request = run_request_of(run),
+		.over = serve_run_on_over,
+		.owner = run,
 	};
-	job_set_command(&run->job, run->request.argv, run->request.argument_count, run->request.is_shell_string,
-			&error);
+	job_set_command(&run->job, request->argv, request->argument_count, request->is_shell_string, &error);
 	run->job.launch.error = error;
 }
 
@@ -446,24 +419,21 @@ static void start_alone(struct serve_run *run)
 	job_start(&run->job);
 }
 
-/* In one made ahead, if that shows what one made now would show. */
-static void start(struct serve_run *run)
+/* The jar it was asked to join, or else one made ahead if that shows what one made now would show. */
+static void choose_jar(struct serve_run *run)
 {
 	struct launch *launch = &run->job.launch;
 
-	set_up(run);
-	prepared_key(&run->policy, run->request.cwd, &run->key);
-	if (launch->error.stage == STAGE_NONE && launch_survey(launch) == 0)
-		run->server_jar = prepared_take(run->object.server, &run->key, &launch->host, &run->hurry);
+	if (!run->is_joined && launch->error.stage == STAGE_NONE && launch_survey(launch) == 0)
+		run->server_jar = prepared_take(run->object.server, run->request, &launch->host);
 	if (run->server_jar)
-		run->job.request.jar = server_jar_enter(run->server_jar);
-	job_start(&run->job);
+		run->job.jar = server_jar_enter(run->server_jar);
 }
 
 /* What is kept is kept in memory. */
 static int check_output(const struct serve_run *run, struct error *error)
 {
-	if (!run->request.is_captured || run->policy.output_bytes != LIMIT_NONE)
+	if (!run->request->wire.is_captured || run->request->policy.output_bytes != LIMIT_NONE)
 		return 0;
 	error_set(error, STAGE_POLICY, EINVAL, "captured output needs a limit: output cannot be none");
 	return error_hint(error, "give a size, such as 10M");
@@ -472,59 +442,57 @@ static int check_output(const struct serve_run *run, struct error *error)
 /* A jar has commands or calls, never both. */
 static int check_joining(const struct serve_run *run, const struct server_jar *server_jar, struct error *error)
 {
-	if (plan_is_for_calls(&server_jar->launch.plan) && run->request.argv)
+	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.argv)
 		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it takes no command");
-	if (plan_is_for_calls(&server_jar->launch.plan) && run->request.has_pty)
+	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.has_pty)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
-	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request.argv)
+	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request->wire.argv)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
 	return 0;
 }
 
-/* @first: of the descriptors, that of the run. */
-static void begin(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first)
+/* All that can be wrong with a request before anything is tried. @first: of the descriptors, the run's first. */
+static int read_run(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
+{
+	struct server *server = run->object.server;
+	int rc = server_check_descriptors(server, error);
+
+	if (rc == 0 && run->is_joined)
+		rc = serve_request_read_join(&run->server_jar->request->policy, frame, &run->request, error);
+	else if (rc == 0)
+		rc = serve_request_read(server, REQUEST_RUN, frame, &run->request, error);
+	if (rc == 0 && run->is_joined)
+		rc = check_joining(run, run->server_jar, error);
+	if (rc == 0)
+		rc = take_descriptors(run, frame, first, error);
+	if (rc == 0)
+		rc = check_output(run, error);
+	return rc < 0 ? rc : open_outlets(run, error);
+}
+
+/* @joined: the jar that was asked for; NULL: a jar for this run alone. */
+static void begin(struct channel *channel, struct server_jar *joined, struct wire_frame *frame, size_t first)
 {
 	struct serve_run *run = new_run(channel->server);
 	struct error error = {0};
-	int rc;
 
 	if (!run) {
 		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 		channel_fail(channel, &error, NULL);
 		return;
 	}
-	rc = server_check_descriptors(channel->server, &error);
-	if (rc == 0)
-		rc = request_parse(server_jar ? REQUEST_JOIN : REQUEST_RUN, frame->payload, frame->len, &run->request,
-				   &error);
-	if (rc == 0 && server_jar)
-		rc = check_joining(run, server_jar, &error);
-	if (rc == 0)
-		rc = take_descriptors(run, frame, first, &error);
-	if (rc == 0 && server_jar)
-		rc = serve_policy_of_run(&run->request, &server_jar->policy, &run->policy, &error);
-	else if (rc == 0)
-		rc = serve_policy(channel->server, &run->request, &run->policy, &error);
-	if (rc == 0)
-		rc = check_output(run, &error);
-	if (rc == 0)
-		rc = open_outlets(run, &error);
-	if (rc < 0) {
+	run->server_jar = joined;
+	run->is_joined = joined;
+	if (read_run(run, frame, first, &error) < 0) {
+		run->server_jar = NULL; /* it has not entered */
 		run->object.is_dead = true;
 		channel_fail(channel, &error, NULL);
 		return;
 	}
 	run->channel = channel;
 	channel_set_role(channel, &run_role, run);
-	if (!server_jar) {
-		text_append(&run->payload, frame->payload, frame->len);
-		start(run);
-		return;
-	}
-	run->server_jar = server_jar;
-	run->is_joined = true;
 	set_up(run);
-	run->job.request.jar = server_jar_enter(server_jar);
+	choose_jar(run);
 	job_start(&run->job);
 }
 

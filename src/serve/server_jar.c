@@ -8,7 +8,6 @@
 
 #include "call/call.h"
 #include "engine/engine_failure.h"
-#include "policy/policy_build.h"
 #include "sys/calls.h"
 
 static void build(struct server_jar *server_jar);
@@ -28,7 +27,7 @@ static void close_zygote_fds(struct server_jar *server_jar)
 static void on_later(struct loop_timer *timer)
 {
 	struct server_jar *server_jar = timer->owner;
-	struct observation *seen = server_jar->jar ? (struct observation *)session_observation(server_jar->jar) : NULL;
+	const struct observation *seen = server_jar->jar ? session_observation(server_jar->jar) : NULL;
 
 	/* What was made ahead for a run that went well has nothing to learn about the host: it just goes. */
 	if (seen && !server_jar->is_standing && server_jar->launch.kind != PLAN_PREPARED &&
@@ -38,10 +37,10 @@ static void on_later(struct loop_timer *timer)
 		build(server_jar);
 		return;
 	}
-	if (seen && !server_jar->is_standing)
-		engine_failure_explain(&server_jar->launch.plan, seen);
 	if (seen)
 		server_jar->launch.error = seen->error;
+	if (seen && !server_jar->is_standing)
+		engine_failure_explain(&server_jar->launch.plan, seen, &server_jar->launch.error);
 	server_jar->is_gone = true;
 	close_zygote_fds(server_jar);
 	server_jar->gone(server_jar);
@@ -92,18 +91,15 @@ static void build(struct server_jar *server_jar)
 		finish_later(server_jar);
 }
 
-void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind, struct request *request,
-		     struct policy *policy)
+void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind,
+		     struct serve_request *request)
 {
-	server_jar->request = *request;
-	*request = (struct request){0};
-	server_jar->policy = *policy;
-	*policy = (struct policy){0};
+	server_jar->request = serve_request_hold(request);
 	server_jar->jar_number = server_take_number(server);
 	server_jar->launch = (struct launch){
-		.policy = &server_jar->policy,
-		.environment = server_jar->request.environment,
-		.current_directory = server_jar->request.cwd,
+		.policy = &request->policy,
+		.environment = request->wire.environment,
+		.current_directory = request->wire.cwd,
 		.is_caller_elsewhere = true,
 		.jar_number = server_jar->jar_number,
 		.kind = kind,
@@ -128,7 +124,7 @@ static int take_host(struct server_jar *server_jar, struct host *host)
 	server_jar->launch.host = *host;
 	*host = (struct host){0};
 	server_jar->launch.surveyed_ns = sys_monotonic_ns();
-	return host_hand_on(&server_jar->launch.host, server_jar->request.environment, server_jar->jar_number);
+	return host_hand_on(&server_jar->launch.host, server_jar->request->wire.environment, server_jar->jar_number);
 }
 
 void server_jar_build(struct server_jar *server_jar, struct host *host)
@@ -155,8 +151,7 @@ void server_jar_done(struct server_jar *server_jar)
 	string_list_done(&server_jar->zygote);
 	launch_done(&server_jar->launch);
 	server_return_number(server_jar->object.server, server_jar->jar_number);
-	policy_done(&server_jar->policy);
-	request_done(&server_jar->request);
+	serve_request_release(server_jar->request);
 }
 
 struct job_jar server_jar_enter(struct server_jar *server_jar)

@@ -9,14 +9,12 @@
 #define BELLJAR_ENGINE_SERVE_HOUSE_H
 
 #include "engine/engine_job.h"
-#include "serve/serve.h"
+#include "serve/serve_request.h"
 #include "session/session.h"
-#include "wire/request.h"
 
 struct server_jar {
 	struct object object; /* first: it is freed through it */
-	struct request request;
-	struct policy policy;
+	struct serve_request *request;
 	struct launch launch;
 	struct string_list zygote; /* empty: none */
 	int zygote_fds[FRAME_MAX_EXTRA];
@@ -32,9 +30,9 @@ struct server_jar {
 	void (*gone)(struct server_jar *server_jar);
 };
 
-/* Takes over @request and @policy. */
-void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind, struct request *request,
-		     struct policy *policy);
+/* Holds @request as long as the jar is there. */
+void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind,
+		     struct serve_request *request);
 /* Make it a jar for calls: forks of @argv, which has @fds from 4 on; they are the server_jar's from here on. 0 or -ENOMEM. */
 int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count);
 /*
