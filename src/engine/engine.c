@@ -13,13 +13,10 @@
 #include "base/descriptors.h"
 #include "base/processor.h"
 #include "engine/engine_events.h"
-#include "engine/engine_job.h"
+#include "engine/engine_outlets.h"
 #include "engine/engine_stdin.h"
-#include "run/outlet.h"
 #include "sys/calls.h"
 
-/* A run that a limit ended, and a reader that takes nothing: after this long the rest is dropped. */
-#define FLUSH_STALL_NS 1000000000ULL
 /* What may still be removed after the jar is gone. */
 #define DRAIN_NS 1000000000ULL
 
@@ -32,23 +29,14 @@ struct engine_run {
 	struct jar_argv_memory argv_memory;
 	struct reap_family family; /* the caller's own child, and the jar */
 	uint64_t begun_ns;
-	struct outlet outlets[STREAM_COUNT]; /* pass-through: one each; otherwise the first for both */
-	bool has_outlet[STREAM_COUNT];
+	struct engine_outlets outlets; /* pass-through: one for each stream; otherwise one for both */
 	struct outlet status;
 	bool has_status;
 	struct event_stream events;
-	struct loop_timer stall;
 	bool is_over;      /* the jar is gone; the result is being written */
 	bool is_cancelled; /* somebody wants an end: no waiting for readers who take nothing */
 	bool is_done;
 };
-
-static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
-
-static struct outlet *outlet_of(struct engine_run *engine, enum stream_index stream)
-{
-	return &engine->outlets[engine->request.mode == ENGINE_PASS ? stream : STREAM_STDOUT];
-}
 
 static uint64_t elapsed_us(const struct engine_run *engine)
 {
@@ -66,57 +54,31 @@ static struct result_source source_of(const struct engine_run *engine)
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-static void write_lines(struct engine_run *engine, struct text *lines)
+/* True: that was enough for now. */
+static bool write_lines(struct engine_run *engine, struct text *lines)
 {
 	if (text_failed(lines) && engine->job.run)
 		run_output_lost(engine->job.run, ENOMEM, "memory");
-	outlet_write(&engine->outlets[STREAM_STDOUT], text_string(lines), lines->len);
+	return engine_outlets_write(&engine->outlets, STREAM_STDOUT, text_string(lines), lines->len);
 }
 
 static void check_done(struct engine_run *engine)
 {
 	if (!engine->is_over || engine->is_done)
 		return;
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (engine->has_outlet[i] && !outlet_is_empty(&engine->outlets[i]))
-			return;
-	if (engine->has_status && !outlet_is_empty(&engine->status))
+	if (!engine_outlets_are_empty(&engine->outlets) || (engine->has_status && !outlet_is_empty(&engine->status)))
 		return;
-	loop_disarm(&engine->stall);
 	engine->is_done = true;
 }
 
-static void on_outlet(struct outlet *outlet)
+static void engine_on_moved(struct job *job)
 {
-	struct engine_run *engine = outlet->owner;
-	enum stream_index stream = outlet == &engine->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
-
-	if (outlet->lost_error && engine->job.run)
-		run_output_lost(engine->job.run, outlet->lost_error, stream_words[stream]);
-	else if (outlet->lost_error)
-		error_set(&engine->job.launch.error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
-			  strerror(outlet->lost_error));
-	if (engine->job.run && !outlet_is_full(outlet) && !engine->is_over) {
-		for (size_t i = 0; i < STREAM_COUNT; i++)
-			if (outlet_of(engine, (enum stream_index)i) == outlet)
-				run_resume(engine->job.run, (enum stream_index)i);
-	}
-	check_done(engine);
+	check_done(job->owner);
 }
 
-static void on_status_outlet(struct outlet *outlet)
+static void engine_on_status(struct outlet *outlet)
 {
 	check_done(outlet->owner);
-}
-
-static void on_stall(struct loop_timer *timer)
-{
-	struct engine_run *engine = timer->owner;
-
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (engine->has_outlet[i])
-			text_clear(&engine->outlets[i].pending);
-	check_done(engine);
 }
 
 static int open_outlets(struct engine_run *engine, struct error *error)
@@ -125,18 +87,19 @@ static int open_outlets(struct engine_run *engine, struct error *error)
 	/* Whoever reads a result or events is a program that waits for them; when it is gone, so is the point of the run. */
 	bool is_watching = request->mode != ENGINE_PASS;
 	int fds[STREAM_COUNT] = {request->stdout_fd, request->stderr_fd};
-	int rc = 0;
+	int rc;
 
-	for (size_t i = 0; i < STREAM_COUNT && rc == 0; i++) {
-		if (i > 0 && is_watching)
-			break;
-		rc = outlet_open(&engine->outlets[i], engine->loop, fds[i], is_watching, on_outlet, engine);
-		engine->has_outlet[i] = rc == 0;
-	}
-	if (rc == 0 && request->status_fd >= 0) {
-		rc = outlet_open(&engine->status, engine->loop, request->status_fd, false, on_status_outlet, engine);
-		engine->has_status = rc == 0;
-	}
+	engine->outlets = (struct engine_outlets){
+		.job = &engine->job,
+		.loop = engine->loop,
+		.is_shared = request->mode != ENGINE_PASS,
+		.moved = engine_on_moved,
+	};
+	rc = engine_outlets_open(&engine->outlets, fds, is_watching, error);
+	if (rc < 0 || request->status_fd < 0)
+		return rc;
+	rc = outlet_open(&engine->status, engine->loop, request->status_fd, false, engine_on_status, engine);
+	engine->has_status = rc == 0;
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
 }
 
@@ -159,13 +122,10 @@ static bool engine_on_output(void *owner, enum stream_index stream, const void *
 	struct engine_run *engine = ((struct job *)owner)->owner;
 	AUTO_TEXT lines = {0};
 
-	if (engine->request.mode == ENGINE_PASS) {
-		outlet_write(outlet_of(engine, stream), bytes, len);
-	} else {
-		event_output(&engine->events, elapsed_us(engine), stream, bytes, len, &lines);
-		write_lines(engine, &lines);
-	}
-	return outlet_is_full(outlet_of(engine, stream));
+	if (engine->request.mode == ENGINE_PASS)
+		return engine_outlets_write(&engine->outlets, stream, bytes, len);
+	event_output(&engine->events, elapsed_us(engine), stream, bytes, len, &lines);
+	return write_lines(engine, &lines);
 }
 
 static void engine_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
@@ -210,7 +170,7 @@ static void engine_on_over(struct job *job)
 		write_events_end(engine, &source, &lines);
 	else if (engine->request.mode == ENGINE_JSON)
 		write_result_line(&source, &lines);
-	if (lines.len && engine->has_outlet[STREAM_STDOUT])
+	if (lines.len && engine->outlets.is_open[STREAM_STDOUT])
 		write_lines(engine, &lines);
 	if (engine->has_status) {
 		write_result_line(&source, &status_line);
@@ -218,7 +178,7 @@ static void engine_on_over(struct job *job)
 	}
 	if (engine->request.mode == ENGINE_PASS && source.seen &&
 	    (source.seen->cause != CAUSE_NONE || engine->is_cancelled))
-		loop_arm(engine->loop, &engine->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, engine);
+		engine_outlets_drop_later(&engine->outlets);
 	check_done(engine);
 }
 
@@ -315,11 +275,8 @@ void engine_free(struct engine_run *engine)
 {
 	if (!engine)
 		return;
-	loop_disarm(&engine->stall);
 	job_done(&engine->job);
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (engine->has_outlet[i])
-			outlet_done(&engine->outlets[i]);
+	engine_outlets_done(&engine->outlets);
 	if (engine->has_status)
 		outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
@@ -337,7 +294,7 @@ void engine_cancel(struct engine_run *engine, int signal_number)
 	job_cancel(&engine->job, signal_number);
 	/* The rest of the output waits for a reader who takes nothing. */
 	if (engine->is_over && engine->request.mode == ENGINE_PASS)
-		on_stall(&engine->stall);
+		engine_outlets_drop(&engine->outlets);
 }
 
 void engine_signal(struct engine_run *engine, int signal_number)

@@ -11,12 +11,9 @@
 #include <string.h>
 
 #include "engine/engine_events.h"
+#include "engine/engine_outlets.h"
 #include "serve/serve_prepared.h"
-#include "run/outlet.h"
 #include "sys/calls.h"
-
-/* A run that a limit ended, and a pipe that nobody empties: after this long the rest is dropped. */
-#define FLUSH_STALL_NS 1000000000ULL
 
 struct serve_run {
 	struct object object;
@@ -29,13 +26,9 @@ struct serve_run {
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
 	int extra_fds[FRAME_MAX_EXTRA];
-	struct outlet outlets[STREAM_COUNT];
-	bool has_outlet[STREAM_COUNT];
+	struct engine_outlets outlets; /* REQUEST_SINK_PIPES only */
 	struct pieces pieces;
-	struct loop_timer stall;
 };
-
-static const char *const stream_words[] = {[STREAM_STDOUT] = "standard output", [STREAM_STDERR] = "standard error"};
 
 /* What was running in it is done; it can be used by nobody else. */
 static void leave_jar(struct serve_run *run)
@@ -98,10 +91,8 @@ static bool serve_run_on_output(void *owner, enum stream_index stream, const voi
 {
 	struct serve_run *run = ((struct job *)owner)->owner;
 
-	if (run->request->wire.sink == REQUEST_SINK_PIPES) {
-		outlet_write(&run->outlets[stream], bytes, len);
-		return outlet_is_full(&run->outlets[stream]);
-	}
+	if (run->request->wire.sink == REQUEST_SINK_PIPES)
+		return engine_outlets_write(&run->outlets, stream, bytes, len);
 	if (pieces_feed(&run->pieces, stream, bytes, len, send_output, run) < 0)
 		run_output_lost(run->job.run, ENOMEM, "memory");
 	return run->channel && wire_is_full(&run->channel->wire);
@@ -143,19 +134,8 @@ static void send_result(struct serve_run *run)
 
 static void check_dead(struct serve_run *run)
 {
-	if (!run->job.is_over || run->channel)
-		return;
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (run->has_outlet[i] && !outlet_is_empty(&run->outlets[i]))
-			return;
-	run->object.is_dead = true;
-}
-
-static void on_stall(struct loop_timer *timer)
-{
-	struct serve_run *run = timer->owner;
-
-	run->object.is_dead = true;
+	if (run->job.is_over && !run->channel && engine_outlets_are_empty(&run->outlets))
+		run->object.is_dead = true;
 }
 
 static void start_alone(struct serve_run *run);
@@ -198,7 +178,7 @@ static void serve_run_on_over(struct job *job)
 	}
 	close_extra(run);
 	if (seen && seen->cause != CAUSE_NONE)
-		loop_arm(run->object.server->loop, &run->stall, sys_monotonic_ns() + FLUSH_STALL_NS, on_stall, run);
+		engine_outlets_drop_later(&run->outlets);
 	send_result(run);
 	want_next(run);
 	check_dead(run);
@@ -213,13 +193,10 @@ static void free_run(struct object *object)
 {
 	struct serve_run *run = (struct serve_run *)object;
 
-	loop_disarm(&run->stall);
 	leave_jar(run);
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		if (run->has_outlet[i])
-			outlet_done(&run->outlets[i]);
+	engine_outlets_done(&run->outlets);
+	for (size_t i = 0; i < STREAM_COUNT; i++)
 		close_fd(&run->sink_fds[i]);
-	}
 	close_fd(&run->stdin_fd);
 	close_extra(run);
 	server_return_number(object->server, run->jar_number);
@@ -302,18 +279,9 @@ static const struct channel_role run_role = {on_frame, on_drained, on_gone};
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
 
-static void on_outlet(struct outlet *outlet)
+static void serve_run_on_moved(struct job *job)
 {
-	struct serve_run *run = outlet->owner;
-	enum stream_index stream = outlet == &run->outlets[STREAM_STDERR] ? STREAM_STDERR : STREAM_STDOUT;
-
-	if (run->job.run && !run->job.is_over) {
-		if (outlet->lost_error)
-			run_output_lost(run->job.run, outlet->lost_error, stream_words[stream]);
-		if (!outlet_is_full(outlet))
-			run_resume(run->job.run, stream);
-	}
-	check_dead(run);
+	check_dead(job->owner);
 }
 
 static int take_descriptors(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
@@ -335,13 +303,14 @@ static int take_descriptors(struct serve_run *run, struct wire_frame *frame, siz
 
 static int open_outlets(struct serve_run *run, struct error *error)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < STREAM_COUNT && rc == 0 && run->request->wire.sink == REQUEST_SINK_PIPES; i++) {
-		rc = outlet_open(&run->outlets[i], run->object.server->loop, run->sink_fds[i], true, on_outlet, run);
-		run->has_outlet[i] = rc == 0;
-	}
-	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
+	run->outlets = (struct engine_outlets){
+		.job = &run->job,
+		.loop = run->object.server->loop,
+		.moved = serve_run_on_moved,
+	};
+	if (run->request->wire.sink != REQUEST_SINK_PIPES)
+		return 0;
+	return engine_outlets_open(&run->outlets, run->sink_fds, true, error);
 }
 
 static struct run_request run_request_of(struct serve_run *run)
