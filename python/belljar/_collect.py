@@ -15,7 +15,7 @@ Piece = Tuple[str, bytes]
 class Collector:
     """Feed it the bytes of the channel until `is_over`; then ask for the result."""
 
-    __slots__ = ("has_started", "is_over", "_args", "_text", "_errors", "_inbox", "_kept", "_answer", "_failed")
+    __slots__ = ("has_started", "is_over", "_args", "_text", "_errors", "_inbox", "_captured", "_answer", "_failed")
 
     def __init__(self, args: Sequence[str], text: bool, errors: str) -> None:
         self.has_started = False
@@ -24,7 +24,7 @@ class Collector:
         self._text = text
         self._errors = errors
         self._inbox = _wire.Inbox()
-        self._kept: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
+        self._captured: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
         self._answer: Optional[Dict[str, Any]] = None
         self._failed: Optional[Dict[str, Any]] = None
 
@@ -36,9 +36,9 @@ class Collector:
                 raise EngineError("the engine sent a frame after the last one")
             if kind == _wire.OUTPUT:
                 pieces.append(_wire.piece(payload))
-            elif kind == _wire.KEPT:
-                stream, kept = _wire.piece(payload)
-                self._kept[stream].append(kept)
+            elif kind == _wire.CAPTURED:
+                stream, captured = _wire.piece(payload)
+                self._captured[stream].append(captured)
             elif kind == _wire.STARTED:
                 self.has_started = True
             elif kind == _wire.RESULT:
@@ -52,13 +52,13 @@ class Collector:
         return pieces
 
     def _stream(self, name: str) -> Tuple[Union[str, bytes], bool]:
-        """What was kept, as asked for, and whether it is UTF-8."""
-        kept = b"".join(self._kept[name])
+        """What was captured, as asked for, and whether it is UTF-8."""
+        captured = b"".join(self._captured[name])
         try:
-            text = kept.decode("utf-8")
+            text = captured.decode("utf-8")
         except UnicodeDecodeError:
-            return kept.decode("utf-8", self._errors) if self._text else kept, False
-        return text if self._text else kept, True
+            return captured.decode("utf-8", self._errors) if self._text else captured, False
+        return text if self._text else captured, True
 
     def result(self) -> Result:
         """The result; if the run never started, the reason is raised."""

@@ -2,10 +2,10 @@
 """The engine of this process: started at first use, shared by all threads, gone with the process.
 
 The engine is a child made with posix_spawn, never fork: a program with gigabytes and many threads pays nothing for them. A
-socket, the door, leads to it. Only channels ever cross the door, one per run, each in a single atomic message: threads need
-no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
+socket, the door socket, leads to it. Only channels ever cross it, one per run, each in a single atomic message:
+threads need no lock, no thread sorts answers, and whoever started a run reads its channel by itself.
 
-The kernel closes the door when this process ends, however it ends, and the engine then kills every jar. A forked child
+The kernel closes the door socket when this process ends, however it ends, and the engine then kills every jar. A forked child
 would keep a copy of it open, and with it the jars of a dead parent: so what must not be inherited is listed in `_held`,
 and is closed in the child. The child starts an engine of its own when it needs one.
 """
@@ -36,7 +36,7 @@ LEAVE_SECONDS = 10.0
 LOOK_UP_SECONDS = 0.5
 LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
-# The queue of the door holds hundreds of channels; when it is full the engine needs a moment.
+# The queue of the door socket holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
 # A plain number: what is made of two members of an enumeration is looked up each time.
 AT_ONCE = int(socket.MSG_NOSIGNAL) | int(socket.MSG_DONTWAIT)
@@ -100,7 +100,7 @@ class Engine:
 
 
 def _spawn() -> Engine:
-    """Start an engine with one end of a new door at descriptor 3, and nothing else of ours."""
+    """Start an engine with one end of a new door socket at descriptor 3, and nothing else of ours."""
     path = engine_path()
     with shortage_is_engine_error("make a socket for the engine"):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -14,13 +14,13 @@ VERSION = 1
 # Frames to the engine.
 RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
 # Frames from it.
-STARTED, OUTPUT, KEPT, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
+STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 
 HEADER = struct.Struct("<IB3x")
 HEADER_BYTES = HEADER.size
 SEND_MAX_BYTES = 5 << 20
 JSON_MAX_BYTES = 16 << 20
-# An OUTPUT or KEPT frame: one byte for the stream, seven zeroes, then at most so many bytes.
+# An OUTPUT or CAPTURED frame: one byte for the stream, seven zeroes, then at most so many bytes.
 PIECE_HEADER_BYTES = 8
 PIECE_MAX_BYTES = 64 << 10
 STREAMS = {1: "stdout", 2: "stderr"}
@@ -37,7 +37,7 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
 
 def max_payload(kind: int) -> int:
     """How long a frame from the engine may be."""
-    if kind in (OUTPUT, KEPT):
+    if kind in (OUTPUT, CAPTURED):
         return PIECE_HEADER_BYTES + PIECE_MAX_BYTES
     if STARTED <= kind <= ANSWER:
         return JSON_MAX_BYTES
@@ -56,7 +56,7 @@ def parse(payload: bytes) -> Any:
 
 
 def piece(payload: bytes) -> Tuple[str, bytes]:
-    """Stream and bytes of an OUTPUT or KEPT frame."""
+    """Stream and bytes of an OUTPUT or CAPTURED frame."""
     stream = STREAMS.get(payload[0]) if len(payload) > PIECE_HEADER_BYTES else None
     if stream is None:
         raise EngineError("the engine sent a piece of output that belongs to no stream")

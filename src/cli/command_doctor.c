@@ -23,8 +23,8 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 		.has_prove = options->has_prove,
 		.rung_max = rung_of(options->prove_rung),
 		.environment = invocation->environment,
-		.area = invocation->area,
-		.area_len = invocation->area_len,
+		.argv_memory = invocation->argv_memory,
+		.argv_memory_len = invocation->argv_memory_len,
 	};
 	struct error error = {0};
 	AUTO_TEXT out = {0};

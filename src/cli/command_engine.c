@@ -13,8 +13,8 @@ int command_engine(const struct invocation *invocation, struct run_options *opti
 	struct engine_serve_request request = {
 		.door_fd = ROOT_FD,
 		.environment = invocation->environment,
-		.area = invocation->area,
-		.area_len = invocation->area_len,
+		.argv_memory = invocation->argv_memory,
+		.argv_memory_len = invocation->argv_memory_len,
 	};
 	struct error error = {0};
 

@@ -140,8 +140,8 @@ static struct engine_request request_of(const struct invocation *invocation, con
 		.has_timing = options->has_timing,
 		.environment = invocation->environment,
 		.current_directory = invocation->current_directory,
-		.area = invocation->area,
-		.area_len = invocation->area_len,
+		.argv_memory = invocation->argv_memory,
+		.argv_memory_len = invocation->argv_memory_len,
 	};
 
 	terminal_size(&request.window);

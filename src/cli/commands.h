@@ -14,8 +14,8 @@ struct invocation {
 	char *const *environment;
 	char *current_directory; /* NULL: it no longer exists */
 	char *home;              /* NULL: none */
-	char *area;              /* memory of arguments and environment, which /proc shows */
-	size_t area_len;
+	char *argv_memory;       /* memory of arguments and environment, which /proc shows */
+	size_t argv_memory_len;
 	bool has_stdin; /* descriptor 0 was open */
 	int parent_fd;  /* readable when whoever started us is gone; -1: it was not asked for */
 };

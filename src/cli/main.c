@@ -73,14 +73,14 @@ static void find_area(struct invocation *invocation, int argc, char **argv)
 
 	if (!end)
 		return;
-	invocation->area = end;
+	invocation->argv_memory = end;
 	for (int i = 0; i < argc; i++)
 		if (argv[i] == end)
 			end = argv[i] + strlen(argv[i]) + 1;
 	for (char **variable = environ; variable && *variable; variable++)
 		if (*variable == end)
 			end = *variable + strlen(*variable) + 1;
-	invocation->area_len = (size_t)(end - invocation->area);
+	invocation->argv_memory_len = (size_t)(end - invocation->argv_memory);
 }
 
 /*

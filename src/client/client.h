@@ -3,7 +3,7 @@
  * client/client.h - what the files of libbelljar share: the error record, input structs, the engine
  *
  * Functions inside the library fill a record of their caller's; only the public ones, which stand at the end of each
- * file, hand it to the host with client_publish().
+ * file, hand it to the program with client_publish().
  */
 #ifndef BELLJAR_CLIENT_CLIENT_H
 #define BELLJAR_CLIENT_CLIENT_H
@@ -24,7 +24,7 @@ struct belljar_error {
 void client_error_done(struct belljar_error *failure);
 #define AUTO_FAILURE AUTO(client_error_done) struct belljar_error
 
-/* Hand @failure to the host if @rc is negative. Returns @rc. */
+/* Hand @failure to the program if @rc is negative. Returns @rc. */
 int client_publish(int rc, struct belljar_error *failure, struct belljar_error **error);
 int client_no_memory(struct belljar_error *failure);
 /* What the engine said in a FAILED frame, or in a result whose outcome is `failed`. */
@@ -33,17 +33,17 @@ int client_read_failure(const struct json_value *document, struct belljar_error 
 int client_parse(const char *payload, size_t len, struct json_value *out, struct belljar_error *failure);
 
 /*
- * Read an input struct of whatever size the host was built with: what is missing is zero, what is unknown must be.
+ * Read an input struct of whatever size the program was built with: what is missing is zero, what is unknown must be.
  * @known_size: of the struct as this library knows it, which @copy has room for.
  */
 int client_copy_struct(const void *given, size_t known_size, void *copy, struct belljar_error *failure);
 
 struct belljar_engine {
-	atomic_int references; /* the host's own, and one for each handle and jar */
+	atomic_int references; /* the program's own, and one for each handle and jar */
 	pid_t owner;           /* the process that opened it */
 	pid_t pid;
 	int pidfd; /* kept as long as anybody may ask what became of the engine */
-	int root;
+	int door;  /* our end of the door socket */
 	atomic_bool is_closed;
 };
 

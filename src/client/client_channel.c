@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_channel.c - frames over one channel to the engine, from the host's side
+ * client/client_channel.c - frames over one channel to the engine, from the client's side
  *
  * The socket itself is left blocking and every read says MSG_DONTWAIT, so that sending a large request needs no loop of
  * its own. Nothing here can raise SIGPIPE.

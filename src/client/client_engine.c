@@ -2,12 +2,12 @@
 /*
  * client/client_engine.c - start the engine, reach it, be rid of it
  *
- * The host's size, threads, signals and descriptors are none of the engine's business: posix_spawn() copies nothing, and
- * the file actions leave the engine /dev/null as 0, 1 and 2, its end of the root socket as 3, and nothing else.
+ * The program's size, threads, signals and descriptors are none of the engine's business: posix_spawn() copies nothing,
+ * and the file actions leave the engine /dev/null as 0, 1 and 2, its end of the door socket as 3, and nothing else.
  *
  * That the engine has ended is read from its pidfd, which says so whoever collects the process, or if nobody does.
- * A copy of the root that a child of fork() holds would keep the engine alive; so it is shut down, which no copy survives,
- * and not only closed.
+ * A copy of the door socket that a child of fork() holds would keep the engine alive; so it is shut down, which no copy
+ * survives, and not only closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "client/client.h"
 #include "client/client_request.h"
 
-#define ROOT_FD 3
+#define DOOR_FD 3
 /* Above what the file actions write to: not one of them may hit the descriptor that the next one needs. */
 #define SPARE_FD 10
 /* Leaving means killing jars, which takes a moment; an engine that takes this long never will. */
@@ -43,23 +43,23 @@
 
 /* --- starting --- */
 
-static int add_actions(posix_spawn_file_actions_t *actions, int root)
+static int add_actions(posix_spawn_file_actions_t *actions, int door)
 {
 	int rc = 0;
 
-	for (int fd = 0; fd < ROOT_FD && rc == 0; fd++)
+	for (int fd = 0; fd < DOOR_FD && rc == 0; fd++)
 		rc = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
 	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(actions, root, ROOT_FD);
+		rc = posix_spawn_file_actions_adddup2(actions, door, DOOR_FD);
 #ifdef HAVE_CLOSEFROM_ACTION
-	/* What the host forgot to mark close-on-exec. The engine looks again. */
+	/* What the program forgot to mark close-on-exec. The engine looks again. */
 	if (rc == 0)
-		rc = posix_spawn_file_actions_addclosefrom_np(actions, ROOT_FD + 1);
+		rc = posix_spawn_file_actions_addclosefrom_np(actions, DOOR_FD + 1);
 #endif
 	return rc;
 }
 
-/* A session of its own: what a terminal sends to the host's group is for the host to decide on. */
+/* A session of its own: what a terminal sends to the program's group is for the program to decide on. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t all, none;
@@ -75,7 +75,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 }
 
 /* Returns a positive errno, as the functions that it calls do. */
-static int spawn(const char *program, bool is_in_path, int root, pid_t *pid_out)
+static int spawn(const char *program, bool is_in_path, int door, pid_t *pid_out)
 {
 	char *const argv[] = {(char *)"belljar", (char *)"engine", NULL};
 	char *const environment[] = {NULL};
@@ -90,7 +90,7 @@ static int spawn(const char *program, bool is_in_path, int root, pid_t *pid_out)
 		posix_spawn_file_actions_destroy(&actions);
 		return rc;
 	}
-	rc = add_actions(&actions, root);
+	rc = add_actions(&actions, door);
 	if (rc == 0)
 		rc = set_attributes(&attributes);
 	if (rc == 0)
@@ -117,11 +117,11 @@ static const char *find_program(const char *named, bool *is_in_path)
 	return "belljar";
 }
 
-static int start(struct belljar_engine *engine, const char *named, int root, struct belljar_error *failure)
+static int start_engine(struct belljar_engine *engine, const char *named, int door, struct belljar_error *failure)
 {
 	bool is_in_path;
 	const char *program = find_program(named, &is_in_path);
-	int rc = spawn(program, is_in_path, root, &engine->pid);
+	int rc = spawn(program, is_in_path, door, &engine->pid);
 
 	if (rc) {
 		error_set(&failure->error, STAGE_ENGINE, rc, "cannot start the engine '%s': %s", program,
@@ -131,7 +131,7 @@ static int start(struct belljar_engine *engine, const char *named, int root, str
 	engine->pidfd = client_raise_fd((int)syscall(SYS_pidfd_open, engine->pid, 0));
 	if (engine->pidfd >= 0)
 		return 0;
-	/* It leaves as soon as the other end of the root is closed. */
+	/* It leaves as soon as the other end of the door socket is closed. */
 	rc = error_set(&failure->error, STAGE_HOST, -engine->pidfd, "cannot watch the engine: %s",
 		       errno_name(-engine->pidfd));
 	error_hint(&failure->error, "Linux 5.4 or later is needed");
@@ -153,16 +153,16 @@ static void wait_for_end(const struct belljar_engine *engine)
 			timeout_ms = -1;
 		}
 	} while (rc == 0 || (rc < 0 && errno == EINTR));
-	/* ECHILD: the host ignores SIGCHLD, or has collected it. */
+	/* ECHILD: the program ignores SIGCHLD, or has collected it. */
 	while (waitid(BELLJAR_P_PIDFD, (id_t)engine->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 		;
 }
 
 static void end(struct belljar_engine *engine)
 {
-	if (engine->root >= 0 && client_engine_is_ours(engine))
-		shutdown(engine->root, SHUT_RDWR);
-	close_fd(&engine->root);
+	if (engine->door >= 0 && client_engine_is_ours(engine))
+		shutdown(engine->door, SHUT_RDWR);
+	close_fd(&engine->door);
 	if (engine->pidfd >= 0 && client_engine_is_ours(engine))
 		wait_for_end(engine);
 	else if (engine->pid > 0 && client_engine_is_ours(engine))
@@ -219,7 +219,7 @@ int client_engine_lost(const struct belljar_engine *engine, struct belljar_error
 
 int client_engine_nonsense(struct belljar_error *failure)
 {
-	error_set(&failure->error, STAGE_ENGINE, EPROTO, "the engine's answer makes no sense");
+	error_set(&failure->error, STAGE_ENGINE, EPROTO, "the engine sent an answer that makes no sense");
 	return error_hint(&failure->error, "the library and the program 'belljar' must come from one build");
 }
 
@@ -230,7 +230,7 @@ static int send_channel(const struct belljar_engine *engine, int theirs)
 {
 	char letter = 'c';
 	struct iovec part = {.iov_base = &letter, .iov_len = 1};
-	ssize_t count = descriptors_send(engine->root, &part, 1, &theirs, 1, 0);
+	ssize_t count = descriptors_send(engine->door, &part, 1, &theirs, 1, 0);
 
 	return count < 0 ? (int)count : 0;
 }
@@ -320,20 +320,20 @@ static int open_engine(const struct belljar_engine_options *given, struct bellja
 		return client_no_memory(failure);
 	engine->references = 1;
 	engine->owner = getpid();
-	engine->root = engine->pidfd = -1;
+	engine->door = engine->pidfd = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
 		rc = error_set(&failure->error, STAGE_ENGINE, errno, "cannot make a socket: %s", errno_name(errno));
 		belljar_engine_close(engine);
 		return rc;
 	}
-	engine->root = client_raise_fd(ends[0]);
+	engine->door = client_raise_fd(ends[0]);
 	AUTO_CLOSE int low = ends[1];
 	AUTO_CLOSE int theirs = fcntl(low, F_DUPFD_CLOEXEC, SPARE_FD);
-	if (engine->root < 0 || theirs < 0)
-		rc = error_set(&failure->error, STAGE_ENGINE, engine->root < 0 ? -engine->root : errno,
+	if (engine->door < 0 || theirs < 0)
+		rc = error_set(&failure->error, STAGE_ENGINE, engine->door < 0 ? -engine->door : errno,
 			       "too many open files");
 	else
-		rc = start(engine, options.program, theirs, failure);
+		rc = start_engine(engine, options.program, theirs, failure);
 	if (rc < 0) {
 		belljar_engine_close(engine);
 		return rc;

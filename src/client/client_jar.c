@@ -180,8 +180,8 @@ void belljar_jar_close(struct belljar_jar *jar)
 /* --- runs --- */
 
 /* @is_blocking: nobody has the handle but us, until the run is over. */
-static int start(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
-		 struct belljar_handle **out, struct belljar_error *failure)
+static int start_in_jar(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
+			struct belljar_handle **out, struct belljar_error *failure)
 {
 	const struct client_run_request how = {.is_join = true, .is_start_told = !is_blocking};
 	struct belljar_command command = {0};
@@ -208,7 +208,7 @@ int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *com
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start(jar, command, false, out, &failure), &failure, error);
+	return client_publish(start_in_jar(jar, command, false, out, &failure), &failure, error);
 }
 
 int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_result **out,
@@ -216,7 +216,7 @@ int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *comma
 {
 	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = start(jar, command, true, &handle, &failure);
+	int rc = start_in_jar(jar, command, true, &handle, &failure);
 
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }

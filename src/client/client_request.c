@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_request.c - what the host asks for, as frames: JSON and descriptors
+ * client/client_request.c - what the program asks for, as frames: JSON and descriptors
  *
  * Nothing is decided here: whether a key, a path or a value is right, the engine says. The one thing that has to be known
  * of keys is what kind of JSON value an option "NAME=VALUE" becomes.
@@ -116,7 +116,7 @@ static int write_variables(struct json_writer *writer, const char *const *option
 		if (!has_name(*options, name, len))
 			continue;
 		if (!value)
-			return error_set(&failure->error, STAGE_USAGE, EINVAL, "option '%.100s': NAME=VALUE is needed",
+			return error_set(&failure->error, STAGE_USAGE, EINVAL, "option '%.100s' must be NAME=VALUE",
 					 *options);
 		variable_name = strndup(variable, (size_t)(value - variable));
 		full = strndup(*options, (size_t)(value - *options));
@@ -159,7 +159,7 @@ static int write_option(struct json_writer *writer, const char *const *options, 
 	AUTO_FREE char *key = NULL;
 
 	if (!len) {
-		error_set(&failure->error, STAGE_USAGE, EINVAL, "option '%.100s' is not NAME=VALUE", name);
+		error_set(&failure->error, STAGE_USAGE, EINVAL, "option '%.100s' must be NAME=VALUE", name);
 		return error_hint(&failure->error, "options are policy keys, as in \"timeout=5s\"");
 	}
 	key = strndup(name, len);
@@ -245,7 +245,7 @@ static void write_environment(struct json_writer *writer, const char *const *env
 
 /* --- the command --- */
 
-/* Sealed: not even the host can change it any more, and all runs may share it. */
+/* Sealed: not even the program can change it any more, and all runs may share it. */
 static int make_input(const void *bytes, size_t len, int *fd_out)
 {
 	AUTO_CLOSE int fd = client_raise_fd(memfd_create("belljar-input", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -284,7 +284,8 @@ static int check_command(const struct belljar_command *command, bool is_join, st
 		return error_set(error, STAGE_USAGE, EINVAL,
 				 "policy and directory of a kept jar were fixed when it was opened");
 	if (command->fd_count > FRAME_MAX_EXTRA || (command->fd_count && !command->fds))
-		return error_set(error, STAGE_USAGE, EINVAL, "at most %d further descriptors", FRAME_MAX_EXTRA);
+		return error_set(error, STAGE_USAGE, EINVAL, "a command can have at most %d further descriptors",
+				 FRAME_MAX_EXTRA);
 	if (command->flags & BELLJAR_STDIN_FD && command->input)
 		return error_set(error, STAGE_USAGE, EINVAL,
 				 "the command cannot have both input and a stdin descriptor");
@@ -409,7 +410,8 @@ int client_request_file(struct client_request *request, const char *path, int ac
 
 	request_init(request);
 	if (!path || access < BELLJAR_FILE_READ || access > BELLJAR_FILE_LIST)
-		return error_set(&failure->error, STAGE_USAGE, EINVAL, "a path and a kind of access are needed");
+		return error_set(&failure->error, STAGE_USAGE, EINVAL,
+				 "a file needs a path, and an access that is known");
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "version", WIRE_VERSION);
 	json_write_string(&writer, "path", path);

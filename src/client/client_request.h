@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_request.h - what the host asks for, as frames: JSON and descriptors
+ * client/client_request.h - what the program asks for, as frames: JSON and descriptors
  */
 #ifndef BELLJAR_CLIENT_CLIENT_REQUEST_H
 #define BELLJAR_CLIENT_CLIENT_REQUEST_H
@@ -20,7 +20,7 @@ void client_request_done(struct client_request *request);
 
 struct client_run_request {
 	bool is_join; /* JOIN, else RUN */
-	bool is_start_told; /* say when the command has begun; a host that only waits for the end need not be woken for that */
+	bool is_start_told; /* say when the command has begun; a program that only waits for the end need not be woken for that */
 };
 int client_request_run(struct client_request *request, const struct belljar_command *command,
 		       const struct client_run_request *how, struct belljar_error *failure);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client/client_result.c - how a run ended: read the result object once, answer questions about it
+ *
+ * What programs ask for most is read into members when the result comes, so that the accessors cannot fail. The object
+ * itself is kept as text for everything else: a newer engine may say more than this library knows.
  */
 #include "client/client_result.h"
 
@@ -14,7 +17,7 @@ static const char *const outcome_names[] = {
 	[BELLJAR_OUTPUT] = "output", [BELLJAR_CANCELLED] = "cancelled",
 };
 
-/* Milliseconds in the object, microseconds for the host. */
+/* Milliseconds in the object, microseconds for the program. */
 static const struct {
 	const char *name;
 	int factor;

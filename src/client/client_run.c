@@ -2,7 +2,7 @@
 /*
  * client/client_run.c - one run under way: its channel, its frames, its end
  *
- * A handle is its channel: the engine writes no faster than it is read, so a host that is slow slows its own run only,
+ * A handle is its channel: the engine writes no faster than it is read, so a program that is slow slows its own run only,
  * and the run of a handle that is let go of ends because the channel does. It is shut down, not only closed: a child of
  * fork() may hold a copy.
  */
@@ -228,8 +228,8 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 /* --- public --- */
 
 /* @is_blocking: nobody has the handle but us, until the run is over. */
-static int start(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
-		 struct belljar_handle **out, struct belljar_error *failure)
+static int start_run(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
+		     struct belljar_handle **out, struct belljar_error *failure)
 {
 	const struct client_run_request how = {.is_start_told = !is_blocking};
 	struct belljar_command command = {0};
@@ -253,7 +253,7 @@ int belljar_start(struct belljar_engine *engine, const struct belljar_command *c
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start(engine, command, false, out, &failure), &failure, error);
+	return client_publish(start_run(engine, command, false, out, &failure), &failure, error);
 }
 
 int belljar_run(struct belljar_engine *engine, const struct belljar_command *command, struct belljar_result **out,
@@ -261,7 +261,7 @@ int belljar_run(struct belljar_engine *engine, const struct belljar_command *com
 {
 	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = start(engine, command, true, &handle, &failure);
+	int rc = start_run(engine, command, true, &handle, &failure);
 
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }

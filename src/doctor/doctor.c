@@ -141,8 +141,8 @@ static int prove(const struct engine_doctor_request *request, struct examination
 		.environment = request->environment,
 		.rung_max = MIN_OF(request->rung_max, seen->best),
 		.program = program,
-		.area = request->area,
-		.area_len = request->area_len,
+		.argv_memory = request->argv_memory,
+		.argv_memory_len = request->argv_memory_len,
 	};
 	int rc;
 

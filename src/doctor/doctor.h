@@ -15,8 +15,8 @@ struct engine_doctor_request {
 	bool has_prove;
 	enum rung rung_max; /* prove this rung: what is above it is treated as absent */
 	char *const *environment;
-	char *area; /* see engine_request */
-	size_t area_len;
+	char *argv_memory; /* see engine_request */
+	size_t argv_memory_len;
 };
 
 /* What an examination comes to, as exit status. */

@@ -158,8 +158,8 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		.current_directory = prover->stage.work,
 		.is_rung_limited = true,
 		.rung_max = prover->request->rung_max,
-		.area = prover->request->area,
-		.area_len = prover->request->area_len,
+		.argv_memory = prover->request->argv_memory,
+		.argv_memory_len = prover->request->argv_memory_len,
 		.spared_pid = prover->stage.facts.victim_pid,
 	};
 	struct engine_run *run = NULL;

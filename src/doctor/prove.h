@@ -121,8 +121,8 @@ struct prove_request {
 	char *const *environment;
 	enum rung rung_max;  /* what is above it is treated as absent */
 	const char *program; /* this program's path */
-	char *area;          /* see engine_request */
-	size_t area_len;
+	char *argv_memory;   /* see engine_request */
+	size_t argv_memory_len;
 };
 
 /* Make the attempts. Fails only if no jar could be made or the control attempt did not work. */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine.c - one request: survey, plan, run, result
+ * engine/engine.c - the door of the command line: one request, its output, its result
+ *
+ * The command runs as a job (engine_job.c). Here is what only the command line needs: output passed through, as events or as
+ * one result, and what people ask about a run. The result is written by the same outlets as output is: a reader that is
+ * slow or gone must not block the program while a jar is still to be ended. So the run is done only when the jar is gone
+ * and everything is written, or nobody takes it.
  */
 #include "engine/engine.h"
 
@@ -230,7 +235,7 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	processor_be_prompt();
 	descriptors_raise_limit();
 	engine->request = *request;
-	engine->argv_memory = (struct jar_argv_memory){request->area, request->area_len};
+	engine->argv_memory = (struct jar_argv_memory){request->argv_memory, request->argv_memory_len};
 	engine->input = (struct engine_input){.direct_fd = -1, .relay_fd = -1, .opened_fd = -1};
 	engine->events.has_bytes = request->has_bytes;
 	engine->begun_ns = sys_monotonic_ns();

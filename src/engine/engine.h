@@ -47,8 +47,8 @@ struct engine_request {
 	bool is_rung_limited; /* treat what is above rung_max as absent, as on a host without it: for `doctor --prove` */
 	enum rung rung_max;
 	/* Memory that /proc shows as this process's command line and environment; see jar_argv_memory. */
-	char *area;
-	size_t area_len;
+	char *argv_memory;
+	size_t argv_memory_len;
 };
 
 struct engine_run;

@@ -13,7 +13,7 @@
 bool engine_failure_corrects_host(const struct plan *plan, const struct observation *seen, struct host *host);
 /* The same for a jar whose first process could not even be made. */
 bool engine_failure_corrects_host_start(const struct plan *plan, const struct error *error, struct host *host);
-/* If @seen says only which step failed, put the stage, the step and a hint into @error, which is a copy of its error or itself. */
+/* Where @seen says only which step failed: put the stage, the step and a hint into @error, which is its error or a copy. */
 void engine_failure_explain(const struct plan *plan, const struct observation *seen, struct error *error);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_launch.h - from a policy to something that runs: survey, plan, start; and plan again if the host gives less
+ * engine/engine_launch.h - a launch takes a policy to something that runs: survey, plan, start, and plan again if need be
  *
- * Shared by whatever is made from a policy: a run in a jar of its own, a jar that is kept or prepared. Facts about the
- * host that proving would cost time are taken as they look; a refused step corrects them, and the plan is made again for
- * what is really there, as long as the policy accepts that. Nothing has run by then.
+ * Whatever is made from a policy has one: a run in a jar of its own, and a jar that is kept or prepared. Some facts about
+ * the host would cost time to prove; a launch believes what it sees. A step that the kernel refuses corrects the fact, and
+ * the launch plans again for what is really there, as long as the policy accepts that. Nothing has run by then.
  */
-#ifndef BELLJAR_ENGINE_ENGINE_MAKING_H
-#define BELLJAR_ENGINE_ENGINE_MAKING_H
+#ifndef BELLJAR_ENGINE_ENGINE_LAUNCH_H
+#define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
 #include "plan/plan.h"
 #include "limits/observation.h"

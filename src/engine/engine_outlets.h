@@ -21,7 +21,10 @@ struct engine_outlets {
 	struct loop_timer stall;
 };
 
-/* The others are to be filled in: job, loop, is_shared, moved. @fds are borrowed. @is_watching: notice a reader that goes away early. */
+/*
+ * job, loop, is_shared and moved are to be filled in before. @fds are borrowed. @is_watching: notice a reader that goes
+ * away even while there is nothing to write.
+ */
 int engine_outlets_open(struct engine_outlets *outlets, const int fds[STREAM_COUNT], bool is_watching,
 			struct error *error);
 void engine_outlets_done(struct engine_outlets *outlets);

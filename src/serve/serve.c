@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve.c - the server: the root, the list of channels and objects, one loop
+ * serve/serve.c - the server: the door socket, the lists of channels and objects, one loop
  *
- * What ends it is the end of the root or of the host, which is watched too: a child that the host forked may hold a copy of
- * the root and live on. Signals of the terminal are not for it:
- * a host that survives Control-C must not lose its jars behind its back.
+ * One thread serves everybody, so nothing here waits: what takes time is a child process or a state that an event changes.
+ * The server ends when the door socket or the client does. It watches the client too, since a child that the client forked
+ * may hold a copy of the socket and live on. It ignores the signals of a terminal: a client that survives Control-C must
+ * not lose its jars. Some descriptors are always kept free, so that a client that opens too many channels is told so.
  */
 #include "serve/serve.h"
 
@@ -87,7 +88,7 @@ static void sweep(struct server *server)
 	}
 }
 
-/* --- the root ----------------------------------------------------------------------------------------------- */
+/* --- the door socket ---------------------------------------------------------------------------------------- */
 
 static void open_reserve(struct server *server)
 {
@@ -118,11 +119,11 @@ int server_check_descriptors(const struct server *server, struct error *error)
 {
 	if (server_has_descriptors(server))
 		return 0;
-	error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for another run or jar");
+	error_set(error, STAGE_ENGINE, EMFILE, "the engine has no descriptors left for another run or jar");
 	return error_hint(error, "wait until others have ended, or raise the hard limit on open files (ulimit -Hn)");
 }
 
-/* The channel in one message of the root; -1: there is none in it. *@rc_out as descriptors_receive(). */
+/* The channel in one message of the door socket; -1: there is none in it. *@rc_out as descriptors_receive(). */
 static int receive_channel(const struct server *server, ssize_t *rc_out)
 {
 	char word[2] = {0};
@@ -150,7 +151,7 @@ static void refuse_channel(struct server *server, int fd)
 	channel_fail(channel, &error, NULL);
 }
 
-static void on_root(struct loop_watch *watch, uint32_t events)
+static void server_on_door(struct loop_watch *watch, uint32_t events)
 {
 	struct server *server = watch->owner;
 
@@ -182,14 +183,14 @@ static void on_root(struct loop_watch *watch, uint32_t events)
 	}
 }
 
-static void on_client(struct loop_watch *watch, uint32_t events)
+static void server_on_client(struct loop_watch *watch, uint32_t events)
 {
 	struct server *server = watch->owner;
 
 	server->is_client_gone = true;
 }
 
-/* The host is who made the root, as the kernel has it. */
+/* The client is the process that made the door socket, as the kernel knows it. */
 static int open_client(int door_fd)
 {
 	struct ucred maker = {0};
@@ -202,7 +203,7 @@ static int open_client(int door_fd)
 
 /* --- beginning and end -------------------------------------------------------------------------------------- */
 
-static bool is_root(int fd)
+static bool is_door(int fd)
 {
 	int type = 0;
 	socklen_t len = sizeof(type);
@@ -210,7 +211,7 @@ static bool is_root(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* Signals of a terminal or a service manager go to the host too, who decides; commands get all of them back. */
+/* Signals of a terminal or a service manager go to the client too, which decides; commands get all of them back. */
 static void stand_apart(int door_fd)
 {
 	/* As the kernel wants it, since the C library keeps some to itself: a handler, flags, a restorer, a mask, all nothing. */
@@ -218,7 +219,7 @@ static void stand_apart(int door_fd)
 	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
 
 	setsid();
-	/* What the host leaves open to its children is not ours to keep: somebody may be waiting for its end. */
+	/* What the client leaves open to its children is not ours to keep: somebody may be waiting for its end. */
 	sys_close_range((unsigned)door_fd + 1, ~0U);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		signal(others[i], SIG_IGN);
@@ -239,12 +240,12 @@ static int open_server(struct server *server, struct error *error)
 	open_reserve(server);
 	server->loop = loop_new();
 	if (!server->loop)
-		return error_set(error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
-	rc = loop_add(server->loop, &server->root, server->door_fd, EPOLLIN, on_root, server);
+		return error_set(error, STAGE_ENGINE, errno, "cannot make an event loop: %s", strerror(errno));
+	rc = loop_add(server->loop, &server->door, server->door_fd, EPOLLIN, server_on_door, server);
 	server->client_fd = open_client(server->door_fd);
 	if (rc == 0 && server->client_fd >= 0)
-		rc = loop_add(server->loop, &server->host, server->client_fd, EPOLLIN, on_client, server);
-	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the root: %s", strerror(-rc)) : 0;
+		rc = loop_add(server->loop, &server->client, server->client_fd, EPOLLIN, server_on_client, server);
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the door socket: %s", strerror(-rc)) : 0;
 }
 
 static void close_server(struct server *server)
@@ -258,8 +259,8 @@ static void close_server(struct server *server)
 		channel->is_dead = true;
 	prepared_want_none(server);
 	sweep(server);
-	loop_remove(&server->root);
-	loop_remove(&server->host);
+	loop_remove(&server->door);
+	loop_remove(&server->client);
 	if (server->loop)
 		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
 	loop_free(server->loop);
@@ -277,13 +278,13 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 		.client_fd = -1,
 		.null_fd = -1,
 		.reserve_fd = -1,
-		.area = {request->area, request->area_len},
+		.argv_memory = {request->argv_memory, request->argv_memory_len},
 		.environment = request->environment,
 	};
 	int rc;
 
-	if (!is_root(request->door_fd)) {
-		error_set(error, STAGE_USAGE, ENOTSOCK, "descriptor %d is not the socket of a host program",
+	if (!is_door(request->door_fd)) {
+		error_set(error, STAGE_USAGE, ENOTSOCK, "descriptor %d is not the socket of a client program",
 			  request->door_fd);
 		return error_hint(error,
 				  "libbelljar and the Python package start this program; use `belljar run` by hand");

@@ -2,12 +2,13 @@
 /*
  * serve/serve.h - what the files of the server share: the server, its channels, and what hangs on them
  *
- * The host sends channels over the root; the first frame of a channel decides what it is: its role. A object (a run, a kept
- * jar, a question) belongs to the server's list, not to its channel: it may have to live a little longer, until nothing of
- * it is left. Nothing is freed from within a callback: what is finished says so and is swept between two turns of the loop.
+ * The client sends channels over the door socket. The first frame of a channel decides what the channel is for: its role.
+ * Behind it is an object: a run, a kept jar, a file that is being opened, or a question. The server's list owns it, not
+ * the channel: it may live a little longer, until nothing of it is left. Nothing is freed from within a callback: what is
+ * finished sets is_dead, and is swept between two turns of the loop.
  */
-#ifndef BELLJAR_ENGINE_SERVE_H
-#define BELLJAR_ENGINE_SERVE_H
+#ifndef BELLJAR_SERVE_SERVE_H
+#define BELLJAR_SERVE_SERVE_H
 
 #include "host/host_ids.h"
 #include "jar/jar.h"
@@ -42,7 +43,7 @@ struct channel {
 	bool is_dead;
 };
 
-/* Something the server keeps until it is finished; embedded in each kind of object. */
+/* What the server keeps until it is finished: the head of a run, a jar, a file or a question. Embedded in each. */
 struct object {
 	struct server *server;
 	struct object *next;
@@ -56,12 +57,12 @@ struct object {
 struct server {
 	struct loop *loop;
 	int door_fd;
-	struct loop_watch root;
-	int client_fd; /* pidfd of the host; -1: not to be had, then only the root tells its end */
-	struct loop_watch host;
+	struct loop_watch door;
+	int client_fd; /* pidfd of the client; -1: not to be had, then only the door socket tells its end */
+	struct loop_watch client;
 	int null_fd;    /* what commands have as an empty standard input */
 	int reserve_fd; /* given up for a moment to tell that descriptors have run out */
-	struct jar_argv_memory area;
+	struct jar_argv_memory argv_memory;
 	char *const *environment;
 	struct reap_family family;
 	struct channel *channels;
@@ -85,7 +86,7 @@ void channel_end(struct channel *channel);
 /* FAILED, then the end. @plan says what was missing; may be NULL. */
 struct plan;
 void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
-/* The same for a frame that has no place here. */
+/* The same for a frame that is not allowed here. */
 void channel_refuse(struct channel *channel, struct wire_frame *frame);
 void channel_free(struct channel *channel);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_ask.c - a question on a channel: what this host can enforce
+ * serve/serve_ask.c - ASK: the client's question what this host can enforce, and its answer
  *
- * The answer takes trying, and trying takes time; so a child of the server finds it out, and nobody waits for it but who
- * asked. The child has nothing of the server's but a pipe: no leash of a jar, no channel.
+ * To answer, the engine must try things, and that takes time. So a child of the server tries them, and only the client that
+ * asked waits. The child has nothing of the server's but a pipe: no leash of a jar, no channel.
  */
 #include "serve/serve.h"
 
@@ -24,7 +24,7 @@
 
 struct serve_ask {
 	struct object object;
-	struct channel *channel; /* NULL: the host does not wait for it any more */
+	struct channel *channel; /* NULL: the client does not wait for it any more */
 	pid_t pid;
 	int pipe_fd;
 	struct loop_watch watch;
@@ -40,8 +40,8 @@ static void find_out(const struct server *server, int pipe_fd)
 		.is_json = true,
 		.rung_max = RUNG_NAMESPACE,
 		.environment = server->environment,
-		.area = server->area.start,
-		.area_len = server->area.len,
+		.argv_memory = server->argv_memory.start,
+		.argv_memory_len = server->argv_memory.len,
 	};
 	struct error error = {0};
 	AUTO_TEXT out = {0};
@@ -88,7 +88,7 @@ static void free_ask(struct object *object)
 	free(ask);
 }
 
-static void finish(struct serve_ask *ask)
+static void ask_finish(struct serve_ask *ask)
 {
 	struct channel *channel = ask->channel;
 	struct error error = {0};
@@ -109,7 +109,7 @@ static void finish(struct serve_ask *ask)
 	channel_fail(channel, &error, NULL);
 }
 
-static void on_answer(struct loop_watch *watch, uint32_t events)
+static void ask_on_answer(struct loop_watch *watch, uint32_t events)
 {
 	struct serve_ask *ask = watch->owner;
 	char *room = text_reserve(&ask->answer, 4096);
@@ -120,11 +120,11 @@ static void on_answer(struct loop_watch *watch, uint32_t events)
 		ask->answer.len += (size_t)count;
 	else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
 		loop_remove(&ask->watch);
-		finish(ask);
+		ask_finish(ask);
 	}
 }
 
-static void on_gone(struct channel *channel)
+static void ask_on_gone(struct channel *channel)
 {
 	struct serve_ask *ask = channel->object;
 
@@ -132,9 +132,9 @@ static void on_gone(struct channel *channel)
 	ask->object.is_dead = true;
 }
 
-static const struct channel_role ask_role = {channel_refuse, NULL, on_gone};
+static const struct channel_role ask_role = {channel_refuse, NULL, ask_on_gone};
 
-static int start(struct serve_ask *ask, struct error *error)
+static int ask_start(struct serve_ask *ask, struct error *error)
 {
 	int ends[2], rc;
 
@@ -150,9 +150,11 @@ static int start(struct serve_ask *ask, struct error *error)
 		rc = reap_family_add(&ask->object.server->family, ask->pid);
 	if (rc == 0) {
 		fcntl(ask->pipe_fd, F_SETFL, O_NONBLOCK);
-		rc = loop_add(ask->object.server->loop, &ask->watch, ask->pipe_fd, EPOLLIN, on_answer, ask);
+		rc = loop_add(ask->object.server->loop, &ask->watch, ask->pipe_fd, EPOLLIN, ask_on_answer, ask);
 	}
-	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot ask: %s", strerror(-rc)) : 0;
+	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc,
+				  "cannot start a process that tries what this host can enforce: %s", strerror(-rc))
+		      : 0;
 }
 
 void serve_ask_begin(struct channel *channel, struct wire_frame *frame)
@@ -163,7 +165,8 @@ void serve_ask_begin(struct channel *channel, struct wire_frame *frame)
 	int rc = request_parse(REQUEST_ASK, frame->payload, frame->len, &request, &error);
 
 	if (rc == 0 && frame->fd_count)
-		rc = error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+		rc = error_set(&error, STAGE_ENGINE, EPROTO,
+			       "the client sent descriptors with a frame that takes none");
 	if (rc == 0) {
 		ask = calloc(1, sizeof(*ask));
 		rc = ask ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -172,7 +175,7 @@ void serve_ask_begin(struct channel *channel, struct wire_frame *frame)
 		ask->object = (struct object){.kill = kill_ask, .free = free_ask};
 		ask->pipe_fd = -1;
 		server_add(channel->server, &ask->object);
-		rc = start(ask, &error);
+		rc = ask_start(ask, &error);
 		ask->object.is_dead = rc < 0;
 	}
 	if (rc < 0 || !ask) {

@@ -20,7 +20,7 @@ static const struct first_frame first_frames[] = {
 	{FRAME_ASK, serve_ask_begin},
 };
 
-static void on_frame(void *owner, struct wire_frame *frame)
+static void channel_on_frame(void *owner, struct wire_frame *frame)
 {
 	struct channel *channel = owner;
 
@@ -39,7 +39,7 @@ static void on_frame(void *owner, struct wire_frame *frame)
 	channel_refuse(channel, frame);
 }
 
-static void on_drained(void *owner)
+static void channel_on_drained(void *owner)
 {
 	struct channel *channel = owner;
 
@@ -60,7 +60,7 @@ static void detach(struct channel *channel)
 	channel->object = NULL;
 }
 
-static void on_ended(void *owner, const struct error *error)
+static void channel_on_ended(void *owner, const struct error *error)
 {
 	struct channel *channel = owner;
 
@@ -77,7 +77,7 @@ static void on_ended(void *owner, const struct error *error)
 struct channel *channel_open(struct server *server, int fd, const struct channel_role *role, void *object)
 {
 	struct channel *channel = calloc(1, sizeof(*channel));
-	struct wire_listener listener = {channel, on_frame, on_drained, on_ended};
+	struct wire_listener listener = {channel, channel_on_frame, channel_on_drained, channel_on_ended};
 
 	if (!channel) {
 		close(fd);
@@ -127,7 +127,8 @@ void channel_refuse(struct channel *channel, struct wire_frame *frame)
 {
 	struct error error = {0};
 
-	error_set(&error, STAGE_ENGINE, EPROTO, "a frame of type %d has no place here", (int)frame->type);
+	error_set(&error, STAGE_ENGINE, EPROTO, "the client sent a frame that is not allowed here: type %d",
+		  (int)frame->type);
 	channel_fail(channel, &error, NULL);
 }
 

@@ -2,8 +2,9 @@
 /*
  * serve/serve_jar.c - a kept jar on a channel: OPENED, JOIN, FILE, CLOSE
  *
- * Each run and each file has a channel of its own, which comes with the frame that asks for it; what is wrong with such a
- * request is told there and harms nothing else.
+ * Each run and each file has a channel of its own, which comes with the frame that asks for it. The engine says there what
+ * is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other threads run.
+ * The jar's own channel is its life: when the client closes it, the jar ends.
  */
 #include "serve/serve.h"
 
@@ -17,7 +18,7 @@
 
 struct serve_jar {
 	struct server_jar server_jar; /* first: it is freed through it */
-	struct channel *channel;      /* NULL: the host has let go of it */
+	struct channel *channel;      /* NULL: the client has let go of it */
 	bool is_closing;
 };
 
@@ -108,7 +109,7 @@ static int ask_for_file(struct server_jar *server_jar, struct channel *channel, 
 	return 0;
 }
 
-/* --- frames from the host ----------------------------------------------------------------------------------- */
+/* --- frames from the client --------------------------------------------------------------------------------- */
 
 /* The channel that came with the frame: what is wrong with the rest is told there. */
 static struct channel *take_channel(struct channel *channel, struct wire_frame *frame)
@@ -119,7 +120,7 @@ static struct channel *take_channel(struct channel *channel, struct wire_frame *
 	if (frame->fd_count)
 		own = channel_open(channel->server, take_fd(&frame->fds[0]), NULL, NULL);
 	if (!own) {
-		error_set(&error, STAGE_ENGINE, EPROTO, "no channel came with a frame that needs one of its own");
+		error_set(&error, STAGE_ENGINE, EPROTO, "the client sent a request without a channel for its answer");
 		channel_fail(channel, &error, NULL);
 	}
 	return own;
@@ -151,7 +152,7 @@ static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
 		channel_fail(own, &error, NULL);
 }
 
-static void on_frame(struct channel *channel, struct wire_frame *frame)
+static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->object;
 
@@ -167,7 +168,7 @@ static void on_frame(struct channel *channel, struct wire_frame *frame)
 	}
 }
 
-static void on_channel_gone(struct channel *channel)
+static void jar_on_channel_gone(struct channel *channel)
 {
 	struct serve_jar *jar = channel->object;
 
@@ -176,11 +177,11 @@ static void on_channel_gone(struct channel *channel)
 	server_jar_close(&jar->server_jar);
 }
 
-static const struct channel_role jar_role = {on_frame, NULL, on_channel_gone};
+static const struct channel_role jar_role = {jar_on_frame, NULL, jar_on_channel_gone};
 
 /* --- hearing from the jar ----------------------------------------------------------------------------------- */
 
-static void on_stands(struct server_jar *server_jar)
+static void jar_on_stands(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	const struct plan *plan = &server_jar->launch.plan;
@@ -209,7 +210,7 @@ static void say_why_gone(const struct serve_jar *jar, struct error *error)
 		error_hint(error, "open another jar");
 }
 
-static void on_gone(struct server_jar *server_jar)
+static void jar_on_gone(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	struct channel *channel = jar->channel;
@@ -274,8 +275,8 @@ void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
 		return;
 	}
 	jar->server_jar.object = (struct object){.kill = kill_jar, .free = free_jar};
-	jar->server_jar.stands = on_stands;
-	jar->server_jar.gone = on_gone;
+	jar->server_jar.stands = jar_on_stands;
+	jar->server_jar.gone = jar_on_gone;
 	jar->channel = channel;
 	channel_set_role(channel, &jar_role, jar);
 	server_jar_init(&jar->server_jar, channel->server, PLAN_SESSION, request);

@@ -5,8 +5,8 @@
  * After a run the client is likely to ask for the same policy again, so the engine makes jars for it while nobody waits.
  * Each is used for one run and never for a second: nothing an earlier command touched is ever handed out.
  */
-#ifndef BELLJAR_ENGINE_SERVE_READY_H
-#define BELLJAR_ENGINE_SERVE_READY_H
+#ifndef BELLJAR_SERVE_SERVE_PREPARED_H
+#define BELLJAR_SERVE_SERVE_PREPARED_H
 
 #include "serve/server_jar.h"
 

@@ -108,8 +108,8 @@ static int read_run_policy(const struct request *request, const struct policy *j
 		const struct policy_key *key = policy_key_by_name(request->keys->object.members[i].name);
 
 		if (key && key->scope == SCOPE_JAR)
-			return error_set(error, STAGE_POLICY, 0, "%s: is fixed for the jar, and cannot differ per run",
-					 key->name);
+			return error_set(error, STAGE_POLICY, 0,
+					 "%s: is fixed for the jar; a run in it cannot change it", key->name);
 	}
 	if (policy_copy(jar, &made) < 0)
 		return error_set(error, STAGE_ENGINE, 0, "out of memory");
@@ -158,8 +158,8 @@ int serve_check_descriptors_sent(const struct wire_frame *frame, size_t expected
 {
 	if (frame->fd_count == expected)
 		return 0;
-	return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, not %zu", frame->fd_count,
-			 expected);
+	return error_set(error, STAGE_ENGINE, EPROTO, "%zu descriptors came with the request, and it needs %zu",
+			 frame->fd_count, expected);
 }
 
 struct serve_request *serve_request_hold(struct serve_request *request)

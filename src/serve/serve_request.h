@@ -5,8 +5,8 @@
  * A run and the jars that are made ahead for runs like it come from the same request, and share it by counting references:
  * nothing is copied or parsed twice. Nobody changes it once it was read.
  */
-#ifndef BELLJAR_ENGINE_SERVE_REQUEST_H
-#define BELLJAR_ENGINE_SERVE_REQUEST_H
+#ifndef BELLJAR_SERVE_SERVE_REQUEST_H
+#define BELLJAR_SERVE_SERVE_REQUEST_H
 
 #include "serve/serve.h"
 #include "policy/policy.h"

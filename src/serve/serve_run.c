@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, KEPT, RESULT
+ * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, CAPTURED, RESULT
  *
- * The run belongs to the server's list. A host that closes the channel before the result has it killed; the object stays
- * until nothing of the run is left, and until its pipes have taken what was already read.
+ * A run goes through four steps: read the request (read_run), choose a jar (choose_jar), run (job_start), and say which
+ * jars should wait for the next runs (want_next). All that can be wrong with a request is found in the first, so that
+ * FAILED means that nothing was started; from then on every end is a RESULT.
+ *
+ * The run is in the server's list. If the client closes the channel before the result, the run is killed; the object stays
+ * until nothing of the run is left and its pipes have taken what was already read.
  */
 #include "serve/serve_run.h"
 
@@ -17,7 +21,7 @@
 
 struct serve_run {
 	struct object object;
-	struct channel *channel; /* NULL: the host does not wait for it any more */
+	struct channel *channel; /* NULL: the client does not wait for it any more */
 	struct serve_request *request;
 	struct job job;
 	struct server_jar *server_jar; /* the jar it is given; NULL: one of its own */
@@ -47,7 +51,7 @@ static void close_extra(struct serve_run *run)
 		close_fd(&run->extra_fds[i]);
 }
 
-/* --- frames to the host ------------------------------------------------------------------------------------- */
+/* --- frames to the client ----------------------------------------------------------------------------------- */
 
 static void send_json(struct serve_run *run, enum frame_type type, const struct text *payload)
 {
@@ -56,7 +60,7 @@ static void send_json(struct serve_run *run, enum frame_type type, const struct 
 	if (!run->channel)
 		return;
 	if (text_failed(payload)) {
-		error_set(&error, STAGE_ENGINE, ENOMEM, "no memory for an answer");
+		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory for an answer");
 		channel_fail(run->channel, &error, NULL);
 		return;
 	}
@@ -122,7 +126,7 @@ static void send_result(struct serve_run *run)
 		pieces_end(&run->pieces, (enum stream_index)i, is_cut, send_output, run);
 	if (source.capture)
 		send_captured(run, source.capture);
-	source.has_bytes = true; /* offsets count bytes, which is what KEPT has */
+	source.has_bytes = true; /* offsets count bytes, which is what CAPTURED has */
 	result_write(&source, &writer, NULL);
 	send_json(run, FRAME_RESULT, &payload);
 	if (run->channel)
@@ -204,14 +208,15 @@ static void free_run(struct object *object)
 	free(run);
 }
 
-/* --- frames from the host ----------------------------------------------------------------------------------- */
+/* --- frames from the client --------------------------------------------------------------------------------- */
 
 static int check_signal(const struct wire_frame *frame, uint32_t least, struct error *error)
 {
 	uint32_t number = frame->len == 4 ? frame_number(frame->payload, 4) : UINT32_MAX;
 
 	if (number < least || number > 64)
-		return error_set(error, STAGE_ENGINE, EINVAL, "this is no signal");
+		return error_set(error, STAGE_ENGINE, EINVAL, "the signal must be a number of 4 bytes from %u to 64",
+				 least);
 	return (int)number;
 }
 
@@ -220,21 +225,21 @@ static int take_resize(struct serve_run *run, const struct wire_frame *frame, st
 	struct winsize window = {0};
 
 	if (frame->len != 4)
-		return error_set(error, STAGE_ENGINE, EINVAL, "this is no size of a window");
+		return error_set(error, STAGE_ENGINE, EINVAL, "the window size must be 4 bytes: rows and columns");
 	window.ws_row = (unsigned short)frame_number(frame->payload, 2);
 	window.ws_col = (unsigned short)frame_number(frame->payload + 2, 2);
 	job_resize(&run->job, &window);
 	return 0;
 }
 
-static void on_frame(struct channel *channel, struct wire_frame *frame)
+static void serve_run_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_run *run = channel->object;
 	struct error error = {0};
 	int rc;
 
 	if (frame->fd_count) {
-		error_set(&error, STAGE_ENGINE, EPROTO, "descriptors with a frame that has none");
+		error_set(&error, STAGE_ENGINE, EPROTO, "the client sent descriptors with a frame that takes none");
 	} else if (frame->type == FRAME_SIGNAL) {
 		rc = check_signal(frame, 1, &error);
 		if (rc > 0)
@@ -255,7 +260,7 @@ static void on_frame(struct channel *channel, struct wire_frame *frame)
 		channel_fail(channel, &error, NULL);
 }
 
-static void on_drained(struct channel *channel)
+static void serve_run_on_drained(struct channel *channel)
 {
 	struct serve_run *run = channel->object;
 
@@ -264,18 +269,18 @@ static void on_drained(struct channel *channel)
 }
 
 /* Nobody waits for the result: what runs is ended at once, what was written goes nowhere. */
-static void on_gone(struct channel *channel)
+static void serve_run_on_gone(struct channel *channel)
 {
 	struct serve_run *run = channel->object;
 
 	run->channel = NULL;
 	job_kill(&run->job);
 	if (run->request->wire.sink == REQUEST_SINK_FRAMES)
-		on_drained(channel);
+		serve_run_on_drained(channel);
 	check_dead(run);
 }
 
-static const struct channel_role run_role = {on_frame, on_drained, on_gone};
+static const struct channel_role run_role = {serve_run_on_frame, serve_run_on_drained, serve_run_on_gone};
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
 
@@ -325,7 +330,7 @@ static struct run_request run_request_of(struct serve_run *run)
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 			},
-		.area = &run->object.server->area,
+		.area = &run->object.server->argv_memory,
 		.family = &run->object.server->family,
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,
@@ -399,7 +404,7 @@ static void choose_jar(struct serve_run *run)
 		run->job.jar = server_jar_enter(run->server_jar);
 }
 
-/* What is kept is kept in memory. */
+/* Captured output is held in memory. */
 static int check_output(const struct serve_run *run, struct error *error)
 {
 	if (!run->request->wire.is_captured || run->request->policy.output_bytes != LIMIT_NONE)
@@ -416,7 +421,7 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.has_pty)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
 	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request->wire.argv)
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'argv' is missing");
 	return 0;
 }
 
@@ -440,7 +445,7 @@ static int read_run(struct serve_run *run, struct wire_frame *frame, size_t firs
 }
 
 /* @joined: the jar that was asked for; NULL: a jar for this run alone. */
-static void begin(struct channel *channel, struct server_jar *joined, struct wire_frame *frame, size_t first)
+static void begin_run(struct channel *channel, struct server_jar *joined, struct wire_frame *frame, size_t first)
 {
 	struct serve_run *run = new_run(channel->server);
 	struct error error = {0};
@@ -467,10 +472,10 @@ static void begin(struct channel *channel, struct server_jar *joined, struct wir
 
 void serve_run_begin(struct channel *channel, struct wire_frame *frame)
 {
-	begin(channel, NULL, frame, 0);
+	begin_run(channel, NULL, frame, 0);
 }
 
 void serve_run_join(struct channel *channel, struct server_jar *server_jar, struct wire_frame *frame, size_t first)
 {
-	begin(channel, server_jar, frame, first);
+	begin_run(channel, server_jar, frame, first);
 }

@@ -2,8 +2,8 @@
 /*
  * serve/serve_run.h - a run on a channel
  */
-#ifndef BELLJAR_ENGINE_SERVE_RUN_H
-#define BELLJAR_ENGINE_SERVE_RUN_H
+#ifndef BELLJAR_SERVE_SERVE_RUN_H
+#define BELLJAR_SERVE_SERVE_RUN_H
 
 #include "serve/server_jar.h"
 

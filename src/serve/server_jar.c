@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/server_jar.c - a jar that runs are given to
+ * serve/server_jar.c - a jar that runs are given to: kept, or prepared for one run
  */
 #include "serve/server_jar.h"
 
@@ -10,7 +10,7 @@
 #include "engine/engine_failure.h"
 #include "sys/calls.h"
 
-static void build(struct server_jar *server_jar);
+static void server_jar_try(struct server_jar *server_jar);
 
 static void check_dead(struct server_jar *server_jar)
 {
@@ -24,17 +24,17 @@ static void close_zygote_fds(struct server_jar *server_jar)
 		close_fd(&server_jar->zygote_fds[--server_jar->zygote_fd_count]);
 }
 
-static void on_later(struct loop_timer *timer)
+static void server_jar_on_later(struct loop_timer *timer)
 {
 	struct server_jar *server_jar = timer->owner;
 	const struct observation *seen = server_jar->jar ? session_observation(server_jar->jar) : NULL;
 
-	/* What was made ahead for a run that went well has nothing to learn about the host: it just goes. */
+	/* A jar made ahead is not made again: the run before it went well, so the host has changed since. */
 	if (seen && !server_jar->is_standing && server_jar->launch.kind != PLAN_PREPARED &&
 	    launch_is_corrected(&server_jar->launch, seen)) {
 		session_free(server_jar->jar);
 		server_jar->jar = NULL;
-		build(server_jar);
+		server_jar_try(server_jar);
 		return;
 	}
 	if (seen)
@@ -49,10 +49,10 @@ static void on_later(struct loop_timer *timer)
 
 static void finish_later(struct server_jar *server_jar)
 {
-	loop_arm(server_jar->object.server->loop, &server_jar->later, 0, on_later, server_jar);
+	loop_arm(server_jar->object.server->loop, &server_jar->later, 0, server_jar_on_later, server_jar);
 }
 
-static void on_ready(void *owner, struct session *jar)
+static void server_jar_on_ready(void *owner, struct session *jar)
 {
 	struct server_jar *server_jar = owner;
 
@@ -63,7 +63,7 @@ static void on_ready(void *owner, struct session *jar)
 		server_jar->stands(server_jar);
 }
 
-static void on_gone(void *owner, struct session *jar)
+static void server_jar_on_gone(void *owner, struct session *jar)
 {
 	(void)jar;
 	finish_later(owner);
@@ -75,17 +75,17 @@ static int open_jar(struct launch *launch, void *owner)
 	struct session_request request = {
 		.plan = &launch->plan,
 		.main = plan_is_for_calls(&launch->plan) ? call_first_main : NULL,
-		.area = &server_jar->object.server->area,
+		.area = &server_jar->object.server->argv_memory,
 		.zygote_fds = server_jar->zygote_fds,
 		.zygote_fd_count = server_jar->zygote_fd_count,
 		.family = &server_jar->object.server->family,
-		.listener = {.owner = server_jar, .ready = on_ready, .gone = on_gone},
+		.listener = {.owner = server_jar, .ready = server_jar_on_ready, .gone = server_jar_on_gone},
 	};
 
 	return session_open(server_jar->object.server->loop, &request, &server_jar->jar, &launch->error);
 }
 
-static void build(struct server_jar *server_jar)
+static void server_jar_try(struct server_jar *server_jar)
 {
 	if (launch_start(&server_jar->launch, open_jar, server_jar) < 0)
 		finish_later(server_jar);
@@ -134,7 +134,7 @@ void server_jar_build(struct server_jar *server_jar, struct host *host)
 	if (rc < 0)
 		finish_later(server_jar);
 	else
-		build(server_jar);
+		server_jar_try(server_jar);
 }
 
 void server_jar_close(struct server_jar *server_jar)

@@ -5,8 +5,8 @@
  * It is made from a policy as a run's own jar is, and made again where the host gives less than it seemed. It can go only
  * when no run is in it any more.
  */
-#ifndef BELLJAR_ENGINE_SERVE_HOUSE_H
-#define BELLJAR_ENGINE_SERVE_HOUSE_H
+#ifndef BELLJAR_SERVE_SERVER_JAR_H
+#define BELLJAR_SERVE_SERVER_JAR_H
 
 #include "engine/engine_job.h"
 #include "serve/serve_request.h"
@@ -33,10 +33,10 @@ struct server_jar {
 /* Holds @request as long as the jar is there. */
 void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind,
 		     struct serve_request *request);
-/* Make it a jar for calls: forks of @argv, which has @fds from 4 on; they are the server_jar's from here on. 0 or -ENOMEM. */
+/* Make it a jar for calls: forks of @argv, which has @fds from 4 on. Takes @fds over. 0 or -ENOMEM. */
 int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count);
 /*
- * Begin; what goes wrong is told by gone(), never from within this call. @host: what a survey for the same policy found a
+ * Begin. gone() tells what goes wrong, never from within this call. @host: what a survey for the same policy found a
  * moment ago, which is taken over; NULL: look at the host now.
  */
 void server_jar_build(struct server_jar *server_jar, struct host *host);

@@ -14,7 +14,7 @@
 #define FRAME_HEADER_BYTES 8
 /* To the engine: 1 MiB of JSON and 4 MiB of arguments and environment. */
 #define FRAME_MAX_BYTES ((size_t)5 << 20)
-/* OUTPUT and KEPT: one byte that says which stream, seven zero bytes, then at most this much. */
+/* OUTPUT and CAPTURED: one byte that says which stream, seven zero bytes, then at most this much. */
 #define FRAME_STREAM_BYTES 8
 #define FRAME_OUTPUT_MAX_BYTES ((size_t)64 << 10)
 /* A run's channel, its standard input, two pipes, and what the command gets beyond its standard streams. */
@@ -22,7 +22,7 @@
 #define FRAME_MAX_DESCRIPTORS (4 + FRAME_MAX_EXTRA)
 
 enum frame_type {
-	/* from the host */
+	/* from the client */
 	FRAME_RUN = 1,
 	FRAME_OPEN = 2,
 	FRAME_ASK = 3,

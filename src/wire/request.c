@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wire/request.c - what the JSON of a frame asks for: one table of keys
+ *
+ * A row of the table `fields` says in which requests a key may stand, what type it has and where its value goes; the code
+ * below only follows it. Values stay in the parsed document and are pointed at, so that a request of megabytes is not copied.
  */
 #include "wire/request.h"
 
@@ -212,20 +215,20 @@ static int read_members(struct request *request, const struct json_value *object
 static int check(struct request *request, enum request_kind kind, struct error *error)
 {
 	if (!json_find(&request->document, "version"))
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'version'");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'version' is missing");
 	for (char **at = request->argv; at && *at; at++)
 		request->argument_count++;
 	/* In a jar for calls there is none; whether it is one is known only there. */
 	if ((kind == REQUEST_RUN || request->argv) && !request->argument_count)
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'argv'");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'argv' is missing");
 	if (kind == REQUEST_OPEN && request->extra_count && !request->argv)
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'extra' is for a zygote");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'extra' needs a 'zygote'");
 	if (request->is_shell_string && request->argument_count != 1)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'shell' takes one string");
 	if (kind == REQUEST_FILE && !request->path)
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'path'");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'path' is missing");
 	if (kind == REQUEST_ASK && !json_find(&request->document, "what"))
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: no 'what'");
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'what' is missing");
 	return 0;
 }
 

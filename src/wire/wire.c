@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wire/wire.c - frames in and out over one stream socket
+ *
+ * The other side may be slow, hostile or gone, and everybody else's channels are in the same loop. So nothing blocks, a turn takes
+ * a bounded number of frames, and no byte is read before its frame's length was checked. Header and payload are read
+ * apart and never more than the frame at hand, since descriptors come with the bytes they were sent with: reading further
+ * would mix those of two frames.
  */
 #include "wire/wire.h"
 
@@ -11,11 +16,11 @@
 
 #include "base/descriptors.h"
 
-/* Frames handed over in one turn of the loop: a host that sends without end must not keep others waiting. */
+/* Frames handed over in one turn of the loop: a client that sends without end must not keep others waiting. */
 #define FRAMES_PER_TURN 16
 /* A length is only a claim: memory is taken as the bytes arrive. */
 #define READ_BYTES ((size_t)64 << 10)
-/* What a host sent behind the last frame is thrown away, so that it reads an end rather than an error. */
+/* What a client sent behind the last frame is thrown away, so that it reads an end rather than an error. */
 #define LEFT_OVER_READS 16
 
 /* --- descriptors -------------------------------------------------------------------------------------------- */
@@ -30,12 +35,13 @@ static void close_descriptors(struct wire *wire)
 static int check_descriptors(struct wire *wire, const struct descriptors *received, bool is_first, struct error *error)
 {
 	if (received->flags & MSG_CTRUNC && received->count + wire->fd_count < FRAME_MAX_DESCRIPTORS)
-		return error_set(error, STAGE_ENGINE, EMFILE, "no descriptors are left for those of the request");
+		return error_set(error, STAGE_ENGINE, EMFILE,
+				 "the engine has no descriptors left for those of the request");
 	if (received->flags & MSG_CTRUNC)
-		return error_set(error, STAGE_ENGINE, EPROTO, "a frame with more than %d descriptors",
+		return error_set(error, STAGE_ENGINE, EPROTO, "the client sent more than %d descriptors with a frame",
 				 FRAME_MAX_DESCRIPTORS);
 	if (received->count && !is_first)
-		return error_set(error, STAGE_ENGINE, EPROTO, "descriptors in the middle of a frame");
+		return error_set(error, STAGE_ENGINE, EPROTO, "the client sent descriptors in the middle of a frame");
 	return 0;
 }
 
@@ -75,9 +81,10 @@ static int read_header(struct wire *wire, struct frame_header *header, struct er
 			return 0;
 	}
 	if (frame_header_read(wire->header, header) < 0)
-		return error_set(error, STAGE_ENGINE, EPROTO, "this is no frame: its header is not what it must be");
+		return error_set(error, STAGE_ENGINE, EPROTO, "the client sent a frame whose header is malformed");
 	if (header->len > FRAME_MAX_BYTES)
-		return error_set(error, STAGE_ENGINE, EMSGSIZE, "a frame of %u bytes is too long", header->len);
+		return error_set(error, STAGE_ENGINE, EMSGSIZE, "the client sent a frame that is too long: %u bytes",
+				 header->len);
 	return 1;
 }
 
@@ -89,7 +96,7 @@ static int read_payload(struct wire *wire, size_t len, struct error *error)
 		ssize_t count;
 
 		if (!room)
-			return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for a request");
+			return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory for a request");
 		count = receive(wire, room, wanted, false, error);
 		if (count <= 0)
 			return count == 0 ? -EPIPE : (int)count;
@@ -110,7 +117,7 @@ static int read_frame(struct wire *wire, struct error *error)
 		return rc;
 	text_append(&wire->payload, "", 0); /* so that there is a NUL */
 	if (text_failed(&wire->payload))
-		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory for a request");
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory for a request");
 	wire->header_len = 0;
 	wire->listener.frame(wire->listener.owner, &(struct wire_frame){
 							   .type = (enum frame_type)header.type,

@@ -59,7 +59,7 @@ void wire_stop_reading(struct wire *wire);
 
 /* @fd goes with the frame, which must then be the first; -1: none. Borrowed. */
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd);
-/* OUTPUT or KEPT; @len at most FRAME_OUTPUT_MAX_BYTES. */
+/* OUTPUT or CAPTURED; @len at most FRAME_OUTPUT_MAX_BYTES. */
 void wire_send_stream(struct wire *wire, enum frame_type type, unsigned stream, const void *bytes, size_t len);
 
 static inline bool wire_is_full(const struct wire *wire)

@@ -22,7 +22,7 @@ from harness.bounds import BOUND
 from harness.runner import ANY, Way
 
 RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
-STARTED, OUTPUT, KEPT, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
+STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 LAST = (RESULT, FAILED, CLOSED, DESCRIPTOR, ANSWER)
 
 Payload = Union[bytes, Dict[str, Any], None]
@@ -137,13 +137,13 @@ class Outcome:
 
     @property
     def stdout(self) -> bytes:
-        """What was kept of standard output."""
-        return self._stream(KEPT, 1)
+        """What was captured of standard output."""
+        return self._stream(CAPTURED, 1)
 
     @property
     def stderr(self) -> bytes:
-        """What was kept of standard error."""
-        return self._stream(KEPT, 2)
+        """What was captured of standard error."""
+        return self._stream(CAPTURED, 2)
 
     def streamed(self, stream: int = 1) -> bytes:
         """What came in OUTPUT frames."""
@@ -163,7 +163,7 @@ class Outcome:
 
 
 class Engine:
-    """A `belljar engine`, as a host program would start it."""
+    """A `belljar engine`, as a client would start it."""
 
     def __init__(self, env: Dict[str, str], cwd: Union[str, os.PathLike], way: Way = ANY) -> None:
         self.env, self.cwd, self.way = dict(env), str(cwd), way
@@ -173,7 +173,7 @@ class Engine:
             high = os.dup(high)
         words = [paths.tool("deny"), *way.deny, "--"] if way.deny else []
         words += [paths.belljar(), "engine"]
-        self.root: Optional[socket.socket] = ours
+        self.door: Optional[socket.socket] = ours
         self.pid = os.posix_spawn(words[0], words, self.env, file_actions=[(os.POSIX_SPAWN_DUP2, high, 3)])
         os.close(high)
         theirs.close()
@@ -182,15 +182,15 @@ class Engine:
     def channel(self) -> Channel:
         """A new channel."""
         ours, theirs = socket.socketpair()
-        self.send_root(b"c", [theirs.fileno()])
+        self.send_door(b"c", [theirs.fileno()])
         theirs.close()
         return Channel(ours)
 
-    def send_root(self, data: bytes, fds: Sequence[int] = ()) -> None:
-        """Any message on the root."""
-        assert self.root is not None
+    def send_door(self, data: bytes, fds: Sequence[int] = ()) -> None:
+        """Any message on the door socket."""
+        assert self.door is not None
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        self.root.sendmsg([data], ancillary)
+        self.door.sendmsg([data], ancillary)
 
     def request(self, argv: Any = None, keys: Optional[Dict[str, Any]] = None, **run: Any) -> Dict[str, Any]:
         """The payload of RUN; `top` adds or replaces members beside `run`."""
@@ -238,10 +238,10 @@ class Engine:
         return self.status
 
     def close(self) -> int:
-        """Close the root, as a host does that leaves."""
-        if self.root is not None:
-            self.root.close()
-            self.root = None
+        """Close the door socket, as a client does that leaves."""
+        if self.door is not None:
+            self.door.close()
+            self.door = None
         try:
             return self.wait()
         except AssertionError:

@@ -13,7 +13,7 @@ from harness import census, wire
 from harness.case import every_way
 from harness.engine_case import KeptJarCase
 from harness.result import check_result
-from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, KEPT, OPEN, RESULT, STARTED, Channel, Outcome
+from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, CAPTURED, OPEN, RESULT, STARTED, Channel, Outcome
 
 
 class JarOnAChannel(KeptJarCase):
@@ -52,7 +52,7 @@ class KeptJars(JarOnAChannel):
         self.assertEqual(first.kinds, [STARTED, RESULT])
         self.assertEqual((first.result["outcome"], first.result["exit_code"]), ("exited", 3))
         second = self.run_in(jar, self.script("cat $HOME/x made"))
-        self.assertEqual(second.kinds, [STARTED, KEPT, RESULT])
+        self.assertEqual(second.kinds, [STARTED, CAPTURED, RESULT])
         self.assertEqual(second.stdout, b"secret\nmade\n")
         check_result(second.result)
         self.assertEqual((self.work / "made").read_text(), "made\n")

@@ -17,7 +17,7 @@ from harness import census, wire
 from harness.case import every_way
 from harness.engine_case import EngineCase
 from harness.result import check_result
-from harness.wire import CANCEL, FAILED, KEPT, OUTPUT, RESIZE, RESULT, RUN, SIGNAL, STARTED
+from harness.wire import CANCEL, FAILED, CAPTURED, OUTPUT, RESIZE, RESULT, RUN, SIGNAL, STARTED
 
 
 class SocketCase(EngineCase):
@@ -34,7 +34,7 @@ class Runs(SocketCase):
 
     def test_frames_come_in_order_and_the_result_is_the_contracts(self) -> None:
         outcome = self.engine.run(self.script("echo out; echo err >&2; exit 3"))
-        self.assertEqual(outcome.kinds, [STARTED, KEPT, KEPT, RESULT])
+        self.assertEqual(outcome.kinds, [STARTED, CAPTURED, CAPTURED, RESULT])
         self.assert_exited(outcome, 3)
         result = outcome.result
         self.assertEqual((outcome.stdout, outcome.stderr), (b"out\n", b"err\n"))
@@ -356,10 +356,10 @@ class Many(SocketCase):
 
     def test_what_is_no_channel_is_ignored(self) -> None:
         reader, writer = os.pipe()
-        self.engine.send_root(b"c", [reader])
-        self.engine.send_root(b"c")
-        self.engine.send_root(b"x", [reader])
-        self.engine.send_root(b"cc", [reader, writer])
+        self.engine.send_door(b"c", [reader])
+        self.engine.send_door(b"c")
+        self.engine.send_door(b"x", [reader])
+        self.engine.send_door(b"cc", [reader, writer])
         os.close(reader)
         os.close(writer)
         self.assert_exited(self.engine.run(["/bin/true"]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that misbehaves on purpose, for tests of what the package does then: started as BELLJAR_BIN.
 
-What it does is the first word of the command that it is to run. It takes channels from the door at descriptor 3, as the
+What it does is the first word of the command that it is to run. It takes channels from the door socket at descriptor 3, as the
 real one does.
 """
 
