@@ -104,7 +104,7 @@ int client_send_short(int fd, enum frame_type type, const void *payload, size_t 
 }
 
 /* Keep one descriptor; whatever else comes is not to be left open. */
-static void take_descriptors(struct client_channel *channel, const struct descriptors *received)
+static void channel_take_descriptors(struct client_channel *channel, const struct descriptors *received)
 {
 	for (size_t i = 0; i < received->count; i++) {
 		close_fd(&channel->received_fd);
@@ -127,7 +127,7 @@ ssize_t client_receive(struct client_channel *channel)
 	count = descriptors_receive(channel->fd, &part, 1, DESCRIPTORS_MAX, &received);
 	if (count < 0)
 		return count;
-	take_descriptors(channel, &received);
+	channel_take_descriptors(channel, &received);
 	channel->buffer.len += (size_t)count;
 	if ((size_t)count == channel->read_bytes)
 		channel->read_bytes = MIN_OF(channel->read_bytes * 2, MAX_READ_BYTES);

@@ -158,7 +158,7 @@ static void wait_for_end(const struct belljar_engine *engine)
 		;
 }
 
-static void end(struct belljar_engine *engine)
+static void end_engine(struct belljar_engine *engine)
 {
 	if (engine->door >= 0 && client_engine_is_ours(engine))
 		shutdown(engine->door, SHUT_RDWR);
@@ -355,11 +355,11 @@ void belljar_engine_close(struct belljar_engine *engine)
 	if (!engine)
 		return;
 	engine->is_closed = true;
-	end(engine);
+	end_engine(engine);
 	client_engine_release(engine);
 }
 
-static int ask(struct belljar_engine *engine, char **json_out, struct belljar_error *failure)
+static int ask_engine(struct belljar_engine *engine, char **json_out, struct belljar_error *failure)
 {
 	static const char question[] = "{\"version\":1,\"what\":\"capabilities\"}";
 	struct client_message message = {.type = FRAME_ASK, .payload = question, .len = sizeof(question) - 1};
@@ -394,5 +394,5 @@ int belljar_capabilities(struct belljar_engine *engine, char **json_out, struct 
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(ask(engine, json_out, &failure), &failure, error);
+	return client_publish(ask_engine(engine, json_out, &failure), &failure, error);
 }

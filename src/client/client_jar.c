@@ -24,7 +24,7 @@ struct belljar_jar {
 	char *info;           /* JSON text */
 };
 
-static int check(const struct belljar_jar *jar, struct belljar_error *failure)
+static int check_jar(const struct belljar_jar *jar, struct belljar_error *failure)
 {
 	if (!jar) {
 		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
@@ -111,8 +111,8 @@ static int await_opened(struct belljar_jar *jar, struct belljar_error *failure)
 	return jar->info ? 0 : client_no_memory(failure);
 }
 
-static int open_jar(struct belljar_engine *engine, const struct belljar_jar_options *given, struct belljar_jar **out,
-		    struct belljar_error *failure)
+static int client_open_jar(struct belljar_engine *engine, const struct belljar_jar_options *given,
+			   struct belljar_jar **out, struct belljar_error *failure)
 {
 	struct belljar_jar_options options = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
@@ -152,7 +152,7 @@ int belljar_jar_open(struct belljar_engine *engine, const struct belljar_jar_opt
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(open_jar(engine, options, out, &failure), &failure, error);
+	return client_publish(client_open_jar(engine, options, out, &failure), &failure, error);
 }
 
 const char *belljar_jar_info(const struct belljar_jar *jar)
@@ -180,15 +180,15 @@ void belljar_jar_close(struct belljar_jar *jar)
 /* --- runs --- */
 
 /* @is_blocking: nobody has the handle but us, until the run is over. */
-static int start_in_jar(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
-			struct belljar_handle **out, struct belljar_error *failure)
+static int jar_start_run(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
+			 struct belljar_handle **out, struct belljar_error *failure)
 {
 	const struct client_run_request how = {.is_join = true, .is_start_told = !is_blocking};
 	struct belljar_command command = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
-	int rc = check(jar, failure);
+	int rc = check_jar(jar, failure);
 
 	if (rc == 0)
 		rc = client_copy_struct(given, sizeof(command), &command, failure);
@@ -208,7 +208,7 @@ int belljar_jar_start(struct belljar_jar *jar, const struct belljar_command *com
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start_in_jar(jar, command, false, out, &failure), &failure, error);
+	return client_publish(jar_start_run(jar, command, false, out, &failure), &failure, error);
 }
 
 int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command, struct belljar_result **out,
@@ -216,7 +216,7 @@ int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *comma
 {
 	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = start_in_jar(jar, command, true, &handle, &failure);
+	int rc = jar_start_run(jar, command, true, &handle, &failure);
 
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
@@ -231,7 +231,7 @@ static int open_file(struct belljar_jar *jar, const char *path, int access, uint
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
 	struct client_frame frame;
-	int rc = check(jar, failure);
+	int rc = check_jar(jar, failure);
 
 	if (rc == 0)
 		rc = make_channel(&ours, &theirs, failure);

@@ -39,7 +39,7 @@ struct client_message client_request_message(const struct client_request *reques
 				       .fd_count = request->fd_count};
 }
 
-static int finish(struct client_request *request, struct belljar_error *failure)
+static int request_finish(struct client_request *request, struct belljar_error *failure)
 {
 	return text_failed(&request->json) ? client_no_memory(failure) : 0;
 }
@@ -378,7 +378,7 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 	json_close_object(&writer);
 	if (rc == 0)
 		rc = attach_descriptors(request, command, failure);
-	return rc < 0 ? rc : finish(request, failure);
+	return rc < 0 ? rc : request_finish(request, failure);
 }
 
 int client_request_open(struct client_request *request, const struct belljar_jar_options *options,
@@ -398,7 +398,7 @@ int client_request_open(struct client_request *request, const struct belljar_jar
 	write_environment(&writer, options->environment);
 	write_directory(&writer, options->directory);
 	json_close_object(&writer);
-	return rc < 0 ? rc : finish(request, failure);
+	return rc < 0 ? rc : request_finish(request, failure);
 }
 
 int client_request_file(struct client_request *request, const char *path, int access, uint32_t mode, int channel,
@@ -419,5 +419,5 @@ int client_request_file(struct client_request *request, const char *path, int ac
 	json_write_unsigned(&writer, "mode", mode);
 	json_close_object(&writer);
 	request->fds[request->fd_count++] = channel;
-	return finish(request, failure);
+	return request_finish(request, failure);
 }

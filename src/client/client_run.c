@@ -55,7 +55,7 @@ int client_handle_new(struct belljar_engine *engine, int fd, const struct bellja
 	return 0;
 }
 
-static int check(const struct belljar_handle *handle, struct belljar_error *failure)
+static int check_handle(const struct belljar_handle *handle, struct belljar_error *failure)
 {
 	if (!handle) {
 		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no handle: the pointer is NULL");
@@ -173,7 +173,7 @@ static void hang_up(struct belljar_handle *handle)
 		shutdown(handle->channel.fd, SHUT_RDWR);
 }
 
-static int process(struct belljar_handle *handle)
+static int handle_process(struct belljar_handle *handle)
 {
 	int rc;
 
@@ -228,8 +228,8 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 /* --- public --- */
 
 /* @is_blocking: nobody has the handle but us, until the run is over. */
-static int start_run(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
-		     struct belljar_handle **out, struct belljar_error *failure)
+static int client_start_run(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
+			    struct belljar_handle **out, struct belljar_error *failure)
 {
 	const struct client_run_request how = {.is_start_told = !is_blocking};
 	struct belljar_command command = {0};
@@ -253,7 +253,7 @@ int belljar_start(struct belljar_engine *engine, const struct belljar_command *c
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(start_run(engine, command, false, out, &failure), &failure, error);
+	return client_publish(client_start_run(engine, command, false, out, &failure), &failure, error);
 }
 
 int belljar_run(struct belljar_engine *engine, const struct belljar_command *command, struct belljar_result **out,
@@ -261,7 +261,7 @@ int belljar_run(struct belljar_engine *engine, const struct belljar_command *com
 {
 	AUTO_FAILURE failure = {0};
 	struct belljar_handle *handle = NULL;
-	int rc = start_run(engine, command, true, &handle, &failure);
+	int rc = client_start_run(engine, command, true, &handle, &failure);
 
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
@@ -274,22 +274,22 @@ int belljar_fd(const struct belljar_handle *handle)
 int belljar_process(struct belljar_handle *handle, struct belljar_error **error)
 {
 	AUTO_FAILURE failure = {0};
-	int rc = check(handle, &failure);
+	int rc = check_handle(handle, &failure);
 
 	if (rc < 0)
 		return client_publish(rc, &failure, error);
-	return publish_copy(handle, process(handle), error);
+	return publish_copy(handle, handle_process(handle), error);
 }
 
 int belljar_wait(struct belljar_handle *handle, int timeout_ms, struct belljar_error **error)
 {
 	AUTO_FAILURE failure = {0};
 	int64_t deadline = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
-	int rc = check(handle, &failure);
+	int rc = check_handle(handle, &failure);
 
 	if (rc < 0)
 		return client_publish(rc, &failure, error);
-	while ((rc = process(handle)) == 0) {
+	while ((rc = handle_process(handle)) == 0) {
 		struct pollfd readable = {.fd = handle->channel.fd, .events = POLLIN};
 		int64_t left = timeout_ms < 0 ? -1 : deadline - now_ms();
 
@@ -310,10 +310,10 @@ struct belljar_result *belljar_take_result(struct belljar_handle *handle)
 	return handle && handle->is_over ? take_ptr(handle->result) : NULL;
 }
 
-static int tell(struct belljar_handle *handle, enum frame_type type, uint32_t number)
+static int handle_tell(struct belljar_handle *handle, enum frame_type type, uint32_t number)
 {
 	AUTO_FAILURE failure = {0};
-	int rc = check(handle, &failure);
+	int rc = check_handle(handle, &failure);
 
 	if (rc == 0 && handle->is_over)
 		rc = -ESRCH;
@@ -322,20 +322,20 @@ static int tell(struct belljar_handle *handle, enum frame_type type, uint32_t nu
 
 int belljar_cancel(struct belljar_handle *handle, int signal)
 {
-	int rc = signal < 0 || signal > MAX_SIGNAL ? -EINVAL : tell(handle, FRAME_CANCEL, (uint32_t)signal);
+	int rc = signal < 0 || signal > MAX_SIGNAL ? -EINVAL : handle_tell(handle, FRAME_CANCEL, (uint32_t)signal);
 
 	return rc == -ESRCH ? 0 : rc;
 }
 
 int belljar_signal(struct belljar_handle *handle, int signal)
 {
-	return signal < 1 || signal > MAX_SIGNAL ? -EINVAL : tell(handle, FRAME_SIGNAL, (uint32_t)signal);
+	return signal < 1 || signal > MAX_SIGNAL ? -EINVAL : handle_tell(handle, FRAME_SIGNAL, (uint32_t)signal);
 }
 
 int belljar_resize(struct belljar_handle *handle, uint16_t rows, uint16_t columns)
 {
 	/* Two numbers of two bytes are as good as one of four. */
-	return tell(handle, FRAME_RESIZE, (uint32_t)columns << 16 | rows);
+	return handle_tell(handle, FRAME_RESIZE, (uint32_t)columns << 16 | rows);
 }
 
 void belljar_free(struct belljar_handle *handle)

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include "base/descriptors.h"
@@ -86,7 +85,7 @@ static void engine_on_status(struct outlet *outlet)
 	check_done(outlet->owner);
 }
 
-static int open_outlets(struct engine_run *engine, struct error *error)
+static int engine_open_outlets(struct engine_run *engine, struct error *error)
 {
 	const struct engine_request *request = &engine->request;
 	/* Whoever reads a result or events is a program that waits for them; when it is gone, so is the point of the run. */
@@ -245,7 +244,7 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 		if (engine->times == MAP_FAILED)
 			engine->times = NULL;
 	}
-	rc = open_outlets(engine, &error);
+	rc = engine_open_outlets(engine, &error);
 	if (rc == 0 && request->spared_pid > 0 && reap_family_add(&engine->family, request->spared_pid) < 0)
 		rc = error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)

@@ -19,7 +19,7 @@
 #include "host/host_watch.h"
 #include "sys/calls.h"
 
-static void begin(struct job *job);
+static void job_begin(struct job *job);
 
 const struct plan *job_plan(const struct job *job)
 {
@@ -50,7 +50,7 @@ static const struct host *host_of(const struct job *job)
 }
 
 /* What the command left for other programs. On rungs without mounts nothing was read-only. */
-static void find_risky(struct job *job)
+static void job_find_risky(struct job *job)
 {
 	struct risky_request request = {
 		.host = host_of(job),
@@ -69,14 +69,14 @@ static void job_on_later(struct loop_timer *timer)
 	if (job->run && !job->jar.session && launch_is_corrected(&job->launch, job_seen(job))) {
 		run_free(job->run);
 		job->run = NULL;
-		begin(job);
+		job_begin(job);
 		return;
 	}
 	if (job->run) {
 		struct error *error = run_error(job->run);
 
 		engine_failure_explain(&job->launch.plan, job_seen(job), error);
-		find_risky(job);
+		job_find_risky(job);
 		engine_redact_error(job->launch.policy, job->launch.environment, error);
 	}
 	engine_redact_error(job->launch.policy, job->launch.environment, &job->launch.error);
@@ -84,7 +84,7 @@ static void job_on_later(struct loop_timer *timer)
 	job->over(job);
 }
 
-static void finish_later(struct job *job)
+static void job_finish_later(struct job *job)
 {
 	loop_arm(job->loop, &job->later, 0, job_on_later, job);
 }
@@ -92,7 +92,7 @@ static void finish_later(struct job *job)
 static void job_on_done(void *owner, struct run *run)
 {
 	(void)run;
-	finish_later(owner);
+	job_finish_later(owner);
 }
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
@@ -111,7 +111,7 @@ int job_set_command(struct job *job, char *const *command, size_t count, bool is
 	return rc < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 }
 
-static int start_run(struct launch *launch, void *owner)
+static int job_start_run(struct launch *launch, void *owner)
 {
 	struct job *job = owner;
 
@@ -122,7 +122,7 @@ static int start_run(struct launch *launch, void *owner)
 	return run_start(job->loop, &job->request, &job->run, &launch->error);
 }
 
-static int start_in_jar(struct job *job)
+static int job_start_in_jar(struct job *job)
 {
 	struct launch *launch = &job->launch;
 	int rc;
@@ -135,15 +135,15 @@ static int start_in_jar(struct job *job)
 	rc = plan_compile_run(&launch->plan, job->jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);
 	launch->has_plan = rc == 0;
-	return rc < 0 ? rc : start_run(launch, job);
+	return rc < 0 ? rc : job_start_run(launch, job);
 }
 
-static void begin(struct job *job)
+static void job_begin(struct job *job)
 {
-	int rc = job->jar.session ? start_in_jar(job) : launch_start(&job->launch, start_run, job);
+	int rc = job->jar.session ? job_start_in_jar(job) : launch_start(&job->launch, job_start_run, job);
 
 	if (rc < 0)
-		finish_later(job);
+		job_finish_later(job);
 }
 
 /*
@@ -172,12 +172,12 @@ void job_start(struct job *job)
 	};
 	if (job->launch.error.stage != STAGE_NONE ||
 	    (!job->jar.session && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {
-		finish_later(job);
+		job_finish_later(job);
 		return;
 	}
 	remember_watched(job);
 	host_moment_now(&job->start);
-	begin(job);
+	job_begin(job);
 }
 
 void job_done(struct job *job)

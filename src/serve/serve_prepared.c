@@ -146,7 +146,7 @@ static void prepare_one(struct server *server, struct serve_request *request, st
 	server_jar_build(&prepared->server_jar, host);
 }
 
-static void fill(struct server *server, struct prepared_wish *wish)
+static void prepared_fill(struct server *server, struct prepared_wish *wish)
 {
 	struct host *host = &wish->host;
 	unsigned count = 0;
@@ -188,7 +188,7 @@ static void drop_first_wish(struct server *server)
 void prepared_make(struct server *server)
 {
 	for (; server->wishes; drop_first_wish(server))
-		fill(server, server->wishes);
+		prepared_fill(server, server->wishes);
 }
 
 void prepared_want_none(struct server *server)

@@ -12,12 +12,10 @@
 #include "serve/serve_run.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "engine/engine_events.h"
 #include "engine/engine_outlets.h"
 #include "serve/serve_prepared.h"
-#include "sys/calls.h"
 
 struct serve_run {
 	struct object object;
@@ -136,7 +134,7 @@ static void send_result(struct serve_run *run)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-static void check_dead(struct serve_run *run)
+static void serve_run_check_dead(struct serve_run *run)
 {
 	if (run->job.is_over && !run->channel && engine_outlets_are_empty(&run->outlets))
 		run->object.is_dead = true;
@@ -185,7 +183,7 @@ static void serve_run_on_over(struct job *job)
 		engine_outlets_drop_later(&run->outlets);
 	send_result(run);
 	want_next(run);
-	check_dead(run);
+	serve_run_check_dead(run);
 }
 
 static void kill_run(struct object *object)
@@ -277,7 +275,7 @@ static void serve_run_on_gone(struct channel *channel)
 	job_kill(&run->job);
 	if (run->request->wire.sink == REQUEST_SINK_FRAMES)
 		serve_run_on_drained(channel);
-	check_dead(run);
+	serve_run_check_dead(run);
 }
 
 static const struct channel_role run_role = {serve_run_on_frame, serve_run_on_drained, serve_run_on_gone};
@@ -286,7 +284,7 @@ static const struct channel_role run_role = {serve_run_on_frame, serve_run_on_dr
 
 static void serve_run_on_moved(struct job *job)
 {
-	check_dead(job->owner);
+	serve_run_check_dead(job->owner);
 }
 
 static int take_descriptors(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
@@ -306,7 +304,7 @@ static int take_descriptors(struct serve_run *run, struct wire_frame *frame, siz
 	return 0;
 }
 
-static int open_outlets(struct serve_run *run, struct error *error)
+static int serve_run_open_outlets(struct serve_run *run, struct error *error)
 {
 	run->outlets = (struct engine_outlets){
 		.job = &run->job,
@@ -441,7 +439,7 @@ static int read_run(struct serve_run *run, struct wire_frame *frame, size_t firs
 		rc = take_descriptors(run, frame, first, error);
 	if (rc == 0)
 		rc = check_output(run, error);
-	return rc < 0 ? rc : open_outlets(run, error);
+	return rc < 0 ? rc : serve_run_open_outlets(run, error);
 }
 
 /* @joined: the jar that was asked for; NULL: a jar for this run alone. */

@@ -12,7 +12,7 @@
 
 static void server_jar_try(struct server_jar *server_jar);
 
-static void check_dead(struct server_jar *server_jar)
+static void server_jar_check_dead(struct server_jar *server_jar)
 {
 	server_jar->object.is_dead |=
 		server_jar->is_gone && !server_jar->run_count; /* the server's end has said so before */
@@ -44,10 +44,10 @@ static void server_jar_on_later(struct loop_timer *timer)
 	server_jar->is_gone = true;
 	close_zygote_fds(server_jar);
 	server_jar->gone(server_jar);
-	check_dead(server_jar);
+	server_jar_check_dead(server_jar);
 }
 
-static void finish_later(struct server_jar *server_jar)
+static void server_jar_finish_later(struct server_jar *server_jar)
 {
 	loop_arm(server_jar->object.server->loop, &server_jar->later, 0, server_jar_on_later, server_jar);
 }
@@ -66,7 +66,7 @@ static void server_jar_on_ready(void *owner, struct session *jar)
 static void server_jar_on_gone(void *owner, struct session *jar)
 {
 	(void)jar;
-	finish_later(owner);
+	server_jar_finish_later(owner);
 }
 
 static int open_jar(struct launch *launch, void *owner)
@@ -88,7 +88,7 @@ static int open_jar(struct launch *launch, void *owner)
 static void server_jar_try(struct server_jar *server_jar)
 {
 	if (launch_start(&server_jar->launch, open_jar, server_jar) < 0)
-		finish_later(server_jar);
+		server_jar_finish_later(server_jar);
 }
 
 void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind,
@@ -132,7 +132,7 @@ void server_jar_build(struct server_jar *server_jar, struct host *host)
 	int rc = host ? take_host(server_jar, host) : launch_survey(&server_jar->launch);
 
 	if (rc < 0)
-		finish_later(server_jar);
+		server_jar_finish_later(server_jar);
 	else
 		server_jar_try(server_jar);
 }
@@ -163,5 +163,5 @@ struct job_jar server_jar_enter(struct server_jar *server_jar)
 void server_jar_leave(struct server_jar *server_jar)
 {
 	server_jar->run_count--;
-	check_dead(server_jar);
+	server_jar_check_dead(server_jar);
 }

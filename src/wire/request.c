@@ -87,7 +87,7 @@ static const struct field fields[] = {
 	{.name = "what", .type = FIELD_WORD, .kinds = IN_ASK, .words = question_words},
 };
 
-static int refuse(const struct json_member *member, struct error *error, const char *expected)
+static int refuse_member(const struct json_member *member, struct error *error, const char *expected)
 {
 	return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: '%.60s' must be %s, not %s", member->name,
 			 expected, json_type_name(member->value.type));
@@ -96,7 +96,7 @@ static int refuse(const struct json_member *member, struct error *error, const c
 static int read_version(const struct json_member *member, struct error *error)
 {
 	if (member->value.type != JSON_INTEGER)
-		return refuse(member, error, "a number");
+		return refuse_member(member, error, "a number");
 	if (member->value.number.integer == WIRE_VERSION)
 		return 0;
 	error_set(error, STAGE_ENGINE, EPROTO, "this engine speaks version %d of the protocol, not %lld", WIRE_VERSION,
@@ -110,10 +110,10 @@ static int read_strings(const struct json_member *member, char ***out, struct er
 	char **strings;
 
 	if (value->type != JSON_LIST)
-		return refuse(member, error, "a list of strings");
+		return refuse_member(member, error, "a list of strings");
 	for (size_t i = 0; i < value->list.count; i++)
 		if (value->list.items[i].type != JSON_STRING)
-			return refuse(member, error, "a list of strings");
+			return refuse_member(member, error, "a list of strings");
 	strings = calloc(value->list.count + 1, sizeof(*strings));
 	if (!strings)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -126,7 +126,7 @@ static int read_strings(const struct json_member *member, char ***out, struct er
 static int read_word(const struct json_member *member, const struct field *field, int *out, struct error *error)
 {
 	if (member->value.type != JSON_STRING)
-		return refuse(member, error, "a word");
+		return refuse_member(member, error, "a word");
 	for (int i = 0; field->words[i]; i++) {
 		if (!strcmp(field->words[i], member->value.string.bytes)) {
 			*out = i;
@@ -166,19 +166,19 @@ static int read_field(struct request *request, const struct json_member *member,
 		return 0;
 	case FIELD_OBJECT:
 		if (value->type != JSON_OBJECT)
-			return refuse(member, error, "an object");
+			return refuse_member(member, error, "an object");
 		*(const struct json_value **)place = value;
 		return 0;
 	case FIELD_STRING:
 		if (value->type != JSON_STRING && value->type != JSON_NULL)
-			return refuse(member, error, "a string");
+			return refuse_member(member, error, "a string");
 		*(const char **)place = value->type == JSON_NULL ? NULL : value->string.bytes;
 		return 0;
 	case FIELD_STRINGS:
 		return read_strings(member, place, error);
 	case FIELD_BOOL:
 		if (value->type != JSON_BOOL)
-			return refuse(member, error, "a bool");
+			return refuse_member(member, error, "a bool");
 		*(bool *)place = value->boolean;
 		return 0;
 	case FIELD_NUMBER:
@@ -187,7 +187,7 @@ static int read_field(struct request *request, const struct json_member *member,
 		return read_word(member, field, field->offset ? place : &word, error);
 	case FIELD_GROUP:
 		if (value->type != JSON_OBJECT)
-			return refuse(member, error, "an object");
+			return refuse_member(member, error, "an object");
 		return read_members(request, value, IN_GROUP, error);
 	}
 	return -EINVAL;
@@ -212,7 +212,7 @@ static int read_members(struct request *request, const struct json_value *object
 }
 
 /* What must be there, and what does not go together. */
-static int check(struct request *request, enum request_kind kind, struct error *error)
+static int check_request(struct request *request, enum request_kind kind, struct error *error)
 {
 	if (!json_find(&request->document, "version"))
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'version' is missing");
@@ -251,7 +251,7 @@ int request_parse(enum request_kind kind, const char *bytes, size_t len, struct 
 	if (rc == 0)
 		rc = read_members(&made, &made.document, 1U << kind, error);
 	if (rc == 0)
-		rc = check(&made, kind, error);
+		rc = check_request(&made, kind, error);
 	if (rc < 0)
 		return rc;
 	*out = made;

@@ -157,14 +157,14 @@ static void set_interest(struct wire *wire)
 		loop_change(&wire->watch, events);
 }
 
-static void lose(struct wire *wire)
+static void wire_lose(struct wire *wire)
 {
 	wire->is_lost = true;
 	text_done(&wire->pending);
 	wire->pending_at = 0;
 }
 
-static void flush(struct wire *wire)
+static void wire_flush(struct wire *wire)
 {
 	while (!wire_is_empty(wire)) {
 		ssize_t count = send(wire->fd, wire->pending.data + wire->pending_at,
@@ -175,7 +175,7 @@ static void flush(struct wire *wire)
 		if (count < 0 && errno == EAGAIN)
 			break;
 		if (count < 0) {
-			lose(wire);
+			wire_lose(wire);
 			break;
 		}
 		wire->pending_at += (size_t)count;
@@ -189,12 +189,12 @@ static void flush(struct wire *wire)
 	}
 }
 
-static void on_ready(struct loop_watch *watch, uint32_t events)
+static void wire_on_ready(struct loop_watch *watch, uint32_t events)
 {
 	struct wire *wire = watch->owner;
 
 	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && !wire_is_empty(wire)) {
-		flush(wire);
+		wire_flush(wire);
 		if (!wire_is_full(wire))
 			wire->listener.drained(wire->listener.owner);
 	}
@@ -209,7 +209,7 @@ static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count
 	ssize_t count = descriptors_send(wire->fd, parts, part_count, &fd, fd >= 0, MSG_DONTWAIT);
 
 	if (count < 0 && (count != -EAGAIN || fd >= 0))
-		lose(wire);
+		wire_lose(wire);
 	return count < 0 ? 0 : (size_t)count;
 }
 
@@ -224,10 +224,10 @@ static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count
 		sent -= skipped;
 	}
 	if (text_failed(&wire->pending))
-		lose(wire);
+		wire_lose(wire);
 	if (!wire_is_empty(wire) && !wire->watch.loop &&
-	    loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, on_ready, wire) < 0)
-		lose(wire);
+	    loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, wire_on_ready, wire) < 0)
+		wire_lose(wire);
 	set_interest(wire);
 }
 
@@ -266,7 +266,7 @@ int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_li
 	int rc;
 
 	*wire = (struct wire){.loop = loop, .fd = fd, .listener = *listener, .is_reading = true};
-	rc = is_channel(fd) ? loop_add(loop, &wire->watch, fd, EPOLLIN, on_ready, wire) : -ENOTSOCK;
+	rc = is_channel(fd) ? loop_add(loop, &wire->watch, fd, EPOLLIN, wire_on_ready, wire) : -ENOTSOCK;
 	if (rc < 0)
 		close_fd(&wire->fd);
 	return rc;
