@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_jar.c - kept jars: opening, runs and files in them, closing
+ * client/client_jar.c - sessions: opening, runs and files in them, closing
  *
  * A jar is its channel, as a run is. Runs and files get channels of their own, which are sent over the jar's: a lock keeps
  * the requests of several threads apart.

@@ -282,7 +282,7 @@ static int check_command(const struct belljar_command *command, bool is_join, st
 		return error_set(error, STAGE_USAGE, EINVAL, "a command for the shell is one string");
 	if (is_join && (command->policy || command->directory))
 		return error_set(error, STAGE_USAGE, EINVAL,
-				 "policy and directory of a kept jar were fixed when it was opened");
+				 "the policy and directory of a session were fixed when it was opened");
 	if (command->fd_count > FRAME_MAX_EXTRA || (command->fd_count && !command->fds))
 		return error_set(error, STAGE_USAGE, EINVAL, "a command can have at most %d further descriptors",
 				 FRAME_MAX_EXTRA);

@@ -2,7 +2,7 @@
 /*
  * engine/engine_launch.h - a launch takes a policy to something that runs: survey, plan, start, and plan again if need be
  *
- * Whatever is made from a policy has one: a run in a jar of its own, and a jar that is kept or prepared. Some facts about
+ * Whatever is made from a policy has one: a run in a jar of its own, and a session or a prepared jar. Some facts about
  * the host would cost time to prove; a launch believes what it sees. A step that the kernel refuses corrects the fact, and
  * the launch plans again for what is really there, as long as the policy accepts that. Nothing has run by then.
  */

@@ -3,7 +3,7 @@
  * serve/serve.h - what the files of the server share: the server, its channels, and what hangs on them
  *
  * The client sends channels over the door socket. The first frame of a channel decides what the channel is for: its role.
- * Behind it is an object: a run, a kept jar, a file that is being opened, or a question. The server's list owns it, not
+ * Behind it is an object: a run, a session, a file that is being opened, or a question. The server's list owns it, not
  * the channel: it may live a little longer, until nothing of it is left. Nothing is freed from within a callback: what is
  * finished sets is_dead, and is swept between two turns of the loop.
  */
@@ -67,7 +67,7 @@ struct server {
 	struct reap_family family;
 	struct channel *channels;
 	struct object *objects;
-	struct prepared *prepared; /* jars made ahead, the youngest first; they are among the objects too */
+	struct prepared *prepared; /* prepared jars, the youngest first; they are among the objects too */
 	struct prepared_wish *wishes;
 	struct policy agent; /* the preset, once it was read */
 	bool has_agent;

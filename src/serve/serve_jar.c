@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_jar.c - a kept jar on a channel: OPENED, JOIN, FILE, CLOSE
+ * serve/serve_jar.c - a session on a channel: OPENED, JOIN, FILE, CLOSE
  *
  * Each run and each file has a channel of its own, which comes with the frame that asks for it. The engine says there what
  * is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other threads run.

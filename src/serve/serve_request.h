@@ -2,7 +2,7 @@
 /*
  * serve/serve_request.h - a RUN, OPEN or JOIN that was read: its JSON, and the policy it asks for
  *
- * A run and the jars that are made ahead for runs like it come from the same request, and share it by counting references:
+ * A run and the jars that are prepared for runs like it come from the same request, and share it by counting references:
  * nothing is copied or parsed twice. Nobody changes it once it was read.
  */
 #ifndef BELLJAR_SERVE_SERVE_REQUEST_H

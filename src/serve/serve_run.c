@@ -23,7 +23,7 @@ struct serve_run {
 	struct serve_request *request;
 	struct job job;
 	struct server_jar *server_jar; /* the jar it is given; NULL: one of its own */
-	bool is_joined;                /* that is a kept one */
+	bool is_joined;                /* that is a session */
 	unsigned jar_number;           /* of one of its own */
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
@@ -142,7 +142,7 @@ static void serve_run_check_dead(struct serve_run *run)
 
 static void start_alone(struct serve_run *run);
 
-/* One made ahead could not be made after all, or has died: that is not the run's fault. Nothing has run in it. */
+/* A prepared jar could not be made after all, or has died: that is not the run's fault. Nothing has run in it. */
 static bool is_let_down(const struct serve_run *run)
 {
 	const struct observation *seen = job_seen(&run->job);
@@ -156,7 +156,7 @@ static bool is_let_down(const struct serve_run *run)
 }
 
 /*
- * The client is likely to ask for the same policy again. A run that was given a jar made ahead shows that it does: then two
+ * The client is likely to ask for the same policy again. A run that was given a prepared jar shows that it does: then two
  * jars wait for it, else one.
  */
 static void want_next(struct serve_run *run)
@@ -391,7 +391,7 @@ static void start_alone(struct serve_run *run)
 	job_start(&run->job);
 }
 
-/* The jar it was asked to join, or else one made ahead if that shows what one made now would show. */
+/* The jar it was asked to join, or else a prepared one that shows what a jar made now would show. */
 static void choose_jar(struct serve_run *run)
 {
 	struct launch *launch = &run->job.launch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/server_jar.c - a jar that runs are given to: kept, or prepared for one run
+ * serve/server_jar.c - a jar that runs are given to: a session, or prepared for one run
  */
 #include "serve/server_jar.h"
 
@@ -29,7 +29,7 @@ static void server_jar_on_later(struct loop_timer *timer)
 	struct server_jar *server_jar = timer->owner;
 	const struct observation *seen = server_jar->jar ? session_observation(server_jar->jar) : NULL;
 
-	/* A jar made ahead is not made again: the run before it went well, so the host has changed since. */
+	/* A prepared jar is not made again: the run before it went well, so the host has changed since. */
 	if (seen && !server_jar->is_standing && server_jar->launch.kind != PLAN_PREPARED &&
 	    launch_is_corrected(&server_jar->launch, seen)) {
 		session_free(server_jar->jar);

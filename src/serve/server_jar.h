@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/server_jar.h - a jar that runs are given to: kept, or prepared for one run
+ * serve/server_jar.h - a jar that runs are given to: a session, or prepared for one run
  *
  * It is made from a policy as a run's own jar is, and made again where the host gives less than it seemed. It can go only
  * when no run is in it any more.
