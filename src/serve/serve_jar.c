@@ -247,7 +247,7 @@ static int read_open(struct server *server, const struct wire_frame *frame, stru
 		     struct error *error)
 {
 	struct serve_request *request;
-	int rc = serve_request_read(server, REQUEST_OPEN, frame, &request, error);
+	int rc = serve_request_read(server, REQUEST_OPEN, NULL, frame, &request, error);
 
 	if (rc < 0)
 		return rc;

@@ -121,9 +121,8 @@ static int read_run_policy(const struct request *request, const struct policy *j
 	return 0;
 }
 
-/* @server: for RUN and OPEN; @jar: for JOIN. */
-static int read_request(struct server *server, const struct policy *jar, enum request_kind kind,
-			const struct wire_frame *frame, struct serve_request **out, struct error *error)
+int serve_request_read(struct server *server, enum request_kind kind, const struct policy *jar,
+		       const struct wire_frame *frame, struct serve_request **out, struct error *error)
 {
 	struct serve_request *request = calloc(1, sizeof(*request));
 	int rc;
@@ -140,18 +139,6 @@ static int read_request(struct server *server, const struct policy *jar, enum re
 	else
 		*out = request;
 	return rc;
-}
-
-int serve_request_read(struct server *server, enum request_kind kind, const struct wire_frame *frame,
-		       struct serve_request **out, struct error *error)
-{
-	return read_request(server, NULL, kind, frame, out, error);
-}
-
-int serve_request_read_join(const struct policy *jar, const struct wire_frame *frame, struct serve_request **out,
-			    struct error *error)
-{
-	return read_request(NULL, jar, REQUEST_JOIN, frame, out, error);
 }
 
 int serve_check_descriptors_sent(const struct wire_frame *frame, size_t expected, struct error *error)

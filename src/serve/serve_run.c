@@ -365,7 +365,7 @@ static void set_up(struct serve_run *run)
 	struct error error = {0};
 	char *const *environment = request->environment;
 
-	if (run->is_joined && !environment)
+	if (run->is_joined && run->server_jar && !environment)
 		environment = run->server_jar->request->wire.environment;
 	run->job = (struct job){
 		.launch =
@@ -427,14 +427,14 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 static int read_run(struct serve_run *run, struct wire_frame *frame, size_t first, struct error *error)
 {
 	struct server *server = run->object.server;
+	const struct server_jar *joined = run->server_jar; /* none was chosen yet */
 	int rc = server_check_descriptors(server, error);
 
-	if (rc == 0 && run->is_joined)
-		rc = serve_request_read_join(&run->server_jar->request->policy, frame, &run->request, error);
-	else if (rc == 0)
-		rc = serve_request_read(server, REQUEST_RUN, frame, &run->request, error);
-	if (rc == 0 && run->is_joined)
-		rc = check_joining(run, run->server_jar, error);
+	if (rc == 0)
+		rc = serve_request_read(server, joined ? REQUEST_JOIN : REQUEST_RUN,
+					joined ? &joined->request->policy : NULL, frame, &run->request, error);
+	if (rc == 0 && joined)
+		rc = check_joining(run, joined, error);
 	if (rc == 0)
 		rc = take_descriptors(run, frame, first, error);
 	if (rc == 0)
