@@ -8,6 +8,7 @@ from lint.check import WARNING, Check
 
 CHECKS = [
     Check("includes", rules.includes),
+    Check("include-page", rules.include_page),
     Check("core", rules.core),
     Check("headers", rules.headers),
     Check("words", rules.words),

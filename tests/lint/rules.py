@@ -116,6 +116,15 @@ def core(root: pathlib.Path) -> list[str]:
     return problems
 
 
+def include_page(root: pathlib.Path) -> list[str]:
+    """The page for readers has the same table."""
+    page = "docs/architecture.md"
+    rows = [f"| `{folder}` | {allowed or '–'} |" for folder, allowed in MAY_INCLUDE.items()]
+    if "\n".join(rows) in (root / page).read_text():
+        return []
+    return [f"{page}: its table of who may include whom is not the one of tests/lint/rules.py"]
+
+
 def project_includes(path: pathlib.Path) -> list[str]:
     """The project headers that a file includes, in order."""
     return [match.group(1) for line in path.read_text().splitlines() if (match := INCLUDE.match(line))]
