@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/heap.c - size classes, two to each power of two, with a list of free blocks each; large blocks are mappings
+ *
+ * A start of Belljar allocates a few hundred small blocks and ends some milliseconds later. So memory is taken in chunks, the first
+ * with its pages at once, and never given back; a released block goes on the list of its class. Before every block stands a
+ * seal made from its address and a secret of the process: a release of anything else ends the program instead of corrupting it.
  */
 #include "base/heap.h"
 

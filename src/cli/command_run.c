@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/command_run.c - `run` and `shell`: one request, our signals, our terminal
+ *
+ * The engine runs in this process, on one loop. What is the command line's own is here: signals, which arrive as reads so that
+ * no handler interrupts anything; the terminal, which must be as it was when Belljar stops or ends; and the parent, whose end
+ * cancels the run if that is asked for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +22,7 @@
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int other_signals[] = {SIGTSTP, SIGCONT, SIGWINCH};
 
-struct session {
+struct foreground {
 	struct loop *loop;
 	struct engine_run *engine;
 	struct loop_watch signals;
@@ -54,43 +58,43 @@ static int open_signals(void)
 }
 
 /* Control-Z, or a SIGTSTP from elsewhere: the tree stops, then we do; when we go on, so does the tree. */
-static void stop_all(struct session *session)
+static void stop_all(struct foreground *foreground)
 {
-	engine_signal(session->engine, SIGSTOP);
-	terminal_restore(&session->terminal);
+	engine_signal(foreground->engine, SIGSTOP);
+	terminal_restore(&foreground->terminal);
 	kill(getpid(), SIGSTOP);
-	if (session->has_pty)
-		terminal_raw(&session->terminal);
-	engine_signal(session->engine, SIGCONT);
+	if (foreground->has_pty)
+		terminal_raw(&foreground->terminal);
+	engine_signal(foreground->engine, SIGCONT);
 }
 
-static void resize(const struct session *session)
+static void resize(const struct foreground *foreground)
 {
 	struct winsize window;
 
 	terminal_size(&window);
-	engine_resize(session->engine, &window);
+	engine_resize(foreground->engine, &window);
 }
 
 static void on_signal(struct loop_watch *watch, uint32_t events)
 {
-	struct session *session = watch->owner;
+	struct foreground *foreground = watch->owner;
 	struct signalfd_siginfo info;
 
 	(void)events;
 	while (read(watch->fd, &info, sizeof(info)) == sizeof(info)) {
 		switch ((int)info.ssi_signo) {
 		case SIGTSTP:
-			stop_all(session);
+			stop_all(foreground);
 			break;
 		case SIGCONT:
-			engine_signal(session->engine, SIGCONT);
+			engine_signal(foreground->engine, SIGCONT);
 			break;
 		case SIGWINCH:
-			resize(session);
+			resize(foreground);
 			break;
 		default:
-			engine_cancel(session->engine, (int)info.ssi_signo);
+			engine_cancel(foreground->engine, (int)info.ssi_signo);
 			break;
 		}
 	}
@@ -99,12 +103,12 @@ static void on_signal(struct loop_watch *watch, uint32_t events)
 /* Once: a second cancel would leave the command no grace. */
 static void on_parent_gone(struct loop_watch *watch, uint32_t events)
 {
-	struct session *session = watch->owner;
+	struct foreground *foreground = watch->owner;
 
 	(void)events;
 	loop_remove(watch);
-	message_note(&session->messenger, "the process that started Belljar is gone: ending the run");
-	engine_cancel(session->engine, SIGTERM);
+	message_note(&foreground->messenger, "the process that started Belljar is gone: ending the run");
+	engine_cancel(foreground->engine, SIGTERM);
 }
 
 /* --- a run -------------------------------------------------------------------------------------------------- */
@@ -181,46 +185,46 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	}
 }
 
-static void speak(const struct session *session, const struct run_options *options)
+static void speak(const struct foreground *foreground, const struct run_options *options)
 {
-	say_what_was_missing(session->engine, &session->messenger);
-	if (session->is_introduced && engine_workdir(session->engine))
-		introduce_jar(&session->messenger, &options->policy, engine_workdir(session->engine),
-			      engine_rung(session->engine));
+	say_what_was_missing(foreground->engine, &foreground->messenger);
+	if (foreground->is_introduced && engine_workdir(foreground->engine))
+		introduce_jar(&foreground->messenger, &options->policy, engine_workdir(foreground->engine),
+			      engine_rung(foreground->engine));
 }
 
-static int supervise(struct session *session, const struct run_options *options)
+static int supervise(struct foreground *foreground, const struct run_options *options)
 {
 	bool has_spoken = false;
 
-	while (!engine_is_done(session->engine)) {
-		int rc = loop_turn(session->loop);
+	while (!engine_is_done(foreground->engine)) {
+		int rc = loop_turn(foreground->loop);
 
 		if (rc < 0) {
 			struct error error = {0};
 
 			error_set(&error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
-			message_error(&session->messenger, &error);
+			message_error(&foreground->messenger, &error);
 			return EXIT_BELLJAR;
 		}
-		if (!has_spoken && engine_has_started(session->engine)) {
-			speak(session, options);
+		if (!has_spoken && engine_has_started(foreground->engine)) {
+			speak(foreground, options);
 			has_spoken = true;
 		}
 	}
-	terminal_done(&session->terminal);
-	session->messenger.is_raw = false;
+	terminal_done(&foreground->terminal);
+	foreground->messenger.is_raw = false;
 	if (!has_spoken)
-		say_what_was_missing(session->engine, &session->messenger);
-	say_how_it_ended(session->engine, &session->messenger, options->has_timing);
-	return engine_exit_status(session->engine);
+		say_what_was_missing(foreground->engine, &foreground->messenger);
+	say_how_it_ended(foreground->engine, &foreground->messenger, options->has_timing);
+	return engine_exit_status(foreground->engine);
 }
 
 static int run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger,
 	       bool is_introduced)
 {
 	struct engine_request request = request_of(invocation, options);
-	struct session session = {
+	struct foreground foreground = {
 		.has_pty = options->has_pty,
 		.is_introduced = is_introduced,
 		.messenger = *messenger,
@@ -230,32 +234,32 @@ static int run(const struct invocation *invocation, struct run_options *options,
 	AUTO_CLOSE int signal_fd = open_signals();
 	int status = EXIT_BELLJAR;
 
-	session.loop = loop_new();
-	if (!session.loop || signal_fd < 0 ||
-	    loop_add(session.loop, &session.signals, signal_fd, EPOLLIN, on_signal, &session) < 0 ||
-	    (invocation->parent_fd >= 0 &&
-	     loop_add(session.loop, &session.parent, invocation->parent_fd, EPOLLIN, on_parent_gone, &session) < 0)) {
+	foreground.loop = loop_new();
+	if (!foreground.loop || signal_fd < 0 ||
+	    loop_add(foreground.loop, &foreground.signals, signal_fd, EPOLLIN, on_signal, &foreground) < 0 ||
+	    (invocation->parent_fd >= 0 && loop_add(foreground.loop, &foreground.parent, invocation->parent_fd, EPOLLIN,
+						    on_parent_gone, &foreground) < 0)) {
 		error_set(&error, STAGE_ENGINE, errno, "cannot begin: %s", strerror(errno));
 		message_error(messenger, &error);
-		loop_free(session.loop);
+		loop_free(foreground.loop);
 		return EXIT_BELLJAR;
 	}
 	if (options->has_pty && options->stdin_choice == STDIN_INHERIT && invocation->has_stdin) {
-		terminal_open(&session.terminal, STDIN_FILENO);
-		terminal_raw(&session.terminal);
-		session.messenger.is_raw = session.terminal.is_raw && isatty(session.messenger.fd);
-		request.spared_pid = session.terminal.guard;
+		terminal_open(&foreground.terminal, STDIN_FILENO);
+		terminal_raw(&foreground.terminal);
+		foreground.messenger.is_raw = foreground.terminal.is_raw && isatty(foreground.messenger.fd);
+		request.spared_pid = foreground.terminal.guard;
 	}
-	if (engine_start(session.loop, &request, &session.engine) == 0) {
+	if (engine_start(foreground.loop, &request, &foreground.engine) == 0) {
 		options->status_fd = -1; /* the engine's now */
-		status = supervise(&session, options);
+		status = supervise(&foreground, options);
 	}
-	terminal_done(&session.terminal);
-	loop_remove(&session.parent);
-	loop_remove(&session.signals);
+	terminal_done(&foreground.terminal);
+	loop_remove(&foreground.parent);
+	loop_remove(&foreground.signals);
 	heap_end();
-	engine_free(session.engine);
-	loop_free(session.loop);
+	engine_free(foreground.engine);
+	loop_free(foreground.loop);
 	return status;
 }
 

@@ -67,7 +67,7 @@ static const char *home_of(char *const *environment)
 }
 
 /* Arguments and environment lie one behind the other; /proc shows them to whoever may look. */
-static void find_area(struct invocation *invocation, int argc, char **argv)
+static void find_argv_memory(struct invocation *invocation, int argc, char **argv)
 {
 	char *end = argc > 0 ? argv[0] : NULL;
 
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 	invocation.current_directory = current_directory = getcwd(NULL, 0);
 	if (home_of(environ))
 		invocation.home = home = strdup(home_of(environ));
-	find_area(&invocation, argc, argv);
+	find_argv_memory(&invocation, argc, argv);
 	messenger_init(&messenger, COLOR_AUTO, 0);
 	if (name && (!strcmp(name, "--version") || !strcmp(name, "--help") || !strcmp(name, "-h"))) {
 		if (!strcmp(name, "--version"))

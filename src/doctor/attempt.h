@@ -2,8 +2,8 @@
 /*
  * doctor/attempt.h - the inside of a proof: one function per attempt, and the words they share
  */
-#ifndef BELLJAR_ENGINE_ENGINE_ATTEMPT_H
-#define BELLJAR_ENGINE_ENGINE_ATTEMPT_H
+#ifndef BELLJAR_DOCTOR_ATTEMPT_H
+#define BELLJAR_DOCTOR_ATTEMPT_H
 
 #include <errno.h>
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * doctor/doctor.c - examine, prove, and report to people or to programs
+ *
+ * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is taken from
+ * probes that try each thing in a throw-away child, never from version numbers; with --prove also from real jars.
  */
 #include "doctor/doctor.h"
 

@@ -2,8 +2,8 @@
 /*
  * doctor/doctor.h - the door for `belljar doctor`: what this host can enforce, and the proof that it does
  */
-#ifndef BELLJAR_ENGINE_ENGINE_DOCTOR_H
-#define BELLJAR_ENGINE_ENGINE_DOCTOR_H
+#ifndef BELLJAR_DOCTOR_DOCTOR_H
+#define BELLJAR_DOCTOR_DOCTOR_H
 
 #include "base/error.h"
 #include "base/text.h"

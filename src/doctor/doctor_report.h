@@ -2,8 +2,8 @@
 /*
  * doctor/doctor_report.h - what `belljar doctor` found, and its report for people
  */
-#ifndef BELLJAR_ENGINE_ENGINE_DOCTOR_REPORT_H
-#define BELLJAR_ENGINE_ENGINE_DOCTOR_REPORT_H
+#ifndef BELLJAR_DOCTOR_DOCTOR_REPORT_H
+#define BELLJAR_DOCTOR_DOCTOR_REPORT_H
 
 #include "doctor/prove.h"
 #include "doctor/probe.h"

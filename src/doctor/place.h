@@ -4,8 +4,8 @@
  *
  * For `belljar doctor`, which tells a newcomer the one line that gives full jars there. Nothing is decided by it.
  */
-#ifndef BELLJAR_HOST_HOST_PLACE_H
-#define BELLJAR_HOST_HOST_PLACE_H
+#ifndef BELLJAR_DOCTOR_PLACE_H
+#define BELLJAR_DOCTOR_PLACE_H
 
 #include "base/base.h"
 #include "base/text.h"

@@ -5,8 +5,8 @@
  * host_probe() takes facts as they look, because every run pays for it. Here there is time: what can be tried is tried,
  * in a child process with a deadline, that takes everything it made along when it ends.
  */
-#ifndef BELLJAR_HOST_HOST_DOCTOR_H
-#define BELLJAR_HOST_HOST_DOCTOR_H
+#ifndef BELLJAR_DOCTOR_PROBE_H
+#define BELLJAR_DOCTOR_PROBE_H
 
 #include "base/list.h"
 #include "policy/policy.h"

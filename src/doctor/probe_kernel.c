@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * doctor/probe_kernel.c - the kernel's version, Landlock, seccomp, and the calls the engine likes to have
+ *
+ * Each probe does what the engine would do, in a child that may be changed for good, and looks at what the kernel answers. A
+ * version number says nothing: distributions carry patches back, and containers take calls away.
  */
 #include "doctor/probe.h"
 

@@ -10,8 +10,8 @@
  * Every attempt is harmless if it succeeds: signals that do nothing, files opened and not written, calls that the kernel
  * rejects for their arguments. Running one outside of a jar does nothing bad either.
  */
-#ifndef BELLJAR_ENGINE_ENGINE_PROVE_H
-#define BELLJAR_ENGINE_ENGINE_PROVE_H
+#ifndef BELLJAR_DOCTOR_PROVE_H
+#define BELLJAR_DOCTOR_PROVE_H
 
 #include "base/error.h"
 #include "base/list.h"

@@ -2,8 +2,8 @@
 /*
  * doctor/prove_stage.h - what a proof plants on the host, and how it sees afterwards that something got through
  */
-#ifndef BELLJAR_ENGINE_ENGINE_PROVE_STAGE_H
-#define BELLJAR_ENGINE_ENGINE_PROVE_STAGE_H
+#ifndef BELLJAR_DOCTOR_PROVE_STAGE_H
+#define BELLJAR_DOCTOR_PROVE_STAGE_H
 
 #include <sys/resource.h>
 

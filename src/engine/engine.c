@@ -210,7 +210,7 @@ static struct run_request run_request_of(struct engine_run *engine)
 				.output = request->mode == ENGINE_JSON ? NULL : engine_on_output,
 				.limit = engine_on_limit,
 			},
-		.area = &engine->argv_memory,
+		.argv_memory = &engine->argv_memory,
 		.times = engine->times,
 		.is_captured = request->mode == ENGINE_JSON,
 		.has_pty = request->has_pty,

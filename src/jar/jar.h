@@ -61,6 +61,6 @@ struct jar_times {
  * @main once everything stands, and @streams may be NULL. So may @times.
  */
 int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
-	      const struct jar_argv_memory *area, struct jar_times *times, struct jar *jar, struct error *error);
+	      const struct jar_argv_memory *argv_memory, struct jar_times *times, struct jar *jar, struct error *error);
 
 #endif

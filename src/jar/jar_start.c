@@ -15,7 +15,7 @@
 #include "sys/calls.h"
 
 int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
-	      const struct jar_argv_memory *area, struct jar_times *times, struct jar *jar, struct error *error)
+	      const struct jar_argv_memory *argv_memory, struct jar_times *times, struct jar *jar, struct error *error)
 {
 	AUTO_CLOSE int engine_end = -1;
 	AUTO_CLOSE int jar_end = -1;
@@ -52,8 +52,8 @@ int jar_start(const struct jar_plan *plan, jar_main_function *main, const struct
 		return error_set(error, STAGE_ISOLATE, -pid, "cannot make the jar's first process: %s", strerror(-pid));
 	if (pid == 0) {
 		/* This is a copy: the engine's own command line and environment stay as they are. */
-		if (area->len)
-			memset(area->start, 0, area->len);
+		if (argv_memory->len)
+			memset(argv_memory->start, 0, argv_memory->len);
 		jar_inside(plan, main, streams, times, jar_end);
 	}
 	jar->pid = pid;

@@ -2,8 +2,8 @@
 /*
  * limits/cgroup.h - the cgroups of a jar: made before it, read while it stands, removed after it; and, in a session, of a run
  */
-#ifndef BELLJAR_RUN_CGROUP_H
-#define BELLJAR_RUN_CGROUP_H
+#ifndef BELLJAR_LIMITS_CGROUP_H
+#define BELLJAR_LIMITS_CGROUP_H
 
 #include <limits.h>
 

@@ -6,8 +6,8 @@
  * the jar and none else, whatever sessions or parents they have, and nothing in the jar can slow, stop or deceive the one
  * who looks. Without a pid namespace it follows the lists of children from the jar's first process.
  */
-#ifndef BELLJAR_RUN_METER_H
-#define BELLJAR_RUN_METER_H
+#ifndef BELLJAR_LIMITS_METER_H
+#define BELLJAR_LIMITS_METER_H
 
 #include "jar/jar.h"
 #include "plan/plan.h"

@@ -2,8 +2,8 @@
 /*
  * limits/meter_process.h - the processes that a meter knows of
  */
-#ifndef BELLJAR_RUN_METER_PROCESS_H
-#define BELLJAR_RUN_METER_PROCESS_H
+#ifndef BELLJAR_LIMITS_METER_PROCESS_H
+#define BELLJAR_LIMITS_METER_PROCESS_H
 
 #include "limits/meter.h"
 

@@ -2,8 +2,8 @@
 /*
  * limits/observation.h - what was seen of one run, from started to surely gone: plain data for result/
  */
-#ifndef BELLJAR_RUN_OBSERVATION_H
-#define BELLJAR_RUN_OBSERVATION_H
+#ifndef BELLJAR_LIMITS_OBSERVATION_H
+#define BELLJAR_LIMITS_OBSERVATION_H
 
 #include "base/error.h"
 #include "base/base.h"

@@ -8,8 +8,8 @@
  * each may do, and raise SYSCALL_NUMBER_MAX. Until then the filter answers ENOSYS to them, as an older kernel
  * would.
  */
-#ifndef BELLJAR_SYS_SYSCALL_NUMBERS_H
-#define BELLJAR_SYS_SYSCALL_NUMBERS_H
+#ifndef BELLJAR_PLAN_SYSCALL_NUMBERS_H
+#define BELLJAR_PLAN_SYSCALL_NUMBERS_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * One redactor holds the compiled patterns; each stream has its own state. Every byte is looked at a bounded number of
  * times, and what is held back is bounded: only bytes that may still turn out to belong to a secret.
  */
-#ifndef BELLJAR_RUN_REDACT_H
-#define BELLJAR_RUN_REDACT_H
+#ifndef BELLJAR_REDACT_REDACT_H
+#define BELLJAR_REDACT_REDACT_H
 
 #include "base/error.h"
 #include "base/text.h"

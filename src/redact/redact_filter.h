@@ -6,8 +6,8 @@
  * is searched for. With a stride of S, the groups at offsets 0 to S-1 of every searched text are remembered, so only
  * every S-th place has to be looked at. It errs towards "may begin here", never the other way.
  */
-#ifndef BELLJAR_RUN_REDACT_FILTER_H
-#define BELLJAR_RUN_REDACT_FILTER_H
+#ifndef BELLJAR_REDACT_REDACT_FILTER_H
+#define BELLJAR_REDACT_REDACT_FILTER_H
 
 #include "base/base.h"
 

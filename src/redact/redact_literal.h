@@ -2,8 +2,8 @@
 /*
  * redact/redact_literal.h - find every occurrence of any of many exact texts, wherever the writes cut them
  */
-#ifndef BELLJAR_RUN_REDACT_LITERAL_H
-#define BELLJAR_RUN_REDACT_LITERAL_H
+#ifndef BELLJAR_REDACT_REDACT_LITERAL_H
+#define BELLJAR_REDACT_REDACT_LITERAL_H
 
 #include "base/error.h"
 #include "base/text.h"

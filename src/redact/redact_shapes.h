@@ -4,8 +4,8 @@
  *
  * belljar-policy(5) lists the rows of the table by name and example.
  */
-#ifndef BELLJAR_RUN_REDACT_SHAPES_H
-#define BELLJAR_RUN_REDACT_SHAPES_H
+#ifndef BELLJAR_REDACT_REDACT_SHAPES_H
+#define BELLJAR_REDACT_REDACT_SHAPES_H
 
 #include "base/base.h"
 #include "redact/redact_filter.h"

@@ -5,8 +5,8 @@
  * The room is fixed when the stream is made, from the least length a secret can have, so that noting a secret cannot
  * fail while output is flowing.
  */
-#ifndef BELLJAR_RUN_REDACT_SPANS_H
-#define BELLJAR_RUN_REDACT_SPANS_H
+#ifndef BELLJAR_REDACT_REDACT_SPANS_H
+#define BELLJAR_REDACT_REDACT_SPANS_H
 
 #include <assert.h>
 

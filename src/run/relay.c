@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run/relay.c - carry standard input
+ *
+ * The command may not have the caller's standard input itself where it could do more with it than read: a terminal (TIOCSTI), a
+ * device, a socket. Then its bytes are carried to a pipe, or to the command's own terminal, without ever blocking the loop. As
+ * little as possible is taken ahead: what the command leaves unread belongs to the caller, as it does without Belljar.
  */
 #include "run/relay.h"
 

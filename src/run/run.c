@@ -595,7 +595,7 @@ static int take_slot(struct run *run, struct error *error)
 {
 	struct slot_occupant occupant = {run, run_on_message, run_on_limit, run_on_closing, run_on_gone};
 	struct session_request own = {.plan = run->plan,
-				      .area = run->request.area,
+				      .argv_memory = run->request.argv_memory,
 				      .times = run->request.times,
 				      .family = run->request.family};
 

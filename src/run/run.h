@@ -41,8 +41,8 @@ struct run_request {
 	 * run's own. If the jar cannot be made or dies, the run is done too, and its observation says why.
 	 */
 	struct session *jar;
-	const struct jar_argv_memory *area; /* a jar of its own only */
-	struct jar_times *times;            /* may be NULL; a jar of its own only */
+	const struct jar_argv_memory *argv_memory; /* a jar of its own only */
+	struct jar_times *times;                   /* may be NULL; a jar of its own only */
 	struct run_listener listener;
 	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
 	bool is_merged;       /* the command's standard error is its standard output */

@@ -328,7 +328,7 @@ static struct run_request run_request_of(struct serve_run *run)
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 			},
-		.area = &run->object.server->argv_memory,
+		.argv_memory = &run->object.server->argv_memory,
 		.family = &run->object.server->family,
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,

@@ -75,7 +75,7 @@ static int open_jar(struct launch *launch, void *owner)
 	struct session_request request = {
 		.plan = &launch->plan,
 		.main = plan_is_for_calls(&launch->plan) ? call_first_main : NULL,
-		.area = &server_jar->object.server->argv_memory,
+		.argv_memory = &server_jar->object.server->argv_memory,
 		.zygote_fds = server_jar->zygote_fds,
 		.zygote_fd_count = server_jar->zygote_fd_count,
 		.family = &server_jar->object.server->family,

@@ -347,8 +347,8 @@ static jar_main_function *main_of(const struct session_request *request)
 int session_start(struct session *jar, const struct jar_streams *streams, struct error *error)
 {
 	const struct session_request *request = &jar->request;
-	int rc =
-		jar_start(&jar->plan->core, main_of(request), streams, request->area, request->times, &jar->jar, error);
+	int rc = jar_start(&jar->plan->core, main_of(request), streams, request->argv_memory, request->times, &jar->jar,
+			   error);
 
 	if (rc < 0)
 		return rc;

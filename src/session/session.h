@@ -35,7 +35,7 @@ struct session_listener {
 struct session_request {
 	const struct plan *plan; /* plan_compile_jar(); must outlive the jar */
 	jar_main_function *main; /* of the first process; NULL: as for commands */
-	const struct jar_argv_memory *area;
+	const struct jar_argv_memory *argv_memory;
 	struct jar_times *times; /* may be NULL */
 	/* Of a jar for calls: what the zygote has from 4 on; borrowed until session_open() is back. */
 	const int *zygote_fds;

@@ -125,7 +125,7 @@ static inline int begin_jar(struct scene *scene)
 {
 	static const struct jar_argv_memory no_area;
 	struct session_request request = {.plan = &scene->plan,
-					  .area = &no_area,
+					  .argv_memory = &no_area,
 					  .family = &scene->family,
 					  .listener = {scene, on_ready, on_gone}};
 
