@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct seen before = {0}, after = {0};
 	struct host host = {0};
 	struct policy policy = {0};
-	struct plan plan = {.workdir = "/w"};
+	struct plan plan = {.core = {.workdir = "/w"}};
 	struct plan_build build = {.plan = &plan, .policy = &policy, .host = &host};
 	const char *written;
 

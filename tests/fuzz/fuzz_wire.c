@@ -35,20 +35,26 @@ static void check_error(const struct error *error)
 		fail("an error without a message");
 }
 
-static void try_policy(const struct request *request)
+/* Policies that name files are left alone. */
+static bool names_files(const struct request *request)
+{
+	return request->base || (request->policy && request->policy->type == JSON_STRING) ||
+	       (request->policy && request->policy->type == JSON_OBJECT && json_find(request->policy, "extends"));
+}
+
+static void try_policy(enum request_kind kind, const struct wire_frame *frame)
 {
 	static struct server server; /* it keeps the preset from one to the next */
-	AUTO(policy_done) struct policy policy = {0};
+	struct serve_request *request;
 	struct error error = {0};
 
-	if (request->base || (request->policy && request->policy->type == JSON_STRING))
-		return; /* names files */
-	if (request->policy && request->policy->type == JSON_OBJECT && json_find(request->policy, "extends"))
-		return;
-	if (serve_policy(&server, request, &policy, &error) < 0)
+	if (serve_request_read(&server, kind, NULL, frame, &request, &error) < 0) {
 		check_error(&error);
-	else if (policy.memory_bytes == 0)
+		return;
+	}
+	if (request->policy.memory_bytes == 0)
 		fail("a limit of nothing");
+	serve_request_release(request);
 }
 
 static void on_frame(void *owner, struct wire_frame *frame)
@@ -66,8 +72,8 @@ static void on_frame(void *owner, struct wire_frame *frame)
 		}
 		if (request_descriptors(&request) > FRAME_MAX_DESCRIPTORS - 1)
 			fail("more descriptors than a frame can have");
-		if (kind == REQUEST_RUN || kind == REQUEST_OPEN)
-			try_policy(&request);
+		if ((kind == REQUEST_RUN || kind == REQUEST_OPEN) && !names_files(&request))
+			try_policy((enum request_kind)kind, frame);
 	}
 }
 
