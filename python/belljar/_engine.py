@@ -328,6 +328,10 @@ def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
     attempts = 0
     while True:
         engine = current()
+        # A child that the engine was just making may have its door open for a moment longer, and answers nothing.
+        if engine.has_ended():
+            retire(engine)
+            continue
         try:
             engine.door.sendmsg([b"c"], ancillary, AT_ONCE)
             return engine
