@@ -172,6 +172,14 @@ def _check_output(result: Result) -> None:
     require(isinstance(result["truncated"], bool), "truncated", result)
 
 
+def _has_started(result: Result) -> bool:
+    """Whether the command ran. A run whose jar takes too long to make may time out, or be cancelled, before that."""
+    if result["outcome"] not in ("timeout", "cancelled"):
+        return bool(result["outcome"] != "failed")
+    was_seen = result["signal"] is not None or result["stdout_bytes"] > 0 or result["stderr_bytes"] > 0
+    return was_seen or isinstance(result["usage"], dict) and result["usage"].get("wall_ms") is not None
+
+
 RESULT_KEYS = (
     "version outcome exit_code signal timed_out killed stdout stderr encoding stdout_bytes stderr_bytes truncated "
     "limits_hit usage enforced missing risky error"
@@ -197,7 +205,7 @@ def check_result(value: Any) -> Result:
         require(result["outcome"] in names, "the limit that ended the run is not in limits_hit", result)
     if result["outcome"] == "cpu":
         require("cpu_time" in names, "the limit that ended the run is not in limits_hit", result)
-    check_usage(result["usage"], result["outcome"] != "failed")
+    check_usage(result["usage"], _has_started(result))
     check_enforced(result["enforced"])
     if result["outcome"] != "failed":
         require(result["enforced"]["rung"] in RUNGS, "rung", result)
