@@ -125,10 +125,11 @@ void channel_fail(struct channel *channel, const struct error *error, const stru
 
 void channel_refuse(struct channel *channel, struct wire_frame *frame)
 {
+	const struct frame_row *row = frame_row(frame->type);
 	struct error error = {0};
 
-	error_set(&error, STAGE_ENGINE, EPROTO, "the client sent a frame that is not allowed here: type %d",
-		  (int)frame->type);
+	error_set(&error, STAGE_ENGINE, EPROTO, "the client sent a frame that is not allowed here: type %d (%s)",
+		  (int)frame->type, row ? row->name : "there is none");
 	channel_fail(channel, &error, NULL);
 }
 

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire/frame.c - the header of a frame
+ * wire/frame.c - the header of a frame, and the table of all kinds
  */
 #include "wire/frame.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define ROW(name, number, sender, traits) [number] = {#name, sender, traits},
+static const struct frame_row rows[UINT8_MAX + 1] = {FRAMES(ROW)};
+#undef ROW
+
+const struct frame_row *frame_row(unsigned type)
+{
+	return type < ARRAY_LEN(rows) && rows[type].name ? &rows[type] : NULL;
+}
 
 void frame_header_write(unsigned char out[FRAME_HEADER_BYTES], enum frame_type type, size_t len)
 {

@@ -21,34 +21,57 @@
 #define FRAME_MAX_EXTRA 64
 #define FRAME_MAX_DESCRIPTORS (4 + FRAME_MAX_EXTRA)
 
-enum frame_type {
-	/* from the client */
-	FRAME_RUN = 1,
-	FRAME_OPEN = 2,
-	FRAME_ASK = 3,
-	FRAME_JOIN = 4,
-	FRAME_FILE = 5,
-	FRAME_SIGNAL = 6,
-	FRAME_CANCEL = 7,
-	FRAME_RESIZE = 8,
-	FRAME_CLOSE = 9,
-	FRAME_GO = 10,
-	/* from the engine */
-	FRAME_STARTED = 65,
-	FRAME_OUTPUT = 66,
-	FRAME_CAPTURED = 67,
-	FRAME_RESULT = 68,
-	FRAME_OPENED = 69,
-	FRAME_FAILED = 70,
-	FRAME_CLOSED = 71,
-	FRAME_DESCRIPTOR = 72,
-	FRAME_ANSWER = 73,
+/* Who sends a frame. */
+enum frame_sender { FRAME_FROM_CLIENT, FRAME_FROM_ENGINE };
+
+/* What else is to be known of a kind of frame. */
+enum frame_trait {
+	FRAME_BEGINS = 1, /* a channel can begin with it */
+	FRAME_LAST = 2,   /* the channel ends with it */
+	FRAME_JOINS = 4,  /* it brings another channel, which gets the answer: the first descriptor */
+	FRAME_FEEDS = 8,  /* its request can bring a descriptor to read standard input from */
+	FRAME_OPENS = 16, /* it brings one descriptor: a file or a socket */
+};
+
+/* Every kind of frame: name, number, who sends it, traits. docs/protocol.md has the same table; a test compares them. */
+#define FRAMES(X)                                                                                                      \
+	X(RUN, 1, FRAME_FROM_CLIENT, FRAME_BEGINS | FRAME_FEEDS)                                                       \
+	X(OPEN, 2, FRAME_FROM_CLIENT, FRAME_BEGINS)                                                                    \
+	X(ASK, 3, FRAME_FROM_CLIENT, FRAME_BEGINS)                                                                     \
+	X(JOIN, 4, FRAME_FROM_CLIENT, FRAME_JOINS | FRAME_FEEDS)                                                       \
+	X(FILE, 5, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                     \
+	X(SIGNAL, 6, FRAME_FROM_CLIENT, 0)                                                                             \
+	X(CANCEL, 7, FRAME_FROM_CLIENT, 0)                                                                             \
+	X(RESIZE, 8, FRAME_FROM_CLIENT, 0)                                                                             \
+	X(CLOSE, 9, FRAME_FROM_CLIENT, 0)                                                                              \
+	X(GO, 10, FRAME_FROM_CLIENT, 0)                                                                                \
+	X(STARTED, 65, FRAME_FROM_ENGINE, 0)                                                                           \
+	X(OUTPUT, 66, FRAME_FROM_ENGINE, 0)                                                                            \
+	X(CAPTURED, 67, FRAME_FROM_ENGINE, 0)                                                                          \
+	X(RESULT, 68, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
+	X(OPENED, 69, FRAME_FROM_ENGINE, 0)                                                                            \
+	X(FAILED, 70, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
+	X(CLOSED, 71, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
+	X(DESCRIPTOR, 72, FRAME_FROM_ENGINE, FRAME_LAST | FRAME_OPENS)                                                 \
+	X(ANSWER, 73, FRAME_FROM_ENGINE, FRAME_LAST)
+
+#define FRAME_TYPE(name, number, sender, traits) FRAME_##name = (number),
+enum frame_type { FRAMES(FRAME_TYPE) };
+#undef FRAME_TYPE
+
+struct frame_row {
+	const char *name;
+	enum frame_sender sender;
+	unsigned traits; /* enum frame_trait */
 };
 
 struct frame_header {
 	uint32_t len;
 	uint8_t type;
 };
+
+/* What is known of a type; NULL: there is no such type. */
+const struct frame_row *frame_row(unsigned type);
 
 void frame_header_write(unsigned char out[FRAME_HEADER_BYTES], enum frame_type type, size_t len);
 /* -EPROTO: the bytes that must be zero are not. */

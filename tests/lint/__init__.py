@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from lint import rules, tools
+from lint import frames, rules, tools
 from lint.check import WARNING, Check
 
 CHECKS = [
     Check("includes", rules.includes),
     Check("include-page", rules.include_page),
     Check("core", rules.core),
+    Check("frames", frames.frames),
     Check("headers", rules.headers),
     Check("words", rules.words),
     Check("sizes", rules.sizes),

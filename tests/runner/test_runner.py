@@ -15,7 +15,7 @@ import time
 import unittest
 from unittest import mock
 
-from lint import rules
+from lint import frames, rules
 from runner import process
 from runner.groups import LONG_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
 from runner.main import Trials
@@ -355,6 +355,16 @@ class Rules(unittest.TestCase):
         self.write("src/base/text.h", "")
         self.write("src/policy/policy.c", '#include "base/text.h"\n#include "plan/plan.h"\n')
         self.assertEqual(rules.includes(self.root), ["src/policy/policy.c:2: policy/ may not include plan/"])
+
+    def test_a_frame_that_a_page_or_a_client_has_otherwise_is_found(self) -> None:
+        self.write("src/wire/frame.h", "X(RUN, 1, FRAME_FROM_CLIENT, FRAME_BEGINS | FRAME_FEEDS) X(OUTPUT, 66, FRAME_FROM_ENGINE, 0)")
+        self.write("docs/protocol.md", "| 1 | `RUN` | client | first, input | JSON |\n| 66 | `OUTPUT` | engine |  | bytes |\n")
+        for client in frames.CLIENTS:
+            self.write(client, "RUN, OPEN = range(1, 3)\nOUTPUT = 66\n")
+        self.assertEqual(frames.frames(self.root), [])
+        self.write("docs/protocol.md", "| 1 | `RUN` | client | first | JSON |\n| 67 | `CAPTURED` | engine |  | bytes |\n")
+        self.write(frames.CLIENTS[0], "RUN, OPEN = range(1, 3)\nOUTPUT = 67\n")
+        self.assertEqual(len(frames.frames(self.root)), 4)
 
     def test_a_core_that_grows_is_found(self) -> None:
         self.write("src/jar/a.c", "\n" * (rules.CORE_MAX_LINES - 1))
