@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_async() and spawn_async(): the same for asyncio.
+"""run_async() and spawn_async(): the same for asyncio, trio and anyio.
 
-They use only what every event loop offers: add_reader, sock_sendall, connect_read_pipe, connect_write_pipe. No signal
-handlers, no child watchers, no threads. A coroutine reads the channel of its own run; when it is cancelled it ends the
-run, waits until nothing is left of it, and only then raises CancelledError.
+They use only what _loops.py has: no signal handlers, no child watchers, no threads. A coroutine reads the channel of its own
+run; when it is cancelled it ends the run, waits until nothing is left of it, and only then lets the cancellation go on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import signal
 import warnings
-from collections import deque
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Deque, Generator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Generator, Optional, Union
 
-from . import _engine
+from . import _engine, _loops
+from ._async_streams import open_reader, open_writer
 from ._closing import AsyncClosing
 from ._collect import Collector
 from ._errors import EngineError
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
     from ._keys import RunOptions
 
+# So many reads in a row without waiting; then the others in the loop have their turn.
+READS_IN_A_ROW = 16
+
 AsyncOpener = Callable[[Request], Awaitable[_engine.Channel]]
 
 
@@ -37,15 +39,20 @@ async def open_channel_async(request: bytes, fds: Any = ()) -> _engine.Channel:
     channel = opening.hand_over(is_patient=False)
     try:
         while channel is None:
-            await asyncio.sleep(_engine.RETRY_SECONDS)
+            await _loops.sleep(_engine.RETRY_SECONDS)
             channel = opening.hand_over(is_patient=False)
-    except asyncio.CancelledError:
+    except BaseException:
         opening.abandon()
         raise
-    if opening.rest:
+    rest = opening.rest
+    if rest:
         channel.socket.setblocking(False)
         try:
-            await asyncio.get_running_loop().sock_sendall(channel.socket, opening.rest)
+            while rest:
+                try:
+                    rest = rest[channel.socket.send(rest) :]
+                except BlockingIOError:
+                    await _loops.wait_writable(channel.socket.fileno())
         except ConnectionError:
             pass  # the engine refused it before it had read all of it: the answer says why
         except BaseException:
@@ -65,47 +72,57 @@ class Reader:
     def __init__(self, channel: _engine.Channel) -> None:
         self._socket = channel.socket
         self._socket.setblocking(False)
-        self._loop = asyncio.get_running_loop()
-        self._chunks: Deque[bytes] = deque()
-
-    def _take(self) -> bool:
-        try:
-            self._chunks.append(self._socket.recv(_engine.READ_BYTES))
-        except (BlockingIOError, InterruptedError):
-            return False
-        except OSError:
-            self._chunks.append(b"")
-        return True
+        self._in_a_row = 0
 
     async def read(self) -> bytes:
         """The next bytes; none at the end."""
-        if not self._chunks and not self._take():
-            news: asyncio.Future[None] = self._loop.create_future()
-
-            def on_readable() -> None:
-                if not news.done() and self._take():
-                    news.set_result(None)
-
-            fd = self._socket.fileno()
-            self._loop.add_reader(fd, on_readable)
+        self._in_a_row += 1
+        if self._in_a_row > READS_IN_A_ROW:
+            self._in_a_row = 0
+            await _loops.sleep(0)
+        while True:
             try:
-                await news
-            finally:
-                if not self._loop.is_closed():
-                    self._loop.remove_reader(fd)
-        return self._chunks.popleft()
+                return self._socket.recv(_engine.READ_BYTES)
+            except (BlockingIOError, InterruptedError):
+                self._in_a_row = 0
+            except OSError:
+                return b""
+            await _loops.wait_readable(self._socket.fileno())
 
 
 async def read_out(reader: Reader, channel: _engine.Channel) -> None:
     """Cancel the run and wait until nothing is left of it. If the task is cancelled again, the run is killed."""
     channel.cancel()
-    while True:
-        try:
-            while await reader.read():
-                pass
-            return
-        except asyncio.CancelledError:
-            channel.cancel()
+    with _loops.shield():
+        while True:
+            try:
+                while await reader.read():
+                    pass
+                return
+            except asyncio.CancelledError:
+                channel.cancel()
+
+
+async def read_some(
+    reader: Reader,
+    channel: _engine.Channel,
+    collector: Collector,
+    on_output: Optional[OnOutput],
+    on_start: Optional[Callable[[], None]] = None,
+) -> None:
+    """Take in what comes next. on_output may be a coroutine function. on_start: called once the command runs."""
+    had_started = collector.has_started
+    data = await reader.read()
+    if not data:
+        raise channel.lost()
+    pieces = collector.feed(data)
+    if on_start is not None and collector.has_started and not had_started:
+        on_start()
+    for stream, piece in pieces:
+        if on_output is not None:
+            answer = on_output(stream, piece)
+            if hasattr(answer, "__await__"):
+                await answer
 
 
 async def read_to_end(
@@ -115,20 +132,9 @@ async def read_to_end(
     on_output: Optional[OnOutput],
     on_start: Optional[Callable[[], None]] = None,
 ) -> None:
-    """Read until the run is over. on_output may be a coroutine function."""
+    """Read until the run is over."""
     while not collector.is_over:
-        data = await reader.read()
-        if not data:
-            raise channel.lost()
-        pieces = collector.feed(data)
-        if on_start is not None and collector.has_started:
-            on_start()
-            on_start = None
-        for stream, piece in pieces:
-            if on_output is not None:
-                answer = on_output(stream, piece)
-                if hasattr(answer, "__await__"):
-                    await answer
+        await read_some(reader, channel, collector, on_output, on_start)
 
 
 async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result:
@@ -161,9 +167,9 @@ async def finish_async(request: Request, opener: AsyncOpener, check: bool) -> Re
 
 @shows_options
 async def run_async(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOptions]) -> Result:
-    """run() for asyncio. on_output is called in the loop and may be a coroutine function.
+    """run() for asyncio, trio and anyio. on_output is called in the loop and may be a coroutine function.
 
-    Cancelling the task ends the run, and CancelledError leaves when nothing of it is left.
+    Cancelling the task ends the run, and the cancellation goes on when nothing of the run is left.
     """
     return await finish_async(Request(args, options), open_run_async, check)
 
@@ -176,30 +182,26 @@ class _Done:
         yield  # a generator that gives nothing
 
 
-async def _connect_reader(fd: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-    loop = asyncio.get_running_loop()
-    file = os.fdopen(fd, "rb", 0)
-    reader = asyncio.StreamReader(loop=loop)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), file)
-    return reader, transport
+async def _until_end(channel: _engine.Channel, request: Request, started: _loops.Signal, starts: list[bool]) -> Result:
+    """The run of an AsyncProcess, in the background. started: it runs, or it will not any more; starts: whether it did."""
 
+    def tell(has_started: bool = True) -> None:
+        starts.append(has_started)
+        with contextlib.suppress(RuntimeError):
+            started.set()  # RuntimeError: the loop has ended
 
-async def _connect_writer(fd: int) -> asyncio.StreamWriter:
-    loop = asyncio.get_running_loop()
-    file = os.fdopen(fd, "wb", 0)
-    protocol_reader = asyncio.StreamReader(loop=loop)
-    transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(protocol_reader, loop=loop), file
-    )
-    return asyncio.StreamWriter(transport, protocol, None, loop)
+    try:
+        return await result_of(channel, request, tell)
+    finally:
+        tell(False)
 
 
 class AsyncProcess(AsyncClosing):
-    """A run that goes on, for asyncio: the methods of Process, awaitable. Use it in the loop that started it.
+    """A run that goes on, for asyncio, trio and anyio: the methods of Process, awaitable. Use it in the loop that started it.
 
     stdout and stderr are asyncio.StreamReader, unless on_output was given, which the loop then calls as output comes. stdin
-    is an asyncio.StreamWriter with stdin=PIPE. An async context manager: leaving it cancels the run and waits until it is
-    gone. The end of asyncio.run() does so too.
+    is an asyncio.StreamWriter with stdin=PIPE. Under trio they are objects with the same methods. An async context manager:
+    leaving it cancels the run and waits until it is gone. The end of the loop does so too.
     """
 
     stdin: Optional[asyncio.StreamWriter] = None
@@ -210,45 +212,34 @@ class AsyncProcess(AsyncClosing):
         self.args = args
         self._channel = channel
         self._pid = _engine.owner_pid()
-        self._transports: list[Any] = []
-        self._task: Optional[asyncio.Task[Result]] = None
+        self._closers: list[Callable[[], Any]] = []
+        self._task: Optional[_loops.Background] = None
 
     async def _begin(self, request: Request) -> None:
         """Wait until the command runs; connect the streams."""
-        loop = asyncio.get_running_loop()
-        started = loop.create_future()
-
-        def on_start() -> None:
-            if not started.done():
-                started.set_result(None)
-
-        task = self._task = loop.create_task(result_of(self._channel, request, on_start))
+        started, starts = _loops.Signal(), []  # type: ignore[var-annotated]
+        task = self._task = _loops.Background(_until_end(self._channel, request, started, starts))
         try:
-            await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done() and not started.done():
+            await started.wait()
+            if not starts[0]:
+                await task.wait()
                 task.result()
             await self._connect(request)
         except BaseException:
             request.abandon()
             await self.close()
             raise
-        finally:
-            started.cancel()
 
     async def _connect(self, request: Request) -> None:
-        if request.stdin is not None:
-            fd, request.stdin = request.stdin, None
-            self.stdin = await _connect_writer(fd)
-            self._transports.append(self.stdin.transport)
-        for name in ("stdout", "stderr"):
+        for name, connect in (("stdin", open_writer), ("stdout", open_reader), ("stderr", open_reader)):
             fd = getattr(request, name)
             if fd is not None:
                 setattr(request, name, None)
-                reader, transport = await _connect_reader(fd)
-                setattr(self, name, reader)
-                self._transports.append(transport)
+                stream, close = await connect(fd)
+                setattr(self, name, stream)
+                self._closers.append(close)
 
-    def _own(self) -> asyncio.Task[Result]:
+    def _own(self) -> _loops.Background:
         _engine.check_owner(self._pid)
         assert self._task is not None
         return self._task
@@ -256,24 +247,23 @@ class AsyncProcess(AsyncClosing):
     async def poll(self) -> Optional[Result]:
         """The result if the run is over, else None."""
         task = self._own()
-        await asyncio.sleep(0)
-        return task.result() if task.done() else None
+        await _loops.sleep(0)
+        return task.result() if task.is_done else None
 
     async def wait(self, timeout: Optional[float] = None) -> Result:
         """Wait for the end. TimeoutError after `timeout` seconds; the run goes on then, as it does if this is cancelled."""
         task = self._own()
-        await asyncio.wait({task}, timeout=timeout)
-        if not task.done():
+        if not await task.wait(timeout):
             raise TimeoutError(f"the run has not ended after {timeout} seconds")
-        return task.result()
+        return task.result()  # type: ignore[no-any-return]
 
     @property
     def returncode(self) -> Optional[int]:
         """The result's returncode once the run is over."""
         task = self._task
-        if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+        if task is None or not task.is_done or task.error() is not None:
             return None
-        return task.result().returncode
+        return int(task.result().returncode)
 
     def send_signal(self, sig: int) -> Awaitable[None]:
         """Send a signal to every process of the run; nothing if it is over."""
@@ -306,33 +296,22 @@ class AsyncProcess(AsyncClosing):
         self._own()
         return self._channel.socket.fileno()
 
-    def _close_streams(self) -> None:
-        """Without waiting for what was not written, or not read."""
-        while self._transports:
-            transport = self._transports.pop()
-            if transport.is_closing():
-                continue
-            # Read transports of other loops have an abort() too, which only raises.
-            if self.stdin is not None and transport is self.stdin.transport:
-                transport.abort()
-            else:
-                transport.close()
-
     async def close(self) -> None:
         """Cancel what still runs, wait until it is gone, close the streams."""
         task = self._own()
-        self._close_streams()
-        if not task.done():
+        while self._closers:
+            self._closers.pop()()
+        if not task.is_done:
             self._channel.cancel()
         is_cancelled = False
-        while not task.done():
-            try:
-                await asyncio.wait({task})
-            except asyncio.CancelledError:
-                is_cancelled = True
-                self._channel.cancel()
-        if not task.cancelled():
-            task.exception()  # seen
+        with _loops.shield():
+            while not task.is_done:
+                try:
+                    await task.wait()
+                except asyncio.CancelledError:
+                    is_cancelled = True
+                    self._channel.cancel()
+        task.error()  # seen
         if is_cancelled:
             raise asyncio.CancelledError
 
@@ -343,14 +322,12 @@ class AsyncProcess(AsyncClosing):
         task = self._task
         if task is None or not _engine.is_ours(self._pid):
             return
-        if not task.done():
+        if not task.is_done:
             warnings.warn(f"{self!r} was never waited for; its run is killed", ResourceWarning, source=self)
             self._channel.cancel()
             self._channel.cancel()
-        loop = task.get_loop()
-        if not loop.is_closed():
-            for transport in self._transports:
-                loop.call_soon_threadsafe(transport.close)
+        for close in self._closers:
+            task.soon(close)
 
     def __repr__(self) -> str:
         return f"<belljar.AsyncProcess {self.args!r} {'running' if self.returncode is None else self.returncode}>"
@@ -367,5 +344,5 @@ async def begin_async(request: Request, opener: AsyncOpener) -> AsyncProcess:
 
 @shows_options
 async def spawn_async(args: Union[Args, str], **options: Unpack[RunOptions]) -> AsyncProcess:
-    """spawn() for asyncio."""
+    """spawn() for asyncio, trio and anyio."""
     return await begin_async(Request(args, options, is_spawn=True), open_run_async)

@@ -10,16 +10,16 @@ run is over: the pool does so later (_queue.py). In all other cases the engine's
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import select
 import socket
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from . import _answer, _engine, _wire
+from . import _answer, _engine, _loops, _wire
 from ._answer import Answer
 from ._async import Reader, read_out
+from ._async import read_some as read_some_async
 from ._async import read_to_end as read_to_end_async
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
@@ -294,23 +294,22 @@ class Call:
     # --- in an event loop ---
 
     async def finish_async(self, may_be_early: bool) -> Any:
-        """finish() for asyncio; cancelling ends the run, and CancelledError leaves when nothing of it is left."""
+        """finish() for event loops; cancelling ends the run, and goes on when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
         collector = Collector([self._name], True, "replace")
         self._expect_answer()
+        self._link.setblocking(False)
         reader = Reader(channel)
-        loop = asyncio.get_running_loop()
-        news = self._watch(loop)
         try:
             failure = None
             try:
-                if self._options.on_output is None:
-                    await news
+                if self._options.on_output is not None:
+                    await self._read_both_async(reader, channel, collector, self._options.on_output)
+                else:
+                    await self._read_answer_async()
                     if self._may_return(may_be_early):
                         return self._early_value()
-                await read_to_end_async(reader, channel, collector, self._options.on_output)
-                await news
             except ResultError as error:
                 self._refuse()
                 failure = error
@@ -327,40 +326,32 @@ class Call:
                 self.is_ended = True
             raise
         finally:
-            self._unwatch(loop, news)
             self.close()
             if self.is_ended:
                 channel.close()
 
-    def _watch(self, loop: asyncio.AbstractEventLoop) -> "asyncio.Future[None]":
-        """A future for the answer, or its absence; read whenever there is something to read."""
-        news: "asyncio.Future[None]" = loop.create_future()
-        link, answer = self._link, self._answer
-        link.setblocking(False)
-        fd = link.fileno()
-
-        def on_readable() -> None:
+    async def _read_answer_async(self) -> None:
+        """_read_answer() in a loop."""
+        while not self._answer.is_whole:
             try:
-                is_open = answer.receive(link)
+                if not self._answer.receive(self._link):
+                    return
             except (BlockingIOError, InterruptedError):
-                return
-            except ResultError as error:
-                loop.remove_reader(fd)
-                self._refuse()
-                if not news.done():
-                    news.set_exception(error)
-                return
-            if answer.is_whole or not is_open:
-                loop.remove_reader(fd)
-                if not news.done():
-                    news.set_result(None)
+                await _loops.wait_readable(self._link.fileno())
 
-        loop.add_reader(fd, on_readable)
-        return news
-
-    def _unwatch(self, loop: asyncio.AbstractEventLoop, news: "asyncio.Future[None]") -> None:
-        if not loop.is_closed():
-            loop.remove_reader(self._link.fileno())
-        if news.done() and not news.cancelled():
-            news.exception()  # seen
-        news.cancel()
+    async def _read_both_async(
+        self, reader: Reader, channel: _engine.Channel, collector: Collector, on_output: OnOutput
+    ) -> None:
+        """_read_both() in a loop, which waits for both by one descriptor."""
+        link = self._link.fileno()
+        with select.epoll() as both:
+            both.register(channel.socket, select.EPOLLIN)
+            both.register(link, select.EPOLLIN)
+            while not collector.is_over:
+                await _loops.wait_readable(both.fileno())
+                for fd, _ in both.poll(0):
+                    if fd != link:
+                        await read_some_async(reader, channel, collector, on_output)
+                    elif self._answer.is_whole or not self._answer.receive(self._link) or self._answer.is_whole:
+                        both.unregister(link)
+        await self._read_answer_async()

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from ._other_loops import await_anywhere
 from ._files import LIST_MAX_DEPTH, LIST_MAX_ENTRIES, read_all
 
 MAX_OUTPUT_BYTES = 100_000
@@ -89,7 +88,7 @@ class CodeRunner:
         keys: Dict[str, Any] = {**self._keys, "workdir": folder, "timeout": timeout_s}
         keys["env"] = {**keys.get("env", {}), **(env or {})}
         keys["ro"] = [*keys.get("ro", ()), *_outside_system(self._prefixes)]
-        result = await await_anywhere(lambda: run_async(words, **keys))
+        result = await run_async(words, **keys)
         artifacts = collect(os.path.join(folder, OUTPUT_FOLDER), self._max_artifact_bytes)
         return ExecResult(result.stdout, result.stderr, result.returncode, result.timed_out, artifacts)
 

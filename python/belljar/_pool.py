@@ -7,7 +7,6 @@ by itself (_call.py).
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
@@ -16,7 +15,7 @@ import warnings
 from collections import deque
 from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
-from . import _engine, _inside, _paths
+from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, UnavailableError
@@ -136,7 +135,7 @@ class Pool(Closing, AsyncClosing):
         self._check_limits(options)
         if not self._zygotes.is_ready:
             # Another thread makes the zygote. If this task is cancelled meanwhile, the next call uses it.
-            await asyncio.get_running_loop().run_in_executor(None, lambda: self._zygotes.put(self._zygotes.take()))
+            await _loops.run_blocking(lambda: self._zygotes.put(self._zygotes.take()))
         backend = self._zygotes.take()
         try:
             call = Call(fn, args, kwargs, options, backend.paths)
@@ -163,7 +162,7 @@ class Pool(Closing, AsyncClosing):
         return self._call(fn, args, kwargs, options)
 
     async def call_async(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """call() for asyncio. Cancelling the task ends the run, and CancelledError leaves when nothing of it is left."""
+        """call() for asyncio, trio and anyio. Cancelling ends the run, and goes on when nothing of the run is left."""
         options = split_options(kwargs)
         return await self._call_async(fn, args, kwargs, options)
 
@@ -249,7 +248,7 @@ class Pool(Closing, AsyncClosing):
     async def _close_async(self) -> None:
         # Calls in this very loop can only end while it runs; so somebody else waits for them.
         self._stop()
-        await asyncio.get_running_loop().run_in_executor(None, self.close)
+        await _loops.run_blocking(self.close)
 
     def __del__(self) -> None:
         if self._pid == 0 or self._queue.is_closed or not _engine.is_ours(self._pid):
@@ -313,6 +312,6 @@ def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 async def call_async(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """call() for asyncio. Cancelling the task ends the run, and CancelledError leaves when nothing of it is left."""
+    """call() for asyncio, trio and anyio. Cancelling ends the run, and goes on when nothing of the run is left."""
     options = split_options(kwargs)
     return await hidden_pool()._call_async(fn, args, kwargs, options)

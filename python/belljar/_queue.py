@@ -8,7 +8,6 @@ only when nothing is left of its last run, and no thread is needed to collect wh
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import select
 import socket
@@ -17,8 +16,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Optional, Tuple, Union
 
-from . import _engine
-from ._async import Reader
+from . import _engine, _loops
 from ._errors import EngineError
 
 # What a run may take to end after its answer, before whoever waits for its place has it killed.
@@ -74,14 +72,14 @@ class _Place:
         channel = self.ending
         if channel is None or self.is_empty():
             return
-        timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, channel.hang_up)
-        reader = Reader(channel)
-        try:
-            while await reader.read():
-                pass
-        finally:
-            timer.cancel()
-        self._forget()
+        channel.socket.setblocking(False)
+        deadline = time.monotonic() + LINGER_SECONDS
+        is_late = False
+        while not self.is_empty():
+            left = None if is_late else max(deadline - time.monotonic(), 0)
+            if not await _loops.wait_readable(channel.socket.fileno(), left):
+                channel.hang_up()
+                is_late = True
 
 
 class _ThreadWaiter:
@@ -107,18 +105,13 @@ class _TaskWaiter:
     """A task in the queue."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self.place: Optional[_Place] = None
-        self.news: "asyncio.Future[None]" = self._loop.create_future()
-
-    def _tell(self) -> None:
-        if not self.news.done():
-            self.news.set_result(None)
+        self.news = _loops.Signal()
 
     def give(self, place: Optional[_Place]) -> None:
         """From any thread. RuntimeError if the loop is closed."""
         self.place = place
-        self._loop.call_soon_threadsafe(self._tell)
+        self.news.set()
 
 
 class CallQueue:
@@ -182,7 +175,7 @@ class CallQueue:
         place, waiter = self._pick(_TaskWaiter)
         if waiter is not None:
             try:
-                await waiter.news
+                await waiter.news.wait()
             except BaseException:
                 self._give_up(waiter)
                 raise

@@ -15,7 +15,6 @@ and denies calls whose paths lead outside; `CodeToolHost` has one tool that runs
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import inspect
@@ -24,6 +23,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterable, List, Mapping, Optional, Protocol, Set, Tuple, Union
 
+from . import _loops
 from ._call import Options
 from ._code_runner import CodeRunner as CodeRunner
 from ._code_runner import ExecResult as ExecResult
@@ -144,7 +144,7 @@ class Watch:
     def __init__(self, watchers: "Set[Watch]") -> None:
         self._watchers = watchers
         self._events: Deque[ToolEvent] = deque(maxlen=MAX_EVENTS)
-        self._news: Optional["asyncio.Future[None]"] = None
+        self._news: Optional[_loops.Signal] = None
         self._is_over = False
         watchers.add(self)
 
@@ -152,9 +152,9 @@ class Watch:
         """In the loop in which the host is used. One whose own loop is closed hears nothing, and holds nobody up."""
         self._events.append(event)
         self._is_over = self._is_over or event.kind == "closed"
-        if self._news is not None and not self._news.done():
+        if self._news is not None:
             with contextlib.suppress(RuntimeError):
-                self._news.set_result(None)
+                self._news.set()
 
     def __aiter__(self) -> Watch:
         return self
@@ -164,8 +164,8 @@ class Watch:
             if self._is_over:
                 await self.aclose()
                 raise StopAsyncIteration
-            self._news = asyncio.get_running_loop().create_future()
-            await self._news
+            self._news = _loops.Signal()
+            await self._news.wait()
         return self._events.popleft()
 
     async def aclose(self) -> None:

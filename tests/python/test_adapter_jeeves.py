@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib.util
 import os
 import pickle
 import subprocess
@@ -14,7 +15,6 @@ import unittest
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 import belljar
-from belljar._other_loops import LoopThread
 from belljar._errors import CallEnded, CallError, CallTimeout, ResultError, SendError, UnavailableError
 from belljar.adapters.jeeves import CodeRunner, FilesystemSandbox, SubprocessSandbox
 from package_case import PackageCase, tearDownModule  # noqa: F401
@@ -194,18 +194,6 @@ class Tools(WithFramework):
 
         asyncio.run(main())
 
-    def test_a_loop_in_another_thread_gives_results_and_can_be_cancelled(self) -> None:
-        async def double() -> int:
-            await asyncio.sleep(0)
-            return 42
-
-        self.assertEqual(LoopThread(double).run(), 42)
-        work = LoopThread(lambda: asyncio.sleep(SLEEP))
-        work.cancel()
-        with self.assertRaises(asyncio.CancelledError):
-            work.run()
-        self.assertTrue(work.done.is_set())
-
 
 class Bomb:
     """Unpickling it on the host would leave a file."""
@@ -316,9 +304,14 @@ class Real(WithFramework):
 
         asyncio.run(main())
 
-    def test_from_a_loop_in_another_thread(self) -> None:
-        work = LoopThread(lambda: SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1"))
-        self.assertEqual(work.run(), ToolResult("c1", True, 6))
+    @unittest.skipUnless(importlib.util.find_spec("trio"), "trio is not installed")
+    def test_under_trio(self) -> None:
+        import trio
+
+        async def main() -> Any:
+            return await SubprocessSandbox(self.tools).call("tool", {"x": 5}, call_id="c1")
+
+        self.assertEqual(trio.run(main), ToolResult("c1", True, 6))
 
 
 class Paths(WithFramework):

@@ -8,7 +8,7 @@ of its roots; it looks before the call, so it keeps honest tools in place, while
 programs: files go in, what they leave under ./out/ comes back.
 
 The framework's own types are used, of loomflow or jeevesagent, whichever is installed; this module needs neither to be
-imported. All of it works under asyncio, and with anyio under trio.
+imported. All of it works under asyncio, trio and anyio.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 from .._code_runner import CodeRunner as CodeRunner
 from .._code_runner import ExecResult as ExecResult
 from .._code_runner import run as run
-from .._other_loops import await_anywhere
 from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
 from .._path_rules import PathRules
 
@@ -156,7 +155,7 @@ class SubprocessSandbox:
         if is_behind and fn.__module__ != "__main__":
             work = functools.partial(_call_behind, fn.__module__, fn.__qualname__, args)
         try:
-            return await await_anywhere(lambda: belljar.call_async(work, timeout=self._timeout_seconds, **self._options))
+            return await belljar.call_async(work, timeout=self._timeout_seconds, **self._options)
         except SendError as error:
             raise _NotPicklable(tool, error) from error
 
