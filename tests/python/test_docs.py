@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/python.md, docs/calls.md and the README show is what happens."""
+"""What docs/python.md, docs/calls.md, docs/integrations.md and the README show is what happens."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ class Examples(PackageCase):
 
     def test_calls(self) -> None:
         self.examples(DOCS / "calls.md", 6)
+
+    def test_integrations(self) -> None:
+        self.examples(DOCS / "integrations.md", 5)
 
     def test_the_readme(self) -> None:
         self.examples(DOCS.parent / "README.md", 4)

@@ -18,13 +18,14 @@ from collections.abc import Callable
 
 import lint
 from runner import process
+from runner.frameworks import REQUIREMENTS, Absent, Environment
 from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
 from runner.stage import Stage
 
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
-PORTABLE_MODULES = ("test_async", "test_codec", "test_run", "test_send")
+PORTABLE_MODULES = ("test_async", "test_codec", "test_integrations", "test_run", "test_send")
 # What takes longest begins first, so that nothing waits for it at the end. Only for speed: one that is not here may be long.
 LONG_MODULES = (
     "test_limits",
@@ -100,6 +101,7 @@ class Group:
     is_slow: bool = False  # only where it, or its part, is asked for
     after: tuple[str, ...] = ()  # builds that it does without where they fail, and does not begin before
     has_second_chance: bool = False  # see SECOND_CHANCE
+    is_fetching: bool = False  # needs a registry: only where its part is asked for by its whole name
 
     @property
     def is_long(self) -> bool:
@@ -332,6 +334,27 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
     return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
 
+def framework_group(environment: Environment, kind: str) -> Group:
+    """The tests of one integration with its framework's newest release, and with the wheel as users install it."""
+
+    def run(context: Context) -> list[Outcome]:
+        root = context.stage.root
+        path = context.source / "tests" / "integrations" / f"test_{environment.name}.py"
+        try:
+            version = environment.prepare(root / "wheel")
+            if context.stage.uid_of(kind) is not None and not environment.is_open:
+                raise Absent("needs:open the environment, or its interpreter, is not open to other users")
+        except Absent as absent:
+            return [Outcome(path.stem, SKIPPED, str(absent))]
+        env = context.stage.env(kind, root / "bin" / "belljar")
+        env["PYTHONPATH"] = f"{root / 'tests'}:{root / 'tests' / 'python'}"
+        outcomes = run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS, str(environment.python))
+        return [*outcomes, Outcome(f"with {version}", PASSED)]
+
+    name = f"{kind} test_{environment.name}"
+    return Group("integrations", name, ("release", "tools", "wheel"), run, is_slow=True, is_fetching=True)
+
+
 def runner_group(path: pathlib.Path) -> Group:
     """The runner's own tests; they need no program."""
 
@@ -465,6 +488,8 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
             if interpreter.is_open or stage.uid_of(kind) is None
             for path in sorted((tests / "python").glob("test_*.py"))
         ]
+    environments = [Environment(source, name) for name in REQUIREMENTS]
+    groups += [framework_group(environment, kind) for environment in environments for kind in stage.kinds()]
     groups += sanitizer_groups([path for paths in suites.values() for path in paths])
     groups += checked_groups(units, suites["integration"], stage.kinds()[0])
     groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]

@@ -29,14 +29,14 @@ TOTAL_SECONDS = 1500
 FIRST_BUILDS = ("release", "wheel", "tools", "testing")
 LATER_BUILDS = ("asan", "gcc", "checked", "clang", "library", "fuzz")
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "sanitizer", "checked")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "integrations", "sanitizer", "checked")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parts = "unit, lint, golden, integration, adversarial, library, bench, python, sanitizer, checked or fuzz"
+    parts = "unit, lint, golden, integration, adversarial, library, bench, python, integrations, sanitizer, checked or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 2)
     parser.add_argument("--fuzz-seconds", type=int, default=5)
@@ -51,6 +51,8 @@ def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group
     """
     if options.only:
         groups = [group for group in groups if group.part == options.only]
+    else:
+        groups = [group for group in groups if not group.is_fetching or group.part in options.filters]
     if not options.filters:
         return [group for group in groups if options.only or not group.is_slow], []
     named = [group for group in groups if any(word in group.title for word in options.filters)]
@@ -156,7 +158,7 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
         wanted.add("testing")
     builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]
     context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), set())
-    if options.only == "fuzz":
+    if options.only == "fuzz" or any(group.is_fetching for group in groups):
         context.seconds_left = lambda: float("inf")
     aftermath = Aftermath(stage.uid_of("user"))
     trials = Trials(report, context)

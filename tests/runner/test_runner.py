@@ -16,9 +16,9 @@ import unittest
 from unittest import mock
 
 from lint import frames, rules
-from runner import process
+from runner import frameworks, process
 from runner.groups import LONG_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
-from runner.main import Trials
+from runner.main import Trials, choose, parse
 from runner.report import (
     FAILED,
     FLAKY,
@@ -43,6 +43,62 @@ def finished(output: str = "", status: int = 0) -> process.Finished:
 def statuses(outcomes: list[Outcome]) -> dict[str, str]:
     """What became of each test."""
     return {outcome.name: outcome.status for outcome in outcomes}
+
+
+class Frameworks(unittest.TestCase):
+    """Tests that need a registry run where they are asked for, and are skipped where there is none."""
+
+    def chosen(self, *words: str) -> list[str]:
+        """What a command line chooses of three groups."""
+
+        def run(_: Context) -> list[Outcome]:
+            return []
+
+        made = [
+            Group("integration", "root test_a", (), run),
+            Group("integrations", "root test_b", (), run, is_slow=True, is_fetching=True),
+            Group("integrations", "user test_c", (), run, is_slow=True, is_fetching=True),
+        ]
+        return [group.name for group in choose(made, parse(list(words)))[0]]
+
+    def test_they_are_asked_for_by_their_whole_name(self) -> None:
+        self.assertEqual(self.chosen(), ["root test_a"])
+        self.assertEqual(self.chosen("integration"), ["root test_a"])
+        self.assertEqual(self.chosen("test_b"), ["root test_a"])  # a filter of single tests, for what it may choose
+        self.assertEqual(self.chosen("integrations"), ["root test_b", "user test_c"])
+        self.assertEqual(self.chosen("--only", "integrations", "test_c"), ["user test_c"])
+
+    def prepare(self, pip: int, asked: int) -> tuple[str, list[list[str]]]:
+        """Prepare an environment with a pip and an interpreter that end so; what is said, and what was run."""
+        ran: list[list[str]] = []
+
+        def run(command: list[str], **_: object) -> process.Finished:
+            ran.append(command)
+            if "--upgrade" in command:
+                return finished("first line\nERROR: no route to the registry\n" if pip else "", pip)
+            return finished("1.2.3\n" if "-c" in command and asked == 0 else "", asked if "-c" in command else 0)
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch("runner.frameworks.process.run", run):
+            (pathlib.Path(folder) / "belljar-0-py3-none-any.whl").touch()
+            environment = frameworks.Environment(pathlib.Path(folder), "langchain")
+            said = []
+            for _ in range(2):
+                try:
+                    said.append(environment.prepare(pathlib.Path(folder)))
+                except frameworks.Absent as absent:
+                    said.append(str(absent))
+        self.assertEqual(said[0], said[1])
+        return said[0], ran
+
+    def test_an_environment_is_made_once(self) -> None:
+        said, ran = self.prepare(0, 0)
+        self.assertEqual(said, "langchain 1.2.3")
+        self.assertEqual(len(ran), 4)
+
+    def test_without_a_registry_an_older_one_will_do(self) -> None:
+        self.assertEqual(self.prepare(1, 0)[0], "langchain 1.2.3, as it was: the registry cannot be reached")
+        said = self.prepare(1, 1)[0]
+        self.assertEqual(said, "needs:registry langchain cannot be installed: ERROR: no route to the registry")
 
 
 class UnitOutput(unittest.TestCase):
