@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 import signal
 import warnings
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Generator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Generator, Literal, Optional, Union, overload
 
 from . import _engine, _loops
 from ._async_streams import open_reader, open_writer
 from ._closing import AsyncClosing
 from ._collect import Collector
-from ._errors import EngineError
+from ._errors import EngineError, public
 from ._keys import OnOutput
 from ._request import Args, Request, shows_options
 from ._result import Result
@@ -25,7 +25,7 @@ from ._result import Result
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._keys import RunOptions
+    from ._keys import RunOptions, SpawnOptions
 
 # So many reads in a row without waiting; then the others in the loop have their turn.
 READS_IN_A_ROW = 16
@@ -137,7 +137,7 @@ async def read_to_end(
         await read_some(reader, channel, collector, on_output, on_start)
 
 
-async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result:
+async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result[Any]:
     """Read a run to its end. Whatever comes in between ends the run first."""
     collector = Collector(request.args, request.text, request.errors)
     reader = Reader(channel)
@@ -157,7 +157,7 @@ async def result_of(channel: _engine.Channel, request: Request, on_start: Option
     return collector.result()
 
 
-async def finish_async(request: Request, opener: AsyncOpener, check: bool) -> Result:
+async def finish_async(request: Request, opener: AsyncOpener, check: bool) -> Result[Any]:
     """Start, read to the end, give the result."""
     with request:
         channel = await opener(request)
@@ -165,8 +165,26 @@ async def finish_async(request: Request, opener: AsyncOpener, check: bool) -> Re
     return result.check() if check else result
 
 
+@overload
+async def run_async(
+    args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[str]: ...
+
+
+@overload
+async def run_async(
+    args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[bytes]: ...
+
+
+@overload
+async def run_async(
+    args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[Any]: ...
+
+
 @shows_options
-async def run_async(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOptions]) -> Result:
+async def run_async(args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
     """run() for asyncio, trio and anyio. on_output is called in the loop and may be a coroutine function.
 
     Cancelling the task ends the run, and the cancellation goes on when nothing of the run is left.
@@ -182,7 +200,7 @@ class _Done:
         yield  # a generator that gives nothing
 
 
-async def _until_end(channel: _engine.Channel, request: Request, started: _loops.Signal, starts: list[bool]) -> Result:
+async def _until_end(channel: _engine.Channel, request: Request, started: _loops.Signal, starts: list[bool]) -> Result[Any]:
     """The run of an AsyncProcess, in the background. started: it runs, or it will not any more; starts: whether it did."""
 
     def tell(has_started: bool = True) -> None:
@@ -196,6 +214,7 @@ async def _until_end(channel: _engine.Channel, request: Request, started: _loops
         tell(False)
 
 
+@public
 class AsyncProcess(AsyncClosing):
     """A run that goes on, for asyncio, trio and anyio: the methods of Process, awaitable. Use it in the loop that started it.
 
@@ -244,13 +263,13 @@ class AsyncProcess(AsyncClosing):
         assert self._task is not None
         return self._task
 
-    async def poll(self) -> Optional[Result]:
+    async def poll(self) -> Optional[Result[Any]]:
         """The result if the run is over, else None."""
         task = self._own()
         await _loops.sleep(0)
         return task.result() if task.is_done else None
 
-    async def wait(self, timeout: Optional[float] = None) -> Result:
+    async def wait(self, timeout: Optional[float] = None) -> Result[Any]:
         """Wait for the end. TimeoutError after `timeout` seconds; the run goes on then, as it does if this is cancelled."""
         task = self._own()
         if not await task.wait(timeout):
@@ -279,7 +298,7 @@ class AsyncProcess(AsyncClosing):
         """SIGKILL to every process of the run."""
         return self.send_signal(signal.SIGKILL)
 
-    async def cancel(self) -> Result:
+    async def cancel(self) -> Result[Any]:
         """End the run: SIGTERM, after the policy's grace SIGKILL. Returns when nothing of it is left."""
         self._own()
         self._channel.cancel()
@@ -343,6 +362,6 @@ async def begin_async(request: Request, opener: AsyncOpener) -> AsyncProcess:
 
 
 @shows_options
-async def spawn_async(args: Union[Args, str], **options: Unpack[RunOptions]) -> AsyncProcess:
+async def spawn_async(args: Union[Args, str], **options: Unpack[SpawnOptions]) -> AsyncProcess:
     """spawn() for asyncio, trio and anyio."""
     return await begin_async(Request(args, options, is_spawn=True), open_run_async)

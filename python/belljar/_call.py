@@ -26,6 +26,7 @@ from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, shortage_is_engine_error
 from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, parse_size
+from ._policy import normal_keys
 from ._result import Result, describe
 from ._run import read_some, read_to_end
 from ._send import name_of, pack
@@ -39,7 +40,7 @@ class Options:
     __slots__ = ("keys", "on_output", "types", "codec")
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.keys: Dict[str, Any] = {name: value for name, value in options.items() if name in RUN_KEYS}
+        self.keys: Dict[str, Any] = normal_keys({name: value for name, value in options.items() if name in RUN_KEYS})
         self.on_output: Optional[OnOutput] = options.get("on_output")
         self.types: Tuple[type, ...] = tuple(options.get("types") or ())
         max_result = options.get("max_result", MAX_BYTES)

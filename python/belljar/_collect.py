@@ -60,7 +60,7 @@ class Collector:
             return captured.decode("utf-8", self._errors) if self._text else captured, False
         return text if self._text else captured, True
 
-    def result(self) -> Result:
+    def result(self) -> Result[Any]:
         """The result; if the run never started, the reason is raised."""
         command = self._args[0] if self._args else ""
         if self._answer is None:

@@ -5,25 +5,39 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import typing
 from typing import TYPE_CHECKING, Any, Iterator, Optional, TypeVar
 
 if TYPE_CHECKING:
     from ._result import Result
 
 Self = TypeVar("Self", bound="BelljarError")
+Class = TypeVar("Class", bound=type)
 
 
+def public(cls: Class) -> Class:
+    """A class that callers know by the name of the package: so it is called in tracebacks, and so it is pickled.
+
+    The names in the annotations of its fields are those of its real module; so they are resolved here.
+    """
+    if "__dataclass_fields__" in vars(cls):
+        cls.__annotations__ = typing.get_type_hints(cls)
+    cls.__module__ = __package__ or "belljar"
+    return cls
+
+
+@public
 class BelljarError(Exception):
     """The base of all. `result` is the Result of the run, if there was one."""
 
-    result: Optional[Result] = None
+    result: Optional[Result[Any]] = None
     hint: Optional[str] = None
 
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message}\n  hint: {self.hint}" if self.hint else message
 
-    def with_(self: Self, result: Optional[Result] = None, hint: Optional[str] = None) -> Self:
+    def with_(self: Self, result: Optional[Result[Any]] = None, hint: Optional[str] = None) -> Self:
         """The same exception with what belongs to it attached."""
         if result is not None:
             self.result = result
@@ -32,10 +46,12 @@ class BelljarError(Exception):
         return self
 
 
+@public
 class PolicyError(BelljarError, ValueError):
     """An unknown key, a bad value, a bad policy file. Nothing ran."""
 
 
+@public
 class UnavailableError(BelljarError):
     """This host cannot enforce what the policy asks for. Nothing ran.
 
@@ -49,6 +65,7 @@ class UnavailableError(BelljarError):
         self.missing = missing or []
 
 
+@public
 class StartError(BelljarError, OSError):
     """The command or its work directory was not found or cannot be used. Nothing ran. Has `errno` and `filename`."""
 
@@ -57,6 +74,7 @@ class StartError(BelljarError, OSError):
         return f"{message}\n  hint: {self.hint}" if self.hint else message
 
 
+@public
 class EngineError(BelljarError):
     """The engine could not be started, died, or sent nonsense; or the object belongs to another process."""
 
@@ -76,10 +94,11 @@ def shortage_is_engine_error(what: str) -> Iterator[None]:
         raise EngineError(f"cannot {what}: {error}") from error
 
 
+@public
 class RunError(BelljarError):
     """check=True, and the command did not end with exit status 0. `result` is always there."""
 
-    result: Result
+    result: Result[Any]
 
     @property
     def returncode(self) -> int:
@@ -97,14 +116,17 @@ class RunError(BelljarError):
         return self.result.stderr
 
 
+@public
 class RunTimeout(RunError, TimeoutError):
     """check=True, and the wall-clock limit ended the run."""
 
 
+@public
 class SendError(BelljarError, TypeError):
     """The function or its arguments cannot be sent into a jar. Nothing ran."""
 
 
+@public
 class CallError(BelljarError):
     """The function raised. `type_name`, `message` and `traceback` are those of its exception, as text."""
 
@@ -125,13 +147,16 @@ class CallError(BelljarError):
         self.traceback = traceback
 
 
+@public
 class CallTimeout(CallError, TimeoutError):
     """The call took longer than its wall-clock limit."""
 
 
+@public
 class CallEnded(CallError):
     """The function's process ended without a result: exit, signal, a limit. `result.outcome` says which."""
 
 
+@public
 class ResultError(CallError, TypeError):
     """The function did not return data, or too much of it; or the answer is malformed."""

@@ -13,6 +13,8 @@ import os
 import stat
 from typing import Any, List, Optional
 
+from ._errors import public
+
 READ_CHUNK_BYTES = 1 << 20
 LIST_MAX_ENTRIES = 100_000
 LIST_MAX_DEPTH = 100
@@ -20,6 +22,7 @@ LIST_MAX_DEPTH = 100
 _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
 
 
+@public
 @dataclasses.dataclass(frozen=True)
 class FileInfo:
     """A name in a jar. `type` is "file", "dir", "symlink" or "other"; `name` is relative to the listed directory."""

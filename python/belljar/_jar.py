@@ -9,13 +9,13 @@ import os
 import socket
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Union, overload
 
 from . import _engine, _files, _wire
 from ._closing import AsyncClosing, Closing
-from ._errors import EngineError, shortage_is_engine_error
+from ._errors import EngineError, public, shortage_is_engine_error
 from ._files import FileInfo
-from ._policy import PolicyLike, rename_cwd
+from ._policy import PolicyLike, normal_keys
 from ._process import Process
 from ._request import Args, Request, environ_text, json_frame, open_frame, shows_jar_options, wire_text
 from ._result import Result, failure
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
     from ._async import AsyncProcess
     from ._call import Call
-    from ._keys import RunInJarOptions
+    from ._keys import PolicyKeys, RunInJarOptions, SpawnInJarOptions
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
 
+@public
 class Jar(Closing, AsyncClosing):
     """A jar that stays open for many runs, one after the other or at the same time, over the same files. close() removes it all.
 
@@ -39,11 +40,11 @@ class Jar(Closing, AsyncClosing):
     all of it may be used from any thread.
     """
 
-    def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
+    def __init__(self, policy: PolicyLike = None, **keys: Unpack[PolicyKeys]) -> None:
         self._backend: Any = None
-        self._policy, self._keys = policy, keys
+        self._policy, self._keys = policy, normal_keys({**keys})
         self._environ: Optional[str] = environ_text()
-        self._open(open_frame(policy, rename_cwd(keys), self._environ))
+        self._open(open_frame(policy, self._keys, self._environ))
 
     def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
         self._channel: Optional[_engine.Channel] = None
@@ -137,14 +138,44 @@ class Jar(Closing, AsyncClosing):
 
     # --- runs ---
 
+    @overload
+    def run(
+        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[str]: ...
+
+    @overload
+    def run(
+        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[bytes]: ...
+
+    @overload
+    def run(
+        self, args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[Any]: ...
+
     @shows_jar_options
-    def run(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
+    def run(self, args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
         """belljar.run() in this jar."""
         self._own()
         return finish(Request(args, options), self._join, check)
 
+    @overload
+    async def run_async(
+        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[str]: ...
+
+    @overload
+    async def run_async(
+        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[bytes]: ...
+
+    @overload
+    async def run_async(
+        self, args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunInJarOptions]
+    ) -> Result[Any]: ...
+
     @shows_jar_options
-    async def run_async(self, args: Union[Args, str], *, check: bool = False, **options: Unpack[RunInJarOptions]) -> Result:
+    async def run_async(self, args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
         """belljar.run_async() in this jar."""
         from ._async import finish_async
 
@@ -152,13 +183,13 @@ class Jar(Closing, AsyncClosing):
         return await finish_async(Request(args, options), self._join_async, check)
 
     @shows_jar_options
-    def spawn(self, args: Union[Args, str], **options: Unpack[RunInJarOptions]) -> Process:
+    def spawn(self, args: Union[Args, str], **options: Unpack[SpawnInJarOptions]) -> Process:
         """belljar.spawn() in this jar."""
         self._own()
         return Process(Request(args, options, is_spawn=True), self._join)
 
     @shows_jar_options
-    async def spawn_async(self, args: Union[Args, str], **options: Unpack[RunInJarOptions]) -> AsyncProcess:
+    async def spawn_async(self, args: Union[Args, str], **options: Unpack[SpawnInJarOptions]) -> AsyncProcess:
         """belljar.spawn_async() in this jar."""
         from ._async import begin_async
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keywords of the package's functions: the policy keys, and what else a run or a call may be told.
 
-One table for three uses. Type checkers read the classes (`**options: Unpack[RunOptions]`), so a keyword with a typing error is
-found before it runs. `call()` looks names up in them to tell its options from the function's arguments. And tests compare them
-with `belljar policy schema`. What a policy key means, and which values are good, only the engine knows: values are `Any` here.
+One table for three uses. Type checkers read the classes (`**options: Unpack[RunOptions]`), so a keyword with a typing error, or
+a value of the wrong type, is found before it runs. `call()` looks names up in them to tell its options from the function's
+arguments. And tests compare them with `belljar policy schema`. What a policy key means, and which values are good, only the
+engine knows.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from typing import IO, Any, Callable, Iterable, Mapping, Optional, TypedDict, Union
+from typing import IO, Any, Callable, Iterable, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._errors import PolicyError
 from ._policy import PolicyLike
@@ -17,58 +19,68 @@ from ._policy import PolicyLike
 OnOutput = Callable[[str, bytes], object]
 Stdin = Union[int, IO[Any], None]
 
+Duration = Union[float, str]  # seconds, or text such as "500ms"
+Size = Union[int, str]  # bytes, or text such as "512M"
+Path = Union[str, bytes, "os.PathLike[str]"]
+# A list of paths, or one.
+Paths = Union[Path, Sequence[Path]]
+# PATH, PATH:DEST or {"path", "dest", "optional"}
+Shown = Union[Path, Mapping[str, Any]]
+# A list of texts, or one.
+Texts = Union[str, Sequence[str]]
+
 
 class RunKeys(TypedDict, total=False):
     """Policy keys that may differ from run to run of one jar."""
 
-    cd: Any
-    pass_env: Any
-    env: Any
-    timeout: Any
-    grace: Any
-    cpu_time: Any
-    memory: Any
-    pids: Any
-    disk: Any
-    file_size: Any
-    fds: Any
-    core: Any
-    output: Any
-    overflow: Any
-    keep: Any
-    redact: Any
-    redact_secrets: Any
-    redact_env: Any
+    cd: Path
+    pass_env: Texts
+    env: Optional[Mapping[str, str]]
+    timeout: Optional[Duration]
+    grace: Optional[Duration]
+    cpu_time: Optional[Duration]
+    memory: Optional[Size]
+    pids: Optional[int]
+    disk: Optional[Size]
+    file_size: Optional[Size]
+    fds: Optional[int]
+    core: Optional[Size]
+    output: Optional[Size]
+    overflow: Literal["truncate", "kill"]
+    keep: Literal["head", "tail", "both"]
+    redact: Texts
+    redact_secrets: bool
+    redact_env: bool
 
 
 class PolicyKeys(RunKeys, total=False):
     """All policy keys. `cwd` is another name for `workdir`."""
 
-    version: Any
-    extends: Any
-    workdir: Any
-    cwd: Any
-    workdir_mode: Any
-    ro: Any
-    rw: Any
-    hide: Any
-    tmpfs: Any
-    system: Any
-    toolchains: Any
-    protect: Any
-    net: Any
-    hostname: Any
-    rung: Any
-    optional: Any
+    version: int
+    extends: str
+    workdir: Optional[Path]
+    cwd: Optional[Path]
+    workdir_mode: Literal["rw", "ro"]
+    ro: Union[Shown, Sequence[Shown]]
+    rw: Union[Shown, Sequence[Shown]]
+    hide: Paths
+    tmpfs: Paths
+    system: bool
+    toolchains: bool
+    protect: bool
+    net: Literal["none", "host"]
+    hostname: str
+    rung: Literal["namespace", "landlock", "process"]
+    optional: Texts
 
 
 class CommandOptions(TypedDict, total=False):
-    """What a command is told beside its policy; Request._read_options() has the defaults."""
+    """What a command is told beside its policy; Request._read_options() has the defaults, and `text`, which decides the type of
+    the result."""
 
     shell: bool
     input: Optional[Union[bytes, str]]
     stdin: Stdin
-    text: bool
     errors: str
     stderr_to_stdout: bool
     pty: bool
@@ -76,13 +88,25 @@ class CommandOptions(TypedDict, total=False):
 
 
 class RunInJarOptions(CommandOptions, RunKeys, total=False):
-    """The keywords of Jar.run() and Jar.spawn()."""
+    """The keywords of Jar.run()."""
+
+
+class SpawnInJarOptions(RunInJarOptions, total=False):
+    """The keywords of Jar.spawn()."""
+
+    text: bool
 
 
 class RunOptions(CommandOptions, PolicyKeys, total=False):
-    """The keywords of run() and spawn()."""
+    """The keywords of run()."""
 
     policy: PolicyLike
+
+
+class SpawnOptions(RunOptions, total=False):
+    """The keywords of spawn()."""
+
+    text: bool
 
 
 class CallOptions(RunKeys, total=False):
@@ -90,7 +114,7 @@ class CallOptions(RunKeys, total=False):
 
     on_output: Optional[OnOutput]
     types: Iterable[type]
-    max_result: Union[int, str]
+    max_result: Size
 
 
 RUN_KEYS = frozenset(RunKeys.__annotations__)
@@ -111,7 +135,7 @@ def parse_size(value: Any, name: str) -> int:
         whole, fraction, unit = match.group(1), match.group(2) or "", match.group(3).upper()
         size, rest = divmod(int(whole + fraction) * _UNITS[unit], 10 ** len(fraction))
         if size > 0 and rest == 0:
-            return size
+            return int(size)
     raise PolicyError(f"{name}={value!r} is not a size; write a number of bytes, or text such as '64M'")
 
 

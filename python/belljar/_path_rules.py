@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping as MappingABC
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 MAX_ARGUMENT_DEPTH = 64
 MAX_PATH_BYTES = 4096
@@ -34,7 +34,7 @@ class PathRules:
         path_args: Optional[Iterable[str]] = None,
         auto_detect: bool = True,
     ) -> None:
-        places = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
+        places: List[Any] = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
         if not places:
             raise ValueError("FilesystemSandbox needs at least one root")
         self.roots: Tuple[Path, ...] = tuple(Path(os.path.realpath(os.path.expanduser(place))) for place in places)

@@ -7,9 +7,14 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
 
-from ._errors import PolicyError
+from ._errors import PolicyError, public
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keys import PolicyKeys
 
 PolicyLike = Union["Policy", "Mapping[str, Any]", str, "os.PathLike[str]", None]
 
@@ -39,15 +44,44 @@ def encode(value: Any) -> str:
         raise PolicyError(str(error)) from None
 
 
-def rename_cwd(keys: Dict[str, Any]) -> Dict[str, Any]:
-    """cwd= is accepted for workdir=."""
+# Keys with a list of texts or paths.
+_LISTS = frozenset(("ro", "rw", "hide", "tmpfs", "pass_env", "redact", "optional"))
+# Keywords of subprocess that are none here, and what to do instead.
+_OF_SUBPROCESS = {
+    "bufsize": "leave it out",
+    "capture_output": "leave it out: what a command writes is in its result",
+    "close_fds": "leave it out: a jar has only 0, 1 and 2",
+    "encoding": "leave it out: text is UTF-8, and text=False gives bytes",
+    "executable": "name the program as the first of args",
+    "pass_fds": "a jar has only 0, 1 and 2; use stdin=",
+    "preexec_fn": "nothing of yours runs in the jar before the command does",
+    "start_new_session": "leave it out: a jar has a session of its own",
+    "stderr": "leave it out: it is in the result, or a stream of spawn(); stderr_to_stdout=True joins it to stdout",
+    "stdout": "leave it out: it is in the result, or a stream of spawn(); on_output= gets it as it comes",
+    "universal_newlines": "use text=True or text=False",
+}
+
+
+def normal_keys(keys: Dict[str, Any]) -> Dict[str, Any]:
+    """Keywords as the engine takes them, changed in place: cwd= is another name for workdir=, one text or path stands for a list of
+    one, and env=None for no env. PolicyError says what to write in place of a keyword of subprocess."""
     if "cwd" in keys:
         if "workdir" in keys:
             raise TypeError("cwd and workdir are the same key; give one of them")
         keys["workdir"] = keys.pop("cwd")
+    if "env" in keys and keys["env"] is None:
+        del keys["env"]
+    for name, value in keys.items():
+        if name in _LISTS and isinstance(value, (str, bytes, os.PathLike)):
+            keys[name] = [value]
+        elif name in _OF_SUBPROCESS:
+            raise PolicyError(f"unknown key {name!r}; {_OF_SUBPROCESS[name]}")
+        elif isinstance(value, (int, float)) and value < 0:
+            raise PolicyError(f"{name}={value!r}: it must not be negative; None means no limit")
     return keys
 
 
+@public
 class Policy:
     """What is allowed, as a frozen value: the object of a policy file.
 
@@ -60,8 +94,8 @@ class Policy:
     _base: Optional[str]
     _text: str
 
-    def __init__(self, **keys: Any) -> None:
-        object.__setattr__(self, "_text", encode(rename_cwd(keys)))
+    def __init__(self, **keys: Unpack[PolicyKeys]) -> None:
+        object.__setattr__(self, "_text", encode(normal_keys({**keys})))
         object.__setattr__(self, "_base", None)
 
     @classmethod
@@ -92,9 +126,9 @@ class Policy:
         check(name)
         return cls(extends=name)
 
-    def replace(self, **keys: Any) -> Policy:
+    def replace(self, **keys: Unpack[PolicyKeys]) -> Policy:
         """A copy with some keys changed."""
-        return self._make(encode({**self.to_dict(), **rename_cwd(keys)}), self._base)
+        return self._make(encode({**self.to_dict(), **normal_keys({**keys})}), self._base)
 
     def to_dict(self) -> Dict[str, Any]:
         """The keys that are set, as plain data."""

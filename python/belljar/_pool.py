@@ -13,21 +13,27 @@ import threading
 import time
 import warnings
 from collections import deque
-from typing import Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
-from ._errors import EngineError, PolicyError, UnavailableError
+from ._errors import EngineError, PolicyError, UnavailableError, public
 from ._keys import LIMITS_OF_A_POOL, check_call_options, parse_size
-from ._policy import PolicyLike, rename_cwd
+from ._policy import PolicyLike, normal_keys
 from ._program import engine_path
 from ._queue import CLOSED, CallQueue
 from ._warm import Zygotes
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keys import PolicyKeys
+
 CLOSE_POLL_SECONDS = 0.005
 
 
+@public
 class Pool(Closing, AsyncClosing):
     """Calls functions in jars: each call in a process, with files and limits of its own; only data comes back.
 
@@ -46,7 +52,7 @@ class Pool(Closing, AsyncClosing):
         python: str = sys.executable,
         import_paths: Iterable[_paths.PathLike] = (),
         policy: PolicyLike = None,
-        **keys: Any,
+        **keys: Unpack[PolicyKeys],
     ) -> None:
         self._pid = 0
         if _inside.is_inside:
@@ -58,14 +64,15 @@ class Pool(Closing, AsyncClosing):
         for name, value in (("concurrency", count), ("renew_after", renew_after)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a positive number, not {value!r}")
-        named = [import_paths] if isinstance(import_paths, (str, os.PathLike)) else list(import_paths)
+        named: List[_paths.PathLike] = []
+        named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
         policy_keys = _paths.keys_of(policy)
-        rename_cwd(keys)
-        if "workdir" not in keys and "workdir" not in policy_keys:
-            keys["workdir"] = None
-        self._limits = {name: keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
-        self._must_wait = (keys.get("overflow") or policy_keys.get("overflow")) == "kill"
-        self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, keys, renew_after)
+        jar_keys = normal_keys({**keys})
+        if "workdir" not in jar_keys and "workdir" not in policy_keys:
+            jar_keys["workdir"] = None
+        self._limits = {name: jar_keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
+        self._must_wait = (jar_keys.get("overflow") or policy_keys.get("overflow")) == "kill"
+        self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, jar_keys, renew_after)
         self._queue = CallQueue(count)
         self._active: Set[_engine.Channel] = set()
         self._pid = _engine.owner_pid()

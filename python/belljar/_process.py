@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Deque, Optional, Union
 from . import _engine
 from ._closing import Closing
 from ._collect import Collector, Piece
-from ._errors import EngineError
+from ._errors import EngineError, public
 from ._request import Args, Request, shows_options
 from ._result import Result
 from ._run import Opener, open_run
@@ -27,7 +27,7 @@ from ._run import Opener, open_run
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._keys import RunOptions
+    from ._keys import SpawnOptions
 
 
 def held_file(fd: Optional[int], mode: str) -> Any:
@@ -47,6 +47,7 @@ def close_file(file: Any) -> None:
             file.close()
 
 
+@public
 class Process(Closing):
     """A run that goes on. A context manager: leaving it cancels the run and waits until it is gone.
 
@@ -72,7 +73,7 @@ class Process(Closing):
         self._collector = Collector(request.args, request.text, request.errors)
         self._pieces: Deque[Piece] = deque()
         self._lock = threading.Lock()
-        self._result: Optional[Result] = None
+        self._result: Optional[Result[Any]] = None
         self._failure: Optional[BaseException] = None
         self._is_torn = False
         try:
@@ -120,7 +121,7 @@ class Process(Closing):
             raise channel.lost()
         return True
 
-    def _settle(self) -> Result:
+    def _settle(self) -> Result[Any]:
         """All is read: the result is known, or why there is none."""
         self._result = self._collector.result()
         return self._result
@@ -131,7 +132,7 @@ class Process(Closing):
             if self._on_output is not None:
                 self._on_output(stream, data)
 
-    def _advance(self, deadline: Optional[float]) -> Optional[Result]:
+    def _advance(self, deadline: Optional[float]) -> Optional[Result[Any]]:
         """Read until the run is over or the time is up."""
         if self._failure is not None:
             raise self._failure
@@ -172,7 +173,7 @@ class Process(Closing):
 
     # --- what callers use ---
 
-    def poll(self) -> Optional[Result]:
+    def poll(self) -> Optional[Result[Any]]:
         """The result if the run is over, else None. Never waits."""
         self._own()
         if not self._lock.acquire(blocking=False):
@@ -182,7 +183,7 @@ class Process(Closing):
         finally:
             self._lock.release()
 
-    def wait(self, timeout: Optional[float] = None) -> Result:
+    def wait(self, timeout: Optional[float] = None) -> Result[Any]:
         """Wait for the end. TimeoutError after `timeout` seconds; the run goes on then."""
         self._own()
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -213,7 +214,7 @@ class Process(Closing):
         """SIGKILL to every process of the run."""
         self.send_signal(signal.SIGKILL)
 
-    def cancel(self) -> Result:
+    def cancel(self) -> Result[Any]:
         """End the run: SIGTERM, after the policy's grace SIGKILL. Returns when nothing of it is left."""
         self._own().cancel()
         while True:
@@ -263,7 +264,7 @@ class Process(Closing):
 
 
 @shows_options
-def spawn(args: Union[Args, str], **options: Unpack[RunOptions]) -> Process:
+def spawn(args: Union[Args, str], **options: Unpack[SpawnOptions]) -> Process:
     """Start a command in a fresh jar and return once it runs. Arguments as for run(); stdin=PIPE gives a stream to write to.
 
     A command that cannot be started raises here, as it does in run().

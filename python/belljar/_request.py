@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type,
 from . import _wire
 from ._errors import shortage_is_engine_error
 from ._keys import OnOutput, Stdin
-from ._policy import PolicyLike, encode, rename_cwd, wire_form
+from ._policy import PolicyLike, encode, normal_keys, wire_form
 
 PIPE = -1
 DEVNULL = -3
@@ -102,8 +102,7 @@ class Request:
     engine keeps what the command writes, for the result.
     """
 
-    __slots__ = ("args", "text", "errors", "on_output", "fds", "stdin", "stdout", "stderr")
-    __slots__ += ("_made", "_run", "_policy", "_keys")
+    __slots__ = ("args", "text", "errors", "on_output", "fds", "stdin", "stdout", "stderr", "_made", "_run", "_policy", "_keys")
 
     def __init__(
         self,
@@ -143,7 +142,7 @@ class Request:
         """The signature of run() and spawn(), and of their likes: @shows_options copies it from here."""
         self.args = words_of(args, bool(shell))
         self.text, self.errors, self.on_output = bool(text), errors, on_output
-        self._policy, self._keys = policy, rename_cwd(keys)
+        self._policy, self._keys = policy, normal_keys(keys)
         if errors != "replace":
             codecs.lookup_error(errors)
         is_spawn = self._run["started"]
@@ -164,14 +163,19 @@ class Request:
         if input is not None:
             if stdin is not None:
                 raise ValueError("stdin and input may not both be given")
-            if not isinstance(input, str):
-                memoryview(input)  # TypeError for what holds no bytes
+            try:
+                isinstance(input, str) or memoryview(input)
+            except TypeError:
+                raise TypeError(f"input must be text or bytes, not {type(input).__name__}") from None
             with shortage_is_engine_error("hold the command's input"):
                 self._attach(input_descriptor(input))
             return True
         if stdin is None or stdin is False:
             return False
         if not isinstance(stdin, int):
+            if not hasattr(stdin, "fileno"):
+                kind = type(stdin).__name__
+                raise TypeError(f"stdin must be a descriptor or a file, not {kind}; what the command shall read is input=")
             self.fds.append(stdin.fileno())
             return True
         if stdin == DEVNULL:

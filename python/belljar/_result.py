@@ -8,7 +8,7 @@ import dataclasses
 import errno
 import re
 import signal as signals
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Generic, List, Optional, Sequence, Union
 
 from ._errors import (
     BelljarError,
@@ -18,15 +18,28 @@ from ._errors import (
     RunTimeout,
     StartError,
     UnavailableError,
+    public,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Text = TypeVar("Text", str, bytes, default=str)
+else:
+    from typing import TypeVar
+
+    Text = TypeVar("Text", str, bytes)
 
 # The planner refuses paths that cannot be used, and policies that this host cannot enforce; its error number tells which.
 CANNOT_HOLD = (errno.EOPNOTSUPP, errno.EPERM, errno.ENOSYS)
 QUOTED = re.compile(r"'([^']+)'")
+# The exit status that the command line gives for outcomes that have one of their own.
+STATUS_OF_OUTCOME = {"timeout": 124, "cpu": 137, "memory": 137, "disk": 137, "output": 137, "net": 137}
 
 
+@public
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Result(Generic[Text]):
     """How a run ended, and why. Frozen, and only data: it can be pickled and compared.
 
     `outcome` is why it ended: exited, signaled, timeout, cpu, memory, disk, output or cancelled. `exit_code` is set only
@@ -40,8 +53,8 @@ class Result:
     signal: Optional[str]
     timed_out: bool
     killed: bool
-    stdout: Union[str, bytes, Any]
-    stderr: Union[str, bytes, Any]
+    stdout: Text
+    stderr: Text
     encoding: str
     stdout_bytes: int
     stderr_bytes: int
@@ -63,9 +76,33 @@ class Result:
             return self.exit_code
         return -signal_number(self.signal) if self.signal else -int(signals.SIGTERM)
 
-    def check(self) -> Result:
+    @property
+    def ok(self) -> bool:
+        """Whether the command ended by itself, with exit status 0."""
+        return self.outcome == "exited" and self.exit_code == 0
+
+    @property
+    def shell_status(self) -> int:
+        """The exit status that `belljar run` would have, as a shell shows it: 128 + n for a signal n, 124 for a timeout, 137
+        for other limits, 125 if nobody took the output; for what never started 127 (not found), 126 or 125."""
+        if self.outcome == "exited" and self.exit_code is not None:
+            return self.exit_code
+        stage = (self.error or {}).get("stage")
+        if self.outcome == "signaled" and self.signal:
+            return 128 + signal_number(self.signal)
+        if self.outcome == "cancelled" and stage != "output":
+            return 128 + int(signals.SIGTERM)
+        if self.outcome == "failed" and stage == "exec":
+            return 127 if (self.error or {}).get("errno") == errno.ENOENT else 126
+        return STATUS_OF_OUTCOME.get(self.outcome, 125)
+
+    def check_returncode(self) -> None:
+        """RunTimeout or RunError is raised, unless the command ended with exit status 0."""
+        self.check()
+
+    def check(self) -> Result[Text]:
         """Itself, if the command ended with exit status 0; else RunTimeout or RunError is raised."""
-        if self.outcome == "exited" and self.exit_code == 0:
+        if self.ok:
             return self
         kind = RunTimeout if self.outcome == "timeout" else RunError
         raise kind(describe(self)).with_(result=self)
@@ -100,7 +137,7 @@ def signal_number(name: str) -> int:
     return int(digits) if digits.isdigit() else int(signals.SIGKILL)
 
 
-def describe(result: Result) -> str:
+def describe(result: Result[Any]) -> str:
     """Why a run was not a success, in a few words."""
     command = result.args[0] if result.args else "the command"
     if result.outcome == "exited":
@@ -117,7 +154,7 @@ def describe(result: Result) -> str:
     return f"'{command}' was ended by the limit '{name}'" + (f" of {limit}{unit}" if limit is not None else "")
 
 
-def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, bytes], stderr: Union[str, bytes]) -> Result:
+def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, bytes], stderr: Union[str, bytes]) -> Result[Any]:
     """From the engine's answer. Keys that this version does not know are left out."""
     known = {name: data[name] for name in FIELDS if name in data}
     known.update(args=list(args), stdout=stdout, stderr=stderr)
@@ -127,7 +164,7 @@ def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, by
         raise EngineError(f"the engine's result lacks a key: {error}") from None
 
 
-def failure(error: Any, missing: Any = None, result: Optional[Result] = None, command: str = "") -> BelljarError:
+def failure(error: Any, missing: Any = None, result: Optional[Result[Any]] = None, command: str = "") -> BelljarError:
     """The exception for {"stage", "errno", "message", "hint"}."""
     error = error if isinstance(error, dict) else {}
     stage, number = error.get("stage"), error.get("errno") or 0

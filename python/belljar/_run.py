@@ -6,7 +6,7 @@ No thread is started and none sorts answers: the caller reads the channel of its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overload
 
 from . import _engine
 from ._collect import Collector
@@ -50,7 +50,7 @@ def read_to_end(channel: _engine.Channel, collector: Collector, on_output: Optio
         read_some(channel, collector, on_output)
 
 
-def finish(request: Request, opener: Opener, check: bool) -> Result:
+def finish(request: Request, opener: Opener, check: bool) -> Result[Any]:
     """Start, read to the end, give the result.
 
     Whatever comes in between - Ctrl-C, an exception of the callback - ends the run, and reaches the caller when nothing of
@@ -71,8 +71,26 @@ def finish(request: Request, opener: Opener, check: bool) -> Result:
     return result.check() if check else result
 
 
+@overload
+def run(
+    args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[str]: ...
+
+
+@overload
+def run(
+    args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[bytes]: ...
+
+
+@overload
+def run(
+    args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunOptions]
+) -> Result[Any]: ...
+
+
 @shows_options
-def run(args: Union[Args, str], *, check: bool = False, **options: Unpack[RunOptions]) -> Result:
+def run(args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
     """Run a command in a fresh jar and wait until it, and all it started, is gone.
 
     args: a list of words; with shell=True one string for /bin/sh. input: what the command reads; stdin: a descriptor or

@@ -69,7 +69,7 @@ LoadedFile = Tuple[str, int, int]  # name, time of change, length
 
 
 def _check_files(report: Any) -> List[LoadedFile]:
-    rows = report if isinstance(report, list) else [None]
+    rows: List[Any] = report if isinstance(report, list) else [None]
     if not all(isinstance(row, list) and list(map(type, row)) == [str, int, int] for row in rows):
         raise EngineError("the report of a zygote is malformed")
     return [(name, mtime, size) for name, mtime, size in rows]

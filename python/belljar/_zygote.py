@@ -241,7 +241,7 @@ class Zygote:
 
 def _loaded_files() -> List[List[Any]]:
     """The files of all modules, by which your program can see that one of them has changed since."""
-    found = []
+    found: List[List[Any]] = []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and len(found) < FILES_MAX:

@@ -30,7 +30,7 @@ from ._code_runner import ExecResult as ExecResult
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, PolicyError
 from ._path_rules import PathRules
 from ._keys import CALL_OPTIONS
-from ._policy import PolicyLike, encode, rename_cwd, wire_form
+from ._policy import PolicyLike, encode, normal_keys, wire_form
 from ._pool import Pool, hidden_pool
 
 __all__ = [
@@ -198,7 +198,7 @@ class JarToolHost:
         **keys: Any,
     ) -> None:
         self._concurrency = concurrency
-        self._policy, self._keys = policy, rename_cwd(keys)
+        self._policy, self._keys = policy, normal_keys(keys)
         self._entries: Dict[str, _Entry] = {}
         self._pools: Dict[str, Pool] = {}
         self._watchers: Set[Watch] = set()
@@ -221,7 +221,7 @@ class JarToolHost:
         """Add a tool. keys: policy keys of its jars and options of its calls; they win over the host's."""
         if self._is_closed:
             raise PolicyError("the tool host is closed")
-        keys = {**self._keys, **rename_cwd(keys)}
+        keys = {**self._keys, **normal_keys(keys)}
         options = Options({key: keys.pop(key) for key in list(keys) if key in CALL_OPTIONS})
         plain = inspect.unwrap(fn)
         told = Tool(

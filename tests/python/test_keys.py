@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
+import os
+import pickle
+import subprocess
+import sys
+import typing
 import unittest
 from typing import Any
 
@@ -34,6 +40,7 @@ class Keywords(PackageCase):
 
     def test_help_shows_every_keyword(self) -> None:
         shared = list(_keys.CommandOptions.__annotations__)
+        shared.insert(shared.index("errors"), "text")
         functions = (belljar.run, belljar.run_async, belljar.spawn, belljar.spawn_async)
         methods = (belljar.Jar.run, belljar.Jar.run_async, belljar.Jar.spawn, belljar.Jar.spawn_async)
         for function in (*functions, *methods):
@@ -63,6 +70,40 @@ class Keywords(PackageCase):
             with self.assertRaisesRegex(belljar.PolicyError, "memory='1.75G' is more than"):
                 pool.call(len, "ab", memory="1.75G")
 
+    def test_what_is_clear_is_taken(self) -> None:
+        (self.work / "f").write_text("x")
+        folder, inner = str(self.base), str(self.work)
+        for value in (folder, self.base, folder.encode()):
+            self.assertEqual(belljar.run(["cat", f"{inner}/f"], workdir=None, ro=value).stdout, "x")
+        with belljar.Jar(workdir=None, ro=folder, hide=f"{inner}/f") as jar:
+            self.assertEqual(jar.run(["cat", f"{inner}/f"], env=None).stdout, "")
+        self.assertEqual(belljar.run(["true"], env=None, redact="word").outcome, "exited")
+        self.assertEqual(belljar.Policy(ro="/data", env=None).to_dict(), {"ro": ["/data"]})
+        with belljar.Pool(workdir=None, ro=folder) as pool:
+            self.assertEqual(pool.call(os.listdir, inner, env=None), ["f"])
+
+    def test_what_is_not_taken_says_what_to_write(self) -> None:
+        hints: "list[tuple[dict[str, Any], str]]" = [
+            ({"capture_output": True}, "leave it out"),
+            ({"universal_newlines": True}, "text=True"),
+            ({"stdout": belljar.PIPE}, "in the result"),
+            ({"stderr": subprocess.STDOUT}, "stderr_to_stdout=True"),
+            ({"encoding": "utf-8"}, "text=False"),
+            ({"timeout": -1}, "None means no limit"),
+            ({"memory": -1.5}, "None means no limit"),
+        ]
+        for keys, hint in hints:
+            for function in (lambda **keys: belljar.run(["true"], **keys), belljar.Jar, belljar.Policy):
+                with self.assertRaisesRegex(belljar.PolicyError, hint, msg=keys):
+                    function(**keys)
+        with self.assertRaisesRegex(belljar.PolicyError, "None means no limit"):
+            belljar.call(len, "", timeout=-1)
+        for stdin in ("abc", b"abc", object()):
+            with self.assertRaisesRegex(TypeError, "input="):
+                belljar.run(["cat"], stdin=stdin)  # type: ignore[call-overload]
+        with self.assertRaisesRegex(TypeError, "text or bytes"):
+            belljar.run(["cat"], input=3)  # type: ignore[call-overload]
+
     def test_unknown_options(self) -> None:
         with self.assertRaisesRegex(TypeError, "did you mean 'timeout'"):
             belljar.tool(tiemout=3)
@@ -71,6 +112,34 @@ class Keywords(PackageCase):
                 pool.map(len, ["a"], memry="1M")
             with self.assertRaisesRegex(TypeError, "functools.partial"):
                 pool.map(len, ["a"], xyz=1)
+
+
+class Names(PackageCase):
+    """Public classes are called by the name that callers know."""
+
+    def test_classes_are_those_of_the_package(self) -> None:
+        classes = [value for value in (getattr(belljar, name) for name in belljar.__all__) if isinstance(value, type)]
+        self.assertGreater(len(classes), 15)
+        for cls in classes:
+            self.assertEqual(cls.__module__, "belljar", cls)
+            self.assertIs(pickle.loads(pickle.dumps(cls)), cls)
+            if dataclasses.is_dataclass(cls):
+                self.assertFalse([hint for hint in typing.get_type_hints(cls).values() if isinstance(hint, str)])
+
+    def test_tracebacks_and_pickles_in_another_process(self) -> None:
+        script = (
+            "import pickle, sys, belljar\n"
+            "try: belljar.run(['false'], check=True)\n"
+            "except belljar.RunError as error: data = pickle.dumps((error, error.result))\n"
+            "sys.stdout.write(data.hex())"
+        )
+        script_2 = "import pickle, sys; found = pickle.loads(bytes.fromhex(sys.argv[2])); print(*map(repr, found), found[0].result == found[1])"
+        said = self.host(script_2, self.host(script))
+        self.assertRegex(said, r"^RunError\(.*\) Result\(args=\['false'\].* True\n$")
+        done = subprocess.run(
+            [sys.executable, "-c", "import belljar; belljar.run(['false'], check=True)"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.stderr.splitlines()[-1], "belljar.RunError: 'false' ended with exit status 1")
 
 
 if __name__ == "__main__":

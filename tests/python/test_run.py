@@ -6,6 +6,8 @@ from __future__ import annotations
 import _thread
 import array
 import contextlib
+import dataclasses
+import errno
 import os
 import pickle
 import resource
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import belljar
+from belljar._program import engine_path
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 SECTION_3_KEYS = (
@@ -306,6 +309,38 @@ class Results(PackageCase):
         self.assertIsInstance(caught.exception, belljar.RunError)
         with self.assertRaises(belljar.RunError):
             belljar.run("kill -9 $$", shell=True).check()
+
+    def test_statuses_as_a_shell_shows_them(self) -> None:
+        cases: "list[tuple[str, dict[str, Any], int]]" = [
+            ("exit 0", {}, 0),
+            ("exit 7", {}, 7),
+            ("kill -9 $$", {}, 137),
+            ("kill -TERM $$", {}, 143),
+            ("sleep 1000", {"timeout": 0.2}, 124),
+            ("yes", {"output": 10, "overflow": "kill"}, 137),
+        ]
+        for script, keys, status in cases:
+            result = belljar.run(self.sh(script), **keys)
+            self.assertEqual((result.shell_status, result.ok), (status, status == 0), script)
+            done = subprocess.run(
+                [engine_path(), "run", "-q", *[f"--{name}={value}" for name, value in keys.items()], "--", *self.sh(script)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+            self.assertEqual(done.returncode, status, script)
+            if status == 0:
+                result.check_returncode()
+            else:
+                with self.assertRaises(belljar.RunTimeout if status == 124 else belljar.RunError):
+                    result.check_returncode()
+        with belljar.spawn(self.sh("sleep 1000")) as process:
+            self.assertEqual(process.cancel().shell_status, 143)
+        failed = dataclasses.replace(result, outcome="failed", error={"stage": "exec", "errno": errno.ENOENT})
+        self.assertEqual(failed.shell_status, 127)
+        self.assertEqual(dataclasses.replace(failed, error={"stage": "exec", "errno": errno.EACCES}).shell_status, 126)
+        self.assertEqual(dataclasses.replace(failed, error={"stage": "plan", "errno": errno.EACCES}).shell_status, 125)
+        self.assertEqual(dataclasses.replace(failed, outcome="cancelled", error={"stage": "output"}).shell_status, 125)
 
 
 class Errors(PackageCase):
