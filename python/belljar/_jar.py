@@ -228,7 +228,7 @@ class Jar(Closing, AsyncClosing):
 
     def _open_file(self, path: Path, access: str, mode: int = 0) -> int:
         """A descriptor of a file in the jar; OSError if it cannot be opened."""
-        channel = self._ask(json_frame(_wire.FILE, {"path": wire_text(path), "access": access, "mode": mode & 0o7777}), ())
+        channel = self._ask(json_frame(_wire.FILE, {"path": wire_text(path), "op": access, **({"mode": mode & 0o7777} if access == "write" else {})}), ())
         try:
             kind, payload, fds = channel.answer()
         finally:

@@ -9,10 +9,10 @@ from typing import Any, List, Sequence, Tuple
 
 from ._errors import EngineError
 
-VERSION = 1
+VERSION = 2
 
 # Frames to the engine.
-RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
+RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO, HELLO, CONNECT, PROCESSES, KILL, USAGE = range(1, 16)
 # Frames from it.
 STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 

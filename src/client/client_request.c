@@ -415,8 +415,9 @@ int client_request_file(struct client_request *request, const char *path, int ac
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "version", WIRE_VERSION);
 	json_write_string(&writer, "path", path);
-	json_write_string(&writer, "access", words[access]);
-	json_write_unsigned(&writer, "mode", mode);
+	json_write_string(&writer, "op", words[access]);
+	if (access == BELLJAR_FILE_WRITE)
+		json_write_unsigned(&writer, "mode", mode & 07777);
 	json_close_object(&writer);
 	request->fds[request->fd_count++] = channel;
 	return request_finish(request, failure);

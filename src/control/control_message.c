@@ -27,10 +27,11 @@ static const struct {
 	[JAR_KILL] = {PART(kill)},
 	[JAR_READY] = {PART(ready)},
 	[JAR_MINDER_GONE] = {PART(minder_gone)},
-	[JAR_OPENED] = {PART(opened)},
+	[JAR_PROCESS] = {PART(process), .has_text = true},
+	[JAR_TASK_DONE] = {PART(task_done)},
 	[JAR_RUN] = {PART(run), .has_text = true},
 	[JAR_MINDER] = {PART(minder)},
-	[JAR_OPEN] = {PART(open), .has_text = true},
+	[JAR_TASK] = {PART(task), .has_text = true},
 };
 
 int jar_socket_pair(int *engine_end, int *jar_end)

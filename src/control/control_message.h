@@ -29,11 +29,13 @@ enum jar_message_kind {
 	/* from a session (session/) */
 	JAR_READY,       /* a command can be sent, or a minder asked for */
 	JAR_MINDER_GONE, /* the minder and all it started are dead and reaped */
-	JAR_OPENED,      /* the answer to one JAR_OPEN, in order; attached: the file */
+	/* from whoever carries out a task, on the socket that came with it (task/) */
+	JAR_PROCESS,   /* a process of the jar; its name and its arguments follow as text, each with its NUL */
+	JAR_TASK_DONE, /* attached: what was opened */
 	/* to a session */
 	JAR_RUN,    /* a command (session/session_command.h) follows as text, or attached; attached: its descriptors */
 	JAR_MINDER, /* make one; attached: its own control socket, and cgroups to enter */
-	JAR_OPEN,   /* open the path that follows as text */
+	JAR_TASK,   /* carry it out; paths follow as text, each with its NUL; attached: the socket for the answer */
 	JAR_MESSAGE_KIND_COUNT,
 };
 
@@ -52,6 +54,13 @@ struct jar_end {
 	uint64_t ended_ns; /* when it was seen */
 	int32_t status;    /* the command's wait status */
 	uint32_t is_last;  /* nothing of its tree is left, and JAR_EMPTY tells it */
+};
+
+struct jar_task {
+	uint32_t operation; /* enum task_operation */
+	uint32_t flags;     /* TASK_PARENTS ... */
+	uint32_t number;    /* a mode, a port, or a signal */
+	int32_t pid;
 };
 
 struct jar_message {
@@ -99,18 +108,24 @@ struct jar_message {
 			uint32_t minder;
 		} minder_gone;
 		struct {
-			int32_t error; /* 0: it is attached */
-		} opened;
+			uint64_t started_ns; /* since the host was started */
+			int32_t pid, parent; /* as seen inside */
+			uint32_t minder;     /* whose run it is of */
+			uint32_t state;      /* a letter, as in /proc/PID/stat */
+		} process;
+		struct {
+			int64_t modified_ns; /* of TASK_STAT; as is what follows */
+			uint64_t size;
+			uint32_t mode;
+			int32_t error; /* 0: it was done */
+		} task_done;
 		struct {
 			uint32_t has_file; /* the command is the first that is attached */
 		} run;
 		struct {
 			uint32_t number; /* not 0 */
 		} minder;
-		struct {
-			uint32_t access; /* enum session_access */
-			uint32_t mode;
-		} open;
+		struct jar_task task;
 	};
 };
 

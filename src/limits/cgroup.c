@@ -123,6 +123,21 @@ static void read_memory(const struct cgroup *cgroup, struct cgroup_reading *read
 	read_number(fd, "memory.events", "oom", &reading->memory_refusals);
 }
 
+bool cgroup_memory_now(const struct cgroup *cgroup, uint64_t *bytes_out)
+{
+	const char *file = cgroup->version == 1 ? "memory.usage_in_bytes" : "memory.current";
+	int fd = cgroup->version ? cgroup->fds[CGROUP_MEMORY] : -1;
+
+	return fd >= 0 && read_number(fd, file, NULL, bytes_out);
+}
+
+bool cgroup_processes_now(const struct cgroup *cgroup, uint64_t *count_out)
+{
+	int fd = cgroup->version ? cgroup->fds[CGROUP_PIDS] : -1;
+
+	return fd >= 0 && read_number(fd, "pids.current", NULL, count_out);
+}
+
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading)
 {
 	*reading = (struct cgroup_reading){0};

@@ -59,6 +59,9 @@ void cgroup_done(struct cgroup *cgroup, struct loop *loop);
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_reading *reading);
 uint64_t cgroup_cpu_ns(const struct cgroup *cgroup);
+/* What is in it at this moment. False: the kernel does not say, or nothing counts it. */
+bool cgroup_memory_now(const struct cgroup *cgroup, uint64_t *bytes_out);
+bool cgroup_processes_now(const struct cgroup *cgroup, uint64_t *count_out);
 /* "cgroup1", "cgroup2" */
 const char *cgroup_word(const struct cgroup *cgroup);
 

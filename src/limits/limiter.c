@@ -670,6 +670,31 @@ static void finish_usage(const struct limiter *limiter, const struct cgroup_read
 	seen->system_us = all_us - seen->user_us;
 }
 
+void limiter_usage(const struct limiter *limiter, struct limiter_usage *out)
+{
+	const uint64_t none = UINT64_MAX;
+	struct cgroup_reading reading = {0};
+	bool is_looked_at = limiter->metered != 0;
+
+	*out = (struct limiter_usage){none, none, none, none, none};
+	if (limiter->cgroup.version)
+		cgroup_read(&limiter->cgroup, &reading);
+	if (!cgroup_memory_now(&limiter->cgroup, &out->memory_bytes) && is_metered(limiter, GUARANTEE_MEMORY))
+		out->memory_bytes = limiter->last_memory_bytes;
+	if (!cgroup_processes_now(&limiter->cgroup, &out->processes) && is_looked_at)
+		out->processes = limiter->last_processes;
+	if (reading.has_peak_memory)
+		out->peak_memory_bytes = reading.peak_memory_bytes;
+	else if (is_metered(limiter, GUARANTEE_MEMORY))
+		out->peak_memory_bytes = limiter->peak_memory_bytes;
+	if (reading.has_peak_pids)
+		out->peak_processes = reading.peak_pids;
+	else if (is_looked_at)
+		out->peak_processes = limiter->peak_processes;
+	if (reading.has_cpu)
+		out->cpu_us = reading.cpu_ns / 1000;
+}
+
 void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen)
 {
 	struct cgroup_reading reading = {0};

@@ -79,6 +79,14 @@ bool limiter_start(struct limiter *limiter, pid_t pid);
 void limiter_look(struct limiter *limiter);
 /* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
 void limiter_check(struct limiter *limiter, bool is_last);
+/* What is used now and was used so far; UINT64_MAX: nobody counts it. */
+struct limiter_usage {
+	uint64_t memory_bytes, peak_memory_bytes;
+	uint64_t processes, peak_processes; /* threads are counted; the jar's own processes too */
+	uint64_t cpu_us;
+};
+
+void limiter_usage(const struct limiter *limiter, struct limiter_usage *out);
 /* All is over, and has used @usage: last readings, into @seen too. The limiter reports nothing after this. */
 void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
 /* Look no more, and report nothing. The plan may go after this. */

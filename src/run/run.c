@@ -399,12 +399,13 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 	case JAR_READY:
 	case JAR_EMPTY:
 	case JAR_MINDER_GONE:
-	case JAR_OPENED:
+	case JAR_PROCESS:
+	case JAR_TASK_DONE:
 	case JAR_SIGNAL:
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_MINDER:
-	case JAR_OPEN:
+	case JAR_TASK:
 	case JAR_MESSAGE_KIND_COUNT:
 		return;
 	}

@@ -104,5 +104,6 @@ void server_return_number(struct server *server, unsigned number);
 void serve_run_begin(struct channel *channel, struct wire_frame *frame);
 void serve_jar_begin(struct channel *channel, struct wire_frame *frame);
 void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
+void serve_hello_begin(struct channel *channel, struct wire_frame *frame);
 
 #endif

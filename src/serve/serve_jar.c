@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_jar.c - a session on a channel: OPENED, JOIN, FILE, CLOSE
+ * serve/serve_jar.c - a session on a channel: OPENED, JOIN, tasks, CLOSE
  *
- * Each run and each file has a channel of its own, which comes with the frame that asks for it. The engine says there what
+ * Each run and each task has a channel of its own, which comes with the frame that asks for it. The engine says there what
  * is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other threads run.
  * The jar's own channel is its life: when the client closes it, the jar ends.
  */
@@ -15,99 +15,17 @@
 #include "engine/engine_redact.h"
 #include "serve/server_jar.h"
 #include "serve/serve_run.h"
+#include "serve/serve_task.h"
+#include "sys/calls.h"
 
 struct serve_jar {
 	struct server_jar server_jar; /* first: it is freed through it */
 	struct channel *channel;      /* NULL: the client has let go of it */
+	struct loop_timer ttl;
+	uint64_t opened_ns;
 	bool is_closing;
+	bool is_expired; /* its time to live is over */
 };
-
-/* One answer that is waited for. */
-struct serve_file {
-	struct object object;
-	struct channel *channel; /* NULL: nobody waits any more */
-	struct server_jar *server_jar;
-};
-
-/* --- files -------------------------------------------------------------------------------------------------- */
-
-static void leave_file(struct serve_file *file)
-{
-	file->channel = NULL;
-	file->object.is_dead = true;
-}
-
-static void kill_file(struct object *object)
-{
-	(void)object;
-}
-
-static void free_file(struct object *object)
-{
-	struct serve_file *file = (struct serve_file *)object;
-
-	session_forget_files(file->server_jar->jar, file);
-	server_jar_leave(file->server_jar);
-	free(file);
-}
-
-static void on_file(void *owner, int fd, int errno_value)
-{
-	struct serve_file *file = owner;
-	struct channel *channel = file->channel;
-	struct error error = {0};
-	AUTO_CLOSE int opened = fd;
-
-	if (channel && opened >= 0) {
-		wire_send(&channel->wire, FRAME_DESCRIPTOR, "{}", 2, opened);
-		channel_end(channel);
-	} else if (channel) {
-		error_set(&error, STAGE_FILES, errno_value, "cannot open the file in the jar: %s",
-			  strerror(errno_value));
-		channel_set_role(channel, NULL, NULL);
-		channel_fail(channel, &error, NULL);
-	}
-	leave_file(file);
-}
-
-static void on_file_gone(struct channel *channel)
-{
-	leave_file(channel->object);
-}
-
-static const struct channel_role file_role = {channel_refuse, NULL, on_file_gone};
-
-static int ask_for_file(struct server_jar *server_jar, struct channel *channel, const struct wire_frame *frame,
-			struct error *error)
-{
-	static const enum session_access accesses[] = {
-		[REQUEST_READ] = SESSION_READ,
-		[REQUEST_WRITE] = SESSION_WRITE,
-		[REQUEST_LIST] = SESSION_LIST,
-	};
-	struct serve_file *file;
-	AUTO_REQUEST request = {0};
-	int rc = request_parse(REQUEST_FILE, frame->payload, frame->len, &request, error);
-
-	if (rc < 0)
-		return rc;
-	file = calloc(1, sizeof(*file));
-	if (!file)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	file->object = (struct object){.kill = kill_file, .free = free_file};
-	file->server_jar = server_jar;
-	server_jar_enter(server_jar);
-	server_add(channel->server, &file->object);
-	rc = session_open_file(server_jar->jar, request.path, accesses[request.access], (mode_t)request.mode, on_file,
-			       file);
-	if (rc < 0) {
-		file->object.is_dead = true;
-		return error_set(error, STAGE_FILES, -rc, "cannot open the file in the jar: %s", strerror(-rc));
-	}
-	file->channel = channel;
-	channel_set_role(channel, &file_role, file);
-	return 0;
-}
 
 /* --- frames from the client --------------------------------------------------------------------------------- */
 
@@ -136,30 +54,81 @@ static void on_join(struct serve_jar *jar, struct wire_frame *frame)
 
 static bool is_open(const struct serve_jar *jar)
 {
-	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing;
+	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing && !jar->is_expired;
 }
 
-static void on_file_request(struct serve_jar *jar, struct wire_frame *frame)
+static void on_task_request(struct serve_jar *jar, enum request_kind kind, struct wire_frame *frame)
 {
 	struct channel *own = take_channel(jar->channel, frame);
+
+	if (own)
+		serve_task_begin(own, &jar->server_jar, kind, frame);
+}
+
+static void write_known(struct json_writer *writer, const char *key, uint64_t number)
+{
+	if (number == UINT64_MAX)
+		json_write_null(writer, key);
+	else
+		json_write_unsigned(writer, key, number);
+}
+
+static void send_usage(const struct serve_jar *jar, struct channel *own)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload};
+	uint64_t now_ns = sys_monotonic_ns();
+	struct limiter_usage usage;
+	unsigned run_count;
+
+	session_usage(jar->server_jar.jar, &usage, &run_count);
+	json_open_object(&writer, NULL);
+	json_write_milliseconds(&writer, "age_ms", (now_ns - jar->opened_ns) / 1000);
+	if (jar->ttl.loop)
+		json_write_milliseconds(&writer, "ttl_ms",
+					(jar->ttl.deadline_ns - MIN_OF(now_ns, jar->ttl.deadline_ns)) / 1000);
+	else
+		json_write_null(&writer, "ttl_ms");
+	json_write_unsigned(&writer, "runs", run_count);
+	write_known(&writer, "memory_bytes", usage.memory_bytes);
+	write_known(&writer, "peak_memory_bytes", usage.peak_memory_bytes);
+	write_known(&writer, "processes", usage.processes);
+	write_known(&writer, "peak_processes", usage.peak_processes);
+	if (usage.cpu_us == UINT64_MAX)
+		json_write_null(&writer, "cpu_ms");
+	else
+		json_write_milliseconds(&writer, "cpu_ms", usage.cpu_us);
+	json_close_object(&writer);
+	wire_send(&own->wire, FRAME_ANSWER, text_string(&payload), payload.len, -1);
+	channel_end(own);
+}
+
+static void on_usage_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	AUTO_REQUEST request = {0};
 	struct error error = {0};
 
 	if (!own)
 		return;
-	if (serve_check_descriptors_sent(frame, 1, &error) == 0)
-		ask_for_file(&jar->server_jar, own, frame, &error);
-	if (error.stage != STAGE_NONE)
+	if (serve_check_descriptors_sent(frame, 1, &error) < 0 ||
+	    request_parse(REQUEST_USAGE, frame->payload, frame->len, &request, &error) < 0)
 		channel_fail(own, &error, NULL);
+	else
+		send_usage(jar, own);
 }
 
 static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->object;
+	enum request_kind kind;
 
 	if (frame->type == FRAME_JOIN && is_open(jar)) {
 		on_join(jar, frame);
-	} else if (frame->type == FRAME_FILE && is_open(jar)) {
-		on_file_request(jar, frame);
+	} else if (is_open(jar) && serve_is_task(frame->type, &kind)) {
+		on_task_request(jar, kind, frame);
+	} else if (is_open(jar) && frame->type == FRAME_USAGE) {
+		on_usage_request(jar, frame);
 	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
 		jar->is_closing = true;
 		server_jar_close(&jar->server_jar);
@@ -181,15 +150,27 @@ static const struct channel_role jar_role = {jar_on_frame, NULL, jar_on_channel_
 
 /* --- hearing from the jar ----------------------------------------------------------------------------------- */
 
+static void on_ttl_over(struct loop_timer *timer)
+{
+	struct serve_jar *jar = timer->owner;
+
+	jar->is_expired = true;
+	server_jar_close(&jar->server_jar);
+}
+
 static void jar_on_stands(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	const struct plan *plan = &server_jar->launch.plan;
+	uint64_t ttl_ns = server_jar->request->wire.ttl_ns;
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
 	if (!jar->channel || jar->is_closing)
 		return;
+	jar->opened_ns = sys_monotonic_ns();
+	if (ttl_ns < LIMIT_NONE - jar->opened_ns)
+		loop_arm(server_jar->object.server->loop, &jar->ttl, jar->opened_ns + ttl_ns, on_ttl_over, jar);
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, session_observation(server_jar->jar), &writer);
@@ -203,6 +184,8 @@ static void jar_on_stands(struct server_jar *server_jar)
 static void say_why_gone(const struct serve_jar *jar, struct error *error)
 {
 	*error = jar->server_jar.launch.error;
+	if (error->stage == STAGE_NONE && jar->is_expired)
+		error_set(error, STAGE_LIMITS, ETIME, "the jar's time to live is over");
 	if (error->stage == STAGE_NONE)
 		error_set(error, STAGE_ENGINE, 0,
 			  "the jar ended though nobody closed it: its first process was killed");
@@ -216,6 +199,7 @@ static void jar_on_gone(struct server_jar *server_jar)
 	struct channel *channel = jar->channel;
 	struct error error;
 
+	loop_disarm(&jar->ttl);
 	jar->channel = NULL;
 	if (!channel)
 		return;
@@ -239,6 +223,7 @@ static void kill_jar(struct object *object)
 
 static void free_jar(struct object *object)
 {
+	loop_disarm(&((struct serve_jar *)object)->ttl);
 	server_jar_done((struct server_jar *)object);
 	free(object);
 }

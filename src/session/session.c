@@ -38,6 +38,14 @@ const struct observation *session_observation(const struct session *jar)
 	return &jar->seen;
 }
 
+void session_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out)
+{
+	limiter_usage(&jar->limiter, out);
+	*run_count_out = 0;
+	for (const struct slot *slot = jar->slots; slot; slot = slot->next)
+		*run_count_out += slot_has_run(slot);
+}
+
 /* --- limits of the whole jar -------------------------------------------------------------------------------- */
 
 void session_note_written(struct session *jar)
@@ -158,10 +166,6 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 	case JAR_READY:
 		session_on_ready(jar);
 		return;
-	case JAR_OPENED:
-		/* Neither a file nor a reason: the engine has no descriptor left for it. */
-		session_file_opened(jar, fd, fd < 0 && !message->opened.error ? EMFILE : message->opened.error);
-		return;
 	case JAR_MINDER_GONE:
 		jar->first_written_bytes = message->minder_gone.written_bytes;
 		if (slot)
@@ -192,7 +196,9 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 	case JAR_KILL:
 	case JAR_RUN:
 	case JAR_MINDER:
-	case JAR_OPEN:
+	case JAR_TASK:
+	case JAR_PROCESS:
+	case JAR_TASK_DONE:
 	case JAR_MESSAGE_KIND_COUNT:
 		break;
 	}
@@ -241,7 +247,7 @@ static void session_on_reaped(void *owner, const struct rusage *usage, int statu
 	}
 	limiter_stop(&jar->limiter);
 	slot_sweep(jar);
-	session_refuse_files(jar);
+	session_refuse_tasks(jar);
 	if (jar->request.listener.gone)
 		jar->request.listener.gone(jar->request.listener.owner, jar);
 }
@@ -434,6 +440,6 @@ void session_free(struct session *jar)
 	}
 	slot_sweep(jar);
 	limiter_done(&jar->limiter); /* its cgroup can go only when nothing is in it */
-	session_refuse_files(jar);
+	session_refuse_tasks(jar);
 	free(jar);
 }

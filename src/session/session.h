@@ -14,9 +14,9 @@
 
 #include "base/loop.h"
 #include "jar/jar.h"
-#include "limits/observation.h"
+#include "limits/limiter.h"
 #include "reap/reap.h"
-#include "session/session_send.h"
+#include "task/task.h"
 
 struct session;
 
@@ -56,16 +56,32 @@ bool session_is_ready(const struct session *jar);
 /* has_started: it stands or stood; error, failed_step, steps_done: as of a run. */
 const struct observation *session_observation(const struct session *jar);
 
-/* @fd is the receiver's from here on; -1: it could not be opened, for the reason @errno_value. */
-typedef void session_file_function(void *owner, int fd, int errno_value);
+/* What the jar as a whole uses, and how many runs are in it. */
+void session_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out);
 
-/*
- * Open a file behind the jar's walls. @path is the jar's; a relative one starts at the workdir. @mode is for a file that
- * is made. The answer comes from within the loop, never from within this call. 0 or a negative errno.
- */
-int session_open_file(struct session *jar, const char *path, enum session_access access, mode_t mode,
-		      session_file_function *function, void *owner);
-/* @owner does not wait for its answers any more. */
-void session_forget_files(struct session *jar, const void *owner);
+/* --- session_tasks.c: what the jar does for a caller outside ------------------------------------------------------ */
+
+struct session_task;
+
+struct session_task_request {
+	struct jar_task task;
+	const char *path; /* the jar's; a relative one starts at the workdir. NULL: the operation has none */
+	const char *to;   /* TASK_RENAME */
+};
+
+/* Called from within the loop, never from within session_begin_task(). */
+struct session_task_listener {
+	void *owner;
+	/* TASK_PROCESSES: one of them. @text has its name, then its arguments, each with its NUL. */
+	void (*process)(void *owner, const struct jar_message *message, const char *text, size_t text_len);
+	/* It is over, and the task is gone. @fd is the receiver's from here on; -1: nothing was opened. */
+	void (*done)(void *owner, const struct jar_message *message, int fd);
+};
+
+/* Have the jar do something behind its walls. 0 or a negative errno. */
+int session_begin_task(struct session *jar, const struct session_task_request *request,
+		       const struct session_task_listener *listener, struct session_task **out);
+/* Nobody wants the answer any more: what takes long is given up. */
+void session_drop_task(struct session_task *task);
 
 #endif

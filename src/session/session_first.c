@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session/session_first.c - the first process of a session: make minders, see that nothing of theirs is left, open files
+ * session/session_first.c - the first process of a session: make minders, see that nothing of theirs is left, carry out tasks
  *
  * Each minder is a child and a subreaper: what a command's tree loses comes to its minder, which ends all of it before it
  * leaves with status 0. A minder that leaves otherwise was killed, by a command that could reach it or by the kernel for
@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 
 #include "base/processor.h"
@@ -23,24 +22,40 @@
 #include "reap/reap_children.h"
 #include "session/session_send.h"
 #include "sys/calls.h"
+#include "task/task.h"
 
-#define MINDERS_MAX 1024
-#define MAGIC_PROC 0x9fa0
+/* Minders, and those who carry out a task. */
+#define CHILDREN_MAX 1024
+#define TASKS_MAX 64
 /* All other runs of the jar wait meanwhile. */
 #define HUNT_NS 1000000000ULL
 
 struct serving {
 	struct jar_inside *inside;
 	const struct session_kind *kind;
-	pid_t pids[MINDERS_MAX];
-	uint32_t numbers[MINDERS_MAX];
+	pid_t pids[CHILDREN_MAX];
+	uint32_t numbers[CHILDREN_MAX]; /* 0: it carries out a task */
 	size_t count;
+	size_t task_count; /* of them */
 };
 
 static void close_attached(const struct jar_attached *attached)
 {
 	for (size_t i = 0; i < attached->passed.count; i++)
 		close(attached->passed.fds[i]);
+}
+
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	return pid < 0 ? -errno : pid;
+}
+
+static void add_child(struct serving *serving, pid_t pid, uint32_t number)
+{
+	serving->pids[serving->count] = pid;
+	serving->numbers[serving->count++] = number;
 }
 
 /* --- minders ------------------------------------------------------------------------------------------------ */
@@ -85,7 +100,7 @@ static void make_minder(struct serving *serving, uint32_t number, const struct j
 	struct jar_message refusal = {.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = EAGAIN}};
 	pid_t pid = -1;
 
-	if (serving->count < MINDERS_MAX && attached->passed.count) {
+	if (serving->count < CHILDREN_MAX && attached->passed.count) {
 		pid = serving->kind->fork_minder();
 		if (pid == 0)
 			become_minder(serving, attached);
@@ -97,8 +112,7 @@ static void make_minder(struct serving *serving, uint32_t number, const struct j
 		report_minder_gone(inside, number, &(struct rusage){0});
 		return;
 	}
-	serving->pids[serving->count] = pid;
-	serving->numbers[serving->count++] = number;
+	add_child(serving, pid, number);
 }
 
 /* What cannot be ended while others are spared is ended with the whole jar. */
@@ -109,7 +123,7 @@ static void hunt_orphans(struct serving *serving)
 		jar_leave(serving->inside, 0);
 }
 
-static void reap_minder(struct serving *serving, pid_t pid, int status, const struct rusage *usage)
+static void reap_child(struct serving *serving, pid_t pid, int status, const struct rusage *usage)
 {
 	for (size_t i = 0; i < serving->count; i++) {
 		uint32_t number = serving->numbers[i];
@@ -119,6 +133,10 @@ static void reap_minder(struct serving *serving, pid_t pid, int status, const st
 		serving->count--;
 		serving->pids[i] = serving->pids[serving->count];
 		serving->numbers[i] = serving->numbers[serving->count];
+		if (!number) {
+			serving->task_count--;
+			return;
+		}
 		if (serving->kind->has_orphans && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 			hunt_orphans(serving);
 		report_minder_gone(serving->inside, number, usage);
@@ -126,7 +144,7 @@ static void reap_minder(struct serving *serving, pid_t pid, int status, const st
 	}
 }
 
-static bool is_minder(const struct serving *serving, pid_t pid)
+static bool is_own_child(const struct serving *serving, pid_t pid)
 {
 	for (size_t i = 0; i < serving->count; i++)
 		if (serving->pids[i] == pid)
@@ -144,8 +162,8 @@ static void reap_children(struct serving *serving)
 		if (serving->kind->child_gone && !WIFSTOPPED(status))
 			serving->kind->child_gone(serving->inside, pid, status);
 		if (WIFEXITED(status) || WIFSIGNALED(status))
-			reap_minder(serving, pid, status, &usage);
-		else if (is_minder(serving, pid))
+			reap_child(serving, pid, status, &usage);
+		else if (is_own_child(serving, pid))
 			kill(pid, SIGCONT); /* a command that could reach it has stopped it */
 	}
 }
@@ -157,83 +175,69 @@ static void kill_minder(const struct serving *serving, uint32_t number)
 			kill(serving->pids[i], SIGKILL);
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- tasks -------------------------------------------------------------------------------------------------- */
 
-static const struct {
-	uint64_t flags;
-	mode_t type;
-} accesses[] = {
-	[SESSION_READ] = {O_RDONLY, S_IFREG},
-	[SESSION_WRITE] = {O_WRONLY | O_CREAT | O_NOFOLLOW, S_IFREG},
-	[SESSION_LIST] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW, S_IFDIR},
-};
-
-/* Nothing blocks: a FIFO or a device that somebody put there is opened without waiting, and found out. */
-static int open_file(const char *path, uint32_t access, mode_t mode)
-{
-	AUTO_CLOSE int fd = -1;
-	struct statfs system;
-	struct stat status;
-
-	if (access >= ARRAY_LEN(accesses))
-		return -EINVAL;
-	umask(0);
-	fd = sys_openat2(AT_FDCWD, path, accesses[access].flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-			 accesses[access].flags & O_CREAT ? mode & 07777 : 0, SYS_RESOLVE_NO_MAGICLINKS);
-	umask(022);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &status) < 0 || fstatfs(fd, &system) < 0)
-		return -errno;
-	if ((status.st_mode & S_IFMT) != accesses[access].type)
-		return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
-	/* What /proc shows of this process is not the jar's. */
-	if (system.f_type == MAGIC_PROC)
-		return -EACCES;
-	if (access == SESSION_WRITE && ftruncate(fd, 0) < 0)
-		return -errno;
-	return take_fd(&fd);
-}
-
-static void report_opened(struct jar_inside *inside, int fd)
-{
-	struct jar_message message = {.kind = JAR_OPENED, .opened = {.error = fd < 0 ? -fd : 0}};
-
-	jar_report(inside, &message, fd);
-}
-
-static void open_and_answer(struct jar_inside *inside, const struct jar_message *message, const char *path)
-{
-	AUTO_CLOSE int fd = open_file(path, message->open.access, message->open.mode);
-
-	report_opened(inside, fd);
-}
-
-/* Without a pid namespace this process stands outside the walls: a child puts them up and opens. */
-static void answer_behind_walls(struct jar_inside *inside, const struct jar_message *message, const char *path)
+/* In a child, with nothing of the first process but its walls. */
+static void become_task(struct jar_inside *inside, const struct task *task) __attribute__((noreturn));
+static void become_task(struct jar_inside *inside, const struct task *task)
 {
 	const struct plan_step_list *walls = &inside->plan->entry;
-	pid_t pid = fork();
+	struct task own = *task;
+	int rc = 0;
 
-	if (pid == 0) {
-		int rc = 0;
+	/*
+	 * Without a pid namespace the first process stands outside the walls: the child puts them up. The filter is for
+	 * programs; it names system calls that this one needs.
+	 */
+	for (size_t i = 0; !inside->owns_pids && task_needs_walls(task) && i < walls->count && rc == 0; i++)
+		if (walls->items[i].kind != STEP_SECCOMP)
+			rc = jar_step(&inside->build, &walls->items[i]);
+	for (int fd = 0; fd <= JAR_CONTROL_FD; fd++)
+		dup3(task->reply_fd, fd, O_CLOEXEC);
+	own.reply_fd = JAR_CONTROL_FD;
+	sys_close_range(JAR_CONTROL_FD + 1, ~0U);
+	umask(0);
+	if (rc < 0)
+		task_refuse(&own, rc);
+	else
+		task_carry_out(&own);
+	_exit(0);
+}
 
-		/* The filter is for programs; it names system calls that this one needs. */
-		for (size_t i = 0; i < walls->count && rc == 0; i++)
-			if (walls->items[i].kind != STEP_SECCOMP)
-				rc = jar_step(&inside->build, &walls->items[i]);
-		if (rc < 0)
-			report_opened(inside, rc);
-		else
-			open_and_answer(inside, message, path);
-		_exit(0);
+static void begin_task(struct serving *serving, const struct task *task)
+{
+	pid_t pid = -EAGAIN;
+
+	if (serving->task_count < TASKS_MAX && serving->count < CHILDREN_MAX) {
+		pid = fork_child();
+		if (pid == 0)
+			become_task(serving->inside, task);
 	}
 	if (pid < 0) {
-		report_opened(inside, -errno);
+		task_refuse(task, (int)pid);
 		return;
 	}
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
+	serving->task_count++;
+	add_child(serving, pid, 0);
+}
+
+static void on_task(struct serving *serving, const struct jar_message *message, const struct jar_attached *attached)
+{
+	struct task task;
+
+	/* Who gets no answer sees the socket close. */
+	if (task_read(message, attached, &task) < 0)
+		return;
+	task.minders = (struct task_minders){serving->pids, serving->numbers, serving->count};
+	if (!serving->kind->has_tasks) {
+		task_refuse(&task, -EPERM);
+	} else if (task_is_long(&task) || !serving->inside->owns_pids) {
+		begin_task(serving, &task);
+	} else {
+		umask(0);
+		task_carry_out(&task);
+		umask(022);
+	}
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------- */
@@ -253,12 +257,8 @@ static void on_request(struct serving *serving)
 		make_minder(serving, message.minder.number, &attached);
 	else if (message.kind == JAR_KILL)
 		kill_minder(serving, message.kill.minder);
-	else if (message.kind == JAR_OPEN && !serving->kind->opens_files)
-		report_opened(inside, -EPERM);
-	else if (message.kind == JAR_OPEN && inside->owns_pids)
-		open_and_answer(inside, &message, attached.text);
-	else if (message.kind == JAR_OPEN)
-		answer_behind_walls(inside, &message, attached.text);
+	else if (message.kind == JAR_TASK)
+		on_task(serving, &message, &attached);
 	close_attached(&attached);
 }
 
@@ -288,20 +288,13 @@ void session_serve(struct jar_inside *inside, const struct session_kind *kind)
 	}
 }
 
-static pid_t fork_minder(void)
-{
-	pid_t pid = fork();
-
-	return pid < 0 ? -errno : pid;
-}
-
 void session_first_main(struct jar_inside *inside)
 {
 	static const struct session_kind commands = {
-		.fork_minder = fork_minder,
+		.fork_minder = fork_child,
 		.minder_main = session_supervise,
 		.has_orphans = true,
-		.opens_files = true,
+		.has_tasks = true,
 	};
 
 	session_serve(inside, &commands);

@@ -22,10 +22,10 @@ struct session_kind {
 	/* A child of the first process that is no minder has ended. NULL: there is none that matters. */
 	void (*child_gone)(struct jar_inside *inside, pid_t pid, int status);
 	bool has_orphans; /* what a minder that was killed leaves becomes the first process's */
-	bool opens_files; /* for the engine: the first process is behind walls, or can make a child that is */
+	bool has_tasks;   /* the first process is behind walls, or can make a child that is (task/) */
 };
 
-/* Make minders and open files until the engine ends the jar. */
+/* Make minders and carry out tasks until the engine ends the jar. */
 void session_serve(struct jar_inside *inside, const struct session_kind *kind) __attribute__((noreturn));
 /* The first process of a session for commands. */
 void session_first_main(struct jar_inside *inside);

@@ -43,7 +43,7 @@ struct slot {
 	int status;             /* how the minder ended, if it was killed */
 };
 
-struct session_file;
+struct session_task;
 
 struct session {
 	struct loop *loop;
@@ -65,7 +65,8 @@ struct session {
 	uint32_t last_number;
 	unsigned asked_count; /* minders that were asked for and have not answered */
 	uint64_t first_written_bytes;
-	struct session_file *files; /* oldest first */
+	struct session_task *tasks; /* oldest first */
+	unsigned sent_tasks;        /* so many of them wait for an answer */
 };
 
 /* --- session.c ---------------------------------------------------------------------------------------------- */
@@ -83,12 +84,10 @@ void session_hurry(struct session *jar);
 /* The sum of what minders and the first process say was written. */
 void session_note_written(struct session *jar);
 
-/* --- session_files.c ---------------------------------------------------------------------------------------- */
+/* --- session_tasks.c ---------------------------------------------------------------------------------------- */
 
-/* The oldest question is answered: @fd, or -1 and why not. */
-void session_file_opened(struct session *jar, int fd, int errno_value);
 /* Nobody will answer any more. */
-void session_refuse_files(struct session *jar);
+void session_refuse_tasks(struct session *jar);
 
 /* --- session_slot.c ----------------------------------------------------------------------------------------- */
 

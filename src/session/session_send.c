@@ -53,12 +53,3 @@ int session_send_minder(int control_fd, uint32_t number, int minder_end, const i
 		fds[i + 1] = cgroup_fds[i];
 	return jar_send_all(control_fd, &message, NULL, 0, fds, cgroup_count + 1);
 }
-
-int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode)
-{
-	struct jar_message message = {.kind = JAR_OPEN, .open = {.access = (uint32_t)access, .mode = mode}};
-
-	if (strlen(path) >= SESSION_PATH_MAX)
-		return -ENAMETOOLONG;
-	return jar_send_all(control_fd, &message, path, strlen(path) + 1, NULL, 0);
-}

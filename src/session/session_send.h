@@ -7,16 +7,6 @@
 
 #include "jar/jar.h"
 
-/* A path that is opened in a session is shorter than this. */
-#define SESSION_PATH_MAX JAR_TEXT_MAX
-
-/* How a file in a session is opened. */
-enum session_access {
-	SESSION_READ, /* a regular file, to read */
-	SESSION_WRITE, /* a regular file, made or emptied, to write; the last component is not followed if it is a link */
-	SESSION_LIST, /* a directory; likewise */
-};
-
 /* Send @plan's command to a first process or minder that waits for one. It may be sent before that is ready. */
 int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams);
 /*
@@ -25,6 +15,5 @@ int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metere
  * end, in every case.
  */
 int session_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count);
-int session_send_open(int control_fd, const char *path, enum session_access access, mode_t mode);
 
 #endif

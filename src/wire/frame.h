@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 #define FRAME_HEADER_BYTES 8
 /* To the engine: 1 MiB of JSON and 4 MiB of arguments and environment. */
 #define FRAME_MAX_BYTES ((size_t)5 << 20)
@@ -45,6 +45,11 @@ enum frame_trait {
 	X(RESIZE, 8, FRAME_FROM_CLIENT, 0)                                                                             \
 	X(CLOSE, 9, FRAME_FROM_CLIENT, 0)                                                                              \
 	X(GO, 10, FRAME_FROM_CLIENT, 0)                                                                                \
+	X(HELLO, 11, FRAME_FROM_CLIENT, FRAME_BEGINS)                                                                  \
+	X(CONNECT, 12, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                 \
+	X(PROCESSES, 13, FRAME_FROM_CLIENT, FRAME_JOINS)                                                               \
+	X(KILL, 14, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                    \
+	X(USAGE, 15, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                   \
 	X(STARTED, 65, FRAME_FROM_ENGINE, 0)                                                                           \
 	X(OUTPUT, 66, FRAME_FROM_ENGINE, 0)                                                                            \
 	X(CAPTURED, 67, FRAME_FROM_ENGINE, 0)                                                                          \

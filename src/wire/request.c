@@ -10,8 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/units.h"
+
 /* Far more than arguments and environment of 4 MiB can have; policies have bounds of their own. */
 #define ENTRIES_MAX ((size_t)1 << 20)
+#define SIGNAL_MAX 64
 
 enum field_type {
 	FIELD_VERSION,
@@ -22,7 +25,8 @@ enum field_type {
 	FIELD_BOOL,
 	FIELD_NUMBER,
 	FIELD_WORD,
-	FIELD_GROUP, /* an object whose members are those of JOIN */
+	FIELD_DURATION, /* a string as "500ms", a number of seconds, or null */
+	FIELD_GROUP,    /* an object whose members are those of JOIN */
 };
 
 struct field {
@@ -39,22 +43,32 @@ struct field {
 #define IN_JOIN (1U << REQUEST_JOIN)
 #define IN_FILE (1U << REQUEST_FILE)
 #define IN_ASK (1U << REQUEST_ASK)
+#define IN_HELLO (1U << REQUEST_HELLO)
+#define IN_CONNECT (1U << REQUEST_CONNECT)
+#define IN_PROCESSES (1U << REQUEST_PROCESSES)
+#define IN_KILL (1U << REQUEST_KILL)
+#define IN_USAGE (1U << REQUEST_USAGE)
+#define IN_ALL ((1U << REQUEST_KIND_COUNT) - 1)
 /* Members of `run`, which are members of JOIN itself. */
 #define IN_GROUP (1U << REQUEST_KIND_COUNT)
 #define AT(member) offsetof(struct request, member)
 
 static const char *const stdin_words[] = {"null", "descriptor", "none", NULL};
 static const char *const sink_words[] = {"none", "frames", "pipes", NULL};
-static const char *const access_words[] = {"read", "write", "list", NULL};
+static const char *const operation_words[] = {"read",  "write",  "list",   "watch", "stat",
+					      "mkdir", "remove", "rename", NULL};
 static const char *const question_words[] = {"capabilities", NULL};
 
 static const struct field fields[] = {
-	{.name = "version", .type = FIELD_VERSION, .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_FILE | IN_ASK},
+	{.name = "version", .type = FIELD_VERSION, .kinds = IN_ALL & ~IN_HELLO},
+	/* Who says hello learns the version from the answer. */
+	{.name = "version", .type = FIELD_ANY, .kinds = IN_HELLO, .offset = AT(hello)},
 	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN, .offset = AT(policy)},
 	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(base)},
 	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(cwd)},
 	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
 	{.name = "environ", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(environment)},
+	{.name = "ttl", .type = FIELD_DURATION, .kinds = IN_OPEN, .offset = AT(ttl_ns)},
 	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
 	{.name = "zygote", .type = FIELD_STRINGS, .kinds = IN_OPEN, .offset = AT(argv)},
 	{.name = "argv", .type = FIELD_STRINGS, .kinds = IN_JOIN | IN_GROUP, .offset = AT(argv)},
@@ -82,7 +96,14 @@ static const struct field fields[] = {
 	 .offset = AT(extra_count),
 	 .most = FRAME_MAX_EXTRA},
 	{.name = "path", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(path)},
-	{.name = "access", .type = FIELD_WORD, .kinds = IN_FILE, .offset = AT(access), .words = access_words},
+	{.name = "op", .type = FIELD_WORD, .kinds = IN_FILE, .offset = AT(operation), .words = operation_words},
+	{.name = "to", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(to)},
+	{.name = "parents", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(makes_parents)},
+	{.name = "recursive", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(is_recursive)},
+	{.name = "follow", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(follows_link)},
+	{.name = "port", .type = FIELD_NUMBER, .kinds = IN_CONNECT, .offset = AT(port), .least = 1, .most = UINT16_MAX},
+	{.name = "pid", .type = FIELD_NUMBER, .kinds = IN_KILL, .offset = AT(pid), .least = 1, .most = INT32_MAX},
+	{.name = "signal", .type = FIELD_NUMBER, .kinds = IN_KILL, .offset = AT(signal), .most = SIGNAL_MAX},
 	{.name = "mode", .type = FIELD_NUMBER, .kinds = IN_FILE, .offset = AT(mode), .most = 07777},
 	{.name = "what", .type = FIELD_WORD, .kinds = IN_ASK, .words = question_words},
 };
@@ -149,6 +170,21 @@ static int read_number(const struct json_member *member, const struct field *fie
 	return 0;
 }
 
+static int read_duration(const struct json_member *member, uint64_t *out, struct error *error)
+{
+	const struct json_value *value = &member->value;
+	bool is_number = value->type == JSON_INTEGER || value->type == JSON_REAL;
+	const char *text = value->type == JSON_STRING ? value->string.bytes
+			   : is_number                ? value->number.digits
+			   : value->type == JSON_NULL ? "none"
+						      : "";
+
+	if (units_parse_duration(text, out) < 0 || *out == 0)
+		return error_set(error, STAGE_POLICY, EINVAL,
+				 "%s: '%.60s' is not a duration (such as 500ms, 30s, 5m, 1h)", member->name, text);
+	return 0;
+}
+
 static int read_members(struct request *request, const struct json_value *object, unsigned kind, struct error *error);
 
 static int read_field(struct request *request, const struct json_member *member, const struct field *field,
@@ -185,6 +221,8 @@ static int read_field(struct request *request, const struct json_member *member,
 		return read_number(member, field, place, error);
 	case FIELD_WORD:
 		return read_word(member, field, field->offset ? place : &word, error);
+	case FIELD_DURATION:
+		return read_duration(member, place, error);
 	case FIELD_GROUP:
 		if (value->type != JSON_OBJECT)
 			return refuse_member(member, error, "an object");
@@ -211,6 +249,32 @@ static int read_members(struct request *request, const struct json_value *object
 	return rc;
 }
 
+/* Which members an operation on files has, besides `path`. */
+static int check_file(const struct request *request, struct error *error)
+{
+	int operation = request->operation;
+	const char *surplus = NULL;
+
+	if (operation < 0)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'op' is missing");
+	if (!request->path)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'path' is missing");
+	if ((operation == REQUEST_RENAME) != !!request->to)
+		return error_set(error, STAGE_ENGINE, EINVAL,
+				 "malformed request: 'to' goes with 'rename', and only there");
+	if (request->mode >= 0 && operation != REQUEST_WRITE && operation != REQUEST_MKDIR)
+		surplus = "mode";
+	if (request->makes_parents && operation != REQUEST_WRITE && operation != REQUEST_MKDIR)
+		surplus = "parents";
+	if (request->is_recursive && operation != REQUEST_REMOVE)
+		surplus = "recursive";
+	if (request->follows_link && operation != REQUEST_STAT)
+		surplus = "follow";
+	return surplus ? error_set(error, STAGE_ENGINE, EINVAL, "malformed request: '%s' does not go with '%s'",
+				   surplus, operation_words[operation])
+		       : 0;
+}
+
 /* What must be there, and what does not go together. */
 static int check_request(struct request *request, enum request_kind kind, struct error *error)
 {
@@ -225,8 +289,12 @@ static int check_request(struct request *request, enum request_kind kind, struct
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'extra' needs a 'zygote'");
 	if (request->is_shell_string && request->argument_count != 1)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'shell' takes one string");
-	if (kind == REQUEST_FILE && !request->path)
-		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'path' is missing");
+	if (kind == REQUEST_FILE)
+		return check_file(request, error);
+	if (kind == REQUEST_CONNECT && !request->port)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'port' is missing");
+	if (kind == REQUEST_KILL && (!request->pid || request->signal < 0))
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'pid' or 'signal' is missing");
 	if (kind == REQUEST_ASK && !json_find(&request->document, "what"))
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'what' is missing");
 	return 0;
@@ -243,7 +311,14 @@ int request_parse(enum request_kind kind, const char *bytes, size_t len, struct 
 		.max_entries = ENTRIES_MAX,
 		.has_byte_escapes = true,
 	};
-	AUTO_REQUEST made = {.rows = 24, .columns = 80, .mode = 0644, .is_captured = true, .is_start_told = true};
+	AUTO_REQUEST made = {.ttl_ns = LIMIT_NONE,
+			     .rows = 24,
+			     .columns = 80,
+			     .mode = -1,
+			     .operation = -1,
+			     .signal = -1,
+			     .is_captured = true,
+			     .is_start_told = true};
 	int rc = json_parse(&input, &made.document, error);
 
 	if (rc == 0 && made.document.type != JSON_OBJECT)

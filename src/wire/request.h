@@ -11,11 +11,32 @@
 #include "base/json_read.h"
 #include "wire/wire.h"
 
-enum request_kind { REQUEST_RUN, REQUEST_OPEN, REQUEST_JOIN, REQUEST_FILE, REQUEST_ASK, REQUEST_KIND_COUNT };
+enum request_kind {
+	REQUEST_RUN,
+	REQUEST_OPEN,
+	REQUEST_JOIN,
+	REQUEST_FILE,
+	REQUEST_ASK,
+	REQUEST_HELLO,
+	REQUEST_CONNECT,
+	REQUEST_PROCESSES,
+	REQUEST_KILL,
+	REQUEST_USAGE,
+	REQUEST_KIND_COUNT,
+};
 
 enum request_stdin { REQUEST_STDIN_NULL, REQUEST_STDIN_DESCRIPTOR, REQUEST_STDIN_NONE };
 enum request_sink { REQUEST_SINK_NONE, REQUEST_SINK_FRAMES, REQUEST_SINK_PIPES };
-enum request_access { REQUEST_READ, REQUEST_WRITE, REQUEST_LIST };
+enum request_file {
+	REQUEST_READ,
+	REQUEST_WRITE,
+	REQUEST_LIST,
+	REQUEST_WATCH,
+	REQUEST_STAT,
+	REQUEST_MKDIR,
+	REQUEST_REMOVE,
+	REQUEST_RENAME,
+};
 
 /* Strings and lists are the document's. */
 struct request {
@@ -24,6 +45,7 @@ struct request {
 	const struct json_value *policy; /* a string, an object, or null; NULL: not said */
 	const char *base;                /* NULL: not said */
 	const char *cwd;                 /* NULL: there is none */
+	uint64_t ttl_ns;                 /* OPEN: so long the jar lives; LIMIT_NONE: until it is closed */
 	/* and JOIN */
 	const struct json_value *keys; /* an object; NULL: not said */
 	char **environment;            /* NULL-terminated */
@@ -40,17 +62,25 @@ struct request {
 	int64_t extra_count;
 	int stdin_choice; /* enum request_stdin */
 	int sink;         /* enum request_sink */
+	/* HELLO */
+	const struct json_value *hello; /* the client's version, whatever it is */
 	/* FILE */
+	int operation; /* enum request_file */
 	const char *path;
-	int access; /* enum request_access */
-	int64_t mode;
+	const char *to; /* RENAME */
+	int64_t mode;   /* -1: not said */
+	bool makes_parents, is_recursive, follows_link;
+	/* CONNECT */
+	int64_t port;
+	/* KILL */
+	int64_t pid, signal;
 };
 
 /* *@out need not be initialised; it is written only on success. */
 int request_parse(enum request_kind kind, const char *bytes, size_t len, struct request *out, struct error *error);
 void request_done(struct request *request);
 
-/* How many descriptors must have come with it, a channel of its own for JOIN and FILE not counted. */
+/* How many descriptors must have come with it; of a request on a session's channel, that for the answer is not counted. */
 size_t request_descriptors(const struct request *request);
 
 #define AUTO_REQUEST AUTO(request_done) struct request

@@ -96,7 +96,7 @@ class Storms(AttackCase):
     def joined(self, engine: wire.Engine, jar: wire.Channel, argv: List[str], keys: Dict[str, Any]) -> Result:
         ours, theirs = socket.socketpair()
         environ = [f"{name}={value}" for name, value in self.env.items()]
-        jar.send(wire.JOIN, {"version": 1, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
+        jar.send(wire.JOIN, {"version": wire.VERSION, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
         theirs.close()
         channel = wire.Channel(ours)
         channel.sock.settimeout(60 * SLOWNESS)

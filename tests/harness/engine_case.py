@@ -34,9 +34,9 @@ class KeptJarCase(EngineCase):
 
     opened: Dict[str, Any]
 
-    def open(self, keys: Optional[Dict[str, Any]] = None) -> Channel:
+    def open(self, keys: Optional[Dict[str, Any]] = None, **top: Any) -> Channel:
         """A jar that stands."""
-        channel = self.engine.channel().send(OPEN, self.engine.request(keys=keys))
+        channel = self.engine.channel().send(OPEN, self.engine.request(keys=keys, top=top))
         frame = channel.read()
         self.assertEqual(frame.kind, OPENED, frame)
         self.opened = frame.json
@@ -46,10 +46,17 @@ class KeptJarCase(EngineCase):
         """Begin a run in it."""
         ours, theirs = socket.socketpair()
         environ = [f"{name}={value}" for name, value in self.env.items()]
-        jar.send(JOIN, {"version": 1, "argv": argv, "keys": keys or {}, "environ": environ, **run}, [theirs.fileno(), *fds])
+        jar.send(JOIN, {"version": wire.VERSION, "argv": argv, "keys": keys or {}, "environ": environ, **run}, [theirs.fileno(), *fds])
         theirs.close()
         return Channel(ours)
 
     def run_in(self, jar: Channel, argv: List[str], keys: Optional[Dict[str, Any]] = None, **run: Any) -> Outcome:
         """A run in it to its end."""
         return wire.finish(self.join(jar, argv, keys, **run))
+
+    def ask(self, jar: Channel, kind: int, **members: Any) -> Outcome:
+        """A request on the jar's channel that has one answer."""
+        ours, theirs = socket.socketpair()
+        jar.send(kind, {"version": wire.VERSION, **members}, [theirs.fileno()])
+        theirs.close()
+        return wire.finish(Channel(ours))

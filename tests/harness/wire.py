@@ -21,7 +21,8 @@ from harness import paths
 from harness.bounds import BOUND
 from harness.runner import ANY, Way
 
-RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO = range(1, 11)
+VERSION = 2
+RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO, HELLO, CONNECT, PROCESSES, KILL, USAGE = range(1, 16)
 STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
 LAST = (RESULT, FAILED, CLOSED, DESCRIPTOR, ANSWER)
 
@@ -197,7 +198,7 @@ class Engine:
         top = run.pop("top", {})
         rung = {"rung": self.way.rung} if self.way.rung else {}
         payload: Dict[str, Any] = {
-            "version": 1,
+            "version": VERSION,
             "policy": None,
             "base": self.cwd,
             "keys": {**rung, **(keys or {})},

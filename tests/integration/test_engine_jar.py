@@ -19,16 +19,16 @@ from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JO
 class JarOnAChannel(KeptJarCase):
     """A test with an engine of its own, and jars in it."""
 
-    def file(self, jar: Channel, path: str, access: str = "read", **more: Any) -> Outcome:
+    def file(self, jar: Channel, path: str, op: str = "read", **more: Any) -> Outcome:
         """Ask for a file."""
         ours, theirs = socket.socketpair()
-        jar.send(FILE, {"version": 1, "path": path, "access": access, **more}, [theirs.fileno()])
+        jar.send(FILE, {"version": wire.VERSION, "path": path, "op": op, **more}, [theirs.fileno()])
         theirs.close()
         return wire.finish(Channel(ours))
 
-    def descriptor(self, jar: Channel, path: str, access: str = "read", **more: Any) -> int:
+    def descriptor(self, jar: Channel, path: str, op: str = "read", **more: Any) -> int:
         """A file, open."""
-        outcome = self.file(jar, path, access, **more)
+        outcome = self.file(jar, path, op, **more)
         self.assertEqual(outcome.kinds, [DESCRIPTOR], outcome.frames)
         (fd,) = outcome.last.fds
         self.addCleanup(os.close, fd)
@@ -165,7 +165,7 @@ class KeptJars(JarOnAChannel):
         outcome = wire.finish(self.join(jar, ["/bin/true"], fds=[0]))
         self.assertEqual(outcome.error["stage"], "engine")
         self.assertEqual(self.run_in(jar, ["echo", "alive"]).stdout, b"alive\n")
-        self.assertEqual(wire.finish(jar.send(JOIN, {"version": 1, "argv": ["x"]})).error["stage"], "engine")
+        self.assertEqual(wire.finish(jar.send(JOIN, {"version": wire.VERSION, "argv": ["x"]})).error["stage"], "engine")
 
     def test_a_jar_that_cannot_be_made_says_why(self) -> None:
         outcome = wire.finish(self.engine.channel().send(OPEN, self.engine.request(keys={"ro": ["/no/such/place"]})))

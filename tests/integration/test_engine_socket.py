@@ -343,7 +343,7 @@ class Many(SocketCase):
     def test_what_this_host_can_enforce_is_told_beside_a_run(self) -> None:
         channel = self.engine.start(["sleep", "1000"])
         channel.read()
-        outcome = wire.finish(self.engine.channel().send(wire.ASK, {"version": 1, "what": "capabilities"}))
+        outcome = wire.finish(self.engine.channel().send(wire.ASK, {"version": wire.VERSION, "what": "capabilities"}))
         self.assertEqual(outcome.kinds, [wire.ANSWER])
         printed = self.belljar("doctor", "--json").stdout
         self.assertEqual(set(outcome.last.json), set(json.loads(printed)))
@@ -373,7 +373,7 @@ class Requests(SocketCase):
         bad = {
             "not JSON": (b"{", "ends"),
             "no object": (b"[]", "object"),
-            "another version": ({**good, "version": 2}, "version 1"),
+            "another version": ({**good, "version": 1}, "version 2"),
             "no version": ({"run": good["run"]}, "version"),
             "an unknown key": ({**good, "extra": 1}, "'extra'"),
             "an unknown key of run": ({**good, "run": {"argv": ["x"], "sinc": "none"}}, "'sinc'"),
@@ -382,9 +382,9 @@ class Requests(SocketCase):
             "another type": ({**good, "run": {"argv": "true"}}, "argv"),
             "a bad word": ({**good, "run": {"argv": ["x"], "sink": "drain"}}, "drain"),
             "too many descriptors": ({**good, "run": {"argv": ["x"], "extra": 65}}, "64"),
-            "a NUL": (b'{"version":1,"run":{"argv":["a\\u0000b"]}}', "NUL"),
+            "a NUL": (b'{"version":2,"run":{"argv":["a\\u0000b"]}}', "NUL"),
             "two words for a shell": ({**good, "run": {"argv": ["a", "b"], "shell": True}}, "shell"),
-            "a key twice": (b'{"version":1,"version":1}', "version"),
+            "a key twice": (b'{"version":2,"version":2}', "version"),
         }
         for name, (payload, word) in bad.items():
             with self.subTest(name):

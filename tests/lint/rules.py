@@ -22,7 +22,8 @@ MAY_INCLUDE = {
     "host": "base sys policy",
     "plan": "base sys jar policy host",
     "limits": "base sys reap jar policy plan",
-    "session": "base sys reap answer jar plan limits",
+    "task": "base sys reap control",
+    "session": "base sys reap answer task jar plan limits",
     "call": "base sys jar session",
     "redact": "base",
     "run": "base sys reap jar policy plan limits session redact",
@@ -31,7 +32,7 @@ MAY_INCLUDE = {
     "client": "base wire",
     "engine": "base sys reap jar policy host plan limits session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
-    "serve": "base sys reap jar policy host plan limits session call redact run result wire engine doctor",
+    "serve": "base sys reap task jar policy host plan limits session call redact run result wire engine doctor",
     "cli": "base policy engine doctor serve",
 }
 

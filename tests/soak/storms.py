@@ -109,7 +109,7 @@ class Scene:
     def join(self, jar: wire.Channel, argv: List[str], keys: Dict[str, Any]) -> wire.Channel:
         ours, theirs = socket.socketpair()
         environ = [f"{name}={value}" for name, value in self.env.items()]
-        jar.send(wire.JOIN, {"version": 1, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
+        jar.send(wire.JOIN, {"version": wire.VERSION, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
         theirs.close()
         return wire.Channel(ours)
 

@@ -78,7 +78,7 @@ static void test_an_unknown_kind_is_refused(void)
 
 static void test_text_and_descriptors_come_along(void)
 {
-	struct jar_message sent = {.kind = JAR_OPEN, .open = {.access = 1, .mode = 0640}};
+	struct jar_message sent = {.kind = JAR_TASK, .task = {.operation = 1, .number = 0640}};
 	struct jar_message message;
 	struct jar_attached attached;
 	char long_text[JAR_TEXT_MAX + 1] = {0};
@@ -88,7 +88,7 @@ static void test_text_and_descriptors_come_along(void)
 	fds[0] = fds[1] = sender;
 	CHECK_INT(jar_send_all(sender, &sent, "a/b", 4, fds, 2), 0);
 	CHECK_INT(jar_receive_all(receiver, &message, &attached), 1);
-	CHECK_INT(message.open.mode, 0640);
+	CHECK_INT(message.task.number, 0640);
 	CHECK_STRING(attached.text, "a/b");
 	CHECK_INT(attached.text_len, 4);
 	CHECK_INT(attached.passed.count, 2);

@@ -258,16 +258,19 @@ struct answer {
 	int fd, error;
 };
 
-static void on_file(void *owner, int fd, int errno_value)
+static void on_task_done(void *owner, const struct jar_message *message, int fd)
 {
-	*(struct answer *)owner = (struct answer){true, fd, errno_value};
+	*(struct answer *)owner = (struct answer){true, fd, message->task_done.error};
 }
 
-static int ask_file(struct scene *scene, const char *path, enum session_access access, int *error)
+static int ask_file(struct scene *scene, const char *path, enum task_operation operation, int *error)
 {
 	struct answer answer = {.fd = -1};
+	const struct session_task_request request = {.task = {.operation = operation, .number = 0640}, .path = path};
+	const struct session_task_listener listener = {.owner = &answer, .done = on_task_done};
+	struct session_task *task;
 
-	CHECK_INT(session_open_file(scene->jar, path, access, 0640, on_file, &answer), 0);
+	CHECK_INT(session_begin_task(scene->jar, &request, &listener, &task), 0);
 	CHECK(wait_for(scene, &answer.has_come));
 	if (error)
 		*error = answer.error;
@@ -284,7 +287,7 @@ static void test_files(void)
 
 	FOR_EACH_RUNG(scene, PLAN_SESSION, NULL)
 	{
-		fd = ask_file(&scene, "new", SESSION_WRITE, &error);
+		fd = ask_file(&scene, "new", TASK_WRITE, &error);
 		CHECK_INT(error, 0);
 		CHECK_INT(write(fd, "content", 7), 7);
 		CHECK_INT(fstat(fd, &status), 0);
@@ -296,31 +299,31 @@ static void test_files(void)
 			   0);
 		CHECK_STRING(one.output[STREAM_STDOUT], "content");
 		finish(&one);
-		fd = ask_file(&scene, "in", SESSION_READ, NULL);
+		fd = ask_file(&scene, "in", TASK_READ, NULL);
 		CHECK_INT(read(fd, bytes, sizeof(bytes)), 7);
 		CHECK_STRING(bytes, "content");
 		close(fd);
-		CHECK_INT(ask_file(&scene, "fifo", SESSION_READ, &error), -1);
+		CHECK_INT(ask_file(&scene, "fifo", TASK_READ, &error), -1);
 		CHECK_INT(error, EINVAL);
-		CHECK_INT(ask_file(&scene, "fifo", SESSION_WRITE, &error), -1);
+		CHECK_INT(ask_file(&scene, "fifo", TASK_WRITE, &error), -1);
 		CHECK_INT(error, ENXIO);
-		CHECK_INT(ask_file(&scene, "in", SESSION_WRITE, &error), -1);
+		CHECK_INT(ask_file(&scene, "in", TASK_WRITE, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&scene, "away", SESSION_WRITE, &error), -1);
+		CHECK_INT(ask_file(&scene, "away", TASK_WRITE, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&scene, "dd", SESSION_LIST, &error), -1);
+		CHECK_INT(ask_file(&scene, "dd", TASK_LIST, &error), -1);
 		CHECK(error == ENOTDIR || error == ELOOP);
-		CHECK_INT(ask_file(&scene, "environ", SESSION_READ, &error), -1);
+		CHECK_INT(ask_file(&scene, "environ", TASK_READ, &error), -1);
 		CHECK(error);
-		CHECK_INT(ask_file(&scene, "control", SESSION_READ, &error), -1);
+		CHECK_INT(ask_file(&scene, "control", TASK_READ, &error), -1);
 		CHECK_INT(error, ELOOP);
-		CHECK_INT(ask_file(&scene, "d", SESSION_READ, &error), -1);
+		CHECK_INT(ask_file(&scene, "d", TASK_READ, &error), -1);
 		CHECK_INT(error, EISDIR);
-		CHECK_INT(ask_file(&scene, "/etc/shadow", SESSION_READ, &error), -1);
+		CHECK_INT(ask_file(&scene, "/etc/shadow", TASK_READ, &error), -1);
 		CHECK(error == ENOENT || error == EACCES);
-		CHECK_INT(ask_file(&scene, "/usr/bin/belljar-was-here", SESSION_WRITE, &error), -1);
+		CHECK_INT(ask_file(&scene, "/usr/bin/belljar-was-here", TASK_WRITE, &error), -1);
 		CHECK(error == EROFS || error == EACCES);
-		fd = ask_file(&scene, "d", SESSION_LIST, NULL);
+		fd = ask_file(&scene, "d", TASK_LIST, NULL);
 		CHECK(fd >= 0);
 		close(fd);
 		CHECK_INT(stat("/usr/bin/belljar-was-here", &status), -1);
