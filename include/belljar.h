@@ -150,7 +150,8 @@ struct belljar_command {
 	/*
 	 * Keys on top of it, NULL-terminated or NULL: the options of `belljar run` without the dashes, "timeout=5s",
 	 * "memory=1G", "net=host", "ro=/data", "env=CI=1", "system=false". Lists are appended to, "none" is no limit.
-	 * Where neither policy nor options say: timeout=30s, memory=512M, output=100K, redact_env=true.
+	 * Where neither policy nor options say: timeout=30s, memory=512M, output=100K (with BELLJAR_NO_CAPTURE none),
+	 * redact_env=true.
 	 */
 	const char *const *options;
 	/* The environment from which the policy takes what it passes on. NULL: the client's own, as getenv() sees it. */

@@ -18,6 +18,18 @@ static struct outlet *outlet_of(struct engine_outlets *outlets, enum stream_inde
 	return &outlets->items[outlets->is_shared ? STREAM_STDOUT : stream];
 }
 
+/* The reader sees the end only when the last copy is closed: ours, and the one we were given. */
+static void close_ended(struct engine_outlets *outlets, enum stream_index stream)
+{
+	struct outlet *outlet = &outlets->items[stream];
+
+	if (!outlets->is_ending[stream] || !outlets->is_open[stream] || !outlet_is_empty(outlet))
+		return;
+	outlets->is_open[stream] = false;
+	outlet_done(outlet);
+	close_fd(&outlets->sinks[stream]);
+}
+
 static void outlets_on_outlet(struct outlet *outlet)
 {
 	struct engine_outlets *outlets = outlet->owner;
@@ -32,6 +44,7 @@ static void outlets_on_outlet(struct outlet *outlet)
 	for (int i = 0; i < STREAM_COUNT && job->run && !job->is_over && !outlet_is_full(outlet); i++)
 		if (outlet_of(outlets, (enum stream_index)i) == outlet)
 			run_resume(job->run, (enum stream_index)i);
+	close_ended(outlets, stream);
 	outlets->moved(job);
 }
 
@@ -61,6 +74,12 @@ bool engine_outlets_write(struct engine_outlets *outlets, enum stream_index stre
 
 	outlet_write(outlet, bytes, len);
 	return outlet_is_full(outlet);
+}
+
+void engine_outlets_end(struct engine_outlets *outlets, enum stream_index stream)
+{
+	outlets->is_ending[stream] = true;
+	close_ended(outlets, stream);
 }
 
 bool engine_outlets_are_empty(const struct engine_outlets *outlets)

@@ -201,6 +201,14 @@ static bool run_on_output(void *owner, enum stream_index stream, const void *byt
 	return listener->output && listener->output(listener->owner, stream, bytes, len);
 }
 
+static void run_on_ended(void *owner, enum stream_index stream)
+{
+	const struct run_listener *listener = &((struct run *)owner)->request.listener;
+
+	if (listener->ended)
+		listener->ended(listener->owner, stream);
+}
+
 static void on_overflow(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes)
 {
 	struct run *run = owner;
@@ -608,7 +616,7 @@ static int take_slot(struct run *run, struct error *error)
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
 {
 	struct run *run = calloc(1, sizeof(*run));
-	struct streams_listener listener = {run, run_on_output, on_overflow, on_drained};
+	struct streams_listener listener = {run, run_on_output, on_overflow, run_on_ended, on_drained};
 	int rc;
 
 	if (!run)

@@ -25,6 +25,8 @@ struct run_listener {
 	void (*started)(void *owner, struct run *run);
 	/* Bytes that may be seen by others: redacted and within the cap. Return true to be asked to wait: see run_resume(). */
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
+	/* No more of @stream comes: it was closed, or the cap is reached. Not told where the command was never started. */
+	void (*ended)(void *owner, enum stream_index stream);
 	/* A limit was reached for the first time. */
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
 	/*

@@ -30,6 +30,18 @@ static void hand_over(struct stream *stream, const char *bytes, size_t len)
 		stream->is_waiting = false;
 }
 
+static void end_stream(struct stream *stream)
+{
+	const struct streams_listener *listener = &stream->streams->listener;
+
+	/* A jar that could not be made is no end: the run may start in another one. */
+	if (stream->is_ended || !stream->streams->is_started)
+		return;
+	stream->is_ended = true;
+	if (listener->ended)
+		listener->ended(listener->owner, stream->index);
+}
+
 /* Count against the cap; what fits goes on. The cap holds for both streams together, in the order bytes arrive. */
 static void deliver(struct stream *stream, const char *bytes, size_t len)
 {
@@ -47,6 +59,9 @@ static void deliver(struct stream *stream, const char *bytes, size_t len)
 	if (len <= room)
 		return;
 	streams->is_truncated = true;
+	/* Whoever reads must not wait for what will never come. */
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		end_stream(&streams->items[i]);
 	if (streams->listener.overflow)
 		streams->listener.overflow(streams->listener.owner, limit, streams->delivered_bytes);
 }
@@ -80,6 +95,7 @@ static void close_stream(struct stream *stream)
 		redact_finish(stream->redact, clean);
 		deliver(stream, text_string(clean), clean->len);
 	}
+	end_stream(stream);
 }
 
 /* Read once. True if there may be more. */
@@ -134,9 +150,13 @@ static void on_output(struct loop_watch *watch, uint32_t events)
 
 void streams_read(struct streams *streams)
 {
-	for (size_t i = 0; i < STREAM_COUNT; i++)
+	streams->is_started = true;
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		if (streams->items[i].fd >= 0)
 			loop_change(&streams->items[i].watch, EPOLLIN);
+		else
+			end_stream(&streams->items[i]);
+	}
 }
 
 void streams_drain(struct streams *streams)

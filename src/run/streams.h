@@ -24,6 +24,11 @@ struct streams_listener {
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
 	/* More than the cap has arrived; told with every byte beyond it. */
 	void (*overflow)(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes);
+	/*
+	 * Nothing more of this stream is handed over: the command has closed it or never had it, or the cap is reached. Once for
+	 * each stream of a command that was started.
+	 */
+	void (*ended)(void *owner, enum stream_index stream);
 	/* After streams_drain(): nothing is left. */
 	void (*drained)(void *owner);
 };
@@ -34,6 +39,7 @@ struct stream {
 	struct loop_watch watch;
 	int fd;          /* -1: at its end */
 	bool is_waiting; /* the listener asked to wait */
+	bool is_ended;   /* the listener gets no more of it */
 	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
 	uint64_t bytes; /* as the command wrote them */
 	struct redact_stream *redact;
@@ -47,6 +53,7 @@ struct streams {
 	struct redactor *redactor;
 	struct capture *capture; /* NULL: not kept */
 	int pty_fd;              /* the command's terminal, which is then its only stream; -1: none */
+	bool is_started;         /* streams_read() was called */
 	bool is_draining;
 	bool is_lost; /* nobody takes the bytes any more */
 	bool is_truncated;

@@ -29,17 +29,22 @@ static struct policy_context context_of(const struct request *request)
 	};
 }
 
-/* What every API has where neither policy nor keyword says. */
+/* What every API has where neither policy nor keyword says, for a jar and what runs in it. */
 static void apply_defaults(struct policy *policy)
 {
-	if (!policy_is_given(policy, "timeout"))
-		policy->timeout_ns = DEFAULT_TIMEOUT_NS;
 	if (!policy_is_given(policy, "memory"))
 		policy->memory_bytes = DEFAULT_MEMORY_BYTES;
-	if (!policy_is_given(policy, "output"))
-		policy->output_bytes = DEFAULT_OUTPUT_BYTES;
 	if (!policy_is_given(policy, "redact_env"))
 		policy->has_redact_env = true;
+}
+
+/* The same for what depends on how one run is used. Output that nobody keeps needs no bound. */
+static void apply_run_defaults(struct policy *policy, const struct request *request)
+{
+	if (!policy_is_given(policy, "timeout"))
+		policy->timeout_ns = request->is_open_ended ? LIMIT_NONE : DEFAULT_TIMEOUT_NS;
+	if (!policy_is_given(policy, "output"))
+		policy->output_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
 }
 
 static int load(struct policy *policy, const struct request *request, const struct policy_context *context,
@@ -92,6 +97,7 @@ static int read_policy(struct server *server, const struct request *request, str
 	if (rc < 0)
 		return rc;
 	apply_defaults(&made);
+	apply_run_defaults(&made, request);
 	*out = made;
 	made = (struct policy){0};
 	return 0;
@@ -116,6 +122,7 @@ static int read_run_policy(const struct request *request, const struct policy *j
 	rc = request->keys ? policy_append_value(&made, request->keys, &context, error) : 0;
 	if (rc < 0)
 		return rc;
+	apply_run_defaults(&made, request);
 	*out = made;
 	made = (struct policy){0};
 	return 0;

@@ -100,6 +100,11 @@ static bool serve_run_on_output(void *owner, enum stream_index stream, const voi
 	return run->channel && wire_is_full(&run->channel->wire);
 }
 
+static void serve_run_on_ended(void *owner, enum stream_index stream)
+{
+	engine_outlets_end(&((struct serve_run *)((struct job *)owner)->owner)->outlets, stream);
+}
+
 static void send_captured(struct serve_run *run, const struct capture *capture)
 {
 	for (int i = 0; i < STREAM_COUNT && run->channel; i++) {
@@ -309,6 +314,7 @@ static int serve_run_open_outlets(struct serve_run *run, struct error *error)
 	run->outlets = (struct engine_outlets){
 		.job = &run->job,
 		.loop = run->object.server->loop,
+		.sinks = run->sink_fds,
 		.moved = serve_run_on_moved,
 	};
 	if (run->request->wire.sink != REQUEST_SINK_PIPES)
@@ -327,6 +333,7 @@ static struct run_request run_request_of(struct serve_run *run)
 			{
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
+				.ended = request->sink == REQUEST_SINK_PIPES ? serve_run_on_ended : NULL,
 			},
 		.argv_memory = &run->object.server->argv_memory,
 		.family = &run->object.server->family,

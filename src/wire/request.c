@@ -88,6 +88,7 @@ static const struct field fields[] = {
 	{.name = "sink", .type = FIELD_WORD, .kinds = IN_JOIN | IN_GROUP, .offset = AT(sink), .words = sink_words},
 	{.name = "merge", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_merged)},
 	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
+	{.name = "open_ended", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_open_ended)},
 	{.name = "held", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_held)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "extra",

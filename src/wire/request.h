@@ -56,7 +56,8 @@ struct request {
 	bool has_pty;
 	bool is_merged;
 	bool is_captured;
-	bool is_held; /* JOIN */
+	bool is_open_ended; /* no timeout unless the policy or a key says one */
+	bool is_held;       /* JOIN */
 	bool is_start_told;
 	int64_t rows, columns;
 	int64_t extra_count;

@@ -84,8 +84,8 @@ static void test_much_output_and_a_slow_callback(void)
 
 	command.on_output = see;
 	command.data = &seen;
-	command.flags = BELLJAR_NO_CAPTURE;
-	command.options = (const char *const[]){"workdir=none", "output=none", NULL};
+	command.flags = BELLJAR_NO_CAPTURE; /* and so without a cap */
+	command.options = (const char *const[]){"workdir=none", NULL};
 	result = finish(start(engine, &command));
 	CHECK_INT(seen.total[0], 8388608);
 	CHECK(!seen.is_too_long);

@@ -244,12 +244,13 @@ struct extras {
 static inline int start_argv(struct one *one, struct scene *scene, const struct extras *extras)
 {
 	struct plan_request request = {.argv = &one->argv, .is_captured = true};
-	struct run_request run = {.plan = &one->plan,
-				  .jar = scene->jar,
-				  .listener = {one, on_started, on_output, NULL, on_done},
-				  .is_captured = true,
-				  .stdin_fd = -1,
-				  .relay_fd = -1};
+	struct run_request run = {
+		.plan = &one->plan,
+		.jar = scene->jar,
+		.listener = {.owner = one, .started = on_started, .output = on_output, .done = on_done},
+		.is_captured = true,
+		.stdin_fd = -1,
+		.relay_fd = -1};
 	int rc;
 
 	one->scene = scene;
