@@ -18,7 +18,6 @@ from ._async_streams import open_reader, open_writer
 from ._closing import AsyncClosing
 from ._collect import Collector
 from ._errors import EngineError, public
-from ._keys import OnOutput
 from ._request import Args, Request, shows_options
 from ._result import Result
 
@@ -104,45 +103,36 @@ async def read_out(reader: Reader, channel: _engine.Channel) -> None:
 
 
 async def read_some(
-    reader: Reader,
-    channel: _engine.Channel,
-    collector: Collector,
-    on_output: Optional[OnOutput],
-    on_start: Optional[Callable[[], None]] = None,
+    reader: Reader, channel: _engine.Channel, collector: Collector, on_start: Optional[Callable[[], None]] = None
 ) -> None:
-    """Take in what comes next. on_output may be a coroutine function. on_start: called once the command runs."""
+    """Take in what comes next. The caller's functions may be coroutine functions. on_start: called once the command runs."""
     had_started = collector.has_started
     data = await reader.read()
     if not data:
         raise channel.lost()
-    pieces = collector.feed(data)
+    news = collector.feed(data)
     if on_start is not None and collector.has_started and not had_started:
         on_start()
-    for stream, piece in pieces:
-        if on_output is not None:
-            answer = on_output(stream, piece)
-            if hasattr(answer, "__await__"):
-                await answer
+    for function, told in news:
+        answer: Any = function(*told)
+        if hasattr(answer, "__await__"):
+            await answer
 
 
 async def read_to_end(
-    reader: Reader,
-    channel: _engine.Channel,
-    collector: Collector,
-    on_output: Optional[OnOutput],
-    on_start: Optional[Callable[[], None]] = None,
+    reader: Reader, channel: _engine.Channel, collector: Collector, on_start: Optional[Callable[[], None]] = None
 ) -> None:
     """Read until the run is over."""
     while not collector.is_over:
-        await read_some(reader, channel, collector, on_output, on_start)
+        await read_some(reader, channel, collector, on_start)
 
 
 async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result[Any]:
     """Read a run to its end. Whatever comes in between ends the run first."""
-    collector = Collector(request.args, request.text, request.errors)
+    collector = Collector.of(request)
     reader = Reader(channel)
     try:
-        await read_to_end(reader, channel, collector, request.on_output, on_start)
+        await read_to_end(reader, channel, collector, on_start)
     except EngineError:
         raise
     except GeneratorExit:
@@ -218,8 +208,8 @@ async def _until_end(channel: _engine.Channel, request: Request, started: _loops
 class AsyncProcess(AsyncClosing):
     """A run that goes on, for asyncio, trio and anyio: the methods of Process, awaitable. Use it in the loop that started it.
 
-    stdout and stderr are asyncio.StreamReader, unless on_output was given, which the loop then calls as output comes. stdin
-    is an asyncio.StreamWriter with stdin=PIPE. Under trio they are objects with the same methods. An async context manager:
+    stdout and stderr are asyncio.StreamReader, whose lines may have 1 MiB, unless on_output was given, which the loop then calls as
+    output comes. stdin is an asyncio.StreamWriter with stdin=PIPE. Under trio they are objects with the same methods. An async context manager:
     leaving it cancels the run and waits until it is gone. The end of the loop does so too.
     """
 
@@ -363,5 +353,5 @@ async def begin_async(request: Request, opener: AsyncOpener) -> AsyncProcess:
 
 @shows_options
 async def spawn_async(args: Union[Args, str], **options: Unpack[SpawnOptions]) -> AsyncProcess:
-    """spawn() for asyncio, trio and anyio."""
+    """spawn() for asyncio, trio and anyio: the same limits and options."""
     return await begin_async(Request(args, options, is_spawn=True), open_run_async)

@@ -8,10 +8,10 @@ import os
 from typing import Any, Callable, Iterable, Optional, Tuple
 
 from . import _engine, _loops
-from ._process import close_file, held_file
+from ._process import End, close_file
 
-# What may stand in one line, as asyncio has it.
-LINE_BYTES = 64 << 10
+# What may stand in one line; asyncio also reads twice as much ahead.
+LINE_BYTES = 1 << 20
 
 Closer = Callable[[], Any]
 
@@ -21,7 +21,7 @@ class StreamReader:
 
     def __init__(self, fd: int) -> None:
         os.set_blocking(fd, False)
-        self._file = held_file(fd, "r")
+        self._file = End(fd, "r")
         self._buffer = bytearray()
         self._is_over = False
 
@@ -62,7 +62,7 @@ class StreamReader:
         return self._take(n)
 
     async def readuntil(self, separator: bytes = b"\n") -> bytes:
-        """Up to and with the separator. asyncio.IncompleteReadError at the end, LimitOverrunError after 64K without one."""
+        """Up to and with the separator. asyncio.IncompleteReadError at the end, LimitOverrunError after 1 MiB without one."""
         if not separator:
             raise ValueError("Separator should be at least one-byte string")
         searched = 0
@@ -77,7 +77,7 @@ class StreamReader:
                 raise asyncio.IncompleteReadError(self._take(len(self._buffer)), None)
 
     async def readline(self) -> bytes:
-        """One line; its end is missing only in the last one. ValueError, and it is dropped, if it is longer than 64K."""
+        """One line; its end is missing only in the last one. ValueError, and it is dropped, if it is longer than 1 MiB."""
         try:
             return await self.readuntil(b"\n")
         except asyncio.IncompleteReadError as error:
@@ -114,7 +114,7 @@ class StreamWriter:
 
     def __init__(self, fd: int) -> None:
         os.set_blocking(fd, False)
-        self._file = held_file(fd, "w")
+        self._file = End(fd, "w")
         self._buffer = bytearray()
         self._flusher: Optional[_loops.Background] = None
         self._is_closing = False
@@ -205,7 +205,7 @@ async def open_reader(fd: int) -> Tuple[Any, Closer]:
         other = StreamReader(fd)
         return other, other.close
     file = os.fdopen(fd, "rb", 0)
-    reader = asyncio.StreamReader(loop=loop)
+    reader = asyncio.StreamReader(LINE_BYTES, loop=loop)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), file)
     # Read transports of other loops than asyncio's own have an abort() too, which only raises.
     return reader, lambda: transport.is_closing() or transport.close()  # type: ignore[func-returns-value]

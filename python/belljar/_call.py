@@ -239,14 +239,14 @@ class Call:
         """Wait for the value. An exception meanwhile ends the run, and leaves when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
-        collector = Collector([self._name], True, "replace")
+        collector = Collector([self._name], on_output=self._options.on_output)
         try:
             self._expect_answer()
             failure = None
             try:
                 self._link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _engine.LOOK_UP)
                 if self._options.on_output is not None:
-                    self._read_both(channel, collector, self._options.on_output)
+                    self._read_both(channel, collector)
                 else:
                     self._read_answer()
                     if self._may_return(may_be_early):
@@ -254,7 +254,8 @@ class Call:
             except ResultError as error:
                 self._refuse()
                 failure = error
-            read_to_end(channel, collector, None)
+            collector.on_output = None
+            read_to_end(channel, collector)
             self.is_ended = True
             return self._final_value(collector.result(), failure)
         except BaseException:
@@ -278,7 +279,7 @@ class Call:
             except BlockingIOError:
                 continue
 
-    def _read_both(self, channel: _engine.Channel, collector: Collector, on_output: OnOutput) -> None:
+    def _read_both(self, channel: _engine.Channel, collector: Collector) -> None:
         """Output as it comes, and the answer: neither may wait for the other, or the function would."""
         poll = select.poll()
         poll.register(channel.socket, select.POLLIN)
@@ -287,7 +288,7 @@ class Call:
         while not collector.is_over:
             for fd, _ in poll.poll(_engine.LOOK_UP_SECONDS * 1000):
                 if fd != link:
-                    read_some(channel, collector, on_output)
+                    read_some(channel, collector)
                 elif self._answer.is_whole or not self._answer.receive(self._link) or self._answer.is_whole:
                     poll.unregister(link)
         self._read_answer()
@@ -298,7 +299,7 @@ class Call:
         """finish() for event loops; cancelling ends the run, and goes on when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
-        collector = Collector([self._name], True, "replace")
+        collector = Collector([self._name], on_output=self._options.on_output)
         self._expect_answer()
         self._link.setblocking(False)
         reader = Reader(channel)
@@ -306,7 +307,7 @@ class Call:
             failure = None
             try:
                 if self._options.on_output is not None:
-                    await self._read_both_async(reader, channel, collector, self._options.on_output)
+                    await self._read_both_async(reader, channel, collector)
                 else:
                     await self._read_answer_async()
                     if self._may_return(may_be_early):
@@ -314,7 +315,8 @@ class Call:
             except ResultError as error:
                 self._refuse()
                 failure = error
-            await read_to_end_async(reader, channel, collector, None)
+            collector.on_output = None
+            await read_to_end_async(reader, channel, collector)
             self.is_ended = True
             return self._final_value(collector.result(), failure)
         except GeneratorExit:
@@ -340,9 +342,7 @@ class Call:
             except (BlockingIOError, InterruptedError):
                 await _loops.wait_readable(self._link.fileno())
 
-    async def _read_both_async(
-        self, reader: Reader, channel: _engine.Channel, collector: Collector, on_output: OnOutput
-    ) -> None:
+    async def _read_both_async(self, reader: Reader, channel: _engine.Channel, collector: Collector) -> None:
         """_read_both() in a loop, which waits for both by one descriptor."""
         link = self._link.fileno()
         with select.epoll() as both:
@@ -352,7 +352,7 @@ class Call:
                 await _loops.wait_readable(both.fileno())
                 for fd, _ in both.poll(0):
                     if fd != link:
-                        await read_some_async(reader, channel, collector, on_output)
+                        await read_some_async(reader, channel, collector)
                     elif self._answer.is_whole or not self._answer.receive(self._link) or self._answer.is_whole:
                         both.unregister(link)
         await self._read_answer_async()

@@ -3,39 +3,61 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _wire
 from ._errors import EngineError
 from ._result import Result, failure, make_result
 
-Piece = Tuple[str, bytes]
+if TYPE_CHECKING:
+    from ._keys import OnOutput
+    from ._request import Request
+
+# One of the caller's functions, and what it is to be told.
+News = Tuple[Callable[..., object], Tuple[Any, ...]]
 
 
 class Collector:
     """Feed it the bytes of the channel until `is_over`; then ask for the result."""
 
-    __slots__ = ("has_started", "is_over", "_args", "_text", "_errors", "_inbox", "_captured", "_answer", "_failed")
+    __slots__ = ("has_started", "is_over", "on_output", "_args", "_text", "_errors", "_is_captured", "_inbox", "_captured")
+    __slots__ += ("_answer", "_failed")
 
-    def __init__(self, args: Sequence[str], text: bool, errors: str) -> None:
+    def __init__(
+        self,
+        args: Sequence[str],
+        text: bool = True,
+        errors: str = "replace",
+        is_captured: bool = True,
+        on_output: Optional[OnOutput] = None,
+    ) -> None:
         self.has_started = False
         self.is_over = False
+        self.on_output = on_output
         self._args = args
         self._text = text
         self._errors = errors
+        self._is_captured = is_captured
         self._inbox = _wire.Inbox()
         self._captured: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
         self._answer: Optional[Dict[str, Any]] = None
         self._failed: Optional[Dict[str, Any]] = None
 
-    def feed(self, data: bytes) -> Sequence[Piece]:
-        """The pieces of live output in these bytes."""
-        pieces: List[Piece] = []
+    @classmethod
+    def of(cls, request: Request) -> Collector:
+        """For a command as it was asked for."""
+        return cls(request.args, request.text, request.errors, request.is_captured, request.on_output)
+
+    def feed(self, data: bytes) -> Sequence[News]:
+        """Whom these bytes concern: functions of the caller's to call now, in this order."""
+        news: List[News] = []
         for kind, payload in self._inbox.feed(data):
             if self.is_over:
                 raise EngineError("the engine sent a frame after the last one")
             if kind == _wire.OUTPUT:
-                pieces.append(_wire.piece(payload))
+                piece = _wire.piece(payload)
+                if self.on_output is not None:
+                    news.append((self.on_output, piece))
             elif kind == _wire.CAPTURED:
                 stream, captured = _wire.piece(payload)
                 self._captured[stream].append(captured)
@@ -49,10 +71,12 @@ class Collector:
                 self.is_over = True
             else:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
-        return pieces
+        return news
 
-    def _stream(self, name: str) -> Tuple[Union[str, bytes], bool]:
+    def _stream(self, name: str) -> Tuple[Optional[Union[str, bytes]], bool]:
         """What was captured, as asked for, and whether it is UTF-8."""
+        if not self._is_captured:
+            return None, True
         captured = b"".join(self._captured[name])
         try:
             text = captured.decode("utf-8")

@@ -84,6 +84,7 @@ class CommandOptions(TypedDict, total=False):
     errors: str
     stderr_to_stdout: bool
     pty: bool
+    capture: Optional[bool]
     on_output: Optional[OnOutput]
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import select
 import signal
 import threading
 import time
 import warnings
 from collections import deque
-from typing import TYPE_CHECKING, Any, BinaryIO, Deque, Optional, Union
+from typing import TYPE_CHECKING, Any, Deque, List, Optional, Union
 
 from . import _engine
 from ._closing import Closing
-from ._collect import Collector, Piece
+from ._collect import Collector, News
 from ._errors import EngineError, public
 from ._request import Args, Request, shows_options
 from ._result import Result
@@ -30,48 +31,80 @@ if TYPE_CHECKING:
     from ._keys import SpawnOptions
 
 
-def held_file(fd: Optional[int], mode: str) -> Any:
-    """One of our ends as a raw file that a forked child will not keep open."""
-    if fd is None:
-        return None
-    file = io.FileIO(fd, mode)
-    _engine._held.add(file)
-    return file
+# One read of a pipe that is full.
+BUFFER_BYTES = 64 << 10
 
 
-def close_file(file: Any) -> None:
+class End(io.FileIO):
+    """Our end of a pipe. A forked child will not keep it open, and it can be let go of while threads use it."""
+
+    def __init__(self, fd: int, mode: str) -> None:
+        self._guard = threading.Lock()
+        super().__init__(fd, mode)
+        _engine._held.add(self)
+
+    def let_go(self) -> None:
+        """Leave the pipe, though a thread may be about to read or write. Closing the number would have that thread use what is
+        opened next: so the number stays, and stands for /dev/null."""
+        with self._guard, contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_RDWR)
+            try:
+                os.dup2(null, self.fileno(), inheritable=False)
+            finally:
+                os.close(null)
+
+    def close(self) -> None:
+        _engine._held.discard(self)
+        # In a forked child, a thread that is not there any more may have it.
+        is_ours = self._guard.acquire(timeout=1)
+        try:
+            super().close()
+        finally:
+            if is_ours:
+                self._guard.release()
+
+
+def close_file(file: Optional[io.IOBase]) -> None:
     """Close it, whatever state it is in."""
-    if file is not None:
-        _engine._held.discard(file)
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
+        if file is not None:
             file.close()
+
+
+class PromptWriter(io.BufferedWriter):
+    """Writes all it is given at once: a command that waits for input gets it, also where nobody calls flush()."""
+
+    def write(self, data: Any) -> int:
+        count = super().write(data)
+        self.flush()
+        return count
 
 
 @public
 class Process(Closing):
     """A run that goes on. A context manager: leaving it cancels the run and waits until it is gone.
 
-    stdout and stderr are raw readers, unless on_output was given, which is then called by poll() and wait(). Read them, or
-    the command waits once they are full. stdin is there with stdin=PIPE. All of it may be used from any thread.
+    stdout and stderr are buffered readers, unless on_output was given, which is then called by poll() and wait(). Read them, or
+    the command waits once they are full; a limit that ends a stream gives its end of file. stdin is there with stdin=PIPE:
+    what is written reaches the command at once. All of it may be used from any thread.
     """
 
-    stdin: Optional[BinaryIO]
-    stdout: Optional[BinaryIO]
-    stderr: Optional[BinaryIO]
+    stdin: Optional[io.BufferedWriter]
+    stdout: Optional[io.BufferedReader]
+    stderr: Optional[io.BufferedReader]
 
     def __init__(self, request: Request, opener: Opener) -> None:
         self.args = request.args
         self._channel: Optional[_engine.Channel] = None
+        self._ends: List[End] = []
         self._pid = _engine.owner_pid()
         with request:
             channel = opener(request)
         self._channel = channel
-        self.stdin = held_file(request.stdin, "w")
-        self.stdout = held_file(request.stdout, "r")
-        self.stderr = held_file(request.stderr, "r")
-        self._on_output = request.on_output
-        self._collector = Collector(request.args, request.text, request.errors)
-        self._pieces: Deque[Piece] = deque()
+        self.stdin = None if request.stdin is None else PromptWriter(self._end(request.stdin, "w"))
+        self.stdout, self.stderr = self._reader(request.stdout), self._reader(request.stderr)
+        self._collector = Collector.of(request)
+        self._news: Deque[News] = deque()
         self._lock = threading.Lock()
         self._result: Optional[Result[Any]] = None
         self._failure: Optional[BaseException] = None
@@ -84,6 +117,13 @@ class Process(Closing):
         except BaseException:
             self.close()
             raise
+
+    def _end(self, fd: int, mode: str) -> End:
+        self._ends.append(End(fd, mode))
+        return self._ends[-1]
+
+    def _reader(self, fd: Optional[int]) -> Optional[io.BufferedReader]:
+        return None if fd is None else io.BufferedReader(self._end(fd, "r"), BUFFER_BYTES)
 
     # --- reading the channel; with the lock held, but for the constructor ---
 
@@ -115,7 +155,7 @@ class Process(Closing):
         except ConnectionResetError:
             data = b""
         if data:
-            self._pieces.extend(self._collector.feed(data))
+            self._news.extend(self._collector.feed(data))
         self._is_torn = False
         if not data and not self._collector.is_over:
             raise channel.lost()
@@ -127,10 +167,9 @@ class Process(Closing):
         return self._result
 
     def _give_out(self) -> None:
-        while self._pieces:
-            stream, data = self._pieces.popleft()
-            if self._on_output is not None:
-                self._on_output(stream, data)
+        while self._news:
+            function, told = self._news.popleft()
+            function(*told)
 
     def _advance(self, deadline: Optional[float]) -> Optional[Result[Any]]:
         """Read until the run is over or the time is up."""
@@ -144,7 +183,6 @@ class Process(Closing):
                     self._give_out()
                 except BaseException:
                     # The callback's own: the run ends, and is gone when the exception leaves.
-                    self._on_output = None
                     self._own().cancel()
                     self._read_out()
                     raise
@@ -163,7 +201,7 @@ class Process(Closing):
                 self._receive(None)
             except KeyboardInterrupt:
                 self._own().cancel()
-            self._pieces.clear()
+            self._news.clear()
         self._settle()
 
     def _own(self) -> _engine.Channel:
@@ -235,8 +273,8 @@ class Process(Closing):
         """Cancel what still runs, wait until it is gone, close the streams."""
         channel = self._own()
         # Ours first: nobody will read what the command still writes.
-        for file in (self.stdin, self.stdout, self.stderr):
-            close_file(file)
+        for end in self._ends:
+            end.let_go()
         if self._result is None and self._failure is None:
             channel.cancel()
             with self._lock:
@@ -247,6 +285,9 @@ class Process(Closing):
                         self._failure = error
                         channel.drain()
         channel.close()
+        # A thread that was waiting in one of them has seen its end by now.
+        for file in (self.stdin, self.stdout, self.stderr, *self._ends):
+            close_file(file)
 
     def __del__(self) -> None:
         channel = getattr(self, "_channel", None)
@@ -254,8 +295,8 @@ class Process(Closing):
             return
         if self._result is None and self._failure is None:
             warnings.warn(f"{self!r} was never waited for; its run is killed", ResourceWarning, source=self)
-        for file in (self.stdin, self.stdout, self.stderr):
-            close_file(file)
+        for end in self._ends:
+            close_file(end)
         channel.kill()
 
     def __repr__(self) -> str:
@@ -266,6 +307,9 @@ class Process(Closing):
 @shows_options
 def spawn(args: Union[Args, str], **options: Unpack[SpawnOptions]) -> Process:
     """Start a command in a fresh jar and return once it runs. Arguments as for run(); stdin=PIPE gives a stream to write to.
+
+    Unless the policy or a keyword says otherwise, the run has no time limit, its output no cap, and the result has no output
+    (capture=True keeps it, up to `output`, by default 100K). Memory is limited to 512M, as for run().
 
     A command that cannot be started raises here, as it does in run().
     """

@@ -98,26 +98,20 @@ def input_descriptor(data: Union[bytes, str]) -> int:
 class Request:
     """One command, ready to be sent: `with request:` around the sending closes what is not needed afterwards.
 
-    is_spawn: the caller uses the streams while the command runs, and wants to know when it has started. keeps_output: the
-    engine keeps what the command writes, for the result.
+    is_spawn: the caller uses the streams while the command runs, and wants to know when it has started. Such a run has no time
+    limit, and its output is not kept, unless that is asked for.
     """
 
-    __slots__ = ("args", "text", "errors", "on_output", "fds", "stdin", "stdout", "stderr", "_made", "_run", "_policy", "_keys")
+    __slots__ = ("args", "text", "errors", "is_captured", "on_output", "fds", "stdin", "stdout", "stderr")
+    __slots__ += ("_made", "_run", "_policy", "_keys")
 
-    def __init__(
-        self,
-        args: Union[Args, str],
-        options: Mapping[str, Any],
-        *,
-        is_spawn: bool = False,
-        keeps_output: bool = True,
-    ) -> None:
+    def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False) -> None:
         self.fds: List[int] = []
         self.stdin: Optional[int] = None
         self.stdout: Optional[int] = None
         self.stderr: Optional[int] = None
         self._made: List[int] = []
-        self._run: Dict[str, Any] = {"capture": keeps_output, "started": is_spawn}
+        self._run: Dict[str, Any] = {"started": is_spawn, "open_ended": is_spawn}
         try:
             self._read_options(args, **options)
         except BaseException:
@@ -135,6 +129,7 @@ class Request:
         errors: str = "replace",
         stderr_to_stdout: bool = False,
         pty: bool = False,
+        capture: Optional[bool] = None,
         on_output: Optional[OnOutput] = None,
         policy: PolicyLike = None,
         **keys: Any,
@@ -146,6 +141,7 @@ class Request:
         if errors != "replace":
             codecs.lookup_error(errors)
         is_spawn = self._run["started"]
+        self.is_captured = not is_spawn if capture is None else bool(capture)
         has_stdin = self._take_stdin(stdin, input, may_pipe=is_spawn)
         sink = "frames" if on_output is not None else "pipes" if is_spawn else None
         if sink == "pipes":
@@ -157,6 +153,7 @@ class Request:
             pty=bool(pty),
             sink=sink,
             merge=bool(stderr_to_stdout),
+            capture=self.is_captured,
         )
 
     def _take_stdin(self, stdin: Stdin, input: Optional[Union[bytes, str]], may_pipe: bool) -> bool:

@@ -43,7 +43,8 @@ class Result(Generic[Text]):
     """How a run ended, and why. Frozen, and only data: it can be pickled and compared.
 
     `outcome` is why it ended: exited, signaled, timeout, cpu, memory, disk, output or cancelled. `exit_code` is set only
-    for exited. `stdout` and `stderr` are what was kept, up to the policy's `output`; text, or exact bytes with text=False.
+    for exited. `stdout` and `stderr` are what was kept, up to the policy's `output`; text, or exact bytes with text=False; None
+    where nothing was kept (capture=False).
     """
 
     args: List[str]
@@ -154,7 +155,7 @@ def describe(result: Result[Any]) -> str:
     return f"'{command}' was ended by the limit '{name}'" + (f" of {limit}{unit}" if limit is not None else "")
 
 
-def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Union[str, bytes], stderr: Union[str, bytes]) -> Result[Any]:
+def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Any, stderr: Any) -> Result[Any]:
     """From the engine's answer. Keys that this version does not know are left out."""
     known = {name: data[name] for name in FIELDS if name in data}
     known.update(args=list(args), stdout=stdout, stderr=stderr)

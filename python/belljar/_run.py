@@ -6,11 +6,10 @@ No thread is started and none sorts answers: the caller reads the channel of its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, Union, overload
 
 from . import _engine
 from ._collect import Collector
-from ._keys import OnOutput
 from ._request import Args, Request, shows_options
 from ._result import Result
 
@@ -28,7 +27,7 @@ def open_run(request: Request) -> _engine.Channel:
     return _engine.open_channel(request.run_frame(), request.fds)
 
 
-def read_some(channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput]) -> None:
+def read_some(channel: _engine.Channel, collector: Collector) -> None:
     """Take in what comes next, waiting for it only until it is time to look up."""
     try:
         data = channel.socket.recv(_engine.READ_BYTES)
@@ -38,16 +37,15 @@ def read_some(channel: _engine.Channel, collector: Collector, on_output: Optiona
         data = b""
     if not data:
         raise channel.lost()
-    for stream, piece in collector.feed(data):
-        if on_output is not None:
-            on_output(stream, piece)
+    for function, told in collector.feed(data):
+        function(*told)
 
 
-def read_to_end(channel: _engine.Channel, collector: Collector, on_output: Optional[OnOutput]) -> None:
+def read_to_end(channel: _engine.Channel, collector: Collector) -> None:
     """Read until the run is over."""
     channel.look_up()
     while not collector.is_over:
-        read_some(channel, collector, on_output)
+        read_some(channel, collector)
 
 
 def finish(request: Request, opener: Opener, check: bool) -> Result[Any]:
@@ -58,9 +56,9 @@ def finish(request: Request, opener: Opener, check: bool) -> Result[Any]:
     """
     with request:
         channel = opener(request)
-    collector = Collector(request.args, request.text, request.errors)
+    collector = Collector.of(request)
     try:
-        read_to_end(channel, collector, request.on_output)
+        read_to_end(channel, collector)
     except BaseException:
         channel.cancel()
         channel.drain()
@@ -95,9 +93,9 @@ def run(args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
 
     args: a list of words; with shell=True one string for /bin/sh. input: what the command reads; stdin: a descriptor or
     file instead; without either, nothing. text=False gives exact bytes. on_output(stream, data) is called in this thread
-    with bytes as they come; if it raises, the run is ended. policy: a Policy, a mapping, a preset or a file; other
-    keywords are policy keys (timeout=, memory=, ro=, net= ...) and win over it. Unless they say otherwise: timeout 30 s,
-    memory 512M, output 100K.
+    with bytes as they come; if it raises, the run is ended. capture=False keeps no output for the result. policy: a Policy, a
+    mapping, a preset or a file; other keywords are policy keys (timeout=, memory=, ro=, net= ...) and win over it. Unless they
+    say otherwise: timeout 30 s, memory 512M, output 100K.
 
     A command that fails, or that a limit ends, gives a Result too, unless check=True. A command that could not be started
     raises: PolicyError, StartError (not found ...), UnavailableError (this host cannot enforce the policy), EngineError.

@@ -204,7 +204,28 @@ class Spawn(AsyncCase):
                 process.stdin.close()
                 self.assertEqual((await process.stdout.read(), await process.stderr.read()), (b"", b"bye\n"))
                 result = await process.wait()
-                self.assertEqual((result.stdout, process.returncode, await process.poll()), ("ready\ngot one\n", 0, result))
+                self.assertEqual((result.stdout, process.returncode, await process.poll()), (None, 0, result))
+
+        self.run_loop(work())
+
+    def test_a_cap_ends_the_streams_of_a_run_that_goes_on(self) -> None:
+        async def work() -> None:
+            script = "trap 'exit 7' USR1; echo 1234567890; echo more; while :; do sleep 0.01; done"
+            async with await belljar.spawn_async(self.sh(script), output=6) as process:
+                assert process.stdout and process.stderr
+                self.assertEqual((await process.stdout.read(), await process.stderr.read()), (b"123456", b""))
+                await process.send_signal(signal.SIGUSR1)
+                result = await process.wait()
+                self.assertEqual((result.exit_code, result.truncated, result.limits_hit[0]["name"]), (7, True, "output"))
+
+        self.run_loop(work())
+
+    def test_lines_can_be_iterated(self) -> None:
+        async def work() -> None:
+            async with await belljar.spawn_async("seq 3; head -c 300000 /dev/zero", shell=True) as process:
+                assert process.stdout
+                sizes = [len(line) async for line in process.stdout]
+                self.assertEqual(sizes, [2, 2, 2, 300_000])
 
         self.run_loop(work())
 
@@ -263,7 +284,8 @@ class Spawn(AsyncCase):
     def test_callbacks_come_without_waiting(self) -> None:
         async def work() -> None:
             seen = []
-            process = await belljar.spawn_async(["echo", "x"], on_output=lambda stream, data: seen.append(data))
+            hear = lambda stream, data: seen.append(data)  # noqa: E731
+            process = await belljar.spawn_async(["echo", "x"], on_output=hear, capture=True)
             while not seen:
                 await asyncio.sleep(0.01)
             self.assertEqual((await process.wait()).stdout, "x\n")

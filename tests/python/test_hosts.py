@@ -111,7 +111,8 @@ class Forks(PackageCase):
             self.in_child(child)
             assert process.stdin
             process.stdin.write(b"it\n")
-            self.assertEqual(process.wait().stdout, "got it\n")
+            assert process.stdout
+            self.assertEqual((process.stdout.read(), process.wait().outcome), (b"got it\n", "exited"))
 
     def test_a_child_keeps_no_descriptor_of_its_parent_s(self) -> None:
         with belljar.spawn(["cat"], stdin=belljar.PIPE) as process:

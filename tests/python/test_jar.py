@@ -100,7 +100,7 @@ class Runs(PackageCase):
             with jar.spawn(["cat"], stdin=belljar.PIPE) as process:
                 assert process.stdin and process.stdout
                 process.stdin.write(b"x")
-                self.assertEqual(process.stdout.read(10), b"x")
+                self.assertEqual(process.stdout.read1(10), b"x")
             self.assertEqual(process.wait().outcome, "cancelled")
             result = jar.run("echo a; echo b >&2; echo c", shell=True, stderr_to_stdout=True)
             self.assertEqual((result.stdout, result.stderr), ("a\nb\nc\n", ""))

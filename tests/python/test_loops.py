@@ -202,8 +202,8 @@ class Cases:
 
         def test_a_line_without_end(self) -> None:
             async def work() -> None:
-                script = "head -c 100000 /dev/zero; echo; echo next"
-                async with await belljar.spawn_async(["sh", "-c", script], output="1M") as process:
+                script = "head -c 2000000 /dev/zero; echo; echo next"
+                async with await belljar.spawn_async(["sh", "-c", script]) as process:
                     assert process.stdout
                     with self.assertRaises(ValueError):
                         await process.stdout.readline()

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import gc
+import io
+import re
 import select
 import signal
 import threading
 import unittest
 import warnings
 
+from pathlib import Path
+from typing import Any, Dict
+
 import belljar
-from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
+from belljar import _engine, _wire
+from belljar._request import Request
+from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
 TALK = "echo ready; while read line; do echo got $line; done; echo bye >&2"
 
@@ -22,15 +29,16 @@ class Streams(PackageCase):
     def test_a_conversation(self) -> None:
         with belljar.spawn(self.sh(TALK), stdin=belljar.PIPE) as process:
             assert process.stdin and process.stdout and process.stderr
-            self.assertEqual(process.stdout.read(100), b"ready\n")
+            self.assertEqual(process.stdout.readline(), b"ready\n")
             self.assertIsNone(process.poll())
             self.assertIsNone(process.returncode)
             process.stdin.write(b"one\n")
-            self.assertEqual(process.stdout.read(100), b"got one\n")
+            self.assertEqual(process.stdout.read1(100), b"got one\n")
             process.stdin.close()
-            self.assertEqual((process.stdout.readall(), process.stderr.readall()), (b"", b"bye\n"))  # type: ignore[attr-defined]
+            self.assertEqual((process.stdout.read(), process.stderr.read()), (b"", b"bye\n"))
             result = process.wait()
-        self.assertEqual((result.outcome, result.stdout, result.stderr), ("exited", "ready\ngot one\n", "bye\n"))
+        self.assertEqual((result.outcome, result.stdout, result.stderr), ("exited", None, None))
+        self.assertEqual((result.stdout_bytes, result.stderr_bytes, result.truncated), (14, 4, False))
         self.assertEqual((process.returncode, process.poll(), process.wait()), (0, result, result))
 
     def test_lines_can_be_iterated(self) -> None:
@@ -41,29 +49,29 @@ class Streams(PackageCase):
     def test_without_pipe_there_is_no_stdin(self) -> None:
         with belljar.spawn(["cat"]) as process:
             self.assertIsNone(process.stdin)
-            self.assertEqual(process.wait().stdout, "")
-        with belljar.spawn(["cat"], input=b"x" * 100_000, text=False) as process:
+            self.assertEqual(process.wait().stdout_bytes, 0)
+        with belljar.spawn(["cat"], input=b"x" * 100_000, text=False, capture=True) as process:
             assert process.stdout
-            self.assertEqual(process.stdout.readall(), b"x" * 100_000)  # type: ignore[attr-defined]
+            self.assertEqual(process.stdout.read(), b"x" * 100_000)
             self.assertEqual(process.wait().stdout, b"x" * 100_000)
 
     def test_output_waits_for_its_reader(self) -> None:
-        with belljar.spawn(["head", "-c", "3000000", "/dev/zero"], output="4M") as process:
+        with belljar.spawn(["head", "-c", "3000000", "/dev/zero"]) as process:
             assert process.stdout
             with self.assertRaises(TimeoutError):
                 process.wait(0.2)
-            self.assertEqual(len(process.stdout.readall()), 3_000_000)  # type: ignore[attr-defined]
+            self.assertEqual(len(process.stdout.read()), 3_000_000)
             self.assertEqual(process.wait().stdout_bytes, 3_000_000)
 
     def test_output_is_redacted(self) -> None:
         with belljar.spawn(["echo", "a hushed word"], redact=["hushed"]) as process:
             assert process.stdout
-            self.assertNotIn(b"hushed", process.stdout.readall())  # type: ignore[attr-defined]
+            self.assertNotIn(b"hushed", process.stdout.read())
 
     def test_a_callback_is_called_by_wait(self) -> None:
         seen = []
         hear = lambda stream, data: seen.append((stream, data, threading.get_ident()))  # noqa: E731
-        with belljar.spawn("echo a; echo b >&2", shell=True, on_output=hear) as process:
+        with belljar.spawn("echo a; echo b >&2", shell=True, on_output=hear, capture=True) as process:
             self.assertIsNone(process.stdout)
             result = process.wait()
         me = threading.get_ident()
@@ -84,11 +92,154 @@ class Streams(PackageCase):
         script = "trap 'stty size; exit' WINCH; stty size; while :; do sleep 0.01; done"
         with belljar.spawn(self.sh(script), pty=True) as process:
             assert process.stdout
-            first = process.stdout.read(100)
+            first = process.stdout.readline()
             self.assertEqual(first.split(), [b"24", b"80"])
             process.resize(50, 132)
-            self.assertEqual(process.stdout.read(100).split(), [b"50", b"132"])
+            self.assertEqual(process.stdout.readline().split(), [b"50", b"132"])
             self.assertEqual(process.wait().outcome, "exited")
+
+
+def lives_on(script: str) -> str:
+    """The script, and then a wait for SIGUSR1."""
+    return f"trap 'exit 7' USR1; {script}; while :; do sleep 0.01; done"
+
+
+class Limits(PackageCase):
+    """What a spawned run may do, and what its streams do where a limit is reached."""
+
+    def limits(self, is_spawn: bool = True, **options: Any) -> Dict[str, Any]:
+        """What the engine puts in force, as its frame STARTED says."""
+        request = Request(["cat"], {"stdin": belljar.PIPE, **options} if is_spawn else options, is_spawn=is_spawn)
+        request._run["started"] = True
+        with request:
+            channel = _engine.open_channel(request.run_frame(), request.fds)
+        try:
+            kind, payload, _ = channel.answer()
+            self.assertEqual(kind, _wire.STARTED)
+            found: Dict[str, Any] = _wire.parse(payload)["limits"]
+            return found
+        finally:
+            channel.hang_up()
+            channel.drain()
+            channel.close()
+            request.abandon()
+
+    def test_only_memory_is_limited_unless_somebody_says_so(self) -> None:
+        found = self.limits()
+        self.assertEqual((found["timeout_ms"], found["output"], found["memory"]), (None, None, 512 << 20))
+        found = self.limits(is_spawn=False)
+        self.assertEqual((found["timeout_ms"], found["output"], found["memory"]), (30_000, 100 << 10, 512 << 20))
+        self.assertIsNone(self.limits(is_spawn=False, capture=False)["output"])
+        self.assertEqual(self.limits(capture=True)["output"], 100 << 10)
+        self.assertEqual(self.limits(timeout=7, output=9)["timeout_ms"], 7000)
+        self.assertEqual(self.limits(timeout=7, output=9)["output"], 9)
+        (self.work / "policy.json").write_text('{"timeout": "5s", "output": "1M"}')
+        for policy in ("./policy.json", {"timeout": "5s", "output": "1M"}):
+            found = self.limits(policy=policy)
+            self.assertEqual((found["timeout_ms"], found["output"]), (5000, 1 << 20))
+
+    def test_in_a_jar_the_jars_own_limits_hold(self) -> None:
+        with belljar.Jar() as jar, jar.spawn(["head", "-c", "300000", "/dev/zero"]) as process:
+            assert process.stdout
+            self.assertEqual(len(process.stdout.read()), 300_000)
+            self.assertEqual(process.wait().truncated, False)
+        with belljar.Jar(timeout=0.1, output=10) as jar, jar.spawn("head -c 100 /dev/zero; sleep 1000", shell=True) as process:
+            assert process.stdout
+            self.assertEqual(len(process.stdout.read()), 10)
+            self.assertEqual(process.wait().outcome, "timeout")
+
+    def test_a_cap_ends_the_streams_of_a_run_that_goes_on(self) -> None:
+        with belljar.spawn(self.sh(lives_on("echo early >&2; sleep 0.1; head -c 1000000 /dev/zero; touch all")), output=1000) as process:
+            assert process.stdout and process.stderr
+            self.assertEqual((len(process.stdout.read()), process.stderr.read()), (1000 - 6, b"early\n"))
+            self.wait_for((self.work / "all").exists, "the command can write on")
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGUSR1)
+            result = process.wait()
+        self.assertEqual((result.exit_code, result.truncated, result.stdout_bytes), (7, True, 1_000_000))
+        self.assertEqual([hit["name"] for hit in result.limits_hit], ["output"])
+
+    def test_a_cap_that_is_met_exactly_ends_nothing(self) -> None:
+        with belljar.spawn(self.sh("echo 123; read x; echo 456"), stdin=belljar.PIPE, output=8) as process:
+            assert process.stdout and process.stdin
+            self.assertEqual(process.stdout.readline(), b"123\n")
+            process.stdin.write(b"\n")
+            self.assertEqual(process.stdout.read(), b"456\n")
+            self.assertEqual((process.wait().truncated, process.wait().limits_hit), (False, []))
+
+    def test_a_cap_can_end_the_run(self) -> None:
+        with belljar.spawn(self.sh(lives_on("echo 1234567890")), output=4, overflow="kill") as process:
+            assert process.stdout
+            self.assertEqual((process.stdout.read(), process.wait().outcome), (b"1234", "output"))
+
+    def test_a_callback_hears_no_more_than_the_cap_and_the_result_comes(self) -> None:
+        seen = []
+        hear = lambda stream, data: seen.append(data)  # noqa: E731
+        with belljar.spawn(["head", "-c", "1000000", "/dev/zero"], output=1000, on_output=hear) as process:
+            result = process.wait()
+        self.assertEqual((len(b"".join(seen)), result.truncated, result.stdout), (1000, True, None))
+
+    def test_a_stream_that_the_command_closes_ends(self) -> None:
+        with belljar.spawn(self.sh(lives_on("echo last; exec >&-")), stdin=belljar.PIPE) as process:
+            assert process.stdout
+            self.assertEqual((process.stdout.read(), process.poll()), (b"last\n", None))
+
+    def test_a_stream_that_the_command_does_not_have_ends_at_once(self) -> None:
+        for options in ({"stderr_to_stdout": True}, {"pty": True}):
+            with self.subTest(options), belljar.spawn(self.sh(lives_on("echo x >&2")), **options) as process:  # type: ignore[arg-type]
+                assert process.stdout and process.stderr
+                self.assertEqual((process.stderr.read(), process.stdout.readline().strip()), (b"", b"x"))
+                self.assertIsNone(process.poll())
+
+    def test_captured_output_needs_a_cap(self) -> None:
+        for use in (belljar.spawn, belljar.run):
+            with self.assertRaisesRegex(belljar.PolicyError, "captured output needs a limit"):
+                use(["true"], output=None, capture=True)
+
+    def test_what_is_kept_is_what_was_asked_for(self) -> None:
+        for capture, kept in ((True, "12345"), (None, None), (False, None)):
+            with belljar.spawn(["echo", "123456"], capture=capture, output=5) as process:
+                assert process.stdout
+                self.assertEqual((process.stdout.read(), process.wait().stdout), (b"12345", kept))
+
+    def test_the_engine_keeps_nothing_of_what_passes(self) -> None:
+        status = Path(f"/proc/{engine_pid()}/status")
+        highest = lambda: int(re.findall(r"VmHWM:\s+(\d+)", status.read_text())[0])  # noqa: E731
+        belljar.run(["true"])
+        before = highest()
+        with belljar.spawn("head -c 40000000 /dev/zero; exec >&-; head -c 40000000 /dev/zero >&2", shell=True) as process:
+            assert process.stdout and process.stderr
+            total = sum(len(data) for stream in (process.stdout, process.stderr) for data in iter(lambda s=stream: s.read(1 << 20), b""))  # type: ignore[misc]
+            self.assertEqual((total, process.wait().outcome), (80_000_000, "exited"))
+        self.assertLess(highest() - before, 4000)
+
+    def test_a_line_is_not_read_byte_by_byte(self) -> None:
+        calls = lambda: int(re.findall(r"syscr: (\d+)", Path("/proc/self/io").read_text())[0])  # noqa: E731
+        with belljar.spawn(["seq", "20000"]) as process:
+            self.assertIsInstance(process.stdout, io.BufferedReader)
+            assert process.stdout
+            before = calls()
+            self.assertEqual(sum(1 for _ in iter(process.stdout.readline, b"")), 20_000)
+            self.assertLess(calls() - before, 5000)
+
+    def test_a_thread_that_reads_sees_the_end(self) -> None:
+        found = []
+        ready = threading.Event()
+
+        def read(stream: io.BufferedReader) -> None:
+            stream.readline()
+            ready.set()
+            found.append(stream.read())
+
+        for _ in range(10):
+            with belljar.spawn(self.sh(lives_on("echo x"))) as process:
+                assert process.stdout
+                reader = threading.Thread(target=read, args=(process.stdout,))
+                reader.start()
+                ready.wait()
+            reader.join()
+            ready.clear()
+        self.assertEqual(found, [b""] * 10)
 
 
 class End(PackageCase):
@@ -107,9 +258,9 @@ class End(PackageCase):
         script = "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done"
         with belljar.spawn(self.sh(script)) as process:
             assert process.stdout
-            process.stdout.read(100)
+            process.stdout.readline()
             process.send_signal(signal.SIGUSR1)
-            self.assertEqual(process.stdout.read(100), b"usr1\n")
+            self.assertEqual(process.stdout.readline(), b"usr1\n")
             process.terminate()
             result = process.wait()
             self.assertEqual((result.outcome, result.signal, result.returncode), ("signaled", "SIGTERM", -15))
@@ -119,9 +270,9 @@ class End(PackageCase):
             self.assertEqual(process.wait().returncode, -9)
 
     def test_cancel_returns_the_result(self) -> None:
-        with belljar.spawn(self.sh("echo a; exec sleep 1000"), timeout=None) as process:
+        with belljar.spawn(self.sh("echo a; exec sleep 1000"), capture=True) as process:
             assert process.stdout
-            process.stdout.read(100)
+            process.stdout.readline()
             result = process.cancel()
         self.assertEqual((result.outcome, result.killed, result.stdout), ("cancelled", True, "a\n"))
         self.assertEqual(self.marked(), [])
@@ -129,7 +280,7 @@ class End(PackageCase):
     def test_leaving_the_context_ends_the_run(self) -> None:
         with belljar.spawn(self.sh("echo a; sleep 1000"), timeout=None, stdin=belljar.PIPE) as process:
             assert process.stdout and process.stdin
-            process.stdout.read(100)
+            process.stdout.readline()
         self.assertEqual(self.marked(), [])
         self.assertTrue(process.stdout.closed and process.stdin.closed)
         self.assertEqual(process.wait().outcome, "cancelled")
@@ -179,7 +330,7 @@ class End(PackageCase):
     def test_nobody_wants_it_any_more(self) -> None:
         process = belljar.spawn(self.sh("echo a; sleep 1000"), timeout=None)
         assert process.stdout
-        process.stdout.read(100)
+        process.stdout.readline()
         with self.assertWarns(ResourceWarning):
             warnings.simplefilter("always", ResourceWarning)
             del process

@@ -71,7 +71,7 @@ class FakeEngine(unittest.TestCase):
         """For each word, what the call gave: a line each."""
         script = (
             "import asyncio\n"
-            "def spawn(word):\n    with belljar.spawn([word]) as process:\n        return process.wait()\n"
+            "def spawn(word):\n    with belljar.spawn([word], capture=True) as process:\n        return process.wait()\n"
             f"for word in {list(words)!r}:\n"
             f"    try:\n        print({call}.stdout, end='')\n"
             "    except belljar.EngineError as error:\n        print('EngineError', error)\n"

@@ -100,8 +100,8 @@ def run_sandboxed(
     keys: Dict[str, Any] = {"timeout": None if timeout is None else max(timeout, _SHORTEST_TIMEOUT)}
     keys.update(POLICY)
     keys["env"] = {**keys.get("env", {}), **(env_extra or {})}
-    # What passes is capped here, each stream by itself; in the engine there is one cap for both.
-    keys["output"] = None
+    # What passes is capped here, each stream by itself.
+    keys.update(output=None, capture=False)
     if working_dir is not None:
         keys["workdir"] = working_dir
     names = sorted({*_SAFE_ENV_VARS, *(env_passthrough or ())})
@@ -110,7 +110,7 @@ def run_sandboxed(
             raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
         options = {**keys, "shell": True, "policy": {"pass_env": names}}
         options["on_output"] = lambda stream, data: kept[stream].add(data)
-        result = finish(Request(command, options, keeps_output=False), open_run, check=False)
+        result = finish(Request(command, options), open_run, check=False)
     except (BelljarError, OSError, ValueError, TypeError) as error:
         return SandboxResult(stderr=f"Execution error: {error}")
     stdout, stderr = kept["stdout"].text(), kept["stderr"].text()
