@@ -152,14 +152,24 @@ static struct engine_request request_of(const struct invocation *invocation, con
 	return request;
 }
 
-static void say_what_was_missing(const struct engine_run *engine, const struct messenger *messenger)
+static void say_notes(const struct engine_run *engine, const struct messenger *messenger, bool are_quiet)
 {
-	const char *name, *why, *hint;
+	const char *why, *hint;
+	bool is_quiet;
 
-	for (size_t i = 0; engine_note(engine, i, &why, &hint); i++) {
+	for (size_t i = 0; engine_note(engine, i, &why, &hint, &is_quiet); i++) {
+		if (is_quiet != are_quiet)
+			continue;
 		message_note(messenger, "%s", why);
 		message_hint(messenger, "%s", hint);
 	}
+}
+
+static void say_what_was_missing(const struct engine_run *engine, const struct messenger *messenger)
+{
+	const char *name, *why;
+
+	say_notes(engine, messenger, false);
 	message_verbose(messenger, "rung: %s", engine_rung(engine));
 	for (size_t i = 0; engine_missing(engine, i, &name, &why); i++)
 		message_verbose(messenger, "missing: %s: %s", name, why);
@@ -173,6 +183,8 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 
 	if (error)
 		message_error(messenger, error);
+	if (error || messenger->verbosity > 0)
+		say_notes(engine, messenger, true);
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));

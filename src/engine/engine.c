@@ -344,7 +344,7 @@ void engine_explain(const struct engine_run *engine, struct text *out)
 	result_explain(&source, out);
 }
 
-bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint)
+bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint, bool *is_quiet)
 {
 	const struct plan *plan = job_plan(&engine->job);
 
@@ -352,6 +352,7 @@ bool engine_note(const struct engine_run *engine, size_t index, const char **why
 		return false;
 	*why = plan->notes.items[index].why;
 	*hint = plan->notes.items[index].hint;
+	*is_quiet = plan->notes.items[index].is_quiet;
 	return true;
 }
 

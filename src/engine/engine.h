@@ -71,7 +71,7 @@ const struct error *engine_error(const struct engine_run *run);
 /* One line for people about an end that was not the command's own; may be empty. */
 void engine_explain(const struct engine_run *run, struct text *out);
 /* Things the user should know, one after the other; false when there are no more. */
-bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint);
+bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint, bool *is_quiet);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
 const char *engine_rung(const struct engine_run *run);
 /* Where the command starts, in the jar; NULL: it never came to that. */

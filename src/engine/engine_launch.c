@@ -32,6 +32,7 @@ static int look_at_host(struct launch *launch)
 	if (launch->host.uid == 0)
 		launch->host.jar_id = host_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
+	launch->host.prefixes = launch->prefixes;
 	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
 }
 

@@ -20,6 +20,7 @@ struct launch {
 	/* to be filled in; all borrowed */
 	const struct policy *policy;
 	char *const *environment;
+	char *const *prefixes;         /* of the caller's own interpreter; NULL: not said */
 	const char *current_directory; /* NULL: there is none */
 	bool is_caller_elsewhere;      /* that directory is another process's: it is known by its name only */
 	bool is_rung_limited;          /* treat what is above rung_max as absent */

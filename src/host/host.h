@@ -58,6 +58,15 @@ struct watch_list {
 	bool is_cut_off; /* there was more than is looked at */
 };
 
+/* A virtual environment that the caller uses and the jar does not have, or not with its Python. */
+struct host_unshown {
+	char *path;
+	char *base;      /* the directory of its Python's programs, which is not shown; NULL: nothing of it is */
+	const char *why; /* "it is a home directory" */
+};
+
+LIST_TYPE(struct host_unshown, host_unshown_list);
+
 struct host_workdir {
 	struct host_path path;
 	const char *unfit;    /* why it may not be a workdir ("it is a home directory"); NULL: it may */
@@ -104,7 +113,8 @@ struct host {
 	char *run_directory;        /* a name that is free, for a run that cannot have private mounts */
 	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
 	char *const *environment;   /* borrowed */
-	bool is_caller_elsewhere;   /* the current directory is not this process's, and known by its name only */
+	char *const *prefixes;    /* borrowed: where the caller's own interpreter and its library are; NULL: not said */
+	bool is_caller_elsewhere; /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
 	uint64_t memory_bytes;
 	uint64_t process_count; /* processes and threads of the whole host, about; 0: not known */
@@ -113,9 +123,10 @@ struct host {
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
 	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
-	struct host_path_list system;           /* /usr, /bin, /lib ..., as they are */
-	struct host_path_list etc;              /* the allowed names of /etc that exist */
-	struct host_path_list toolchains;       /* directories below home that PATH needs */
+	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
+	struct host_path_list etc;        /* the allowed names of /etc that exist */
+	struct host_path_list toolchains; /* directories that PATH needs: below home, and virtual environments */
+	struct host_unshown_list unshown;
 	struct host_path_list path_directories; /* those of PATH that are not the system's, where they really are */
 	struct host_path_list devices;
 	struct host_path_list mounts; /* one per policy.mounts: the source, symbolic links followed */

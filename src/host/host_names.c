@@ -410,3 +410,22 @@ const char *const host_tool_trees[] = {
 	".yarn",
 	NULL,
 };
+
+const char *const host_prefix_names[] = {
+	"bin", "include", "lib", "lib64", "man", "pyvenv.cfg", "share", NULL,
+};
+
+const char *const host_conda_names[] = {
+	"aarch64-conda-linux-gnu",
+	"compiler_compat",
+	"conda-meta",
+	"condabin",
+	"etc",
+	"libexec",
+	"sbin",
+	"ssl",
+	"x86_64-conda-linux-gnu",
+	NULL,
+};
+
+const char *const host_python_stores[] = {".local/share/uv/python", ".pyenv/versions", NULL};

@@ -32,7 +32,7 @@ extern const struct host_name
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {
 	const char *directory;
-	const char *needs[5];
+	const char *needs[6]; /* ends with NULL */
 	bool has_links; /* installers put links there, to programs elsewhere below home; and it is nobody's workdir */
 };
 extern const struct host_toolchain host_toolchains[]; /* ends with a NULL directory */
@@ -41,5 +41,10 @@ extern const struct host_toolchain host_toolchains[]; /* ends with a NULL direct
  * and a program of one that a link of has_links leads to comes with its directory.
  */
 extern const char *const host_tool_trees[];
+
+/* What a Python environment or installation has at its top; a project around it has other names. */
+extern const char *const host_prefix_names[];
+extern const char *const host_conda_names[];   /* and those of conda besides */
+extern const char *const host_python_stores[]; /* below home: where tools install Pythons */
 
 #endif

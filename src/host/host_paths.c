@@ -45,6 +45,50 @@ bool host_is_system_directory(const char *path)
 	return is_within_any(path, host_system_trees) && !is_within_any(path, host_system_exceptions);
 }
 
+static bool is_home_directory(const struct host *host, const char *path)
+{
+	const char *name;
+
+	if (host->real_home && !strcmp(path, host->real_home))
+		return true;
+	if (!strcmp(path, "/root"))
+		return true;
+	name = strncmp(path, "/home/", 6) ? NULL : path + 6;
+	return name && *name && !strchr(name, '/');
+}
+
+const char *host_why_unfit(const struct host *host, const char *path)
+{
+	if (!strcmp(path, "/"))
+		return "it is the root directory";
+	if (is_home_directory(host, path))
+		return "it is a home directory";
+	if ((host->real_home && path_is_within(host->real_home, path)) || !strcmp(path, "/home"))
+		return "it contains a home directory";
+	if (host_is_system_directory(path))
+		return "it is a system directory";
+	return NULL;
+}
+
+const char *host_written_around(const struct host *host, const struct policy *policy, const char *path)
+{
+	const struct host_workdir *workdir = &host->workdir;
+	const struct host_path *own[] = {&workdir->path, &workdir->git, &workdir->git_own};
+
+	/* An unfit workdir is replaced by a private one, unless it is named writable. */
+	for (size_t i = 0; i < ARRAY_LEN(own) && !workdir->unfit; i++)
+		if (own[i]->kind == PATH_DIRECTORY && path_is_within(path, own[i]->path))
+			return own[i]->path;
+	for (size_t i = 0; i < host->mounts.count; i++) {
+		const struct host_path *mount = &host->mounts.items[i];
+
+		if (policy->mounts.items[i].access == MOUNT_RW && mount->kind == PATH_DIRECTORY &&
+		    path_is_within(path, mount->path))
+			return mount->path;
+	}
+	return NULL;
+}
+
 static enum path_kind kind_of_mode(mode_t mode)
 {
 	if (S_ISDIR(mode))

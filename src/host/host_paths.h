@@ -18,6 +18,14 @@ bool path_is_clean(const char *path);
 /* "/", "/usr", "/etc/ssh", ...: nothing that a command should be able to write. */
 bool host_is_system_directory(const char *path);
 
+/* Why @path may not be a workdir, nor the top of anything shown as a whole: "it is a home directory"; NULL: it may. */
+const char *host_why_unfit(const struct host *host, const char *path);
+/*
+ * The host directory around @path that commands of this policy write to, or earlier ones may have; NULL: there is none. Needs
+ * the workdir and host->mounts.
+ */
+const char *host_written_around(const struct host *host, const struct policy *policy, const char *path);
+
 /* Look at @path itself (a symbolic link is not followed). A path that does not exist is PATH_ABSENT, not an error. */
 int host_look(struct host_path *path_out, const char *path);
 /*

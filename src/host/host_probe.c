@@ -159,6 +159,7 @@ static int name_run_directory(struct host *host)
 int host_hand_on(struct host *host, char *const *environment, unsigned number)
 {
 	host->environment = environment;
+	host->prefixes = NULL; /* of the request before; only a survey asks for them */
 	host->jar_id = host->uid == 0 ? host_jar_id(number) : 0;
 	free(host->run_directory);
 	host->run_directory = NULL;

@@ -59,6 +59,18 @@ static bool is_same_workdir(const struct host_workdir *left, const struct host_w
 	       is_same_list(&left->protected, &right->protected) && is_same_list(&left->pinned, &right->pinned);
 }
 
+static bool is_same_unshown(const struct host_unshown_list *left, const struct host_unshown_list *right)
+{
+	if (left->count != right->count)
+		return false;
+	for (size_t i = 0; i < left->count; i++)
+		if (!is_same_text(left->items[i].path, right->items[i].path) ||
+		    !is_same_text(left->items[i].base, right->items[i].base) ||
+		    !is_same_text(left->items[i].why, right->items[i].why))
+			return false;
+	return true;
+}
+
 static bool is_same_caller(const struct host *left, const struct host *right)
 {
 	return left->uid == right->uid && left->gid == right->gid && is_same_text(left->home, right->home) &&
@@ -84,6 +96,7 @@ bool host_is_same(const struct host *left, const struct host *right)
 	       is_same_text(left->uncounted_path, right->uncounted_path) &&
 	       is_same_workdir(&left->workdir, &right->workdir) && is_same_list(&left->system, &right->system) &&
 	       is_same_etc(&left->etc, &right->etc) && is_same_list(&left->toolchains, &right->toolchains) &&
+	       is_same_unshown(&left->unshown, &right->unshown) &&
 	       is_same_list(&left->path_directories, &right->path_directories) &&
 	       is_same_list(&left->devices, &right->devices) && is_same_list(&left->mounts, &right->mounts) &&
 	       is_same_list(&left->nested, &right->nested) && is_same_list(&left->places, &right->places) &&

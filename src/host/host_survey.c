@@ -144,31 +144,6 @@ static int add_resolved(struct host_path_list *list, const char *path)
 
 /* --- the workdir -------------------------------------------------------------------------------------------- */
 
-static bool is_home_directory(const struct host *host, const char *path)
-{
-	const char *name;
-
-	if (host->real_home && !strcmp(path, host->real_home))
-		return true;
-	if (!strcmp(path, "/root"))
-		return true;
-	name = strncmp(path, "/home/", 6) ? NULL : path + 6;
-	return name && *name && !strchr(name, '/');
-}
-
-static const char *why_unfit(const struct host *host, const char *path)
-{
-	if (!strcmp(path, "/"))
-		return "it is the root directory";
-	if (is_home_directory(host, path))
-		return "it is a home directory";
-	if ((host->real_home && path_is_within(host->real_home, path)) || !strcmp(path, "/home"))
-		return "it contains a home directory";
-	if (host_is_system_directory(path))
-		return "it is a system directory";
-	return NULL;
-}
-
 /* Where a .git file leads, if that is a repository that knows this directory and is fit to be shown. */
 static int follow_git_file(struct host *host, const char *git_file)
 {
@@ -184,7 +159,7 @@ static int follow_git_file(struct host *host, const char *git_file)
 	slash = strstr(around, "/.git");
 	if (slash && slash != around)
 		*slash = '\0';
-	workdir->has_git_file = !why_unfit(host, around);
+	workdir->has_git_file = !host_why_unfit(host, around);
 	if (workdir->has_git_file)
 		return 1;
 	host_path_done(&workdir->git);
@@ -265,7 +240,7 @@ static int find_repository_around(struct host *host)
 	if (snprintf(directory, sizeof(directory), "%s", workdir->path.path) >= (int)sizeof(directory))
 		return 0;
 	for (;;) {
-		if (why_unfit(host, directory))
+		if (host_why_unfit(host, directory))
 			return 0;
 		if (snprintf(candidate, sizeof(candidate), "%s/.git", directory) >= (int)sizeof(candidate))
 			return 0;
@@ -384,7 +359,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	}
 	if (workdir->path.kind != PATH_DIRECTORY)
 		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", path);
-	workdir->unfit = why_unfit(host, workdir->path.path);
+	workdir->unfit = host_why_unfit(host, workdir->path.path);
 	if (workdir->unfit && policy->workdir_choice == WORKDIR_DEFAULT)
 		return 0;
 	rc = find_repository_around(host);
@@ -453,8 +428,6 @@ static int survey_named(struct host *host, const struct policy *policy)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
-		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
 	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
@@ -569,8 +542,11 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		host->hosts = read_hosts();
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev", host_device_names);
+	/* Toolchains depend on what is writable; places on what is shown where it is. */
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
+		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
 	if (rc == 0 && policy->has_toolchains)
-		rc = host_find_toolchains(host);
+		rc = host_find_toolchains(host, policy);
 	if (rc == 0)
 		rc = survey_named(host, policy);
 	if (rc == 0)
@@ -601,6 +577,11 @@ void host_done(struct host *host)
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		host_path_list_done(lists[i]);
+	for (size_t i = 0; i < host->unshown.count; i++) {
+		free(host->unshown.items[i].path);
+		free(host->unshown.items[i].base);
+	}
+	free(host->unshown.items);
 	host_watch_done(&host->workdir.watched);
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);

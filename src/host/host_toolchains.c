@@ -2,6 +2,8 @@
 /*
  * host/host_toolchains.c - which parts of the home directory PATH makes visible
  *
+ * Virtual environments count wherever they are: host_python.c.
+ *
  * PATH is the caller's, but what lies on its way may not be: with ~/project/.venv/bin in it, a command that ran in
  * ~/project can have put a symbolic link there that leads to ~/.ssh, and every later jar would show it. So a link counts
  * only if it is held by a directory that no jar can have written: home itself, those above it, the system's; or if it
@@ -23,6 +25,7 @@
 #include "base/text.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
+#include "host/host_python.h"
 
 /* Names looked at in a directory of links to programs. */
 #define PROGRAMS_MAX 256
@@ -90,7 +93,7 @@ static int resolve(const struct host *host, const char *path, size_t trusted, ch
 
 /* --- what to show ------------------------------------------------------------------------------------------- */
 
-static bool is_shown(const struct host *host, const char *path)
+bool toolchain_is_shown(const struct host *host, const char *path)
 {
 	for (size_t i = 0; i < host->toolchains.count; i++)
 		if (path_is_within(path, host->toolchains.items[i].path))
@@ -104,7 +107,7 @@ static int add_if(struct host *host, const char *path, bool is_file_only)
 	struct host_path found;
 	struct host_path *item;
 
-	if (is_shown(host, path))
+	if (toolchain_is_shown(host, path))
 		return 0;
 	if (host_look_through(&found, path) < 0)
 		return -ENOMEM;
@@ -125,14 +128,15 @@ static int add_toolchain(struct host *host, const char *path)
 	return add_if(host, path, false);
 }
 
-/* The links on the way, as they are. */
-static int add_links(struct host *host, const struct string_list *links, size_t first)
+int toolchain_add_links(struct host *host, const struct string_list *links, size_t first, const char *within)
 {
 	for (size_t i = first; i < links->count; i++) {
 		struct host_path found;
 		struct host_path *item;
 
-		if (!path_is_within(links->items[i], host->real_home) || is_shown(host, links->items[i]))
+		/* The system's own links are in the jar by themselves. */
+		if ((within && !path_is_within(links->items[i], within)) || host_is_system_directory(links->items[i]) ||
+		    toolchain_is_shown(host, links->items[i]))
 			continue;
 		if (host_look(&found, links->items[i]) < 0)
 			return -ENOMEM;
@@ -145,44 +149,52 @@ static int add_links(struct host *host, const struct string_list *links, size_t 
 	return 0;
 }
 
+bool host_is_collection(const struct host *host, const char *path)
+{
+	static const char *const collections[] = {"/.local", "/.local/share", "/.local/state", "/.config", "/.cache"};
+
+	for (size_t i = 0; host->real_home && i < ARRAY_LEN(collections); i++)
+		if (path_is_within(path, host->real_home) && !strcmp(path + strlen(host->real_home), collections[i]))
+			return true;
+	return false;
+}
+
 /* X of X/bin, where X is no directory of everything: home, what holds it, or what holds other programs' secrets. */
 static bool root_of(const struct host *host, const char *directory, char root[PATH_MAX])
 {
-	static const char *const collections[] = {"/.local", "/.local/share", "/.local/state", "/.config", "/.cache"};
-	size_t home_len = strlen(host->real_home), len = strlen(directory);
+	size_t len = strlen(directory);
 
 	if (len <= 4 || len >= PATH_MAX || strcmp(directory + len - 4, "/bin") != 0)
 		return false;
 	memcpy(root, directory, len - 4);
 	root[len - 4] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(collections); i++)
-		if (path_is_within(root, host->real_home) && !strcmp(root + home_len, collections[i]))
-			return false;
-	return !path_is_within(host->real_home, root);
+	return !host_is_collection(host, root) && !path_is_within(host->real_home, root);
 }
 
-static int add_program_directory(struct host *host, const char *program)
+static int add_program_directory(struct host *host, const struct policy *policy, const char *program)
 {
 	char directory[PATH_MAX], root[PATH_MAX];
 	struct stat status;
 	char *slash;
 
 	/* What is not executable is no program. */
-	if (is_shown(host, program) || lstat(program, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    !(status.st_mode & 0111))
+	if (lstat(program, &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
 		return 0;
 	snprintf(directory, sizeof(directory), "%s", program);
 	slash = strrchr(directory, '/');
 	if (!slash)
 		return 0;
 	*slash = '\0';
-	if (root_of(host, directory, root) && tool_tree(host, root))
-		return add_toolchain(host, root);
+	if (root_of(host, directory, root) && tool_tree(host, root)) {
+		int rc = add_toolchain(host, root);
+
+		return rc == 0 ? host_add_environment_of(host, policy, directory) : rc;
+	}
 	return add_if(host, program, true);
 }
 
 /* The program behind @link, which is held by a directory of links and counts for that. */
-static int add_program(struct host *host, const char *link)
+static int add_program(struct host *host, const struct policy *policy, const char *link)
 {
 	struct string_list links = {0};
 	char program[PATH_MAX];
@@ -190,16 +202,16 @@ static int add_program(struct host *host, const char *link)
 
 	/* A file that is no link is shown with its directory. */
 	if (rc == 0 && links.count && !strcmp(links.items[0], link)) {
-		rc = add_program_directory(host, program);
+		rc = add_program_directory(host, policy, program);
 		if (rc == 0)
-			rc = add_links(host, &links, 1);
+			rc = toolchain_add_links(host, &links, 1, host->real_home);
 	}
 	string_list_done(&links);
 	return rc == -ENOMEM ? rc : 0;
 }
 
 /* Installers put links to programs elsewhere below home into one directory, which is nobody's project. */
-static int add_linked_programs(struct host *host, const char *directory)
+static int add_linked_programs(struct host *host, const struct policy *policy, const char *directory)
 {
 	DIR *entries = opendir(directory);
 	char path[PATH_MAX];
@@ -212,7 +224,7 @@ static int add_linked_programs(struct host *host, const char *directory)
 			break;
 		if ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
 		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) < (int)sizeof(path))
-			rc = add_program(host, path);
+			rc = add_program(host, policy, path);
 	}
 	if (entries)
 		closedir(entries);
@@ -229,48 +241,57 @@ static int add_need(struct host *host, const char *path)
 	if (rc == 0)
 		rc = add_toolchain(host, resolved);
 	if (rc == 0)
-		rc = add_links(host, &links, 0);
+		rc = toolchain_add_links(host, &links, 0, host->real_home);
 	string_list_done(&links);
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static int add_known(struct host *host, const struct host_toolchain *toolchain, const char *directory)
+int toolchain_add_needs(struct host *host, const char *const *needs)
 {
 	char path[PATH_MAX];
 	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(toolchain->needs) && toolchain->needs[i] && rc == 0; i++)
-		if (snprintf(path, sizeof(path), "%s/%s", host->real_home, toolchain->needs[i]) < (int)sizeof(path))
+	for (; host->real_home && *needs && rc == 0; needs++)
+		if (snprintf(path, sizeof(path), "%s/%s", host->real_home, *needs) < (int)sizeof(path))
 			rc = add_need(host, path);
-	return rc == 0 && toolchain->has_links ? add_linked_programs(host, directory) : rc;
+	return rc;
 }
 
-static int add_directory(struct host *host, const char *directory)
+static int add_known(struct host *host, const struct policy *policy, const struct host_toolchain *toolchain,
+		     const char *directory)
+{
+	int rc = toolchain_add_needs(host, toolchain->needs);
+
+	return rc == 0 && toolchain->has_links ? add_linked_programs(host, policy, directory) : rc;
+}
+
+static int add_directory(struct host *host, const struct policy *policy, const char *directory)
 {
 	const char *below = directory + strlen(host->real_home) + 1;
 	char root[PATH_MAX];
 
 	for (const struct host_toolchain *toolchain = host_toolchains; toolchain->directory; toolchain++)
 		if (!strcmp(below, toolchain->directory))
-			return add_known(host, toolchain, directory);
+			return add_known(host, policy, toolchain, directory);
 	return add_toolchain(host, root_of(host, directory, root) ? root : directory);
 }
 
-static int add_entry(struct host *host, const char *entry)
+static int add_entry(struct host *host, const struct policy *policy, const char *entry)
 {
+	bool has_home = host->real_home && strcmp(host->real_home, "/") != 0;
 	struct string_list links = {0};
 	char resolved[PATH_MAX];
-	int rc = resolve(host, entry, 0, resolved, &links);
+	int rc = has_home ? resolve(host, entry, 0, resolved, &links) : -EXDEV;
 
 	if (rc == 0)
-		rc = add_directory(host, resolved);
+		rc = add_directory(host, policy, resolved);
 	if (rc == 0)
-		rc = add_links(host, &links, 0);
+		rc = toolchain_add_links(host, &links, 0, host->real_home);
 	string_list_done(&links);
-	return rc == -ENOMEM ? rc : 0;
+	return rc == -ENOMEM ? rc : host_add_environment_of(host, policy, entry);
 }
 
-int host_find_toolchains(struct host *host)
+int host_find_toolchains(struct host *host, const struct policy *policy)
 {
 	const char *path = NULL;
 	char entry[PATH_MAX];
@@ -279,17 +300,15 @@ int host_find_toolchains(struct host *host)
 	for (char *const *variable = host->environment; variable && *variable; variable++)
 		if (!strncmp(*variable, "PATH=", 5))
 			path = *variable + 5;
-	if (!host->real_home || !strcmp(host->real_home, "/"))
-		return 0;
 	while (path && rc == 0) {
 		size_t len = strcspn(path, ":");
 
 		if (len < sizeof(entry)) {
 			memcpy(entry, path, len);
 			entry[len] = '\0';
-			rc = add_entry(host, entry);
+			rc = add_entry(host, policy, entry);
 		}
 		path = path[len] ? path + len + 1 : NULL;
 	}
-	return rc;
+	return rc == 0 ? host_add_named_pythons(host, policy) : rc;
 }

@@ -7,7 +7,16 @@
 
 #include "host/host.h"
 
-/* Into host->toolchains. -ENOMEM only: what cannot be found is left out. */
-int host_find_toolchains(struct host *host);
+/* Into host->toolchains. -ENOMEM only: what cannot be found is left out. Needs the workdir and host->mounts. */
+int host_find_toolchains(struct host *host, const struct policy *policy);
+
+/* For host_python.c. Is it in host->toolchains already, by itself or with what is around it? */
+bool toolchain_is_shown(const struct host *host, const char *path);
+/* The links from @first on that lie in @within, as they are; NULL: anywhere. */
+int toolchain_add_links(struct host *host, const struct string_list *links, size_t first, const char *within);
+/* Names below home, a list that ends with NULL. */
+int toolchain_add_needs(struct host *host, const char *const *needs);
+/* Below home: what many programs keep their data in (~/.local/share), and no tool's own. */
+bool host_is_collection(const struct host *host, const char *path);
 
 #endif

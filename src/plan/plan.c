@@ -54,7 +54,7 @@ const char *plan_format(struct plan_build *build, const char *format, ...)
 }
 
 static void add_remark(struct plan_build *build, struct plan_remark_list *list, const char *name, const char *why,
-		       const char *hint)
+		       const char *hint, bool is_quiet)
 {
 	struct plan_remark *remark = list_add(list);
 
@@ -62,17 +62,23 @@ static void add_remark(struct plan_build *build, struct plan_remark_list *list, 
 		build->has_failed = true;
 		return;
 	}
-	*remark = (struct plan_remark){plan_string(build, name), plan_string(build, why), plan_string(build, hint)};
+	*remark = (struct plan_remark){plan_string(build, name), plan_string(build, why), plan_string(build, hint),
+				       is_quiet};
 }
 
 void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint)
 {
-	add_remark(build, &build->plan->notes, name, why, hint);
+	add_remark(build, &build->plan->notes, name, why, hint, false);
+}
+
+void plan_note_quietly(struct plan_build *build, const char *name, const char *why, const char *hint)
+{
+	add_remark(build, &build->plan->notes, name, why, hint, true);
 }
 
 void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint)
 {
-	add_remark(build, &build->plan->missing, name, why, hint);
+	add_remark(build, &build->plan->missing, name, why, hint, false);
 }
 
 int plan_needs_namespace(struct plan_build *build, const char *what)

@@ -20,6 +20,7 @@ struct plan_remark {
 	const char *name;
 	const char *why;
 	const char *hint;
+	bool is_quiet; /* in results always; for people only if they ask, or if the command did not start */
 };
 
 LIST_TYPE(struct plan_remark, plan_remark_list);

@@ -34,6 +34,8 @@ struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list
 const char *plan_string(struct plan_build *build, const char *string);
 const char *plan_format(struct plan_build *build, const char *format, ...) PRINTF_LIKE(2, 3);
 void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint);
+/* What most callers need not hear of: see struct plan_remark. */
+void plan_note_quietly(struct plan_build *build, const char *name, const char *why, const char *hint);
 void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint);
 /* Refuse: @what cannot be had on this rung. */
 int plan_needs_namespace(struct plan_build *build, const char *what);

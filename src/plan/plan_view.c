@@ -160,5 +160,6 @@ int view_make(struct plan_build *build, struct view *view, struct view *pins)
 	if (rc < 0 || build->has_failed)
 		return rc;
 	assert(is_protected(build, view));
+	view_note_tools(build, view);
 	return 0;
 }

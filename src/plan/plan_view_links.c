@@ -9,28 +9,13 @@
 
 #include <errno.h>
 
-/* The host directory around @path that commands of this policy write to, or earlier ones may have; NULL: there is none. */
-static const char *written_around(const struct plan_build *build, const char *path)
-{
-	const struct host_workdir *workdir = &build->host->workdir;
-	const struct host_path *own[] = {&workdir->path, &workdir->git, &workdir->git_own};
-	const struct host_path *mounts = build->host->mounts.items;
-
-	for (size_t i = 0; i < ARRAY_LEN(own) && !build->has_private_workdir; i++)
-		if (own[i]->kind == PATH_DIRECTORY && path_is_within(path, own[i]->path))
-			return own[i]->path;
-	for (size_t i = 0; i < build->host->mounts.count; i++)
-		if (build->policy->mounts.items[i].access == MOUNT_RW && mounts[i].kind == PATH_DIRECTORY &&
-		    path_is_within(path, mounts[i].path))
-			return mounts[i].path;
-	return NULL;
-}
+#include "host/host_paths.h"
 
 static int check_links(struct plan_build *build, const char *named, const struct host_path *found)
 {
 	for (size_t i = 0; i < found->links.count; i++) {
 		const char *link = found->links.items[i];
-		const char *around = written_around(build, link);
+		const char *around = host_written_around(build->host, build->policy, link);
 
 		if (!around)
 			continue;

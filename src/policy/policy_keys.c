@@ -140,7 +140,7 @@ const struct policy_key policy_keys[] = {
 	{
 		.name = "toolchains",
 		.flag = "toolchains",
-		.help = "show the tools that the caller's PATH points at inside the home directory, read-only",
+		.help = "show the tools that the caller's PATH points at inside the home directory, and Python environments, read-only",
 		.default_text = "on",
 		.type = POLICY_BOOL,
 		.scope = SCOPE_JAR,

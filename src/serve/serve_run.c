@@ -379,6 +379,7 @@ static void set_up(struct serve_run *run)
 			{
 				.policy = &run->request->policy,
 				.environment = environment,
+				.prefixes = request->prefixes,
 				.current_directory = request->cwd,
 				.is_caller_elsewhere = true,
 				.jar_number = run->jar_number,

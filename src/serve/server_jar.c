@@ -99,6 +99,7 @@ void server_jar_init(struct server_jar *server_jar, struct server *server, enum 
 	server_jar->launch = (struct launch){
 		.policy = &request->policy,
 		.environment = request->wire.environment,
+		.prefixes = request->wire.prefixes,
 		.current_directory = request->wire.cwd,
 		.is_caller_elsewhere = true,
 		.jar_number = server_jar->jar_number,

@@ -69,6 +69,7 @@ static const struct field fields[] = {
 	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
 	{.name = "environ", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(environment)},
 	{.name = "ttl", .type = FIELD_DURATION, .kinds = IN_OPEN, .offset = AT(ttl_ns)},
+	{.name = "prefixes", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN, .offset = AT(prefixes)},
 	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
 	{.name = "zygote", .type = FIELD_STRINGS, .kinds = IN_OPEN, .offset = AT(argv)},
 	{.name = "argv", .type = FIELD_STRINGS, .kinds = IN_JOIN | IN_GROUP, .offset = AT(argv)},
@@ -339,6 +340,7 @@ void request_done(struct request *request)
 {
 	free(request->argv);
 	free(request->environment);
+	free(request->prefixes);
 	json_value_done(&request->document);
 	*request = (struct request){0};
 }

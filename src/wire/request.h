@@ -46,6 +46,7 @@ struct request {
 	const char *base;                /* NULL: not said */
 	const char *cwd;                 /* NULL: there is none */
 	uint64_t ttl_ns;                 /* OPEN: so long the jar lives; LIMIT_NONE: until it is closed */
+	char **prefixes;                 /* of the caller's interpreter; NULL-terminated; NULL: not said */
 	/* and JOIN */
 	const struct json_value *keys; /* an object; NULL: not said */
 	char **environment;            /* NULL-terminated */

@@ -37,10 +37,11 @@ static const char *found_for(const char *name)
 {
 	static char found[4096];
 	char variable[PATH_MAX * 3], *environment[] = {variable, NULL};
-	struct host host = {.real_home = strdup(at("/home/u")), .environment = environment};
+	struct host host = {.real_home = strdup(at("/home/u")), .environment = environment, .uid = getuid()};
+	const struct policy policy = {0};
 
 	snprintf(variable, sizeof(variable), "PATH=/usr/bin::relative:%s:/nonexistent", at(name));
-	CHECK_INT(host_find_toolchains(&host), 0);
+	CHECK_INT(host_find_toolchains(&host, &policy), 0);
 	found[0] = '\0';
 	for (size_t i = 0; i < host.toolchains.count; i++) {
 		size_t len = strlen(found);
