@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import fcntl
+import functools
 import inspect
 import os
 import sys
@@ -266,6 +267,14 @@ def environ_text() -> str:
     return _environ_text
 
 
+@functools.lru_cache(maxsize=None)
+def prefixes_text() -> Optional[str]:
+    """Where this interpreter and its library are, as a JSON list; None for the system's, which every jar shows."""
+    found = {wire_text(os.path.abspath(path)) for path in (sys.prefix, sys.base_prefix)}
+    found -= {"/", "/usr", "/usr/local"}
+    return encode(sorted(found)) if found else None
+
+
 def _current_directory() -> Optional[str]:
     try:
         return os.getcwd()
@@ -306,7 +315,9 @@ def _policy_frame(
     cwd = _current_directory()
     policy_text, base = wire_form(policy, cwd)
     members = {"base": base, "keys": keys or None, "cwd": cwd, **more}
-    return json_frame(kind, members, policy=policy_text, environ=environ or environ_text(), run=run)
+    # Calls name their interpreter in the policy: it may be another one.
+    prefixes = None if "zygote" in more else prefixes_text()
+    return json_frame(kind, members, policy=policy_text, environ=environ or environ_text(), prefixes=prefixes, run=run)
 
 
 def run_frame(policy: PolicyLike, keys: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
