@@ -129,6 +129,13 @@ BELLJAR_CHECKED int belljar_capabilities(struct belljar_engine *engine, char **j
  */
 typedef int (*belljar_output_fn)(void *data, int stream, const void *bytes, size_t len);
 
+/*
+ * Something has happened to the run: @json is an object, as text, whose member `event` says what. "limit": a limit was reached
+ * for the first time, and `limit` says which, as in `limits_hit` of the result. Ignore events that you do not know. Called where
+ * belljar_output_fn is, and returns what that returns.
+ */
+typedef int (*belljar_event_fn)(void *data, const char *json);
+
 /* Flags of a command. */
 #define BELLJAR_SHELL 0x1u       /* argv is one string for /bin/sh -c */
 #define BELLJAR_MERGE 0x2u       /* stderr goes where stdout goes, in the order in which it was written */
@@ -161,7 +168,7 @@ struct belljar_command {
 	const void *input; /* what the command reads from its stdin; NULL: nothing, it is /dev/null */
 	size_t input_len;
 	belljar_output_fn on_output; /* NULL: output is only kept for the result */
-	void *data;                  /* for on_output */
+	void *data;                  /* for on_output and on_event */
 	/* Further descriptors for the command, its 3, 4, … */
 	const int32_t *fds;
 	uint32_t fd_count; /* 64 at most */
@@ -170,7 +177,8 @@ struct belljar_command {
 	int32_t stderr_fd; /* run ends as BELLJAR_CANCELLED */
 	uint16_t rows;     /* with BELLJAR_PTY; 0: 24 and 80 */
 	uint16_t columns;
-	uint32_t reserved; /* 0 */
+	uint32_t reserved;         /* 0 */
+	belljar_event_fn on_event; /* NULL: the result tells it all at the end */
 };
 
 /*

@@ -10,7 +10,7 @@ from ._errors import EngineError
 from ._result import Result, failure, make_result
 
 if TYPE_CHECKING:
-    from ._keys import OnOutput
+    from ._keys import OnEvent, OnOutput
     from ._request import Request
 
 # One of the caller's functions, and what it is to be told.
@@ -20,8 +20,8 @@ News = Tuple[Callable[..., object], Tuple[Any, ...]]
 class Collector:
     """Feed it the bytes of the channel until `is_over`; then ask for the result."""
 
-    __slots__ = ("has_started", "is_over", "on_output", "_args", "_text", "_errors", "_is_captured", "_inbox", "_captured")
-    __slots__ += ("_answer", "_failed")
+    __slots__ = ("has_started", "is_over", "on_output", "on_event", "_args", "_text", "_errors", "_is_captured")
+    __slots__ += ("_inbox", "_captured", "_answer", "_failed")
 
     def __init__(
         self,
@@ -30,10 +30,12 @@ class Collector:
         errors: str = "replace",
         is_captured: bool = True,
         on_output: Optional[OnOutput] = None,
+        on_event: Optional[OnEvent] = None,
     ) -> None:
         self.has_started = False
         self.is_over = False
         self.on_output = on_output
+        self.on_event = on_event
         self._args = args
         self._text = text
         self._errors = errors
@@ -46,7 +48,7 @@ class Collector:
     @classmethod
     def of(cls, request: Request) -> Collector:
         """For a command as it was asked for."""
-        return cls(request.args, request.text, request.errors, request.is_captured, request.on_output)
+        return cls(request.args, request.text, request.errors, request.is_captured, request.on_output, request.on_event)
 
     def feed(self, data: bytes) -> Sequence[News]:
         """Whom these bytes concern: functions of the caller's to call now, in this order."""
@@ -61,6 +63,9 @@ class Collector:
             elif kind == _wire.CAPTURED:
                 stream, captured = _wire.piece(payload)
                 self._captured[stream].append(captured)
+            elif kind == _wire.EVENT:
+                if self.on_event is not None:
+                    news.append((self.on_event, (_wire.parse(payload),)))
             elif kind == _wire.STARTED:
                 self.has_started = True
             elif kind == _wire.RESULT:

@@ -17,6 +17,7 @@ from ._errors import PolicyError
 from ._policy import PolicyLike
 
 OnOutput = Callable[[str, bytes], object]
+OnEvent = Callable[[Mapping[str, Any]], object]
 Stdin = Union[int, IO[Any], None]
 
 Duration = Union[float, str]  # seconds, or text such as "500ms"
@@ -86,6 +87,7 @@ class CommandOptions(TypedDict, total=False):
     pty: bool
     capture: Optional[bool]
     on_output: Optional[OnOutput]
+    on_event: Optional[OnEvent]
 
 
 class RunInJarOptions(CommandOptions, RunKeys, total=False):

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type,
 
 from . import _wire
 from ._errors import shortage_is_engine_error
-from ._keys import OnOutput, Stdin
+from ._keys import OnEvent, OnOutput, Stdin
 from ._policy import PolicyLike, encode, normal_keys, wire_form
 
 PIPE = -1
@@ -103,7 +103,7 @@ class Request:
     limit, and its output is not kept, unless that is asked for.
     """
 
-    __slots__ = ("args", "text", "errors", "is_captured", "on_output", "fds", "stdin", "stdout", "stderr")
+    __slots__ = ("args", "text", "errors", "is_captured", "on_output", "on_event", "fds", "stdin", "stdout", "stderr")
     __slots__ += ("_made", "_run", "_policy", "_keys")
 
     def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False) -> None:
@@ -132,12 +132,13 @@ class Request:
         pty: bool = False,
         capture: Optional[bool] = None,
         on_output: Optional[OnOutput] = None,
+        on_event: Optional[OnEvent] = None,
         policy: PolicyLike = None,
         **keys: Any,
     ) -> None:
         """The signature of run() and spawn(), and of their likes: @shows_options copies it from here."""
         self.args = words_of(args, bool(shell))
-        self.text, self.errors, self.on_output = bool(text), errors, on_output
+        self.text, self.errors, self.on_output, self.on_event = bool(text), errors, on_output, on_event
         self._policy, self._keys = policy, normal_keys(keys)
         if errors != "replace":
             codecs.lookup_error(errors)
@@ -155,6 +156,7 @@ class Request:
             sink=sink,
             merge=bool(stderr_to_stdout),
             capture=self.is_captured,
+            events=on_event is not None,
         )
 
     def _take_stdin(self, stdin: Stdin, input: Optional[Union[bytes, str]], may_pipe: bool) -> bool:

@@ -14,7 +14,7 @@ VERSION = 2
 # Frames to the engine.
 RUN, OPEN, ASK, JOIN, FILE, SIGNAL, CANCEL, RESIZE, CLOSE, GO, HELLO, CONNECT, PROCESSES, KILL, USAGE = range(1, 16)
 # Frames from it.
-STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER = range(65, 74)
+STARTED, OUTPUT, CAPTURED, RESULT, OPENED, FAILED, CLOSED, DESCRIPTOR, ANSWER, EVENT = range(65, 75)
 
 HEADER = struct.Struct("<IB3x")
 HEADER_BYTES = HEADER.size
@@ -39,7 +39,7 @@ def max_payload(kind: int) -> int:
     """How long a frame from the engine may be."""
     if kind in (OUTPUT, CAPTURED):
         return PIECE_HEADER_BYTES + PIECE_MAX_BYTES
-    if STARTED <= kind <= ANSWER:
+    if STARTED <= kind <= EVENT:
         return JSON_MAX_BYTES
     raise EngineError(f"the engine sent a frame of the unknown type {kind}")
 

@@ -340,6 +340,7 @@ static void write_command(struct json_writer *writer, const struct belljar_comma
 			  command->flags & BELLJAR_OUTPUT_FDS ? "pipes" : (command->on_output ? "frames" : "none"));
 	json_write_bool(writer, "merge", command->flags & BELLJAR_MERGE);
 	json_write_bool(writer, "capture", !(command->flags & BELLJAR_NO_CAPTURE));
+	json_write_bool(writer, "events", command->on_event);
 	json_write_unsigned(writer, "extra", command->fd_count);
 }
 

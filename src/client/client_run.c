@@ -25,6 +25,7 @@ struct belljar_handle {
 	struct belljar_engine *engine;
 	struct client_channel channel;
 	belljar_output_fn on_output;
+	belljar_event_fn on_event;
 	void *data;
 	char *started;                 /* JSON text */
 	struct belljar_result *result; /* being filled; NULL once taken, or where there is none */
@@ -48,6 +49,7 @@ int client_handle_new(struct belljar_engine *engine, int fd, const struct bellja
 	client_channel_init(&handle->channel, fd);
 	handle->result = result;
 	handle->on_output = command->on_output;
+	handle->on_event = command->on_event;
 	handle->data = command->data;
 	handle->engine = engine;
 	client_engine_hold(engine);
@@ -74,6 +76,16 @@ static int send_number(struct belljar_handle *handle, enum frame_type type, uint
 
 /* --- frames --- */
 
+/* A callback wants no more: the run is killed, and no callback is called again. */
+static void stop(struct belljar_handle *handle)
+{
+	handle->on_output = NULL;
+	handle->on_event = NULL;
+	/* The second one kills at once. */
+	send_number(handle, FRAME_CANCEL, SIGKILL);
+	send_number(handle, FRAME_CANCEL, SIGKILL);
+}
+
 static int take_stream(struct belljar_handle *handle, const struct client_frame *frame)
 {
 	const char *bytes = frame->payload + FRAME_STREAM_BYTES;
@@ -84,12 +96,19 @@ static int take_stream(struct belljar_handle *handle, const struct client_frame 
 		return client_engine_nonsense(&handle->failure);
 	if (frame->type == FRAME_CAPTURED)
 		return client_result_append(handle->result, stream, bytes, len, &handle->failure);
-	if (!handle->on_output || handle->on_output(handle->data, stream, bytes, len) == 0)
-		return 0;
-	/* The second one kills at once. */
-	handle->on_output = NULL;
-	send_number(handle, FRAME_CANCEL, SIGKILL);
-	send_number(handle, FRAME_CANCEL, SIGKILL);
+	if (handle->on_output && handle->on_output(handle->data, stream, bytes, len) != 0)
+		stop(handle);
+	return 0;
+}
+
+static int take_event(struct belljar_handle *handle, const struct client_frame *frame)
+{
+	AUTO_FREE char *json = strndup(frame->payload, frame->len);
+
+	if (!json)
+		return client_no_memory(&handle->failure);
+	if (handle->on_event && handle->on_event(handle->data, json) != 0)
+		stop(handle);
 	return 0;
 }
 
@@ -121,7 +140,7 @@ static int take_frame(struct belljar_handle *handle, const struct client_frame *
 {
 	static int (*const takers[])(struct belljar_handle *, const struct client_frame *) = {
 		[FRAME_STARTED] = take_started, [FRAME_OUTPUT] = take_stream, [FRAME_CAPTURED] = take_stream,
-		[FRAME_RESULT] = take_result,   [FRAME_FAILED] = take_failed,
+		[FRAME_RESULT] = take_result,   [FRAME_FAILED] = take_failed, [FRAME_EVENT] = take_event,
 	};
 
 	if (frame->type >= ARRAY_LEN(takers) || !takers[frame->type])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, CAPTURED, RESULT
+ * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, EVENT, CAPTURED, RESULT
  *
  * A run goes through four steps: read the request (read_run), choose a jar (choose_jar), run (job_start), and say which
  * jars should wait for the next runs (want_next). All that can be wrong with a request is found in the first, so that
@@ -103,6 +103,18 @@ static bool serve_run_on_output(void *owner, enum stream_index stream, const voi
 static void serve_run_on_ended(void *owner, enum stream_index stream)
 {
 	engine_outlets_end(&((struct serve_run *)((struct job *)owner)->owner)->outlets, stream);
+}
+
+static void serve_run_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "event", "limit");
+	result_write_limit(name, hit, &writer, "limit");
+	json_close_object(&writer);
+	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
 }
 
 static void send_captured(struct serve_run *run, const struct capture *capture)
@@ -333,6 +345,7 @@ static struct run_request run_request_of(struct serve_run *run)
 			{
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
+				.limit = request->has_events ? serve_run_on_limit : NULL,
 				.ended = request->sink == REQUEST_SINK_PIPES ? serve_run_on_ended : NULL,
 			},
 		.argv_memory = &run->object.server->argv_memory,

@@ -58,7 +58,8 @@ enum frame_trait {
 	X(FAILED, 70, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
 	X(CLOSED, 71, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
 	X(DESCRIPTOR, 72, FRAME_FROM_ENGINE, FRAME_LAST | FRAME_OPENS)                                                 \
-	X(ANSWER, 73, FRAME_FROM_ENGINE, FRAME_LAST)
+	X(ANSWER, 73, FRAME_FROM_ENGINE, FRAME_LAST)                                                                   \
+	X(EVENT, 74, FRAME_FROM_ENGINE, 0)
 
 #define FRAME_TYPE(name, number, sender, traits) FRAME_##name = (number),
 enum frame_type { FRAMES(FRAME_TYPE) };

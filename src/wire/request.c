@@ -92,6 +92,7 @@ static const struct field fields[] = {
 	{.name = "open_ended", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_open_ended)},
 	{.name = "held", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_held)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
+	{.name = "events", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(has_events)},
 	{.name = "extra",
 	 .type = FIELD_NUMBER,
 	 .kinds = IN_OPEN | IN_JOIN | IN_GROUP,

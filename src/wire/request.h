@@ -60,6 +60,7 @@ struct request {
 	bool is_open_ended; /* no timeout unless the policy or a key says one */
 	bool is_held;       /* JOIN */
 	bool is_start_told;
+	bool has_events;
 	int64_t rows, columns;
 	int64_t extra_count;
 	int stdin_choice; /* enum request_stdin */

@@ -17,7 +17,7 @@ from harness import census, wire
 from harness.case import every_way
 from harness.engine_case import EngineCase
 from harness.result import check_result
-from harness.wire import CANCEL, FAILED, CAPTURED, OUTPUT, RESIZE, RESULT, RUN, SIGNAL, STARTED
+from harness.wire import CANCEL, EVENT, FAILED, CAPTURED, OUTPUT, RESIZE, RESULT, RUN, SIGNAL, STARTED
 
 
 class SocketCase(EngineCase):
@@ -71,6 +71,24 @@ class Runs(SocketCase):
         self.addCleanup(os.close, self.writer)
         self.addCleanup(os.close, reader)
         return reader
+
+    def test_a_limit_is_told_when_it_is_reached_to_those_who_ask(self) -> None:
+        script = self.script("echo 12345; read x; exec sleep 1000")
+        options = {"sink": "frames", "stdin": "descriptor", "keys": {"output": 3, "timeout": 1}}
+        channel = self.engine.start(script, events=True, fds=[self.pipe_reader()], **options)
+        self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, OUTPUT])
+        event = channel.read()  # the command waits meanwhile
+        self.assertEqual((event.kind, event.json["event"], event.json["limit"]["name"]), (EVENT, "limit", "output"))
+        os.write(self.writer, b"go\n")
+        outcome = wire.finish(channel)
+        self.assertEqual(outcome.kinds, [EVENT, CAPTURED, RESULT])
+        told = [event.json, outcome.frames[0].json]
+        self.assertEqual([one["limit"]["name"] for one in told], ["output", "timeout"])
+        # The peak of what can still grow is final only in the result.
+        found = {hit["name"]: {**hit, "peak": 0} for hit in outcome.result["limits_hit"]}
+        self.assertEqual(found, {one["limit"]["name"]: {**one["limit"], "peak": 0} for one in told})
+        outcome = self.engine.run(["echo", "12345"], keys={"output": 3})
+        self.assertEqual(outcome.kinds, [STARTED, CAPTURED, RESULT])
 
     def test_cancel_ends_it_with_the_signal_and_after_the_grace_with_another(self) -> None:
         channel = self.engine.start(self.script("trap 'echo term; exit 5' TERM; echo up; while :; do sleep 0.05; done"), sink="frames")

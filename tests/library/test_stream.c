@@ -94,6 +94,33 @@ static void test_much_output_and_a_slow_callback(void)
 	belljar_result_free(result);
 }
 
+static int hear(void *data, const char *json)
+{
+	struct seen *seen = data;
+
+	snprintf(seen->bytes[1], sizeof(seen->bytes[1]), "%s", json);
+	seen->calls++;
+	return seen->stop_after && seen->calls >= seen->stop_after;
+}
+
+static void test_a_limit_is_told_when_it_is_reached(void)
+{
+	struct belljar_command command = COMMAND("sh", "-c", "echo 12345; echo; exec sleep 1000");
+	struct seen seen = {.stop_after = 1};
+	struct belljar_result *result;
+
+	command.on_event = hear;
+	command.data = &seen;
+	command.options = (const char *const[]){"workdir=none", "output=3", "timeout=none", NULL};
+	/* The callback ends the run. */
+	result = run(engine, &command);
+	CHECK_INT(seen.calls, 1);
+	CHECK(strstr(seen.bytes[1], "{\"event\":\"limit\",\"limit\":{\"name\":\"output\",\"limit\":3,") ==
+	      seen.bytes[1]);
+	CHECK_INT(belljar_result_outcome(result), BELLJAR_CANCELLED);
+	belljar_result_free(result);
+}
+
 static void test_a_slow_reader_slows_only_its_own_run(void)
 {
 	struct belljar_command endless = COMMAND("cat", "/dev/zero");
@@ -349,6 +376,7 @@ static void test_threads_share_an_engine(void)
 static const struct test tests[] = {
 	TEST(test_output_comes_as_it_is_written),
 	TEST(test_much_output_and_a_slow_callback),
+	TEST(test_a_limit_is_told_when_it_is_reached),
 	TEST(test_a_slow_reader_slows_only_its_own_run),
 	TEST(test_a_callback_can_end_the_run),
 	TEST(test_cancel_from_another_thread),

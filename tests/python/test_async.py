@@ -211,9 +211,16 @@ class Spawn(AsyncCase):
     def test_a_cap_ends_the_streams_of_a_run_that_goes_on(self) -> None:
         async def work() -> None:
             script = "trap 'exit 7' USR1; echo 1234567890; echo more; while :; do sleep 0.01; done"
-            async with await belljar.spawn_async(self.sh(script), output=6) as process:
+            told = asyncio.Event()
+
+            async def hear(event: Any) -> None:
+                self.assertEqual((event["event"], event["limit"]["name"]), ("limit", "output"))
+                told.set()
+
+            async with await belljar.spawn_async(self.sh(script), output=6, on_event=hear) as process:
                 assert process.stdout and process.stderr
                 self.assertEqual((await process.stdout.read(), await process.stderr.read()), (b"123456", b""))
+                await told.wait()
                 await process.send_signal(signal.SIGUSR1)
                 result = await process.wait()
                 self.assertEqual((result.exit_code, result.truncated, result.limits_hit[0]["name"]), (7, True, "output"))

@@ -159,6 +159,24 @@ class Limits(PackageCase):
         self.assertEqual((result.exit_code, result.truncated, result.stdout_bytes), (7, True, 1_000_000))
         self.assertEqual([hit["name"] for hit in result.limits_hit], ["output"])
 
+    def test_a_limit_is_told_when_it_is_reached(self) -> None:
+        events = []
+        with belljar.spawn(self.sh(lives_on("echo 12345")), output=3, on_event=events.append) as process:
+            assert process.stdout
+            self.assertEqual(process.stdout.read(), b"123")
+            self.wait_for(lambda: process.poll() or events, "the limit is told while the command runs")
+            self.assertEqual((process.poll(), [event["limit"]["name"] for event in events]), (None, ["output"]))
+            process.send_signal(signal.SIGUSR1)
+            self.assertEqual(process.wait().limits_hit[0]["limit"], events[0]["limit"]["limit"])
+        belljar.run(["echo", "123"], output=1, on_event=events.append)
+        self.assertEqual([(event["event"], event["limit"]["limit"]) for event in events], [("limit", 3), ("limit", 1)])
+
+        def fail(event: Any) -> None:
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            belljar.run(self.sh(lives_on("echo 12345")), output=3, on_event=fail, timeout=None)
+
     def test_a_cap_that_is_met_exactly_ends_nothing(self) -> None:
         with belljar.spawn(self.sh("echo 123; read x; echo 456"), stdin=belljar.PIPE, output=8) as process:
             assert process.stdout and process.stdin
