@@ -128,7 +128,7 @@ class FakeEngine(unittest.TestCase):
         ) % (str(self.engine), str(self.record))
         self.host(script)
         sent = json.loads(self.record.read_bytes())
-        self.assertEqual(sent["version"], 1)
+        self.assertEqual(sent["version"], 2)
         self.assertEqual(sent["policy"], {"extends": "strict", "memory": None})
         self.assertEqual(sent["base"], os.getcwd())
         self.assertEqual(sent["cwd"], os.getcwd())
