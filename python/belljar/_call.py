@@ -25,7 +25,7 @@ from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, shortage_is_engine_error
-from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, parse_size
+from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, check_arguments, parse_size
 from ._policy import normal_keys
 from ._result import Result, describe
 from ._run import read_some, read_to_end
@@ -57,11 +57,15 @@ class Options:
 NO_OPTIONS = Options({})
 
 
-def split_options(kwargs: Dict[str, Any]) -> Options:
-    """Take the options out of the keywords of a call; what is left is the function's."""
-    if not kwargs or CALL_OPTIONS.isdisjoint(kwargs):
+def split_options(fn: Any, kwargs: Dict[str, Any]) -> Options:
+    """Take the options out of the keywords of a call; what is left is the function's. SendError for what it cannot take and
+    looks like an option, or is fixed for a jar."""
+    if not kwargs:
         return NO_OPTIONS
-    return Options({name: kwargs.pop(name) for name in list(kwargs) if name in CALL_OPTIONS})
+    found = {name: kwargs.pop(name) for name in list(kwargs) if name in CALL_OPTIONS}
+    if kwargs:
+        check_arguments(fn, kwargs)
+    return Options(found) if found else NO_OPTIONS
 
 
 class Fork(NamedTuple):

@@ -20,8 +20,20 @@ News = Tuple[Callable[..., object], Tuple[Any, ...]]
 class Collector:
     """Feed it the bytes of the channel until `is_over`; then ask for the result."""
 
-    __slots__ = ("has_started", "is_over", "on_output", "on_event", "_args", "_text", "_errors", "_is_captured")
-    __slots__ += ("_inbox", "_captured", "_answer", "_failed")
+    __slots__ = (
+        "has_started",
+        "is_over",
+        "on_output",
+        "on_event",
+        "_args",
+        "_text",
+        "_errors",
+        "_is_captured",
+        "_inbox",
+        "_captured",
+        "_answer",
+        "_failed",
+    )
 
     def __init__(
         self,

@@ -205,7 +205,7 @@ class Jar(Closing, AsyncClosing):
         self._own()
         if self._backend is None:
             self._backend = JarBackend(self, self._policy, self._keys)
-        options = split_options(kwargs)
+        options = split_options(fn, kwargs)
         return Call(fn, args, kwargs, options, self._backend.paths)
 
     def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -9,11 +9,12 @@ engine knows.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from typing import IO, Any, Callable, Iterable, Literal, Mapping, Optional, Sequence, TypedDict, Union
+from typing import IO, Any, Callable, Container, Iterable, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
-from ._errors import PolicyError
+from ._errors import PolicyError, SendError
 from ._policy import PolicyLike
 
 OnOutput = Callable[[str, bytes], object]
@@ -120,8 +121,18 @@ class CallOptions(RunKeys, total=False):
     max_result: Size
 
 
+class ToolOptions(PolicyKeys, total=False):
+    """The keywords of tool()."""
+
+    on_output: Optional[OnOutput]
+    types: Iterable[type]
+    max_result: Size
+
+
 RUN_KEYS = frozenset(RunKeys.__annotations__)
 CALL_OPTIONS = frozenset(CallOptions.__annotations__)
+# What holds for a jar, and so for all calls in it.
+JAR_KEYS = frozenset({*PolicyKeys.__annotations__, "policy"}) - RUN_KEYS
 # Limits of a pool that its calls may lower but not raise.
 LIMITS_OF_A_POOL = ("memory", "pids", "disk")
 
@@ -142,12 +153,50 @@ def parse_size(value: Any, name: str) -> int:
     raise PolicyError(f"{name}={value!r} is not a size; write a number of bytes, or text such as '64M'")
 
 
-def check_call_options(function: str, options: Mapping[str, Any]) -> None:
-    """TypeError for a keyword that is no option of a call."""
-    for name in options:
-        if name not in CALL_OPTIONS:
-            import difflib
+@functools.lru_cache(maxsize=256)
+def _near(name: str, names: "frozenset[str]") -> Optional[str]:
+    """The name that was meant, if one is so much alike."""
+    import difflib
 
-            near = difflib.get_close_matches(name, sorted(CALL_OPTIONS), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; pass arguments of the function with functools.partial"
-            raise TypeError(f"{function}() takes the options of a call, not {name!r}{hint}")
+    return next(iter(difflib.get_close_matches(name, sorted(names), 1, 0.75)), None)
+
+
+def _takes(fn: Any) -> Optional[Container[str]]:
+    """The keywords that a function takes; None: any, or nobody knows."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except Exception:  # that of a class of the caller's, too
+        return None
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
+
+
+def check_arguments(fn: Any, kwargs: Mapping[str, Any]) -> None:
+    """SendError for a keyword of a call that the function does not take, and that was meant for its jar."""
+    taken = None
+    for name in kwargs:
+        near = None if name in JAR_KEYS else _near(name, CALL_OPTIONS)
+        if name not in JAR_KEYS and near is None:
+            continue
+        taken = _takes(fn) if taken is None else taken
+        if taken is None or name in taken:
+            continue
+        if near is None:
+            raise SendError(f"{name}= is fixed for a jar: use Pool({name}=...) or @tool({name}=...)")
+        raise SendError(f"the function takes no {name!r}, and neither does the call; did you mean {near!r}?")
+
+
+def check_call_options(function: str, options: Iterable[str], more: Iterable[str] = ()) -> None:
+    """TypeError for a keyword that is no option of a call, and none of `more`."""
+    known = CALL_OPTIONS.union(more)
+    for name in options:
+        if name in known:
+            continue
+        if name in JAR_KEYS:
+            raise TypeError(f"{name}= is fixed for a jar: use Pool({name}=...)")
+        near = _near(name, known)
+        hint = f"; did you mean {near!r}?" if near else "; pass arguments of the function with functools.partial"
+        raise TypeError(f"{function}() takes the options of a call, not {name!r}{hint}")

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._errors import PolicyError
-from ._policy import Policy, PolicyLike
+from ._policy import Policy, PolicyLike, encode
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -43,6 +43,47 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or folder == "/" or path.startswith(folder + "/")
 
 
+def _is_file(name: str) -> bool:
+    """Whether the name of a policy is that of a file, not of a preset."""
+    return "/" in name or name.endswith(".json")
+
+
+def _anchored_path(path: Any, base: str) -> Any:
+    if isinstance(path, Mapping):
+        return {**path, "path": _anchored_path(path.get("path", ""), base)}
+    if isinstance(path, (str, bytes, os.PathLike)):
+        text = os.fsdecode(path)
+        return base if text == "." else text if text.startswith(("/", "~")) else os.path.join(base, text)
+    return path  # which the engine refuses
+
+
+def anchored(keys: Mapping[str, Any], base: Optional[str]) -> Dict[str, Any]:
+    """The keys with relative paths below a directory: what they mean is fixed now, wherever the program goes later."""
+    if base is None:
+        return dict(keys)
+    fixed = {
+        name: [_anchored_path(entry, base) for entry in keys[name]]
+        for name in ("ro", "rw", "hide", "tmpfs")
+        if isinstance(keys.get(name), (list, tuple, set, frozenset))
+    }
+    if keys.get("workdir") is not None:
+        fixed["workdir"] = _anchored_path(keys["workdir"], base)
+    return {**keys, **fixed}
+
+
+def fixed_policy(policy: PolicyLike, base: Optional[str]) -> PolicyLike:
+    """The same policy, whose relative paths start at this directory from now on."""
+    if policy is None or base is None:
+        return policy
+    if isinstance(policy, Policy):
+        return policy if policy._base is not None else Policy._make(policy._text, base)
+    if isinstance(policy, Mapping):
+        return Policy._make(encode(dict(policy)), base)
+    if isinstance(policy, str) and not _is_file(policy):
+        return policy
+    return Policy.load(os.path.join(base, os.path.expanduser(policy)))
+
+
 def keys_of(policy: PolicyLike) -> Dict[str, Any]:
     """The keys of a policy, with those of the preset or file that it extends. A default is missing or None."""
     if policy is None or policy == "agent":
@@ -54,8 +95,9 @@ def keys_of(policy: PolicyLike) -> Dict[str, Any]:
     else:
         return _shown(os.fspath(policy) if isinstance(policy, str) else os.path.abspath(os.fspath(policy)))
     extends = keys.get("extends")
-    if isinstance(extends, str) and base is not None and ("/" in extends or extends.endswith(".json")):
+    if isinstance(extends, str) and base is not None and _is_file(extends):
         extends = os.path.join(base, extends)
+    keys = anchored(keys, base)
     return {**keys_of(extends), **keys} if isinstance(extends, str) else keys
 
 

@@ -7,22 +7,24 @@ by itself (_call.py).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import time
 import warnings
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
-from ._errors import EngineError, PolicyError, UnavailableError, public
+from ._errors import EngineError, PolicyError, public
 from ._keys import LIMITS_OF_A_POOL, check_call_options, parse_size
-from ._policy import PolicyLike, normal_keys
-from ._program import engine_path
+from ._policy import PolicyLike, encode, normal_keys, wire_form
+from ._program import engine_path, refuse_inside
 from ._queue import CLOSED, CallQueue
+from ._request import current_directory
 from ._warm import Zygotes
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ class Pool(Closing, AsyncClosing):
     ) -> None:
         self._pid = 0
         if _inside.is_inside:
-            raise UnavailableError("a jar cannot hold another jar: in a jar, call the function itself")
+            # A module may have one for its tools, and is imported in their jars; there nobody can use it.
+            refuse_inside(may_be_imported=True)
+            return
         engine_path()  # raises if there can be no jars at all
         if isinstance(preload, str):
             raise TypeError("preload must be a list of names, not one string")
@@ -66,8 +70,10 @@ class Pool(Closing, AsyncClosing):
                 raise ValueError(f"{name} must be a positive number, not {value!r}")
         named: List[_paths.PathLike] = []
         named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
+        cwd = current_directory()
+        policy = _paths.fixed_policy(policy, cwd)
         policy_keys = _paths.keys_of(policy)
-        jar_keys = normal_keys({**keys})
+        jar_keys = _paths.anchored(normal_keys({**keys}), cwd)
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
         self._limits = {name: jar_keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
@@ -80,6 +86,7 @@ class Pool(Closing, AsyncClosing):
     # --- what every call goes through ---
 
     def _own(self) -> None:
+        refuse_inside()
         _engine.check_owner(self._pid)
         if self._queue.is_closed:
             raise EngineError(CLOSED)
@@ -165,18 +172,18 @@ class Pool(Closing, AsyncClosing):
 
     def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """fn(*args, **kwargs) in a jar. See belljar.call()."""
-        options = split_options(kwargs)
+        options = split_options(fn, kwargs)
         return self._call(fn, args, kwargs, options)
 
     async def call_async(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """call() for asyncio, trio and anyio. Cancelling ends the run, and goes on when nothing of the run is left."""
-        options = split_options(kwargs)
+        options = split_options(fn, kwargs)
         return await self._call_async(fn, args, kwargs, options)
 
     def map(self, fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The values of fn(item) in order, as many at once as the pool allows. The first exception ends it."""
         check_call_options("map", options)
-        known = split_options(options)
+        known = Options(options)
         self._own()
         self._check_limits(known)
         return self._map(fn, iter(items), known)
@@ -247,12 +254,16 @@ class Pool(Closing, AsyncClosing):
 
     def close(self) -> None:
         """End calls that run and wait until nothing of them is left. May be called again."""
+        if _inside.is_inside:
+            return
         self._stop()
         while not self._queue.is_empty():
             time.sleep(CLOSE_POLL_SECONDS)
         self._zygotes.close()
 
     async def _close_async(self) -> None:
+        if _inside.is_inside:
+            return
         # Calls in this very loop can only end while it runs; so somebody else waits for them.
         self._stop()
         await _loops.run_blocking(self.close)
@@ -264,17 +275,21 @@ class Pool(Closing, AsyncClosing):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<belljar.Pool {'closed' if self._queue.is_closed else 'open'}>"
+        return f"<belljar.Pool {'in a jar' if self._pid == 0 else 'closed' if self._queue.is_closed else 'open'}>"
 
 
-# --- the hidden pool ---
+# --- hidden pools ---
+
+# Policies of tools that have a pool at the same time; of more, those whose tools were called last.
+MAX_HIDDEN = 8
 
 _lock = threading.Lock()
 _hidden: List[Pool] = []
+_by_policy: Dict[str, _Shared] = {}
 
 
 def hidden_pool() -> Pool:
-    """One per process; its end is the engine's."""
+    """That of call(): one per process; its end is the engine's."""
     for pool in _hidden:
         return pool
     with _lock:
@@ -283,20 +298,74 @@ def hidden_pool() -> Pool:
         return _hidden[0]
 
 
+class _Shared:
+    """A hidden pool for one policy, and how many calls use it."""
+
+    __slots__ = ("pool", "users")
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.users = 0
+
+
+def _close_all(pools: Iterable[Pool]) -> None:
+    for pool in pools:
+        pool.close()
+
+
+class JarPolicy:
+    """A policy for the jars of tools, by which all tools with the same one find their pool."""
+
+    __slots__ = ("_policy", "_keys", "_mark")
+
+    def __init__(self, policy: PolicyLike, keys: Mapping[str, Any]) -> None:
+        cwd = current_directory()
+        self._policy = _paths.fixed_policy(policy, cwd)
+        self._keys = _paths.anchored(normal_keys({**keys}), cwd)
+        facts = sorted((name, encode(value)) for name, value in self._keys.items())
+        self._mark = encode([*wire_form(self._policy, None), facts])
+
+    @contextlib.contextmanager
+    def pool(self) -> Iterator[Pool]:
+        """The pool, for one call."""
+        unused: List[Pool] = []
+        with _lock:
+            shared = _by_policy.pop(self._mark, None)
+            if shared is None:
+                shared = _Shared(Pool(policy=self._policy, **self._keys))
+                idle = [mark for mark, other in _by_policy.items() if other.users == 0]
+                unused = [_by_policy.pop(mark).pool for mark in idle[: max(len(_by_policy) + 1 - MAX_HIDDEN, 0)]]
+            _by_policy[self._mark] = shared  # the last one now
+            shared.users += 1
+        if unused:
+            threading.Thread(target=_close_all, args=(unused,), name="belljar-pools", daemon=True).start()
+        try:
+            yield shared.pool
+        finally:
+            with _lock:
+                shared.users -= 1
+
+
+def _hidden_pools() -> List[Pool]:
+    return [*_hidden, *(shared.pool for shared in _by_policy.values())]
+
+
 def _forget() -> None:
     """The engine is gone, or this is a forked child: the next call makes another."""
     global _lock
     _lock = threading.Lock()
-    for pool in _hidden:
+    for pool in _hidden_pools():
         pool._pid = 0
     _hidden.clear()
+    _by_policy.clear()
 
 
 def _at_exit() -> None:
-    for pool in _hidden:
+    for pool in _hidden_pools():
         if _engine.is_ours(pool._pid):
             pool.close()
     _hidden.clear()
+    _by_policy.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -314,11 +383,11 @@ def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     Raises SendError if fn or an argument cannot be sent, CallError with the traceback as text if fn raised, CallTimeout,
     CallEnded if its process died, ResultError if what came back is not data.
     """
-    options = split_options(kwargs)
+    options = split_options(fn, kwargs)
     return hidden_pool()._call(fn, args, kwargs, options)
 
 
 async def call_async(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """call() for asyncio, trio and anyio. Cancelling ends the run, and goes on when nothing of the run is left."""
-    options = split_options(kwargs)
+    options = split_options(fn, kwargs)
     return await hidden_pool()._call_async(fn, args, kwargs, options)

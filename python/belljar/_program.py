@@ -5,12 +5,40 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType
+from typing import Optional
 
 from ._errors import EngineError, UnavailableError
 
 
+def refuse_inside(may_be_imported: bool = False) -> None:
+    """UnavailableError in a jar for calls, where there can be no jars; it names who tried. may_be_imported: not if that was a
+    module's own code."""
+    inside = sys.modules.get((__package__ or "belljar") + "._inside")
+    if inside is None or not inside.is_inside:
+        return
+    package = os.path.dirname(os.path.abspath(__file__))
+    frame = sys._getframe()
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == package:
+        frame = frame.f_back
+    who = f"line {frame.f_lineno} of {frame.f_code.co_filename}"
+    up: Optional[FrameType] = frame
+    while up is not None:
+        # In a jar the code of a module runs only when it is imported.
+        if up.f_code.co_name == "<module>" and up.f_globals.get("__name__") not in (None, "__main__"):
+            if may_be_imported:
+                return
+            who += f", while the module '{up.f_globals['__name__']}' was imported,"
+            break
+        up = up.f_back
+    raise UnavailableError(f"a jar cannot hold another jar: {who} tried to make one").with_(
+        hint="in a jar, call the function itself; what needs jars belongs into the program outside, not into the module's own code"
+    )
+
+
 def engine_path() -> str:
     """$BELLJAR_BIN if set, else the program in this package."""
+    refuse_inside()
     if not sys.platform.startswith("linux"):
         raise UnavailableError(f"Belljar needs Linux; this is {sys.platform}")
     path = os.environ.get("BELLJAR_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "belljar")

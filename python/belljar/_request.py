@@ -103,8 +103,22 @@ class Request:
     limit, and its output is not kept, unless that is asked for.
     """
 
-    __slots__ = ("args", "text", "errors", "is_captured", "on_output", "on_event", "fds", "stdin", "stdout", "stderr")
-    __slots__ += ("_made", "_run", "_policy", "_keys")
+    __slots__ = (
+        "args",
+        "text",
+        "errors",
+        "is_captured",
+        "on_output",
+        "on_event",
+        "fds",
+        "stdin",
+        "stdout",
+        "stderr",
+        "_made",
+        "_run",
+        "_policy",
+        "_keys",
+    )
 
     def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False) -> None:
         self.fds: List[int] = []
@@ -277,11 +291,12 @@ def prefixes_text() -> Optional[str]:
     return encode(sorted(found)) if found else None
 
 
-def _current_directory() -> Optional[str]:
+def current_directory() -> Optional[str]:
+    """None if it was removed."""
     try:
         return os.getcwd()
     except OSError:
-        return None  # it was removed
+        return None
 
 
 def _json(value: Any) -> str:
@@ -314,7 +329,7 @@ def _policy_frame(
     kind: int, policy: PolicyLike, keys: Mapping[str, Any], environ: Optional[str], run: Optional[str] = None, **more: Any
 ) -> bytes:
     """RUN or OPEN; environ: as environ_text() has it, None for that of now."""
-    cwd = _current_directory()
+    cwd = current_directory()
     policy_text, base = wire_form(policy, cwd)
     members = {"base": base, "keys": keys or None, "cwd": cwd, **more}
     # Calls name their interpreter in the policy: it may be another one.

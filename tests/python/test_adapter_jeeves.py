@@ -12,6 +12,7 @@ import subprocess
 import sys
 import types
 import unittest
+import unittest.mock
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 import belljar
@@ -91,8 +92,12 @@ class WithFramework(PackageCase):
         sys.modules[name] = module
 
     def use_call(self, call: Any) -> None:
-        self.addCleanup(belljar.__dict__.pop, "call_async", None)
-        belljar.__dict__["call_async"] = call
+        async def call_async(_: Any, fn: Any, args: Any, kwargs: Any, options: Any) -> Any:
+            return await call(fn, **options.keys)
+
+        patch = unittest.mock.patch.object(belljar.Pool, "_call_async", call_async)
+        patch.start()
+        self.addCleanup(patch.stop)
 
 
 def module_level(x: int) -> int:
@@ -217,6 +222,12 @@ def bombs(path: str, is_result: bool) -> Any:
     return "done"
 
 
+def read_text(path: str) -> str:
+    """What a file holds."""
+    with open(path) as file:
+        return file.read()
+
+
 async def slowly(x: int) -> int:
     await asyncio.sleep(0.01)
     print("words")
@@ -272,6 +283,17 @@ class Real(WithFramework):
         self.assertEqual(self.call("tool", x=1), ToolResult("c1", True, 2))
         self.assertEqual(self.call("slowly", x=4), ToolResult("c1", True, 8))
         self.assertEqual(len(self.call("explode", kind="long").output), 1_000_000)  # hole 6
+
+    def test_files_for_the_tools(self) -> None:
+        (self.work / "f").write_text("seen")
+        self.tools.functions["read"] = read_text
+        self.assertIn("FileNotFoundError", str(self.call("read", path=str(self.work / "f")).error))
+        for keys in ({"ro": [self.work]}, {"workdir": self.work}, {"policy": {"ro": [str(self.work)]}, "memory": "256M"}):
+            sandbox = SubprocessSandbox(self.tools, **keys)
+            made = asyncio.run(sandbox.call("read", {"path": str(self.work / "f")}, call_id="c1"))
+            self.assertEqual(made, ToolResult("c1", True, "seen"))
+        with self.assertRaisesRegex(TypeError, "did you mean 'workdir'"):
+            SubprocessSandbox(self.tools, wrkdir="/")
 
     def test_failures(self) -> None:
         self.assertEqual(self.call("explode", kind="raise").error, "SubprocessSandbox: tool raised KeyError: 'k'")

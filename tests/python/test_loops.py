@@ -130,11 +130,14 @@ class Cases:
             self.run_loop(work)
 
         def test_cancelling_a_scope_ends_the_run_with_its_grace(self) -> None:
-            script = "trap 'sleep 0.3; touch had_grace; exit' TERM; touch ready; while :; do sleep 0.01; done"
+            # Before the engine knows that the command runs there is no grace: its output is the sign.
+            script = "trap 'sleep 0.3; touch had_grace; exit' TERM; echo ready; while :; do sleep 0.01; done"
+            seen: List[bytes] = []
 
             async def work() -> None:
-                run = functools.partial(belljar.run_async, self.sh(script), timeout=None, grace=100)
-                self.assertTrue(await self.cancel_when((self.work / "ready").exists, run))
+                hear = functools.partial(belljar.run_async, on_output=lambda _, data: seen.append(data))
+                run = functools.partial(hear, self.sh(script), timeout=None, grace=100)
+                self.assertTrue(await self.cancel_when(lambda: seen, run))
                 self.assertEqual(self.marked(), [])
 
             self.run_loop(work)

@@ -688,7 +688,7 @@ print(even(10), odd(10), inside() != os.getpid())
         for wrong in (generator, len, Box, 3):
             with self.assertRaises(TypeError):
                 belljar.tool(wrong)  # type: ignore[type-var]
-        for wrong_options in ({"workdir": "/"}, {"types": [int]}, {"tiemout": 3}):
+        for wrong_options in ({"types": [int]}, {"tiemout": 3}, {"pool": 3}, {"xyz": 1}):
             with self.assertRaises(TypeError):
                 belljar.tool(**wrong_options)
 

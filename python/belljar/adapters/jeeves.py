@@ -26,6 +26,8 @@ from .._code_runner import ExecResult as ExecResult
 from .._code_runner import run as run
 from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
 from .._path_rules import PathRules
+from .._policy import PolicyLike
+from .._tool import jar_and_options
 
 __all__ = ["CodeRunner", "ExecResult", "FilesystemSandbox", "SubprocessSandbox", "run"]
 
@@ -81,10 +83,11 @@ def _framework_of(inner: Any) -> Any:
 class SubprocessSandbox:
     """A tool host whose tools run in jars: nothing of the host to see, limits that hold, and only data comes back.
 
-    inner: an InProcessToolHost. options: what belljar.call takes for each call, such as memory="1G" or types=[...].
+    inner: an InProcessToolHost. policy and keys: what @belljar.tool takes: files and network for the jars (workdir=, ro=, rw=,
+    net= ...), and options of each call, such as memory="1G" or types=[...].
     """
 
-    def __init__(self, inner: Any, *, timeout_seconds: float = 30.0, **options: Any) -> None:
+    def __init__(self, inner: Any, *, timeout_seconds: float = 30.0, policy: PolicyLike = None, **keys: Any) -> None:
         if timeout_seconds <= 0:
             raise ValueError("timeout_seconds must be positive")
         framework = _framework_of(inner)
@@ -94,7 +97,7 @@ class SubprocessSandbox:
             )
         self._inner = inner
         self._timeout_seconds = timeout_seconds
-        self._options = options
+        self._pool, self._options = jar_and_options(None, policy, {**keys, "timeout": timeout_seconds})
         self._result = framework.ToolResult
 
     @property
@@ -143,8 +146,6 @@ class SubprocessSandbox:
         return self._result.error_(call_id=call_id, message=f"SubprocessSandbox: {message}")
 
     async def _run(self, tool: str, fn: Any, args: Dict[str, Any]) -> Any:
-        import belljar
-
         is_behind = _is_behind_its_name(fn)
         try:
             # The contract is plain pickle, though closures could be sent by value.
@@ -155,7 +156,8 @@ class SubprocessSandbox:
         if is_behind and fn.__module__ != "__main__":
             work = functools.partial(_call_behind, fn.__module__, fn.__qualname__, args)
         try:
-            return await belljar.call_async(work, timeout=self._timeout_seconds, **self._options)
+            with self._pool() as pool:
+                return await pool._call_async(work, (), {}, self._options)
         except SendError as error:
             raise _NotPicklable(tool, error) from error
 
