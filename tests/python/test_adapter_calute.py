@@ -20,6 +20,7 @@ from belljar.adapters import calute
 from belljar.adapters.calute import (
     BelljarSandboxBackend,
     ExecutionContext,
+    SandboxBackend,
     SandboxBackendConfig,
     SandboxConfig,
     SandboxExecutionUnavailableError,
@@ -70,7 +71,7 @@ class Routing(unittest.TestCase):
         with self.assertLogs(calute._logger, "WARNING") as logs:
             context, reason = self.decide(SandboxMode.WARN, "shell")
         self.assertEqual(context, host)
-        self.assertTrue(reason.startswith("Warn mode advisory"))
+        self.assertEqual(reason, "Warn mode advisory: tool would run in sandbox, executing on host")
         self.assertIn("'shell' would run in sandbox", logs.output[0])
 
     def test_there_is_no_falling_back_to_the_host(self) -> None:
@@ -80,6 +81,23 @@ class Routing(unittest.TestCase):
         self.assertEqual(
             str(caught.exception), "Tool 'x' requires sandbox execution, but no sandbox backend is configured"
         )
+
+    def test_names_are_quoted_as_python_does(self) -> None:
+        """A name with a quote in it too."""
+        self.assertEqual(
+            str(SandboxExecutionUnavailableError("it's")),
+            'Tool "it\'s" requires sandbox execution, but no sandbox backend is configured',
+        )
+        with self.assertRaisesRegex(ValueError, 'Unknown sandbox backend "it\'s"'):
+            get_backend("it's")
+        with self.assertLogs(calute._logger, "WARNING") as logs:
+            self.decide(SandboxMode.WARN, "shell")
+        self.assertIn("Tool 'shell' would run in sandbox", logs.output[0])
+
+    def test_a_backend_has_what_the_protocol_says(self) -> None:
+        self.assertIn("SandboxBackend", calute.__all__)
+        for name in ("execute", "is_available", "get_capabilities"):
+            self.assertTrue(callable(getattr(SandboxBackend, name)) and callable(getattr(SubprocessSandboxBackend, name)))
 
     def test_the_registry(self) -> None:
         self.assertEqual(list_backends(), ["belljar", "subprocess"])
@@ -159,7 +177,7 @@ class Calling(unittest.TestCase):
 
     def test_failures_are_runtime_errors_with_known_words(self) -> None:
         class Ended:
-            returncode, stderr = -9, "last words"
+            returncode, stderr, outcome = -9, "last words", "signaled"
 
         cases = [
             (CallTimeout("x"), "Subprocess sandbox execution of tool 't' timed out after 30.0s"),
@@ -241,7 +259,7 @@ class Real(PackageCase):
     def test_failures(self) -> None:
         self.assertEqual(self.fails(operator.truediv, a=1).split(" inside")[0], "Tool 't' raised TypeError")
         self.assertEqual(
-            self.fails(lambda: sys.exit("why")), "Subprocess sandbox execution of tool 't' failed (exit 1): why\n"
+            self.fails(lambda: sys.exit("why")), "Subprocess sandbox execution of tool 't' failed (exit 1): why"
         )
         self.assertEqual(
             self.fails(lambda: os.kill(os.getpid(), 9)), "Subprocess sandbox execution of tool 't' failed (exit -9): "
@@ -290,8 +308,15 @@ class Real(PackageCase):
         backend = get_backend("belljar", self.config)
         self.addCleanup(backend.close)
         self.assertEqual(backend.execute("t", lambda path: open(path).read(), {"path": str(data / "f")}), "in")
-        with self.assertRaisesRegex(RuntimeError, "failed"):
+        with self.assertRaisesRegex(RuntimeError, r"failed \(exit -9\): .*more than its memory of 100 MB"):
             backend.execute("t", lambda: len(bytearray(400 << 20)) and time.sleep(1000), {})
+
+    def test_what_the_tool_said_last_is_stripped(self) -> None:
+        def leave() -> None:
+            os.write(2, b"\n last words \n\n")
+            os._exit(3)
+
+        self.assertEqual(self.fails(leave), "Subprocess sandbox execution of tool 't' failed (exit 3): last words")
 
 
 class Capabilities(PackageCase):

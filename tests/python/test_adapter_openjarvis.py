@@ -70,6 +70,24 @@ class Contract(PackageCase):
         result = run_sandboxed(f"sleep {SLEEP}", timeout=0.3)
         self.assertEqual(result, SandboxResult("(timed out)", "", -1, timed_out=True, killed=True))
 
+    def test_an_empty_working_dir_is_none(self) -> None:
+        self.assertEqual(run_sandboxed("pwd", working_dir="").stdout, f"{self.work}\n")
+
+    def test_a_current_directory_that_will_not_do_is_told(self) -> None:
+        """As a last line of stderr, whatever else is there, and only where no directory was named."""
+        os.chdir("/")
+        for command, stdout, stderr in (("pwd", "/workspace\n", ""), ("printf x >&2", "", "x\n"), ("echo x >&2", "", "x\n")):
+            result = run_sandboxed(command)
+            self.assertEqual((result.returncode, result.stdout), (0, stdout))
+            self.assertTrue(result.stderr.startswith(stderr))
+            line = result.stderr[len(stderr) :]
+            self.assertEqual(line.count("\n"), 1, line)
+            self.assertIn("private", line)
+        self.assertIn("private", run_sandboxed(f"sleep {SLEEP}", timeout=0.2).stderr)
+        self.assertEqual(run_sandboxed("pwd", working_dir=str(self.work)).stderr, "")
+        os.chdir(self.work)
+        self.assertEqual(run_sandboxed("pwd").stderr, "")
+
     def test_killing_what_is_not_there(self) -> None:
         kill_process_tree(999_999_999)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 import unittest
+import unittest.mock
 from typing import Any, List, Optional, Tuple
 
 from belljar.adapters import secuscan
@@ -54,14 +55,41 @@ class Config(unittest.TestCase):
 
     def test_what_is_no_number_is_refused(self) -> None:
         for name in ("timeout_seconds", "max_memory_mb", "max_output_bytes"):
-            for wrong in (None, -1, "5", True):
+            for wrong in (None, -1, "-1", "five", 1.5, float("nan"), float("inf"), [], b"5"):
                 with self.assertRaises(ValueError, msg=f"{name}={wrong}"):
                     SandboxConfig(**{name: wrong})
-        for fields in ({"max_memory_mb": 0}, {"allow_network": None}):
+        for fields in ({"max_memory_mb": 0}, {"allow_network": None}, {"allow_network": 2}, {"allow_network": "maybe"}):
             with self.assertRaises(ValueError):
                 SandboxConfig(**fields)
-        with self.assertRaises(TypeError):
-            SandboxConfig(timeout=5)
+        config = SandboxConfig()
+        with self.assertRaises(ValueError):
+            config.timeout_seconds = None  # type: ignore[assignment]
+
+    def test_it_reads_what_a_model_of_the_application_reads(self) -> None:
+        config = SandboxConfig(timeout_seconds="5", max_memory_mb=64.0, allow_network="no", unknown=1)
+        self.assertEqual(config, SandboxConfig(timeout_seconds=5, max_memory_mb=64, allow_network=False))
+        self.assertFalse(hasattr(config, "unknown"))
+        for word, value in ((0, False), (1, True), ("off", False), ("Yes", True), ("true", True), ("0", False)):
+            self.assertIs(SandboxConfig(allow_network=word).allow_network, value)
+
+    def test_the_methods_of_a_model(self) -> None:
+        config = SandboxConfig(timeout_seconds=5)
+        everything = {"timeout_seconds": 5, "max_memory_mb": 512, "max_output_bytes": 5_242_880, "allow_network": True}
+        self.assertEqual(config.model_dump(), everything)
+        self.assertEqual(config.model_dump(exclude_none=True), everything)
+        self.assertEqual(config.model_dump(exclude_unset=True), {"timeout_seconds": 5})
+        self.assertEqual(config.model_dump(include={"timeout_seconds"}), {"timeout_seconds": 5})
+        copy = config.model_copy(update={"max_memory_mb": "64"})
+        self.assertEqual((copy.timeout_seconds, copy.max_memory_mb, config.max_memory_mb), (5, 64, 512))
+        self.assertEqual(copy.model_fields_set, {"timeout_seconds", "max_memory_mb"})
+        self.assertEqual(SandboxConfig.model_validate({"timeout_seconds": "5", "x": 1}), config)
+        self.assertEqual(SandboxConfig.model_validate(config), config)
+        copy.allow_network = "no"  # type: ignore[assignment]
+        self.assertEqual(resolve_sandbox_config(plugin_sandbox=copy).allow_network, False)
+
+    def test_a_mock_that_has_every_attribute_is_no_plugin_around_a_config(self) -> None:
+        mock = unittest.mock.MagicMock(timeout_seconds=5, model_fields_set={"timeout_seconds"})
+        self.assertEqual(resolve_sandbox_config(mock).timeout_seconds, 5)
 
     def test_a_violation(self) -> None:
         error = SandboxViolation("timeout")
@@ -73,7 +101,7 @@ class Helpers(unittest.TestCase):
     def test_the_guess_about_memory(self) -> None:
         guess, limit = secuscan.classify_memory_violation, 512 * MB
         yes = [(-11, "", 0), (139, "", 0), (1, "x MemoryError: y", 0), (1, "Cannot allocate memory", 0)]
-        yes += [(137, "", int(limit * 0.95)), (1, "", limit)]
+        yes += [(137, "", int(limit * 0.95)), (1, "", limit), (0, "memoryerror", 0), (1, "CANNOT ALLOCATE MEMORY", 0)]
         no = [(137, "", 0), (137, "", int(limit * 0.94)), (0, "", limit), (1, "Segmentation fault", 0), (0, "", 0)]
         for case in yes:
             self.assertIs(guess(*case, limit), True, case)
@@ -113,18 +141,45 @@ class Helpers(unittest.TestCase):
         self.assertEqual(int(done.stdout), 128 << 10)
 
     def test_reading_a_stream(self) -> None:
-        async def read() -> Tuple[bytes, List[Any]]:
-            seen: List[Any] = []
+        """Both streams share one cap."""
+        seen: List[Any] = []
+        state = {"total_bytes": 0, "max_bytes": 9, "limit_hit": False}
+        buffers = (bytearray(), bytearray(), bytearray())
 
-            async def callback(chunk: bytes, name: str) -> None:
-                seen.append((name, chunk))
+        async def callback(chunk: bytes, name: str) -> None:
+            seen.append((name, chunk))
 
+        async def read() -> None:
+            for buffer, name in zip(buffers, ("stdout", "stderr", "")):
+                stream = asyncio.StreamReader()
+                stream.feed_data(b"abcdef")
+                stream.feed_eof()
+                await secuscan._read_stream(stream, buffer, state, callback, name)
+
+        asyncio.run(read())
+        self.assertEqual(buffers, (b"abcdef", b"abc", b""))
+        self.assertEqual(seen, [("stdout", b"abcdef"), ("stderr", b"abc")])
+        self.assertEqual(state, {"total_bytes": 9, "max_bytes": 9, "limit_hit": True})
+
+    def test_what_fits_exactly_hits_no_limit(self) -> None:
+        state = {"total_bytes": 0, "max_bytes": 3, "limit_hit": False}
+        buffer = bytearray()
+
+        async def read() -> None:
             stream = asyncio.StreamReader()
-            stream.feed_data(b"abcdef")
+            stream.feed_data(b"abc")
             stream.feed_eof()
-            return await secuscan._read_stream(stream, "stdout", 4, callback), seen
+            await secuscan._read_stream(stream, buffer, state)
 
-        self.assertEqual(asyncio.run(read()), (b"abcd", [("stdout", b"abcd")]))
+        asyncio.run(read())
+        self.assertEqual((buffer, state["limit_hit"]), (b"abc", False))
+
+    def test_a_process_that_is_gone_is_not_waited_for(self) -> None:
+        process = unittest.mock.MagicMock(returncode=0, **{"terminate.side_effect": ProcessLookupError})
+        asyncio.run(secuscan._terminate_process(process))
+        process.terminate.assert_called_once()
+        process.kill.assert_not_called()
+        process.wait.assert_not_called()
 
 
 class Execute(PackageCase):
@@ -132,8 +187,17 @@ class Execute(PackageCase):
         self.assertEqual(execute(self.sh("echo out; echo err >&2; exit 3")), ("out\n", "err\n", 3, None))
 
     def test_a_command_that_is_not_there(self) -> None:
-        with self.assertRaises(FileNotFoundError):
+        with self.assertRaises(FileNotFoundError) as caught:
             execute(["/no/such/scanner"])
+        error = caught.exception
+        self.assertEqual((error.strerror, error.filename), ("No such file or directory", "/no/such/scanner"))
+        self.assertEqual(str(error), "[Errno 2] No such file or directory: '/no/such/scanner'")
+
+    def test_a_config_of_any_class_will_do(self) -> None:
+        fields = dict(timeout_seconds=0, max_memory_mb=64, max_output_bytes=3, allow_network=False)
+        for config in (types.SimpleNamespace(**fields), fields):
+            made = asyncio.run(sandbox_execute(self.sh("echo abcdef; sleep 1000"), config))
+            self.assertEqual((made[0], made[3]), ("abc", "output_limit"))
 
     def test_live_chunks(self) -> None:
         seen: List[Any] = []
@@ -175,6 +239,20 @@ class Execute(PackageCase):
         self.assertEqual(made, ("e\n", 0, None))
         made = asyncio.run(secuscan._execute_command(self.sh(f"sleep {SLEEP}"), "t1", 1, plugin=plugin))
         self.assertEqual((made[0], made[2]), ("", "timeout"))
+
+    def test_the_caller_s_function_never_raises(self) -> None:
+        def broken(task_id: str, text: str) -> None:
+            raise RuntimeError("no listener")
+
+        for command, options, words in (
+            (["/no/such/scanner"], {}, "Execution error: [Errno 2] No such file or directory"),
+            ([], {}, "Execution error: "),
+            (self.sh("true"), {"plugin": {"timeout_seconds": None}}, "Execution error: timeout_seconds"),
+            (self.sh("echo x"), {"broadcast": broken}, "Execution error: no listener"),
+        ):
+            made = asyncio.run(secuscan._execute_command(command, "t1", **options))  # type: ignore[arg-type]
+            self.assertTrue(made[0].startswith(words), made)
+            self.assertEqual(made[1:], (-1, None))
 
 
 class Holes(PackageCase):

@@ -14,7 +14,7 @@ import enum
 import functools
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Set, Type
 
 from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
 
@@ -22,6 +22,7 @@ __all__ = [
     "BelljarSandboxBackend",
     "ExecutionContext",
     "ExecutionDecision",
+    "SandboxBackend",
     "SandboxBackendConfig",
     "SandboxConfig",
     "SandboxExecutionUnavailableError",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 _logger = logging.getLogger(__name__)
+
+_WARN_REASON = "Warn mode advisory: tool would run in sandbox, executing on host"
 
 
 class SandboxMode(enum.Enum):
@@ -90,8 +93,21 @@ class SandboxExecutionUnavailableError(RuntimeError):
     """A tool must be sandboxed, and there is nothing to do it."""
 
     def __init__(self, tool_name: str) -> None:
-        super().__init__(f"Tool '{tool_name}' requires sandbox execution, but no sandbox backend is configured")
+        super().__init__(f"Tool {tool_name!r} requires sandbox execution, but no sandbox backend is configured")
         self.tool_name = tool_name
+
+
+class SandboxBackend(Protocol):
+    """What a back end has."""
+
+    def execute(self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]) -> Any:
+        """func(**arguments) in the sandbox; RuntimeError if that fails."""
+
+    def is_available(self) -> bool:
+        """Whether it can run here."""
+
+    def get_capabilities(self) -> Dict[str, Any]:
+        """What it is, and what it isolates."""
 
 
 class SandboxRouter:
@@ -110,8 +126,8 @@ class SandboxRouter:
         if config.mode is SandboxMode.OFF:
             return ExecutionDecision(ExecutionContext.HOST, tool_name, "Sandbox mode is off")
         if is_listed and config.mode is SandboxMode.WARN:
-            _logger.warning("Tool '%s' would run in sandbox; the mode is warn, so it runs on the host", tool_name)
-            return ExecutionDecision(ExecutionContext.HOST, tool_name, "Warn mode advisory: tool would run in the sandbox")
+            _logger.warning("Tool %r would run in sandbox; the mode is warn, so it runs on the host", tool_name)
+            return ExecutionDecision(ExecutionContext.HOST, tool_name, _WARN_REASON)
         if is_listed:
             return ExecutionDecision(ExecutionContext.SANDBOX, tool_name, "Strict sandbox enforcement")
         return ExecutionDecision(ExecutionContext.HOST, tool_name, "Tool not designated for sandbox")
@@ -169,22 +185,25 @@ class SubprocessSandboxBackend:
 
     def execute(self, tool_name: str, func: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """func(**arguments) in a jar; every failure is a RuntimeError."""
-        head = f"Subprocess sandbox execution of tool '{tool_name}'"
+        head = f"Subprocess sandbox execution of tool {tool_name!r}"
         try:
             return self._caller()(functools.partial(func, **arguments), **self._run_keys())
         except CallTimeout as error:
             raise RuntimeError(f"{head} timed out after {self._config.sandbox_timeout}s") from error
         except CallEnded as error:
             result = error.result
-            status, stderr = (result.returncode, str(result.stderr)) if result is not None else (-1, str(error))
+            status, stderr = (result.returncode, str(result.stderr).strip()) if result is not None else (-1, str(error))
+            if result is not None and result.outcome == "memory":
+                stderr = f"{stderr}\n" if stderr else ""
+                stderr += f"it used more than its memory of {self._config.sandbox_memory_limit_mb} MB, and was killed"
             raise RuntimeError(f"{head} failed (exit {status}): {stderr}") from error
         except ResultError as error:
-            raise RuntimeError(f"Failed to deserialise subprocess sandbox result for tool '{tool_name}': {error}") from error
+            raise RuntimeError(f"Failed to deserialise subprocess sandbox result for tool {tool_name!r}: {error}") from error
         except CallError as error:
             name = (error.type_name or "Exception").rpartition(".")[2]
-            raise RuntimeError(f"Tool '{tool_name}' raised {name} inside subprocess sandbox: {error.message}") from error
+            raise RuntimeError(f"Tool {tool_name!r} raised {name} inside subprocess sandbox: {error.message}") from error
         except SendError as error:
-            raise RuntimeError(f"Tool '{tool_name}' cannot be sent to the subprocess sandbox: {error}") from error
+            raise RuntimeError(f"Tool {tool_name!r} cannot be sent to the subprocess sandbox: {error}") from error
         except BelljarError as error:
             raise RuntimeError(f"{head} failed (exit -1): {error}") from error
 
@@ -260,7 +279,7 @@ def register_backend(name: str, cls: Type[Any]) -> None:
 def get_backend(name: str, sandbox_config: Optional[SandboxConfig] = None) -> Any:
     """A back end of that name for this configuration."""
     if name not in _backends:
-        raise ValueError(f"Unknown sandbox backend '{name}'. Available backends: {', '.join(list_backends())}")
+        raise ValueError(f"Unknown sandbox backend {name!r}. Available backends: {', '.join(list_backends())}")
     return _backends[name](sandbox_config if sandbox_config is not None else SandboxConfig())
 
 

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._errors import BelljarError
 from .._request import Request
+from .._result import Result
 from .._run import finish, open_run
 from .._tree import kill_tree
 
@@ -82,6 +83,14 @@ def kill_process_tree(pid: int) -> None:
         _logger.warning("nothing was killed: %s", error)
 
 
+def _with_notes(stderr: str, result: Result[Any]) -> str:
+    """What the command wrote, and a line about a work directory that it did not get."""
+    lines = [str(note["why"]) for note in result.notes if note.get("name") == "workdir"]
+    if not lines:
+        return stderr
+    return stderr + ("\n" if stderr and not stderr.endswith("\n") else "") + "".join(f"{line}\n" for line in lines)
+
+
 def run_sandboxed(
     command: str,
     *,
@@ -94,7 +103,8 @@ def run_sandboxed(
     """Run a command line in a jar, and wait until it and all it started is gone. Never raises for what the command does.
 
     The cap holds for each stream by itself. What cannot be started, or held, has `returncode` -1 and a `stderr` that begins
-    with "Execution error:".
+    with "Execution error:". An empty working_dir is none; if the current directory will not do then, the command runs in a private
+    one, and a last line of `stderr` says so.
     """
     kept = {"stdout": _Capped(max_output_bytes), "stderr": _Capped(max_output_bytes)}
     keys: Dict[str, Any] = {"timeout": None if timeout is None else max(timeout, _SHORTEST_TIMEOUT)}
@@ -102,11 +112,11 @@ def run_sandboxed(
     keys["env"] = {**keys.get("env", {}), **(env_extra or {})}
     # What passes is capped here, each stream by itself.
     keys.update(output=None, capture=False)
-    if working_dir is not None:
+    if working_dir:
         keys["workdir"] = working_dir
     names = sorted({*_SAFE_ENV_VARS, *(env_passthrough or ())})
     try:
-        if working_dir is not None and not os.path.isdir(working_dir):
+        if working_dir and not os.path.isdir(working_dir):
             raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
         options = {**keys, "shell": True, "policy": {"pass_env": names}}
         options["on_output"] = lambda stream, data: kept[stream].add(data)
@@ -117,5 +127,6 @@ def run_sandboxed(
     if result.timed_out:
         if not stdout and not stderr:
             stdout = "(timed out)"
-        return SandboxResult(stdout, stderr, -1, timed_out=True, killed=True)
+        return SandboxResult(stdout, _with_notes(stderr, result), -1, timed_out=True, killed=True)
+    stderr = _with_notes(stderr, result)
     return SandboxResult(stdout, stderr, result.returncode, killed=result.killed)

@@ -13,6 +13,7 @@ import asyncio
 import codecs
 import contextlib
 import inspect
+import os
 import resource
 import sys
 import types
@@ -70,8 +71,37 @@ class SandboxViolation(Exception):
         self.reason = reason
 
 
+# As the application's own model reads them.
+_TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
+
+
+def _read_bool(name: str, value: Any) -> bool:
+    word = value.strip().lower() if isinstance(value, str) else value
+    if isinstance(word, bool) or (isinstance(word, (int, float)) and word in (0, 1)):
+        return bool(word)
+    if word in _TRUE or word in _FALSE:
+        return word in _TRUE
+    raise ValueError(f"{name} must be true or false, not {value!r}")
+
+
+def _read_number(name: str, value: Any) -> int:
+    least = 1 if name == "max_memory_mb" else 0
+    try:
+        # Of a number with a fraction only whole ones; of text only digits.
+        number = int(value) if isinstance(value, (int, str)) else int(value) if value == int(value) else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or number < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return number
+
+
 class SandboxConfig:
-    """Limits of one command. Which of them were given is remembered, for resolve_sandbox_config; a timeout of 0 is none."""
+    """Limits of one command. Which of them were given is remembered, for resolve_sandbox_config; a timeout of 0 is none.
+
+    It has the methods of a pydantic model that callers use, and takes what such a model takes: "5" for a number, "no" for
+    false; fields that it does not know are ignored. ValueError for what makes no sense.
+    """
 
     timeout_seconds: int = 120
     max_memory_mb: int = 512
@@ -79,34 +109,41 @@ class SandboxConfig:
     allow_network: bool = True
 
     def __init__(self, **fields: Any) -> None:
-        unknown = sorted(set(fields) - set(_SETTING_OF_FIELD))
-        if unknown:
-            raise TypeError(f"SandboxConfig has no field '{unknown[0]}'")
+        self.model_fields_set: FrozenSet[str] = frozenset()
         for name, value in fields.items():
-            self._check(name, value)
-            setattr(self, name, value)
-        self.model_fields_set: FrozenSet[str] = frozenset(fields)
+            if name in _SETTING_OF_FIELD:
+                setattr(self, name, value)
 
-    @staticmethod
-    def _check(name: str, value: Any) -> None:
-        if name == "allow_network":
-            if not isinstance(value, bool):
-                raise ValueError(f"{name} must be true or false, not {value!r}")
-            return
-        least = 1 if name == "max_memory_mb" else 0
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
-            raise ValueError(f"{name} must be a number of at least {least}, not {value!r}")
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SETTING_OF_FIELD:
+            value = _read_bool(name, value) if name == "allow_network" else _read_number(name, value)
+            self.model_fields_set |= {name}
+        super().__setattr__(name, value)
 
-    def _values(self) -> Tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in _SETTING_OF_FIELD)
+    @classmethod
+    def model_validate(cls, obj: Any) -> SandboxConfig:
+        """From a mapping, or from another model, whichever class it is of."""
+        if isinstance(obj, Mapping):
+            return cls(**obj)
+        return cls(**{name: getattr(obj, name) for name in _SETTING_OF_FIELD if hasattr(obj, name)})
+
+    def model_dump(self, **options: Any) -> Dict[str, Any]:
+        """The fields as a dict; exclude_unset, include and exclude are heeded, and no field is ever None."""
+        names = [name for name in _SETTING_OF_FIELD if not options.get("exclude_unset") or name in self.model_fields_set]
+        include, exclude = options.get("include"), options.get("exclude") or ()
+        return {name: getattr(self, name) for name in names if (include is None or name in include) and name not in exclude}
+
+    def model_copy(self, *, update: Optional[Mapping[str, Any]] = None, deep: bool = False) -> SandboxConfig:
+        """Another one, with some fields changed."""
+        return type(self)(**{**self.model_dump(exclude_unset=True), **(update or {})})
 
     def __eq__(self, other: object) -> bool:
-        return self._values() == other._values() if isinstance(other, SandboxConfig) else NotImplemented
+        return self.model_dump() == other.model_dump() if isinstance(other, SandboxConfig) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "SandboxConfig(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in _SETTING_OF_FIELD) + ")"
+        return "SandboxConfig(" + ", ".join(f"{name}={value!r}" for name, value in self.model_dump().items()) + ")"
 
 
 def _settings() -> Any:
@@ -119,7 +156,7 @@ def _given(config: Any) -> Mapping[str, Any]:
     """The fields that were given, whatever holds them: our class, a mapping, a model of the application's."""
     if config is None:
         return {}
-    if not isinstance(config, Mapping) and hasattr(config, "sandbox"):
+    if not isinstance(config, Mapping) and not hasattr(config, "timeout_seconds") and hasattr(config, "sandbox"):
         return _given(config.sandbox)
     if isinstance(config, Mapping):
         if isinstance(config.get("sandbox"), Mapping):
@@ -131,9 +168,9 @@ def _given(config: Any) -> Mapping[str, Any]:
     return {name: getattr(config, name) for name in _SETTING_OF_FIELD if name in names and hasattr(config, name)}
 
 
-def resolve_sandbox_config(plugin: Any = None) -> SandboxConfig:
+def resolve_sandbox_config(plugin_sandbox: Any = None) -> SandboxConfig:
     """The limits for a plugin: each field that it gives, and the global setting for each that it does not."""
-    given = _given(plugin)
+    given = _given(plugin_sandbox)
     current = _settings()
     fields = {}
     for name, setting in _SETTING_OF_FIELD.items():
@@ -145,17 +182,18 @@ def classify_memory_violation(exit_code: int, stderr_text: str, rss_bytes: int, 
     """A guess from the outside, kept for its callers. The verdict of sandbox_execute rests on what the kernel says."""
     if exit_code in (-11, 139):
         return True
-    if "MemoryError" in stderr_text or "Cannot allocate memory" in stderr_text:
+    words = stderr_text.lower()
+    if "memoryerror" in words or "cannot allocate memory" in words:
         return True
     return exit_code != 0 and limit_bytes > 0 and rss_bytes >= int(limit_bytes * MEMORY_SHARE)
 
 
 async def _terminate_process(process: Any) -> None:
-    """Ask a process of asyncio's to end, wait for the grace, kill it, wait."""
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
+    """Ask a process of asyncio's to end, wait for the grace, kill it, wait. Nothing happens if it is gone."""
+    try:
         process.terminate()
+    except ProcessLookupError:
+        return
     try:
         await asyncio.wait_for(process.wait(), SIGTERM_GRACE)
     except asyncio.TimeoutError:
@@ -177,21 +215,24 @@ def _build_preexec_fn(config: Any) -> Callable[[], None]:
 
 
 async def _read_stream(
-    stream: Any, stream_name: str, max_bytes: int, broadcast_callback: Optional[Broadcast] = None
-) -> bytes:
-    """Read a stream of asyncio's to its end; the first max_bytes are delivered and returned, the rest is dropped."""
-    kept: List[bytes] = []
-    room = max_bytes
-    while True:
+    stream: Any,
+    buffer: bytearray,
+    state: Dict[str, Any],
+    broadcast_callback: Optional[Broadcast] = None,
+    stream_name: str = "",
+) -> None:
+    """Read a stream of asyncio's into a buffer until it ends, or the bytes of all streams that share the state have reached their
+    cap: `state` has `max_bytes`, `total_bytes` and `limit_hit`. What is kept is delivered too."""
+    while not state["limit_hit"]:
         chunk = await stream.read(CHUNK_SIZE)
-        if not chunk:
-            return b"".join(kept)
-        chunk = chunk[:room]
-        room -= len(chunk)
-        if chunk:
-            kept.append(chunk)
-            if broadcast_callback is not None:
-                await broadcast_callback(chunk, stream_name)
+        if not chunk or state["limit_hit"]:
+            return
+        kept = chunk[: max(state["max_bytes"] - state["total_bytes"], 0)]
+        state["limit_hit"] = len(kept) < len(chunk)
+        state["total_bytes"] += len(kept)
+        buffer.extend(kept)
+        if kept and broadcast_callback is not None:
+            await broadcast_callback(kept, stream_name)
 
 
 def _violation(result: Result) -> Optional[str]:
@@ -223,6 +264,7 @@ async def sandbox_execute(
             await callback(data, stream)
 
         on_output = deliver
+    config = SandboxConfig.model_validate(config)
     keys: Dict[str, Any] = {
         "timeout": config.timeout_seconds or None,
         "grace": SIGTERM_GRACE,
@@ -236,8 +278,8 @@ async def sandbox_execute(
     try:
         result = await run_async(list(cmd), on_output=on_output, **keys)
     except StartError as error:
-        # As asyncio's own functions do, so that callers see FileNotFoundError and its like.
-        raise OSError(error.errno, str(error), error.filename) from error
+        # As asyncio's own functions do, so that callers see FileNotFoundError and its like, in one line.
+        raise OSError(error.errno, os.strerror(error.errno or 0), error.filename) from error
     return str(result.stdout), str(result.stderr), result.returncode, _violation(result)
 
 
@@ -250,10 +292,8 @@ async def _execute_command(
     broadcast: Optional[Callable[[str, str], Any]] = None,
 ) -> Tuple[str, int, Optional[str]]:
     """A task's command: (output, exit_code, violation). stderr follows stdout; broadcast(task_id, text) is called, and awaited
-    if it can be, with each chunk. A timeout of None is the global one."""
-    config = resolve_sandbox_config(plugin)
-    if timeout is not None:
-        config.timeout_seconds = timeout
+    if it can be, with each chunk. A timeout of None is the global one. Nothing but cancelling raises: what goes wrong is
+    ("Execution error: ...", -1, None)."""
     decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
 
     async def deliver(chunk: bytes, stream_name: str) -> None:
@@ -263,6 +303,12 @@ async def _execute_command(
             if inspect.isawaitable(answer):
                 await answer
 
-    stdout, stderr, exit_code, violation = await sandbox_execute(command, config, deliver)
+    try:
+        config = resolve_sandbox_config(plugin)
+        if timeout is not None:
+            config.timeout_seconds = timeout
+        stdout, stderr, exit_code, violation = await sandbox_execute(command, config, deliver)
+    except Exception as error:
+        return f"Execution error: {error}", -1, None
     output = f"{stdout}\n{stderr}" if stdout and stderr else stdout or stderr
     return output, exit_code, violation
