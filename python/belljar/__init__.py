@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._host import capabilities as capabilities
     from ._host import safe_env as safe_env
     from ._jar import Jar as Jar
+    from ._jar_files import ProcessInfo as ProcessInfo
     from ._policy import Policy as Policy
     from ._pool import Pool as Pool
     from ._pool import call as call
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from ._run import run as run
     from ._tool import tool as tool
     from ._tree import kill_tree as kill_tree
+    from ._watch import FileEvent as FileEvent
+    from ._watch import Watch as Watch
 
 __version__ = "0.1.0"
 
@@ -65,6 +68,7 @@ _HOME = {
     "CallTimeout": "_errors",
     "DEVNULL": "_request",
     "EngineError": "_errors",
+    "FileEvent": "_watch",
     "FileInfo": "_files",
     "Jar": "_jar",
     "PIPE": "_request",
@@ -72,6 +76,7 @@ _HOME = {
     "Pool": "_pool",
     "PolicyError": "_errors",
     "Process": "_process",
+    "ProcessInfo": "_jar_files",
     "Result": "_result",
     "ResultError": "_errors",
     "RunError": "_errors",
@@ -79,6 +84,7 @@ _HOME = {
     "SendError": "_errors",
     "StartError": "_errors",
     "UnavailableError": "_errors",
+    "Watch": "_watch",
     "call": "_pool",
     "call_async": "_pool",
     "capabilities": "_host",

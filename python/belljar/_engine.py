@@ -221,11 +221,13 @@ atexit.register(_at_exit)
 class Channel:
     """Our end of a channel: one run, one jar, or one question."""
 
-    __slots__ = ("engine", "socket")
+    __slots__ = ("engine", "socket", "_jar")
 
-    def __init__(self, engine: Engine, ours: socket.socket) -> None:
+    def __init__(self, engine: Engine, ours: socket.socket, jar: Optional[Channel] = None) -> None:
+        """jar: the channel of the jar that this one is about something in."""
         self.engine = engine
         self.socket = ours
+        self._jar = jar
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Send a short frame; whoever is not there any more needs none."""
@@ -270,29 +272,55 @@ class Channel:
             except KeyboardInterrupt:
                 self.cancel()
 
+    def receive(self, inbox: _wire.Inbox, fds: List[int]) -> Optional[_wire.Frame]:
+        """Receive once: a frame that is complete by then, or None. Descriptors that came are added to `fds`, the caller's."""
+        try:
+            data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            data, ancillary = b"", []
+        for level, kind, carried in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds += struct.unpack(f"{len(carried) // 4}i", carried[: len(carried) // 4 * 4])
+        if not data:
+            raise self.lost()
+        for frame in inbox.feed(data):
+            return frame
+        return None
+
     def answer(self) -> Tuple[int, bytes, List[int]]:
         """Wait for one frame: its type, its payload, and the descriptors that came with it, which are the caller's."""
         inbox = _wire.Inbox()
         fds: List[int] = []
         try:
             while True:
-                try:
-                    data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, RIGHTS_SPACE, socket.MSG_CMSG_CLOEXEC)
-                except ConnectionResetError:
-                    data, ancillary = b"", []
-                for level, kind, carried in ancillary:
-                    if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                        fds += struct.unpack(f"{len(carried) // 4}i", carried[: len(carried) // 4 * 4])
-                if not data:
-                    raise self.lost()
-                for kind, payload in inbox.feed(data):
-                    return kind, payload, fds
+                frame = self.receive(inbox, fds)
+                if frame is not None:
+                    return frame[0], frame[1], fds
         except BaseException:
             close_all(fds)
             raise
 
+    def last_words(self) -> Optional[EngineError]:
+        """What the engine says on a jar's channel of its end, if it has ended. It stays to be read."""
+        for _ in range(2):
+            try:
+                data = self.socket.recv(READ_BYTES, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+            except ConnectionResetError:
+                continue  # the kernel says so once, before what had been sent
+            except OSError:
+                return None
+            for kind, payload in _wire.Inbox().feed(data):
+                if kind == _wire.FAILED:
+                    error = _wire.parse(payload).get("error") or {}
+                    return EngineError(str(error.get("message"))).with_(hint=error.get("hint"))
+            return None
+        return None
+
     def lost(self) -> EngineError:
         """The channel ended too early: why."""
+        said = (self._jar or self).last_words()
+        if said is not None:
+            return said
         if self.engine.has_ended(0.2):
             return EngineError(f"the engine {retire(self.engine)}; its jars have ended with it")
         return EngineError("the engine closed the channel without an answer")
@@ -306,6 +334,11 @@ class Channel:
     def close(self) -> None:
         """Let go of our end."""
         close_socket(self.socket)
+
+
+def hold(ours: socket.socket) -> None:
+    """Have a socket closed in a forked child, until close_socket()."""
+    _held.add(ours)
 
 
 def close_socket(ours: socket.socket) -> None:

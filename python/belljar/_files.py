@@ -14,8 +14,10 @@ import stat
 from typing import Any, List, Optional
 
 from ._errors import public
+from ._steps import Steps, finish
 
 READ_CHUNK_BYTES = 1 << 20
+WRITE_CHUNK_BYTES = 4 << 20
 LIST_MAX_ENTRIES = 100_000
 LIST_MAX_DEPTH = 100
 
@@ -25,33 +27,46 @@ _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
 @public
 @dataclasses.dataclass(frozen=True)
 class FileInfo:
-    """A name in a jar. `type` is "file", "dir", "symlink" or "other"; `name` is relative to the listed directory."""
+    """A name in a jar. `type` is "file", "dir", "symlink" or "other"; `name` is relative to the listed directory.
+
+    `mode` has the permissions only; `mtime` is the time of the last change, in seconds as time.time() counts.
+    """
 
     name: str
     type: str
     size: int
     mode: int
+    mtime: float = 0.0
 
 
-def read_all(fd: int, path: Any, max_bytes: int) -> bytes:
-    """The whole file; OSError with EFBIG if it holds more than max_bytes."""
+def read_steps(fd: int, path: Any, max_bytes: int, length: Optional[int] = None) -> Steps[bytes]:
+    """At most `length` bytes from where the descriptor stands; OSError with EFBIG if these are more than max_bytes."""
     parts: List[bytes] = []
     count = 0
-    while True:
-        part = os.read(fd, min(READ_CHUNK_BYTES, max_bytes + 1 - count))
+    room = max_bytes + 1 if length is None else min(length, max_bytes + 1)
+    while count < room:
+        part = os.read(fd, min(READ_CHUNK_BYTES, room - count))
         if not part:
-            return b"".join(parts)
+            break
         count += len(part)
         if count > max_bytes:
             raise OSError(errno.EFBIG, f"the file is larger than {max_bytes} bytes", path)
         parts.append(part)
+        yield None
+    return b"".join(parts)
 
 
-def write_all(fd: int, data: Any) -> None:
+def read_all(fd: int, path: Any, max_bytes: int) -> bytes:
+    """The whole file; OSError with EFBIG if it holds more than max_bytes."""
+    return finish(read_steps(fd, path, max_bytes))
+
+
+def write_steps(fd: int, data: Any) -> Steps[None]:
     """Every byte, or OSError."""
     view = memoryview(data).cast("B")
     while view:
-        view = view[os.write(fd, view[: 64 << 20]) :]
+        view = view[os.write(fd, view[:WRITE_CHUNK_BYTES]) :]
+        yield None
 
 
 def _describe(fd: int, name: str, prefix: str) -> Optional[FileInfo]:
@@ -60,7 +75,7 @@ def _describe(fd: int, name: str, prefix: str) -> Optional[FileInfo]:
     except FileNotFoundError:
         return None  # removed in between
     kind = _TYPES.get(stat.S_IFMT(seen.st_mode), "other")
-    return FileInfo(prefix + name, kind, seen.st_size, stat.S_IMODE(seen.st_mode))
+    return FileInfo(prefix + name, kind, seen.st_size, stat.S_IMODE(seen.st_mode), seen.st_mtime)
 
 
 def _list_one(fd: int, prefix: str, found: List[FileInfo], path: Any) -> List[str]:
@@ -79,29 +94,37 @@ def _list_one(fd: int, prefix: str, found: List[FileInfo], path: Any) -> List[st
     return below
 
 
-def _list_below(fd: int, prefix: str, depth: int, found: List[FileInfo], path: Any) -> None:
+def open_below(fd: int, name: str) -> Optional[int]:
+    """A directory in a directory; None if it was removed or replaced in between."""
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=fd)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+
+
+def _list_below(fd: int, prefix: str, depth: int, found: List[FileInfo], path: Any) -> Steps[None]:
     if depth > LIST_MAX_DEPTH:
         raise OSError(errno.E2BIG, f"directories are nested more than {LIST_MAX_DEPTH} deep", path)
     for name in _list_one(fd, prefix, found, path):
+        inner = open_below(fd, name)
+        if inner is None:
+            continue
         try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=fd)
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # removed or replaced in between
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                continue
-            raise
-        try:
-            _list_below(inner, f"{prefix}{name}/", depth + 1, found, path)
+            yield None
+            yield from _list_below(inner, f"{prefix}{name}/", depth + 1, found, path)
         finally:
             os.close(inner)
 
 
-def list_all(fd: int, path: Any, recursive: bool) -> List[FileInfo]:
+def list_steps(fd: int, path: Any, recursive: bool) -> Steps[List[FileInfo]]:
     """The names in a directory, sorted; of all below it too if recursive. No link is followed."""
     found: List[FileInfo] = []
     if recursive:
-        _list_below(fd, "", 0, found, path)
+        yield from _list_below(fd, "", 0, found, path)
     else:
         _list_one(fd, "", found, path)
     return sorted(found, key=lambda info: info.name)

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _engine, _files, _wire
+from . import _engine, _wire
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, public, shortage_is_engine_error
-from ._files import FileInfo
+from ._jar_files import JarFiles, open_steps
 from ._policy import PolicyLike, normal_keys
 from ._process import Process
-from ._request import Args, Request, environ_text, json_frame, open_frame, shows_jar_options, wire_text
+from ._request import Args, Request, environ_text, open_frame, shows_jar_options
 from ._result import Result, failure
 from ._run import finish
 
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
 
     from ._async import AsyncProcess
     from ._call import Call
-    from ._keys import PolicyKeys, RunInJarOptions, SpawnInJarOptions
+    from ._keys import Duration, PolicyKeys, RunInJarOptions, SpawnInJarOptions
 
 Path = Union[str, bytes, "os.PathLike[str]"]
+Self = TypeVar("Self", bound="Jar")
 
 
 @public
-class Jar(Closing, AsyncClosing):
+class Jar(Closing, AsyncClosing, JarFiles):
     """A jar that stays open for many runs, one after the other or at the same time, over the same files. close() removes it all.
 
     Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
@@ -40,30 +40,62 @@ class Jar(Closing, AsyncClosing):
     all of it may be used from any thread.
     """
 
-    def __init__(self, policy: PolicyLike = None, **keys: Unpack[PolicyKeys]) -> None:
-        self._backend: Any = None
-        self._policy, self._keys = policy, normal_keys({**keys})
-        self._environ: Optional[str] = environ_text()
-        self._open(open_frame(policy, self._keys, self._environ))
+    def __init__(self, policy: PolicyLike = None, *, ttl: Optional[Duration] = None, **keys: Unpack[PolicyKeys]) -> None:
+        self._open(self._begin(policy, ttl, {**keys}))
 
-    def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
+    @classmethod
+    async def open_async(
+        cls: Type[Self], policy: PolicyLike = None, *, ttl: Optional[Duration] = None, **keys: Unpack[PolicyKeys]
+    ) -> Self:
+        """Jar(policy, **keys) for event loops, which go on while the jar is made. If this is cancelled, there is none."""
+        from ._async import open_channel_async
+        from ._steps import answer_async
+
+        jar = cls.__new__(cls)
+        frame = jar._begin(policy, ttl, {**keys})
+        jar._prepare()
+        channel = await open_channel_async(frame)
+        try:
+            answer = await answer_async(channel)
+            jar._take_facts(*answer)
+            channel.socket.setblocking(True)
+        except BaseException:
+            channel.kill()
+            raise
+        jar._channel = channel
+        return jar
+
+    def _begin(self, policy: PolicyLike, ttl: Optional[Duration], keys: Dict[str, Any]) -> bytes:
+        """The request for it."""
+        self._backend: Any = None
+        self._policy, self._keys = policy, normal_keys(keys)
+        self._environ: Optional[str] = environ_text()
+        return open_frame(policy, self._keys, self._environ, ttl=ttl)
+
+    def _prepare(self) -> None:
         self._channel: Optional[_engine.Channel] = None
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._facts: Dict[str, Any] = {}
+
+    def _take_facts(self, kind: int, payload: bytes, fds: List[int]) -> None:
+        _engine.close_all(fds)
+        answer = _wire.parse(payload)
+        if kind == _wire.FAILED:
+            raise failure(answer.get("error"), answer.get("missing"))
+        if kind != _wire.OPENED:
+            raise EngineError(f"the engine sent a frame of type {kind} when a jar was opened")
+        self._facts = answer
+
+    def _open(self, frame: bytes, fds: Sequence[int] = ()) -> None:
+        self._prepare()
         channel = _engine.open_channel(frame, fds)
         try:
-            kind, payload, came = channel.answer()
-            _engine.close_all(came)
-            answer = _wire.parse(payload)
-            if kind == _wire.FAILED:
-                raise failure(answer.get("error"), answer.get("missing"))
-            if kind != _wire.OPENED:
-                raise EngineError(f"the engine sent a frame of type {kind} when a jar was opened")
+            self._take_facts(*channel.answer())
         except BaseException:
             channel.kill()
             raise
-        self._facts: Dict[str, Any] = answer
         self._channel = channel
 
     # --- facts ---
@@ -88,6 +120,10 @@ class Jar(Closing, AsyncClosing):
         """Where runs start, as seen inside."""
         return self._facts.get("workdir")
 
+    def fileno(self) -> int:
+        """The descriptor of the jar's channel. It is readable when the jar has ended, whoever has ended it; read nothing from it."""
+        return self._own().socket.fileno()
+
     # --- asking ---
 
     def _own(self) -> _engine.Channel:
@@ -101,7 +137,7 @@ class Jar(Closing, AsyncClosing):
         jar = self._own()
         _engine.check_size(request_frame)
         ours, theirs = _engine.pair()
-        channel = _engine.Channel(jar.engine, ours)
+        channel = _engine.Channel(jar.engine, ours, jar)
         try:
             with self._lock:
                 self._own()
@@ -224,51 +260,19 @@ class Jar(Closing, AsyncClosing):
         await call.begin_async(self._backend)
         return await call.finish_async(may_be_early=False)
 
-    # --- files ---
+    # --- files: see JarFiles ---
 
-    def _open_file(self, path: Path, access: str, mode: int = 0) -> int:
+    def _open_file(self, path: Path, op: str) -> int:
         """A descriptor of a file in the jar; OSError if it cannot be opened."""
-        channel = self._ask(json_frame(_wire.FILE, {"path": wire_text(path), "op": access, **({"mode": mode & 0o7777} if access == "write" else {})}), ())
-        try:
-            kind, payload, fds = channel.answer()
-        finally:
-            channel.close()
-        if kind == _wire.DESCRIPTOR and len(fds) == 1:
-            return fds[0]
-        _engine.close_all(fds)
-        if kind != _wire.FAILED:
-            raise EngineError(f"the engine sent a frame of type {kind} when a file was opened")
-        answer = _wire.parse(payload)
-        error = answer.get("error") or {}
-        if error.get("stage") == "files" and error.get("errno"):
-            raise OSError(error["errno"], os.strerror(error["errno"]), os.fspath(path))
-        raise failure(error, answer.get("missing"))
+        return self._do(open_steps(path, op))
 
-    def read_file(self, path: Path, max_bytes: int = 64 << 20) -> bytes:
-        """The bytes of a regular file in the jar. Errors are those of open(); EFBIG for more than max_bytes."""
-        fd = self._open_file(path, "read")
-        try:
-            return _files.read_all(fd, os.fspath(path), max_bytes)
-        finally:
-            os.close(fd)
+    def _limits(self) -> Dict[str, Any]:
+        return dict(self._facts.get("limits") or {})
 
-    def write_file(self, path: Path, data: Union[bytes, str], mode: int = 0o644) -> None:
-        """Create or replace a regular file in the jar. A link is not followed. Errors are those of open()."""
-        raw = data.encode("utf-8") if isinstance(data, str) else data
-        memoryview(raw)  # TypeError before anything is created
-        fd = self._open_file(path, "write", mode)
-        try:
-            _files.write_all(fd, raw)
-        finally:
-            os.close(fd)
-
-    def list_files(self, path: Path = ".", recursive: bool = False) -> List[FileInfo]:
-        """What is in a directory of the jar, sorted by name; with recursive, also what is below. No link is followed."""
-        fd = self._open_file(path, "list")
-        try:
-            return _files.list_all(fd, os.fspath(path), recursive)
-        finally:
-            os.close(fd)
+    def _jar_end(self) -> socket.socket:
+        copy = self._own().socket.dup()
+        _engine.hold(copy)
+        return copy
 
     # --- the end ---
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/python.md, docs/calls.md, docs/integrations.md and the README show is what happens."""
+"""What docs/python.md, docs/files.md, docs/calls.md, docs/integrations.md and the README show is what happens."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ class Examples(PackageCase):
 
     def test_the_guide(self) -> None:
         self.examples(DOCS / "python.md", 15)
+
+    def test_files(self) -> None:
+        self.examples(DOCS / "files.md", 15)
 
     def test_calls(self) -> None:
         self.examples(DOCS / "calls.md", 6)
