@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import contextlib
 import dataclasses
 import importlib.util
+import io
 import os
 import pickle
 import subprocess
@@ -121,8 +124,11 @@ class Tools(WithFramework):
             self.assertEqual(str(caught.exception), "timeout_seconds must be positive")
         with self.assertRaises(ConfigError) as refused:
             SubprocessSandbox(types.SimpleNamespace())
-        for word in ("wraps InProcessToolHost only", "SimpleNamespace"):
-            self.assertIn(word, str(refused.exception))
+        self.assertEqual(
+            str(refused.exception),
+            "SubprocessSandbox wraps InProcessToolHost only (it needs access to the registered Tool.fn callable). "
+            "Got SimpleNamespace.",
+        )
 
     def test_without_a_framework_it_says_what_to_install(self) -> None:
         self.put("loomflow", None)
@@ -240,7 +246,24 @@ def explode(kind: str) -> Any:
         raise KeyError("k")
     if kind == "exit":
         os._exit(3)
+    if kind == "memory":
+        return len(bytearray(400 << 20))
+    if kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError"):
+        raise getattr(builtins, kind, asyncio.CancelledError)("word")
     return object() if kind == "object" else "x" * 1_000_000
+
+
+async def explode_slowly(kind: str) -> Any:
+    """The same in a coroutine."""
+    await asyncio.sleep(0)
+    return explode(kind)
+
+
+def chatter() -> int:
+    """Say something in both ways."""
+    print("h\u00e9llo")
+    print("oops", file=sys.stderr)
+    return 1
 
 
 def leave_children(marker: str) -> None:
@@ -301,6 +324,37 @@ class Real(WithFramework):
             self.call("explode", kind="exit").error, "SubprocessSandbox: subprocess exited without producing a result"
         )
         self.assertIn("type object at $", str(self.call("explode", kind="object").error))
+
+    def test_every_exception_is_relayed_as_raised(self) -> None:
+        self.tools.functions["slowly"] = explode_slowly
+        for kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError"):
+            for tool in ("explode", "slowly"):
+                if tool == "slowly" and kind in ("GeneratorExit", "CancelledError"):
+                    continue  # these two are how a coroutine is ended
+                with self.subTest(kind=kind, tool=tool):
+                    self.assertEqual(self.call(tool, kind=kind).error, f"SubprocessSandbox: tool raised {kind}: word")
+
+    def test_a_memory_kill_is_told_as_such(self) -> None:
+        sandbox = SubprocessSandbox(self.tools, memory="100M")
+        made = asyncio.run(sandbox.call("explode", {"kind": "memory"}, call_id="c1"))
+        self.assertIn("SubprocessSandbox: tool was killed: it used more memory than it may", made.error)
+
+    def test_what_a_tool_prints_goes_to_the_caller(self) -> None:
+        self.tools.functions["chatter"] = chatter
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            self.assertEqual(self.call("chatter").output, 1)
+        self.assertEqual((out.getvalue(), err.getvalue()), ("h\u00e9llo\n", "oops\n"))
+        raw = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        with contextlib.redirect_stdout(raw), contextlib.redirect_stderr(err):
+            self.assertEqual(self.call("chatter").output, 1)
+            self.assertEqual(raw.buffer.getvalue(), "h\u00e9llo\n".encode())  # type: ignore[attr-defined]
+            raw.close()
+            self.assertEqual(self.call("chatter").output, 1)
+        seen: List[Any] = []
+        sandbox = SubprocessSandbox(self.tools, on_output=lambda stream, data: seen.append(stream))
+        asyncio.run(sandbox.call("chatter", {}))
+        self.assertEqual(sorted(set(seen)), ["stderr", "stdout"])
 
     def test_hole_1_nothing_that_the_tool_wrote_is_unpickled(self) -> None:
         sign = str(self.base / "sign")

@@ -13,10 +13,12 @@ imported. All of it works under asyncio, trio and anyio.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import os
 import pickle
+import sys
 import types
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
@@ -93,11 +95,12 @@ class SubprocessSandbox:
         framework = _framework_of(inner)
         if not isinstance(inner, framework.InProcessToolHost):
             raise framework.ConfigError(
-                f"SubprocessSandbox wraps InProcessToolHost only, whose functions it can send; got {type(inner).__name__}"
+                "SubprocessSandbox wraps InProcessToolHost only (it needs access to the registered Tool.fn callable). "
+                f"Got {type(inner).__name__}."
             )
         self._inner = inner
         self._timeout_seconds = timeout_seconds
-        self._pool, self._options = jar_and_options(None, policy, {**keys, "timeout": timeout_seconds})
+        self._pool, self._options = jar_and_options(None, policy, {"on_output": _print, **keys, "timeout": timeout_seconds})
         self._result = framework.ToolResult
 
     @property
@@ -131,8 +134,10 @@ class SubprocessSandbox:
             output = await self._run(tool, found.fn, dict(args))
         except CallTimeout:
             message = f"tool exceeded {self._timeout_seconds}s"
-        except CallEnded:
+        except CallEnded as error:
             message = "subprocess exited without producing a result"
+            if error.result is not None and error.result.outcome == "memory":
+                message = f"tool was killed: it used more memory than it may ({error})"
         except ResultError as error:
             message = f"the tool's result is not data: {error}"
         except CallError as error:
@@ -152,7 +157,7 @@ class SubprocessSandbox:
             pickle.dumps((None if is_behind else fn, args))
         except Exception as error:
             raise _NotPicklable(tool, error) from error
-        work = functools.partial(fn, **args)
+        work = functools.partial(_call, fn, args)
         if is_behind and fn.__module__ != "__main__":
             work = functools.partial(_call_behind, fn.__module__, fn.__qualname__, args)
         try:
@@ -178,9 +183,43 @@ def _is_behind_its_name(fn: Any) -> bool:
         return False
 
 
+def _call(fn: Any, args: Mapping[str, Any]) -> Any:
+    """In the jar: a SystemExit is one exception of many, and does not end the process."""
+    try:
+        value = fn(**args)
+    except SystemExit as error:
+        raise _relayed(error) from None
+    return _finish(value) if isinstance(value, types.CoroutineType) else value
+
+
+async def _finish(work: Any) -> Any:
+    try:
+        return await work
+    except SystemExit as error:
+        raise _relayed(error) from None
+
+
+def _relayed(error: BaseException) -> Exception:
+    """An exception with the same name and words, that is told like any other."""
+    return type(type(error).__name__, (Exception,), {})(str(error))  # type: ignore[no-any-return]
+
+
 def _call_behind(module: str, qualname: str, args: Mapping[str, Any]) -> Any:
     """In the jar."""
-    return _behind(module, qualname)(**args)
+    return _call(_behind(module, qualname), args)
+
+
+def _print(stream: str, data: bytes) -> None:
+    """What a tool prints goes where its caller's prints go."""
+    file = sys.stdout if stream == "stdout" else sys.stderr
+    # A stream that is closed, or full, is no reason to end the call.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if hasattr(file, "buffer"):
+            file.flush()
+            file.buffer.write(data)
+        else:
+            file.write(data.decode("utf-8", "replace"))
+        file.flush()
 
 
 class _NotPicklable(Exception):
