@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ._async import AsyncProcess as AsyncProcess
     from ._async import run_async as run_async
     from ._async import spawn_async as spawn_async
+    from ._cells import Cell as Cell
+    from ._cells import CellError as CellError
+    from ._cells import Variable as Variable
     from ._errors import BelljarError as BelljarError
     from ._errors import CallEnded as CallEnded
     from ._errors import CallError as CallError
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from ._files import FileInfo as FileInfo
     from ._host import capabilities as capabilities
     from ._host import safe_env as safe_env
+    from ._interpreter import Interpreter as Interpreter
     from ._jar import Jar as Jar
     from ._jar_files import ProcessInfo as ProcessInfo
     from ._policy import Policy as Policy
@@ -66,10 +70,13 @@ _HOME = {
     "CallEnded": "_errors",
     "CallError": "_errors",
     "CallTimeout": "_errors",
+    "Cell": "_cells",
+    "CellError": "_cells",
     "DEVNULL": "_request",
     "EngineError": "_errors",
     "FileEvent": "_watch",
     "FileInfo": "_files",
+    "Interpreter": "_interpreter",
     "Jar": "_jar",
     "PIPE": "_request",
     "Policy": "_policy",
@@ -84,6 +91,7 @@ _HOME = {
     "SendError": "_errors",
     "StartError": "_errors",
     "UnavailableError": "_errors",
+    "Variable": "_cells",
     "Watch": "_watch",
     "call": "_pool",
     "call_async": "_pool",

@@ -118,10 +118,10 @@ class JarBackend(_FreshInterpreters):
     """Every call is a fresh interpreter in a jar that stays open. The jar was not opened for calls, so they import only from
     those directories of the caller's sys.path that the jar shows, and shows read-only; functions from elsewhere go by value."""
 
-    def __init__(self, jar: "Jar", policy: PolicyLike, keys: Dict[str, Any]) -> None:
+    def __init__(self, jar: "Jar", policy: PolicyLike, keys: Dict[str, Any], preload: Sequence[str] = ()) -> None:
         self._jar = jar
         self._rights = _paths.Rights(_paths.keys_of(policy), keys, jar.workdir)
-        super().__init__(self._interpreter(), ())
+        super().__init__(self._interpreter(), preload)
 
     def _interpreter(self) -> str:
         """The caller's, unless a run in the jar could have replaced it."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ._async import AsyncProcess
     from ._call import Call
+    from ._interpreter import Interpreter
     from ._keys import Duration, PolicyKeys, RunInJarOptions, SpawnInJarOptions
 
 Path = Union[str, bytes, "os.PathLike[str]"]
@@ -259,6 +260,21 @@ class Jar(Closing, AsyncClosing, JarFiles):
         call = self._call(fn, args, kwargs)
         await call.begin_async(self._backend)
         return await call.finish_async(may_be_early=False)
+
+    # --- what keeps state ---
+
+    def python(self, **options: Any) -> Interpreter:
+        """A Python process in this jar that keeps its variables between cells. options: those of Interpreter that a run has."""
+        from ._interpreter import Interpreter
+
+        self._own()
+        return Interpreter._in_jar(self, **options)
+
+    async def python_async(self, **options: Any) -> Interpreter:
+        """python() without holding up the loop."""
+        from ._loops import run_blocking
+
+        return await run_blocking(lambda: self.python(**options), lambda made: made.close())
 
     # --- files: see JarFiles ---
 

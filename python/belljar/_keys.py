@@ -153,6 +153,26 @@ def parse_size(value: Any, name: str) -> int:
     raise PolicyError(f"{name}={value!r} is not a size; write a number of bytes, or text such as '64M'")
 
 
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)\Z")
+_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(value: Any, name: str) -> Optional[float]:
+    """The seconds of a duration as policies write it: a number, or text such as "500ms" or "5m". None: no limit."""
+    if value is None or value == "none":
+        return None
+    match = _DURATION.match(value) if isinstance(value, str) else None
+    if match is not None:
+        seconds = float(match.group(1)) * _SECONDS[match.group(2)]
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        seconds = -1.0
+    if not 0 <= seconds < 1e10 or (seconds == 0 and name != "grace"):
+        raise PolicyError(f"{name}={value!r} is not a duration; write seconds, or text such as '500ms'")
+    return seconds
+
+
 @functools.lru_cache(maxsize=256)
 def _near(name: str, names: "frozenset[str]") -> Optional[str]:
     """The name that was meant, if one is so much alike."""

@@ -58,9 +58,10 @@ _NO_ORIGIN_NEEDED = ("built-in", "frozen")
 # Of this package, what every interpreter for calls has, in the order in which it can be loaded: what reads a call cannot
 # itself be sent with it. The decorator is there for the modules of tools, which import the package for its sake.
 _CODEC = ("._codec_types", "._codec_write", "._codec_read", "._codec")
+_CELLS = ("._cell_display", "._cell")
 ALWAYS_INSIDE = tuple(
     (__package__ or "belljar") + end
-    for end in ("", "._errors", *_CODEC, "._answer", "._private", "._send", "._inside", "._tool")
+    for end in ("", "._errors", *_CODEC, "._answer", "._private", "._send", "._inside", "._tool", *_CELLS)
 )
 
 

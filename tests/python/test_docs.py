@@ -35,6 +35,9 @@ class Examples(PackageCase):
     def test_integrations(self) -> None:
         self.examples(DOCS / "integrations.md", 5)
 
+    def test_interpreters(self) -> None:
+        self.examples(DOCS / "interpreter.md", 7)
+
     def test_the_readme(self) -> None:
         self.examples(DOCS.parent / "README.md", 4)
 

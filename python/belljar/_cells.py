@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of a cell, as your program sees it; and the check that an answer from the jar says just that."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from . import _cell
+from ._errors import CallEnded, CallError, CallTimeout, ResultError, public
+from ._result import Result
+
+
+@public
+@dataclasses.dataclass(frozen=True)
+class CellError:
+    """Why a cell did not come to its end.
+
+    kind: "raised", an exception; "timeout", it took longer than it may; "interrupted", by interrupt(); "ended", its process is gone.
+    state_lost: the variables are gone; reset() begins afresh. result: how the run ended, if it did.
+    """
+
+    kind: str
+    type_name: str
+    message: str
+    traceback: str
+    state_lost: bool = False
+    result: Optional[Result] = None
+
+
+@public
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What came of a cell.
+
+    value: that of its last expression, if that is data; else, and then is_data is false, its repr(). display: what was shown, each
+    a dict from MIME type to text, bytes or JSON data. truncated: there was more output than the cap allows.
+    """
+
+    value: Any = None
+    stdout: str = ""
+    stderr: str = ""
+    error: Optional[CellError] = None
+    display: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
+    is_data: bool = True
+    truncated: bool = False
+    number: int = 0
+
+    def check(self) -> "Cell":
+        """The cell itself; CallError, CallTimeout or CallEnded if it has an error."""
+        error = self.error
+        if error is None:
+            return self
+        text = f"cell {self.number}: {error.type_name}: {error.message}"
+        parts = (text, error.type_name, error.message, error.traceback)
+        made = {"timeout": CallTimeout, "ended": CallEnded}.get(error.kind, CallError)(*parts)
+        raise made.with_(result=error.result)
+
+
+@public
+class Variable(NamedTuple):
+    """A variable as variables() tells it."""
+
+    type_name: str
+    text: str
+
+
+# --- what an answer says ---
+
+
+def malformed(why: str) -> ResultError:
+    return ResultError(f"the answer is malformed: {why}")
+
+
+def is_text(*values: Any) -> bool:
+    return all(type(value) is str for value in values)
+
+
+def check_words(words: Any) -> Tuple[str, str, str]:
+    parts = tuple(words.get(name) for name in ("type", "message", "traceback")) if type(words) is dict else ()
+    if len(parts) != 3 or not is_text(*parts):
+        raise malformed("an exception without its parts")
+    return parts
+
+
+def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any, bool, Optional[CellError], List[Any]]:
+    """Value, whether it is data, error and displays. ResultError if the answer is not that of a cell.
+
+    kinds: the kind of an error, and of a KeyboardInterrupt. late: what is said of a cell that was interrupted and raised nothing.
+    """
+    if parts[1:] == ["cell", _cell.NOTHING]:
+        parts = [*parts, None, None, []]
+    if len(parts) != 6 or parts[1] != "cell":
+        raise malformed("it is not that of a cell")
+    _, _, state, value, words, display = parts
+    if state not in (_cell.NOTHING, _cell.DATA, _cell.TEXT) or (state == _cell.TEXT and not is_text(value)):
+        raise malformed("it is not that of a cell")
+    if type(display) is not list or not all(type(shown) is dict and is_text(*shown) for shown in display):
+        raise malformed("a display without its parts")
+    error = None
+    if words is not None:
+        type_name, message, trace = check_words(words)
+        error = CellError(kinds[type_name == "KeyboardInterrupt"], type_name, message, trace)
+    elif late:
+        error = CellError("timeout", "TimeoutError", late, "")
+    return value, state != _cell.TEXT, error, display

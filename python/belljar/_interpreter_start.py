@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where interpreters come from: forks of a zygote, or fresh ones in a jar that is open."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence, Tuple
+
+from . import _cell, _engine
+from ._call import Call, Options
+from ._errors import EngineError, PolicyError
+from ._keys import RUN_KEYS
+from ._policy import PolicyLike
+from ._warm import Zygotes
+
+if TYPE_CHECKING:
+    from ._jar import Jar
+
+# What every zygote for interpreters has loaded beside what it is told.
+USUAL = ("?linecache", "?traceback", "?reprlib")
+MAX_ZYGOTES = 8
+
+
+class WarmStart:
+    """Forks of a zygote; on hosts without, fresh interpreters."""
+
+    def __init__(self, zygotes: Zygotes) -> None:
+        self._zygotes = zygotes
+
+    def start(self) -> Tuple[Call, Callable[[], None]]:
+        backend = self._zygotes.take()
+        try:
+            call = Call(_cell.serve, (), {}, Options({}), backend.paths)
+            call.begin(backend)
+        except BaseException as error:
+            if isinstance(error, EngineError):
+                self._zygotes.drop(backend)
+            self._zygotes.put(backend)
+            raise
+        return call, lambda: self._zygotes.put(backend)
+
+
+class JarStart:
+    """Fresh interpreters in a jar that is open."""
+
+    def __init__(self, jar: "Jar", preload: Sequence[str], keys: Dict[str, Any]) -> None:
+        from ._cold import JarBackend
+
+        self._backend = JarBackend(jar, jar._policy, jar._keys, [*preload, "?linecache"])
+        for name in keys:
+            if name not in RUN_KEYS:
+                near = difflib.get_close_matches(name, [*sorted(RUN_KEYS), "preload", "on_input", "cell_memory"], 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ": it is fixed for the jar, or unknown"
+                raise PolicyError(f"python() does not take {name!r}{hint}")
+        self._options = Options({**keys, "timeout": None})
+
+    def start(self) -> Tuple[Call, Callable[[], None]]:
+        call = Call(_cell.serve, (), {}, self._options, self._backend.paths)
+        call.begin(self._backend)
+        return call, lambda: None
+
+
+_lock = threading.Lock()
+_zygotes: Dict[Any, Zygotes] = {}
+
+
+def zygotes_for(
+    python: str, preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, keys: Dict[str, Any]
+) -> Zygotes:
+    """Interpreters that are made alike come from one zygote. The oldest ones go, when there are many."""
+    cwd = None
+    with contextlib.suppress(OSError):
+        cwd = os.getcwd()
+    what = (python, tuple(preload), tuple(map(os.fspath, named)), repr(policy), repr(sorted(keys.items())), cwd)
+    with _lock:
+        found = _zygotes.pop(what, None)
+        if found is None:
+            found = Zygotes(python, [*preload, *USUAL], named, policy, {**keys, "timeout": None}, sys.maxsize)
+        _zygotes[what] = found
+        old = _zygotes.pop(next(iter(_zygotes))) if len(_zygotes) > MAX_ZYGOTES else None
+    if old is not None:
+        old.close()
+    return found
+
+
+def _at_exit() -> None:
+    with _lock:
+        found = list(_zygotes.values())
+        _zygotes.clear()
+    for zygotes in found:
+        zygotes.close()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _zygotes.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+_engine.at_exit(_at_exit)

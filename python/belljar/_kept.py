@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kept interpreter and a kept shell have in common: a run that goes on, streams that belong to one cell each, and waiting.
+
+Output goes through two pipes that lead from the jar straight to your program. Whoever ends a cell says so on a descriptor of its
+own, after everything was written; so when that word is here, the pipes hold the rest of the cell's output, and what they hold is
+counted before it is read: something that goes on writing in the background cannot keep the reader.
+
+What is to be done is written once, as a generator that yields what it waits for; drive() waits in a thread, drive_async() in
+a loop.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import fcntl
+import io
+import os
+import select
+import socket
+import struct
+import termios
+import threading
+import time
+from typing import Any, Callable, Collection, Dict, Generator, List, Optional, Sequence, Tuple
+
+from . import _engine, _loops
+from ._collect import Collector
+from ._errors import BelljarError, EngineError, PolicyError, shortage_is_engine_error
+from ._keys import parse_duration, parse_size
+from ._result import Result
+
+# A Poll and how many seconds to wait at most; or something to await.
+Wait = Any
+Steps = Generator[Wait, Any, Any]
+
+READ_BYTES = 64 << 10
+# What the end of a process may take to reach the engine, after its link has ended.
+END_SECONDS = 1.0
+LOCK_POLL_SECONDS = 0.002
+DEFAULT_TIMEOUT, DEFAULT_GRACE, DEFAULT_OUTPUT = 30.0, 3.0, 100 << 10
+# Output does not pass through the engine, which would do these.
+NOT_HERE = {"overflow": ("truncate",), "keep": ("head",), "redact": ([], ()), "redact_secrets": (False,), "redact_env": (False,)}
+
+
+# --- waiting ---
+
+
+class Poll:
+    """Descriptors to wait for, again and again. For one thread at a time."""
+
+    def __init__(self, fds: Sequence[int]) -> None:
+        self.fds = list(fds)
+        self._poll = select.poll()
+        for fd in fds:
+            self._poll.register(fd, select.POLLIN)
+
+    def remove(self, fd: int) -> None:
+        """It has come to its end."""
+        if fd in self.fds:
+            self.fds.remove(fd)
+            self._poll.unregister(fd)
+
+    def wait(self, seconds: Optional[float]) -> List[int]:
+        """Those that are readable."""
+        look_up = _engine.LOOK_UP_SECONDS
+        left = look_up if seconds is None or seconds > look_up else seconds if seconds > 0 else 0
+        return [fd for fd, _ in self._poll.poll(left * 1000)]
+
+
+def drive(steps: Steps) -> Any:
+    """Carry the steps out in this thread. What a signal handler raises meanwhile is theirs to deal with."""
+    try:
+        wait = next(steps)
+        while True:
+            if not isinstance(wait, tuple):
+                if hasattr(wait, "close"):
+                    wait.close()
+                wait = steps.throw(TypeError("a coroutine function can only be called back from the _async methods"))
+                continue
+            try:
+                ready = wait[0].wait(wait[1])
+            except BaseException as error:
+                wait = steps.throw(error)
+            else:
+                wait = steps.send(ready)
+    except StopIteration as stop:
+        return stop.value
+
+
+async def _wait_async(poll: Poll, seconds: Optional[float]) -> List[int]:
+    with contextlib.closing(select.epoll()) as both:
+        for fd in poll.fds:
+            both.register(fd, select.EPOLLIN)
+        await _loops.wait_readable(both.fileno(), seconds)
+        _loops.before_close(both.fileno())
+    return poll.wait(0)
+
+
+async def drive_async(steps: Steps) -> Any:
+    """Carry the steps out in a loop. When the task is cancelled, the steps come to their end first."""
+    with contextlib.ExitStack() as shields:
+        is_shielded = False
+        try:
+            wait = next(steps)
+            while True:
+                try:
+                    ready = await (_wait_async(*wait) if isinstance(wait, tuple) else wait)
+                except GeneratorExit:
+                    steps.close()  # thrown away with its loop: nothing can be awaited any more
+                    raise
+                except BaseException as error:
+                    if not is_shielded:
+                        shields.enter_context(_loops.shield())
+                        is_shielded = True
+                    wait = steps.throw(error)
+                else:
+                    wait = steps.send(ready)
+        except StopIteration as stop:
+            return stop.value
+
+
+class Turns:
+    """One thread or task at a time; the others wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    async def __aenter__(self) -> None:
+        while not self._lock.acquire(blocking=False):
+            await _loops.sleep(LOCK_POLL_SECONDS)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class Deadline:
+    """When a cell must be over: first it is interrupted, after the grace it is killed."""
+
+    def __init__(self, timeout: Optional[float], grace: float) -> None:
+        self.stage = 0
+        self._grace = grace
+        self._at = None if timeout is None else time.monotonic() + timeout
+
+    @property
+    def left(self) -> Optional[float]:
+        return None if self._at is None else self._at - time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether it is time for the next stage."""
+        return self._at is not None and time.monotonic() >= self._at
+
+    def next_stage(self) -> int:
+        """1: interrupt; 2: kill; 3: kill everything around it, too."""
+        self.stage += 1
+        self._at = time.monotonic() + (self._grace if self.stage == 1 else END_SECONDS) if self.stage < 3 else None
+        return self.stage
+
+    def postpone(self, seconds: float) -> None:
+        """So much time does not count."""
+        if self._at is not None:
+            self._at += seconds
+
+
+# --- settings ---
+
+
+class Settings:
+    """Which keys of a jar are a cell's: its time, its grace and its output; the rest is for the engine."""
+
+    def __init__(self, keys: Dict[str, Any], policy_keys: Dict[str, Any]) -> None:
+        for name, harmless in NOT_HERE.items():
+            value = keys.get(name, policy_keys.get(name))
+            if value is not None and not any(value == fine for fine in harmless):
+                raise PolicyError(f"{name}={value!r}: output of a kept interpreter or shell does not pass through the engine")
+
+        def take(name: str, default: Any) -> Any:
+            if name in keys:
+                return keys.pop(name)
+            value = policy_keys.get(name)
+            return default if value is None else value
+
+        self.timeout = parse_duration(take("timeout", DEFAULT_TIMEOUT), "timeout")
+        grace = parse_duration(take("grace", DEFAULT_GRACE), "grace")
+        self.grace = DEFAULT_GRACE if grace is None else grace
+        self.output = parse_size(take("output", DEFAULT_OUTPUT), "output")
+
+
+# --- streams ---
+
+
+class Streams:
+    """Our ends of the two pipes, and what the present cell has written to them."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._files: List[io.FileIO] = []
+        self.theirs: List[int] = []
+        with shortage_is_engine_error("make pipes for output"):
+            for _ in range(2):
+                reader, writer = os.pipe()
+                os.set_blocking(reader, False)
+                file = io.FileIO(reader, "r")
+                _engine._held.add(file)
+                self._files.append(file)
+                self.theirs.append(writer)
+        self._fds = [file.fileno() for file in self._files]
+        self._open = list(self._fds)
+        self._poll = Poll(self._fds)
+        self._kept: List[List[bytes]] = [[], []]
+        self._room = cap
+        self.is_truncated = False
+
+    def sent(self) -> None:
+        """The other ends are in the jar."""
+        _engine.close_all(self.theirs)
+        self.theirs = []
+
+    @property
+    def fds(self) -> Sequence[int]:
+        """Our ends."""
+        return self._fds
+
+    def begin(self) -> None:
+        """A cell begins. What arrived since the last one belongs to it."""
+        self._kept = [[], []]
+        self._room = self._cap
+        self.is_truncated = False
+
+    def read(self, ready: Collection[int]) -> Sequence[int]:
+        """Take what is there; those that have come to their end."""
+        ended = []
+        for index, fd in enumerate(self._fds):
+            if fd in ready and fd in self._open:
+                self._take(index, fd, READ_BYTES)
+                if fd not in self._open:
+                    ended.append(fd)
+        return ended
+
+    def read_rest(self) -> None:
+        """The cell is over: take what it has written, and nothing that comes while we read."""
+        ready = self._poll.wait(0)
+        for index, fd in enumerate(self._fds):
+            if fd in ready and fd in self._open:
+                left = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"))[0]
+                while left > 0:
+                    count = self._take(index, fd, min(left, READ_BYTES))
+                    left = left - count if count else 0
+
+    def _take(self, index: int, fd: int, most: int) -> int:
+        try:
+            data = os.read(fd, most)
+        except BlockingIOError:
+            return 0
+        if not data:
+            self._open.remove(fd)  # the cell has closed its end
+            self._poll.remove(fd)
+        kept = data[: self._room]
+        self._room -= len(kept)
+        self.is_truncated |= len(kept) < len(data)
+        if kept:
+            self._kept[index].append(kept)
+        return len(data)
+
+    def text(self) -> Tuple[str, str]:
+        """What the cell has written, as text. A character that the cap has cut is left out."""
+        return self._text(0), self._text(1)
+
+    def _text(self, index: int) -> str:
+        data = b"".join(self._kept[index])
+        return codecs.getincrementaldecoder("utf-8")("replace").decode(data, not self.is_truncated) if data else ""
+
+    def close(self) -> None:
+        """Close both sides."""
+        self.sent()
+        self._open = []
+        for file in self._files:
+            _engine._held.discard(file)
+            file.close()
+
+
+# --- the run ---
+
+
+class KeptRun:
+    """The run behind one interpreter and its forks, or behind a shell. The last one that leaves ends it."""
+
+    def __init__(self, channel: _engine.Channel, name: str, release: Callable[[], None]) -> None:
+        self.channel = channel
+        self.users = 1
+        self._release = release
+        self._lock = threading.Lock()
+        self._collector = Collector([name], True, "replace")
+        self._failure: Optional[BelljarError] = None
+        self._is_released = False
+        # Closed with the run.
+        self.held: List[Any] = []
+
+    @property
+    def is_over(self) -> bool:
+        return self._collector.is_over or self._failure is not None
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.channel.cancel()
+        self.channel.cancel()
+
+    def _read(self) -> None:
+        with self._lock:
+            while not self.is_over:
+                try:
+                    data = self.channel.socket.recv(READ_BYTES, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    return
+                except OSError:
+                    data = b""
+                if data:
+                    self._collector.feed(data)
+                else:
+                    self._failure = self.channel.lost()
+
+    def end(self, patience: float, may_kill: bool) -> Steps:
+        """Wait for the end of the run: its result. After so many seconds it is killed, or there is none."""
+        deadline: Optional[float] = time.monotonic() + patience
+        self._read()
+        while not self.is_over:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                if not may_kill:
+                    return None
+                self.kill()
+                deadline = None
+                continue
+            try:
+                yield Poll([self.channel.socket.fileno()]), left
+            except GeneratorExit:
+                self.channel.kill()
+                raise
+            except BaseException:
+                self.kill()
+            self._read()
+        return self.result()
+
+    def result(self) -> Optional[Result]:
+        """How the run ended. EngineError if the engine did."""
+        if self._failure is not None:
+            raise self._failure
+        return self._collector.result() if self._collector.is_over else None
+
+    def release(self) -> None:
+        """Nothing of it is left, or wanted."""
+        with self._lock:
+            if self._is_released:
+                return
+            self._is_released = True
+        self.channel.close()
+        for file in self.held:
+            _engine._held.discard(file)
+            file.close()
+        with contextlib.suppress(EngineError):
+            self._release()
