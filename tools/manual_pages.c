@@ -131,6 +131,7 @@ static const char *const type_texts[] = {
 	[POLICY_DURATION] = "duration",
 	[POLICY_SIZE] = "size",
 	[POLICY_COUNT] = "count",
+	[POLICY_OUTPUT] = "size, or an object of two sizes, stdout and stderr",
 	[POLICY_STRING] = "string",
 	[POLICY_WORKDIR] = "path or null",
 	[POLICY_PATH] = "path",

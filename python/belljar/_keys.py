@@ -47,7 +47,7 @@ class RunKeys(TypedDict, total=False):
     file_size: Optional[Size]
     fds: Optional[int]
     core: Optional[Size]
-    output: Optional[Size]
+    output: Union[None, Size, Mapping[str, Optional[Size]]]  # of both streams, or {"stdout": ..., "stderr": ...}
     overflow: Literal["truncate", "kill"]
     keep: Literal["head", "tail", "both"]
     redact: Texts

@@ -512,7 +512,7 @@ static void set_door_defaults(struct policy *policy, bool is_captured)
 	if (!policy_is_given(policy, "memory"))
 		policy->memory_bytes = LIMIT_NONE;
 	if (!policy_is_given(policy, "output"))
-		policy->output_bytes = is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES : LIMIT_NONE;
+		policy->output.total_bytes = is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES : LIMIT_NONE;
 }
 
 static bool has_flag_use(const struct scan *scan, const char *key_name)
@@ -528,12 +528,13 @@ static void check_output(struct scan *scan, struct policy *policy, bool is_captu
 {
 	if (scan->command->command == COMMAND_PLAN)
 		return;
-	if (is_captured && policy->output_bytes == LIMIT_NONE)
+	if (is_captured && !output_is_bounded(&policy->output))
 		refuse(scan, "give a size, such as --output 10M, or take --events, which keeps nothing in memory",
 		       "captured output (--json) needs a limit: output cannot be none");
 	if (is_captured || policy->keep == KEEP_HEAD)
 		return;
-	if (policy->output_bytes != LIMIT_NONE && has_flag_use(scan, "keep"))
+	if ((policy->output.total_bytes != LIMIT_NONE || output_is_split(&policy->output)) &&
+	    has_flag_use(scan, "keep"))
 		refuse(scan, "add --json, or leave --keep out",
 		       "--keep %s needs captured output: what was passed on cannot be taken back",
 		       policy->keep == KEEP_TAIL ? "tail" : "both");

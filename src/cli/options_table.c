@@ -291,6 +291,7 @@ static enum value_kind value_kind_of(enum policy_type type)
 	case POLICY_DURATION:
 	case POLICY_SIZE:
 	case POLICY_COUNT:
+	case POLICY_OUTPUT:
 	case POLICY_STRING:
 	case POLICY_STRINGS:
 	case POLICY_NAMES:

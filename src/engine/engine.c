@@ -147,10 +147,9 @@ static void engine_on_limit(void *owner, enum limit_name name, const struct limi
 
 static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
 {
-	bool is_cut = source->seen && source->seen->is_truncated;
-
 	for (int i = 0; i < STREAM_COUNT; i++)
-		event_output_end(&engine->events, elapsed_us(engine), (enum stream_index)i, is_cut, lines);
+		event_output_end(&engine->events, elapsed_us(engine), (enum stream_index)i,
+				 source->seen && source->seen->is_stream_cut[i], lines);
 	event_result(&engine->events, elapsed_us(engine), source, lines);
 }
 

@@ -73,6 +73,8 @@ struct observation {
 	enum host_shortage shortage;
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
+	bool is_stream_cut[STREAM_COUNT]; /* something of this one was dropped */
+	const char *overflowed;           /* what went over its cap first: "output", "stdout", "stderr"; or NULL */
 	struct limit_hit limits[LIMIT_NAME_COUNT];
 	uint32_t steps_done, entry_done;
 };

@@ -167,7 +167,7 @@ void plan_copy_limits(struct plan_limits *limits, const struct policy *policy)
 		.file_size_bytes = policy->file_size_bytes,
 		.fds = policy->fds,
 		.core_bytes = policy->core_bytes,
-		.output_bytes = policy->output_bytes,
+		.output = policy->output,
 		.overflow = policy->overflow,
 		.keep = policy->keep,
 	};

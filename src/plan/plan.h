@@ -47,7 +47,7 @@ struct plan_limits {
 	uint64_t file_size_bytes;
 	uint64_t fds;
 	uint64_t core_bytes;
-	uint64_t output_bytes;
+	struct output_limit output;
 	enum overflow_mode overflow;
 	enum keep_mode keep;
 };

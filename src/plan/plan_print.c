@@ -176,7 +176,9 @@ static void print_limits(const struct plan_limits *limits, struct text *out)
 	print_limit(out, "file_size", limits->file_size_bytes, units_format_size);
 	print_limit(out, "fds", limits->fds, print_count);
 	print_limit(out, "core", limits->core_bytes, units_format_size);
-	print_limit(out, "output", limits->output_bytes, units_format_size);
+	print_limit(out, "output", limits->output.total_bytes, units_format_size);
+	print_limit(out, "stdout", limits->output.stream_bytes[0], units_format_size);
+	print_limit(out, "stderr", limits->output.stream_bytes[1], units_format_size);
 	text_append_char(out, '\n');
 }
 
@@ -304,7 +306,14 @@ void plan_write_limits(const struct plan_limits *limits, struct json_writer *wri
 	write_limit(writer, "file_size", limits->file_size_bytes, 1);
 	write_limit(writer, "fds", limits->fds, 1);
 	write_limit(writer, "core", limits->core_bytes, 1);
-	write_limit(writer, "output", limits->output_bytes, 1);
+	if (output_is_split(&limits->output)) {
+		json_open_object(writer, "output");
+		write_limit(writer, "stdout", limits->output.stream_bytes[0], 1);
+		write_limit(writer, "stderr", limits->output.stream_bytes[1], 1);
+		json_close_object(writer);
+	} else {
+		write_limit(writer, "output", limits->output.total_bytes, 1);
+	}
 	json_close_object(writer);
 }
 

@@ -24,6 +24,24 @@ enum workdir_choice { WORKDIR_DEFAULT, WORKDIR_NAMED, WORKDIR_PRIVATE };
 
 enum mount_access { MOUNT_RO, MOUNT_RW };
 
+/* How much output may pass: of both streams together, or of each by itself. */
+struct output_limit {
+	uint64_t total_bytes;
+	uint64_t stream_bytes[2]; /* stdout, stderr; both LIMIT_NONE where @total_bytes is not */
+};
+
+static inline bool output_is_split(const struct output_limit *limit)
+{
+	return limit->stream_bytes[0] != LIMIT_NONE || limit->stream_bytes[1] != LIMIT_NONE;
+}
+
+/* Is there an end to what may pass, and so to what must be kept? */
+static inline bool output_is_bounded(const struct output_limit *limit)
+{
+	return limit->total_bytes != LIMIT_NONE ||
+	       (limit->stream_bytes[0] != LIMIT_NONE && limit->stream_bytes[1] != LIMIT_NONE);
+}
+
 struct policy_mount {
 	char *path; /* on the host */
 	char *dest; /* in the jar; the same as path unless DEST was given */
@@ -88,7 +106,7 @@ struct policy {
 	uint64_t file_size_bytes;
 	uint64_t fds;
 	uint64_t core_bytes;
-	uint64_t output_bytes;
+	struct output_limit output;
 	enum overflow_mode overflow;
 	enum keep_mode keep;
 	struct string_list redact;

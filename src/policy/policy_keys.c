@@ -316,14 +316,14 @@ const struct policy_key policy_keys[] = {
 	{
 		.name = "output",
 		.flag = "output",
-		.placeholder = "SIZE",
-		.help = "bytes kept of stdout and stderr together, exact to the byte",
+		.placeholder = "SIZE|stdout=SIZE,stderr=SIZE",
+		.help = "bytes kept of stdout and stderr together, or of each, exact to the byte",
 		.default_text = "none when passed through, 100K when captured",
-		.type = POLICY_SIZE,
+		.type = POLICY_OUTPUT,
 		.scope = SCOPE_RUN,
 		.may_be_zero = true,
 		.may_be_none = true,
-		MEMBER(output_bytes),
+		MEMBER(output),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{

@@ -15,6 +15,7 @@ enum policy_type {
 	POLICY_WORD,     /* one of `words`, stored as the enum value that is the word's index in it */
 	POLICY_DURATION, /* stored in nanoseconds */
 	POLICY_SIZE,     /* stored in bytes */
+	POLICY_OUTPUT,   /* a size, or one for each stream */
 	POLICY_COUNT,
 	POLICY_STRING,
 	POLICY_WORKDIR, /* path or null/none */

@@ -47,6 +47,28 @@ static void print_limit(struct json_writer *writer, const struct policy *policy,
 	json_write_string(writer, key->name, text_string(&text));
 }
 
+static void print_size(struct json_writer *writer, const char *name, uint64_t size_bytes)
+{
+	AUTO_TEXT text = {0};
+
+	units_format_size(&text, size_bytes);
+	json_write_string(writer, name, size_bytes == LIMIT_NONE ? NULL : text_string(&text));
+}
+
+static void print_output(struct json_writer *writer, const struct policy *policy, const struct policy_key *key)
+{
+	const struct output_limit *limit = policy_const_member(policy, key);
+
+	if (!output_is_split(limit)) {
+		print_size(writer, key->name, limit->total_bytes);
+		return;
+	}
+	json_open_object(writer, key->name);
+	print_size(writer, "stdout", limit->stream_bytes[0]);
+	print_size(writer, "stderr", limit->stream_bytes[1]);
+	json_close_object(writer);
+}
+
 static void print_string(struct json_writer *writer, const struct policy *policy, const struct policy_key *key)
 {
 	char *const *member = policy_const_member(policy, key);
@@ -152,7 +174,7 @@ static print_fn *const printers[] = {
 	[POLICY_WORKDIR] = print_workdir, [POLICY_PATH] = print_string,     [POLICY_MOUNTS] = print_mounts,
 	[POLICY_PATHS] = print_strings,   [POLICY_TMPFS] = print_tmpfs,     [POLICY_STRINGS] = print_strings,
 	[POLICY_NAMES] = print_strings,   [POLICY_ENV] = print_env,         [POLICY_GUARANTEES] = print_guarantees,
-	[POLICY_VERSION] = print_version, [POLICY_EXTENDS] = print_extends,
+	[POLICY_OUTPUT] = print_output,   [POLICY_VERSION] = print_version, [POLICY_EXTENDS] = print_extends,
 };
 _Static_assert(ARRAY_LEN(printers) == POLICY_TYPE_COUNT, "every type is printed");
 

@@ -12,6 +12,7 @@
 
 #define DURATION_PATTERN "^[0-9]+(\\.[0-9]+)?(ms|s|m|h)?$"
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)?[KMGTkmgt]?$"
+#define OUTPUT_PATTERN "^([0-9]+(\\.[0-9]+)?[KMGTkmgt]?|std(out|err)=[0-9A-Za-z.]+,std(out|err)=[0-9A-Za-z.]+)$"
 #define HOSTNAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 #define VARIABLE_PATTERN "^([^=*]+\\*?|\\*)$"
 
@@ -57,6 +58,35 @@ static void schema_limit(struct json_writer *writer, const struct policy_key *ke
 			   (int64_t)key->least);
 	if (!is_count)
 		json_write_string(writer, "pattern", is_duration ? DURATION_PATTERN : SIZE_PATTERN);
+}
+
+static void write_size_type(struct json_writer *writer, const char *name, const char *pattern)
+{
+	json_open_object(writer, name);
+	write_types(writer, "integer", "string", true);
+	json_write_integer(writer, "minimum", 0);
+	json_write_string(writer, "pattern", pattern);
+	json_close_object(writer);
+}
+
+static void schema_output(struct json_writer *writer, const struct policy_key *key)
+{
+	(void)key;
+	json_open_array(writer, "anyOf");
+	write_size_type(writer, NULL, OUTPUT_PATTERN);
+	json_open_object(writer, NULL);
+	json_write_string(writer, "type", "object");
+	json_open_object(writer, "properties");
+	write_size_type(writer, "stdout", SIZE_PATTERN);
+	write_size_type(writer, "stderr", SIZE_PATTERN);
+	json_close_object(writer);
+	json_open_array(writer, "required");
+	json_write_string(writer, NULL, "stdout");
+	json_write_string(writer, NULL, "stderr");
+	json_close_array(writer);
+	json_write_bool(writer, "additionalProperties", false);
+	json_close_object(writer);
+	json_close_array(writer);
 }
 
 static void schema_hostname(struct json_writer *writer, const struct policy_key *key)
@@ -168,12 +198,12 @@ static void schema_version(struct json_writer *writer, const struct policy_key *
 }
 
 static schema_fn *const schemas[] = {
-	[POLICY_BOOL] = schema_bool,       [POLICY_WORD] = schema_word,    [POLICY_DURATION] = schema_limit,
-	[POLICY_SIZE] = schema_limit,      [POLICY_COUNT] = schema_limit,  [POLICY_STRING] = schema_hostname,
-	[POLICY_WORKDIR] = schema_path,    [POLICY_PATH] = schema_path,    [POLICY_MOUNTS] = schema_mounts,
-	[POLICY_PATHS] = schema_paths,     [POLICY_TMPFS] = schema_paths,  [POLICY_STRINGS] = schema_strings,
-	[POLICY_NAMES] = schema_names,     [POLICY_ENV] = schema_env,      [POLICY_GUARANTEES] = schema_guarantees,
-	[POLICY_VERSION] = schema_version, [POLICY_EXTENDS] = schema_path,
+	[POLICY_BOOL] = schema_bool,     [POLICY_WORD] = schema_word,       [POLICY_DURATION] = schema_limit,
+	[POLICY_SIZE] = schema_limit,    [POLICY_COUNT] = schema_limit,     [POLICY_STRING] = schema_hostname,
+	[POLICY_WORKDIR] = schema_path,  [POLICY_PATH] = schema_path,       [POLICY_MOUNTS] = schema_mounts,
+	[POLICY_PATHS] = schema_paths,   [POLICY_TMPFS] = schema_paths,     [POLICY_STRINGS] = schema_strings,
+	[POLICY_NAMES] = schema_names,   [POLICY_ENV] = schema_env,         [POLICY_GUARANTEES] = schema_guarantees,
+	[POLICY_OUTPUT] = schema_output, [POLICY_VERSION] = schema_version, [POLICY_EXTENDS] = schema_path,
 };
 _Static_assert(ARRAY_LEN(schemas) == POLICY_TYPE_COUNT, "every type has a schema");
 

@@ -97,11 +97,32 @@ static int judge_uncovering_bool(const struct change *change)
 	return beneath ? refuse_uncovering(change, key->name, beneath) : 0;
 }
 
+/* What can pass under the one must be able to pass under the other, whichever of them splits it by stream. */
+static int judge_output(const struct change *change)
+{
+	const struct output_limit *before = policy_const_member(change->before, change->origin.key);
+	const struct output_limit *after = policy_const_member(change->after, change->origin.key);
+	uint64_t sum;
+	bool is_raised = false;
+
+	for (int i = 0; i < 2; i++)
+		is_raised |= MIN_OF(after->stream_bytes[i], after->total_bytes) > before->stream_bytes[i];
+	if (__builtin_add_overflow(after->stream_bytes[0], after->stream_bytes[1], &sum))
+		sum = LIMIT_NONE;
+	if (is_raised || MIN_OF(after->total_bytes, sum) > before->total_bytes)
+		return policy_refuse(&change->origin, NULL, "a tightening policy may not raise it");
+	return 0;
+}
+
 static int judge_lower(const struct change *change)
 {
 	const struct policy_key *key = change->origin.key;
-	int64_t before = number_of(change->before, key), after = number_of(change->after, key);
+	int64_t before, after;
 
+	if (key->type == POLICY_OUTPUT)
+		return judge_output(change);
+	before = number_of(change->before, key);
+	after = number_of(change->after, key);
 	if (after > before)
 		return policy_refuse(&change->origin, NULL, "a tightening policy may not %s",
 				     key->type == POLICY_BOOL   ? "turn it on"

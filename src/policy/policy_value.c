@@ -147,6 +147,8 @@ static const struct {
 	[POLICY_DURATION] = {units_parse_duration, "a duration (such as 500ms, 30s, 5m, 1h)"},
 	[POLICY_SIZE] = {units_parse_size, "a size in bytes (such as 100K, 512M, 2G)"},
 	[POLICY_COUNT] = {units_parse_count, "a count (such as 64)"},
+	[POLICY_OUTPUT] = {units_parse_size,
+			   "a size in bytes (such as 100K, 512M, 2G), or one for each: stdout=SIZE,stderr=SIZE"},
 };
 
 static int refuse_too_small(const char *shown, const struct policy_origin *origin)
@@ -172,9 +174,8 @@ static int check_limit(uint64_t limit, const char *shown, const struct policy_or
 }
 
 /* @shown is the value as it was written. */
-static int set_limit(struct policy *policy, const char *text, const char *shown, const struct policy_origin *origin)
+static int read_limit(const char *text, const char *shown, const struct policy_origin *origin, uint64_t *out)
 {
-	uint64_t *member = policy_member(policy, origin->key);
 	uint64_t limit = 0;
 	int rc = limit_units[origin->key->type].parse(text, &limit);
 
@@ -185,24 +186,24 @@ static int set_limit(struct policy *policy, const char *text, const char *shown,
 	rc = check_limit(limit, shown, origin);
 	if (rc < 0)
 		return rc;
-	*member = limit;
+	*out = limit;
 	return 0;
 }
 
 static int text_limit(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
-	return set_limit(policy, text, text, origin);
+	return read_limit(text, text, origin, policy_member(policy, origin->key));
 }
 
 /* Numbers are read from their digits, exactly; only those with an exponent have to go through the double. */
-static int json_number(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+static int read_number(const struct json_value *value, const struct policy_origin *origin, uint64_t *out)
 {
 	const char *digits = value->number.digits;
 	char expanded[48];
 	double real;
 
 	if (value->type == JSON_INTEGER || !strpbrk(digits, "eE") || digits[0] == '-')
-		return set_limit(policy, digits, digits, origin);
+		return read_limit(digits, digits, origin, out);
 	real = value->number.real;
 	if (real >= (double)INT64_MAX)
 		return policy_refuse(origin, digits, "too large");
@@ -211,27 +212,116 @@ static int json_number(struct policy *policy, const struct json_value *value, co
 	else
 		snprintf(expanded, sizeof(expanded), "%" PRId64 ".%09d", (int64_t)real,
 			 (int)((real - (double)(int64_t)real) * 1e9));
-	return set_limit(policy, expanded, digits, origin);
+	return read_limit(expanded, digits, origin, out);
 }
 
-static int json_limit(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+static int read_json_limit(const struct json_value *value, const struct policy_origin *origin, uint64_t *out)
 {
-	uint64_t *member = policy_member(policy, origin->key);
 	int rc;
 
 	if (value->type == JSON_INTEGER || value->type == JSON_REAL)
-		return json_number(policy, value, origin);
+		return read_number(value, origin, out);
 	if (value->type == JSON_NULL) {
 		rc = check_limit(LIMIT_NONE, "null", origin);
 		if (rc == 0)
-			*member = LIMIT_NONE;
+			*out = LIMIT_NONE;
 		return rc;
 	}
 	if (value->type != JSON_STRING || origin->key->type == POLICY_COUNT)
 		return refuse_type(origin, value);
 	if (strcmp(value->string.bytes, "none") == 0 && origin->key->may_be_none)
 		return policy_refuse(origin, "none", "write null for no limit");
-	return text_limit(policy, value->string.bytes, origin);
+	return read_limit(value->string.bytes, value->string.bytes, origin, out);
+}
+
+static int json_limit(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+{
+	return read_json_limit(value, origin, policy_member(policy, origin->key));
+}
+
+/* --- output: a limit for both streams together, or one for each --- */
+
+static const char *const stream_words[] = {"stdout", "stderr", NULL};
+
+#define NO_OUTPUT_LIMIT ((struct output_limit){LIMIT_NONE, {LIMIT_NONE, LIMIT_NONE}})
+
+static int set_streams(struct policy *policy, const struct output_limit *limit, unsigned seen,
+		       const struct policy_origin *origin)
+{
+	if (seen != 3)
+		return policy_refuse(origin, NULL, "must name both streams, stdout and stderr");
+	policy->output = *limit;
+	return 0;
+}
+
+/* "stdout=SIZE,stderr=SIZE", in whichever order. */
+static int text_streams(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	struct output_limit limit = NO_OUTPUT_LIMIT;
+	unsigned seen = 0;
+
+	for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+		size_t len = strcspn(at, ",");
+		const char *equals = memchr(at, '=', len);
+		AUTO_FREE char *name = strndup(at, equals ? (size_t)(equals - at) : len);
+		AUTO_FREE char *size = equals ? strndup(equals + 1, len - (size_t)(equals + 1 - at)) : NULL;
+		int index = name ? find_word(name, stream_words) : -ENOENT, rc;
+
+		if (!name || (equals && !size))
+			return policy_refuse_errno(origin, -ENOMEM);
+		if (index < 0)
+			return refuse_word(origin, name, stream_words);
+		if (!size || seen >> index & 1)
+			return policy_refuse(origin, text, "must be stdout=SIZE,stderr=SIZE");
+		seen |= 1U << index;
+		rc = read_limit(size, size, origin, &limit.stream_bytes[index]);
+		if (rc < 0)
+			return rc;
+	}
+	return set_streams(policy, &limit, seen, origin);
+}
+
+static int text_output(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	struct output_limit limit = NO_OUTPUT_LIMIT;
+	int rc;
+
+	if (strchr(text, '='))
+		return text_streams(policy, text, origin);
+	rc = read_limit(text, text, origin, &limit.total_bytes);
+	if (rc == 0)
+		policy->output = limit;
+	return rc;
+}
+
+static int json_output(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+{
+	struct output_limit limit = NO_OUTPUT_LIMIT;
+	unsigned seen = 0;
+	int rc;
+
+	if (value->type == JSON_STRING && strchr(value->string.bytes, '='))
+		return text_streams(policy, value->string.bytes, origin);
+	if (value->type != JSON_OBJECT) {
+		rc = read_json_limit(value, origin, &limit.total_bytes);
+		if (rc == 0)
+			policy->output = limit;
+		return rc;
+	}
+	for (size_t i = 0; i < value->object.count; i++) {
+		const struct json_member *member = &value->object.members[i];
+		struct policy_origin at_name = origin_at(origin, member->line, member->column);
+		struct policy_origin at_value = origin_at(origin, member->value.line, member->value.column);
+		int index = find_word(member->name, stream_words);
+
+		if (index < 0)
+			return refuse_word(&at_name, member->name, stream_words);
+		seen |= 1U << index;
+		rc = read_json_limit(&member->value, &at_value, &limit.stream_bytes[index]);
+		if (rc < 0)
+			return rc;
+	}
+	return set_streams(policy, &limit, seen, origin);
 }
 
 /* --- single paths and names --- */
@@ -538,6 +628,7 @@ static const struct kind kinds[] = {
 	[POLICY_SIZE] = {"a size: a number of bytes, or a string such as \"512M\"", false, text_limit, json_limit,
 			 NULL},
 	[POLICY_COUNT] = {"a number", false, text_limit, json_limit, NULL},
+	[POLICY_OUTPUT] = {"a size, or {\"stdout\": SIZE, \"stderr\": SIZE}", false, text_output, json_output, NULL},
 	[POLICY_STRING] = {"a string", false, text_hostname, json_string_or_null, NULL},
 	[POLICY_WORKDIR] = {"a path or null", false, text_workdir, json_workdir, NULL},
 	[POLICY_PATH] = {"a path", false, text_inside_path, json_string_or_null, NULL},

@@ -499,8 +499,8 @@ void result_explain(const struct result_source *source, struct text *out)
 		units_format_duration(out, source->plan->limits.timeout_ns);
 		break;
 	case OUTCOME_OUTPUT:
-		text_append_string(out, "ended by the output limit of ");
-		units_format_size(out, source->plan->limits.output_bytes);
+		text_append_format(out, "ended by the %s limit of ", seen->overflowed ? seen->overflowed : "output");
+		units_format_size(out, seen->limits[LIMIT_OUTPUT].limit);
 		break;
 	case OUTCOME_CPU:
 	case OUTCOME_MEMORY:
@@ -522,9 +522,9 @@ void result_explain(const struct result_source *source, struct text *out)
 		if (seen->is_truncated && !seen->limits[LIMIT_OUTPUT].is_hit) {
 			text_append_string(out, "the rest of the output was dropped: nobody took it");
 		} else if (seen->is_truncated) {
-			text_append_string(out, "output was cut at ");
-			units_format_size(out, source->plan->limits.output_bytes);
-			text_append_string(out, source->plan->limits.output_bytes % 1024 ? " bytes" : "");
+			text_append_format(out, "%s was cut at ", seen->overflowed ? seen->overflowed : "output");
+			units_format_size(out, seen->limits[LIMIT_OUTPUT].limit);
+			text_append_string(out, seen->limits[LIMIT_OUTPUT].limit % 1024 ? " bytes" : "");
 		}
 		break;
 	case OUTCOME_FAILED:

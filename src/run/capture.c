@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/capture.c - keep at most N bytes of two streams together: the first, the last, or the first and the last half
+ * run/capture.c - keep at most N bytes of two streams together, or of each: the first, the last, or the first and last half
  *
  * What is kept is a head and a tail, either of which may be empty: all head for KEEP_HEAD, all tail for KEEP_TAIL, and
  * for KEEP_BOTH a half each, the head taking the odd byte. The head needs no order: its bytes go to their stream's text
  * until the two together are full. The tail is one ring for both streams in the order of arrival, with one bit beside
  * each byte that says whose it is: an eighth more memory whatever the pattern of writes, where a list of writes would
  * take many times the limit if a command wrote single bytes to both streams in turn.
+ *
+ * Where each stream has a cap of its own there are two such stores, each with bytes of one stream only.
  *
  * A character that the cap cut is told from bytes that were never one by the three bytes next to each cut, which are
  * remembered although they are dropped.
@@ -36,7 +38,7 @@ struct edge {
 	size_t len;
 };
 
-struct capture {
+struct store {
 	struct text head[STREAM_COUNT];
 	uint64_t head_limit;
 	struct ring tail;
@@ -45,23 +47,48 @@ struct capture {
 	struct edge before_tail[STREAM_COUNT]; /* the last bytes that the tail has dropped */
 };
 
-struct capture *capture_new(uint64_t limit_bytes, enum keep_mode keep)
+struct capture {
+	struct store stores[STREAM_COUNT]; /* the first is for both streams, unless it is split */
+	bool is_split;
+};
+
+static void store_init(struct store *store, uint64_t limit_bytes, enum keep_mode keep)
+{
+	switch (keep) {
+	case KEEP_HEAD:
+		break;
+	case KEEP_TAIL:
+		store->tail.limit = limit_bytes;
+		break;
+	case KEEP_BOTH:
+		store->tail.limit = limit_bytes / 2;
+		break;
+	}
+	store->head_limit = limit_bytes - store->tail.limit;
+}
+
+static void store_done(struct store *store)
+{
+	for (int stream = 0; stream < STREAM_COUNT; stream++)
+		text_done(&store->head[stream]);
+	free(store->tail.bytes);
+	free(store->tail.tags);
+}
+
+static const struct store *store_of(const struct capture *capture, enum stream_index stream)
+{
+	return &capture->stores[capture->is_split ? stream : 0];
+}
+
+struct capture *capture_new(const struct output_limit *limit, enum keep_mode keep)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 
 	if (!capture)
 		return NULL;
-	switch (keep) {
-	case KEEP_HEAD:
-		break;
-	case KEEP_TAIL:
-		capture->tail.limit = limit_bytes;
-		break;
-	case KEEP_BOTH:
-		capture->tail.limit = limit_bytes / 2;
-		break;
-	}
-	capture->head_limit = limit_bytes - capture->tail.limit;
+	capture->is_split = output_is_split(limit);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		store_init(&capture->stores[i], capture->is_split ? limit->stream_bytes[i] : limit->total_bytes, keep);
 	return capture;
 }
 
@@ -69,10 +96,8 @@ void capture_free(struct capture *capture)
 {
 	if (!capture)
 		return;
-	for (int stream = 0; stream < STREAM_COUNT; stream++)
-		text_done(&capture->head[stream]);
-	free(capture->tail.bytes);
-	free(capture->tail.tags);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		store_done(&capture->stores[i]);
 	free(capture);
 }
 
@@ -167,22 +192,22 @@ static size_t ring_run(const struct ring *ring, size_t offset, size_t max, const
 	return measure_run(ring->tags, at, MIN_OF(max, ring->capacity - at), stream_out);
 }
 
-static void drop(struct capture *capture, enum stream_index stream, const unsigned char *bytes, size_t len)
+static void drop(struct store *store, enum stream_index stream, const unsigned char *bytes, size_t len)
 {
-	capture->dropped[stream] += len;
-	edge_add_last(&capture->before_tail[stream], bytes, len);
+	store->dropped[stream] += len;
+	edge_add_last(&store->before_tail[stream], bytes, len);
 }
 
-static void ring_drop_oldest(struct capture *capture, size_t count)
+static void ring_drop_oldest(struct store *store, size_t count)
 {
-	struct ring *ring = &capture->tail;
+	struct ring *ring = &store->tail;
 
 	while (count > 0) {
 		const unsigned char *bytes;
 		enum stream_index stream;
 		size_t part = ring_run(ring, 0, count, &bytes, &stream);
 
-		drop(capture, stream, bytes, part);
+		drop(store, stream, bytes, part);
 		ring->start = ring->start + part == ring->capacity ? 0 : ring->start + part;
 		ring->len -= part;
 		count -= part;
@@ -205,9 +230,9 @@ static void ring_append(struct ring *ring, enum stream_index stream, const unsig
 	}
 }
 
-static int tail_add(struct capture *capture, enum stream_index stream, const unsigned char *bytes, size_t len)
+static int tail_add(struct store *store, enum stream_index stream, const unsigned char *bytes, size_t len)
 {
-	struct ring *ring = &capture->tail;
+	struct ring *ring = &store->tail;
 	uint64_t total = (uint64_t)ring->len + len;
 	int rc = ring_grow(ring, (size_t)MIN_OF(total, ring->limit));
 
@@ -215,11 +240,11 @@ static int tail_add(struct capture *capture, enum stream_index stream, const uns
 		return rc;
 	/* The ring turns only once it has its full size: until then nothing is dropped, and growing moves nothing. */
 	if (total > ring->limit)
-		ring_drop_oldest(capture, (size_t)MIN_OF(total - ring->limit, (uint64_t)ring->len));
+		ring_drop_oldest(store, (size_t)MIN_OF(total - ring->limit, (uint64_t)ring->len));
 	if (len > ring->limit) {
 		size_t excess = len - (size_t)ring->limit;
 
-		drop(capture, stream, bytes, excess);
+		drop(store, stream, bytes, excess);
 		bytes += excess;
 		len -= excess;
 	}
@@ -231,31 +256,35 @@ static int tail_add(struct capture *capture, enum stream_index stream, const uns
 
 int capture_add(struct capture *capture, enum stream_index stream, const void *bytes, size_t len)
 {
+	struct store *store = &capture->stores[capture->is_split ? stream : 0];
 	const unsigned char *from = bytes;
-	uint64_t room = capture->head_limit - capture->head[STREAM_STDOUT].len - capture->head[STREAM_STDERR].len;
+	uint64_t room = store->head_limit - store->head[STREAM_STDOUT].len - store->head[STREAM_STDERR].len;
 	size_t part = (size_t)MIN_OF(room, (uint64_t)len);
 
 	if (part > 0) {
-		text_append(&capture->head[stream], from, part);
-		if (text_failed(&capture->head[stream]))
+		text_append(&store->head[stream], from, part);
+		if (text_failed(&store->head[stream]))
 			return -ENOMEM;
 	}
 	if (part == len)
 		return 0;
-	edge_add_first(&capture->after_head[stream], from + part, len - part);
-	return tail_add(capture, stream, from + part, len - part);
+	edge_add_first(&store->after_head[stream], from + part, len - part);
+	return tail_add(store, stream, from + part, len - part);
 }
 
 /* --- out --- */
 
 bool capture_is_truncated(const struct capture *capture)
 {
-	return capture->dropped[STREAM_STDOUT] != 0 || capture->dropped[STREAM_STDERR] != 0;
+	for (int i = 0; i < STREAM_COUNT; i++)
+		if (store_of(capture, (enum stream_index)i)->dropped[i] != 0)
+			return true;
+	return false;
 }
 
-static void append_tail(const struct capture *capture, enum stream_index stream, struct text *out)
+static void append_tail(const struct store *store, enum stream_index stream, struct text *out)
 {
-	const struct ring *ring = &capture->tail;
+	const struct ring *ring = &store->tail;
 
 	for (size_t offset = 0, part; offset < ring->len; offset += part) {
 		const unsigned char *bytes;
@@ -269,8 +298,10 @@ static void append_tail(const struct capture *capture, enum stream_index stream,
 
 void capture_bytes(const struct capture *capture, enum stream_index stream, struct text *out)
 {
-	text_append(out, capture->head[stream].data, capture->head[stream].len);
-	append_tail(capture, stream, out);
+	const struct store *store = store_of(capture, stream);
+
+	text_append(out, store->head[stream].data, store->head[stream].len);
+	append_tail(store, stream, out);
 }
 
 /*
@@ -297,30 +328,30 @@ static size_t find_cut(const struct edge *before, const struct edge *after, size
 }
 
 /* How many bytes at the end of the head belong to a character whose rest was dropped. */
-static size_t cut_at_head(const struct capture *capture, enum stream_index stream)
+static size_t cut_at_head(const struct store *store, enum stream_index stream)
 {
-	const struct text *head = &capture->head[stream];
+	const struct text *head = &store->head[stream];
 	struct edge before = {.len = 0};
 	size_t behind;
 
-	if (capture->dropped[stream] == 0 || head->len == 0)
+	if (store->dropped[stream] == 0 || head->len == 0)
 		return 0;
 	edge_add_last(&before, (const unsigned char *)head->data, head->len);
-	return find_cut(&before, &capture->after_head[stream], &behind);
+	return find_cut(&before, &store->after_head[stream], &behind);
 }
 
 /* How many bytes at the beginning of the tail belong to a character whose beginning was dropped. */
-static size_t cut_at_tail(const struct capture *capture, enum stream_index stream, const char *tail, size_t tail_len)
+static size_t cut_at_tail(const struct store *store, enum stream_index stream, const char *tail, size_t tail_len)
 {
-	const struct text *head = &capture->head[stream];
+	const struct text *head = &store->head[stream];
 	struct edge before = {.len = 0}, after = {.len = 0};
 	size_t behind;
 
-	if (capture->dropped[stream] == 0 || tail_len == 0)
+	if (store->dropped[stream] == 0 || tail_len == 0)
 		return 0;
 	if (head->len > 0)
 		edge_add_last(&before, (const unsigned char *)head->data, head->len);
-	edge_add_last(&before, capture->before_tail[stream].bytes, capture->before_tail[stream].len);
+	edge_add_last(&before, store->before_tail[stream].bytes, store->before_tail[stream].len);
 	edge_add_first(&after, (const unsigned char *)tail, tail_len);
 	find_cut(&before, &after, &behind);
 	return behind;
@@ -328,16 +359,17 @@ static size_t cut_at_tail(const struct capture *capture, enum stream_index strea
 
 void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy)
 {
+	const struct store *store = store_of(capture, stream);
 	size_t start = out->len, tail, cut;
 
 	*is_lossy = false;
-	if (capture->head[stream].len > 0)
-		text_append(out, capture->head[stream].data, capture->head[stream].len - cut_at_head(capture, stream));
+	if (store->head[stream].len > 0)
+		text_append(out, store->head[stream].data, store->head[stream].len - cut_at_head(store, stream));
 	tail = out->len;
-	append_tail(capture, stream, out);
+	append_tail(store, stream, out);
 	if (text_failed(out))
 		return;
-	cut = out->len > tail ? cut_at_tail(capture, stream, out->data + tail, out->len - tail) : 0;
+	cut = out->len > tail ? cut_at_tail(store, stream, out->data + tail, out->len - tail) : 0;
 	if (cut > 0) {
 		memmove(out->data + tail, out->data + tail + cut, out->len - tail - cut);
 		out->len -= cut;
@@ -348,7 +380,9 @@ void capture_text(const struct capture *capture, enum stream_index stream, struc
 
 int64_t capture_elided_at(const struct capture *capture, enum stream_index stream, bool in_text)
 {
-	if (capture->dropped[stream] == 0)
+	const struct store *store = store_of(capture, stream);
+
+	if (store->dropped[stream] == 0)
 		return -1;
-	return (int64_t)(capture->head[stream].len - (in_text ? cut_at_head(capture, stream) : 0));
+	return (int64_t)(store->head[stream].len - (in_text ? cut_at_head(store, stream) : 0));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/capture.h - keep at most N bytes of two streams together: the first, the last, or the first and the last half
+ * run/capture.h - keep at most N bytes of two streams together, or of each: the first, the last, or the first and last half
  *
  * The bytes counted are those after redaction. Memory grows with what is kept, never with what was written.
  */
@@ -13,7 +13,7 @@
 
 struct capture;
 
-struct capture *capture_new(uint64_t limit_bytes, enum keep_mode keep); /* NULL: out of memory */
+struct capture *capture_new(const struct output_limit *limit, enum keep_mode keep); /* NULL: out of memory */
 void capture_free(struct capture *capture);
 /* Returns -ENOMEM if what should be kept could not be. */
 int capture_add(struct capture *capture, enum stream_index stream, const void *bytes, size_t len);

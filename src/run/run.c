@@ -209,14 +209,24 @@ static void run_on_ended(void *owner, enum stream_index stream)
 		listener->ended(listener->owner, stream);
 }
 
-static void on_overflow(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes)
+static void on_overflow(void *owner, const char *what, uint64_t limit_bytes, uint64_t delivered_bytes)
 {
 	struct run *run = owner;
+	struct limit_hit *hit = &run->seen.limits[LIMIT_OUTPUT];
 	char evidence[96];
 
-	snprintf(evidence, sizeof(evidence), "engine counted %llu bytes of output after redaction",
-		 (unsigned long long)delivered_bytes);
-	hit_limit(run, LIMIT_OUTPUT, limit_bytes, delivered_bytes, evidence);
+	if (!run->seen.overflowed) {
+		run->seen.overflowed = what;
+		snprintf(evidence, sizeof(evidence), "engine counted %llu bytes of %s after redaction",
+			 (unsigned long long)delivered_bytes, what);
+		hit_limit(run, LIMIT_OUTPUT, limit_bytes, delivered_bytes, evidence);
+	} else if (strcmp(run->seen.overflowed, what) == 0) {
+		hit->peak = delivered_bytes;
+	} else if (!strstr(hit->evidence, what)) {
+		snprintf(hit->evidence + strlen(hit->evidence), sizeof(hit->evidence) - strlen(hit->evidence),
+			 "; and %llu of %s, more than its %llu", (unsigned long long)delivered_bytes, what,
+			 (unsigned long long)limit_bytes);
+	}
 	if (run->plan->limits.overflow == OVERFLOW_KILL && run->state <= STATE_ENDING) {
 		set_cause(run, CAUSE_OUTPUT);
 		run_handle(run, EVENT_HARD_END);
@@ -510,11 +520,11 @@ static void run_finish(struct run *run)
 {
 	run->state = STATE_DONE;
 	loop_disarm(&run->stall);
-	for (size_t i = 0; i < STREAM_COUNT; i++)
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		run->seen.stream_bytes[i] = run->streams.items[i].bytes;
+		run->seen.is_stream_cut[i] = run->streams.items[i].is_cut;
+	}
 	run->seen.is_truncated = run->streams.is_truncated;
-	if (run->seen.limits[LIMIT_OUTPUT].is_hit)
-		run->seen.limits[LIMIT_OUTPUT].peak = run->streams.delivered_bytes;
 	if (run->request.listener.done)
 		run->request.listener.done(run->request.listener.owner, run);
 }

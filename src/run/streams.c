@@ -3,7 +3,7 @@
  * run/streams.c - what the command of one run writes: read, redact, count against the cap, hand on, drain at the end
  *
  * The order is fixed: redaction first, since a secret cut by the cap would no longer be known; then the cap, over both
- * streams in the order in which bytes arrive; then whoever listens.
+ * streams in the order in which bytes arrive, or over each; then whoever listens.
  */
 #include "run/streams.h"
 
@@ -42,28 +42,44 @@ static void end_stream(struct stream *stream)
 		listener->ended(listener->owner, stream->index);
 }
 
-/* Count against the cap; what fits goes on. The cap holds for both streams together, in the order bytes arrive. */
+static uint64_t room_below(uint64_t limit, uint64_t delivered)
+{
+	return limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, delivered);
+}
+
+/* Count against the cap; what fits goes on. */
 static void deliver(struct stream *stream, const char *bytes, size_t len)
 {
+	static const char *const names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
 	struct streams *streams = stream->streams;
-	uint64_t limit = streams->plan->limits.output_bytes;
-	uint64_t room = limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, streams->delivered_bytes);
+	const struct output_limit *limit = &streams->plan->limits.output;
+	uint64_t total_room = room_below(limit->total_bytes, streams->delivered_bytes);
+	uint64_t own_room = room_below(limit->stream_bytes[stream->index], stream->delivered_bytes);
+	uint64_t room = MIN_OF(total_room, own_room);
 
 	if (!len)
 		return;
 	streams->delivered_bytes += len;
+	stream->delivered_bytes += len;
 	if (streams->capture && capture_add(streams->capture, stream->index, bytes, len) < 0)
-		streams->is_truncated = true;
+		streams->is_truncated = stream->is_cut = true;
 	/* A run ended for its output shows exactly the cap; draining after that adds nothing. */
 	hand_over(stream, bytes, (size_t)MIN_OF((uint64_t)len, room));
 	if (len <= room)
 		return;
-	streams->is_truncated = true;
+	streams->is_truncated = stream->is_cut = true;
 	/* Whoever reads must not wait for what will never come. */
 	for (size_t i = 0; i < STREAM_COUNT; i++)
-		end_stream(&streams->items[i]);
-	if (streams->listener.overflow)
-		streams->listener.overflow(streams->listener.owner, limit, streams->delivered_bytes);
+		if (&streams->items[i] == stream || len > total_room)
+			end_stream(&streams->items[i]);
+	if (!streams->listener.overflow)
+		return;
+	if (len > total_room)
+		streams->listener.overflow(streams->listener.owner, "output", limit->total_bytes,
+					   streams->delivered_bytes);
+	else
+		streams->listener.overflow(streams->listener.owner, names[stream->index],
+					   limit->stream_bytes[stream->index], stream->delivered_bytes);
 }
 
 static void process(struct stream *stream, const char *bytes, size_t len)
@@ -207,6 +223,7 @@ void streams_drop(struct streams *streams)
 {
 	streams->is_truncated = true;
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		streams->items[i].is_cut |= streams->items[i].fd >= 0;
 		close_stream(&streams->items[i]);
 		streams->items[i].is_waiting = false;
 	}
@@ -230,7 +247,7 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 		if (!streams->items[i].redact)
 			return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	}
-	if (is_captured && !(streams->capture = capture_new(plan->limits.output_bytes, plan->limits.keep)))
+	if (is_captured && !(streams->capture = capture_new(&plan->limits.output, plan->limits.keep)))
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	return 0;
 }

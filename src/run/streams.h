@@ -22,8 +22,8 @@ struct streams_listener {
 	void *owner;
 	/* Bytes that may be seen by others. Return true to be asked to wait: see streams_resume(). */
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
-	/* More than the cap has arrived; told with every byte beyond it. */
-	void (*overflow)(void *owner, uint64_t limit_bytes, uint64_t delivered_bytes);
+	/* More than the cap has arrived; told with every byte beyond it. @what: "output", or "stdout" or "stderr" alone. */
+	void (*overflow)(void *owner, const char *what, uint64_t limit_bytes, uint64_t delivered_bytes);
 	/*
 	 * Nothing more of this stream is handed over: the command has closed it or never had it, or the cap is reached. Once for
 	 * each stream of a command that was started.
@@ -40,8 +40,10 @@ struct stream {
 	int fd;          /* -1: at its end */
 	bool is_waiting; /* the listener asked to wait */
 	bool is_ended;   /* the listener gets no more of it */
+	bool is_cut;     /* something of it was dropped */
 	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
-	uint64_t bytes; /* as the command wrote them */
+	uint64_t bytes;           /* as the command wrote them */
+	uint64_t delivered_bytes; /* after redaction */
 	struct redact_stream *redact;
 };
 

@@ -44,7 +44,7 @@ static void apply_run_defaults(struct policy *policy, const struct request *requ
 	if (!policy_is_given(policy, "timeout"))
 		policy->timeout_ns = request->is_open_ended ? LIMIT_NONE : DEFAULT_TIMEOUT_NS;
 	if (!policy_is_given(policy, "output"))
-		policy->output_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
+		policy->output.total_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
 }
 
 static int load(struct policy *policy, const struct request *request, const struct policy_context *context,

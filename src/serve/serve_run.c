@@ -135,10 +135,10 @@ static void send_result(struct serve_run *run)
 	struct result_source source = job_result(&run->job);
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
-	bool is_cut = source.seen && source.seen->is_truncated;
 
 	for (int i = 0; i < STREAM_COUNT; i++)
-		pieces_end(&run->pieces, (enum stream_index)i, is_cut, send_output, run);
+		pieces_end(&run->pieces, (enum stream_index)i, source.seen && source.seen->is_stream_cut[i],
+			   send_output, run);
 	if (source.capture)
 		send_captured(run, source.capture);
 	source.has_bytes = true; /* offsets count bytes, which is what CAPTURED has */
@@ -426,7 +426,7 @@ static void choose_jar(struct serve_run *run)
 /* Captured output is held in memory. */
 static int check_output(const struct serve_run *run, struct error *error)
 {
-	if (!run->request->wire.is_captured || run->request->policy.output_bytes != LIMIT_NONE)
+	if (!run->request->wire.is_captured || output_is_bounded(&run->request->policy.output))
 		return 0;
 	error_set(error, STAGE_POLICY, EINVAL, "captured output needs a limit: output cannot be none");
 	return error_hint(error, "give a size, such as 10M");

@@ -15,7 +15,8 @@ from harness.case import JarCase, every_way
 from harness.result import Result, check_result, limit_of, parse_line
 
 SIZES = (1, 2, 63, 1000, 4095, 4096, 4097, 65535, 65536, 65537, 102400)
-ENGINE_RSS_KB = 1024
+# The program itself, half of it, and far less than the flood.
+ENGINE_RSS_KB = 1536
 
 
 def pattern(stream: str, count: int) -> str:
@@ -66,6 +67,42 @@ class Head(JarCase):
     def test_both_streams_exactly_at_the_cap(self) -> None:
         result = self.json("--output", "2000", "--", self.tool("writer"), "b:1000:10")
         self.check_counts(result, 1000, 1000, 2000)
+
+    def test_each_stream_can_have_a_cap_of_its_own(self) -> None:
+        for caps in ((1000, 7), (0, 5000), (70000, 1)):
+            for count in (5000, 100000):
+                with self.subTest(caps=caps, count=count):
+                    word = f"stdout={caps[0]},stderr={caps[1]}"
+                    result = self.json("--output", word, "--", self.tool("writer"), f"b:{count}:1000")
+                    for stream, cap in zip(("stdout", "stderr"), caps):
+                        self.assertEqual(result[stream], pattern(stream, min(cap, count)))
+                    over = {stream: cap for stream, cap in zip(("stdout", "stderr"), caps) if cap < count}
+                    limit = limit_of(result, "output") or {}
+                    self.assertIn((limit["limit"], limit["peak"]), [(cap, count) for cap in over.values()])
+                    self.assertEqual([stream for stream in ("stdout", "stderr") if stream in limit["evidence"]], list(over))
+                    self.assertEqual(len([hit for hit in result["limits_hit"] if hit["name"] == "output"]), 1)
+
+    def test_a_stream_below_its_own_cap_loses_nothing(self) -> None:
+        result = self.json("--output", "stdout=5000,stderr=5000", "--", self.tool("writer"), "b:5000:10")
+        self.assertEqual((result["truncated"], result["limits_hit"]), (False, []))
+        self.assertEqual((result["stdout"], result["stderr"]), (pattern("stdout", 5000), pattern("stderr", 5000)))
+        done = self.jar("--output", "stdout=3,stderr=none", "--", self.tool("writer"), "b:5000:10")
+        self.assertEqual(done.stdout, pattern("stdout", 3).encode())
+        self.assertTrue(done.stderr.startswith(pattern("stderr", 5000).encode()), done.stderr[-100:])
+        self.assertIn(b"belljar: stdout was cut at 3 bytes", done.stderr)
+
+    def test_a_cap_of_one_stream_can_end_the_run(self) -> None:
+        words = ["--output", "stdout=1M,stderr=10", "--overflow", "kill"]
+        result = self.json(*words, *self.sh("echo kept; sleep 0.2; echo 12345678901 >&2; sleep 1000"))
+        self.assertEqual((result["outcome"], result["stdout"], result["stderr"]), ("output", "kept\n", "1234567890"))
+
+    def test_caps_that_cannot_be_meant_are_refused(self) -> None:
+        for word in ("stdout=3", "stdout=3,stdout=3", "stdout=3,stdin=3", "stdout=3,stderr", "stdout=3,stderr=x", "stdout=3,stderr=4,"):
+            done = self.jar("--output", word, *self.sh("touch ran"))
+            self.assertEqual((done.status, (self.work / "ran").exists()), (125, False), word)
+            self.assertIn(b"--output", done.stderr)
+        done = self.jar("--json", "--output", "stdout=3,stderr=none", *self.sh("touch ran"))
+        self.assertEqual((done.status, (self.work / "ran").exists()), (125, False))
 
     def test_the_default_of_a_captured_run_is_100k(self) -> None:
         result = self.json("--", self.tool("writer"), "o:200000")
@@ -217,6 +254,16 @@ class Keep(JarCase):
             at, kept, whole = result["elided_at"][stream], result[stream], pattern(stream, 50000)
             self.assertIsInstance(at, int)
             self.assertTrue(whole.startswith(kept[:at]) and whole.endswith(kept[at:]), kept)
+
+    def test_both_ends_and_the_tail_of_streams_with_caps_of_their_own(self) -> None:
+        for how, counts in (("both", (50, 20)), ("tail", (0, 0))):
+            word = "stdout=100,stderr=40"
+            result = self.json("--bytes", "--keep", how, "--output", word, "--", self.tool("writer"), "b:5000:64")
+            for stream, cap, head in zip(("stdout", "stderr"), (100, 40), counts):
+                whole = pattern(stream, 5000)
+                self.assertEqual(result[stream], whole[:head] + whole[-(cap - head) :])
+                if how == "both":
+                    self.assertEqual(result["elided_at"][stream], head)
 
     def test_an_odd_cap_is_kept_to_the_byte(self) -> None:
         result = self.keep("both", 101, "o:1000")

@@ -121,6 +121,18 @@ static void test_a_limit_is_told_when_it_is_reached(void)
 	belljar_result_free(result);
 }
 
+static void test_each_stream_can_have_a_cap_of_its_own(void)
+{
+	struct belljar_command command = COMMAND("sh", "-c", "echo 12345; echo abcde >&2");
+	struct belljar_result *result;
+
+	command.options = (const char *const[]){"workdir=none", "output=stdout=2,stderr=3", NULL};
+	result = run(engine, &command);
+	check_stdout(result, "12");
+	CHECK_STRING(belljar_result_stderr(result, NULL), "abc");
+	belljar_result_free(result);
+}
+
 static void test_a_slow_reader_slows_only_its_own_run(void)
 {
 	struct belljar_command endless = COMMAND("cat", "/dev/zero");
@@ -377,6 +389,7 @@ static const struct test tests[] = {
 	TEST(test_output_comes_as_it_is_written),
 	TEST(test_much_output_and_a_slow_callback),
 	TEST(test_a_limit_is_told_when_it_is_reached),
+	TEST(test_each_stream_can_have_a_cap_of_its_own),
 	TEST(test_a_slow_reader_slows_only_its_own_run),
 	TEST(test_a_callback_can_end_the_run),
 	TEST(test_cancel_from_another_thread),

@@ -13,7 +13,7 @@ import unittest
 import warnings
 
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Mapping
 
 import belljar
 from belljar import _engine, _wire
@@ -176,6 +176,21 @@ class Limits(PackageCase):
 
         with self.assertRaises(KeyError):
             belljar.run(self.sh(lives_on("echo 12345")), output=3, on_event=fail, timeout=None)
+
+    def test_a_cap_of_one_stream_ends_that_stream_alone(self) -> None:
+        script = "echo 12345 >&2; echo a; while read x; do echo $x; done"
+        with belljar.spawn(self.sh(script), stdin=belljar.PIPE, output={"stdout": None, "stderr": 3}) as process:
+            assert process.stdin and process.stdout and process.stderr
+            self.assertEqual((process.stderr.read(), process.stdout.readline()), (b"123", b"a\n"))
+            process.stdin.write(b"b\n")
+            self.assertEqual(process.stdout.readline(), b"b\n")
+        result = belljar.run("echo 12345; echo 12345 >&2", shell=True, output={"stdout": 2, "stderr": "4"})
+        self.assertEqual((result.stdout, result.stderr), ("12", "1234"))
+        self.assertRegex(result.limits_hit[0]["evidence"], "stdout.*stderr|stderr.*stdout")
+        wrong: List[Mapping[str, Any]] = [{"stdout": 3}, {"stdout": 3, "stdin": 4}, {"stdout": 3, "stderr": "x"}, {"stdout": 1, "stderr": None}]
+        for output in wrong:
+            with self.assertRaisesRegex(belljar.PolicyError, "output"):
+                belljar.run(["true"], output=output)
 
     def test_a_cap_that_is_met_exactly_ends_nothing(self) -> None:
         with belljar.spawn(self.sh("echo 123; read x; echo 456"), stdin=belljar.PIPE, output=8) as process:

@@ -325,7 +325,7 @@ static void test_defaults(void)
 	CHECK_INT(parsed.options.color, COLOR_AUTO);
 	CHECK(parsed.options.policy.timeout_ns == LIMIT_NONE);
 	CHECK(parsed.options.policy.memory_bytes == LIMIT_NONE);
-	CHECK(parsed.options.policy.output_bytes == LIMIT_NONE);
+	CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
 	CHECK_INT(parsed.options.policy.grace_ns, 3000000000);
 	CHECK_INT(parsed.options.policy.pids, 1024);
 }

@@ -128,22 +128,22 @@ static void test_captured_output_has_a_cap_by_default(void)
 	{
 		PARSE(COMMAND_RUN, "--json", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output_bytes, 100 * 1024);
+		CHECK_INT(parsed.options.policy.output.total_bytes, 100 * 1024);
 	}
 	{
 		PARSE(COMMAND_RUN, "--json", "--output", "7", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output_bytes, 7);
+		CHECK_INT(parsed.options.policy.output.total_bytes, 7);
 	}
 	{
 		PARSE(COMMAND_RUN, "--json", "--output", "0", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output_bytes, 0);
+		CHECK_INT(parsed.options.policy.output.total_bytes, 0);
 	}
 	{
 		PARSE(COMMAND_RUN, "--events", "true");
 		CHECK_PARSED();
-		CHECK(parsed.options.policy.output_bytes == LIMIT_NONE);
+		CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
 	}
 }
 
@@ -193,7 +193,7 @@ static void test_keep_from_a_file_means_nothing_for_output_passed_through(void)
 	PARSE(COMMAND_RUN, "--policy", scratch.path, "true");
 	CHECK_PARSED();
 	CHECK_INT(parsed.options.policy.keep, KEEP_HEAD);
-	CHECK_INT(parsed.options.policy.output_bytes, 1024);
+	CHECK_INT(parsed.options.policy.output.total_bytes, 1024);
 }
 
 /* The other commands. */
@@ -226,7 +226,7 @@ static void test_plan_as_json_captures_nothing(void)
 	PARSE(COMMAND_PLAN, "--json", "--output", "none", "--keep", "tail", "true");
 	CHECK_PARSED();
 	CHECK(parsed.options.has_json);
-	CHECK(parsed.options.policy.output_bytes == LIMIT_NONE);
+	CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
 }
 
 static void test_plan_writes_no_result(void)

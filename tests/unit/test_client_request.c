@@ -19,6 +19,7 @@ static enum client_shape shape_for(enum policy_type type)
 	case POLICY_DURATION:
 	case POLICY_SIZE:
 	case POLICY_COUNT:
+	case POLICY_OUTPUT:
 	case POLICY_VERSION:
 	case POLICY_EXTENDS:
 		return SHAPE_VALUE;

@@ -102,7 +102,7 @@ static void test_agent_is_the_default_of_the_contract(void)
 	CHECK(policy.timeout_ns == LIMIT_NONE && policy.grace_ns == 3 * SECOND && policy.cpu_time_ns == LIMIT_NONE);
 	CHECK(policy.memory_bytes == LIMIT_NONE && policy.pids == 1024 && policy.disk_bytes == LIMIT_NONE);
 	CHECK(policy.file_size_bytes == LIMIT_NONE && policy.fds == 1024 && policy.core_bytes == 0);
-	CHECK(policy.output_bytes == LIMIT_NONE);
+	CHECK(policy.output.total_bytes == LIMIT_NONE);
 	CHECK(policy.mounts.count == 0 && policy.hide.count == 0 && policy.env.count == 0);
 	CHECK_INT(policy.given_keys, 0);
 	CHECK_INT(policy.pass_env.count, ARRAY_LEN(names));
@@ -177,7 +177,7 @@ static void test_presets_of_the_contract(void)
 	CHECK(policy.workdir_mode == WORKDIR_RW && policy.workdir_choice == WORKDIR_PRIVATE && !policy.workdir);
 	CHECK(!policy.has_toolchains && policy.has_system && policy.rung == RUNG_NAMESPACE);
 	CHECK(policy.timeout_ns == 10 * SECOND && policy.memory_bytes == 256 * MIB && policy.pids == 64);
-	CHECK(policy.disk_bytes == 64 * MIB && policy.output_bytes == 100 * KIB);
+	CHECK(policy.disk_bytes == 64 * MIB && policy.output.total_bytes == 100 * KIB);
 	CHECK(policy_is_given(&policy, "timeout") && !policy_is_given(&policy, "grace"));
 
 	CHECK_INT(policy_load(&policy, "agent", &context, &error), 0);
@@ -226,7 +226,8 @@ static void test_the_example_of_the_contract(void)
 	CHECK_INT(policy.pass_env.count, 3);
 	CHECK_STRING(policy.env.items[0].name, "PYTHONUNBUFFERED");
 	CHECK_STRING(policy.env.items[0].value, "1");
-	CHECK(policy.timeout_ns == 120 * SECOND && policy.memory_bytes == 1024 * MIB && policy.output_bytes == MIB);
+	CHECK(policy.timeout_ns == 120 * SECOND && policy.memory_bytes == 1024 * MIB &&
+	      policy.output.total_bytes == MIB);
 	CHECK(policy.has_redact_secrets && policy.optional == 1u << GUARANTEE_CPU_TIME);
 	CHECK(policy_is_given(&policy, "timeout") && policy_is_given(&policy, "ro") && !policy_is_given(&policy, "rw"));
 	CHECK_INT(policy.tmpfs.count, 5);
@@ -258,7 +259,7 @@ static void test_numbers_and_strings_for_limits(void)
 		    "{\"timeout\": 1.5, \"grace\": 0, \"cpu_time\": 1e1, \"memory\": 2000000, \"output\": 0, \"core\": "
 		    "\"0\", \"disk\": \"1.5G\", \"pids\": null, \"fds\": 7, \"file_size\": 1e6}");
 	CHECK(policy.timeout_ns == SECOND * 3 / 2 && policy.grace_ns == 0 && policy.cpu_time_ns == 10 * SECOND);
-	CHECK(policy.memory_bytes == 2000000 && policy.output_bytes == 0 && policy.core_bytes == 0);
+	CHECK(policy.memory_bytes == 2000000 && policy.output.total_bytes == 0 && policy.core_bytes == 0);
 	CHECK(policy.disk_bytes == 1536 * MIB && policy.pids == LIMIT_NONE && policy.fds == 7);
 	CHECK_INT(policy.file_size_bytes, 1000000);
 	check_loads(&policy, "{\"timeout\": 0.30000000000000004, \"cpu_time\": 2.5e-1, \"memory\": null}");

@@ -87,6 +87,21 @@ static void test_every_key_survives_printing(void)
 	CHECK(strstr(text_string(&text), "\"rw\":[{\"path\":\"/f\",\"dest\":\"/g\",\"optional\":false},\"/dir/..\"]"));
 }
 
+static void test_output_of_each_stream_survives_printing(void)
+{
+	AUTO_POLICY policy = {0};
+	AUTO_TEXT text = {0};
+	struct error error = {0};
+
+	CHECK_INT(policy_init(&policy, &context, NULL), 0);
+	CHECK_INT(policy_set_flag(&policy, policy_key_by_name("output"), "stderr=none,stdout=2K", false, &context,
+				  &error),
+		  0);
+	check_round_trip(&policy);
+	policy_print(&policy, &text, 0);
+	CHECK(strstr(text_string(&text), "\"output\":{\"stdout\":\"2K\",\"stderr\":null},"));
+}
+
 static void test_a_private_workdir_is_null(void)
 {
 	AUTO_POLICY policy = {0};
@@ -122,11 +137,9 @@ static void test_the_schema_has_every_key_and_no_other(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_agent_is_printed_in_full),
-	TEST(test_every_preset_survives_printing),
-	TEST(test_every_key_survives_printing),
-	TEST(test_a_private_workdir_is_null),
-	TEST(test_the_schema_has_every_key_and_no_other),
+	TEST(test_agent_is_printed_in_full),    TEST(test_every_preset_survives_printing),
+	TEST(test_every_key_survives_printing), TEST(test_output_of_each_stream_survives_printing),
+	TEST(test_a_private_workdir_is_null),   TEST(test_the_schema_has_every_key_and_no_other),
 };
 
 TEST_MAIN(tests)

@@ -77,7 +77,7 @@ static void test_limits_may_be_lowered(void)
 		"{\"version\": 1, \"timeout\": \"10s\", \"grace\": 0, \"cpu_time\": 5, \"memory\": \"512M\", \"pids\": 10, \"disk\": "
 		"\"1M\", \"file_size\": 1, \"fds\": 1024, \"core\": 0, \"output\": 0}");
 	CHECK(policy.timeout_ns == 10 * SECOND && policy.grace_ns == 0 && policy.memory_bytes == 512 * MIB);
-	CHECK(policy.pids == 10 && policy.output_bytes == 0);
+	CHECK(policy.pids == 10 && policy.output.total_bytes == 0);
 	CHECK(policy_is_given(&policy, "timeout"));
 }
 
@@ -99,6 +99,38 @@ static void test_limits_may_not_be_raised(void)
 		text_clear(&document);
 		text_append_format(&document, "{\n\"%s\": null}", keys[i]);
 		check_refused(text_string(&base), text_string(&document), text_string(&message));
+	}
+}
+
+static void test_output_of_each_stream_may_be_lowered(void)
+{
+	static const struct {
+		const char *before, *after;
+		bool is_accepted;
+	} rows[] = {
+		{"null", "{\"stdout\": 5, \"stderr\": null}", true},
+		{"10", "{\"stdout\": 5, \"stderr\": 5}", true},
+		{"10", "{\"stdout\": 6, \"stderr\": 5}", false},
+		{"10", "{\"stdout\": 6, \"stderr\": null}", false},
+		{"{\"stdout\": 5, \"stderr\": 7}", "5", true},
+		{"{\"stdout\": 5, \"stderr\": 7}", "6", false},
+		{"{\"stdout\": 5, \"stderr\": null}", "5", true},
+		{"{\"stdout\": 5, \"stderr\": 7}", "{\"stdout\": 5, \"stderr\": 6}", true},
+		{"{\"stdout\": 5, \"stderr\": 7}", "{\"stdout\": 4, \"stderr\": 8}", false},
+		{"{\"stdout\": 5, \"stderr\": 7}", "null", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_POLICY policy = {0};
+		AUTO_TEXT base = {0}, document = {0};
+
+		text_append_format(&base, "{\"output\": %s}", rows[i].before);
+		text_append_format(&document, "{\n\"output\": %s}", rows[i].after);
+		if (rows[i].is_accepted)
+			check_accepted(&policy, text_string(&base), text_string(&document));
+		else
+			check_refused(text_string(&base), text_string(&document),
+				      "t.json:2:11: output: a tightening policy may not raise it");
 	}
 }
 
@@ -310,12 +342,19 @@ static void test_every_preset_tightens_itself(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_limits_may_be_lowered),          TEST(test_limits_may_not_be_raised),
-	TEST(test_switches_and_words_go_one_way),  TEST(test_what_has_no_stricter_value_stays),
-	TEST(test_the_workdir_may_become_private), TEST(test_hide_and_redact_are_added_to),
-	TEST(test_rw_may_become_ro_or_go),         TEST(test_mounts_may_not_be_added_or_widened),
-	TEST(test_nothing_is_uncovered),           TEST(test_other_lists_may_be_shortened),
-	TEST(test_an_unreadable_file_is_refused),  TEST(test_every_preset_tightens_itself),
+	TEST(test_limits_may_be_lowered),
+	TEST(test_limits_may_not_be_raised),
+	TEST(test_output_of_each_stream_may_be_lowered),
+	TEST(test_switches_and_words_go_one_way),
+	TEST(test_what_has_no_stricter_value_stays),
+	TEST(test_the_workdir_may_become_private),
+	TEST(test_hide_and_redact_are_added_to),
+	TEST(test_rw_may_become_ro_or_go),
+	TEST(test_mounts_may_not_be_added_or_widened),
+	TEST(test_nothing_is_uncovered),
+	TEST(test_other_lists_may_be_shortened),
+	TEST(test_an_unreadable_file_is_refused),
+	TEST(test_every_preset_tightens_itself),
 };
 
 TEST_MAIN(tests)

@@ -193,7 +193,7 @@ static struct plan full_plan(void)
 			 .steps = {steps, ARRAY_LEN(steps), ARRAY_LEN(steps)},
 			 .landlock_abi = 7},
 		.asked = (1U << GUARANTEE_COUNT) - 1,
-		.limits = {.timeout_ns = 5000000000ULL, .output_bytes = 10240, .disk_bytes = 4096},
+		.limits = {.timeout_ns = 5000000000ULL, .output.total_bytes = 10240, .disk_bytes = 4096},
 	};
 }
 
@@ -310,9 +310,25 @@ static void check_words(enum cause cause, int cancel_signal, int status, bool is
 	struct result_source source = {.plan = &plan, .seen = &seen};
 	AUTO_TEXT words = {0};
 
-	seen.limits[LIMIT_OUTPUT].is_hit = is_truncated;
+	seen.limits[LIMIT_OUTPUT] = (struct limit_hit){.is_hit = is_truncated, .limit = 10240};
 	result_explain(&source, &words);
 	CHECK_STRING(text_string(&words), expected);
+}
+
+static void test_the_stream_that_was_cut_is_named(void)
+{
+	struct plan plan = full_plan();
+	struct observation seen = {.has_started = true,
+				   .has_status = true,
+				   .status = EXITED(0),
+				   .is_truncated = true,
+				   .overflowed = "stderr",
+				   .limits[LIMIT_OUTPUT] = {.is_hit = true, .limit = 7}};
+	struct result_source source = {.plan = &plan, .seen = &seen};
+	AUTO_TEXT words = {0};
+
+	result_explain(&source, &words);
+	CHECK_STRING(text_string(&words), "stderr was cut at 7 bytes");
 }
 
 static void test_output_that_nobody_took_was_not_cut_by_a_limit(void)
@@ -402,6 +418,7 @@ static const struct test tests[] = {
 	TEST(test_a_run_that_never_started_enforced_nothing),
 	TEST(test_walls_of_the_landlock_rung),
 	TEST(test_limits_that_were_hit_are_listed_with_evidence),
+	TEST(test_the_stream_that_was_cut_is_named),
 	TEST(test_output_that_nobody_took_was_not_cut_by_a_limit),
 	TEST(test_a_limit_that_could_not_be_held_ends_the_run),
 	TEST(test_people_are_told_about_an_end_that_was_not_the_commands_own),

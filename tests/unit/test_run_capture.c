@@ -17,6 +17,11 @@ static uint32_t random_below(uint32_t bound)
 	return (uint32_t)((random_state >> 33) % bound);
 }
 
+static struct capture *capture_of(uint64_t total_bytes, enum keep_mode keep)
+{
+	return capture_new(&(struct output_limit){total_bytes, {LIMIT_NONE, LIMIT_NONE}}, keep);
+}
+
 static void add(struct capture *capture, enum stream_index stream, const char *string)
 {
 	CHECK_INT(capture_add(capture, stream, string, strlen(string)), 0);
@@ -40,9 +45,33 @@ static void check_text(const struct capture *capture, enum stream_index stream, 
 	CHECK_INT(is_lossy, expect_lossy);
 }
 
+static void test_each_stream_can_have_a_cap_of_its_own(void)
+{
+	static const struct {
+		enum keep_mode keep;
+		const char *stdout_kept, *stderr_kept;
+		int stdout_elided_at;
+	} rows[] = {{KEEP_HEAD, "abcd", "12345", 4}, {KEEP_TAIL, "efgh", "12345", 0}, {KEEP_BOTH, "abgh", "12345", 2}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct capture *capture = capture_new(&(struct output_limit){LIMIT_NONE, {4, 5}}, rows[i].keep);
+
+		add(capture, STREAM_STDERR, "12345");
+		add(capture, STREAM_STDOUT, "abcd");
+		CHECK(!capture_is_truncated(capture));
+		add(capture, STREAM_STDOUT, "efgh");
+		CHECK(capture_is_truncated(capture));
+		check_bytes(capture, STREAM_STDOUT, rows[i].stdout_kept);
+		check_bytes(capture, STREAM_STDERR, rows[i].stderr_kept);
+		CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), rows[i].stdout_elided_at);
+		CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), -1);
+		capture_free(capture);
+	}
+}
+
 static void test_head_keeps_the_first_bytes_of_both_streams(void)
 {
-	struct capture *capture = capture_new(8, KEEP_HEAD);
+	struct capture *capture = capture_of(8, KEEP_HEAD);
 
 	add(capture, STREAM_STDOUT, "abc");
 	add(capture, STREAM_STDERR, "12");
@@ -62,7 +91,7 @@ static void test_head_keeps_the_first_bytes_of_both_streams(void)
 
 static void test_tail_keeps_the_last_bytes_of_both_streams(void)
 {
-	struct capture *capture = capture_new(5, KEEP_TAIL);
+	struct capture *capture = capture_of(5, KEEP_TAIL);
 
 	add(capture, STREAM_STDOUT, "abc");
 	add(capture, STREAM_STDERR, "12");
@@ -80,7 +109,7 @@ static void test_tail_keeps_the_last_bytes_of_both_streams(void)
 
 static void test_both_keeps_the_first_and_the_last_half(void)
 {
-	struct capture *capture = capture_new(7, KEEP_BOTH);
+	struct capture *capture = capture_of(7, KEEP_BOTH);
 
 	add(capture, STREAM_STDOUT, "abcdefg");
 	CHECK(!capture_is_truncated(capture));
@@ -99,7 +128,7 @@ static void test_limit_zero_keeps_nothing(void)
 	static const enum keep_mode modes[] = {KEEP_HEAD, KEEP_TAIL, KEEP_BOTH};
 
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-		struct capture *capture = capture_new(0, modes[i]);
+		struct capture *capture = capture_of(0, modes[i]);
 
 		CHECK(!capture_is_truncated(capture));
 		CHECK_INT(capture_add(capture, STREAM_STDOUT, "", 0), 0);
@@ -119,7 +148,7 @@ static void test_no_limit_keeps_everything(void)
 	static const enum keep_mode modes[] = {KEEP_HEAD, KEEP_TAIL, KEEP_BOTH};
 
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-		struct capture *capture = capture_new(LIMIT_NONE, modes[i]);
+		struct capture *capture = capture_of(LIMIT_NONE, modes[i]);
 		AUTO_TEXT out = {0};
 
 		for (int round = 0; round < 5000; round++)
@@ -133,7 +162,7 @@ static void test_no_limit_keeps_everything(void)
 
 static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 {
-	struct capture *capture = capture_new(4, KEEP_HEAD);
+	struct capture *capture = capture_of(4, KEEP_HEAD);
 
 	add(capture, STREAM_STDOUT, "ab\xe2\x82");
 	/* The cap has not cut anything yet: this is how the stream is. */
@@ -147,7 +176,7 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 2);
 	capture_free(capture);
 
-	capture = capture_new(4, KEEP_TAIL);
+	capture = capture_of(4, KEEP_TAIL);
 	add(capture, STREAM_STDOUT,
 	    "ab\xe2\x82\xac"
 	    "cd");
@@ -159,7 +188,7 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 	capture_free(capture);
 
 	/* One character over both cuts: a byte kept on either side, two dropped. */
-	capture = capture_new(4, KEEP_BOTH);
+	capture = capture_of(4, KEEP_BOTH);
 	add(capture, STREAM_STDOUT,
 	    "a\xf0\x9f\x98\x80"
 	    "b");
@@ -173,7 +202,7 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 
 static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
 {
-	struct capture *capture = capture_new(2, KEEP_HEAD);
+	struct capture *capture = capture_of(2, KEEP_HEAD);
 
 	add(capture, STREAM_STDOUT,
 	    "a\xe2"
@@ -182,7 +211,7 @@ static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
 	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 2);
 	capture_free(capture);
 
-	capture = capture_new(2, KEEP_TAIL);
+	capture = capture_of(2, KEEP_TAIL);
 	add(capture, STREAM_STDOUT,
 	    "ab\x82"
 	    "c");
@@ -195,7 +224,7 @@ static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
 
 static void test_character_is_whole_although_the_streams_are_interleaved(void)
 {
-	struct capture *capture = capture_new(6, KEEP_TAIL);
+	struct capture *capture = capture_of(6, KEEP_TAIL);
 
 	add(capture, STREAM_STDOUT, "x\xe2");
 	add(capture, STREAM_STDERR, "12");
@@ -213,7 +242,7 @@ static void test_character_is_whole_although_the_streams_are_interleaved(void)
 
 static void test_out_is_appended_to(void)
 {
-	struct capture *capture = capture_new(4, KEEP_BOTH);
+	struct capture *capture = capture_of(4, KEEP_BOTH);
 	AUTO_TEXT out = {0};
 	bool is_lossy;
 
@@ -285,7 +314,7 @@ static void check_against_model(const struct model *model, const struct capture 
 static void run_against_model(struct model *model, size_t limit, enum keep_mode keep, uint32_t write_count,
 			      uint32_t write_max)
 {
-	struct capture *capture = capture_new(limit, keep);
+	struct capture *capture = capture_of(limit, keep);
 
 	model->count = 0;
 	for (uint32_t i = 0; i < write_count; i++) {
@@ -326,7 +355,7 @@ static void test_text_of_valid_utf8_is_never_lossy(void)
 	static const char *const characters[] = {"a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
 
 	for (int round = 0; round < 5000; round++) {
-		struct capture *capture = capture_new(random_below(20), (enum keep_mode)random_below(3));
+		struct capture *capture = capture_of(random_below(20), (enum keep_mode)random_below(3));
 		uint32_t character_count = random_below(15);
 
 		for (uint32_t i = 0; i < character_count; i++) {
@@ -354,7 +383,7 @@ static void test_memory_stays_near_the_limit_for_alternating_single_bytes(void)
 	const size_t limit = 1 << 20;
 
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-		struct capture *capture = capture_new(limit, modes[i]);
+		struct capture *capture = capture_of(limit, modes[i]);
 		AUTO_TEXT out = {0};
 
 		for (int round = 0; round < 3000000; round++)
@@ -370,6 +399,7 @@ static void test_memory_stays_near_the_limit_for_alternating_single_bytes(void)
 }
 
 static const struct test tests[] = {
+	TEST(test_each_stream_can_have_a_cap_of_its_own),
 	TEST(test_head_keeps_the_first_bytes_of_both_streams),
 	TEST(test_tail_keeps_the_last_bytes_of_both_streams),
 	TEST(test_both_keeps_the_first_and_the_last_half),
