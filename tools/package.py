@@ -29,6 +29,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "belljar"
 ENGINE_NAME = "_bin/belljar"
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+# The command; and how Inspect finds its sandbox, whose module it imports when a task names it.
+ENTRY_POINTS = """\
+[console_scripts]
+belljar = belljar.__main__:main
+
+[inspect_ai]
+belljar = belljar.integrations.inspect_ai
+"""
 # Zip files know no time before this one; a fixed time makes the same input give the same file.
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -117,7 +125,7 @@ def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, b
     contents = dict(package)
     contents[f"{info}/METADATA"] = metadata().encode()
     contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: false\n{tags}".encode()
-    contents[f"{info}/entry_points.txt"] = b"[console_scripts]\nbelljar = belljar.__main__:main\n"
+    contents[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode()
     contents[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     record = "".join(f"{file},{digest(data)},{len(data)}\n" for file, data in contents.items())
     contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()

@@ -311,6 +311,10 @@ class Jar(Closing, AsyncClosing, JarFiles):
         self._channel.drain()
         self._channel.close()
 
+    async def close_async(self) -> None:
+        """close() for event loops."""
+        await self._close_async()
+
     async def _close_async(self) -> None:
         from ._async import Reader
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
 import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Dict, List
+from typing import Any, Coroutine, Dict, List
 
 from package_case import PackageCase
 
@@ -28,14 +29,20 @@ class IntegrationCase(PackageCase):
         warnings.filterwarnings("ignore", message="unclosed|subprocess .* is still running", category=ResourceWarning)
 
     def check_example(self, name: str) -> None:
-        """The page's program for belljar.integrations.NAME prints what the page says."""
-        found = [block for block in BLOCKS.findall(PAGE.read_text()) if f"belljar.integrations.{name} import" in block[0]]
+        """The page's program that imports belljar.integrations.NAME, or else NAME, prints what the page says."""
+        blocks = BLOCKS.findall(PAGE.read_text())
+        found = [block for block in blocks if f"from belljar.integrations.{name} import" in block[0]]
+        found = found or [block for block in blocks if f"from {name} import" in block[0]]
         self.assertEqual(len(found), 1, f"one example for {name}")
         program, wanted = found[0]
         done = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=BOUND_SECONDS, check=False
         )
         self.assertEqual((done.returncode, done.stdout), (0, wanted), done.stderr)
+
+    def run_loop(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine in a loop of its own, within the bound."""
+        return asyncio.run(asyncio.wait_for(work, BOUND_SECONDS))
 
     def run_suite(self, name: str) -> Dict[str, List[str]]:
         """Run a framework's own suite with pytest: the names of its tests by "passed", "failed" and "skipped"."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import shutil
 import subprocess
@@ -36,6 +37,11 @@ class Wheel(unittest.TestCase):
             self.assertEqual({name.split("/")[0] for name in names}, {"belljar", info})
             self.assertTrue({"belljar/py.typed", "belljar/__main__.py", "belljar/_bin/belljar"} <= set(names))
             self.assertTrue(archive.getinfo("belljar/_bin/belljar").external_attr >> 16 & 0o111)
+            entries = configparser.ConfigParser()
+            entries.read_string(archive.read(f"{info}/entry_points.txt").decode())
+            self.assertEqual(dict(entries["console_scripts"]), {"belljar": "belljar.__main__:main"})
+            self.assertEqual(dict(entries["inspect_ai"]), {"belljar": "belljar.integrations.inspect_ai"})
+            self.assertIn("belljar/integrations/inspect_ai.py", names)
             tags = [line for line in archive.read(f"{info}/WHEEL").decode().splitlines() if line.startswith("Tag: ")]
             self.assertTrue(tags and all(tag.startswith("Tag: py3-none-") for tag in tags), tags)
 

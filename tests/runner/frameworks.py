@@ -16,7 +16,13 @@ from runner.interpreters import Interpreter, find_interpreters, is_open
 
 # What pip is told, the framework first, for the test module tests/integrations/test_NAME.py.
 REQUIREMENTS = {
+    "autogen": ("autogen-core", "autogen-agentchat"),
+    "deepagents": ("deepagents",),
+    "google_adk": ("google-adk",),
+    "inspect_ai": ("inspect-ai", "openai", "pytest", "trio"),
     "langchain": ("langchain",),
+    "openai_agents": ("openai-agents",),
+    "pydantic_ai": ("pydantic-ai-slim", "pytest", "trio"),
 }
 # The frameworks need a newer Python than the package itself.
 OLDEST = (3, 10)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any, List, Mapping, Sequence
 
+from .._errors import StartError
 from .._program import engine_path
-from .._result import Result, describe, signal_number
+from .._result import Result, describe
 
 
 def missing(module: str, requirement: str, error: ImportError) -> ImportError:
@@ -16,13 +18,9 @@ def missing(module: str, requirement: str, error: ImportError) -> ImportError:
     return ImportError(text, name=error.name, path=error.path)
 
 
-def shell_status(result: Result) -> int:
-    """The exit status as a shell has it: 124 after a timeout, 128+n for a signal, 137 for another limit."""
-    if result.outcome == "exited":
-        return int(result.exit_code or 0)
-    if result.outcome == "timeout":
-        return 124
-    return 128 + signal_number(result.signal) if result.signal else 137
+def start_status(error: StartError) -> int:
+    """The exit status that a shell has for a command that it cannot start."""
+    return 127 if error.errno == errno.ENOENT else 126
 
 
 def note(result: Result) -> str:

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google ADK: a jar as an agent's environment, and code blocks in jars.
+
+    Agent(model=model, name="coder", tools=[EnvironmentToolset(environment=JarEnvironment(workdir="project"))])
+    Agent(model=model, name="analyst", code_executor=JarCodeExecutor(keys={"memory": "1G"}))
+"""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
+
+from .._jar import Jar
+from .._policy import PolicyLike
+from ._common import missing, note
+
+try:
+    from google.adk.code_executors.base_code_executor import BaseCodeExecutor
+    from google.adk.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult, File
+    from google.adk.environment import BaseEnvironment, ExecutionResult
+    from pydantic import Field
+except ImportError as error:
+    raise missing(__name__, "google-adk>=2.13", error) from error
+
+if TYPE_CHECKING:
+    from google.adk.agents.invocation_context import InvocationContext
+
+
+class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
+    """Commands and files of one jar, from initialize() to close(). JarEnvironment(policy, **keys): the jar's policy.
+
+    The work directory is private and empty unless the policy names one.
+    """
+
+    def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
+        self._policy = policy
+        self._keys = keys if policy is not None else {"workdir": None, **keys}
+        self._jar: Optional[Jar] = None
+
+    @property
+    def jar(self) -> Jar:
+        """The open jar."""
+        if self._jar is None:
+            raise RuntimeError("the jar is not open; call initialize() first")
+        return self._jar
+
+    async def initialize(self) -> None:
+        """Open the jar, if it is not open."""
+        if self._jar is None:
+            self._jar = await Jar.open_async(self._policy, **self._keys)
+        self.is_initialized = True
+
+    async def close(self) -> None:
+        """Close the jar, with all that still runs in it."""
+        jar, self._jar = self._jar, None
+        self.is_initialized = False
+        if jar is not None:
+            await jar.close_async()
+
+    @property
+    def working_dir(self) -> Path:
+        """Where commands start, as seen in the jar."""
+        return Path(str(self.jar.workdir))
+
+    async def execute(self, command: str, *, timeout: Optional[float] = None) -> ExecutionResult:
+        """Run a shell command."""
+        result = await self.jar.run_async(command, shell=True, timeout=timeout)
+        stderr = result.stderr + note(result)
+        return ExecutionResult(result.shell_status, result.stdout, stderr, timed_out=result.timed_out)
+
+    async def read_file(self, path: Union[str, Path]) -> bytes:
+        """The bytes of a file."""
+        return await self.jar.read_file_async(path)
+
+    async def write_file(self, path: Union[str, Path], content: Union[str, bytes]) -> None:
+        """Write a file, with the directories above it."""
+        await self.jar.write_file_async(path, content, parents=True)
+
+
+class JarCodeExecutor(BaseCodeExecutor):  # type: ignore[misc]
+    """Runs each block of Python in a jar of its own, with the input files in its private work directory.
+
+    `policy` and `keys` are the jar's. Files that the code makes or changes in the work directory come back as output files.
+    """
+
+    stateful: bool = Field(default=False, frozen=True, exclude=True)
+    timeout_seconds: Optional[int] = 300
+    policy: Any = None
+    keys: Dict[str, Any] = Field(default_factory=dict)
+
+    def execute_code(
+        self, invocation_context: Optional[InvocationContext], code_execution_input: CodeExecutionInput
+    ) -> CodeExecutionResult:
+        """Run the code. The framework takes anything in stderr for a failure, so it is empty where the code succeeded."""
+        if {"workdir", "cwd"} & set(self.keys):
+            raise ValueError("the work directory is private here: all that the code leaves in it is its output")
+        inputs = {file.name: _bytes(file) for file in code_execution_input.input_files}
+        with Jar(self.policy, **{**self.keys, "workdir": None}) as jar:
+            for name, data in inputs.items():
+                jar.write_file(name, data, parents=True)
+            result = jar.run([sys.executable, "-"], input=code_execution_input.code, timeout=self.timeout_seconds)
+            status = result.shell_status
+            stderr = (result.stderr + note(result) or f"exit status {status}") if status != 0 else ""
+            return CodeExecutionResult(result.stdout, stderr, _output_files(jar, inputs), status)
+
+
+def _bytes(file: File) -> bytes:
+    """Text stands for bytes in base64."""
+    return base64.b64decode(file.content) if isinstance(file.content, str) else file.content
+
+
+def _output_files(jar: Jar, inputs: Mapping[str, bytes]) -> List[File]:
+    found = []
+    for info in jar.list_files(recursive=True):
+        if info.type != "file" or "__pycache__" in info.name:
+            continue
+        data = jar.read_file(info.name)
+        if inputs.get(info.name) != data:
+            kind = mimetypes.guess_type(info.name)[0]
+            found.append(File(name=info.name, content=data, mime_type=kind or "application/octet-stream"))
+    return found

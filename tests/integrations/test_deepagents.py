@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belljar.integrations.deepagents with the framework: what its file tools make of a jar."""
+
+from __future__ import annotations
+
+import unittest
+
+import belljar
+from belljar.integrations.deepagents import JarSandbox
+from integration_case import IntegrationCase
+from package_case import tearDownModule  # noqa: F401
+
+
+class DeepAgents(IntegrationCase):
+    """Sandboxes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.jar = belljar.Jar(workdir=None)
+        self.addCleanup(self.jar.close)
+        self.sandbox = JarSandbox(self.jar)
+
+    def test_the_example(self) -> None:
+        self.check_example("deepagents")
+
+    def test_every_file_tool(self) -> None:
+        sandbox = self.sandbox
+        self.assertIsNone(sandbox.write("/workspace/a/b.txt", "one\ntwo\n").error)
+        self.assertIn("two", sandbox.read("/workspace/a/b.txt").file_data["content"])
+        self.assertIsNone(sandbox.edit("/workspace/a/b.txt", "two", "three").error)
+        self.assertEqual(self.jar.read_file("a/b.txt"), b"one\nthree\n")
+        self.assertEqual([entry["path"] for entry in sandbox.ls("/workspace").entries], ["/workspace/a"])
+        self.assertEqual([match["path"] for match in sandbox.grep("three", "/workspace").matches], ["/workspace/a/b.txt"])
+        self.assertEqual(len(sandbox.glob("**/*.txt", "/workspace").matches), 1)
+        self.assertIsNone(sandbox.delete("/workspace/a/b.txt").error)
+        self.assertFalse(self.jar.exists("a/b.txt"))
+
+    def test_commands(self) -> None:
+        done = self.sandbox.execute("echo out; echo err >&2; exit 3")
+        self.assertEqual((done.output, done.exit_code, done.truncated), ("out\nerr\n", 3, False))
+        late = self.run_loop(self.sandbox.aexecute("echo early; sleep 1000", timeout=1))
+        self.assertEqual(late.exit_code, 124)
+        self.assertRegex(late.output, r"^early\n\n\[.*limit 'timeout' of 1000 ms\]\n$")
+        self.assertTrue(self.sandbox.execute("head -c 200000 /dev/zero").truncated)
+        self.assertEqual(self.sandbox.execute("kill -9 $$").exit_code, 137)
+
+    def test_uploads_and_downloads_fail_one_by_one(self) -> None:
+        up = self.sandbox.upload_files([("/workspace/d/f", b"\0x"), ("/usr/f", b""), ("f", b""), ("/workspace/d", b"")])
+        self.assertEqual([answer.error for answer in up], [None, "permission_denied", "invalid_path", "is_directory"])
+        down = self.sandbox.download_files(["/workspace/d/f", "/workspace/none", "/workspace/d", "f", "/workspace/d/f/g"])
+        self.assertEqual([answer.content for answer in down], [b"\0x", None, None, None, None])
+        self.assertEqual(
+            [answer.error for answer in down], [None, "file_not_found", "is_directory", "invalid_path", "invalid_path"]
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

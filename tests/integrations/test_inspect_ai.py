@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belljar.integrations.inspect_ai with the framework: its self check, and samples as users write them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import unittest
+
+from belljar.integrations.inspect_ai import JarConfig, JarSandboxEnvironment
+from inspect_ai.util import SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
+from integration_case import IntegrationCase
+from package_case import tearDownModule  # noqa: F401
+
+
+class InspectAI(IntegrationCase):
+    """Sandboxes of samples."""
+
+    def test_the_example(self) -> None:
+        self.check_example("inspect_ai")
+
+    def test_the_self_check(self) -> None:
+        outcomes = self.run_suite("suite_inspect_ai.py")
+        self.assertEqual(outcomes["skipped"], ["test_exec_as_user[asyncio]", "test_exec_as_user[trio]"])
+        self.assertGreaterEqual(len(outcomes["passed"]), 86)
+
+    def test_the_module_is_found_by_its_entry_point_alone(self) -> None:
+        script = (
+            "from inspect_ai.util._sandbox.registry import registry_find_sandboxenv\n"
+            "print(registry_find_sandboxenv('belljar').__module__)\n"
+        )
+        self.assertEqual(self.host(script), "belljar.integrations.inspect_ai\n")
+
+    def test_configuration(self) -> None:
+        (self.work / "policy.json").write_text('{"workdir": null, "hostname": "from-file"}')
+        config = JarConfig(policy="strict", hostname="from-keys")
+        again = SandboxEnvironmentSpec.model_validate(SandboxEnvironmentSpec("belljar", config).model_dump())
+        self.assertEqual(again.config, config)
+
+        async def name(config: object) -> str:
+            made = await JarSandboxEnvironment.sample_init("task", config, {})
+            try:
+                return (await made["default"].exec(["uname", "-n"])).stdout.strip()
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", config, made, True)
+
+        self.assertEqual(self.run_loop(name("./policy.json")), "from-file")
+        self.assertEqual(self.run_loop(name(config)), "from-keys")
+
+
+
+    def test_another_user_is_refused_and_the_own_one_is_not(self) -> None:
+        async def main() -> None:
+            made = await JarSandboxEnvironment.sample_init("task", None, {})
+            try:
+                self.assertTrue((await made["default"].exec(["true"], user=str(os.getuid()))).success)
+                with self.assertRaises(SandboxUserUnsupportedError):
+                    await made["default"].exec(["true"], user="daemon")
+                missing = await made["default"].exec(["no-such-program"])
+                self.assertEqual((missing.success, missing.returncode), (False, 127))
+                self.assertFalse((await made["default"].exec(["true"], cwd="/no/such/directory")).success)
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", None, made, False)
+
+        self.run_loop(main())
+
+
+if __name__ == "__main__":
+    unittest.main()
