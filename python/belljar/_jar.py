@@ -177,47 +177,51 @@ class Jar(Closing, AsyncClosing, JarFiles):
 
     @overload
     def run(
-        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[str]: ...
 
     @overload
     def run(
-        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[bytes]: ...
 
     @overload
     def run(
-        self, args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: bool, check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[Any]: ...
 
     @shows_jar_options
-    def run(self, args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
-        """belljar.run() in this jar."""
+    def run(self, args: Union[Args, str], *, check: bool = False, detach: bool = False, **options: Any) -> Any:
+        """belljar.run() in this jar.
+
+        detach: what the command has started goes on in the jar after its end, held to the run's limits but for its time. It ends
+        with the jar, or by its number in processes(); nobody reads what it writes to its streams from then on.
+        """
         self._own()
-        return finish(Request(args, options), self._join, check)
+        return finish(Request(args, options, detach=detach), self._join, check)
 
     @overload
     async def run_async(
-        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: Literal[True] = ..., check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[str]: ...
 
     @overload
     async def run_async(
-        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: Literal[False], check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[bytes]: ...
 
     @overload
     async def run_async(
-        self, args: Union[Args, str], *, text: bool, check: bool = ..., **options: Unpack[RunInJarOptions]
+        self, args: Union[Args, str], *, text: bool, check: bool = ..., detach: bool = ..., **options: Unpack[RunInJarOptions]
     ) -> Result[Any]: ...
 
     @shows_jar_options
-    async def run_async(self, args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
+    async def run_async(self, args: Union[Args, str], *, check: bool = False, detach: bool = False, **options: Any) -> Any:
         """belljar.run_async() in this jar."""
         from ._async import finish_async
 
         self._own()
-        return await finish_async(Request(args, options), self._join_async, check)
+        return await finish_async(Request(args, options, detach=detach), self._join_async, check)
 
     @shows_jar_options
     def spawn(self, args: Union[Args, str], **options: Unpack[SpawnInJarOptions]) -> Process:

@@ -120,7 +120,7 @@ class Request:
         "_keys",
     )
 
-    def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False) -> None:
+    def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False, detach: bool = False) -> None:
         self.fds: List[int] = []
         self.stdin: Optional[int] = None
         self.stdout: Optional[int] = None
@@ -129,6 +129,8 @@ class Request:
         self._run: Dict[str, Any] = {"started": is_spawn, "open_ended": is_spawn}
         try:
             self._read_options(args, **options)
+            if detach:
+                self._detach()
         except BaseException:
             self.abandon()
             raise
@@ -172,6 +174,12 @@ class Request:
             capture=self.is_captured,
             events=on_event is not None,
         )
+
+    def _detach(self) -> None:
+        """What the command starts goes on after its end."""
+        if self._run["pty"]:
+            raise ValueError("detach=True and pty=True do not go together: the terminal ends with the command")
+        self._run["detach"] = True
 
     def _take_stdin(self, stdin: Stdin, input: Optional[Union[bytes, str]], may_pipe: bool) -> bool:
         if input is not None:

@@ -22,6 +22,7 @@ static const struct {
 	[JAR_STARTED] = {PART(started)},
 	[JAR_WRITTEN] = {PART(written)},
 	[JAR_EXITED] = {PART(exited)},
+	[JAR_LEFT] = {PART(left)},
 	[JAR_EMPTY] = {PART(empty)},
 	[JAR_SIGNAL] = {PART(signal)},
 	[JAR_KILL] = {PART(kill)},

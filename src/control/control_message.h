@@ -22,6 +22,7 @@ enum jar_message_kind {
 	JAR_STARTED,
 	JAR_WRITTEN,
 	JAR_EXITED,
+	JAR_LEFT,  /* in place of JAR_EXITED: the command has ended, and what it started goes on */
 	JAR_EMPTY, /* of one that the engine goes on after: every process but the sender is dead and reaped */
 	/* to the jar */
 	JAR_SIGNAL, /* for every process of the command's tree */
@@ -94,6 +95,10 @@ struct jar_message {
 			struct jar_end end;  /* if it `is_last`: this stands for JAR_EXITED too */
 		} empty;
 		struct {
+			struct rusage usage; /* of what has ended by then */
+			struct jar_end end;
+		} left;
+		struct {
 			int32_t number;
 		} signal;
 		struct {
@@ -120,7 +125,8 @@ struct jar_message {
 			int32_t error; /* 0: it was done */
 		} task_done;
 		struct {
-			uint32_t has_file; /* the command is the first that is attached */
+			uint32_t has_file;    /* the command is the first that is attached */
+			uint32_t is_detached; /* what it starts goes on after its end */
 		} run;
 		struct {
 			uint32_t number; /* not 0 */

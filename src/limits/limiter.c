@@ -695,12 +695,11 @@ void limiter_usage(const struct limiter *limiter, struct limiter_usage *out)
 		out->cpu_us = reading.cpu_ns / 1000;
 }
 
-void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen)
+void limiter_report(struct limiter *limiter, const struct rusage *usage, struct observation *seen)
 {
 	struct cgroup_reading reading = {0};
 	struct meter_reading places = {0};
 
-	loop_disarm(&limiter->timer);
 	/* It may have filled up since the last look. */
 	if (is_metered(limiter, GUARANTEE_DISK)) {
 		meter_look_at_places(&limiter->meter, &places);
@@ -734,6 +733,12 @@ void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct 
 		seen->peak_processes = MIN_OF(MAX_OF(reading.peak_pids, 2) - 1, limiter->plan->limits.pids);
 	else if (limiter->peak_processes)
 		seen->peak_processes = limiter->peak_processes;
+}
+
+void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen)
+{
+	loop_disarm(&limiter->timer);
+	limiter_report(limiter, usage, seen);
 	limiter_stop(limiter);
 }
 

@@ -87,6 +87,8 @@ struct limiter_usage {
 };
 
 void limiter_usage(const struct limiter *limiter, struct limiter_usage *out);
+/* What was used so far, @usage and what the limiter has seen, into @seen. */
+void limiter_report(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
 /* All is over, and has used @usage: last readings, into @seen too. The limiter reports nothing after this. */
 void limiter_finish(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
 /* Look no more, and report nothing. The plan may go after this. */

@@ -5,6 +5,9 @@
  *   STARTING ──started──► RUNNING ──deadline, cancel──► ENDING ──grace over──► KILLING ──gone──► DRAINING ──drained──► DONE
  *       └──────────────────── a limit, a second cancel, lost output: straight to KILLING ┘
  *
+ * A detached run goes from RUNNING to DRAINING at the end of its main process, and is told as done. What that process has
+ * started keeps the slot, and is held to the limits, until it is gone or the jar is.
+ *
  * A run knows its jar only as a slot (session/session_slot.h), whatever kind of jar that is: one of its own, one prepared
  * for it, a session. The slot says what happens to the command, and says "gone" when no process of the run is left. What
  * the pipes hold then is all that will ever come, so draining ends although somebody may hold a copy of the other end.
@@ -39,6 +42,7 @@ enum run_event {
 	EVENT_STARTED,
 	EVENT_FAILED,   /* a step or exec failed: the command never ran */
 	EVENT_EXITED,   /* the main process ended */
+	EVENT_LEFT,     /* it ended, and what it has started goes on */
 	EVENT_SOFT_END, /* timeout or cancel: grace */
 	EVENT_HARD_END, /* another limit, a second cancel, lost output: no grace */
 	EVENT_GRACE_OVER,
@@ -57,6 +61,7 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
+	bool is_left;       /* the command has ended, and what it has started goes on */
 	enum cause starved; /* a limit was reached while the jar was being made */
 	struct streams streams;
 	struct relay *relay;
@@ -88,6 +93,11 @@ const struct capture *run_capture(const struct run *run)
 uint64_t run_elapsed_ns(const struct run *run)
 {
 	return sys_monotonic_ns() - run->begun_ns;
+}
+
+bool run_is_left(const struct run *run)
+{
+	return run->is_left;
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
@@ -147,10 +157,17 @@ static void check_deadline(struct run *run, uint64_t ended_ns)
 		note_timeout(run, elapsed_ns);
 }
 
+static void kill_left(struct run *run);
+
 static void run_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct run *run = owner;
 
+	if (run->is_left) {
+		if (cause != CAUSE_NONE)
+			kill_left(run);
+		return;
+	}
 	/* The news that the command has started may still be unread. If it has not, there is no run whose limit it could be. */
 	if (!run->seen.has_started)
 		slot_poll(run->slot);
@@ -289,6 +306,15 @@ static void kill_jar(struct run *run)
 	on_main_gone(run);
 }
 
+/* What the command has left behind is held to the limits of its run, and nobody is told any more which it was. */
+static void kill_left(struct run *run)
+{
+	struct jar_message message = {.kind = JAR_KILL};
+
+	slot_send(run->slot, &message);
+	loop_arm(run->loop, &run->overdue, sys_monotonic_ns() + OVERDUE_NS, on_overdue, run);
+}
+
 static void begin_ending(struct run *run)
 {
 	int first = run->seen.cause == CAUSE_CANCELLED && run->seen.cancel_signal ? run->seen.cancel_signal : SIGTERM;
@@ -370,6 +396,28 @@ static struct failure_place place_of(const struct run *run)
 	return (struct failure_place){.is_given = jar, .is_for_calls = jar && plan_is_for_calls(jar)};
 }
 
+static void note_end(struct run *run, const struct jar_end *end)
+{
+	/* Before the command's own end: what the kernel ended came first. */
+	limiter_check(slot_limiter(run->slot), end->is_last);
+	check_deadline(run, end->ended_ns);
+	run->seen.has_status = true;
+	run->seen.status = end->status;
+	check_file_size(run);
+}
+
+/* Nothing is left of what the command had left behind. The result was told before. */
+static void on_emptied(struct run *run, const struct rusage *usage)
+{
+	struct observation unseen = {0};
+
+	limiter_finish(slot_limiter(run->slot), usage, &unseen);
+	loop_disarm(&run->overdue);
+	run->is_left = false;
+	if (run->state == STATE_DONE && run->request.listener.emptied)
+		run->request.listener.emptied(run->request.listener.owner, run);
+}
+
 static void run_on_message(void *owner, const struct jar_message *message, int fd)
 {
 	struct run *run = owner;
@@ -406,13 +454,15 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		failure_of_exec(&run->seen.error, message, run->plan->core.argv.items[0]);
 		break;
 	case JAR_EXITED:
-		/* Before the command's own end: what the kernel ended came first. */
-		limiter_check(slot_limiter(run->slot), message->exited.is_last);
-		check_deadline(run, message->exited.ended_ns);
-		run->seen.has_status = true;
-		run->seen.status = message->exited.status;
-		check_file_size(run);
+		note_end(run, &message->exited);
 		run_handle(run, EVENT_EXITED);
+		return;
+	case JAR_LEFT:
+		note_end(run, &message->left.end);
+		run->seen.wall_us = run_elapsed_ns(run) / 1000;
+		if (run->seen.cause == CAUSE_NONE && run->state == STATE_RUNNING)
+			limiter_report(slot_limiter(run->slot), &message->left.usage, &run->seen);
+		run_handle(run, run->seen.cause == CAUSE_NONE ? EVENT_LEFT : EVENT_HARD_END);
 		return;
 	case JAR_READY:
 	case JAR_EMPTY:
@@ -435,6 +485,10 @@ static void run_on_gone(void *owner, const struct rusage *usage, int status)
 {
 	struct run *run = owner;
 
+	if (run->is_left) {
+		on_emptied(run, usage);
+		return;
+	}
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
 	limiter_finish(slot_limiter(run->slot), usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
@@ -516,10 +570,20 @@ static void start_draining(struct run *run)
 	streams_drain(&run->streams);
 }
 
+/* The run is over for whoever asked for it. What others write from now on is read and dropped. */
+static void leave_others(struct run *run)
+{
+	run->is_left = true;
+	streams_keep(&run->streams);
+	start_draining(run);
+}
+
 static void run_finish(struct run *run)
 {
 	run->state = STATE_DONE;
 	loop_disarm(&run->stall);
+	if (run->is_left)
+		streams_discard(&run->streams);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		run->seen.stream_bytes[i] = run->streams.items[i].bytes;
 		run->seen.is_stream_cut[i] = run->streams.items[i].is_cut;
@@ -541,6 +605,7 @@ static transition *const transitions[STATE_COUNT][EVENT_COUNT] = {
 	[STATE_RUNNING] =
 		{
 			[EVENT_EXITED] = on_main_gone,
+			[EVENT_LEFT] = leave_others,
 			[EVENT_SOFT_END] = begin_ending,
 			[EVENT_HARD_END] = kill_jar,
 			[EVENT_GONE] = start_draining,
@@ -606,7 +671,7 @@ static int start_command(struct run *run, struct error *error)
 	}
 	if (rc < 0)
 		return rc;
-	rc = slot_send_run(run->slot, run->plan, &streams, error);
+	rc = slot_send_run(run->slot, run->plan, &streams, run->request.is_detached, error);
 	return rc < 0 ? failure_of_sending(error, -rc, place_of(run)) : 0;
 }
 

@@ -34,6 +34,8 @@ struct run_listener {
 	 * call. A jar of its own is gone too; one it was given (run_request.jar) has a listener of its own.
 	 */
 	void (*done)(void *owner, struct run *run);
+	/* After done(), of one that has left others running: nothing of them is left either. */
+	void (*emptied)(void *owner, struct run *run);
 };
 
 struct run_request {
@@ -48,6 +50,7 @@ struct run_request {
 	struct run_listener listener;
 	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
 	bool is_merged;       /* the command's standard error is its standard output */
+	bool is_detached;     /* in a session, without a terminal: what the command has started goes on after its end */
 	bool is_held;         /* it has nothing to do yet: its time begins with run_go() */
 	const int *extra_fds; /* the command has them as 3, 4, ...; borrowed until run_start() returns */
 	size_t extra_count;   /* at most JAR_EXTRA_MAX */
@@ -76,6 +79,8 @@ void run_resize(struct run *run, const struct winsize *window);
 /* The listener that asked to wait can take more of @stream. */
 void run_resume(struct run *run, enum stream_index stream);
 
+/* It is done, but what the command has started goes on. */
+bool run_is_left(const struct run *run);
 const struct observation *run_observation(const struct run *run);
 /* The observation's error once the run is done, for whoever can put it into better words. */
 struct error *run_error(struct run *run);

@@ -219,6 +219,36 @@ void streams_lose(struct streams *streams)
 		drain(streams);
 }
 
+static void on_discarded(struct loop_watch *watch, uint32_t events)
+{
+	static char buffer[READ_BYTES];
+	struct stream *stream = watch->owner;
+	ssize_t count = read(stream->kept_fd, buffer, sizeof(buffer));
+
+	(void)events;
+	if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	loop_remove(&stream->watch);
+	close_fd(&stream->kept_fd);
+}
+
+void streams_keep(struct streams *streams)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (streams->items[i].fd >= 0)
+			streams->items[i].kept_fd = fcntl(streams->items[i].fd, F_DUPFD_CLOEXEC, 3);
+}
+
+void streams_discard(struct streams *streams)
+{
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		struct stream *stream = &streams->items[i];
+
+		if (stream->kept_fd >= 0)
+			loop_add(streams->loop, &stream->watch, stream->kept_fd, EPOLLIN, on_discarded, stream);
+	}
+}
+
 void streams_drop(struct streams *streams)
 {
 	streams->is_truncated = true;
@@ -238,7 +268,8 @@ int streams_init(struct streams *streams, struct loop *loop, const struct plan *
 
 	*streams = (struct streams){.loop = loop, .plan = plan, .listener = *listener, .pty_fd = -1};
 	for (size_t i = 0; i < STREAM_COUNT; i++)
-		streams->items[i] = (struct stream){.streams = streams, .index = (enum stream_index)i, .fd = -1};
+		streams->items[i] =
+			(struct stream){.streams = streams, .index = (enum stream_index)i, .fd = -1, .kept_fd = -1};
 	rc = redactor_new(&plan->redact, plan->has_redact_secrets, &streams->redactor, error);
 	if (rc < 0)
 		return rc;
@@ -303,6 +334,7 @@ void streams_done(struct streams *streams)
 		loop_remove(&streams->items[i].watch);
 		if (streams->items[i].fd != streams->pty_fd)
 			close_fd(&streams->items[i].fd);
+		close_fd(&streams->items[i].kept_fd);
 		redact_stream_free(streams->items[i].redact);
 	}
 	close_fd(&streams->pty_fd);

@@ -41,6 +41,7 @@ struct stream {
 	bool is_waiting; /* the listener asked to wait */
 	bool is_ended;   /* the listener gets no more of it */
 	bool is_cut;     /* something of it was dropped */
+	int kept_fd;     /* of one that others write to after the end of the command; -1: it is not kept */
 	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
 	uint64_t bytes;           /* as the command wrote them */
 	uint64_t delivered_bytes; /* after redaction */
@@ -83,6 +84,12 @@ void streams_resume(struct streams *streams, enum stream_index index);
 void streams_drain(struct streams *streams);
 /* Nobody takes the bytes any more: they are still counted, and no longer handed on. */
 void streams_lose(struct streams *streams);
+/*
+ * Before streams_drain(): others go on writing after that. streams_discard(): from now on what they write is read and dropped,
+ * so that they neither wait nor are ended by SIGPIPE; streams_done() ends it.
+ */
+void streams_keep(struct streams *streams);
+void streams_discard(struct streams *streams);
 /* Give up what was not read. */
 void streams_drop(struct streams *streams);
 

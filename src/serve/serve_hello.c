@@ -10,7 +10,7 @@
 #include "wire/request.h"
 
 /* What clients may rely on, for those that know more engines than one. Only ever added to. */
-static const char *const features[] = {"files", "watch", "connect", "processes", "usage", "ttl", "events"};
+static const char *const features[] = {"files", "watch", "connect", "processes", "usage", "ttl", "events", "detach"};
 
 void serve_hello_begin(struct channel *channel, struct wire_frame *frame)
 {

@@ -153,7 +153,8 @@ static void send_result(struct serve_run *run)
 
 static void serve_run_check_dead(struct serve_run *run)
 {
-	if (run->job.is_over && !run->channel && engine_outlets_are_empty(&run->outlets))
+	if (run->job.is_over && !run->channel && !(run->job.run && run_is_left(run->job.run)) &&
+	    engine_outlets_are_empty(&run->outlets))
 		run->object.is_dead = true;
 }
 
@@ -201,6 +202,12 @@ static void serve_run_on_over(struct job *job)
 	send_result(run);
 	want_next(run);
 	serve_run_check_dead(run);
+}
+
+static void serve_run_on_emptied(void *owner, struct run *emptied)
+{
+	(void)emptied;
+	serve_run_check_dead(((struct job *)owner)->owner);
 }
 
 static void kill_run(struct object *object)
@@ -346,6 +353,7 @@ static struct run_request run_request_of(struct serve_run *run)
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 				.limit = request->has_events ? serve_run_on_limit : NULL,
+				.emptied = serve_run_on_emptied,
 				.ended = request->sink == REQUEST_SINK_PIPES ? serve_run_on_ended : NULL,
 			},
 		.argv_memory = &run->object.server->argv_memory,
@@ -353,6 +361,7 @@ static struct run_request run_request_of(struct serve_run *run)
 		.is_captured = request->is_captured,
 		.is_merged = request->is_merged,
 		.is_held = request->is_held,
+		.is_detached = request->is_detached,
 		.has_pty = request->has_pty,
 		.window = {.ws_row = (unsigned short)request->rows, .ws_col = (unsigned short)request->columns},
 		/* A terminal's input is typed: there the end of an empty input is too. */
@@ -439,6 +448,8 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it takes no command");
 	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.has_pty)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
+	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.is_detached)
+		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot leave processes behind");
 	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request->wire.argv)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'argv' is missing");
 	return 0;

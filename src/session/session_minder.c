@@ -113,8 +113,11 @@ int session_take_command(struct jar_inside *inside, const struct jar_message *me
 
 /* --- the starter -------------------------------------------------------------------------------------------- */
 
-/* How far the starter came; shared with it. Nothing in it: it was not sent a command. */
-static struct jar_message *shared;
+/* Shared with the starter. */
+static struct shared {
+	struct jar_message start; /* how far it came; nothing in it: it was not sent a command */
+	bool is_detached;
+} * shared;
 
 static int share_page(void)
 {
@@ -133,7 +136,7 @@ static int join_cgroups(const int *cgroup_fds, size_t cgroup_count)
 static void share_failure(const struct jar_inside *inside, int rc) __attribute__((noreturn));
 static void share_failure(const struct jar_inside *inside, int rc)
 {
-	*shared = (struct jar_message){
+	shared->start = (struct jar_message){
 		.kind = JAR_STEP_FAILED,
 		.steps_done = inside->steps_done,
 		.step_failed = {.step = -1, .error = -rc},
@@ -157,12 +160,13 @@ static void become_starter(struct jar_inside *inside, int socket_fd, const int *
 	setsid();
 	if (!session_receive(JAR_RUN, &message))
 		_exit(0);
-	shared->started.begun_ns = sys_monotonic_ns();
+	shared->start.started.begun_ns = sys_monotonic_ns();
+	shared->is_detached = message.run.is_detached;
 	rc = session_take_command(inside, &message, &socket_fd);
 	if (rc < 0)
 		share_failure(inside, rc);
 	inside->build.listener_socket = socket_fd;
-	jar_become_command(inside, shared);
+	jar_become_command(inside, &shared->start);
 }
 
 /* Returns the end of the socket whose other end closes, or a negative errno. */
@@ -204,11 +208,63 @@ static void await_start(struct jar_inside *inside, int socket_fd)
 				kill(inside->pid, SIGCONT);
 	} while (answer_take_listener(socket_fd, &inside->listener_fd));
 	close(socket_fd);
-	if (!shared->kind)
+	if (!shared->start.kind)
 		jar_leave(inside, 0);
-	inside->start = *shared;
-	inside->entry_done = shared->entry_done;
+	inside->start = shared->start;
+	inside->entry_done = shared->start.entry_done;
 	jar_report_start(inside);
+}
+
+/* --- a command that leaves others behind --------------------------------------------------------------------- */
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
+}
+
+/* True: others go on. */
+static bool report_left_behind(struct jar_inside *inside)
+{
+	struct jar_message message = {.kind = JAR_LEFT};
+
+	inside->pid = -1; /* the number may be another's from now on */
+	inside->end.ended_ns = sys_monotonic_ns();
+	inside->end.is_last = !has_children();
+	if (inside->end.is_last)
+		return false; /* JAR_EMPTY tells it */
+	getrusage(RUSAGE_CHILDREN, &message.left.usage);
+	message.left.end = inside->end;
+	jar_report(inside, &message, -1);
+	return true;
+}
+
+/* Until nothing is left; its filter's listener is needed as long. What traces the command at its end holds that up. */
+static void watch_detached(struct jar_inside *inside)
+{
+	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.events = POLLIN}};
+	bool has_ended = false;
+	sigset_t all_but_child;
+
+	jar_catch_children(&all_but_child);
+	for (;;) {
+		if (jar_reap(inside)) {
+			has_ended = true;
+			if (!report_left_behind(inside))
+				break;
+		}
+		if (has_ended && !has_children())
+			break;
+		waiting[1].fd = inside->listener_fd;
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+			continue;
+		if (waiting[0].revents)
+			jar_on_request(inside);
+		if (waiting[1].revents)
+			answer_some(&inside->build.places, &inside->listener_fd);
+	}
+	close_fd(&inside->listener_fd);
 }
 
 void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
@@ -221,7 +277,10 @@ void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t 
 		close(cgroup_fds[i]);
 	session_report_ready(inside, getpid());
 	await_start(inside, socket_fd);
-	jar_watch_to_end(inside);
+	if (shared->is_detached)
+		watch_detached(inside);
+	else
+		jar_watch_to_end(inside);
 	session_report_empty(inside);
 	_exit(0);
 }

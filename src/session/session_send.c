@@ -11,9 +11,10 @@
 #include "jar/jar_inside.h"
 #include "session/session_command.h"
 
-int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams)
+int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, bool is_detached,
+		     const struct jar_streams *streams)
 {
-	struct jar_message message = {.kind = JAR_RUN};
+	struct jar_message message = {.kind = JAR_RUN, .run = {.is_detached = is_detached}};
 	AUTO_CLOSE int spec_fd = -1;
 	AUTO_TEXT spec = {0};
 	int fds[JAR_ATTACHED_MAX];

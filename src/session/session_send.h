@@ -7,8 +7,12 @@
 
 #include "jar/jar.h"
 
-/* Send @plan's command to a first process or minder that waits for one. It may be sent before that is ready. */
-int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams);
+/*
+ * Send @plan's command to a first process or minder that waits for one. It may be sent before that is ready. @is_detached: what
+ * the command has started goes on after its end (JAR_LEFT).
+ */
+int session_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, bool is_detached,
+		     const struct jar_streams *streams);
 /*
  * Ask for minder @number, which is not 0, with the control socket @minder_end. It enters the cgroups whose files of
  * members are @cgroup_fds, then says JAR_READY or JAR_STEP_FAILED there. JAR_MINDER_GONE on @control_fd reports its

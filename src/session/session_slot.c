@@ -466,11 +466,12 @@ int slot_send(struct slot *slot, const struct jar_message *message)
 	return control_of(slot) < 0 ? -ESHUTDOWN : jar_send(control_of(slot), message, -1);
 }
 
-int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, struct error *error)
+int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, bool is_detached,
+		  struct error *error)
 {
 	if (plan->kind == PLAN_ONCE)
 		return session_start(slot->jar, streams, error);
-	return session_send_run(control_of(slot), &plan->core, plan->metered != 0, streams);
+	return session_send_run(control_of(slot), &plan->core, plan->metered != 0, is_detached, streams);
 }
 
 uint64_t slot_overdue(struct slot *slot)

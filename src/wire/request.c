@@ -91,6 +91,7 @@ static const struct field fields[] = {
 	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
 	{.name = "open_ended", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_open_ended)},
 	{.name = "held", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_held)},
+	{.name = "detach", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_detached)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "events", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(has_events)},
 	{.name = "extra",
@@ -292,6 +293,9 @@ static int check_request(struct request *request, enum request_kind kind, struct
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'extra' needs a 'zygote'");
 	if (request->is_shell_string && request->argument_count != 1)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'shell' takes one string");
+	if (request->is_detached && (request->has_pty || request->sink == REQUEST_SINK_PIPES))
+		return error_set(error, STAGE_ENGINE, EINVAL,
+				 "malformed request: 'detach' goes neither with 'pty' nor with pipes");
 	if (kind == REQUEST_FILE)
 		return check_file(request, error);
 	if (kind == REQUEST_CONNECT && !request->port)

@@ -59,6 +59,7 @@ struct request {
 	bool is_captured;
 	bool is_open_ended; /* no timeout unless the policy or a key says one */
 	bool is_held;       /* JOIN */
+	bool is_detached;   /* JOIN */
 	bool is_start_told;
 	bool has_events;
 	int64_t rows, columns;

@@ -13,6 +13,7 @@ from typing import Any, Dict, List
 from harness import census, wire
 from harness.case import every_way
 from harness.engine_case import EngineCase, KeptJarCase
+from harness.result import check_result
 from harness.wire import ANSWER, CANCEL, CLOSE, CONNECT, DESCRIPTOR, FAILED, FILE, HELLO, KILL, OUTPUT, PROCESSES, STARTED, USAGE, Channel
 
 SERVER = """
@@ -265,6 +266,82 @@ class Processes(Tasks):
         self.assertIsNotNone(usage["memory_bytes"])
         self.assertIsNone(self.done(self.open(), USAGE)["ttl_ms"])
         run.close()
+
+
+@every_way
+class Detached(Tasks):
+    """What a command leaves running."""
+
+    def leave(self, jar: Channel, script: str, keys: Any = None, **run: Any) -> Dict[str, Any]:
+        """Run a script to its end; the result."""
+        outcome = self.run_in(jar, self.script(script), keys, detach=True, **run)
+        self.output = outcome.stdout
+        return outcome.result
+
+    def left(self, jar: Channel) -> List[str]:
+        """What goes on."""
+        return sorted(entry["name"] for entry in self.done(jar, PROCESSES)["processes"])
+
+    def test_what_the_command_started_goes_on_and_the_result_comes_at_its_end(self) -> None:
+        jar = self.open()
+        result = self.leave(jar, "(setsid sleep 1000 &) ; sleep 1001 & echo done; exit 3")
+        self.assertEqual((result["outcome"], result["exit_code"], self.output), ("exited", 3, b"done\n"))
+        check_result(result)
+        self.wait_for(lambda: self.left(jar) == ["sleep", "sleep"], "both are there")
+        self.assertEqual(self.done(jar, USAGE)["runs"], 1)
+        # Others come and go beside it.
+        self.assertEqual(self.run_in(jar, ["echo", "other"]).stdout, b"other\n")
+        self.assertEqual(self.left(jar), ["sleep", "sleep"])
+        for entry in self.done(jar, PROCESSES)["processes"]:
+            self.done(jar, KILL, pid=entry["pid"], signal=15)
+        self.wait_for(lambda: self.done(jar, USAGE)["runs"] == 0, "the run is forgotten")
+        self.assertEqual(self.left(jar), [])
+
+    def test_what_is_left_ends_with_the_jar(self) -> None:
+        jar = self.open()
+        self.leave(jar, "sh -c 'trap \"\" TERM HUP; while :; do sleep 1000; done' \"$0\" & sleep 0.1")
+        self.assertTrue(census.marked(self.marker))
+        self.assertEqual(wire.finish(jar.send(CLOSE)).kinds, [wire.CLOSED])
+        self.assertEqual(census.marked(self.marker), [])
+
+    def test_a_command_that_leaves_nothing_is_a_run_as_any_other(self) -> None:
+        jar = self.open()
+        self.assertEqual(self.leave(jar, "echo x")["exit_code"], 0)
+        self.assertEqual((self.output, self.done(jar, USAGE)["runs"]), (b"x\n", 0))
+        outcome = self.run_in(jar, ["/no/such/program"], detach=True)
+        self.assertEqual(outcome.result["outcome"], "failed")
+
+    def test_what_others_write_after_the_end_is_dropped_and_hurts_nobody(self) -> None:
+        jar = self.open()
+        script = "(i=0; while test $i -lt 300; do echo $i; head -c 4096 /dev/zero >&2; i=$((i + 1)); done; echo all > written; exec sleep 1000) & echo first"
+        result = self.leave(jar, script, {"output": "10K"})
+        self.assertEqual(result["exit_code"], 0)
+        self.wait_for(lambda: (self.work / "written").exists(), "it could write all")
+        self.assertEqual(self.left(jar), ["sleep"])
+
+    def test_a_timeout_or_a_cancel_before_the_end_ends_everything(self) -> None:
+        jar = self.open()
+        self.assertEqual(self.leave(jar, "sleep 1000 & sleep 1001", {"timeout": "300ms"})["outcome"], "timeout")
+        self.assertEqual(self.left(jar), [])
+        run = self.join(jar, self.script("sleep 1000 & echo up; sleep 1001"), sink="frames", detach=True)
+        self.assertEqual([run.read().kind, run.read().kind], [STARTED, OUTPUT])
+        run.close()
+        self.wait_for(lambda: not census.marked(self.marker), "all is gone")
+
+    def test_limits_go_on_holding(self) -> None:
+        jar = self.open({"memory": "256M"})
+        hog = "import time; time.sleep(0.2); x = bytearray(200 << 20); time.sleep(1000)"
+        self.leave(jar, f"python3 -c '{hog}' \"$0\" & echo", {"memory": "64M"})
+        self.wait_for(lambda: not census.marked(self.marker), "it was ended", 60)
+        self.wait_for(lambda: self.done(jar, USAGE)["runs"] == 0, "the run is forgotten")
+        self.assertEqual(self.run_in(jar, ["echo", "alive"]).stdout, b"alive\n")
+
+    def test_what_does_not_go_together(self) -> None:
+        jar = self.open()
+        for members in ({"pty": True}, {"sink": "pipes"}):
+            self.assertEqual(self.run_in(jar, ["true"], detach=True, **members).error["stage"], "engine")
+        outcome = self.engine.run(["true"], detach=True)
+        self.assertEqual(outcome.error["stage"], "engine")
 
 
 @every_way

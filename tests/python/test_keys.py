@@ -45,7 +45,8 @@ class Keywords(PackageCase):
         methods = (belljar.Jar.run, belljar.Jar.run_async, belljar.Jar.spawn, belljar.Jar.spawn_async)
         for function in (*functions, *methods):
             shown = list(inspect.signature(function).parameters)
-            expected = ["self"] * (function in methods) + ["args"] + ["check"] * ("run" in function.__name__) + shared
+            expected = ["self"] * (function in methods) + ["args"] + ["check"] * ("run" in function.__name__)
+            expected += ["detach"] * (function in methods[:2]) + shared
             self.assertEqual(shown, expected + ["policy"] * (function in functions) + ["keys"], function)
         self.assertIs(inspect.signature(belljar.run).parameters["text"].default, True)
 

@@ -59,6 +59,40 @@ class Processes(PackageCase):
         asyncio.run(work())
 
 
+class Detached(PackageCase):
+    """What a command leaves running."""
+
+    def test_a_server_that_a_command_has_started(self) -> None:
+        with belljar.Jar(rung="namespace") as jar:
+            script = f"python3 -c '{SERVER}' \"$0\" > port 2>&1 & while ! test -s port; do sleep 0.01; done; cat port"
+            result = jar.run(self.sh(script), detach=True)
+            self.assertEqual((result.outcome, result.exit_code), ("exited", 0))
+            with jar.connect(int(result.stdout)) as peer:
+                peer.sendall(b"you")
+                self.assertEqual(peer.recv(100), b"hello you")
+            (server,) = jar.processes()
+            jar.kill(server.pid)
+            self.wait_for(lambda: not jar.processes(), "it is gone")
+            with self.assertRaises(ValueError):
+                jar.run(["true"], detach=True, pty=True)
+
+    def test_without_it_nothing_stays(self) -> None:
+        with belljar.Jar() as jar:
+            jar.run(self.sh("sleep 1000 &"))
+            self.assertEqual(jar.processes(), [])
+            jar.run(self.sh("sleep 1000 &"), detach=True)
+            self.assertEqual(len(jar.processes()), 1)
+        self.assertEqual(self.marked(), [])
+
+    def test_in_a_loop(self) -> None:
+        async def work() -> None:
+            async with await belljar.Jar.open_async() as jar:
+                await jar.run_async(self.sh("sleep 1000 &"), detach=True)
+                self.assertEqual(len(await jar.processes_async()), 1)
+
+        asyncio.run(work())
+
+
 class Ports(PackageCase):
     """A server in the jar."""
 
