@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, inside, memory, output, python, throughput
+from bench.measures import api, calls, cold, inside, memory, output, python, spawn, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -15,6 +15,7 @@ MEASURES: Dict[str, ModuleType] = {
     "calls": calls,
     "throughput": throughput,
     "output": output,
+    "spawn": spawn,
     "memory": memory,
     "inside": inside,
 }
