@@ -35,9 +35,9 @@ class IntegrationCase(PackageCase):
         found = found or [block for block in blocks if f"from {name} import" in block[0]]
         self.assertEqual(len(found), 1, f"one example for {name}")
         program, wanted = found[0]
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=BOUND_SECONDS, check=False
-        )
+        path = self.base / "example.py"
+        path.write_text(program)
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=BOUND_SECONDS, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, wanted), done.stderr)
 
     def run_loop(self, work: Coroutine[Any, Any, Any]) -> Any:

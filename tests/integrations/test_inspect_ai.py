@@ -8,7 +8,8 @@ import os
 import unittest
 
 from belljar.integrations.inspect_ai import JarConfig, JarSandboxEnvironment
-from inspect_ai.util import SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
+from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
+from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 from integration_case import IntegrationCase
 from package_case import tearDownModule  # noqa: F401
 
@@ -48,6 +49,20 @@ class InspectAI(IntegrationCase):
         self.assertEqual(self.run_loop(name(config)), "from-keys")
 
 
+
+    def test_each_stream_has_the_limit_for_itself(self) -> None:
+        async def main() -> None:
+            made = await JarSandboxEnvironment.sample_init("task", None, {})
+            try:
+                with override_max_exec_output_size(1000):
+                    full = await made["default"].exec(["sh", "-c", "head -c 1000 /dev/zero | tee /dev/stderr"])
+                    self.assertEqual((len(full.stdout), len(full.stderr)), (1000, 1000))
+                    with self.assertRaises(OutputLimitExceededError):
+                        await made["default"].exec(["sh", "-c", "head -c 1001 /dev/zero >&2"])
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", None, made, False)
+
+        self.run_loop(main())
 
     def test_another_user_is_refused_and_the_own_one_is_not(self) -> None:
         async def main() -> None:

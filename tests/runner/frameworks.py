@@ -23,6 +23,7 @@ REQUIREMENTS = {
     "langchain": ("langchain",),
     "openai_agents": ("openai-agents",),
     "pydantic_ai": ("pydantic-ai-slim", "pytest", "trio"),
+    "smolagents": ("smolagents",),
 }
 # The frameworks need a newer Python than the package itself.
 OLDEST = (3, 10)

@@ -107,7 +107,8 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         options: Dict[str, Any] = {"input": input, "env": env or {}, "timeout": timeout}
         if cwd is not None:
             options["cd"] = cwd
-        options["output"] = 2 * SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+        limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+        options["output"] = {"stdout": limit, "stderr": limit}
         if concurrency:
             async with bounded("belljar", os.cpu_count() or 1):
                 return await self._exec(cmd, options)
@@ -124,7 +125,7 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             raise SandboxUnavailableError(str(error)) from error
         if result.outcome == "timeout":
             raise TimeoutError(f"the command did not end within {options['timeout']} seconds")
-        if max(result.stdout_bytes, result.stderr_bytes) > SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE:
+        if result.truncated:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, result.stdout + result.stderr)
         status = result.shell_status
         return ExecResult(status == 0, status, result.stdout, result.stderr)

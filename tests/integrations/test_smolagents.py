@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belljar.integrations.smolagents with the framework: steps, tools, answers, and steps that go wrong."""
+
+from __future__ import annotations
+
+import datetime
+import unittest
+
+import belljar
+from belljar.integrations.smolagents import JarPythonExecutor
+from integration_case import IntegrationCase
+from package_case import tearDownModule  # noqa: F401
+from smolagents import FinalAnswerTool, tool
+
+
+@tool
+def shout(text: str) -> str:
+    """Makes text loud.
+
+    Args:
+        text: the text
+    """
+    return text.upper()
+
+
+class Smolagents(IntegrationCase):
+    """Code executors."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.executor = JarPythonExecutor(timeout=20)
+        self.addCleanup(self.executor.cleanup)
+        self.executor.send_variables({"given": {"when": datetime.date(2020, 1, 2)}})
+        self.executor.send_tools({"shout": shout, "final_answer": FinalAnswerTool()})
+
+    def test_the_example(self) -> None:
+        self.check_example("smolagents")
+
+    def test_state_stays(self) -> None:
+        self.executor("import math\nx = [math.pi]")
+        done = self.executor("print('seen', len(x)); shout('loud') + str(given['when'].year)")
+        self.assertEqual((done.output, done.logs, done.is_final_answer), ("LOUD2020", "seen 1\n", False))
+
+    def test_the_final_answer_is_data(self) -> None:
+        done = self.executor("print('log'); final_answer({1, 2}); print('never')")
+        self.assertEqual((done.output, done.logs, done.is_final_answer), ({1, 2}, "log\n", True))
+        # The agent sends its tools again with each of its runs.
+        self.executor.send_tools({"shout": shout, "final_answer": FinalAnswerTool()})
+        self.assertEqual(self.executor("final_answer(given)").output, {"when": datetime.date(2020, 1, 2)})
+        with self.assertRaises(belljar.BelljarError):
+            self.executor("final_answer(object())")
+
+    def test_errors_show_the_step_and_what_it_printed(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, r"(?s)print\('before'\); 1/0.*ZeroDivisionError"):
+            self.executor("print('before'); 1/0")
+        self.assertEqual(self.executor.state["_print_outputs"], "before\n")
+
+    def test_a_step_that_ends_the_interpreter_does_not_end_the_agent(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, "started again"):
+            self.executor("import os; x = 1; os._exit(3)")
+        self.assertEqual(self.executor("shout(given['when'].isoformat() + 'z')").output, "2020-01-02Z")
+
+    def test_a_step_sees_no_home_and_no_network(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, "OSError|gaierror"):
+            self.executor("import socket; socket.create_connection(('192.0.2.1', 80), 5)")
+        self.assertIs(self.executor("import os; os.path.exists(os.path.expanduser('~/.ssh'))").output, False)
+
+
+if __name__ == "__main__":
+    unittest.main()
