@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/utf8.h"
 
 static const char replacement_character[] = "\xef\xbf\xbd";
@@ -179,4 +180,24 @@ void json_write_raw(struct json_writer *writer, const char *key, const char *jso
 {
 	begin_member(writer, key);
 	text_append(writer->text, json, len);
+}
+
+void json_write_error(struct json_writer *writer, const char *key, const struct error *error)
+{
+	if (!error) {
+		json_write_null(writer, key);
+		return;
+	}
+	json_open_object(writer, key);
+	json_write_string(writer, "stage", stage_name(error->stage));
+	if (error->errno_value) {
+		json_write_integer(writer, "errno", error->errno_value);
+		json_write_string(writer, "errno_name", errno_name(error->errno_value));
+	} else {
+		json_write_null(writer, "errno");
+		json_write_null(writer, "errno_name");
+	}
+	json_write_string(writer, "message", error->message);
+	json_write_string(writer, "hint", error->hint[0] ? error->hint : NULL);
+	json_close_object(writer);
 }

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 
+struct error;
+
 struct json_writer {
 	struct text *text;
 	bool needs_comma;
@@ -30,6 +32,8 @@ void json_write_unsigned(struct json_writer *writer, const char *key, uint64_t n
 void json_write_milliseconds(struct json_writer *writer, const char *key, uint64_t microseconds);
 void json_write_bool(struct json_writer *writer, const char *key, bool value);
 void json_write_null(struct json_writer *writer, const char *key);
+/* As it stands in a result; NULL writes null. */
+void json_write_error(struct json_writer *writer, const char *key, const struct error *error);
 /* @json is a complete JSON value already. */
 void json_write_raw(struct json_writer *writer, const char *key, const char *json, size_t len);
 

@@ -11,14 +11,13 @@
 int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct engine_serve_request request = {
-		.door_fd = ROOT_FD,
+		.door_fd = options->has_stdio ? -1 : ROOT_FD,
 		.environment = invocation->environment,
 		.argv_memory = invocation->argv_memory,
 		.argv_memory_len = invocation->argv_memory_len,
 	};
 	struct error error = {0};
 
-	(void)options;
 	if (engine_serve(&request, &error) == 0)
 		return 0;
 	message_error(messenger, &error);

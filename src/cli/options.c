@@ -180,6 +180,7 @@ static const struct {
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
 	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_PROFILE] = {.set = set_profile},
+	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},

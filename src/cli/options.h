@@ -68,6 +68,7 @@ enum option_id {
 	OPTION_PROVE_RUNG,
 	OPTION_ATTEMPT,
 	OPTION_PROFILE,
+	OPTION_STDIO,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -123,6 +124,7 @@ struct run_options {
 	bool has_timing;
 	bool is_dying_with_parent;
 	bool has_prove;         /* doctor */
+	bool has_stdio;         /* engine */
 	const char *prove_rung; /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */

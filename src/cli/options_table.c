@@ -77,8 +77,8 @@ const struct command_row cli_commands[] = {
 	{
 		.command = COMMAND_ENGINE,
 		.name = "engine",
-		.arguments = "",
-		.summary = "serve one client over a socket; started by libbelljar and the Python package",
+		.arguments = "[--stdio]",
+		.summary = "serve one client program over a socket, or over standard input and output",
 		.is_for_programs = true,
 	},
 };
@@ -222,6 +222,13 @@ static const struct option_row cli_options[] = {
 		.value_kind = VALUE_WORD,
 		.words = profile_words,
 		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_STDIO,
+		.flag = "stdio",
+		.help = "serve over standard input and output instead of a socket; see docs/protocol.md",
+		.heading = "Transport",
+		.commands = COMMAND_ENGINE,
 	},
 	{
 		.id = OPTION_TIMING,

@@ -17,7 +17,7 @@
 /* Room for each read: little for the many runs that say little, then up to two of the largest output frames. */
 #define FIRST_READ_BYTES ((size_t)8 << 10)
 #define MAX_READ_BYTES ((size_t)128 << 10)
-#define MAX_JSON_BYTES ((size_t)16 << 20)
+#define MAX_JSON_BYTES FRAME_ANSWER_MAX_BYTES
 #define MAX_STREAM_BYTES (FRAME_OUTPUT_MAX_BYTES + FRAME_STREAM_BYTES)
 #define SHORT_BYTES 8
 
@@ -68,7 +68,7 @@ int client_send(int fd, const struct client_message *message)
 
 	if (message->fd_count > FRAME_MAX_DESCRIPTORS || message->len > FRAME_MAX_BYTES)
 		return -E2BIG;
-	frame_header_write(head, message->type, message->len);
+	frame_header_write(head, message->type, message->len, 0);
 	while (sent < sizeof(head) + message->len) {
 		size_t head_sent = MIN_OF(sent, sizeof(head)), payload_sent = sent - head_sent;
 		struct iovec parts[] = {
@@ -94,7 +94,7 @@ int client_send_short(int fd, enum frame_type type, const void *payload, size_t 
 
 	if (len > SHORT_BYTES)
 		return -E2BIG;
-	frame_header_write(frame, type, len);
+	frame_header_write(frame, type, len, 0);
 	if (len)
 		memcpy(frame + FRAME_HEADER_BYTES, payload, len);
 	do
@@ -148,7 +148,8 @@ int client_next_frame(struct client_channel *channel, struct client_frame *out)
 	if (len < FRAME_HEADER_BYTES)
 		return 0;
 	bytes = channel->buffer.data + channel->at;
-	if (frame_header_read((const unsigned char *)bytes, &header) < 0 || header.len > max_bytes(header.type))
+	frame_header_read((const unsigned char *)bytes, &header);
+	if (header.channel || header.len > max_bytes(header.type))
 		return -EPROTO;
 	if ((header.type == FRAME_OUTPUT || header.type == FRAME_CAPTURED) && header.len < FRAME_STREAM_BYTES)
 		return -EPROTO;

@@ -430,22 +430,7 @@ static void write_risky(const struct risky_list *risky, struct json_writer *writ
 
 void result_write_error(const struct error *error, struct json_writer *writer)
 {
-	if (!error) {
-		json_write_null(writer, "error");
-		return;
-	}
-	json_open_object(writer, "error");
-	json_write_string(writer, "stage", stage_name(error->stage));
-	if (error->errno_value) {
-		json_write_integer(writer, "errno", error->errno_value);
-		json_write_string(writer, "errno_name", errno_name(error->errno_value));
-	} else {
-		json_write_null(writer, "errno");
-		json_write_null(writer, "errno_name");
-	}
-	json_write_string(writer, "message", error->message);
-	json_write_string(writer, "hint", error->hint[0] ? error->hint : NULL);
-	json_close_object(writer);
+	json_write_error(writer, "error", error);
 }
 
 static void write_notes(const struct result_source *source, struct json_writer *writer)

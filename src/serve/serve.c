@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve.c - the server: the door socket, the lists of channels and objects, one loop
+ * serve/serve.c - the server: where channels come from, the lists of channels and objects, one loop
  *
  * One thread serves everybody, so nothing here waits: what takes time is a child process or a state that an event changes.
  * The server ends when the door socket or the client does. It watches the client too, since a child that the client forked
@@ -21,6 +21,7 @@
 
 #include "base/processor.h"
 #include "base/descriptors.h"
+#include "mux/mux.h"
 #include "serve/serve_door.h"
 #include "serve/serve_prepared.h"
 #include "policy/policy_build.h"
@@ -201,6 +202,51 @@ static int open_client(int door_fd)
 	return sys_pidfd_open(maker.pid);
 }
 
+/* --- standard input and output ------------------------------------------------------------------------------- */
+
+static void server_on_hello(void *owner, struct json_writer *writer)
+{
+	(void)owner;
+	serve_hello_write(writer);
+}
+
+static void server_on_mux_channel(void *owner, int fd)
+{
+	struct server *server = owner;
+
+	if (server_has_descriptors(server))
+		channel_open(server, fd, NULL, NULL);
+	else
+		refuse_channel(server, fd);
+}
+
+static void server_on_mux_ended(void *owner, const struct error *error)
+{
+	struct server *server = owner;
+
+	server->is_client_gone = true;
+	if (error)
+		server->broken = *error;
+}
+
+/* Nothing of a jar may ever have them: where they were is nothing. */
+static int open_mux(struct server *server, struct error *error)
+{
+	struct mux_listener listener = {server, server_on_hello, server_on_mux_channel, server_on_mux_ended};
+	int in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (in_fd < 0 || out_fd < 0) {
+		error_set(error, STAGE_USAGE, errno, "cannot use standard input and output: %s", strerror(errno));
+		close_fd(&in_fd);
+		close_fd(&out_fd);
+		return -EBADF;
+	}
+	dup2(server->null_fd, STDIN_FILENO);
+	dup2(server->null_fd, STDOUT_FILENO);
+	server->mux = mux_new(server->loop, in_fd, out_fd, &listener, error);
+	return server->mux ? 0 : -EINVAL;
+}
+
 /* --- beginning and end -------------------------------------------------------------------------------------- */
 
 static bool is_door(int fd)
@@ -212,7 +258,7 @@ static bool is_door(int fd)
 }
 
 /* Signals of a terminal or a service manager go to the client too, which decides; commands get all of them back. */
-static void stand_apart(int door_fd)
+static void stand_apart(int last_fd)
 {
 	/* As the kernel wants it, since the C library keeps some to itself: a handler, flags, a restorer, a mask, all nothing. */
 	static const unsigned long standard[8];
@@ -220,7 +266,7 @@ static void stand_apart(int door_fd)
 
 	setsid();
 	/* What the client leaves open to its children is not ours to keep: somebody may be waiting for its end. */
-	sys_close_range((unsigned)door_fd + 1, ~0U);
+	sys_close_range((unsigned)last_fd + 1, ~0U);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		signal(others[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
@@ -233,7 +279,6 @@ static int open_server(struct server *server, struct error *error)
 {
 	int rc;
 
-	fcntl(server->door_fd, F_SETFD, FD_CLOEXEC);
 	server->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (server->null_fd < 0)
 		return error_set(error, STAGE_ENGINE, errno, "cannot open /dev/null: %s", strerror(errno));
@@ -241,6 +286,9 @@ static int open_server(struct server *server, struct error *error)
 	server->loop = loop_new();
 	if (!server->loop)
 		return error_set(error, STAGE_ENGINE, errno, "cannot make an event loop: %s", strerror(errno));
+	if (server->door_fd < 0)
+		return open_mux(server, error);
+	fcntl(server->door_fd, F_SETFD, FD_CLOEXEC);
 	rc = loop_add(server->loop, &server->door, server->door_fd, EPOLLIN, server_on_door, server);
 	server->client_fd = open_client(server->door_fd);
 	if (rc == 0 && server->client_fd >= 0)
@@ -263,6 +311,7 @@ static void close_server(struct server *server)
 	loop_remove(&server->client);
 	if (server->loop)
 		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
+	mux_free(server->mux);
 	loop_free(server->loop);
 	policy_done(&server->agent);
 	close_fd(&server->client_fd);
@@ -283,23 +332,29 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 	};
 	int rc;
 
-	if (!is_door(request->door_fd)) {
+	if (request->door_fd >= 0 && !is_door(request->door_fd)) {
 		error_set(error, STAGE_USAGE, ENOTSOCK, "descriptor %d is not the socket of a client program",
 			  request->door_fd);
 		return error_hint(error,
 				  "libbelljar and the Python package start this program; use `belljar run` by hand");
 	}
-	stand_apart(request->door_fd);
+	stand_apart(MAX_OF(request->door_fd, STDERR_FILENO));
 	processor_be_prompt();
 	descriptors_raise_limit();
 	rc = open_server(&server, error);
 	while (rc == 0 && !server.is_client_gone) {
 		rc = loop_turn(server.loop);
 		sweep(&server);
+		if (server.mux)
+			mux_turn(server.mux);
 		prepared_make(&server);
 	}
 	if (rc < 0)
 		error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
 	close_server(&server);
+	if (rc == 0 && server.broken.stage != STAGE_NONE) {
+		*error = server.broken;
+		rc = -EPROTO;
+	}
 	return rc;
 }

@@ -16,6 +16,8 @@
 #include "reap/reap.h"
 #include "wire/wire.h"
 
+struct json_writer;
+struct mux;
 struct server;
 struct channel;
 struct prepared;
@@ -56,6 +58,8 @@ struct object {
 
 struct server {
 	struct loop *loop;
+	struct mux *mux;     /* NULL: channels come through the door socket */
+	struct error broken; /* what the client did wrong, if that ends the server */
 	int door_fd;
 	struct loop_watch door;
 	int client_fd; /* pidfd of the client; -1: not to be had, then only the door socket tells its end */
@@ -105,5 +109,7 @@ void serve_run_begin(struct channel *channel, struct wire_frame *frame);
 void serve_jar_begin(struct channel *channel, struct wire_frame *frame);
 void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
 void serve_hello_begin(struct channel *channel, struct wire_frame *frame);
+/* The members of its answer. */
+void serve_hello_write(struct json_writer *writer);
 
 #endif

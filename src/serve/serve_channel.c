@@ -105,8 +105,7 @@ void channel_end(struct channel *channel)
 {
 	channel->role = NULL;
 	channel->object = NULL;
-	channel->is_ending = true;
-	wire_stop_reading(&channel->wire);
+	channel->is_ending = true; /* what the client still sends is read and thrown away: it must not wait for us */
 	channel->is_dead |= wire_is_empty(&channel->wire);
 }
 

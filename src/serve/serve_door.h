@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_door.h - the door for programs: many jars and runs for one client process, over sockets
+ * serve/serve_door.h - the door for programs: many jars and runs for one client process, over sockets or over
+ * standard input and output
  */
 #ifndef BELLJAR_SERVE_SERVE_DOOR_H
 #define BELLJAR_SERVE_SERVE_DOOR_H
@@ -8,13 +9,14 @@
 #include "base/error.h"
 
 struct engine_serve_request {
-	int door_fd; /* one end of a SOCK_SEQPACKET pair, whose other end the client has; see docs/protocol.md */
+	/* One end of a SOCK_SEQPACKET pair, whose other end the client has; -1: standard input and output. See docs/protocol.md */
+	int door_fd;
 	char *const *environment;
 	char *argv_memory; /* see engine_request */
 	size_t argv_memory_len;
 };
 
-/* Serve until the other end of the door socket closes; then nothing of any jar is left. 0 or a negative errno. */
+/* Serve until the client's end closes; then nothing of any jar is left. 0 or a negative errno. */
 int engine_serve(const struct engine_serve_request *request, struct error *error);
 
 #endif

@@ -12,6 +12,16 @@
 /* What clients may rely on, for those that know more engines than one. Only ever added to. */
 static const char *const features[] = {"files", "watch", "connect", "processes", "usage", "ttl", "events", "detach"};
 
+void serve_hello_write(struct json_writer *writer)
+{
+	json_write_integer(writer, "version", WIRE_VERSION);
+	json_write_string(writer, "belljar", BELLJAR_VERSION);
+	json_open_array(writer, "features");
+	for (size_t i = 0; i < ARRAY_LEN(features); i++)
+		json_write_string(writer, NULL, features[i]);
+	json_close_array(writer);
+}
+
 void serve_hello_begin(struct channel *channel, struct wire_frame *frame)
 {
 	AUTO_REQUEST request = {0};
@@ -28,12 +38,7 @@ void serve_hello_begin(struct channel *channel, struct wire_frame *frame)
 		return;
 	}
 	json_open_object(&writer, NULL);
-	json_write_integer(&writer, "version", WIRE_VERSION);
-	json_write_string(&writer, "belljar", BELLJAR_VERSION);
-	json_open_array(&writer, "features");
-	for (size_t i = 0; i < ARRAY_LEN(features); i++)
-		json_write_string(&writer, NULL, features[i]);
-	json_close_array(&writer);
+	serve_hello_write(&writer);
 	json_close_object(&writer);
 	wire_send(&channel->wire, FRAME_ANSWER, text_string(&payload), payload.len, -1);
 	channel_end(channel);

@@ -4,9 +4,6 @@
  */
 #include "wire/frame.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define ROW(name, number, sender, traits) [number] = {#name, sender, traits},
 static const struct frame_row rows[UINT8_MAX + 1] = {FRAMES(ROW)};
 #undef ROW
@@ -16,12 +13,15 @@ const struct frame_row *frame_row(unsigned type)
 	return type < ARRAY_LEN(rows) && rows[type].name ? &rows[type] : NULL;
 }
 
-void frame_header_write(unsigned char out[FRAME_HEADER_BYTES], enum frame_type type, size_t len)
+unsigned frame_traits(unsigned type)
 {
-	memset(out, 0, FRAME_HEADER_BYTES);
-	for (int i = 0; i < 4; i++)
-		out[i] = (unsigned char)(len >> 8 * i);
-	out[4] = (unsigned char)type;
+	return type < ARRAY_LEN(rows) ? rows[type].traits : 0;
+}
+
+void frame_number_write(unsigned char *out, uint32_t number, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		out[i] = (unsigned char)(number >> 8 * i);
 }
 
 uint32_t frame_number(const void *bytes, size_t size)
@@ -34,10 +34,18 @@ uint32_t frame_number(const void *bytes, size_t size)
 	return number;
 }
 
-int frame_header_read(const unsigned char bytes[FRAME_HEADER_BYTES], struct frame_header *out)
+void frame_header_write(unsigned char out[FRAME_HEADER_BYTES], enum frame_type type, size_t len, uint32_t channel)
 {
-	if (bytes[5] || bytes[6] || bytes[7])
-		return -EPROTO;
-	*out = (struct frame_header){.len = frame_number(bytes, 4), .type = bytes[4]};
-	return 0;
+	frame_number_write(out, (uint32_t)len, 4);
+	out[4] = (unsigned char)type;
+	frame_number_write(out + 5, channel, 3);
+}
+
+void frame_header_read(const unsigned char bytes[FRAME_HEADER_BYTES], struct frame_header *out)
+{
+	*out = (struct frame_header){
+		.len = frame_number(bytes, 4),
+		.type = bytes[4],
+		.channel = frame_number(bytes + 5, 3),
+	};
 }

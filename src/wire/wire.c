@@ -9,6 +9,7 @@
  */
 #include "wire/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -80,9 +81,10 @@ static int read_header(struct wire *wire, struct frame_header *header, struct er
 		if (wire->header_len < FRAME_HEADER_BYTES)
 			return 0;
 	}
-	if (frame_header_read(wire->header, header) < 0)
+	frame_header_read(wire->header, header);
+	if (header->channel)
 		return error_set(error, STAGE_ENGINE, EPROTO, "the client sent a frame whose header is malformed");
-	if (header->len > FRAME_MAX_BYTES)
+	if (header->len > wire->max_bytes)
 		return error_set(error, STAGE_ENGINE, EMSGSIZE, "the client sent a frame that is too long: %u bytes",
 				 header->len);
 	return 1;
@@ -157,9 +159,16 @@ static void set_interest(struct wire *wire)
 		loop_change(&wire->watch, events);
 }
 
+static void close_pending_descriptors(struct wire *wire)
+{
+	while (wire->pending_fd_count)
+		close_fd(&wire->pending_fds[--wire->pending_fd_count]);
+}
+
 static void wire_lose(struct wire *wire)
 {
 	wire->is_lost = true;
+	close_pending_descriptors(wire);
 	text_done(&wire->pending);
 	wire->pending_at = 0;
 }
@@ -167,17 +176,17 @@ static void wire_lose(struct wire *wire)
 static void wire_flush(struct wire *wire)
 {
 	while (!wire_is_empty(wire)) {
-		ssize_t count = send(wire->fd, wire->pending.data + wire->pending_at,
-				     wire->pending.len - wire->pending_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+		struct iovec part = {wire->pending.data + wire->pending_at, wire->pending.len - wire->pending_at};
+		ssize_t count =
+			descriptors_send(wire->fd, &part, 1, wire->pending_fds, wire->pending_fd_count, MSG_DONTWAIT);
 
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0 && errno == EAGAIN)
+		if (count == -EAGAIN)
 			break;
 		if (count < 0) {
 			wire_lose(wire);
 			break;
 		}
+		close_pending_descriptors(wire);
 		wire->pending_at += (size_t)count;
 	}
 	if (wire_is_empty(wire)) {
@@ -213,6 +222,15 @@ static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count
 	return count < 0 ? 0 : (size_t)count;
 }
 
+/* Be told when more can be sent. */
+static void wait_to_send(struct wire *wire)
+{
+	if (!wire_is_empty(wire) && !wire->watch.loop &&
+	    loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, wire_on_ready, wire) < 0)
+		wire_lose(wire);
+	set_interest(wire);
+}
+
 static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count, int fd)
 {
 	size_t sent = wire_is_empty(wire) && !wire->is_lost ? send_now(wire, parts, part_count, fd) : 0;
@@ -225,10 +243,24 @@ static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count
 	}
 	if (text_failed(&wire->pending))
 		wire_lose(wire);
-	if (!wire_is_empty(wire) && !wire->watch.loop &&
-	    loop_add(wire->loop, &wire->watch, wire->fd, EPOLLOUT, wire_on_ready, wire) < 0)
+	wait_to_send(wire);
+}
+
+void wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
+			   size_t fd_count)
+{
+	unsigned char header[FRAME_HEADER_BYTES];
+
+	assert(wire_is_empty(wire) && fd_count <= ARRAY_LEN(wire->pending_fds));
+	for (size_t i = 0; i < fd_count; i++)
+		wire->pending_fds[wire->pending_fd_count++] = take_fd(&fds[i]);
+	frame_header_write(header, type, len, 0);
+	text_append(&wire->pending, header, sizeof(header));
+	text_append(&wire->pending, payload, len);
+	if (text_failed(&wire->pending) || wire->is_lost)
 		wire_lose(wire);
-	set_interest(wire);
+	wire_flush(wire);
+	wait_to_send(wire);
 }
 
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd)
@@ -236,7 +268,7 @@ void wire_send(struct wire *wire, enum frame_type type, const void *payload, siz
 	unsigned char header[FRAME_HEADER_BYTES];
 	struct iovec parts[] = {{header, sizeof(header)}, {(void *)payload, len}};
 
-	frame_header_write(header, type, len);
+	frame_header_write(header, type, len, 0);
 	send_parts(wire, parts, ARRAY_LEN(parts), fd);
 }
 
@@ -245,7 +277,7 @@ void wire_send_stream(struct wire *wire, enum frame_type type, unsigned stream, 
 	unsigned char header[FRAME_HEADER_BYTES + FRAME_STREAM_BYTES] = {0};
 	struct iovec parts[] = {{header, sizeof(header)}, {(void *)bytes, len}};
 
-	frame_header_write(header, type, FRAME_STREAM_BYTES + len);
+	frame_header_write(header, type, FRAME_STREAM_BYTES + len, 0);
 	header[FRAME_HEADER_BYTES] = (unsigned char)stream;
 	send_parts(wire, parts, ARRAY_LEN(parts), -1);
 }
@@ -265,7 +297,13 @@ int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_li
 {
 	int rc;
 
-	*wire = (struct wire){.loop = loop, .fd = fd, .listener = *listener, .is_reading = true};
+	*wire = (struct wire){
+		.loop = loop,
+		.fd = fd,
+		.listener = *listener,
+		.is_reading = true,
+		.max_bytes = FRAME_MAX_BYTES,
+	};
 	rc = is_channel(fd) ? loop_add(loop, &wire->watch, fd, EPOLLIN, wire_on_ready, wire) : -ENOTSOCK;
 	if (rc < 0)
 		close_fd(&wire->fd);
@@ -275,6 +313,14 @@ int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_li
 void wire_stop_reading(struct wire *wire)
 {
 	wire->is_reading = false;
+	set_interest(wire);
+}
+
+void wire_resume_reading(struct wire *wire)
+{
+	wire->is_reading = true;
+	if (!wire->watch.loop && loop_add(wire->loop, &wire->watch, wire->fd, EPOLLIN, wire_on_ready, wire) < 0)
+		wire_lose(wire);
 	set_interest(wire);
 }
 
@@ -296,6 +342,7 @@ void wire_done(struct wire *wire)
 {
 	loop_remove(&wire->watch);
 	close_descriptors(wire);
+	close_pending_descriptors(wire);
 	if (wire->fd >= 0 && !wire->is_lost)
 		drop_left_overs(wire);
 	close_fd(&wire->fd);

@@ -44,8 +44,11 @@ struct wire {
 	struct text payload;
 	int fds[FRAME_MAX_DESCRIPTORS];
 	size_t fd_count;
+	size_t max_bytes; /* of a payload that is read: FRAME_MAX_BYTES, unless changed after wire_open() */
 	struct text pending;
-	size_t pending_at; /* what of @pending was sent already */
+	size_t pending_at;  /* what of @pending was sent already */
+	int pending_fds[2]; /* go with the next byte of @pending */
+	size_t pending_fd_count;
 };
 
 /* More pending than this, and whoever fills the wire should wait. */
@@ -56,9 +59,13 @@ int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_li
 void wire_done(struct wire *wire);
 /* No frame is handed over any more, and the end is not told. */
 void wire_stop_reading(struct wire *wire);
+void wire_resume_reading(struct wire *wire);
 
 /* @fd goes with the frame, which must then be the first; -1: none. Borrowed. */
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd);
+/* A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. */
+void wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
+			   size_t fd_count);
 /* OUTPUT or CAPTURED; @len at most FRAME_OUTPUT_MAX_BYTES. */
 void wire_send_stream(struct wire *wire, enum frame_type type, unsigned stream, const void *bytes, size_t len);
 

@@ -29,10 +29,11 @@ MAY_INCLUDE = {
     "run": "base sys reap jar policy plan limits session redact",
     "result": "base policy host plan limits run",
     "wire": "base",
+    "mux": "base sys wire",
     "client": "base wire",
     "engine": "base sys reap jar policy host plan limits session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
-    "serve": "base sys reap task jar policy host plan limits session call redact run result wire engine doctor",
+    "serve": "base sys reap task jar policy host plan limits session call redact run result wire mux engine doctor",
     "cli": "base policy engine doctor serve",
 }
 
