@@ -10,7 +10,7 @@ import re
 TABLE = "src/wire/frame.h"
 PAGE = "docs/protocol.md"
 # A client need not know every frame.
-CLIENTS = ("python/belljar/_wire.py", "tests/harness/wire.py")
+CLIENTS = ("python/belljar/_wire.py", "tests/harness/wire.py", "examples/stdio_client.py")
 
 ROW = re.compile(r"\bX\(([A-Z_]+), ([0-9]+), FRAME_FROM_([A-Z]+), ([A-Z_|0 ]+)\)")
 PAGE_ROW = re.compile(r"^\| ([0-9]+) \| `([A-Z_]+)` \| (\w+) \| ([^|]*) \|")
