@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ._keys import OnEvent, OnOutput
     from ._request import Request
 
+NO_CUT = (0, 0)
+
 # One of the caller's functions, and what it is to be told.
 News = Tuple[Callable[..., object], Tuple[Any, ...]]
 
@@ -90,15 +92,18 @@ class Collector:
                 raise EngineError(f"the engine answered a run with a frame of type {kind}")
         return news
 
-    def _stream(self, name: str) -> Tuple[Optional[Union[str, bytes]], bool]:
-        """What was captured, as asked for, and whether it is UTF-8."""
+    def _stream(self, name: str, cut: Sequence[int]) -> Tuple[Optional[Union[str, bytes]], bool]:
+        """What was captured, as asked for, and whether it is UTF-8. cut: where the cap went through a character, and how many
+        bytes of it are there; as text, they are nothing."""
         if not self._is_captured:
             return None, True
         captured = b"".join(self._captured[name])
+        start, count = cut
+        whole = captured[:start] + captured[start + count :] if count else captured
         try:
-            text = captured.decode("utf-8")
+            text = whole.decode("utf-8")
         except UnicodeDecodeError:
-            return captured.decode("utf-8", self._errors) if self._text else captured, False
+            return whole.decode("utf-8", self._errors) if self._text else captured, False
         return text if self._text else captured, True
 
     def result(self) -> Result[Any]:
@@ -107,8 +112,9 @@ class Collector:
         if self._answer is None:
             failed = self._failed or {}
             raise failure(failed.get("error"), failed.get("missing"), None, command)
-        stdout, is_stdout_text = self._stream("stdout")
-        stderr, is_stderr_text = self._stream("stderr")
+        cuts = self._answer.get("cut") or {}
+        stdout, is_stdout_text = self._stream("stdout", cuts.get("stdout") or NO_CUT)
+        stderr, is_stderr_text = self._stream("stderr", cuts.get("stderr") or NO_CUT)
         if not is_stdout_text or not is_stderr_text:
             self._answer["encoding"] = "utf-8-lossy"
         result = make_result(self._answer, self._args, stdout, stderr)

@@ -349,18 +349,35 @@ static void write_base64(const struct result_source *source, enum stream_index s
 	json_write_string(writer, key, text_string(&encoded));
 }
 
+static const char *const stream_names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
+
+/* For those who get the bytes by other means, and make text of them. */
+static void write_cuts(const struct result_source *source, struct json_writer *writer)
+{
+	json_open_object(writer, "cut");
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		size_t start, count = capture_cut(source->capture, (enum stream_index)i, &start);
+
+		if (count == 0)
+			continue;
+		json_open_array(writer, stream_names[i]);
+		json_write_unsigned(writer, NULL, start);
+		json_write_unsigned(writer, NULL, count);
+		json_close_array(writer);
+	}
+	json_close_object(writer);
+}
+
 static void write_elided(const struct result_source *source, struct json_writer *writer)
 {
-	static const char *const names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
-
 	json_open_object(writer, "elided_at");
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		int64_t offset = capture_elided_at(source->capture, (enum stream_index)i, !source->has_bytes);
 
 		if (offset < 0)
-			json_write_null(writer, names[i]);
+			json_write_null(writer, stream_names[i]);
 		else
-			json_write_integer(writer, names[i], offset);
+			json_write_integer(writer, stream_names[i], offset);
 	}
 	json_close_object(writer);
 }
@@ -382,6 +399,8 @@ static void write_output(const struct result_source *source, struct json_writer 
 	json_write_bool(writer, "truncated", seen && seen->is_truncated);
 	if (source->capture && source->plan && source->plan->limits.keep == KEEP_BOTH)
 		write_elided(source, writer);
+	if (source->capture && !source->is_captured && capture_is_truncated(source->capture))
+		write_cuts(source, writer);
 }
 
 /* A process may reset its own peak (/proc/PID/clear_refs), and a meter looks only now and then. */

@@ -357,21 +357,28 @@ static size_t cut_at_tail(const struct store *store, enum stream_index stream, c
 	return behind;
 }
 
-void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy)
+size_t capture_cut(const struct capture *capture, enum stream_index stream, size_t *start_out)
 {
 	const struct store *store = store_of(capture, stream);
-	size_t start = out->len, tail, cut;
+	size_t before = cut_at_head(store, stream);
+	AUTO_TEXT tail = {0};
+
+	if (store->dropped[stream] != 0)
+		append_tail(store, stream, &tail);
+	*start_out = store->head[stream].len - before;
+	return before + cut_at_tail(store, stream, tail.data, tail.len);
+}
+
+void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy)
+{
+	size_t start = out->len, at, cut = capture_cut(capture, stream, &at);
 
 	*is_lossy = false;
-	if (store->head[stream].len > 0)
-		text_append(out, store->head[stream].data, store->head[stream].len - cut_at_head(store, stream));
-	tail = out->len;
-	append_tail(store, stream, out);
+	capture_bytes(capture, stream, out);
 	if (text_failed(out))
 		return;
-	cut = out->len > tail ? cut_at_tail(store, stream, out->data + tail, out->len - tail) : 0;
 	if (cut > 0) {
-		memmove(out->data + tail, out->data + tail + cut, out->len - tail - cut);
+		memmove(out->data + start + at, out->data + start + at + cut, out->len - start - at - cut);
 		out->len -= cut;
 		out->data[out->len] = '\0';
 	}

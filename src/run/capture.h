@@ -26,6 +26,8 @@ void capture_bytes(const struct capture *capture, enum stream_index stream, stru
  * tail) is dropped; other invalid bytes are left for the JSON writer to repair. *@is_lossy: such bytes are there.
  */
 void capture_text(const struct capture *capture, enum stream_index stream, struct text *out, bool *is_lossy);
+/* How many of the kept bytes belong to a character that the cap cut; they are together, from *@start_out on. */
+size_t capture_cut(const struct capture *capture, enum stream_index stream, size_t *start_out);
 /* Offset into the kept bytes of the stream where bytes are missing, or -1: nothing is missing. For capture_text()'s
  * result @in_text is true. */
 int64_t capture_elided_at(const struct capture *capture, enum stream_index stream, bool in_text);

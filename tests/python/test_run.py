@@ -193,6 +193,17 @@ class Streams(PackageCase):
         self.assertNotIn("s3cret", belljar.run(script, shell=True).stdout)
         self.assertIn("s3cret", belljar.run(script, shell=True, redact_env=False).stdout)
 
+    def test_a_character_that_the_cap_cuts_is_dropped(self) -> None:
+        for keep, kept, exact in (("head", "a", b"a\xc3"), ("tail", "b", b"\xa9b"), ("both", "ab", b"ab")):
+            with self.subTest(keep):
+                result = belljar.run(["printf", "aéb"], output=2, keep=keep)  # type: ignore[call-overload]
+                self.assertEqual((result.stdout, result.encoding, result.truncated), (kept, "utf-8", True))
+                result = belljar.run(["printf", "aéb"], output=2, keep=keep, text=False)  # type: ignore[call-overload]
+                self.assertEqual((result.stdout, result.encoding), (exact, "utf-8"))
+        # What was never a character is not cut.
+        result = belljar.run(["printf", r"a\303b"], output=2)
+        self.assertEqual((result.stdout, result.encoding), ("a\ufffd", "utf-8-lossy"))
+
 
 class Callback(PackageCase):
     """on_output."""

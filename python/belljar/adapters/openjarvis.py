@@ -9,16 +9,14 @@ Every command runs in a jar of its own with the preset `agent`: no network, noth
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import logging
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .._errors import BelljarError
-from .._request import Request
 from .._result import Result
-from .._run import finish, open_run
+from .._run import run
 from .._tree import kill_tree
 
 __all__ = ["SandboxResult", "build_safe_env", "kill_process_tree", "run_sandboxed"]
@@ -40,28 +38,6 @@ class SandboxResult:
     returncode: int = -1
     timed_out: bool = False
     killed: bool = False
-
-
-class _Capped:
-    """The first bytes of a stream, and no more of them in memory than that."""
-
-    def __init__(self, limit: int) -> None:
-        self._room = max(limit, 0)
-        self._parts: List[bytes] = []
-        self._is_cut = False
-
-    def add(self, data: bytes) -> None:
-        """Keep what fits."""
-        kept = data[: self._room]
-        self._room -= len(kept)
-        self._is_cut = self._is_cut or len(kept) < len(data)
-        if kept:
-            self._parts.append(kept)
-
-    def text(self) -> str:
-        """As text; a character that the cap cut is left out."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return decoder.decode(b"".join(self._parts), final=not self._is_cut)
 
 
 def build_safe_env(
@@ -106,12 +82,10 @@ def run_sandboxed(
     with "Execution error:". An empty working_dir is none; if the current directory will not do then, the command runs in a private
     one, and a last line of `stderr` says so.
     """
-    kept = {"stdout": _Capped(max_output_bytes), "stderr": _Capped(max_output_bytes)}
     keys: Dict[str, Any] = {"timeout": None if timeout is None else max(timeout, _SHORTEST_TIMEOUT)}
     keys.update(POLICY)
     keys["env"] = {**keys.get("env", {}), **(env_extra or {})}
-    # What passes is capped here, each stream by itself.
-    keys.update(output=None, capture=False)
+    keys["output"] = dict.fromkeys(("stdout", "stderr"), max(max_output_bytes, 0))
     if working_dir:
         keys["workdir"] = working_dir
     names = sorted({*_SAFE_ENV_VARS, *(env_passthrough or ())})
@@ -119,11 +93,10 @@ def run_sandboxed(
         if working_dir and not os.path.isdir(working_dir):
             raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
         options = {**keys, "shell": True, "policy": {"pass_env": names}}
-        options["on_output"] = lambda stream, data: kept[stream].add(data)
-        result = finish(Request(command, options), open_run, check=False)
+        result = run(command, **options)
     except (BelljarError, OSError, ValueError, TypeError) as error:
         return SandboxResult(stderr=f"Execution error: {error}")
-    stdout, stderr = kept["stdout"].text(), kept["stderr"].text()
+    stdout, stderr = result.stdout, result.stderr
     if result.timed_out:
         if not stdout and not stderr:
             stdout = "(timed out)"
