@@ -11,6 +11,7 @@ run is over: the pool does so later (_queue.py). In all other cases the engine's
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import socket
@@ -24,14 +25,19 @@ from ._async import read_to_end as read_to_end_async
 from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
-from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, shortage_is_engine_error
+from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError, shortage_is_engine_error
 from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, check_arguments, parse_size
 from ._policy import normal_keys
 from ._result import Result, describe
+from ._result_types import result_types
 from ._run import read_some, read_to_end
 from ._send import name_of, pack
 
-_PLAIN = Codec()
+
+
+@functools.lru_cache(maxsize=64)
+def _codec(types: Tuple[type, ...], max_bytes: int) -> Codec:
+    return Codec(types, max_bytes=max_bytes)
 
 
 class Options:
@@ -44,9 +50,7 @@ class Options:
         self.on_output: Optional[OnOutput] = options.get("on_output")
         self.types: Tuple[type, ...] = tuple(options.get("types") or ())
         max_result = options.get("max_result", MAX_BYTES)
-        self.codec = _PLAIN
-        if self.types or max_result != MAX_BYTES:
-            self.codec = Codec(self.types, max_bytes=parse_size(max_result, "max_result"))
+        self.codec = _codec(self.types, MAX_BYTES if max_result == MAX_BYTES else parse_size(max_result, "max_result"))
 
     @property
     def sink(self) -> str:
@@ -113,18 +117,32 @@ class Backend:
 class Call:
     """A call from its first byte to its value. Where `is_ended` is false, the run on `channel` may still be ending."""
 
-    __slots__ = ("channel", "is_ended", "_options", "_link", "_parts", "_answer", "_fn", "_leftovers")
+    __slots__ = ("channel", "is_ended", "_options", "_codec", "_link", "_parts", "_answer", "_fn", "_leftovers")
 
     def __init__(self, fn: Any, args: Iterable[Any], kwargs: Mapping[str, Any], options: Options, paths: Sequence[str]) -> None:
         self.channel: Optional[_engine.Channel] = None
         self.is_ended = False
         self._options = options
         self._fn = fn
-        self._parts = pack(fn, args, kwargs, paths, (options.types, options.codec.max_bytes))
+        self._codec = options.codec
+        self._parts = self._pack(args, kwargs, paths)
         self._link: Any = None
         self._answer: Any = None
         # Descriptors that lay in the link's queue; None: nobody has looked.
         self._leftovers: Optional[List[int]] = None
+
+    def _pack(self, args: Iterable[Any], kwargs: Mapping[str, Any], paths: Sequence[str]) -> List[Any]:
+        """With the classes that may come back: those that the caller lists, and those that the function says it returns."""
+        listed, most = self._options.types, self._options.codec.max_bytes
+        named = tuple(cls for cls in result_types(self._fn) if cls not in listed)
+        if named:
+            try:
+                parts = pack(self._fn, args, kwargs, paths, (listed + named, most))
+                self._codec = _codec(listed + named, most)
+                return parts
+            except SendError:
+                pass  # perhaps only because of a class that is never returned
+        return pack(self._fn, args, kwargs, paths, (listed, most))
 
     @property
     def _name(self) -> str:
@@ -183,7 +201,7 @@ class Call:
     # --- what came of it ---
 
     def _expect_answer(self) -> None:
-        self._answer = Answer(self._options.codec)
+        self._answer = Answer(self._codec)
         keep_in_line(self._link)
 
     def _may_return(self, may_be_early: bool) -> bool:

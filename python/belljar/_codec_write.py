@@ -449,7 +449,9 @@ class Refusal:
         except TypeError:
             known = next((base for base in cls.__mro__[1:] if base in self._codec.writers), None)
             return message if known is None else f"{message}; it is a subclass of {type_name(known)}: return a plain one"
-        return f"{message}; to allow it, list the class in types="
+        if any(type_name(listed.cls) == type_name(cls) for listed in self._codec.listed):
+            return f"{message}; the class of that name which is allowed is another one: was it defined again?"
+        return f"{message}; to allow it, list the class in types=, or name it in the function's return annotation"
 
 
 class _Unset:

@@ -17,8 +17,8 @@ this form. Functions and classes go **by import** where the module can be import
 directories of `paths` (the caller's `sys.path` without ""), and the name leads to this very object. Other functions - of
 `__main__`, of notebooks, lambdas, closures, nested ones - go **by value**: the marshalled code object, defaults, closure,
 annotations, attributes, and those globals that the code names, each by these same rules. So a function may call itself,
-functions may share cells and globals, and the modules that it uses are imported inside. Code by value needs the same
-interpreter on both sides, which the header lets the reader check. Classes go by import only.
+functions may share cells and globals, and the modules that it uses are imported inside. Classes that cannot be imported go by
+value too, in _send_class.py. Code by value needs the same interpreter on both sides, which the header lets the reader check.
 
 A function decorated with @belljar.tool is sent as the plain function.
 """
@@ -26,6 +26,7 @@ A function decorated with @belljar.tool is sent as the plain function.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -36,8 +37,9 @@ import struct
 import sys
 import types
 import weakref
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union
 
+from . import _send_class
 from ._errors import SendError
 
 HEADER = struct.Struct("<4sHHIQ")
@@ -61,7 +63,7 @@ _CODEC = ("._codec_types", "._codec_write", "._codec_read", "._codec")
 _CELLS = ("._cell_display", "._cell")
 ALWAYS_INSIDE = tuple(
     (__package__ or "belljar") + end
-    for end in ("", "._errors", *_CODEC, "._answer", "._private", "._send", "._inside", "._tool", *_CELLS)
+    for end in ("", "._errors", *_CODEC, "._answer", "._private", "._send_class", "._send", "._inside", "._tool", *_CELLS)
 )
 
 
@@ -177,6 +179,11 @@ def new_cached(fn: Any, maxsize: Optional[int], typed: bool) -> Any:
     return functools.lru_cache(maxsize, typed)(fn)
 
 
+def _new_type_variable(name: str, constraints: Tuple[Any, ...], words: Dict[str, Any]) -> Any:
+    """Inside: a variable of generic classes."""
+    return TypeVar(name, *constraints, **words)
+
+
 @functools.lru_cache(maxsize=1024)
 def names_in(code: types.CodeType) -> Tuple[Tuple[str, ...], frozenset[str]]:
     """The names that the code, and code inside it, looks up as globals; and all names there are in it."""
@@ -207,16 +214,17 @@ def _submodules(used: Mapping[str, Any], names: frozenset[str], paths: Sequence[
     return sorted(found)
 
 
-def _sendable_annotations(fn: Any, paths: Sequence[str]) -> Dict[str, Any]:
-    """Annotations are seldom needed: those that cannot be sent are sent as text."""
+def _sendable_annotations(thing: Any, paths: Sequence[str]) -> Dict[str, Any]:
+    """Annotations are seldom needed: those that cannot be sent are sent as text, and so are those with a class by value, which
+    may be the very one that they are of."""
     try:
-        annotations = dict(fn.__annotations__)
+        annotations = dict(thing.__annotations__)
     except Exception:  # evaluated late, by code of the caller's
         return {}
     for name, value in annotations.items():
         if type(value) is not str:
             try:
-                _dump(value, paths)
+                _Pickler(may_send_classes=False).pieces(value, paths)
             except Exception:
                 annotations[name] = getattr(value, "__qualname__", None) or repr(value)
     return annotations
@@ -237,6 +245,14 @@ def _pieces(fn: types.FunctionType) -> Iterator[Tuple[str, Any]]:
     yield "a default", fn.__kwdefaults__
     for name, value in fn.__dict__.items():
         yield f"the attribute '{name}'", value
+
+
+def _pieces_of_class(cls: type) -> Iterator[Tuple[str, Any]]:
+    """The same for a class by value."""
+    for base in cls.__bases__:
+        yield f"the base of '{cls.__qualname__}'", base
+    for name, value in _send_class.parts(cls)[2].items():
+        yield f"'{name}' of the class '{cls.__qualname__}'", value
 
 
 def modules_of(fn: Any) -> Iterator[str]:
@@ -261,9 +277,10 @@ def modules_of(fn: Any) -> Iterator[str]:
 class _Pickler(pickle.Pickler):
     """A pickler that keeps to the rules of this module."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_send_classes: bool = True) -> None:
         self._file = _Parts()
         super().__init__(self._file, PROTOCOL)
+        self._may_send_classes = may_send_classes
         self.has_code = False
         self._paths: Sequence[str] = ()
         self._spaces: Dict[int, Namespace] = {}
@@ -294,11 +311,43 @@ class _Pickler(pickle.Pickler):
         if cls.__module__ == "builtins":
             # The types of functions, methods and their like have names only in the module types; the rest pickle knows.
             names = [name for name, value in vars(types).items() if value is cls]
-            return (getattr, (types, names[0])) if names and cls not in _KNOWN_TO_PICKLE else NotImplemented
-        raise SendError(
-            f"the jar cannot import the class {cls.__module__}.{cls.__qualname__}, and classes are sent by import only; "
-            "move it into a module that is on sys.path"
-        )
+            if names and cls not in _KNOWN_TO_PICKLE:
+                return getattr, (types, names[0])
+            if not _send_class.is_python_class(cls):
+                return NotImplemented
+        if not self._may_send_classes or not _send_class.is_python_class(cls):
+            raise SendError(
+                f"the jar cannot import the class {cls.__module__}.{cls.__qualname__}; move it into a module that is on sys.path"
+            )
+        self.has_code = True
+        make, arguments, body = _send_class.parts(cls)
+        if "__annotations__" in vars(cls) or "__annotate_func__" in vars(cls):
+            body["__annotations__"] = _sendable_annotations(cls, self._paths)
+        return make, arguments, body, None, None, _send_class.fill_class
+
+    def _wrapped(self, method: Any) -> Any:
+        """A classmethod or staticmethod."""
+        return type(method), (method.__func__,)
+
+    def _property(self, made: property) -> Any:
+        return property, (made.fget, made.fset, made.fdel, made.__doc__)
+
+    def _cached_property(self, made: Any) -> Any:
+        return _send_class.new_cached_property, (made.func, made.attrname)
+
+    def _proxy(self, proxy: Any) -> Any:
+        return types.MappingProxyType, (dict(proxy),)
+
+    def _sentinel(self, value: Any) -> Any:
+        if not _send_class.is_sentinel(value):
+            return NotImplemented
+        return getattr, (dataclasses, _send_class.sentinel_name(value))
+
+    def _type_variable(self, variable: Any) -> Any:
+        if _leads_to(variable.__module__, variable.__name__, variable) and is_importable(variable.__module__, self._paths):
+            return NotImplemented
+        words = {"bound": variable.__bound__, "covariant": variable.__covariant__, "contravariant": variable.__contravariant__}
+        return _new_type_variable, (variable.__name__, variable.__constraints__, words)
 
     def _module(self, module: types.ModuleType) -> Any:
         if not is_importable(module.__name__, self._paths):
@@ -377,6 +426,13 @@ _REDUCERS: Dict[type, Callable[[_Pickler, Any], Any]] = {
     types.MethodType: _Pickler._method,
     _CACHED: _Pickler._cached,
     type(os.environ): _Pickler._environ,
+    classmethod: _Pickler._wrapped,
+    staticmethod: _Pickler._wrapped,
+    property: _Pickler._property,
+    functools.cached_property: _Pickler._cached_property,
+    types.MappingProxyType: _Pickler._proxy,
+    TypeVar: _Pickler._type_variable,
+    **{kind: _Pickler._sentinel for kind in _send_class.SENTINEL_TYPES},
 }
 
 
@@ -435,9 +491,16 @@ def _blame(value: Any, paths: Sequence[str], seen: Set[int]) -> Optional[str]:
         _dump(value, paths)
     except Exception as error:
         value = plain_function(value)
-        if type(value) is types.FunctionType and id(value) not in seen:
+        pieces: Iterable[Tuple[str, Any]] = ()
+        if type(value) is types.FunctionType:
+            pieces = _pieces(value)
+        elif isinstance(value, type):
+            pieces = _pieces_of_class(value) if _send_class.is_python_class(value) else ()
+        elif _send_class.is_python_class(type(value)):
+            pieces = [("its class", type(value))]
+        if id(value) not in seen:
             seen.add(id(value))
-            for label, piece in _pieces(value):
+            for label, piece in pieces:
                 found = _blame(piece, paths, seen)
                 if found:
                     return f"{label}: {found}"
@@ -452,10 +515,18 @@ def name_of(fn: Any) -> str:
     return getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__qualname__
 
 
-def _refusal(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], paths: Sequence[str], error: BaseException) -> SendError:
+def _refusal(
+    fn: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    classes: Iterable[type],
+    paths: Sequence[str],
+    error: BaseException,
+) -> SendError:
     parts = [(f"the function '{name_of(fn)}'", fn)]
     parts += [(f"argument {index} of '{name_of(fn)}'", value) for index, value in enumerate(args)]
     parts += [(f"argument '{name}' of '{name_of(fn)}'", value) for name, value in kwargs.items()]
+    parts += [(f"the result class '{cls.__qualname__}' of '{name_of(fn)}'", cls) for cls in classes]
     for label, value in parts:
         found = _blame(value, paths, set())
         if found:
@@ -494,7 +565,7 @@ def pack(
     try:
         parts, has_code = _dump((fn, args, kwargs, more), paths)
     except Exception as error:
-        raise _refusal(fn, args, kwargs, paths, error) from error
+        raise _refusal(fn, args, kwargs, more[0] if more else (), paths, error) from error
     flags = HAS_CODE if has_code else 0
     return [HEADER.pack(MAGIC, FORMAT, flags, BYTECODE, sum(map(len, parts))), *parts]
 
@@ -513,7 +584,7 @@ def unpack_more(data: Union[bytes, bytearray, memoryview]) -> Tuple[Any, Tuple[A
     if magic != MAGIC or version != FORMAT or length != len(view) - HEADER.size:
         raise SendError("these bytes are not a packed call, or one of another version")
     if flags & HAS_CODE and bytecode != BYTECODE:
-        raise SendError("a function was sent by value from another Python version; put it into a module that the jar can import")
+        raise SendError("a function or class was sent by value from another Python version; put it into a module that the jar can import")
     try:
         fn, args, kwargs, more = pickle.loads(view[HEADER.size :])
     except Exception as error:

@@ -257,7 +257,7 @@ class Packing(unittest.TestCase):
         lock = threading.Lock()
 
         class Local:
-            pass
+            held = lock
 
         def closes_over() -> Any:
             return lock
@@ -270,9 +270,9 @@ class Packing(unittest.TestCase):
         self.refused(module_level, 1, key=lock, words=["argument 'key'", "lock"])
         self.refused(closes_over, words=["function", "the closed-over 'lock'"])
         self.refused(calls_it, words=["the closed-over 'closes_over'", "the closed-over 'lock'"])
-        self.refused(module_level, Local(), words=["argument 0", "Local", "by import only"])
-        self.refused(Local().__init__, words=["Local"])
-        self.refused(lambda: Local, words=["the closed-over 'Local'", "by import only"])
+        self.refused(module_level, Local(), words=["argument 0", "its class", "'held' of the class", "Local", "lock"])
+        self.refused(Local().__init__, words=["lock"])
+        self.refused(lambda: Local, words=["the closed-over 'Local'", "'held' of the class", "lock"])
         self.refused(module_level, (n for n in ()), words=["generator"])
         self.refused(module_level, open(os.devnull, "rb").close() or sys.stdout, words=["argument 0"])
         made = types.ModuleType("made_here")
