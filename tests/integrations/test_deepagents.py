@@ -44,6 +44,12 @@ class DeepAgents(IntegrationCase):
         self.assertTrue(self.sandbox.execute("head -c 200000 /dev/zero").truncated)
         self.assertEqual(self.sandbox.execute("kill -9 $$").exit_code, 137)
 
+    def test_background_work_lives_as_long_as_the_jar(self) -> None:
+        self.assertEqual(self.sandbox.execute(f"(sleep 1000; : {self.marker}) & echo begun").output, "begun\n")
+        self.assertNotEqual(self.marked(), [])
+        self.jar.close()
+        self.assertEqual(self.marked(), [])
+
     def test_uploads_and_downloads_fail_one_by_one(self) -> None:
         up = self.sandbox.upload_files([("/workspace/d/f", b"\0x"), ("/usr/f", b""), ("f", b""), ("/workspace/d", b"")])
         self.assertEqual([answer.error for answer in up], [None, "permission_denied", "invalid_path", "is_directory"])

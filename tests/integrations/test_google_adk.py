@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import unittest
 from pathlib import Path
@@ -37,7 +38,11 @@ class GoogleADK(IntegrationCase):
             self.assertEqual((late.exit_code, late.stdout, late.timed_out), (124, "early\n", True))
             with self.assertRaises(FileNotFoundError):
                 await environment.read_file("none")
-            await environment.execute(f"sleep 1000 & : {self.marker}")
+            await environment.execute(f"(until [ -e go ]; do sleep 0.01; done; touch gone; sleep 1000; : {self.marker}) &")
+            await environment.write_file("go", "")
+            while not (await environment.execute("test -e gone")).exit_code == 0:
+                await asyncio.sleep(0.01)
+            self.assertNotEqual(self.marked(), [])
             await environment.close()
             await environment.close()
             self.assertFalse(environment.is_initialized)
@@ -55,6 +60,13 @@ class GoogleADK(IntegrationCase):
         self.assertEqual((done.stdout, done.stderr, done.exit_code), ("done\n", "", 0))
         found = {file.name: (file.content, file.mime_type) for file in done.output_files}
         self.assertEqual(found, {"b.csv": (b"1,2\n", "text/csv"), "c": (b"\0", "application/octet-stream")})
+
+    def test_output_that_cannot_be_taken_is_remarked(self) -> None:
+        done = self.execute("import os; open('a', 'w').close(); os.chmod('a', 0); os.truncate(os.open('b', 65), 65 << 20); os.mkfifo('c')")
+        self.assertEqual((done.output_files, done.exit_code), ([], 0))
+        self.assertRegex(done.stdout, r"(?s)Permission denied: 'a'.*larger than.*'b'")
+        deep = self.execute("import os\nfor _ in range(200): os.mkdir('d'); os.chdir('d')")
+        self.assertIn("cannot be listed", deep.stdout)
 
     def test_a_failure_is_in_stderr_and_only_a_failure(self) -> None:
         self.assertEqual(self.execute("import sys; print('warning', file=sys.stderr)").stderr, "")

@@ -9,6 +9,7 @@ import unittest
 
 from belljar.integrations.inspect_ai import JarConfig, JarSandboxEnvironment
 from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
+from inspect_ai.util._sandbox.events import SandboxEnvironmentProxy
 from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 from integration_case import IntegrationCase
 from package_case import tearDownModule  # noqa: F401
@@ -48,7 +49,33 @@ class InspectAI(IntegrationCase):
         self.assertEqual(self.run_loop(name("./policy.json")), "from-file")
         self.assertEqual(self.run_loop(name(config)), "from-keys")
 
+    def test_background_work_outlives_its_command_but_not_the_sample(self) -> None:
+        async def main() -> None:
+            made = await JarSandboxEnvironment.sample_init("task", None, {})
+            sandbox = made["default"]
+            await sandbox.exec(["sh", "-c", f"(until [ -e go ]; do sleep 0.01; done; touch gone; sleep 1000; : {self.marker}) &"])
+            await sandbox.write_file("go", "")
+            while not (await sandbox.exec(["test", "-e", "gone"])).success:
+                await asyncio.sleep(0.01)
+            self.assertNotEqual(self.marked(), [])
+            await JarSandboxEnvironment.sample_cleanup("task", None, made, False)
+            self.assertEqual(self.marked(), [])
+            with self.assertRaises(SandboxUnavailableError):
+                await sandbox.exec(["true"])
 
+        self.run_loop(main())
+
+    def test_inspect_s_own_tools_run_in_a_jar(self) -> None:
+        async def main() -> None:
+            made = await JarSandboxEnvironment.sample_init("task", None, {})
+            try:
+                sandbox = SandboxEnvironmentProxy(made["default"])  # as samples have it
+                process = await sandbox.exec_remote(["sh", "-c", "echo out; echo err >&2; exit 3"], stream=False)
+                self.assertEqual((process.returncode, process.stdout, process.stderr), (3, "out\n", "err\n"))
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", None, made, False)
+
+        self.run_loop(main())
 
     def test_each_stream_has_the_limit_for_itself(self) -> None:
         async def main() -> None:

@@ -66,6 +66,16 @@ class Sessions(IntegrationCase):
         manifest = Manifest(entries={"notes/a": File(content=b"given\n")}, environment={"value": {"MODE": "test"}})
         self.use(work, manifest=manifest)
 
+    def test_background_work_lives_as_long_as_the_session(self) -> None:
+        async def work(session: SandboxSession) -> None:
+            await session.exec(f"(until [ -e go ]; do sleep 0.01; done; touch gone; sleep 1000; : {self.marker}) >/dev/null 2>&1 &")
+            await session.write(Path("go"), io.BytesIO())
+            while not (await session.exec("test -e gone")).ok():
+                await asyncio.sleep(0.01)
+            self.assertNotEqual(self.marked(), [])
+
+        self.use(work)
+        self.assertEqual(self.marked(), [])
 
     def test_a_host_directory_is_the_root(self) -> None:
         async def work(session: SandboxSession) -> None:
@@ -96,6 +106,21 @@ class Sessions(IntegrationCase):
         self.use(work)
         self.assertEqual(self.marked(), [])
 
+    def test_a_terminal_that_nobody_reads_waits(self) -> None:
+        async def work(session: SandboxSession) -> None:
+            begun = await session.pty_exec_start("yes", tty=True, yield_time_s=0.25, max_output_tokens=10)
+            terminal = session._inner._terminals[begun.process_id]
+            while terminal.room.is_set() or not terminal.chunks:
+                await asyncio.sleep(0.01)
+            held = sum(map(len, terminal.chunks))
+            await asyncio.sleep(0.2)
+            self.assertEqual(sum(map(len, terminal.chunks)), held)
+            self.assertLess(held, 2 << 20)
+            more = await session.pty_write_stdin(session_id=begun.process_id, chars="", max_output_tokens=10)
+            self.assertEqual(more.process_id, begun.process_id)
+
+        self.use(work)
+
     def test_ports(self) -> None:
         server = (
             "import socket\n"
@@ -118,8 +143,14 @@ class Sessions(IntegrationCase):
                 writer.close()
             with self.assertRaises(ExposedPortUnavailableError):
                 await session.resolve_exposed_port(8001)
+            # Nobody listens there; and this client stays when the session goes.
+            silent = await session.resolve_exposed_port(8002)
+            reader, writer = await asyncio.open_connection(silent.host, silent.port)
+            self.assertEqual(await reader.read(), b"")
+            writer.close()
+            self.staying = await asyncio.open_connection(endpoint.host, endpoint.port)
 
-        self.use(work, options=JarSandboxClientOptions(exposed_ports=(8000,)))
+        self.use(work, options=JarSandboxClientOptions(exposed_ports=(8000, 8002)))
 
     def test_a_snapshot_brings_the_workspace_back(self) -> None:
         client = JarSandboxClient()
@@ -144,10 +175,10 @@ class Sessions(IntegrationCase):
         async def main() -> None:
             session = await client.create()
             await session.start()
-            await session.exec("echo x >file")
+            await session.exec("echo x >file; sleep 1000 >/dev/null 2>&1 &")
             again = await client.resume(session.state)
             await again.start()
-            self.assertEqual((await again.exec("cat file")).stdout, b"x\n")
+            self.assertEqual((await again.exec("cat file; ps ax | grep -c '[s]leep 1000'")).stdout, b"x\n1\n")
             await client.delete(again)
             self.assertFalse(await session.running())
 

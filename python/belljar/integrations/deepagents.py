@@ -54,7 +54,7 @@ class JarSandbox(BaseSandbox):  # type: ignore[misc]
 
     @staticmethod
     def _options(timeout: Optional[int]) -> Dict[str, Any]:
-        options: Dict[str, Any] = {"shell": True, "stderr_to_stdout": True}
+        options: Dict[str, Any] = {"shell": True, "stderr_to_stdout": True, "detach": True}
         if timeout is not None:
             options["timeout"] = timeout or None
         return options

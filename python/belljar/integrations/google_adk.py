@@ -11,7 +11,7 @@ import base64
 import mimetypes
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from .._jar import Jar
 from .._policy import PolicyLike
@@ -66,8 +66,8 @@ class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
         return Path(str(self.jar.workdir))
 
     async def execute(self, command: str, *, timeout: Optional[float] = None) -> ExecutionResult:
-        """Run a shell command."""
-        result = await self.jar.run_async(command, shell=True, timeout=timeout)
+        """Run a shell command; what it leaves in the background goes on."""
+        result = await self.jar.run_async(command, shell=True, timeout=timeout, detach=True)
         stderr = result.stderr + note(result)
         return ExecutionResult(result.shell_status, result.stdout, stderr, timed_out=result.timed_out)
 
@@ -104,7 +104,8 @@ class JarCodeExecutor(BaseCodeExecutor):  # type: ignore[misc]
             result = jar.run([sys.executable, "-"], input=code_execution_input.code, timeout=self.timeout_seconds)
             status = result.shell_status
             stderr = (result.stderr + note(result) or f"exit status {status}") if status != 0 else ""
-            return CodeExecutionResult(result.stdout, stderr, _output_files(jar, inputs), status)
+            files, remarks = _output_files(jar, inputs)
+            return CodeExecutionResult(result.stdout + remarks, stderr, files, status)
 
 
 def _bytes(file: File) -> bytes:
@@ -112,13 +113,20 @@ def _bytes(file: File) -> bytes:
     return base64.b64decode(file.content) if isinstance(file.content, str) else file.content
 
 
-def _output_files(jar: Jar, inputs: Mapping[str, bytes]) -> List[File]:
-    found = []
-    for info in jar.list_files(recursive=True):
-        if info.type != "file" or "__pycache__" in info.name:
+def _output_files(jar: Jar, inputs: Mapping[str, bytes]) -> Tuple[List[File], str]:
+    """What the code left that it was not given, and a remark for each file that is too big or cannot be read."""
+    found, remarks = [], ""
+    try:
+        names = [info.name for info in jar.list_files(recursive=True) if info.type == "file" and "__pycache__" not in info.name]
+    except OSError as error:
+        return [], f"\n[output files cannot be listed: {error}]\n"
+    for name in names:
+        try:
+            data = jar.read_file(name)
+        except OSError as error:
+            remarks += f"\n[an output file cannot be read: {error}]\n"
             continue
-        data = jar.read_file(info.name)
-        if inputs.get(info.name) != data:
-            kind = mimetypes.guess_type(info.name)[0]
-            found.append(File(name=info.name, content=data, mime_type=kind or "application/octet-stream"))
-    return found
+        if inputs.get(name) != data:
+            kind = mimetypes.guess_type(name)[0]
+            found.append(File(name=name, content=data, mime_type=kind or "application/octet-stream"))
+    return found, remarks

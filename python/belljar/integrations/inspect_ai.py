@@ -104,7 +104,7 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         """Run a command. It is never tried again after a timeout: nothing on the way to a jar loses commands."""
         if user is not None and not _is_own(user):
             raise SandboxUserUnsupportedError(f"a jar has one user, and it is not {user!r}")
-        options: Dict[str, Any] = {"input": input, "env": env or {}, "timeout": timeout}
+        options: Dict[str, Any] = {"input": input, "env": env or {}, "timeout": timeout, "detach": True}
         if cwd is not None:
             options["cd"] = cwd
         limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE

@@ -18,7 +18,7 @@ import time
 import uuid
 from collections import deque
 from pathlib import Path
-from typing import Any, BinaryIO, Deque, Dict, List, Literal, Optional, Tuple, Union
+from typing import Any, BinaryIO, Deque, Dict, List, Literal, Optional, Set, Tuple, Union
 
 from .._async import AsyncProcess
 from .._errors import BelljarError, StartError
@@ -31,7 +31,6 @@ try:
     from agents.sandbox.errors import (
         ExecTimeoutError,
         ExecTransportError,
-        ExposedPortUnavailableError,
         WorkspaceArchiveReadError,
         WorkspaceArchiveWriteError,
         WorkspaceReadNotFoundError,
@@ -60,6 +59,7 @@ except ImportError as error:
 
 _ROOT = str(Manifest.model_fields["root"].default)
 _OUTPUT_MAX_BYTES = 64 << 20
+_TERMINAL_MAX_BYTES = 1 << 20
 # The jars of this process by session, so that a session can be resumed while its jar lives.
 _jars: Dict[uuid.UUID, Jar] = {}
 
@@ -87,12 +87,17 @@ class _Terminal:
         self.chunks: Deque[bytes] = deque()
         self.lock = asyncio.Lock()
         self.news = asyncio.Event()
-        self.is_done = False
+        self.room = asyncio.Event()
+        self.is_done = self.is_ending = False
         self.last_used = time.monotonic()
 
-    def hear(self, _stream: str, data: bytes) -> None:
+    async def hear(self, _stream: str, data: bytes) -> None:
+        """A command that nobody listens to waits, once there is as much as a call may take."""
         self.chunks.append(data)
         self.news.set()
+        while sum(map(len, self.chunks)) >= _TERMINAL_MAX_BYTES and not self.is_ending:
+            self.room.clear()
+            await self.room.wait()
 
     async def watch(self) -> None:
         assert self.process is not None
@@ -103,6 +108,8 @@ class _Terminal:
 
     async def end(self) -> None:
         assert self.process is not None and self.watcher is not None
+        self.is_ending = True
+        self.room.set()
         await self.process.close()
         await self.watcher
 
@@ -117,6 +124,7 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         self._policy, self._keys = policy, keys
         self._terminals: Dict[int, _Terminal] = {}
         self._servers: Dict[int, asyncio.Server] = {}
+        self._links: Set[asyncio.Task[Any]] = set()
 
     # --- from start to end ---
 
@@ -141,6 +149,8 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         for server in self._servers.values():
             server.close()
         self._servers.clear()
+        for link in self._links:
+            link.cancel()
         jar = _jars.pop(self.state.session_id, None)
         if jar is not None:
             await jar.close_async()
@@ -169,7 +179,7 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
     async def _exec_internal(self, *command: Union[str, Path], timeout: Optional[float] = None) -> ExecResult:
         try:
             options = await self._options()
-            result = await self.jar.run_async(list(command), text=False, timeout=timeout, **options)
+            result = await self.jar.run_async(list(command), text=False, timeout=timeout, detach=True, **options)
         except StartError as error:
             return ExecResult(stdout=b"", stderr=f"{error}\n".encode(), exit_code=start_status(error))
         except BelljarError as error:
@@ -207,7 +217,10 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         options = {**await self._options(), "timeout": timeout, "on_output": terminal.hear}
         if tty:
             options.update(pty=True, stdin=PIPE)
-        terminal.process = await self.jar.spawn_async(words, **options)
+        try:
+            terminal.process = await self.jar.spawn_async(words, **options)
+        except BelljarError as error:
+            raise ExecTransportError(command=command, cause=error) from error
         terminal.watcher = asyncio.ensure_future(terminal.watch())
         number = allocate_pty_process_id(set(self._terminals))
         self._terminals[number] = terminal
@@ -245,6 +258,7 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             yield_time_ms=milliseconds,
             max_output_tokens=max_output_tokens,
         )
+        terminal.room.set()
         if not is_closed:
             return PtyExecUpdate(process_id=number, output=output, exit_code=None, original_token_count=tokens)
         self._terminals.pop(number, None)
@@ -265,12 +279,18 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         if port not in self._servers:
 
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                with contextlib.closing(writer):
+                # Where nobody listens inside, or the session ends, the connection is closed: that is all a client can be told.
+                with contextlib.closing(writer), contextlib.suppress(OSError, BelljarError, RuntimeError):
                     inside = await asyncio.open_connection(sock=await self.jar.connect_async(port))
                     with contextlib.closing(inside[1]):
                         await asyncio.gather(_copy(reader, inside[1]), _copy(inside[0], writer))
 
-            self._servers[port] = await asyncio.start_server(serve, "127.0.0.1", 0)
+            def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                link = asyncio.ensure_future(serve(reader, writer))
+                self._links.add(link)
+                link.add_done_callback(self._links.discard)
+
+            self._servers[port] = await asyncio.start_server(accept, "127.0.0.1", 0)
         host, number = self._servers[port].sockets[0].getsockname()[:2]
         return ExposedPortEndpoint(host=host, port=number, tls=False)
 
@@ -417,7 +437,7 @@ class JarShell:
         options: Dict[str, Any] = {} if action.timeout_ms is None else {"timeout": action.timeout_ms / 1000}
         output: List[ShellCommandOutput] = []
         for command in action.commands:
-            result = await self.jar.run_async(command, shell=True, **options)
+            result = await self.jar.run_async(command, shell=True, detach=True, **options)
             is_late = result.outcome == "timeout"
             outcome = ShellCallOutcome("timeout") if is_late else ShellCallOutcome("exit", result.shell_status)
             stderr = result.stderr + note(result)

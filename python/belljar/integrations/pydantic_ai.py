@@ -96,11 +96,11 @@ class JarWorkspace:
         env: Optional[Mapping[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> CommandResult:
-        """Run a command. Output beyond the jar's `output` is an error."""
+        """Run a command; what it leaves in the background goes on. Output beyond the jar's `output` is an error."""
         jar = self._jar()
         try:
             with _unavailable():
-                result = await jar.run_async(command, shell=shell, env=dict(env or {}), timeout=timeout)
+                result = await jar.run_async(command, shell=shell, env=dict(env or {}), timeout=timeout, detach=True)
         except StartError as error:
             return CommandResult(exit_code=start_status(error), stdout="", stderr=f"{error}\n")
         if result.outcome == "cancelled":
