@@ -32,7 +32,7 @@
 /* Of a pyvenv.cfg; virtualenv writes some 500. */
 #define CONFIGURATION_BYTES_MAX 4096
 /* Names looked at in lib, to find python3.N among them. */
-#define LIBRARIES_MAX 4096
+#define LIBRARIES_MAX 16384
 /* Prefixes that a caller can name. */
 #define PREFIXES_MAX 16
 
