@@ -82,7 +82,7 @@ const char *host_written_around(const struct host *host, const struct policy *po
 	for (size_t i = 0; i < host->mounts.count; i++) {
 		const struct host_path *mount = &host->mounts.items[i];
 
-		if (policy->mounts.items[i].access == MOUNT_RW && mount->kind == PATH_DIRECTORY &&
+		if (policy->mounts.items[i].access == MOUNT_RW && mount->kind != PATH_ABSENT &&
 		    path_is_within(path, mount->path))
 			return mount->path;
 	}

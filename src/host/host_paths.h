@@ -21,7 +21,7 @@ bool host_is_system_directory(const char *path);
 /* Why @path may not be a workdir, nor the top of anything shown as a whole: "it is a home directory"; NULL: it may. */
 const char *host_why_unfit(const struct host *host, const char *path);
 /*
- * The host directory around @path that commands of this policy write to, or earlier ones may have; NULL: there is none. Needs
+ * @path itself, or the host directory around it, that commands of this policy write to, or earlier ones may have; NULL: there is none. Needs
  * the workdir and host->mounts.
  */
 const char *host_written_around(const struct host *host, const struct policy *policy, const char *path);

@@ -89,6 +89,15 @@ class Environments(AttackCase):
         self.assert_kept(base / "lib" / "word", options=("--workdir-mode", "ro"))
         self.assert_kept(base / "lib" / "word", options=("-C", self.directory("other"), "--rw", self.work))
 
+    def test_a_configuration_that_is_writable_by_itself_leads_nowhere(self) -> None:
+        base = pythons.installation(self.base / "elsewhere")
+        word = self.put_secret(base / "lib" / "word")
+        made = pythons.virtual_environment(self.base / "env", "/usr/bin")
+        self.use(made / "bin")
+        script = f"echo home = {base}/bin > {made}/pyvenv.cfg"
+        self.assertEqual(self.jar("--rw", made / "pyvenv.cfg", *self.sh(script)).status, 0)
+        self.assert_kept(word, options=("--rw", made / "pyvenv.cfg"))
+
     def test_a_project_made_to_look_like_an_environment_keeps_its_secrets(self) -> None:
         """A command that was not shown .env makes a pyvenv.cfg beside a directory of PATH; the next jar is elsewhere."""
         project = self.directory("project")

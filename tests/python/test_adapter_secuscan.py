@@ -55,7 +55,7 @@ class Config(unittest.TestCase):
 
     def test_what_is_no_number_is_refused(self) -> None:
         for name in ("timeout_seconds", "max_memory_mb", "max_output_bytes"):
-            for wrong in (None, -1, "-1", "five", 1.5, float("nan"), float("inf"), [], b"5"):
+            for wrong in (None, -1, "-1", "five", 1.5, float("nan"), float("inf"), [], "5.5", b"\xff", ".0", ""):
                 with self.assertRaises(ValueError, msg=f"{name}={wrong}"):
                     SandboxConfig(**{name: wrong})
         for fields in ({"max_memory_mb": 0}, {"allow_network": None}, {"allow_network": 2}, {"allow_network": "maybe"}):
@@ -69,6 +69,10 @@ class Config(unittest.TestCase):
         config = SandboxConfig(timeout_seconds="5", max_memory_mb=64.0, allow_network="no", unknown=1)
         self.assertEqual(config, SandboxConfig(timeout_seconds=5, max_memory_mb=64, allow_network=False))
         self.assertFalse(hasattr(config, "unknown"))
+        for number in (5, 5.0, "5", " 5 ", "5.0", "5.00 ", b"5"):
+            self.assertEqual(SandboxConfig(timeout_seconds=number).timeout_seconds, 5)
+        with self.assertRaises(ValueError):
+            SandboxConfig(allow_network=" yes ")
         for word, value in ((0, False), (1, True), ("off", False), ("Yes", True), ("true", True), ("0", False)):
             self.assertIs(SandboxConfig(allow_network=word).allow_network, value)
 

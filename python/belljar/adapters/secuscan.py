@@ -14,6 +14,7 @@ import codecs
 import contextlib
 import inspect
 import os
+import re
 import resource
 import sys
 import types
@@ -72,11 +73,12 @@ class SandboxViolation(Exception):
 
 
 # As the application's own model reads them.
+_ZERO_FRACTION = re.compile(r"\.0+(?=\s*\Z)")
 _TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 
 
 def _read_bool(name: str, value: Any) -> bool:
-    word = value.strip().lower() if isinstance(value, str) else value
+    word = value.lower() if isinstance(value, str) else value
     if isinstance(word, bool) or (isinstance(word, (int, float)) and word in (0, 1)):
         return bool(word)
     if word in _TRUE or word in _FALSE:
@@ -87,8 +89,10 @@ def _read_bool(name: str, value: Any) -> bool:
 def _read_number(name: str, value: Any) -> int:
     least = 1 if name == "max_memory_mb" else 0
     try:
-        # Of a number with a fraction only whole ones; of text only digits.
-        number = int(value) if isinstance(value, (int, str)) else int(value) if value == int(value) else None
+        if isinstance(value, (str, bytes)):
+            number: Optional[int] = int(_ZERO_FRACTION.sub("", value if isinstance(value, str) else value.decode("ascii")))
+        else:
+            number = int(value) if value == int(value) else None
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or number < least:
