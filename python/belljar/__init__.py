@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from ._request import PIPE as PIPE
     from ._result import Result as Result
     from ._run import run as run
+    from ._shell import Shell as Shell
+    from ._shell import ShellResult as ShellResult
     from ._tool import tool as tool
     from ._tree import kill_tree as kill_tree
     from ._watch import FileEvent as FileEvent
@@ -89,6 +91,8 @@ _HOME = {
     "RunError": "_errors",
     "RunTimeout": "_errors",
     "SendError": "_errors",
+    "Shell": "_shell",
+    "ShellResult": "_shell",
     "StartError": "_errors",
     "UnavailableError": "_errors",
     "Variable": "_cells",

@@ -263,8 +263,12 @@ class Interpreter(Closing, AsyncClosing):
                         is_there = self._receive(answer, ends)
                     if answer.is_whole:
                         parts = self._parts(answer, number)
+                        if deadline.stage > 1 or run.is_killed:
+                            is_there = False  # it comes too late: the process is on its way out
+                            continue
                         if parts[1] != "input":
                             break
+                        discard(answer.take_files())
                         answer, began = Answer(CODEC), time.monotonic()
                         yield from self._answer_input(ends, parts, on_input)
                         deadline.postpone(time.monotonic() - began)
@@ -291,8 +295,7 @@ class Interpreter(Closing, AsyncClosing):
         finally:
             with self._state:  # nobody is about to interrupt what comes next
                 self._is_busy = False
-            for fd in answer.take_files():
-                os.close(fd)  # a plain file: _parts() has looked
+            discard(answer.take_files())
         if failure is not None:
             raise failure
         return _Words(parts if is_there else None, is_late, result)

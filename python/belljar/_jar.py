@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ._async import AsyncProcess
     from ._call import Call
     from ._interpreter import Interpreter
-    from ._keys import Duration, PolicyKeys, RunInJarOptions, SpawnInJarOptions
+    from ._keys import Duration, PolicyKeys, RunInJarOptions, RunKeys, SpawnInJarOptions
+    from ._shell import Shell
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 Self = TypeVar("Self", bound="Jar")
@@ -279,6 +280,19 @@ class Jar(Closing, AsyncClosing, JarFiles):
         from ._loops import run_blocking
 
         return await run_blocking(lambda: self.python(**options), lambda made: made.close())
+
+    def shell(self, **options: Unpack[RunKeys]) -> Shell:
+        """A shell in this jar that keeps its directory, variables, functions and background jobs between commands."""
+        from ._shell import Shell
+
+        self._own()
+        return Shell(self, **options)
+
+    async def shell_async(self, **options: Unpack[RunKeys]) -> Shell:
+        """shell() without holding up the loop."""
+        from ._loops import run_blocking
+
+        return await run_blocking(lambda: self.shell(**options), lambda made: made.close())
 
     # --- files: see JarFiles ---
 

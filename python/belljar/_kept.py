@@ -299,6 +299,7 @@ class KeptRun:
         self._collector = Collector([name], True, "replace")
         self._failure: Optional[BelljarError] = None
         self._is_released = False
+        self.is_killed = False
         # Closed with the run.
         self.held: List[Any] = []
 
@@ -307,7 +308,8 @@ class KeptRun:
         return self._collector.is_over or self._failure is not None
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it at once. What it still answers is of no use."""
+        self.is_killed = True
         self.channel.cancel()
         self.channel.cancel()
 

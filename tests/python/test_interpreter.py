@@ -565,6 +565,14 @@ class Hostile(Case):
         )
         self.assertEqual(len(open_fds()), before)
 
+    def test_files_that_come_with_answers_are_closed(self) -> None:
+        with Interpreter(on_input=lambda prompt: "yes") as it:
+            it.run(FORGE)
+            before = len(open_fds())
+            for _ in range(5):
+                self.assertEqual(it.run("(input(), bytes(10**6))").value, ("yes", bytes(10**6)))
+            self.assertEqual(len(open_fds()), before)
+
     def test_a_cell_can_forge_its_own_value_and_nothing_else(self) -> None:
         self.value(FORGE)
         cell = self.it.run("forge([2, 'cell', 1, 'forged', None, []])\nimport os; os._exit(0)")
