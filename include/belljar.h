@@ -114,6 +114,8 @@ BELLJAR_API void belljar_engine_close(struct belljar_engine *engine);
 
 /* What this host can enforce: what `belljar doctor --json` prints. *@json_out is to be freed with free(). */
 BELLJAR_CHECKED int belljar_capabilities(struct belljar_engine *engine, char **json_out, struct belljar_error **error);
+/* Which protocol the engine speaks, as JSON text {"version","belljar","features"}, to be freed with free(). */
+BELLJAR_CHECKED int belljar_protocol(struct belljar_engine *engine, char **json_out, struct belljar_error **error);
 
 /* --- one run --- */
 
@@ -143,6 +145,11 @@ typedef int (*belljar_event_fn)(void *data, const char *json);
 #define BELLJAR_NO_CAPTURE 0x8u  /* keep no output for the result */
 #define BELLJAR_STDIN_FD 0x10u   /* stdin is `stdin_fd`, not `input` */
 #define BELLJAR_OUTPUT_FDS 0x20u /* output is written to `stdout_fd` and `stderr_fd` as it comes */
+/*
+ * In a kept jar, without BELLJAR_PTY and BELLJAR_OUTPUT_FDS: the result comes when the command itself has ended, and what it has
+ * started goes on in the jar, held to the run's limits but for its time. What it writes from then on is dropped.
+ */
+#define BELLJAR_DETACH 0x40u
 
 struct belljar_command {
 	uint32_t size;
@@ -285,11 +292,25 @@ struct belljar_jar_options {
 	const char *const *options;     /* from run to run are what each run has where it does not say; no run gets */
 	const char *const *environment; /* more than its jar */
 	const char *directory;
+	const char *ttl; /* after this time, "10m", the jar is closed, whatever runs in it; NULL: never */
 };
 
 /* Make a jar and keep it. Returns when it stands. */
 BELLJAR_CHECKED int belljar_jar_open(struct belljar_engine *engine, const struct belljar_jar_options *options,
 				     struct belljar_jar **out, struct belljar_error **error);
+/*
+ * Ask for a jar and do not wait. The jar is there at once, and cannot be used before it stands: wait for belljar_jar_fd(), call
+ * belljar_jar_process(). Close it in any case.
+ */
+BELLJAR_CHECKED int belljar_jar_begin(struct belljar_engine *engine, const struct belljar_jar_options *options,
+				      struct belljar_jar **out, struct belljar_error **error);
+/*
+ * The descriptor to wait for with poll(), POLLIN: it is readable when the jar stands or could not be made, and later, when it has
+ * ended though nobody closed it. Then call belljar_jar_process(). Do nothing else with it. -EINVAL for NULL.
+ */
+BELLJAR_API int belljar_jar_fd(const struct belljar_jar *jar);
+/* Take what is there, without blocking. 0: it is being made; 1: it stands; negative: it could not be made, or has ended. */
+BELLJAR_CHECKED int belljar_jar_process(struct belljar_jar *jar, struct belljar_error **error);
 /* What was put in force, as JSON text {"rung","enforced","missing","limits","workdir"}. The jar's. */
 BELLJAR_API const char *belljar_jar_info(const struct belljar_jar *jar);
 /* As belljar_run() and belljar_start(); several at once if you like. Only keys that may differ from run to run. */
@@ -301,10 +322,17 @@ BELLJAR_CHECKED int belljar_jar_start(struct belljar_jar *jar, const struct bell
 #define BELLJAR_FILE_READ 1  /* a regular file */
 #define BELLJAR_FILE_WRITE 2 /* a regular file, made with @mode or emptied; a link as the last component is refused */
 #define BELLJAR_FILE_LIST 3  /* a directory, for fdopendir(); a link as the last component is refused */
+#define BELLJAR_FILE_WATCH 4 /* an inotify descriptor, non-blocking, for this directory or regular file; likewise */
+
+/* Flags for files. */
+#define BELLJAR_PARENTS 0x100u   /* make the directories above it; one that is to be made may be there */
+#define BELLJAR_RECURSIVE 0x200u /* with all that is in it */
+#define BELLJAR_FOLLOW 0x400u    /* if it is a link, what it leads to */
 
 /*
  * Open a file of the jar; returns a descriptor, close-on-exec, the caller's. @path is the jar's own, a relative one starts
- * at its workdir. It is opened inside, so that no link leads out, and a FIFO or device is refused, not waited for.
+ * at its workdir. It is opened inside, so that no link leads out, and a FIFO or device is refused, not waited for. @access may
+ * have BELLJAR_PARENTS with BELLJAR_FILE_WRITE.
  */
 BELLJAR_CHECKED int belljar_jar_open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
 					  struct belljar_error **error);
@@ -313,6 +341,39 @@ BELLJAR_CHECKED int belljar_jar_read_file(struct belljar_jar *jar, const char *p
 					  size_t *len_out, struct belljar_error **error);
 BELLJAR_CHECKED int belljar_jar_write_file(struct belljar_jar *jar, const char *path, const void *bytes, size_t len,
 					   uint32_t mode, struct belljar_error **error);
+
+/* These are done inside too. A link as the last component is never followed, but by belljar_jar_stat() with BELLJAR_FOLLOW. */
+BELLJAR_CHECKED int belljar_jar_mkdir(struct belljar_jar *jar, const char *path, uint32_t mode, uint32_t flags,
+				      struct belljar_error **error);
+/* A file, a link or an empty directory; with BELLJAR_RECURSIVE a directory and all in it. */
+BELLJAR_CHECKED int belljar_jar_remove(struct belljar_jar *jar, const char *path, uint32_t flags,
+				       struct belljar_error **error);
+BELLJAR_CHECKED int belljar_jar_rename(struct belljar_jar *jar, const char *path, const char *to,
+				       struct belljar_error **error);
+
+enum belljar_file_type {
+	BELLJAR_TYPE_FILE = 1,
+	BELLJAR_TYPE_DIRECTORY = 2,
+	BELLJAR_TYPE_LINK = 3,
+	BELLJAR_TYPE_OTHER = 4
+};
+
+/* Returns an enum belljar_file_type. Each of the last three may be NULL; @modified_out is in nanoseconds. */
+BELLJAR_CHECKED int belljar_jar_stat(struct belljar_jar *jar, const char *path, uint32_t flags, uint64_t *size_out,
+				     uint32_t *mode_out, int64_t *modified_out, struct belljar_error **error);
+
+/*
+ * A stream socket, the caller's, that is connected to a TCP port that a process in the jar listens on (127.0.0.1, else ::1).
+ * -EOPNOTSUPP: the jar has no loopback of its own, nor the host's.
+ */
+BELLJAR_CHECKED int belljar_jar_connect(struct belljar_jar *jar, uint16_t port, struct belljar_error **error);
+/* The processes in the jar as JSON text, to be freed with free(): {"processes":[{"pid","ppid","run","state",...}]}. */
+BELLJAR_CHECKED int belljar_jar_processes(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
+/* A signal to one of them, by the number it has inside; 0 only looks. -ESRCH: there is none. */
+BELLJAR_CHECKED int belljar_jar_kill(struct belljar_jar *jar, int pid, int signal, struct belljar_error **error);
+/* What the jar with all its runs uses, as JSON text {"age_ms","memory_bytes",...}; null: nobody counts it. */
+BELLJAR_CHECKED int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
+
 /* Kill what is left in it, take it down, and return when it is gone. NULL is allowed. */
 BELLJAR_API void belljar_jar_close(struct belljar_jar *jar);
 

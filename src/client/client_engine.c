@@ -24,6 +24,10 @@
 #include "client/client.h"
 #include "client/client_request.h"
 
+/* WIRE_VERSION in a string. */
+#define TEXT_OF(value) #value
+#define TEXT_OF_VALUE(value) TEXT_OF(value)
+#define VERSION_TEXT TEXT_OF_VALUE(WIRE_VERSION)
 #define DOOR_FD 3
 /* Above what the file actions write to: not one of them may hit the descriptor that the next one needs. */
 #define SPARE_FD 10
@@ -359,10 +363,10 @@ void belljar_engine_close(struct belljar_engine *engine)
 	client_engine_release(engine);
 }
 
-static int ask_engine(struct belljar_engine *engine, char **json_out, struct belljar_error *failure)
+static int ask_engine(struct belljar_engine *engine, enum frame_type type, const char *question, char **json_out,
+		      struct belljar_error *failure)
 {
-	static const char question[] = "{\"version\":1,\"what\":\"capabilities\"}";
-	struct client_message message = {.type = FRAME_ASK, .payload = question, .len = sizeof(question) - 1};
+	struct client_message message = {.type = type, .payload = question, .len = strlen(question)};
 	AUTO(client_channel_done) struct client_channel channel = {.fd = -1, .received_fd = -1};
 	struct client_frame frame;
 	AUTO_JSON document = {0};
@@ -394,5 +398,15 @@ int belljar_capabilities(struct belljar_engine *engine, char **json_out, struct 
 {
 	AUTO_FAILURE failure = {0};
 
-	return client_publish(ask_engine(engine, json_out, &failure), &failure, error);
+	return client_publish(ask_engine(engine, FRAME_ASK, "{\"version\":" VERSION_TEXT ",\"what\":\"capabilities\"}",
+					 json_out, &failure),
+			      &failure, error);
+}
+
+int belljar_protocol(struct belljar_engine *engine, char **json_out, struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(ask_engine(engine, FRAME_HELLO, "{\"version\":" VERSION_TEXT "}", json_out, &failure),
+			      &failure, error);
 }

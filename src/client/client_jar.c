@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_jar.c - sessions: opening, runs and files in them, closing
+ * client/client_jar.c - sessions: opening, runs in them, closing
  *
  * A jar is its channel, as a run is. Runs and files get channels of their own, which are sent over the jar's: a lock keeps
  * the requests of several threads apart.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#include "client/client.h"
-#include "client/client_request.h"
-
-#define READ_BYTES ((size_t)64 << 10)
+#include "client/client_jar.h"
 
 struct belljar_jar {
 	struct belljar_engine *engine;
 	struct client_channel channel;
 	pthread_mutex_t lock; /* for sending */
-	char *info;           /* JSON text */
+	char *info;           /* JSON text; NULL: it does not stand yet */
+	bool is_over;         /* it could not be made, or has ended */
 };
 
 static int check_jar(const struct belljar_jar *jar, struct belljar_error *failure)
@@ -30,6 +26,9 @@ static int check_jar(const struct belljar_jar *jar, struct belljar_error *failur
 		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
 		return -EINVAL;
 	}
+	if (!jar->info)
+		return error_set(&failure->error, STAGE_USAGE, EAGAIN,
+				 "the jar does not stand yet, or could not be made");
 	return client_engine_check(jar->engine, failure);
 }
 
@@ -98,21 +97,16 @@ static void jar_free(struct belljar_jar *jar)
 	free(jar);
 }
 
-static int await_opened(struct belljar_jar *jar, struct belljar_error *failure)
+static int take_opened(struct belljar_jar *jar, const struct client_frame *frame, struct belljar_error *failure)
 {
-	struct client_frame frame;
-	int rc = client_engine_await(jar->engine, &jar->channel, &frame, failure);
-
-	if (rc < 0)
-		return rc;
-	if (frame.type != FRAME_OPENED)
-		return read_refusal(&frame, failure);
-	jar->info = strndup(frame.payload, frame.len);
+	if (frame->type != FRAME_OPENED)
+		return read_refusal(frame, failure);
+	jar->info = strndup(frame->payload, frame->len);
 	return jar->info ? 0 : client_no_memory(failure);
 }
 
-static int client_open_jar(struct belljar_engine *engine, const struct belljar_jar_options *given,
-			   struct belljar_jar **out, struct belljar_error *failure)
+static int begin_jar(struct belljar_engine *engine, const struct belljar_jar_options *given, struct belljar_jar **out,
+		     struct belljar_error *failure)
 {
 	struct belljar_jar_options options = {0};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
@@ -138,7 +132,22 @@ static int client_open_jar(struct belljar_engine *engine, const struct belljar_j
 	client_engine_hold(engine);
 	client_channel_init(&jar->channel, take_fd(&fd));
 	pthread_mutex_init(&jar->lock, NULL);
-	rc = await_opened(jar, failure);
+	*out = jar;
+	return 0;
+}
+
+static int client_open_jar(struct belljar_engine *engine, const struct belljar_jar_options *given,
+			   struct belljar_jar **out, struct belljar_error *failure)
+{
+	struct client_frame frame;
+	struct belljar_jar *jar;
+	int rc = begin_jar(engine, given, &jar, failure);
+
+	if (rc < 0)
+		return rc;
+	rc = client_engine_await(engine, &jar->channel, &frame, failure);
+	if (rc == 0)
+		rc = take_opened(jar, &frame, failure);
 	if (rc < 0) {
 		jar_free(jar);
 		return rc;
@@ -153,6 +162,70 @@ int belljar_jar_open(struct belljar_engine *engine, const struct belljar_jar_opt
 	AUTO_FAILURE failure = {0};
 
 	return client_publish(client_open_jar(engine, options, out, &failure), &failure, error);
+}
+
+int belljar_jar_begin(struct belljar_engine *engine, const struct belljar_jar_options *options,
+		      struct belljar_jar **out, struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(begin_jar(engine, options, out, &failure), &failure, error);
+}
+
+int belljar_jar_fd(const struct belljar_jar *jar)
+{
+	return jar ? jar->channel.fd : -EINVAL;
+}
+
+/* The next frame that is there. 1, 0: there is none, or a negative errno. */
+static int next_frame(struct belljar_jar *jar, struct client_frame *frame, struct belljar_error *failure)
+{
+	for (;;) {
+		int rc = client_next_frame(&jar->channel, frame);
+		ssize_t count;
+
+		if (rc != 0)
+			return rc < 0 ? client_engine_nonsense(failure) : 1;
+		count = client_receive(&jar->channel);
+		if (count == -EAGAIN)
+			return 0;
+		if (count == -ENOMEM)
+			return client_no_memory(failure);
+		if (count <= 0)
+			return client_engine_lost(jar->engine, failure);
+	}
+}
+
+static int process_jar(struct belljar_jar *jar, struct belljar_error *failure)
+{
+	struct client_frame frame;
+	int rc;
+
+	if (jar->is_over)
+		return error_set(&failure->error, STAGE_ENGINE, ESHUTDOWN, "the jar has ended");
+	rc = next_frame(jar, &frame, failure);
+	if (rc == 0)
+		return jar->info ? 1 : 0;
+	if (rc > 0)
+		rc = jar->info ? read_refusal(&frame, failure) : take_opened(jar, &frame, failure);
+	jar->is_over = rc < 0;
+	return rc < 0 ? rc : 1;
+}
+
+int belljar_jar_process(struct belljar_jar *jar, struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+	int rc;
+
+	if (!jar)
+		return client_publish(check_jar(jar, &failure), &failure, error);
+	rc = client_engine_check(jar->engine, &failure);
+	if (rc == 0) {
+		pthread_mutex_lock(&jar->lock);
+		rc = process_jar(jar, &failure);
+		pthread_mutex_unlock(&jar->lock);
+	}
+	return client_publish(rc, &failure, error);
 }
 
 const char *belljar_jar_info(const struct belljar_jar *jar)
@@ -171,7 +244,9 @@ void belljar_jar_close(struct belljar_jar *jar)
 	if (client_engine_is_ours(jar->engine)) {
 		/* CLOSED, FAILED or the end of the channel: in each case nothing is left. */
 		if (client_send(jar->channel.fd, &message) == 0)
-			client_engine_await(jar->engine, &jar->channel, &frame, &failure);
+			while (client_engine_await(jar->engine, &jar->channel, &frame, &failure) == 0 &&
+			       frame.type == FRAME_OPENED)
+				;
 		shutdown(jar->channel.fd, SHUT_RDWR);
 	}
 	jar_free(jar);
@@ -221,129 +296,31 @@ int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *comma
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
 
-/* --- files --- */
+/* --- what is no run --- */
 
-static int open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
-		     struct belljar_error *failure)
+int client_jar_ask(struct belljar_jar *jar, const struct client_task *task, struct client_channel *channel,
+		   struct client_frame *frame, struct belljar_error *failure)
 {
-	AUTO(client_channel_done) struct client_channel channel = {.fd = -1, .received_fd = -1};
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
-	struct client_frame frame;
 	int rc = check_jar(jar, failure);
 
 	if (rc == 0)
 		rc = make_channel(&ours, &theirs, failure);
+	if (rc < 0)
+		return rc;
+	client_request_task(&request, task);
+	rc = client_request_finish(&request, theirs, failure);
 	if (rc == 0)
-		rc = client_request_file(&request, path, access, mode, theirs, failure);
-	if (rc == 0)
-		rc = send_request(jar, &request, FRAME_FILE, failure);
+		rc = send_request(jar, &request, task->type, failure);
 	if (rc < 0)
 		return rc;
 	/* Or the end of the channel could not be seen. */
 	close_fd(&theirs);
-	client_channel_init(&channel, take_fd(&ours));
-	rc = client_engine_await(jar->engine, &channel, &frame, failure);
+	client_channel_init(channel, take_fd(&ours));
+	rc = client_engine_await(jar->engine, channel, frame, failure);
 	if (rc < 0)
 		return rc;
-	if (frame.type != FRAME_DESCRIPTOR)
-		return read_refusal(&frame, failure);
-	return channel.received_fd < 0 ? client_engine_nonsense(failure) : take_fd(&channel.received_fd);
-}
-
-int belljar_jar_open_file(struct belljar_jar *jar, const char *path, int access, uint32_t mode,
-			  struct belljar_error **error)
-{
-	AUTO_FAILURE failure = {0};
-
-	return client_publish(open_file(jar, path, access, mode, &failure), &failure, error);
-}
-
-/* The size is no promise: somebody in the jar may be writing. */
-static int read_all(int fd, size_t max_len, struct text *out)
-{
-	for (;;) {
-		size_t room = MIN_OF(READ_BYTES, max_len - out->len + 1);
-		char *end = text_reserve(out, room);
-		ssize_t count = end ? read(fd, end, room) : -1;
-
-		if (!end)
-			return -ENOMEM;
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		if (count == 0)
-			return 0;
-		out->len += (size_t)count;
-		if (out->len > max_len)
-			return -EFBIG;
-	}
-}
-
-static int read_file(struct belljar_jar *jar, const char *path, size_t max_len, struct text *out,
-		     struct belljar_error *failure)
-{
-	AUTO_CLOSE int fd = open_file(jar, path, BELLJAR_FILE_READ, 0, failure);
-	struct stat status;
-	int rc;
-
-	if (fd < 0)
-		return fd;
-	max_len = MIN_OF(max_len, SIZE_MAX / 2);
-	rc = fstat(fd, &status) < 0 ? -errno : 0;
-	if (rc == 0)
-		rc = status.st_size > 0 && (size_t)status.st_size > max_len ? -EFBIG : read_all(fd, max_len, out);
-	if (rc == -EFBIG)
-		return error_set(&failure->error, STAGE_FILES, EFBIG, "'%s' has more than %zu bytes", path, max_len);
-	if (rc < 0)
-		return error_set(&failure->error, STAGE_FILES, -rc, "cannot read '%s': %s", path, errno_name(-rc));
-	return 0;
-}
-
-int belljar_jar_read_file(struct belljar_jar *jar, const char *path, size_t max_len, void **bytes_out, size_t *len_out,
-			  struct belljar_error **error)
-{
-	AUTO_FAILURE failure = {0};
-	AUTO_TEXT text = {0};
-	int rc = read_file(jar, path, max_len, &text, &failure);
-
-	text_append(&text, "", 0);
-	if (rc == 0 && text_failed(&text))
-		rc = client_no_memory(&failure);
-	if (rc < 0)
-		return client_publish(rc, &failure, error);
-	*len_out = text.len;
-	*bytes_out = take_ptr(text.data);
-	return 0;
-}
-
-static int write_file(struct belljar_jar *jar, const char *path, const char *bytes, size_t len, uint32_t mode,
-		      struct belljar_error *failure)
-{
-	AUTO_CLOSE int fd = open_file(jar, path, BELLJAR_FILE_WRITE, mode, failure);
-	size_t written = 0;
-
-	if (fd < 0)
-		return fd;
-	while (written < len) {
-		ssize_t count = write(fd, bytes + written, len - written);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return error_set(&failure->error, STAGE_FILES, count < 0 ? errno : EIO, "cannot write '%s': %s",
-					 path, errno_name(count < 0 ? errno : EIO));
-		written += (size_t)count;
-	}
-	return 0;
-}
-
-int belljar_jar_write_file(struct belljar_jar *jar, const char *path, const void *bytes, size_t len, uint32_t mode,
-			   struct belljar_error **error)
-{
-	AUTO_FAILURE failure = {0};
-
-	return client_publish(write_file(jar, path, bytes, len, mode, &failure), &failure, error);
+	return frame->type == FRAME_ANSWER || frame->type == FRAME_DESCRIPTOR ? 0 : read_refusal(frame, failure);
 }

@@ -15,7 +15,8 @@
 #include "base/json_write.h"
 
 #define ALL_FLAGS                                                                                                      \
-	(BELLJAR_SHELL | BELLJAR_MERGE | BELLJAR_PTY | BELLJAR_NO_CAPTURE | BELLJAR_STDIN_FD | BELLJAR_OUTPUT_FDS)
+	(BELLJAR_SHELL | BELLJAR_MERGE | BELLJAR_PTY | BELLJAR_NO_CAPTURE | BELLJAR_STDIN_FD | BELLJAR_OUTPUT_FDS |    \
+	 BELLJAR_DETACH)
 #define DEFAULT_ROWS 24
 #define DEFAULT_COLUMNS 80
 
@@ -280,6 +281,10 @@ static int check_command(const struct belljar_command *command, bool is_join, st
 		return error_set(error, STAGE_USAGE, EINVAL, "there is no command: argv is empty");
 	if (command->flags & BELLJAR_SHELL && command->argv[1])
 		return error_set(error, STAGE_USAGE, EINVAL, "a command for the shell is one string");
+	if (command->flags & BELLJAR_DETACH && (!is_join || command->flags & (BELLJAR_PTY | BELLJAR_OUTPUT_FDS)))
+		return error_set(
+			error, STAGE_USAGE, EINVAL,
+			"what a command leaves running needs a kept jar, and has neither terminal nor output descriptors");
 	if (is_join && (command->policy || command->directory))
 		return error_set(error, STAGE_USAGE, EINVAL,
 				 "the policy and directory of a session were fixed when it was opened");
@@ -374,6 +379,8 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 	}
 	write_command(&writer, command);
 	json_write_bool(&writer, "started", how->is_start_told);
+	if (command->flags & BELLJAR_DETACH)
+		json_write_bool(&writer, "detach", true);
 	if (!how->is_join)
 		json_close_object(&writer);
 	json_close_object(&writer);
@@ -398,28 +405,44 @@ int client_request_open(struct client_request *request, const struct belljar_jar
 		rc = write_keys(&writer, options->options, failure);
 	write_environment(&writer, options->environment);
 	write_directory(&writer, options->directory);
+	if (options->ttl)
+		json_write_string(&writer, "ttl", options->ttl);
 	json_close_object(&writer);
 	return rc < 0 ? rc : request_finish(request, failure);
 }
 
-int client_request_file(struct client_request *request, const char *path, int access, uint32_t mode, int channel,
-			struct belljar_error *failure)
+void client_request_task(struct client_request *request, const struct client_task *task)
 {
-	static const char *const words[] = {
-		[BELLJAR_FILE_READ] = "read", [BELLJAR_FILE_WRITE] = "write", [BELLJAR_FILE_LIST] = "list"};
 	struct json_writer writer = {.text = &request->json, .has_byte_escapes = true};
 
 	request_init(request);
-	if (!path || access < BELLJAR_FILE_READ || access > BELLJAR_FILE_LIST)
-		return error_set(&failure->error, STAGE_USAGE, EINVAL,
-				 "a file needs a path, and an access that is known");
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "version", WIRE_VERSION);
-	json_write_string(&writer, "path", path);
-	json_write_string(&writer, "op", words[access]);
-	if (access == BELLJAR_FILE_WRITE)
-		json_write_unsigned(&writer, "mode", mode & 07777);
+	if (task->operation)
+		json_write_string(&writer, "op", task->operation);
+	if (task->path)
+		json_write_string(&writer, "path", task->path);
+	if (task->to)
+		json_write_string(&writer, "to", task->to);
+	if (task->has_mode)
+		json_write_unsigned(&writer, "mode", task->mode & 07777);
+	if (task->flags & BELLJAR_PARENTS)
+		json_write_bool(&writer, "parents", true);
+	if (task->flags & BELLJAR_RECURSIVE)
+		json_write_bool(&writer, "recursive", true);
+	if (task->flags & BELLJAR_FOLLOW)
+		json_write_bool(&writer, "follow", true);
+	if (task->port)
+		json_write_unsigned(&writer, "port", task->port);
+	if (task->pid) {
+		json_write_integer(&writer, "pid", task->pid);
+		json_write_integer(&writer, "signal", task->signal);
+	}
 	json_close_object(&writer);
+}
+
+int client_request_finish(struct client_request *request, int channel, struct belljar_error *failure)
+{
 	request->fds[request->fd_count++] = channel;
 	return request_finish(request, failure);
 }

@@ -28,8 +28,20 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 void client_request_give_channel(struct client_request *request, int channel);
 int client_request_open(struct client_request *request, const struct belljar_jar_options *options,
 			struct belljar_error *failure);
-int client_request_file(struct client_request *request, const char *path, int access, uint32_t mode, int channel,
-			struct belljar_error *failure);
+
+/* What is asked of a jar that is no run. What is NULL or 0 is not said. */
+struct client_task {
+	enum frame_type type;
+	const char *operation, *path, *to;
+	uint32_t flags; /* BELLJAR_PARENTS ... */
+	bool has_mode;
+	uint32_t mode;
+	uint16_t port;
+	int pid, signal;
+};
+void client_request_task(struct client_request *request, const struct client_task *task);
+/* With the engine's end of the channel for the answer, borrowed. */
+int client_request_finish(struct client_request *request, int channel, struct belljar_error *failure);
 
 struct client_message client_request_message(const struct client_request *request, enum frame_type type);
 

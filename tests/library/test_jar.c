@@ -3,6 +3,7 @@
  * tests/library/test_jar.c - kept jars: many runs with the same private files, files in and out, closing
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -227,6 +228,143 @@ static void test_a_forked_child_has_no_part_in_it(void)
 	belljar_jar_close(inherited);
 }
 
+static void test_files_are_made_looked_at_renamed_and_removed(void)
+{
+	struct belljar_jar *jar = open_jar();
+	struct belljar_error *error = NULL;
+	uint64_t size = 0;
+	uint32_t mode = 0;
+	int64_t modified = 0;
+	int fd;
+
+	CHECK_INT(belljar_jar_mkdir(jar, "a", 0700, 0, &error), 0);
+	CHECK_INT(belljar_jar_mkdir(jar, "a", 0700, 0, &error), -EEXIST);
+	CHECK_STRING(belljar_error_stage(error), "files");
+	CHECK_INT(belljar_jar_mkdir(jar, "a/b/c", 0755, BELLJAR_PARENTS, &error), 0);
+	fd = belljar_jar_open_file(jar, "a/d/file", BELLJAR_FILE_WRITE | (int)BELLJAR_PARENTS, 0640, &error);
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, "12345", 5), 5);
+	close(fd);
+	CHECK_INT(belljar_jar_stat(jar, "a/d/file", 0, &size, &mode, &modified, &error), BELLJAR_TYPE_FILE);
+	CHECK_INT(size, 5);
+	CHECK_INT(mode, 0640);
+	CHECK(modified > 0);
+	check_run(jar, "ln -s a link; mkfifo fifo", "");
+	CHECK_INT(belljar_jar_stat(jar, "link", 0, NULL, NULL, NULL, &error), BELLJAR_TYPE_LINK);
+	CHECK_INT(belljar_jar_stat(jar, "link", BELLJAR_FOLLOW, NULL, NULL, NULL, &error), BELLJAR_TYPE_DIRECTORY);
+	CHECK_INT(belljar_jar_stat(jar, "fifo", 0, NULL, NULL, NULL, &error), BELLJAR_TYPE_OTHER);
+	CHECK_INT(belljar_jar_stat(jar, "absent", 0, NULL, NULL, NULL, &error), -ENOENT);
+	CHECK_INT(belljar_jar_rename(jar, "a/d/file", "moved", &error), 0);
+	CHECK_INT(belljar_jar_remove(jar, "a", 0, &error), -ENOTEMPTY);
+	CHECK_INT(belljar_jar_remove(jar, "a", BELLJAR_RECURSIVE, &error), 0);
+	check_run(jar, "ls", "fifo\nlink\nmoved\n");
+	fd = belljar_jar_open_file(jar, ".", BELLJAR_FILE_WATCH, 0, &error);
+	CHECK(fd >= 0);
+	close(fd);
+
+	/* What makes no sense. */
+	CHECK_INT(belljar_jar_mkdir(jar, NULL, 0755, 0, &error), -EINVAL);
+	CHECK_INT(belljar_jar_mkdir(jar, "x", 0755, BELLJAR_RECURSIVE, &error), -EINVAL);
+	CHECK_INT(belljar_jar_remove(jar, "x", BELLJAR_PARENTS, &error), -EINVAL);
+	CHECK_INT(belljar_jar_rename(jar, "x", NULL, &error), -EINVAL);
+	CHECK_INT(belljar_jar_open_file(jar, "x", BELLJAR_FILE_READ | (int)BELLJAR_PARENTS, 0, &error), -EINVAL);
+	CHECK_INT(belljar_jar_stat(NULL, "x", 0, NULL, NULL, NULL, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "usage");
+	belljar_error_free(error);
+	belljar_jar_close(jar);
+}
+
+static void test_what_a_command_leaves_running_is_listed_and_ended(void)
+{
+	struct belljar_jar *jar = open_jar();
+	struct belljar_command command = JAR_COMMAND("sh", "-c", "sleep 1000 & echo $!");
+	struct belljar_error *error = NULL;
+	struct belljar_result *result;
+	char *json = NULL;
+	int pid;
+
+	command.flags = BELLJAR_DETACH;
+	result = run_in(jar, &command);
+	pid = atoi(belljar_result_stdout(result, NULL));
+	belljar_result_free(result);
+	CHECK_INT(belljar_jar_processes(jar, &json, &error), 0);
+	CHECK(strstr(json, "\"pid\":") != NULL);
+	free(json);
+	CHECK_INT(belljar_jar_usage(jar, &json, &error), 0);
+	CHECK(strstr(json, "\"runs\":1") != NULL);
+	free(json);
+	CHECK_INT(belljar_jar_kill(jar, pid, 9, &error), 0);
+	do {
+		CHECK_INT(belljar_jar_processes(jar, &json, &error), 0);
+		pid = strcmp(json, "{\"processes\":[]}");
+		free(json);
+	} while (pid);
+	CHECK_INT(belljar_jar_kill(jar, 1, 9, &error), -EINVAL);
+	CHECK_INT(belljar_jar_kill(jar, 9999, 9, &error), -ESRCH);
+	command.flags |= BELLJAR_PTY;
+	CHECK_INT(belljar_jar_run(jar, &command, &result, &error), -EINVAL);
+	CHECK_INT(belljar_jar_connect(jar, 0, &error), -EINVAL);
+	pid = belljar_jar_connect(jar, 9, &error);
+	CHECK(pid == -ECONNREFUSED || pid == -EOPNOTSUPP);
+	belljar_error_free(error);
+	belljar_jar_close(jar);
+}
+
+static int wait_until_readable(const struct belljar_jar *jar)
+{
+	struct pollfd readable = {.fd = belljar_jar_fd(jar), .events = POLLIN};
+
+	return poll(&readable, 1, 60000);
+}
+
+static void test_a_jar_is_opened_without_waiting_and_tells_its_end(void)
+{
+	struct belljar_jar_options options = {.size = sizeof(options), .options = plain_options, .ttl = "300ms"};
+	struct belljar_error *error = NULL;
+	struct belljar_jar *jar = NULL;
+	struct belljar_command command = JAR_COMMAND("true");
+	struct belljar_result *result = NULL;
+	int rc;
+
+	CHECK_INT(belljar_jar_begin(engine, &options, &jar, &error), 0);
+	CHECK_INT(belljar_jar_run(jar, &command, &result, &error), -EAGAIN);
+	while ((rc = belljar_jar_process(jar, &error)) == 0)
+		CHECK_INT(wait_until_readable(jar), 1);
+	CHECK_INT(rc, 1);
+	CHECK(belljar_jar_info(jar) != NULL);
+	CHECK_INT(belljar_jar_process(jar, &error), 1);
+	result = run_in(jar, &command);
+	belljar_result_free(result);
+	CHECK_INT(wait_until_readable(jar), 1);
+	CHECK_INT(belljar_jar_process(jar, &error), -ETIME);
+	CHECK(strstr(belljar_error_message(error), "time to live") != NULL);
+	CHECK_INT(belljar_jar_process(jar, &error), -ESHUTDOWN);
+	belljar_jar_close(jar);
+
+	/* One that cannot be made, and one that is closed before it stands. */
+	options.ttl = "soon";
+	CHECK_INT(belljar_jar_begin(engine, &options, &jar, &error), 0);
+	CHECK_INT(wait_until_readable(jar), 1);
+	CHECK_INT(belljar_jar_process(jar, &error), -EINVAL);
+	CHECK_STRING(belljar_error_stage(error), "policy");
+	belljar_jar_close(jar);
+	options.ttl = NULL;
+	CHECK_INT(belljar_jar_begin(engine, &options, &jar, &error), 0);
+	belljar_jar_close(jar);
+	CHECK_INT(belljar_jar_fd(NULL), -EINVAL);
+	CHECK_INT(belljar_jar_process(NULL, &error), -EINVAL);
+	belljar_error_free(error);
+}
+
+static void test_the_engine_says_which_protocol_it_speaks(void)
+{
+	char *json = NULL;
+
+	CHECK_INT(belljar_protocol(engine, &json, NULL), 0);
+	CHECK(strstr(json, "\"version\":2") != NULL && strstr(json, "\"files\"") != NULL);
+	free(json);
+}
+
 static void test_no_descriptor_leaks(void)
 {
 	struct belljar_jar *jar = open_jar();
@@ -246,10 +384,18 @@ static void test_no_descriptor_leaks(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_runs_in_a_jar_share_its_files), TEST(test_each_run_has_its_own_limits_and_result),
-	TEST(test_runs_at_the_same_time),         TEST(test_threads_share_a_jar),
-	TEST(test_files_go_in_and_out),           TEST(test_closing_ends_what_runs_in_it),
-	TEST(test_a_bad_policy_opens_nothing),    TEST(test_a_forked_child_has_no_part_in_it),
+	TEST(test_runs_in_a_jar_share_its_files),
+	TEST(test_each_run_has_its_own_limits_and_result),
+	TEST(test_runs_at_the_same_time),
+	TEST(test_threads_share_a_jar),
+	TEST(test_files_go_in_and_out),
+	TEST(test_closing_ends_what_runs_in_it),
+	TEST(test_a_bad_policy_opens_nothing),
+	TEST(test_a_forked_child_has_no_part_in_it),
+	TEST(test_files_are_made_looked_at_renamed_and_removed),
+	TEST(test_what_a_command_leaves_running_is_listed_and_ended),
+	TEST(test_a_jar_is_opened_without_waiting_and_tells_its_end),
+	TEST(test_the_engine_says_which_protocol_it_speaks),
 	TEST(test_no_descriptor_leaks),
 };
 
