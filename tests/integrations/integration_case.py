@@ -16,7 +16,7 @@ from package_case import PackageCase
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "integrations.md"
-BLOCKS = re.compile(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCKS = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n```text\n((?:(?!```).*\n)*)```", re.MULTILINE)
 BOUND_SECONDS = 300
 
 

@@ -73,6 +73,12 @@ class CommandLine(PackageCase):
         self.assertTrue((self.work / "made").exists())
         self.assertIn("--no-protect", words)
 
+    def test_this_interpreter_is_shown(self) -> None:
+        script = "import subprocess, sys; from belljar.integrations import command_line\n"
+        script += "words = command_line([sys.executable, '-c', 'import sys; print(sys.prefix)'], workdir=None)\n"
+        script += "print(subprocess.run(words, env={'PATH': '/usr/bin:/bin'}, capture_output=True, text=True).stdout == sys.prefix + '\\n')\n"
+        self.assertEqual(self.host(script), "True\n")
+
     def test_what_a_command_line_cannot_say_is_refused(self) -> None:
         with self.assertRaisesRegex(TypeError, "policy file"):
             command_line(["true"], ro=[{"path": "/srv", "optional": True}])

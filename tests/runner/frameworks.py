@@ -21,6 +21,7 @@ REQUIREMENTS = {
     "google_adk": ("google-adk",),
     "inspect_ai": ("inspect-ai", "openai", "pytest", "trio"),
     "langchain": ("langchain",),
+    "mcp": ("mcp",),
     "openai_agents": ("openai-agents",),
     "pydantic_ai": ("pydantic-ai-slim", "pytest", "trio"),
     "smolagents": ("smolagents",),

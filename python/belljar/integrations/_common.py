@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from typing import Any, List, Mapping, Sequence
 
 from .._errors import StartError
@@ -32,12 +33,16 @@ def command_line(args: Sequence[Any], **keys: Any) -> List[str]:
     """The words that run a command in a jar of its own, for programs that start others themselves, such as MCP clients.
 
     Keys are policy keys: workdir="project" becomes --workdir project. The command has the caller's streams. It ends when
-    the program that started it does.
+    the program that started it does. If it is this very interpreter, the jar shows that with its packages.
     """
     words = [engine_path(), "run", "--quiet", "--die-with-parent"]
+    command = [os.fsdecode(word) for word in args]
+    if command[:1] == [sys.executable]:
+        prefixes = {os.path.abspath(path) for path in (sys.prefix, sys.base_prefix)}
+        words += _option("ro", sorted(prefixes - {"/", "/usr", "/usr/local"}))
     for key, value in keys.items():
         words += _option(key, value)
-    return [*words, "--", *map(os.fsdecode, args)]
+    return [*words, "--", *command]
 
 
 def _option(key: str, value: Any) -> List[str]:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MCP servers in jars, with the Python SDK: the words of a command line are enough."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unittest
+
+from belljar.integrations import command_line
+from integration_case import IntegrationCase
+from mcp import Client, StdioServerParameters
+from package_case import tearDownModule  # noqa: F401
+
+SERVER = """
+import os, sys
+from mcp.server import MCPServer
+
+server = MCPServer("test")
+
+@server.tool()
+def home() -> str:
+    print("a remark of the server", file=sys.stderr)
+    return str(os.path.exists("/proc/1/root/root")) + " " + str(os.environ.get("SECRET_TOKEN"))
+
+server.run()
+"""
+
+
+class MCP(IntegrationCase):
+    """Servers."""
+
+    def test_the_example(self) -> None:
+        self.check_example("mcp")
+
+    def test_a_client_of_either_protocol_speaks_to_a_server_in_a_jar(self) -> None:
+        (self.work / "server.py").write_text(SERVER)
+        words = command_line([sys.executable, "server.py", self.marker], workdir=self.work)
+
+        async def main(mode: str) -> None:
+            server = StdioServerParameters(command=words[0], args=words[1:], env={"SECRET_TOKEN": "x"})
+            async with Client(server, mode=mode) as client:
+                self.assertEqual((await client.call_tool("home", {})).content[0].text, "False None")
+                self.assertNotEqual(self.marked(), [])
+
+        for mode in ("auto", "legacy"):
+            self.run_loop(main(mode))
+            self.wait_for(lambda: not self.marked(), "the server is gone")
+
+    def test_a_server_that_ends_is_seen_to_end(self) -> None:
+        words = command_line(["sh", "-c", "cat; exit 3"], workdir=None)
+        done = subprocess.run(words, input=b"{}", capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"{}", b""))
+
+
+if __name__ == "__main__":
+    unittest.main()
