@@ -133,16 +133,17 @@ class Call:
 
     def _pack(self, args: Iterable[Any], kwargs: Mapping[str, Any], paths: Sequence[str]) -> List[Any]:
         """With the classes that may come back: those that the caller lists, and those that the function says it returns."""
-        listed, most = self._options.types, self._options.codec.max_bytes
+        # A coroutine function of a trio program is written for trio.
+        listed, most, has_trio = self._options.types, self._options.codec.max_bytes, _loops.is_trio()
         named = tuple(cls for cls in result_types(self._fn) if cls not in listed)
         if named:
             try:
-                parts = pack(self._fn, args, kwargs, paths, (listed + named, most))
+                parts = pack(self._fn, args, kwargs, paths, (listed + named, most, has_trio))
                 self._codec = _codec(listed + named, most)
                 return parts
             except SendError:
                 pass  # perhaps only because of a class that is never returned
-        return pack(self._fn, args, kwargs, paths, (listed, most))
+        return pack(self._fn, args, kwargs, paths, (listed, most, has_trio))
 
     @property
     def _name(self) -> str:

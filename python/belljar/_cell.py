@@ -112,7 +112,9 @@ class Kept:
         self._streams: Sequence[Any] = [
             open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False) for fd in (1, 2)
         ]
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._streams
+        for name, stream in zip(("stdout", "stderr"), self._streams):
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
         self._flush_c = self._find_flush()
         self._begin_main()
 
@@ -327,15 +329,15 @@ class Kept:
             self._flush()
             return self._encode([self._number, "cell", NOTHING, None, shown, self._displays.bundles])
         self._flush()
-        shown = self._displays.bundles
-        if value is None and not shown:
+        bundles = self._displays.bundles
+        if value is None and not bundles:
             return self._encode([self._number, "cell", NOTHING])
         if value is None:
-            return self._encode([self._number, "cell", NOTHING, None, None, shown])
+            return self._encode([self._number, "cell", NOTHING, None, None, bundles])
         try:
-            return self._encode([self._number, "cell", DATA, value, None, shown])
+            return self._encode([self._number, "cell", DATA, value, None, bundles])
         except ResultError:
-            return self._encode([self._number, "cell", TEXT, bundle(value)["text/plain"], None, shown])
+            return self._encode([self._number, "cell", TEXT, bundle(value)["text/plain"], None, bundles])
 
     def _set(self, name: str, value: Any) -> Any:
         self._space[name] = value
@@ -397,7 +399,8 @@ class Kept:
         try:
             try:
                 self._is_armed = True
-                return {"run": self._run, "set": self._set, "get": self._get, "variables": self._variables}[kind](*rest)
+                work: Any = {"run": self._run, "set": self._set, "get": self._get, "variables": self._variables}[kind]
+                return work(*rest)
             finally:
                 self._is_armed = False
         except BaseException as error:  # an interrupt after the cell's own code, or a form that cannot be made

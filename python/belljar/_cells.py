@@ -77,10 +77,11 @@ def is_text(*values: Any) -> bool:
 
 
 def check_words(words: Any) -> Tuple[str, str, str]:
-    parts = tuple(words.get(name) for name in ("type", "message", "traceback")) if type(words) is dict else ()
+    parts: Any = tuple(words.get(name) for name in ("type", "message", "traceback")) if type(words) is dict else ()
     if len(parts) != 3 or not is_text(*parts):
         raise malformed("an exception without its parts")
-    return parts
+    kind, message, trace = parts
+    return kind, message, trace
 
 
 def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any, bool, Optional[CellError], List[Any]]:

@@ -140,7 +140,7 @@ def prepare(
     # What modules printed must not be printed again by every fork.
     _flush()
     if will_fork:
-        _warm_up_call[:] = pack(len, ([],), {}, paths, ((), MAX_BYTES))
+        _warm_up_call[:] = pack(len, ([],), {}, paths, ((), MAX_BYTES, False))
         try:
             _shared[:] = _private.shared_regions()
         except Exception as error:
@@ -227,13 +227,21 @@ def _status(error: SystemExit) -> int:
     return 1
 
 
-def _run(fn: Any, args: Any, kwargs: Any) -> Any:
+def _run(fn: Any, args: Any, kwargs: Any, has_trio: bool) -> Any:
     value = fn(*args, **kwargs)
-    if type(value) is types.CoroutineType:
-        import asyncio
+    if type(value) is not types.CoroutineType:
+        return value
+    if has_trio:
+        import trio  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-        return asyncio.run(value)
-    return value
+        return trio.run(_await, value)
+    import asyncio
+
+    return asyncio.run(value)
+
+
+async def _await(value: Any) -> Any:
+    return await value
 
 
 class _Call:
@@ -260,13 +268,13 @@ class _Call:
     def run(self, data: Any) -> int:
         """Make the call from its bytes, and answer it."""
         try:
-            fn, args, kwargs, (listed, max_result) = unpack_more(data)
+            fn, args, kwargs, (listed, max_result, has_trio) = unpack_more(data)
             codec = Codec(listed, max_bytes=max_result)
         except SendError as error:
             return self.words(_answer.NOT_MADE, error.__cause__ or error, 0)
         del data
         try:
-            value = _run(fn, args, kwargs)
+            value = _run(fn, args, kwargs, has_trio)
         except SystemExit as error:
             status = _status(error)
             _flush()
@@ -282,8 +290,8 @@ class _Call:
 def warm_up() -> None:
     """Make a call of nothing, in a fork that waits for its own: the memory that every call writes to is copied before anybody
     waits for it."""
-    fn, args, kwargs, (listed, max_result) = unpack_more(b"".join(_warm_up_call))
-    value = _run(fn, args, kwargs)
+    fn, args, kwargs, (listed, max_result, has_trio) = unpack_more(b"".join(_warm_up_call))
+    value = _run(fn, args, kwargs, has_trio)
     Codec(listed, max_bytes=max_result).encode_parts(value, _answer.FILE_BYTES, _answer.MAX_FILES)
 
 

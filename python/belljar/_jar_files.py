@@ -68,7 +68,7 @@ def _ask(kind: int, members: Dict[str, Any], *paths: Path) -> Steps[Dict[str, An
     if answered == _wire.ANSWER:
         return _wire.parse(payload)  # type: ignore[no-any-return]
     if answered == _wire.FAILED:
-        raise _fail(payload, *map(os.fspath, paths))
+        raise _fail(payload, *(os.fspath(path) for path in paths))
     raise EngineError(f"the engine sent a frame of type {answered} in place of an answer")
 
 
@@ -79,7 +79,7 @@ def _open(kind: int, members: Dict[str, Any], *paths: Path) -> Steps[int]:
         return int(fds[0])
     _engine.close_all(fds)
     if answered == _wire.FAILED:
-        raise _fail(payload, *map(os.fspath, paths))
+        raise _fail(payload, *(os.fspath(path) for path in paths))
     raise EngineError(f"the engine sent a frame of type {answered} in place of a descriptor")
 
 

@@ -40,7 +40,7 @@ END_SECONDS = 1.0
 LOCK_POLL_SECONDS = 0.002
 DEFAULT_TIMEOUT, DEFAULT_GRACE, DEFAULT_OUTPUT = 30.0, 3.0, 100 << 10
 # Output does not pass through the engine, which would do these.
-NOT_HERE = {"overflow": ("truncate",), "keep": ("head",), "redact": ([], ()), "redact_secrets": (False,), "redact_env": (False,)}
+NOT_HERE: Dict[str, Any] = {"overflow": ("truncate",), "keep": ("head",), "redact": ([], ()), "redact_secrets": (False,), "redact_env": (False,)}
 
 
 # --- waiting ---

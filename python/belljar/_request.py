@@ -38,7 +38,7 @@ _environ_text = "[]"
 # --- what a command is told ---
 
 
-def wire_text(word: Union[str, bytes, "os.PathLike[str]"]) -> str:
+def wire_text(word: Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]) -> str:
     """A word as the engine reads it: UTF-8, each stray byte a lone surrogate."""
     raw = os.fsencode(word)
     if b"\0" in raw:

@@ -170,7 +170,7 @@ def members(data: Union[bytes, bytearray, memoryview, Any]) -> Iterator[Tuple[st
             if why is not None:
                 raise ValueError(f"'{member.name}' in the archive {why}; it was not unpacked, nor was what follows it")
             yield member.name, member.mode & 0o777, member.size, None if member.isdir() else archive.extractfile(member)
-            archive.members = []  # or it would keep them all
+            setattr(archive, "members", [])  # or it would keep them all
 
 
 def target(path: Any, name: str) -> Union[str, bytes]:

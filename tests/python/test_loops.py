@@ -315,6 +315,26 @@ class Cases:
             self.run_loop(work)
             self.assertEqual(sorted(found), list(range(12)))
 
+        def test_files_and_interpreters(self) -> None:
+            async def work() -> None:
+                async with await belljar.Jar.open_async(workdir=None, ro=[sys.base_prefix]) as jar:
+                    await jar.write_file_async("a/b", "x" * 100_000, parents=True)
+                    self.assertEqual(await jar.read_file_async("a/b"), b"x" * 100_000)
+                    self.assertEqual([info.name for info in await jar.list_files_async(".", recursive=True)], ["a", "a/b"])
+                    await jar.rename_async("a/b", "c")
+                    self.assertTrue(await jar.exists_async("c"))
+                    await jar.remove_async("a", recursive=True)
+                    archive = await jar.export_tar_async(".")
+                    await jar.mkdir_async("again")
+                    await jar.import_tar_async(archive.read(), "again")
+                    archive.close()
+                    self.assertEqual((await jar.stat_async("again/c")).size, 100_000)
+                async with await belljar.Interpreter.open_async(ro=[sys.base_prefix]) as interpreter:
+                    await interpreter.set_async("x", 20)
+                    self.assertEqual((await interpreter.run_async("x + 1")).value, 21)
+
+            self.run_loop(work, is_clean=False)
+
         def test_the_hidden_pool_and_tools(self) -> None:
             @belljar.tool
             async def double(number: int) -> int:
@@ -325,6 +345,21 @@ class Cases:
                 self.assertEqual(await double(4), 8)
 
             self.run_loop(work, is_clean=False)
+
+        def test_a_coroutine_function_runs_in_the_loop_of_its_caller(self) -> None:
+            async def library() -> str:
+                import asyncio
+                import sys
+
+                await (sys.modules["trio"] if "trio" in sys.modules else asyncio).sleep(0)
+                return "trio" if "trio" in sys.modules else "asyncio"
+
+            async def work() -> None:
+                is_trio = "trio" in (self.library, self.backend)
+                self.assertEqual(await belljar.call_async(library), "trio" if is_trio else "asyncio")
+
+            self.run_loop(work, is_clean=False)
+            self.assertEqual(belljar.call(library), "asyncio")
 
         def test_a_tool_host_and_its_events(self) -> None:
             async def work() -> None:
