@@ -45,13 +45,15 @@ class End(io.FileIO):
 
     def let_go(self) -> None:
         """Leave the pipe, though a thread may be about to read or write. Closing the number would have that thread use what is
-        opened next: so the number stays, and stands for /dev/null."""
+        opened next: so the number stays, and stands for a pipe whose other end is closed."""
         with self._guard, contextlib.suppress(OSError, ValueError):
-            null = os.open(os.devnull, os.O_RDWR)
+            reader, writer = os.pipe()
+            ours, other = (writer, reader) if self.writable() else (reader, writer)
             try:
-                os.dup2(null, self.fileno(), inheritable=False)
+                os.close(other)
+                os.dup2(ours, self.fileno(), inheritable=False)
             finally:
-                os.close(null)
+                os.close(ours)
 
     def close(self) -> None:
         _engine._held.discard(self)

@@ -567,7 +567,8 @@ static void start_draining(struct run *run)
 	loop_disarm(&run->grace);
 	relay_done(run->relay);
 	loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
-	streams_drain(&run->streams);
+	/* What a limit ended is not kept for a reader who may never come. */
+	streams_drain(&run->streams, run->request.is_rest_taken && run->seen.cause == CAUSE_NONE);
 }
 
 /* The run is over for whoever asked for it. What others write from now on is read and dropped. */

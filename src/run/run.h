@@ -48,7 +48,8 @@ struct run_request {
 	const struct jar_argv_memory *argv_memory; /* a jar of its own only */
 	struct jar_times *times;                   /* may be NULL; a jar of its own only */
 	struct run_listener listener;
-	bool is_captured;     /* keep output for the result, whether or not a listener hears it too */
+	bool is_captured; /* keep output for the result, whether or not a listener hears it too */
+	bool is_rest_taken; /* a command that has ended by itself is done although its reader is slow: output() gets the rest */
 	bool is_merged;       /* the command's standard error is its standard output */
 	bool is_detached;     /* in a session, without a terminal: what the command has started goes on after its end */
 	bool is_held;         /* it has nothing to do yet: its time begins with run_go() */

@@ -141,12 +141,12 @@ static void drain(struct streams *streams)
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		struct stream *stream = &streams->items[i];
 
-		while (stream->fd >= 0 && !stream->is_waiting)
+		while (stream->fd >= 0 && (!stream->is_waiting || streams->is_rest_taken))
 			if (!read_stream(stream))
 				break;
 		if (stream->fd >= 0)
 			loop_change(&stream->watch, 0);
-		is_waiting |= stream->is_waiting;
+		is_waiting |= stream->is_waiting && !streams->is_rest_taken;
 	}
 	if (!is_waiting && streams->listener.drained)
 		streams->listener.drained(streams->listener.owner);
@@ -175,9 +175,10 @@ void streams_read(struct streams *streams)
 	}
 }
 
-void streams_drain(struct streams *streams)
+void streams_drain(struct streams *streams, bool is_rest_taken)
 {
 	streams->is_draining = true;
+	streams->is_rest_taken = is_rest_taken;
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		int left = 0;
 

@@ -58,6 +58,7 @@ struct streams {
 	int pty_fd;              /* the command's terminal, which is then its only stream; -1: none */
 	bool is_started;         /* streams_read() was called */
 	bool is_draining;
+	bool is_rest_taken;
 	bool is_lost; /* nobody takes the bytes any more */
 	bool is_truncated;
 	uint64_t delivered_bytes; /* after redaction, both streams */
@@ -80,8 +81,11 @@ int streams_watch(struct streams *streams);
 void streams_read(struct streams *streams);
 /* The listener that asked to wait can take more. */
 void streams_resume(struct streams *streams, enum stream_index index);
-/* The jar is gone: read what is there, then tell that the streams are drained. */
-void streams_drain(struct streams *streams);
+/*
+ * The jar is gone: read what is there, then tell that the streams are drained. @is_rest_taken: the listener gets all of it
+ * now, also where it asks to wait; that is no more than the pipes hold.
+ */
+void streams_drain(struct streams *streams, bool is_rest_taken);
 /* Nobody takes the bytes any more: they are still counted, and no longer handed on. */
 void streams_lose(struct streams *streams);
 /*

@@ -359,6 +359,7 @@ static struct run_request run_request_of(struct serve_run *run)
 		.argv_memory = &run->object.server->argv_memory,
 		.family = &run->object.server->family,
 		.is_captured = request->is_captured,
+		.is_rest_taken = request->sink == REQUEST_SINK_PIPES,
 		.is_merged = request->is_merged,
 		.is_held = request->is_held,
 		.is_detached = request->is_detached,

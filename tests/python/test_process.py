@@ -192,6 +192,13 @@ class Limits(PackageCase):
             with self.assertRaisesRegex(belljar.PolicyError, "output"):
                 belljar.run(["true"], output=output)
 
+    def test_a_command_that_has_ended_is_over_before_its_output_is_read(self) -> None:
+        # More than one pipe holds, and less than there are between the command and us.
+        with belljar.spawn(["head", "-c", "150000", "/dev/zero"]) as process:
+            assert process.stdout
+            self.assertEqual(process.wait().outcome, "exited")
+            self.assertEqual(len(process.stdout.read()), 150_000)
+
     def test_a_cap_that_is_met_exactly_ends_nothing(self) -> None:
         with belljar.spawn(self.sh("echo 123; read x; echo 456"), stdin=belljar.PIPE, output=8) as process:
             assert process.stdout and process.stdin
@@ -254,6 +261,23 @@ class Limits(PackageCase):
             before = calls()
             self.assertEqual(sum(1 for _ in iter(process.stdout.readline, b"")), 20_000)
             self.assertLess(calls() - before, 5000)
+
+    def test_a_thread_that_writes_hears_that_nobody_reads(self) -> None:
+        found = []
+
+        def write(stream: io.BufferedWriter) -> None:
+            try:
+                stream.write(bytes(10_000_000))
+            except OSError as error:
+                found.append(type(error))
+
+        with belljar.spawn(self.sh("echo x; exec sleep 1000"), stdin=belljar.PIPE) as process:
+            assert process.stdin and process.stdout
+            writer = threading.Thread(target=write, args=(process.stdin,))
+            writer.start()
+            process.stdout.readline()
+        writer.join()
+        self.assertEqual(found, [BrokenPipeError])
 
     def test_a_thread_that_reads_sees_the_end(self) -> None:
         found = []

@@ -26,7 +26,7 @@ static bool on_output(void *owner, enum stream_index stream, const void *bytes, 
 {
 	tell(owner, stream == STREAM_STDOUT ? "o:" : "e:", 2);
 	tell(owner, bytes, len);
-	return false;
+	return len == 1; /* to be asked to wait */
 }
 
 static void on_overflow(void *owner, const char *what, uint64_t limit_bytes, uint64_t delivered_bytes)
@@ -94,7 +94,7 @@ static void test_a_stream_ends_when_its_last_writer_is_gone(void)
 	loop_turn(scene.loop);
 	write_to(&scene, STREAM_STDERR, "more");
 	CHECK_STRING(scene.told.words, "o:last)e:more");
-	streams_drain(&scene.streams);
+	streams_drain(&scene.streams, false);
 	CHECK(scene.told.is_drained);
 	CHECK_STRING(scene.told.words, "o:last)e:more]");
 	scene_done(&scene);
@@ -114,7 +114,7 @@ static void test_both_streams_end_when_their_cap_is_passed(void)
 	write_to(&scene, STREAM_STDERR, "67");
 	CHECK_STRING(scene.told.words, "e:1234)]!output:5/4!output:7/4");
 	CHECK(scene.streams.items[STREAM_STDERR].is_cut && scene.streams.items[STREAM_STDERR].bytes == 6);
-	streams_drain(&scene.streams);
+	streams_drain(&scene.streams, false);
 	CHECK_STRING(scene.told.words, "e:1234)]!output:5/4!output:7/4");
 	scene_done(&scene);
 }
@@ -162,13 +162,34 @@ static void test_streams_of_a_command_that_never_started_do_not_end(void)
 
 	/* The run may be started once more, in another jar, with the same listener. */
 	scene_init(&scene, TOTAL(LIMIT_NONE), false);
-	streams_drain(&scene.streams);
+	streams_drain(&scene.streams, false);
 	CHECK(scene.told.is_drained);
 	CHECK_STRING(scene.told.words, "");
 	scene_done(&scene);
 }
 
+static void test_the_rest_waits_for_the_listener_or_is_taken_at_once(void)
+{
+	struct scene scene;
+
+	for (int is_rest_taken = 0; is_rest_taken <= 1; is_rest_taken++) {
+		scene_init(&scene, TOTAL(LIMIT_NONE), false);
+		streams_read(&scene.streams);
+		write_to(&scene, STREAM_STDOUT, "1");
+		write_to(&scene, STREAM_STDERR, "two");
+		CHECK_INT(write(scene.writers[STREAM_STDOUT], "three", 5), 5);
+		streams_drain(&scene.streams, is_rest_taken);
+		CHECK_INT(scene.told.is_drained, is_rest_taken);
+		CHECK_STRING(scene.told.words, is_rest_taken ? "o:1e:twoo:three)]" : "o:1e:two]");
+		streams_resume(&scene.streams, STREAM_STDOUT);
+		CHECK(scene.told.is_drained);
+		CHECK_STRING(scene.told.words, is_rest_taken ? "o:1e:twoo:three)]" : "o:1e:two]o:three)");
+		scene_done(&scene);
+	}
+}
+
 static const struct test tests[] = {
+	TEST(test_the_rest_waits_for_the_listener_or_is_taken_at_once),
 	TEST(test_a_stream_ends_when_its_last_writer_is_gone),
 	TEST(test_both_streams_end_when_their_cap_is_passed),
 	TEST(test_a_stream_with_a_cap_of_its_own_ends_alone),

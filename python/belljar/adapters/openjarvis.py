@@ -92,7 +92,7 @@ def run_sandboxed(
     try:
         if working_dir and not os.path.isdir(working_dir):
             raise NotADirectoryError(f"the working directory '{os.fspath(working_dir)}' is not a directory")
-        options = {**keys, "shell": True, "policy": {"pass_env": names}}
+        options: Dict[str, Any] = {**keys, "shell": True, "policy": {"pass_env": names}}
         result = run(command, **options)
     except (BelljarError, OSError, ValueError, TypeError) as error:
         return SandboxResult(stderr=f"Execution error: {error}")
