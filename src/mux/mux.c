@@ -468,6 +468,8 @@ static int start(struct mux *mux, struct error *error)
 	}
 	fcntl(mux->in_fd, F_SETFL, fcntl(mux->in_fd, F_GETFL) | O_NONBLOCK);
 	fcntl(mux->out_fd, F_SETFL, fcntl(mux->out_fd, F_GETFL) | O_NONBLOCK);
+	fcntl(mux->out_fd, F_SETPIPE_SZ,
+	      MUX_HIGH_WATER); /* fewer turns for much output; without it, or for a socket, it goes too */
 	rc = loop_add(mux->loop, &mux->in, mux->in_fd, EPOLLIN, on_in, mux);
 	if (rc == 0)
 		rc = loop_add(mux->loop, &mux->out, mux->out_fd, EPOLLOUT, on_out, mux);

@@ -65,22 +65,24 @@ static void leave_queue(struct mux_channel *channel)
 
 void mux_channel_update(struct mux_channel *channel)
 {
-	bool has_room = !mux_is_full(channel->mux);
 	bool has_wire = !channel->is_over && !channel->is_served;
 
-	if (has_wire && has_room && !channel->is_holding)
+	if (mux_is_full(channel->mux) && !channel->is_over)
+		wait_for_room(channel);
+	if (has_wire && !channel->is_waiting && !channel->is_holding)
 		wire_resume_reading(&channel->wire);
 	else if (has_wire)
 		wire_stop_reading(&channel->wire);
-	if (!has_room && !channel->is_over)
-		wait_for_room(channel);
 	mux_stream_update(channel);
 }
 
 void mux_channel_send(struct mux_channel *channel, enum frame_type type, const void *payload, size_t len)
 {
-	if (frame_traits(type) & FRAME_COUNTED)
+	if (frame_traits(type) & FRAME_COUNTED) {
 		channel->credit -= len;
+		if (channel->mux->first_waiting && !channel->is_over)
+			wait_for_room(channel); /* others were there before its next */
+	}
 	mux_send(channel->mux, channel->id, type, payload, len);
 }
 

@@ -259,7 +259,7 @@ static bool wants_to_read(const struct mux_channel *channel)
 	enum mux_stream_kind kind = channel->stream.kind;
 	bool is_whole = kind == MUX_STREAM_DIRECTORY || kind == MUX_STREAM_WATCH;
 
-	return channel->stream.may_read && channel->credit >= (is_whole ? ENTRY_MAX_BYTES : 1);
+	return channel->stream.may_read && !channel->is_waiting && channel->credit >= (is_whole ? ENTRY_MAX_BYTES : 1);
 }
 
 static void read_piece(struct mux_channel *channel)
@@ -296,7 +296,7 @@ static void on_ready(struct loop_watch *watch, uint32_t events)
 		stop_writing(channel);
 	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 		write_pending(channel);
-	if (stream->fd >= 0 && wants_to_read(channel) && !mux_is_full(channel->mux) && events & ~(uint32_t)EPOLLOUT)
+	if (stream->fd >= 0 && wants_to_read(channel) && events & ~(uint32_t)EPOLLOUT)
 		read_piece(channel);
 	mux_channel_update(channel);
 	mux_channel_check_over(channel);
@@ -306,8 +306,8 @@ static void on_ready(struct loop_watch *watch, uint32_t events)
 void mux_stream_update(struct mux_channel *channel)
 {
 	struct mux_stream *stream = &channel->stream;
-	uint32_t events = (wants_to_read(channel) && !mux_is_full(channel->mux) ? EPOLLIN : 0) |
-			  (unwritten(stream) && stream->may_write ? EPOLLOUT : 0);
+	uint32_t events =
+		(wants_to_read(channel) ? EPOLLIN : 0) | (unwritten(stream) && stream->may_write ? EPOLLOUT : 0);
 
 	if (stream->fd < 0 || channel->is_over)
 		return;
