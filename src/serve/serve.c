@@ -257,12 +257,15 @@ static bool is_door(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* Signals of a terminal or a service manager go to the client too, which decides; commands get all of them back. */
+/*
+ * Signals of a terminal or a service manager go to the client too, which decides. A file that may not grow is an error, not
+ * the end. Commands get all of them back.
+ */
 static void stand_apart(int last_fd)
 {
 	/* As the kernel wants it, since the C library keeps some to itself: a handler, flags, a restorer, a mask, all nothing. */
 	static const unsigned long standard[8];
-	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
+	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ};
 
 	setsid();
 	/* What the client leaves open to its children is not ours to keep: somebody may be waiting for its end. */

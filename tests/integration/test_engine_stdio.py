@@ -106,6 +106,7 @@ class StreamCase(JarCase):
             one = self.read()
             if one[:2] == (channel, kind):
                 return one[2]
+            self.assertNotEqual(one[:2], (channel, END), self.left[-1:])
             self.left.append(one)
 
     def request(self, argv: Optional[List[str]] = None, keys: Optional[Dict[str, Any]] = None, **run: Any) -> Dict[str, Any]:
@@ -410,6 +411,17 @@ class Channels(StreamCase):
         self.send(frame(1, FILE, wire.number(4) + ask) + frame(4, DATA, b"x"))
         self.assert_broken("takes none")
 
+    def test_a_file_that_may_not_grow_is_told_and_ends_nothing(self) -> None:
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+        self.send(frame(1, OPEN, self.request()))
+        self.until(1, OPENED)
+        ask = json.dumps({"version": VERSION, "op": "write", "path": "large"}).encode()
+        self.send(frame(1, FILE, wire.number(2) + ask) + frame(2, DATA, bytes(65536)) * 3)
+        self.assertEqual(json.loads(self.until(2, FAILED))["error"]["errno_name"], "EFBIG")
+        self.until(2, END)
+        self.send(frame(2, DATA, bytes(65536)) + frame(2, END))
+        self.assert_alive()
+
     def test_a_signal_storm_on_a_channel_nobody_reads_holds_nothing_up(self) -> None:
         self.send(frame(1, RUN, self.request(self.script("head -c 3000000 /dev/zero"), {"output": "8M"}, sink="frames", capture=False)))
         self.until(1, STARTED)
@@ -436,8 +448,15 @@ class Channels(StreamCase):
         self.assertIn("EMFILE", {error["errno_name"] for error in refused})
         for number in first:
             self.send(frame(number, END))
-        self.wait_for(lambda: not census.marked(self.marker), "the runs are gone")
-        self.assert_alive()
+        self.wait_for(self.runs_again, "runs are served again")
+
+    def runs_again(self) -> bool:
+        """Whether a run is served, and not refused."""
+        self.send(frame(99, RUN, self.request(["true"], started=False)))
+        self.left.clear()
+        self.until(99, END)
+        self.send(frame(99, END))
+        return any(one[:2] == (99, RESULT) for one in self.left)
 
 
 if __name__ == "__main__":
