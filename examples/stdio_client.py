@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import collections
+import io
 import json
 import os
 import struct
@@ -126,6 +127,8 @@ class Engine:
 
     def __init__(self, program: str = "belljar", env: Optional[Dict[str, str]] = None, cwd: Optional[str] = None) -> None:
         self.process = subprocess.Popen([program, "engine", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=env, cwd=cwd)
+        assert self.process.stdout is not None
+        self.stream = io.BufferedReader(self.process.stdout, 4 * PIECE_BYTES)
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.channels: Dict[int, Channel] = {}
@@ -179,24 +182,20 @@ class Engine:
 
     def close(self) -> int:
         """Leave: the engine kills every jar and ends."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
         self.process.stdin.close()
         status = self.process.wait()
         self.thread.join()
-        self.process.stdout.close()
+        self.stream.close()
         return status
 
     # --- the thread that reads ---
 
     def _exactly(self, count: int) -> bytes:
-        assert self.process.stdout is not None
-        data = bytearray()
-        while len(data) < count:
-            part = self.process.stdout.read(count - len(data))
-            if not part:
-                raise EngineGone("the engine has ended")
-            data += part
-        return bytes(data)
+        data = self.stream.read(count)
+        if len(data) < count:
+            raise EngineGone("the engine has ended")
+        return data
 
     def _read_frames(self) -> None:
         why = "the engine has ended"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, inside, memory, output, python, spawn, throughput
+from bench.measures import api, calls, cold, inside, memory, output, python, spawn, stdio, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -16,6 +16,7 @@ MEASURES: Dict[str, ModuleType] = {
     "throughput": throughput,
     "output": output,
     "spawn": spawn,
+    "stdio": stdio,
     "memory": memory,
     "inside": inside,
 }
