@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Awaitable, Callable, List
 
 import pytest
+from belljar.integrations.pydantic_ai import JarWorkspace
 from pydantic_ai.workspaces import WorkspaceRef
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
-
-from belljar.integrations.pydantic_ai import JarWorkspace
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -184,6 +184,21 @@ class Sessions(IntegrationCase):
 
         self.run_loop(main())
 
+    def test_a_session_whose_jar_was_ended_starts_with_a_new_one(self) -> None:
+        client = JarSandboxClient(ttl=1)
+
+        async def main() -> None:
+            session = await client.create()
+            await session.start()
+            while await session.running():
+                await asyncio.sleep(0.05)
+            again = await client.resume(session.state)
+            await again.start()
+            self.assertTrue(await again.running())
+            await client.delete(again)
+
+        self.run_loop(main())
+
     def test_the_shell_tool(self) -> None:
         async def main() -> None:
             with belljar.Jar(workdir=None) as jar:

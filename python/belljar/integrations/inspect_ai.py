@@ -26,9 +26,9 @@ try:
         SandboxEnvironmentLimits,
         SandboxUnavailableError,
         SandboxUserUnsupportedError,
-        concurrency as bounded,
         sandboxenv,
     )
+    from inspect_ai.util import concurrency as bounded
     from pydantic import BaseModel
 except ImportError as error:
     raise missing(__name__, "inspect-ai>=0.3.285", error) from error

@@ -80,8 +80,7 @@ class JarSandboxSessionState(SandboxSessionState):  # type: ignore[misc]
 class _Terminal:
     """A command that goes on between calls, and its output since the last one."""
 
-    def __init__(self, is_tty: bool) -> None:
-        self.is_tty = is_tty
+    def __init__(self) -> None:
         self.process: Optional[AsyncProcess] = None
         self.watcher: Optional[asyncio.Task[None]] = None
         self.chunks: Deque[bytes] = deque()
@@ -138,12 +137,16 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
     async def _ensure_backend_started(self) -> None:
         is_there = await self.running()
         if not is_there:
+            await self._shutdown_backend()  # what is left of one that was ended
             _jars[self.state.session_id] = await Jar.open_async(self._policy, **self._keys)
         self._set_start_state_preserved(is_there)
 
     async def running(self) -> bool:
-        """Whether the jar is open."""
-        return self.state.session_id in _jars
+        """Whether the jar is open, and has not been ended by somebody else."""
+        try:
+            return await self.jar.exists_async("/")
+        except (RuntimeError, BelljarError):
+            return False
 
     async def _shutdown_backend(self) -> None:
         for server in self._servers.values():
@@ -171,7 +174,8 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
     ) -> List[str]:
         if user is not None:
             raise ValueError("a jar has one user: a command cannot be run as another")
-        return super()._prepare_exec_command(*command, shell=["sh", "-c"] if shell is True else shell, user=None)
+        words: List[str] = super()._prepare_exec_command(*command, shell=["sh", "-c"] if shell is True else shell, user=None)
+        return words
 
     async def _options(self) -> Dict[str, Any]:
         return {"env": await self.state.manifest.environment.resolve(), "cd": self.state.manifest.root}
@@ -212,7 +216,7 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             oldest = process_id_to_prune_from_meta(meta)
             if oldest is not None:
                 await self._terminals.pop(oldest).end()
-        terminal = _Terminal(tty)
+        terminal = _Terminal()
         words = self._prepare_exec_command(*command, shell=shell, user=user)
         options = {**await self._options(), "timeout": timeout, "on_output": terminal.hear}
         if tty:
