@@ -172,6 +172,15 @@ class Environments(EnvironmentCase):
             done = self.jar("--", "python", "-c", script)
             self.assertEqual(done.stdout.decode(), f"{made} 42\n", done)
 
+    def test_an_environment_made_from_an_environment(self) -> None:
+        """It is one of the same installation, also where it lies in the other."""
+        first, second = self.base / "first", self.base / "first" / "second"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(first)], check=True)
+        subprocess.run([str(first / "bin" / "python"), "-m", "venv", "--without-pip", str(second)], check=True)
+        self.use(second, first)
+        done = self.jar("--", "python", "-c", "import sys, json; print(sys.prefix)")
+        self.assertEqual(done.stdout.decode(), f"{second}\n", done)
+
 
 if __name__ == "__main__":
     unittest.main()

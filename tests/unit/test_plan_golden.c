@@ -101,6 +101,7 @@ struct golden {
 	char *current_directory;
 	char *unfit;
 	struct string_list toolchains;
+	struct string_list path_directories;
 	struct string_list argv;
 };
 
@@ -186,6 +187,7 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_string(facts, "unfit", &golden->unfit);
 	set_strings(facts, "environment", environment);
 	set_strings(facts, "toolchains", &golden->toolchains);
+	set_strings(facts, "path_directories", &golden->path_directories);
 	for (size_t i = 0; files && i < files->list.count; i++)
 		imagine_file(&golden->files, files->list.items[i].string.bytes);
 	host->uid = (uid_t)uid;
@@ -245,6 +247,7 @@ static void golden_done(struct golden *golden)
 	free(golden->current_directory);
 	free(golden->unfit);
 	string_list_done(&golden->toolchains);
+	string_list_done(&golden->path_directories);
 	string_list_done(&golden->argv);
 }
 
@@ -368,6 +371,8 @@ static void compile(struct golden *golden, struct string_list *lines)
 	if (rc == 0) {
 		for (size_t i = 0; i < golden->toolchains.count && golden->policy.has_toolchains; i++)
 			imagined_add(&golden->host.toolchains, &golden->files, golden->toolchains.items[i]);
+		for (size_t i = 0; i < golden->path_directories.count; i++)
+			imagined_add(&golden->host.path_directories, &golden->files, golden->path_directories.items[i]);
 		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory,
 				golden->unfit);
 		rc = plan_compile(&plan, &golden->policy, &golden->host, &request, &error);
