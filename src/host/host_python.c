@@ -7,7 +7,7 @@
  * `home =` names any directory. So three things hold for what such a file, or a link on the way, makes visible:
  *
  *   - no command of this policy can write it, and it is the caller's or root's;
- *   - what it leads to is looked at: only an environment, or an installation (bin, lib/python3.N/os.py), counts;
+ *   - what it leads to is looked at: only an environment, or an installation (bin/python3, lib/python3.N), counts;
  *   - of that only the names are shown that a prefix has (host_prefix_names), never the directory that holds them: a
  *     project that is made to look like an environment does not give its .env away.
  */
@@ -118,72 +118,84 @@ static bool has(const struct prefix *prefix, const struct host *host, const char
 	       !(status.st_mode & S_IWOTH);
 }
 
-/* lib/python3.N, and in it @name, where one is asked for. */
-static bool has_library(const struct prefix *prefix, const struct host *host, const char *name)
+/* lib/python3.N, where Python keeps its library; @name becomes the last part of it, which is that of the program too. */
+static bool has_library(const struct prefix *prefix, const struct host *host, char name[NAME_MAX + 1])
 {
 	AUTO_CLOSE int fd = sys_openat2(prefix->fd, "lib", O_RDONLY | O_DIRECTORY, 0, BENEATH);
-	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	DIR *entries = fd < 0 || !has(prefix, host, "lib", S_IFDIR) ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	char path[PATH_MAX];
 	bool has_found = false;
 
-	if (!entries || !has(prefix, host, "lib", S_IFDIR)) {
-		if (entries) {
-			take_fd(&fd);
-			closedir(entries);
-		}
+	if (!entries)
 		return false;
-	}
 	take_fd(&fd);
 	for (int i = 0; i < LIBRARIES_MAX && !has_found && (entry = readdir(entries)); i++) {
 		if (strncmp(entry->d_name, "python3.", 8) != 0 && strncmp(entry->d_name, "pypy3.", 6) != 0)
 			continue;
 		snprintf(path, sizeof(path), "lib/%s", entry->d_name);
 		has_found = has(prefix, host, path, S_IFDIR);
-		if (has_found && name) {
-			snprintf(path, sizeof(path), "lib/%s/%s", entry->d_name, name);
-			has_found = has(prefix, host, path, S_IFREG);
-		}
+		snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
 	}
 	closedir(entries);
 	return has_found;
 }
 
+/* A program in bin, by way of links that stay there; that of an environment leads out. */
+static bool has_program(const struct prefix *prefix, const struct host *host, const char *name)
+{
+	AUTO_CLOSE int bin = sys_openat2(prefix->fd, "bin", O_PATH | O_DIRECTORY, 0, BENEATH);
+	AUTO_CLOSE int fd =
+		bin < 0 ? -1 : sys_openat2(bin, name, O_PATH, 0, SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_MAGICLINKS);
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 0111 &&
+	       is_of_caller(host, &status) && !(status.st_mode & S_IWOTH);
+}
+
 static bool is_conda(const struct prefix *prefix, const struct host *host)
 {
-	return has(prefix, host, "conda-meta", S_IFDIR) && has(prefix, host, "conda-meta/history", S_IFREG) &&
-	       has(prefix, host, "bin", S_IFDIR);
+	return has(prefix, host, "conda-meta", S_IFDIR) && has(prefix, host, "bin", S_IFDIR);
 }
 
 static bool is_virtual(const struct prefix *prefix, const struct host *host)
 {
-	return has(prefix, host, "pyvenv.cfg", S_IFREG) && has(prefix, host, "bin", S_IFDIR) &&
-	       has_library(prefix, host, NULL);
+	return has(prefix, host, "pyvenv.cfg", S_IFREG) && has(prefix, host, "bin", S_IFDIR);
 }
 
-/* The landmark by which Python finds its own library. */
+/* And not an environment: nobody makes one from another, so a pyvenv.cfg that names one is somebody's trick. */
 static bool is_installation(const struct prefix *prefix, const struct host *host)
 {
-	return has(prefix, host, "bin", S_IFDIR) && has_library(prefix, host, "os.py");
+	char name[NAME_MAX + 1];
+
+	return !is_virtual(prefix, host) && has(prefix, host, "bin", S_IFDIR) && has_library(prefix, host, name) &&
+	       (has_program(prefix, host, "python3") || has_program(prefix, host, name));
+}
+
+/* Is it a link, whose words alone are shown, or the caller's or root's? */
+static bool may_show(const struct prefix *prefix, const struct host *host, const char *name, enum path_kind kind)
+{
+	return kind == PATH_SYMLINK || (kind == PATH_DIRECTORY && has(prefix, host, name, S_IFDIR)) ||
+	       (kind == PATH_FILE && has(prefix, host, name, S_IFREG));
 }
 
 static int add_names(struct host *host, const struct prefix *prefix, const char *const *names)
 {
 	for (; *names; names++) {
-		struct host_path found = {0}, *item = NULL;
+		struct host_path found = {0}, *item;
 
 		if (host_look_beneath(&found, prefix->fd, prefix->path, *names) < 0)
 			return -ENOMEM;
-		if (found.kind != PATH_ABSENT && found.kind != PATH_OTHER && !toolchain_is_shown(host, found.path)) {
-			item = list_add(&host->toolchains);
-			if (!item) {
-				host_path_done(&found);
-				return -ENOMEM;
-			}
-			*item = found;
-		} else {
+		if (!may_show(prefix, host, *names, found.kind) || toolchain_is_shown(host, found.path)) {
 			host_path_done(&found);
+			continue;
 		}
+		item = list_add(&host->toolchains);
+		if (!item) {
+			host_path_done(&found);
+			return -ENOMEM;
+		}
+		*item = found;
 	}
 	return 0;
 }

@@ -63,13 +63,14 @@ class Environments(AttackCase):
                 )
 
     def test_an_installation_by_links_is_none(self) -> None:
-        """bin, lib and the library are looked at themselves: a link in their place leads nowhere."""
+        """bin, lib, the library and the program are looked at themselves: a link in their place leads nowhere."""
         made = pythons.virtual_environment(self.base / "env", self.base / "planted" / "bin")
         self.use(made / "bin")
-        for name in ("bin", "lib", "lib/python3.12", "lib/python3.12/os.py"):
+        (self.secrets / "key").chmod(0o755)
+        for name in ("bin", "bin/python3.12", "lib", "lib/python3.12"):
             with self.subTest(name):
                 planted = pythons.installation(self.base / "planted")
-                target = self.secrets / "key" if name.endswith(".py") else self.secrets
+                target = self.secrets / "key" if name.startswith("bin/") else self.secrets
                 (planted / name).rename(self.base / "away")
                 (planted / name).symlink_to(target)
                 self.assert_kept(self.secrets / "key", planted / name / "key", planted / name, planted / "secret")
@@ -185,11 +186,12 @@ class Environments(AttackCase):
             (made, made, [word, own]),
             (made, made / "pyvenv.cfg", [word, own]),
             (made, made / "bin", [word, own]),
-            (made, made / "lib", [word, own]),
+            (made, made / "lib", [own]),
             (made, base, [word]),
             (made, base / "lib", [word]),
             (made, base / "lib" / "python3.12", [word]),
-            (made, base / "lib" / "python3.12" / "os.py", [word]),
+            (made, base / "bin", [word]),
+            (made, base / "bin" / "python3.12", [word]),
             (self.base / "link", self.base / "link", [word, own]),
         ]
         for used, path, kept in rows:
