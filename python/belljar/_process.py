@@ -46,14 +46,16 @@ class End(io.FileIO):
     def let_go(self) -> None:
         """Leave the pipe, though a thread may be about to read or write. Closing the number would have that thread use what is
         opened next: so the number stays, and stands for a pipe whose other end is closed."""
-        with self._guard, contextlib.suppress(OSError, ValueError):
-            reader, writer = os.pipe()
-            ours, other = (writer, reader) if self.writable() else (reader, writer)
+        with self._guard, contextlib.suppress(OSError):
+            if self.closed:
+                return
+            is_writer = self.writable()
+            pair = os.pipe()
             try:
-                os.close(other)
-                os.dup2(ours, self.fileno(), inheritable=False)
+                os.close(pair[not is_writer])
+                os.dup2(pair[is_writer], self.fileno(), inheritable=False)
             finally:
-                os.close(ours)
+                os.close(pair[is_writer])
 
     def close(self) -> None:
         _engine._held.discard(self)

@@ -400,6 +400,10 @@ class End(PackageCase):
         for _ in range(3):
             with belljar.spawn(["cat"], stdin=belljar.PIPE) as process:
                 pass
+            with belljar.spawn(["cat"], stdin=belljar.PIPE) as process:
+                assert process.stdin and process.stdout
+                process.stdin.close()
+                process.stdout.close()
             with belljar.spawn(["true"]) as process:
                 process.wait()
             with self.assertRaises(belljar.StartError):
