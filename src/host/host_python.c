@@ -68,6 +68,7 @@ struct prefix {
 	char path[PATH_MAX]; /* resolved */
 	struct string_list links;
 	int fd;
+	bool is_running; /* it is the caller's own interpreter's: whoever owns it, the caller runs it already */
 };
 
 static void prefix_done(struct prefix *prefix)
@@ -90,6 +91,12 @@ static int prefix_find(struct prefix *prefix, const char *path)
 	return rc;
 }
 
+/* The caller's or root's, and nobody else can change it. */
+static bool may_count(const struct prefix *prefix, const struct host *host, const struct stat *status)
+{
+	return prefix->is_running || (is_of_caller(host, status) && !(status->st_mode & S_IWOTH));
+}
+
 /* Why it may not be shown; NULL: it is open, and may. */
 static const char *prefix_open(struct prefix *prefix, const struct host *host, const struct policy *policy)
 {
@@ -98,14 +105,14 @@ static const char *prefix_open(struct prefix *prefix, const struct host *host, c
 
 	if (!why && host_is_collection(host, prefix->path))
 		why = "it holds data of other programs";
-	for (size_t i = 0; i < prefix->links.count && !why; i++)
+	for (size_t i = 0; i < prefix->links.count && !why && !prefix->is_running; i++)
 		why = why_no_link(host, policy, prefix->links.items[i]);
 	if (why)
 		return why;
 	prefix->fd = sys_openat2(AT_FDCWD, prefix->path, O_PATH | O_DIRECTORY, 0, SYS_RESOLVE_NO_SYMLINKS);
 	if (prefix->fd < 0 || fstat(prefix->fd, &status) < 0)
 		return "it cannot be opened";
-	return is_of_caller(host, &status) && !(status.st_mode & S_IWOTH) ? NULL : "it is not the caller's alone";
+	return may_count(prefix, host, &status) ? NULL : "it is not the caller's alone";
 }
 
 /* Is @name in it something of this type, no link, and the caller's or root's? */
@@ -114,8 +121,8 @@ static bool has(const struct prefix *prefix, const struct host *host, const char
 	AUTO_CLOSE int fd = sys_openat2(prefix->fd, name, O_PATH | O_NOFOLLOW, 0, BENEATH);
 	struct stat status;
 
-	return fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type && is_of_caller(host, &status) &&
-	       !(status.st_mode & S_IWOTH);
+	return fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type &&
+	       may_count(prefix, host, &status);
 }
 
 /* lib/python3.N, where Python keeps its library; @name becomes the last part of it, which is that of the program too. */
@@ -150,7 +157,7 @@ static bool has_program(const struct prefix *prefix, const struct host *host, co
 	struct stat status;
 
 	return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 0111 &&
-	       is_of_caller(host, &status) && !(status.st_mode & S_IWOTH);
+	       may_count(prefix, host, &status);
 }
 
 static bool is_conda(const struct prefix *prefix, const struct host *host)
@@ -312,10 +319,10 @@ static int add_base(struct host *host, const struct policy *policy, const struct
 	return why ? leave_out(host, made->path, home, why) : prefix_show(host, policy, &base);
 }
 
-/* @path, if it is an environment; or, if that @will_do, an installation. */
-static int add_prefix(struct host *host, const struct policy *policy, const char *path, bool will_do)
+/* @path, if it is an environment; or, if the caller's own interpreter @is_running from it, an installation. */
+static int add_prefix(struct host *host, const struct policy *policy, const char *path, bool is_running)
 {
-	AUTO_PREFIX prefix = {.fd = -1};
+	AUTO_PREFIX prefix = {.fd = -1, .is_running = is_running};
 	char marker[PATH_MAX + 16];
 	const char *why;
 	struct stat status;
@@ -328,7 +335,7 @@ static int add_prefix(struct host *host, const struct policy *policy, const char
 		snprintf(marker, sizeof(marker), "%s/conda-meta", path);
 		has_marker = lstat(marker, &status) == 0;
 	}
-	if (!has_marker && !will_do)
+	if (!has_marker && !is_running)
 		return 0;
 	rc = prefix_find(&prefix, path);
 	if (rc < 0)
@@ -341,9 +348,10 @@ static int add_prefix(struct host *host, const struct policy *policy, const char
 		return 0;
 	if (is_virtual(&prefix, host)) {
 		rc = prefix_show(host, policy, &prefix);
-		return rc == 0 ? add_base(host, policy, &prefix) : rc;
+		/* An interpreter knows what it is made from, and says so itself. */
+		return rc == 0 && !is_running ? add_base(host, policy, &prefix) : rc;
 	}
-	return is_conda(&prefix, host) || (will_do && is_installation(&prefix, host))
+	return is_conda(&prefix, host) || (is_running && is_installation(&prefix, host))
 		       ? prefix_show(host, policy, &prefix)
 		       : 0;
 }

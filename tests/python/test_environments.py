@@ -60,6 +60,15 @@ class Environments(PackageCase):
         self.assertNotIn("secret", seen)
         self.assertIn("home = ", seen)
 
+    @unittest.skipUnless(os.getuid() == 0, "only root can give files away")
+    def test_whoever_owns_it_the_caller_runs_it(self) -> None:
+        path = self.base / "env"
+        python = self.make(path)
+        for folder, folders, files in os.walk(path):
+            for name in (".", *folders, *files):
+                os.chown(os.path.join(folder, name), 12345, 12345, follow_symlinks=False)
+        self.assertEqual(self.ask(python, SCRIPT), f"{path} 42\n" * 3)
+
     def test_a_jar_has_it_too(self) -> None:
         path = self.base / "env"
         script = (

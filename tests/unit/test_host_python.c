@@ -198,6 +198,8 @@ static void test_conda_has_names_of_its_own(void)
 /* The caller's own interpreter: an installation will do. VIRTUAL_ENV names environments. */
 static void test_prefixes_may_be_installations(void)
 {
+	char configuration[PATH_MAX * 2];
+
 	make_installation("/srv/py");
 	make_environment("/srv/env", "");
 	CHECK_STRING(found_for(NULL, "/srv/py"), "/srv/py/bin /srv/py/lib");
@@ -206,6 +208,17 @@ static void test_prefixes_may_be_installations(void)
 	CHECK_STRING(found_for(NULL, "/srv"), "");
 	CHECK_STRING(found_for(NULL, "/srv/nowhere"), "");
 	CHECK_STRING(found_for(NULL, "/srv/./py"), "");
+	/* Whoever can write it: the caller runs it. */
+	CHECK_INT(chmod(at("/srv/py"), 0777), 0);
+	CHECK_INT(chmod(at("/srv/py/lib"), 0777), 0);
+	CHECK_STRING(found_for(NULL, "/srv/py"), "/srv/py/bin /srv/py/lib");
+	CHECK_INT(chmod(at("/srv/py"), 0755), 0);
+	CHECK_INT(chmod(at("/srv/py/lib"), 0755), 0);
+	/* What an environment's configuration says is not asked: the interpreter names its installation itself. */
+	snprintf(configuration, sizeof(configuration), "home = %s/bin\n", at("/srv/py"));
+	make_environment("/srv/env", configuration);
+	CHECK_STRING(found_for(NULL, "/srv/env"), SHOWN);
+	CHECK_STRING(found_for("/srv/env", NULL), SHOWN " /srv/py/bin /srv/py/lib");
 }
 
 static void test_no_prefix_is_a_home_or_a_collection(void)
