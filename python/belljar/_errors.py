@@ -37,7 +37,7 @@ class BelljarError(Exception):
         message = super().__str__()
         return f"{message}\n  hint: {self.hint}" if self.hint else message
 
-    def with_(self: Self, result: Optional[Result[Any]] = None, hint: Optional[str] = None) -> Self:
+    def with_(self: Self, result: Any = None, hint: Optional[str] = None) -> Self:
         """The same exception with what belongs to it attached."""
         if result is not None:
             self.result = result

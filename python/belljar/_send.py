@@ -36,6 +36,7 @@ import pickle
 import struct
 import sys
 import types
+import typing
 import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, Union
 
@@ -55,6 +56,13 @@ _tools: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
 _GLOBAL_OPERATIONS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 _CACHED = type(functools.lru_cache()(lambda: None))
+# Those of them that this version has, as classes.
+_TYPING_NAMES = [
+    kind
+    for name in ("TypeVar", "ParamSpec", "TypeVarTuple", "TypeAliasType", "NewType")
+    for kind in [getattr(typing, name, None)]
+    if isinstance(kind, type)
+]
 _KNOWN_TO_PICKLE = (type(None), type(NotImplemented), type(...))
 _NO_ORIGIN_NEEDED = ("built-in", "frozen")
 # Of this package, what every interpreter for calls has, in the order in which it can be loaded: what reads a call cannot
@@ -179,9 +187,9 @@ def new_cached(fn: Any, maxsize: Optional[int], typed: bool) -> Any:
     return functools.lru_cache(maxsize, typed)(fn)
 
 
-def _new_type_variable(name: str, constraints: Tuple[Any, ...], words: Dict[str, Any]) -> Any:
-    """Inside: a variable of generic classes."""
-    return TypeVar(name, *constraints, **words)
+def _new_typing_name(kind: Any, arguments: List[Any], words: Dict[str, Any]) -> Any:
+    """Inside: a variable of generic classes, or its like."""
+    return kind(*arguments, **words)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -343,11 +351,20 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
         return getattr, (dataclasses, _send_class.sentinel_name(value))
 
-    def _type_variable(self, variable: Any) -> Any:
-        if _leads_to(variable.__module__, variable.__name__, variable) and is_importable(variable.__module__, self._paths):
+    def _typing_name(self, named: Any) -> Any:
+        """What typing names, and pickle knows by that name only: a TypeVar and its like."""
+        if is_importable(named.__module__, self._paths) and _leads_to(named.__module__, named.__name__, named):
             return NotImplemented
-        words = {"bound": variable.__bound__, "covariant": variable.__covariant__, "contravariant": variable.__contravariant__}
-        return _new_type_variable, (variable.__name__, variable.__constraints__, words)
+        arguments: List[Any] = [named.__name__]
+        words: Dict[str, Any] = {}
+        if type(named) is TypeVar:
+            arguments += named.__constraints__
+            words = {"bound": named.__bound__, "covariant": named.__covariant__, "contravariant": named.__contravariant__}
+        elif hasattr(named, "__supertype__"):
+            arguments.append(named.__supertype__)
+        elif hasattr(named, "__value__"):
+            arguments.append(named.__value__)
+        return _new_typing_name, (type(named), arguments, words)
 
     def _module(self, module: types.ModuleType) -> Any:
         if not is_importable(module.__name__, self._paths):
@@ -431,7 +448,7 @@ _REDUCERS: Dict[type, Callable[[_Pickler, Any], Any]] = {
     property: _Pickler._property,
     functools.cached_property: _Pickler._cached_property,
     types.MappingProxyType: _Pickler._proxy,
-    TypeVar: _Pickler._type_variable,
+    **{kind: _Pickler._typing_name for kind in _TYPING_NAMES},
     **{kind: _Pickler._sentinel for kind in _send_class.SENTINEL_TYPES},
 }
 

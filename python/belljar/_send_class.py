@@ -15,6 +15,8 @@ import functools
 import types
 from typing import Any, Dict, List, Tuple
 
+from ._errors import SendError
+
 # What a class has of itself, or is given when it is made.
 _OWN = frozenset(
     ["__dict__", "__weakref__", "__module__", "__qualname__", "__slots__", "__annotations__", "_abc_impl"]
@@ -78,6 +80,12 @@ def parts(cls: type) -> Tuple[Any, Tuple[Any, ...], Dict[str, Any]]:
         if "__slots__" in vars(cls):
             first["__slots__"] = _slots(cls)
         return new_class, (*names, first), body
+    maker = vars(cls).get("_new_member_") or vars(cls).get("__new_member__")
+    if vars(cls).get("_member_type_") is not object and getattr(maker, "__module__", "enum") not in ("enum", None):
+        raise SendError(
+            f"the jar cannot import the Enum {cls.__module__}.{cls.__qualname__}, and with a __new__ and a data type it cannot be "
+            "sent by value; move it into a module that is on sys.path"
+        )
     members: Dict[str, Any] = dict(cls.__members__)
     values = [(name, member._value_) for name, member in members.items()]
     body = {name: value for name, value in body.items() if name not in members and not _is_of_enum(name)}
@@ -96,7 +104,11 @@ def new_class(
 ) -> Any:
     """A class that is still empty."""
     body = {"__module__": module, "__qualname__": qualname, **first}
-    return types.new_class(name, bases, {"metaclass": kind}, lambda space: space.update(body))
+    try:
+        return types.new_class(name, bases, {"metaclass": kind}, lambda space: space.update(body))
+    except Exception:
+        # What the metaclass made has other bases than it takes, as that of TypedDict; or it asks for what an empty class lacks.
+        return type.__new__(kind, name, bases, body)
 
 
 def new_enum(

@@ -139,6 +139,79 @@ class Meta(type):
 class Made(metaclass=Meta):
     pass
 
+@dataclass(frozen=True)
+class Of(Generic[T]):
+    value: T
+    shared: typing.ClassVar[int] = 3
+
+@dataclass
+class Later:
+    x: int
+    y: dataclasses.InitVar[int] = 2
+
+    def __post_init__(self, y):
+        self.x += y
+
+@typing.runtime_checkable
+class Sized(typing.Protocol):
+    def area(self) -> int: ...
+
+class Entry(typing.TypedDict, total=False):
+    key: int
+
+class Lower(enum.Enum):
+    def _generate_next_value_(name, start, count, last):
+        return name.lower()
+
+    A = enum.auto()
+    B = enum.auto()
+
+class Bits(enum.Flag):
+    A = 1
+    B = 2
+    BOTH = 3
+
+class Kind:
+    names = []
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        cls.names.append(cls.__name__)
+
+class SubKind(Kind):
+    class Inner:
+        number = 1
+
+    def __init__(self):
+        self._number = 1
+
+    @property
+    def number(self):
+        "words"
+        return self._number
+
+    @number.setter
+    def number(self, value):
+        self._number = value
+
+@functools.total_ordering
+class Ordered:
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __eq__(self, other):
+        return self.rank == other.rank
+
+    def __lt__(self, other):
+        return self.rank < other.rank
+
+class Problem(ValueError):
+    def __init__(self, code):
+        super().__init__(f"code {code}")
+
+Number = typing.NewType("Number", int)
+Names = [getattr(typing, name)(name) for name in ("ParamSpec", "TypeVarTuple") if hasattr(typing, name)]
+
 FACTOR = 2
 
 def put_on(node: Node) -> Node:
@@ -163,6 +236,12 @@ EXPRESSIONS = """
 [Slotted().get(), hasattr(Slotted(), "__dict__")]
 [Node(Node()).depth(), Node().on_top().depth()]
 [type(Made) is Meta, Made()[0]]
+[Of(1), Of[int](2), Of.shared, hash(Of(1)) == hash(Of(1)), Later(1), Later(1, 5)]
+[isinstance(Square(1), Sized), isinstance(3, Sized), Entry(key=1), Entry.__total__]
+[list(Lower), Bits.A | Bits.B, ~Bits.A, Bits(0), list(Bits.__members__), Bits.A in Bits.BOTH]
+["SubKind" in Kind.names, SubKind.Inner.number, SubKind.Inner.__qualname__, SubKind().number, SubKind.number.__doc__]
+[Ordered(1) <= Ordered(2), Ordered(3) > Ordered(2), str(Problem(4)), isinstance(Problem(1), ValueError)]
+[Number(3), [name.__name__ for name in Names]]
 [Item.__doc__, Item.__module__, Item.__qualname__, Square.area.__qualname__, Item.total.__name__]
 """
 
@@ -412,6 +491,19 @@ class Local(PackageCase):
         self.assertEqual(belljar.call(gives), 3)
         with self.assertRaisesRegex(belljar.SendError, r"argument 0 of 'gives_nothing': its class: 'lock' of the class '.*Locked'"):
             belljar.call(gives_nothing, Locked(1))
+
+    def test_an_enum_that_would_be_another_one_is_refused(self) -> None:
+        class Tenfold(int, enum.Enum):
+            A = 1
+
+            def __new__(cls, value: int) -> Any:
+                made = int.__new__(cls, value * 10)
+                made._value_ = value
+                return made
+
+        self.assertEqual(Tenfold.A + 0, 10)
+        with self.assertRaisesRegex(belljar.SendError, "__new__ and a data type"):
+            belljar.call(gives_nothing, Tenfold.A)
 
     def test_annotations_that_lead_back(self) -> None:
         class Tree:
