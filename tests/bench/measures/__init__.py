@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, inside, memory, output, python, spawn, stdio, throughput
+from bench.measures import api, calls, cold, files, inside, memory, output, python, spawn, stdio, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -17,6 +17,7 @@ MEASURES: Dict[str, ModuleType] = {
     "output": output,
     "spawn": spawn,
     "stdio": stdio,
+    "files": files,
     "memory": memory,
     "inside": inside,
 }
