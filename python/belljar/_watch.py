@@ -12,8 +12,9 @@ import os
 import select
 import socket
 import struct
+import threading
 from collections import deque
-from typing import Deque, Optional
+from typing import Any, Deque, List, Optional
 
 from . import _engine
 from ._errors import public
@@ -64,19 +65,31 @@ class Watch:
         self._jar = jar
         self._pid = _engine.owner_pid()
         self._events: Deque[FileEvent] = deque()
-        self._is_over = False
+        self._is_over = self._is_closed = False
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._own: List[Any] = []
         try:
-            self._both = select.epoll()
-            self._both.register(fd, select.EPOLLIN)
-            self._both.register(jar.fileno(), select.EPOLLIN)
+            # A pipe whose other end close() closes: whoever waits is woken.
+            self._closed, self._closer = os.pipe()
+            self._own += [os.fdopen(self._closed, "rb", 0), os.fdopen(self._closer, "wb", 0)]
+            self._all = select.epoll()
+            self._own.append(self._all)
+            for watched in (fd, jar.fileno(), self._closed):
+                self._all.register(watched, select.EPOLLIN)
         except BaseException:
-            os.close(fd)
-            _engine.close_socket(jar)
+            self._release()
             raise
+
+    def _release(self) -> None:
+        while self._own:
+            self._own.pop().close()
+        os.close(self._fd)
+        _engine.close_socket(self._jar)
 
     def fileno(self) -> int:
         """Readable when next() does not wait."""
-        return self._both.fileno()
+        return self._all.fileno()
 
     def _feed(self, data: bytes) -> None:
         at = 0
@@ -91,7 +104,7 @@ class Watch:
 
     def _take(self) -> Optional[FileEvent]:
         """The next event that is there; None: there is none yet. StopIteration at the end."""
-        if not self._events and not self._is_over and self._fd >= 0:
+        if not self._events and not self._is_over and not self._is_closed:
             _engine.check_owner(self._pid)
             # First whether the jar has ended: what happened before is read after.
             has_jar_ended = bool(select.select([self._jar], [], [], 0)[0])
@@ -101,20 +114,40 @@ class Watch:
                 self._is_over = has_jar_ended
         if self._events:
             return self._events.popleft()
-        if self._is_over or self._fd < 0:
-            self.close()
+        if self._is_over or self._is_closed:
             raise StopIteration
         return None
+
+    def _enter(self) -> None:
+        """What is open stays open until _leave()."""
+        with self._lock:
+            if self._is_closed:
+                raise StopIteration
+            self._waiting += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._waiting -= 1
+            is_last = self._is_closed and not self._waiting
+        if is_last:
+            self._release()
 
     def __iter__(self) -> "Watch":
         return self
 
     def __next__(self) -> FileEvent:
-        while True:
-            event = self._take()
-            if event is not None:
-                return event
-            self._both.poll()
+        self._enter()
+        try:
+            while True:
+                event = self._take()
+                if event is not None:
+                    return event
+                self._all.poll()
+        except StopIteration:
+            self.close()
+            raise
+        finally:
+            self._leave()
 
     def __aiter__(self) -> "Watch":
         return self
@@ -122,22 +155,32 @@ class Watch:
     async def __anext__(self) -> FileEvent:
         from . import _loops
 
-        while True:
-            try:
-                event = self._take()
-            except StopIteration:
-                raise StopAsyncIteration from None
-            if event is not None:
-                return event
-            await _loops.wait_readable(self._both.fileno())
+        try:
+            self._enter()
+        except StopIteration:
+            raise StopAsyncIteration from None
+        try:
+            while True:
+                try:
+                    event = self._take()
+                except StopIteration:
+                    self.close()
+                    raise StopAsyncIteration from None
+                if event is not None:
+                    return event
+                await _loops.wait_readable(self._all.fileno())
+        finally:
+            self._leave()
 
     def close(self) -> None:
-        """Watch no more."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            self._both.close()
-            os.close(fd)
-            _engine.close_socket(self._jar)
+        """Watch no more. Whoever waits for the next event hears that there is none."""
+        with self._lock:
+            was_closed, self._is_closed = self._is_closed, True
+            is_last = not was_closed and not self._waiting
+            if not was_closed and self._waiting:
+                self._own[1].close()
+        if is_last:
+            self._release()
 
     def __enter__(self) -> "Watch":
         return self
@@ -146,5 +189,5 @@ class Watch:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_both"):
+        if hasattr(self, "_all"):
             self.close()

@@ -205,6 +205,35 @@ class FileOperations(Tasks):
 
 
 @every_way
+class Swaps(Tasks):
+    """A command that swaps directories and links while the client works with them."""
+
+    def test_nothing_outside_is_touched_whatever_is_swapped(self) -> None:
+        jar = self.open()
+        if self.opened["rung"] == "process":
+            self.skipTest("the rung process has no walls")
+        outside = self.directory("outside")
+        (outside / "sub").mkdir()
+        (outside / "sub" / "precious").write_text("x")
+        swap = f"mkdir -p d/sub; mv d x; ln -s {outside} d; rm -f d; mv x d; rm -rf d/sub; ln -s {outside}/sub d/sub; rm -f d/sub"
+        run = self.spawn(jar, self.script(f"echo up; while :; do {swap}; done 2>/dev/null"))
+        kinds = set()
+        for number in range(100):
+            for members in (
+                {"op": "remove", "path": "d", "recursive": True}, {"op": "mkdir", "path": "d/sub/a/b", "parents": True},
+                {"op": "write", "path": "d/sub/new", "parents": True}, {"op": "rename", "path": "d/sub", "to": f"moved{number}"},
+                {"op": "rename", "path": "d/sub/precious", "to": "d/sub/taken"}, {"op": "remove", "path": "d/sub/precious"},
+            ):
+                outcome = self.ask(jar, FILE, **members)
+                kinds.add((members["op"], outcome.last.kind))
+                for fd in outcome.last.fds:
+                    os.close(fd)
+        run.close()
+        self.assertIn(("remove", ANSWER), kinds)
+        self.assertEqual((os.listdir(outside), os.listdir(outside / "sub")), (["sub"], ["precious"]))
+
+
+@every_way
 class Processes(Tasks):
     """Who runs in a jar, and a signal to one."""
 

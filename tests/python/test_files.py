@@ -364,6 +364,26 @@ class Watching(FilesCase):
         list(watch)
         timer.join()
 
+    def test_closing_wakes_whoever_waits(self) -> None:
+        before = len(open_fds())
+        watch = self.jar.watch()
+        timer = threading.Timer(0.1, watch.close)
+        timer.start()
+        self.assertEqual(list(watch), [])
+        timer.join()
+        watch.close()
+        self.assertEqual(list(watch), [])
+
+        async def work() -> None:
+            watch = await self.jar.watch_async()
+            waiting = asyncio.ensure_future(self.drain(watch))
+            await asyncio.sleep(0.05)
+            watch.close()
+            await asyncio.wait_for(waiting, 60)
+
+        asyncio.run(work())
+        self.assertEqual(len(open_fds()), before)
+
     def test_in_a_loop(self) -> None:
         async def work() -> None:
             async with await belljar.Jar.open_async() as jar:
