@@ -213,6 +213,11 @@ static void begin_task(struct serving *serving, const struct task *task)
 		if (pid == 0)
 			become_task(serving->inside, task);
 	}
+	/* Who wants to see what fills the jar gets to see it, though it takes the others some milliseconds. */
+	if (pid < 0 && task->order.operation == TASK_PROCESSES) {
+		task_carry_out(task);
+		return;
+	}
 	if (pid < 0) {
 		task_refuse(task, (int)pid);
 		return;
@@ -231,7 +236,7 @@ static void on_task(struct serving *serving, const struct jar_message *message, 
 	task.minders = (struct task_minders){serving->pids, serving->numbers, serving->count};
 	if (!serving->kind->has_tasks) {
 		task_refuse(&task, -EPERM);
-	} else if (task_is_long(&task) || !serving->inside->owns_pids) {
+	} else if (task_is_long(&task) || (!serving->inside->owns_pids && task_needs_walls(&task))) {
 		begin_task(serving, &task);
 	} else {
 		umask(0);

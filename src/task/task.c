@@ -24,7 +24,7 @@ static const struct {
 	[TASK_RENAME] = {task_rename, 2},
 	[TASK_CONNECT] = {task_connect, 0, .is_long = true},
 	[TASK_PROCESSES] = {task_processes, 0, .is_long = true, .is_outside = true},
-	[TASK_KILL] = {task_kill, 0, .is_long = true, .is_outside = true},
+	[TASK_KILL] = {task_kill, 0, .is_outside = true},
 };
 _Static_assert(ARRAY_LEN(operations) == TASK_OPERATION_COUNT, "every operation has a function");
 

@@ -23,7 +23,8 @@
 #define ARGUMENT_BYTES 512
 /* Of what stands in /proc/PID/stat after the name: state and parent come first, the start is the 20th. */
 #define START_FIELD 20
-#define ANCESTORS_MAX 4096
+/* It is the jar's first process that looks: in a jar that has no room for another process, somebody must be able to end one. */
+#define ANCESTORS_MAX 1024
 #define NANOSECONDS 1000000000ULL
 
 struct seen {
@@ -158,7 +159,7 @@ static int tell(const struct task *task, const struct listing *listing, const st
 
 int task_processes(const struct task *task, struct task_answer *answer)
 {
-	static struct listing listing; /* in a child that was made for it */
+	static struct listing listing; /* too large for a stack */
 	AUTO_CLOSE int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	size_t told = 0;
 	long len = 0;
@@ -167,6 +168,8 @@ int task_processes(const struct task *task, struct task_answer *answer)
 	if (proc_fd < 0)
 		return -errno;
 	listing.proc_fd = proc_fd;
+	listing.count = 0;
+	listing.is_full = false;
 	while (!listing.is_full && (len = reap_some_numbers(proc_fd, on_number, &listing)) > 0)
 		;
 	if (len < 0)

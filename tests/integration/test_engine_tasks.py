@@ -274,6 +274,19 @@ class Processes(Tasks):
         for members in ({"pid": 0, "signal": 9}, {"pid": -1, "signal": 9}, {"pid": 5}, {"pid": 5, "signal": 65}):
             self.assertEqual(self.ask(jar, KILL, **members).error["stage"], "engine")
 
+    def test_a_jar_that_is_full_of_processes_can_be_looked_at_and_emptied(self) -> None:
+        jar = self.open({"pids": 12})
+        fill = "import os, time\nwhile True:\n    try:\n        os.fork() or time.sleep(1000)\n    except OSError:\n        break\nprint('full', flush=True)\ntime.sleep(1000)"
+        run = self.join(jar, ["python3", "-c", fill, self.marker], sink="frames")
+        self.assertEqual(run.read().kind, STARTED)
+        if run.read().kind == OUTPUT:  # else nobody refuses the processes, and the run was ended for them
+            found = self.done(jar, PROCESSES)["processes"]
+            self.assertGreater(len(found), 2)
+            for entry in found:
+                self.ask(jar, KILL, pid=entry["pid"], signal=9)
+            self.assertEqual(wire.finish(run).result["outcome"], "signaled")
+        self.assertEqual(self.run_in(jar, ["echo", "alive"]).stdout, b"alive\n")
+
     def test_names_and_arguments_may_be_any_bytes(self) -> None:
         jar = self.open()
         os.symlink("/bin/sleep", os.fsencode(self.work) + b"/a) R 1\n\xff")
