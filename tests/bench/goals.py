@@ -53,6 +53,12 @@ GOALS = [
         ("throughput", "jobs_2", "belljar"), ("throughput", "jobs_2", "bubblewrap-same-view"), 3.0, True,
     ),
     Goal("new jars per second, API", ("throughput", "jobs_2", "belljar API"), None, 500, True),
+    Goal(
+        "start of an interpreter, × call",
+        ("interpreter", "starts", "belljar Interpreter()"), ("interpreter", "starts", "belljar call"), 2.0,
+    ),
+    Goal("cell, × pipe", ("interpreter", "cells", "belljar cell"), ("interpreter", "cells", "pipe"), 3.0),
+    Goal("command of a shell, × bare", ("interpreter", "commands", "belljar shell"), ("interpreter", "commands", "bare sh"), 3.0),
     Goal("call after idle, × fork", ("calls", "small_idle", "belljar call"), ("calls", "small_idle", "fork"), 0.6),
     Goal("call back to back, × fork", ("calls", "small_burst", "belljar call"), ("calls", "small_burst", "fork"), 2.0),
     Goal(

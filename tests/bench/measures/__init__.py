@@ -6,13 +6,14 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, memory, output, python, spawn, stdio, throughput
+from bench.measures import api, calls, cold, files, inside, interpreter, memory, output, python, spawn, stdio, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
     "api": api,
     "python": python,
     "calls": calls,
+    "interpreter": interpreter,
     "throughput": throughput,
     "output": output,
     "spawn": spawn,
