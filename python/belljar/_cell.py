@@ -12,9 +12,11 @@ interrupt is an exception only while a cell runs; a child that a cell forks neve
 from __future__ import annotations
 
 import _ast
+import _signal
 import array
 import builtins
 import fcntl
+import functools
 import os
 import resource
 import signal
@@ -29,6 +31,7 @@ from . import _answer, _inside
 from ._cell_display import Displays, bundle, open_figures, short_text
 from ._codec import Codec
 from ._codec_types import type_name
+from ._codec_write import PLAIN_WRITERS, CannotSend, WriteTable
 from ._errors import ResultError
 
 # Where a call has its socket; we move it out of the way of what cells do with small numbers.
@@ -37,11 +40,12 @@ HIGH = 200
 # Magic, flags, length of what follows, number of the request.
 REQUEST = struct.Struct("<4sIII")
 MAGIC = b"BJRQ"
-# The request is in the file that comes with it. It is the code of a cell, and nothing else.
-IN_A_FILE, ONLY_CODE = 1, 2
+# The request is in the file that comes with it. It is the code of a cell, and nothing else. Your program has loaded numpy.
+IN_A_FILE, ONLY_CODE, HAS_NUMPY = 1, 2, 4
 READ_BYTES = 64 << 10
 MAX_FDS = 8
 F_SETSIG = 10
+SIGINT = int(signal.SIGINT)
 COROUTINE = 0x80
 PARSE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # So soon after an interrupt there is no other, which could come while the first is being dealt with.
@@ -70,6 +74,29 @@ def _data_bytes() -> int:
         return int(file.read().split()[5]) * resource.getpagesize()
 
 
+@functools.lru_cache(maxsize=None)
+def flush_of_c() -> Any:
+    """What C code has printed lies in a buffer of the C library. A zygote looks for it ahead."""
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        stdout = ctypes.c_void_p.in_dll(libc, "stdout")
+        return functools.partial(libc.fflush, stdout)
+    except (ImportError, OSError, ValueError):
+        return lambda: None
+
+
+class _NoArrays(WriteTable):
+    """Arrays are no data for a program that has not loaded numpy."""
+
+    def __missing__(self, kind: type) -> Any:
+        raise CannotSend
+
+    def __contains__(self, kind: object) -> bool:
+        return dict.__contains__(self, kind)
+
+
 class _CellLimit:
     """While a cell runs, an allocation that makes the data of the interpreter grow by more than this is a MemoryError."""
 
@@ -96,18 +123,22 @@ class Kept:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._link = socket.socket(fileno=_move_up(LINK))
+        self._codec = Codec()
+        self._writers = (_NoArrays(PLAIN_WRITERS), self._codec.writers)
+        # First of all: your program does its own part meanwhile.
+        self._send(*self._encode([0, "ready"]))
         self._signals: List[int] = []
         self._data = b""
         self._fds: List[int] = []
         # Whether SIGINT is an exception.
         self._is_armed = False
         self._raised_at = 0.0
+        self._handler = self._on_interrupt
         self._number = 0
         self._has_input = False
         self._displays = Displays()
         self._loop: Any = None
         self._forks: List[int] = []
-        self._codec = Codec()
         # New ones: those that the interpreter has were made for other files, and in the encoding of the host.
         self._streams: Sequence[Any] = [
             open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False) for fd in (1, 2)
@@ -115,7 +146,7 @@ class Kept:
         for name, stream in zip(("stdout", "stderr"), self._streams):
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
-        self._flush_c = self._find_flush()
+        self._flush_c = flush_of_c()
         self._begin_main()
 
     def _begin_main(self) -> None:
@@ -131,18 +162,6 @@ class Kept:
         builtins.input = self._input
         setattr(builtins, "display", self._display)
         os.environ.setdefault("MPLBACKEND", "Agg")
-
-    @staticmethod
-    def _find_flush() -> Any:
-        """What C code has printed lies in a buffer of the C library."""
-        try:
-            import ctypes
-
-            libc = ctypes.CDLL(None)
-            stdout = ctypes.c_void_p.in_dll(libc, "stdout")
-            return lambda: libc.fflush(stdout)
-        except (ImportError, OSError, ValueError):
-            return lambda: None
 
     # --- the link ---
 
@@ -168,6 +187,7 @@ class Kept:
             file = fds.pop(0)
             payload = os.pread(file, os.fstat(file).st_size, 0)
             os.close(file)
+        self._codec.writers = self._writers[bool(flags & HAS_NUMPY)]
         if flags & ONLY_CODE:
             return ["run", number, str(payload, "utf-8"), False, None], fds
         return _requests.decode(payload), fds
@@ -175,7 +195,11 @@ class Kept:
     def _send(self, parts: Sequence[bytes], buffers: Sequence[Any] = ()) -> None:
         if os.getpid() != self._pid:
             os._exit(0)  # a child that a cell has forked and that came back: its parent answers
-        _answer.send_answer(self._link.fileno(), _answer.VALUE, parts, buffers)
+        if not buffers and len(parts) < 100:
+            text = b"".join(parts)
+            self._link.sendall(_answer.HEADER.pack(_answer.MAGIC, _answer.VERSION, _answer.VALUE, 0, 0, len(text)) + text)
+        else:
+            _answer.send_answer(self._link.fileno(), _answer.VALUE, parts, buffers)
 
     def _encode(self, reply: Any) -> Tuple[List[bytes], List[Any]]:
         return self._codec.encode_parts(reply, _answer.FILE_BYTES, _answer.MAX_FILES)
@@ -316,10 +340,15 @@ class Kept:
         return words
 
     def _run(self, code: str, has_input: bool, memory: Optional[int]) -> Any:
-        self._displays, self._has_input = Displays(), has_input
+        if self._displays.bundles:
+            self._displays = Displays()
+        self._has_input = has_input
         try:
-            with _CellLimit(memory):
+            if memory is None:
                 value = self._run_code(code)
+            else:
+                with _CellLimit(memory):
+                    value = self._run_code(code)
             if value is not None:
                 self._displays.add(bundle(value))
             for figure in open_figures(value):
@@ -394,8 +423,9 @@ class Kept:
 
     def _do(self, request: List[Any]) -> Any:
         kind, self._number, *rest = request
-        if signal.getsignal(signal.SIGINT) != self._on_interrupt:
-            signal.signal(signal.SIGINT, self._on_interrupt)
+        # The plain function: that of `signal` looks for a name of what it finds.
+        if _signal.getsignal(SIGINT) is not self._handler:
+            signal.signal(SIGINT, self._handler)
         try:
             try:
                 self._is_armed = True
@@ -411,8 +441,7 @@ class Kept:
 
     def serve(self) -> NoReturn:
         """Until nobody asks any more."""
-        signal.signal(signal.SIGINT, self._on_interrupt)
-        self._send(*self._encode([0, "ready"]))
+        signal.signal(SIGINT, self._handler)
         while True:
             request, fds = self._receive()
             if request is None:

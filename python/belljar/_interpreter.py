@@ -257,10 +257,11 @@ class Interpreter(Closing, AsyncClosing):
             while is_there:
                 try:
                     ready = yield ends.poll, deadline.left
-                    for fd in ends.streams.read(ready):
-                        ends.poll.remove(fd)
                     if ends.link.fileno() in ready:
                         is_there = self._receive(answer, ends)
+                    elif ready:
+                        for fd in ends.streams.read(ready):
+                            ends.poll.remove(fd)
                     if answer.is_whole:
                         parts = self._parts(answer, number)
                         if deadline.stage > 1 or run.is_killed:
@@ -285,7 +286,7 @@ class Interpreter(Closing, AsyncClosing):
                     is_late = is_late or failure is None
                     self._abort(deadline)
             if is_there:
-                ends.streams.read_rest()
+                ends.streams.read_rest(ready)
                 result = None
             else:
                 result = yield from self._end_steps(ends, "timeout" if is_late else "ended")

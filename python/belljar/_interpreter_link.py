@@ -10,6 +10,7 @@ from typing import Any, List, Sequence
 
 from . import _answer, _cell, _engine
 from ._codec import Codec
+from ._codec_types import array_type
 from ._discard import drain, keep_in_line
 from ._errors import shortage_is_engine_error
 from ._kept import Poll, Streams
@@ -73,6 +74,7 @@ class Ends:
             with shortage_is_engine_error("hold the request"):
                 files.append(_answer.memory_file("belljar-request", [payload]))
             flags, payload = flags | _cell.IN_A_FILE, b""
+        flags |= _cell.HAS_NUMPY if array_type() is not None else 0
         number = request[1] if type(request[1]) is int else 0
         data = _cell.REQUEST.pack(_cell.MAGIC, flags, len(payload), number) + payload
         try:

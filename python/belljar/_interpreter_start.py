@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence, Tuple
 
 from . import _cell, _engine
 from ._call import Call, Options
+from ._cold import JarBackend
 from ._errors import EngineError, PolicyError
 from ._keys import RUN_KEYS
+from ._paths import Places
 from ._policy import PolicyLike
 from ._warm import Zygotes
 
@@ -44,13 +46,22 @@ class WarmStart:
         return call, lambda: self._zygotes.put(backend)
 
 
+class _KeptBackend(JarBackend):
+    """What calls must not use, a kept interpreter may: it is of the jar itself, as any Python that a run starts there. So the
+    caller's own interpreter, and all of its sys.path, also where the jar can write; what the jar does not show is not there."""
+
+    def _interpreter(self) -> str:
+        return sys.executable
+
+    def _plan(self, sys_path: Tuple[str, ...]) -> Places:
+        return Places(sys_path, (), ())
+
+
 class JarStart:
     """Fresh interpreters in a jar that is open."""
 
     def __init__(self, jar: "Jar", preload: Sequence[str], keys: Dict[str, Any]) -> None:
-        from ._cold import JarBackend
-
-        self._backend = JarBackend(jar, jar._policy, jar._keys, [*preload, "?linecache"])
+        self._backend = _KeptBackend(jar, jar._policy, jar._keys, [*preload, "?linecache"])
         for name in keys:
             if name not in RUN_KEYS:
                 near = difflib.get_close_matches(name, [*sorted(RUN_KEYS), "preload", "on_input", "cell_memory"], 1)

@@ -47,7 +47,10 @@ NOT_HERE: Dict[str, Any] = {"overflow": ("truncate",), "keep": ("head",), "redac
 
 
 class Poll:
-    """Descriptors to wait for, again and again. For one thread at a time."""
+    """Descriptors to wait for, again and again. For one thread at a time.
+
+    The system looks at them in their order: if the first is readable, what was written to the others before that is seen too.
+    """
 
     def __init__(self, fds: Sequence[int]) -> None:
         self.fds = list(fds)
@@ -243,9 +246,13 @@ class Streams:
                     ended.append(fd)
         return ended
 
-    def read_rest(self) -> None:
-        """The cell is over: take what it has written, and nothing that comes while we read."""
-        ready = self._poll.wait(0)
+    def read_rest(self, ready: Optional[Collection[int]] = None) -> None:
+        """The cell is over: take what it has written, and nothing that comes while we read.
+
+        ready: those that a Poll found readable, in which they came after the descriptor that says so.
+        """
+        if ready is None:
+            ready = self._poll.wait(0)
         for index, fd in enumerate(self._fds):
             if fd in ready and fd in self._open:
                 left = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"))[0]

@@ -21,7 +21,7 @@ import sys
 import warnings
 from typing import Any, Dict, List, NoReturn, Tuple
 
-from . import _answer, _inside
+from . import _answer, _cell, _inside
 from ._codec import Codec
 
 REQUESTS, REPORT = 3, 4
@@ -264,6 +264,7 @@ def main(paths: List[str], preload: List[str], writable: List[str]) -> NoReturn:
     _answer.send_answer(REPORT, _answer.VALUE, parts)
     os.close(REPORT)
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
+    _cell.flush_of_c()
     gc.collect()
     gc.freeze()
     Zygote().run()

@@ -6,11 +6,14 @@ from __future__ import annotations
 import asyncio
 import datetime
 import gc
+import importlib
+import importlib.util
 import os
-import sys
+import subprocess
 import threading
 import unittest
 import warnings
+from pathlib import Path
 from typing import Any, List
 from unittest import mock
 
@@ -78,6 +81,17 @@ class Cells(Case):
         self.assertEqual((cell.value, cell.is_data), ("<a thing>", False))
         cell = self.it.run("class Bad:\n    def __repr__(self): 1/0\nBad()")
         self.assertEqual(cell.value, "<__main__.Bad whose repr() raised ZeroDivisionError>")
+
+    def test_an_array_is_no_data_for_a_host_without_numpy(self) -> None:
+        # A stand-in: what counts is that the jar has a module of that name.
+        self.value("import sys, types; numpy = sys.modules['numpy'] = types.ModuleType('numpy')")
+        cell = self.it.run("class ndarray:\n    def __repr__(self): return 'array([])'\nnumpy.ndarray = ndarray\nndarray()")
+        self.assertEqual((cell.value, cell.is_data), ("array([])", False))
+        self.value("x = numpy.ndarray()")
+        with self.assertRaises(belljar.ResultError) as caught:
+            self.it.get("x")
+        self.assertIn("is not data", str(caught.exception))
+        self.assertEqual(self.value("1"), 1)
 
     def test_a_long_value_is_shown_in_part_and_comes_whole(self) -> None:
         cell = self.it.run("list(range(10**5))")
@@ -727,6 +741,13 @@ class Life(Case):
         self.assertFalse(error.state_lost)
 
 
+IN_ENVIRONMENT = """
+import belljar
+with belljar.Jar() as jar, jar.python() as it:
+    print(it.run("import of_the_environment; of_the_environment.value").check().value, it.run("import sys; sys.prefix").value)
+"""
+
+
 class InJars(PackageCase):
     """jar.python()."""
 
@@ -753,6 +774,22 @@ class InJars(PackageCase):
         with belljar.Jar(redact=["secret"]) as jar, self.assertRaises(belljar.PolicyError):
             jar.python()
 
+    def test_an_environment_in_the_work_directory_is_used(self) -> None:
+        import venv
+
+        venv.create(self.work / "env", symlinks=True)
+        site = next((self.work / "env/lib").glob("python3.*")) / "site-packages"
+        (site / "of_the_environment.py").write_text("value = 8")
+        done = subprocess.run(
+            [self.work / "env/bin/python", "-c", IN_ENVIRONMENT],
+            env={**os.environ, "PYTHONPATH": str(Path(belljar.__file__).parent.parent)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual((done.stdout, done.stderr), (f"8 {self.work / 'env'}\n", ""))
+
     def test_it_ends_with_the_jar(self) -> None:
         jar = belljar.Jar()
         self.addCleanup(jar.close)
@@ -762,6 +799,21 @@ class InJars(PackageCase):
         assert error is not None
         self.assertEqual(error.kind, "ended")
         it.close()
+
+
+async def cells_under_trio() -> List[Any]:
+    """What a scope of trio's cancels is interrupted, and the state stays."""
+    trio: Any = importlib.import_module("trio")
+    async with await Interpreter.open_async() as it:
+        await it.run_async("x = 6; import time")
+        with trio.move_on_after(0.3) as scope:
+            await it.run_async("time.sleep(60)")
+
+        async def answer(prompt: str) -> str:
+            await trio.sleep(0)
+            return prompt + "!"
+
+        return [scope.cancelled_caught, await it.get_async("x"), (await it.run_async("input('a')", on_input=answer)).value]
 
 
 class InLoops(Case):
@@ -807,6 +859,12 @@ class InLoops(Case):
                 self.assertEqual((await it.run_async("x")).value, 6)
 
         asyncio.run(main())
+
+    def test_under_trio_and_anyio_too(self) -> None:
+        for name, more in (("trio", {}), ("anyio", {"backend": "trio"})):
+            if importlib.util.find_spec(name) is not None and importlib.util.find_spec("trio") is not None:
+                kit: Any = importlib.import_module(name)
+                self.assertEqual(kit.run(cells_under_trio, **more), [True, 6, "a!"])
 
     def test_cells_of_two_interpreters_run_at_once(self) -> None:
         async def main() -> None:
