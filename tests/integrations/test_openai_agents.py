@@ -143,14 +143,23 @@ class Sessions(IntegrationCase):
                 writer.close()
             with self.assertRaises(ExposedPortUnavailableError):
                 await session.resolve_exposed_port(8001)
-            # Nobody listens there; and this client stays when the session goes.
+            # Nobody listens there.
             silent = await session.resolve_exposed_port(8002)
             reader, writer = await asyncio.open_connection(silent.host, silent.port)
             self.assertEqual(await reader.read(), b"")
             writer.close()
-            self.staying = await asyncio.open_connection(endpoint.host, endpoint.port)
+            staying.append(await asyncio.open_connection(endpoint.host, endpoint.port))
 
-        self.use(work, options=JarSandboxClientOptions(exposed_ports=(8000, 8002)))
+        async def main() -> None:
+            async with await JarSandboxClient().create(options=JarSandboxClientOptions(exposed_ports=(8000, 8002))) as session:
+                await work(session)
+            # It was connected when the session ended, and had said nothing.
+            (reader, writer) = staying.pop()
+            self.assertEqual(await reader.read(), b"")
+            writer.close()
+
+        staying: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.run_loop(main())
 
     def test_a_snapshot_brings_the_workspace_back(self) -> None:
         client = JarSandboxClient()
