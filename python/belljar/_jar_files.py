@@ -258,13 +258,13 @@ class JarFiles(Asking):
         """mkdir() for event loops."""
         await self._do_async(_mkdir(path, parents))
 
-    def stat(self, path: Path) -> FileInfo:
-        """What a path of the jar is; of a link, the link itself."""
-        return self._do(_stat(path))
+    def stat(self, path: Path, follow: bool = False) -> FileInfo:
+        """What a path of the jar is; of a link, the link itself, or with follow what it leads to."""
+        return self._do(_stat(path, bool(follow)))
 
-    async def stat_async(self, path: Path) -> FileInfo:
+    async def stat_async(self, path: Path, follow: bool = False) -> FileInfo:
         """stat() for event loops."""
-        return await self._do_async(_stat(path))
+        return await self._do_async(_stat(path, bool(follow)))
 
     def exists(self, path: Path) -> bool:
         """Whether a path of the jar leads to something; False for a link that leads nowhere, as os.path.exists()."""

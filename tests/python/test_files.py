@@ -85,6 +85,9 @@ class Operations(FilesCase):
         self.assertAlmostEqual(listed.mtime, info.mtime, places=3)
         self.assertEqual([jar.stat(name).type for name in (".", "link", "broken", "fifo", "/")], ["dir", "symlink", "symlink", "other", "dir"])
         self.assertEqual([jar.exists(name) for name in ("file", "link", "broken", "absent", "file/x", "x" * 300)], [True, True, False, False, False, False])
+        self.assertEqual((jar.stat("link", follow=True).type, jar.stat("link", follow=True).size), ("file", 5))
+        with self.assertRaises(FileNotFoundError):
+            jar.stat("broken", follow=True)
         with self.assertRaises(FileNotFoundError):
             jar.stat("absent")
         with self.assertRaises(ValueError):

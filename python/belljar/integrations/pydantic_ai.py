@@ -46,6 +46,11 @@ def _unavailable() -> Iterator[None]:
         raise WorkspaceUnavailableError(str(error)) from error
 
 
+def _entry(path: str, info: FileInfo) -> FileEntry:
+    is_dir = info.type == "dir"
+    return FileEntry(name=posixpath.basename(path), path=path, is_dir=is_dir, size=None if is_dir else info.size)
+
+
 class JarWorkspace:
     """Commands and files of a jar. It opens with the first operation and lives until close(), or until this process ends.
 
@@ -130,16 +135,10 @@ class JarWorkspace:
                     raise
                 await self._jar().write_file_async(await self.realpath(path), data, parents=True)
 
-    async def _entry(self, path: str, info: FileInfo) -> FileEntry:
-        if info.type == "symlink":
-            info = await self._jar().stat_async(await self.realpath(path))
-        is_dir = info.type == "dir"
-        return FileEntry(name=posixpath.basename(path), path=path, is_dir=is_dir, size=None if is_dir else info.size)
-
     async def stat(self, path: str) -> FileEntry:
         """What there is at a path, links followed."""
         with _unavailable():
-            return await self._entry(path, await self._jar().stat_async(path))
+            return _entry(path, await self._jar().stat_async(path, follow=True))
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
         """The entries of a directory; a link that leads nowhere is one without a size."""
@@ -148,7 +147,7 @@ class JarWorkspace:
             for info in await self._jar().list_files_async(path):
                 inner = posixpath.join(path, info.name)
                 try:
-                    entries.append(await self._entry(inner, info))
+                    entries.append(_entry(inner, info) if info.type != "symlink" else await self.stat(inner))
                 except OSError:
                     entries.append(FileEntry(name=info.name, path=inner, is_dir=False, size=None))
         return entries
@@ -169,11 +168,8 @@ class JarWorkspace:
 
     async def exists(self, path: str) -> bool:
         """Whether there is something at a path, links followed."""
-        try:
-            await self.stat(path)
-        except OSError:
-            return False
-        return True
+        with _unavailable():
+            return await self._jar().exists_async(path)
 
     async def realpath(self, path: str) -> str:
         """The path without links; what does not exist stays as it is."""
