@@ -82,7 +82,8 @@ class Types(PackageCase):
 
     def mypy(self, *words: str) -> "tuple[int, str]":
         """Its exit status, and what it says."""
-        package = Path(belljar.__file__).parent
+        folder = Path(belljar.__file__).parent.parent
+        env = {**os.environ} if folder.name == "site-packages" else {**os.environ, "MYPYPATH": str(folder)}
         done = subprocess.run(
             [sys.executable, "-m", "mypy", "--strict", "--no-color-output", "--cache-dir", str(self.base / "cache"), *words],
             capture_output=True,
@@ -90,7 +91,7 @@ class Types(PackageCase):
             timeout=500,
             check=False,
             cwd=self.work,
-            env={**os.environ, "MYPYPATH": str(package.parent)},
+            env=env,
         )
         return done.returncode, done.stdout + done.stderr
 

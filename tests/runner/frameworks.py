@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual environments with agent frameworks, for the tests of belljar.integrations.
+"""Virtual environments with agent frameworks, for the tests of belljar.integrations, and with other libraries that a program may
+use beside the package: event loops, notebooks, a type checker.
 
 Each framework has one of its own below build/integrations: they ask for different versions of the same packages. pip fetches
 the newest release from whatever registry it is configured for; where that cannot be reached, an environment that is there
@@ -22,9 +23,12 @@ REQUIREMENTS = {
     "inspect_ai": ("inspect-ai", "openai", "pytest", "trio"),
     "langchain": ("langchain",),
     "mcp": ("mcp",),
+    "mypy": ("mypy",),
+    "notebook": ("ipykernel", "jupyter-client"),
     "openai_agents": ("openai-agents",),
     "pydantic_ai": ("pydantic-ai-slim", "pytest", "trio"),
     "smolagents": ("smolagents",),
+    "trio": ("trio", "anyio"),
 }
 # The frameworks need a newer Python than the package itself.
 OLDEST = (3, 10)
