@@ -51,6 +51,8 @@ PARSE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # So soon after an interrupt there is no other, which could come while the first is being dealt with.
 SPARE_SECONDS = 0.05
 MAX_VARIABLES = 10_000
+# Cells whose lines are kept for tracebacks.
+MAX_SOURCES = 10_000
 NOTHING, DATA, TEXT = range(3)
 NO_INPUT = "input() has no answer here: give on_input= to the interpreter"
 MAGICS = "; IPython's %magics, !commands and ?help are not Python, and not supported"
@@ -312,6 +314,7 @@ class Kept:
 
         name = f"<cell {self._number}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        linecache.cache.pop(f"<cell {self._number - MAX_SOURCES}>", None)
         tree: Any = compile(code, name, "exec", PARSE, dont_inherit=True)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) else None
         if tree.body:

@@ -15,7 +15,6 @@ import contextlib
 import keyword
 import os
 import stat
-import sys
 import threading
 import time
 import warnings
@@ -81,7 +80,7 @@ class Interpreter(Closing, AsyncClosing):
 
     preload: modules that are loaded already. policy and keys: those of the jar; timeout, grace and output hold for each cell.
     on_input(prompt): the answer to input(). cell_memory: by how much one cell may let the data of the interpreter grow, before it
-    gets a MemoryError; the jar's `memory` ends the interpreter. python, import_paths: as for Pool. A context manager, also for
+    gets a MemoryError; the jar's `memory` ends the interpreter. import_paths: as for Pool. A context manager, also for
     `async with`; all of it may be used from any thread, and a second cell waits for the first.
     """
 
@@ -90,7 +89,6 @@ class Interpreter(Closing, AsyncClosing):
         preload: Iterable[str] = (),
         *,
         policy: PolicyLike = None,
-        python: str = sys.executable,
         import_paths: Iterable[_paths.PathLike] = (),
         on_input: Optional[OnInput] = None,
         cell_memory: Union[int, str, None] = None,
@@ -109,7 +107,7 @@ class Interpreter(Closing, AsyncClosing):
             jar_keys["workdir"] = None
         named: List[_paths.PathLike] = []
         named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
-        start = WarmStart(zygotes_for(os.fspath(python), list(preload), named, policy, jar_keys))
+        start = WarmStart(zygotes_for(list(preload), named, policy, policy_keys, jar_keys))
         self._begin(start, settings, on_input, cell_memory)
 
     @classmethod

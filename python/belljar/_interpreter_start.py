@@ -16,7 +16,8 @@ from ._cold import JarBackend
 from ._errors import EngineError, PolicyError
 from ._keys import RUN_KEYS
 from ._paths import Places
-from ._policy import PolicyLike
+from ._policy import PolicyLike, encode, wire_form
+from ._request import environ_text
 from ._warm import Zygotes
 
 if TYPE_CHECKING:
@@ -80,17 +81,21 @@ _zygotes: Dict[Any, Zygotes] = {}
 
 
 def zygotes_for(
-    python: str, preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, keys: Dict[str, Any]
+    preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, policy_keys: Dict[str, Any], keys: Dict[str, Any]
 ) -> Zygotes:
-    """Interpreters that are made alike come from one zygote. The oldest ones go, when there are many."""
+    """Interpreters that are made alike come from one zygote. The oldest ones go, when there are many.
+
+    Alike is what says the same to the engine: policy_keys is what the policy says now, should it be a file.
+    """
     cwd = None
     with contextlib.suppress(OSError):
         cwd = os.getcwd()
-    what = (python, tuple(preload), tuple(map(os.fspath, named)), repr(policy), repr(sorted(keys.items())), cwd)
+    says = (*wire_form(policy, cwd), encode(policy_keys), encode(keys), environ_text())
+    what = (sys.executable, tuple(preload), tuple(map(os.fspath, named)), cwd, says)
     with _lock:
         found = _zygotes.pop(what, None)
         if found is None:
-            found = Zygotes(python, [*preload, *USUAL], named, policy, {**keys, "timeout": None}, sys.maxsize)
+            found = Zygotes(sys.executable, [*preload, *USUAL], named, policy, {**keys, "timeout": None}, sys.maxsize)
         _zygotes[what] = found
         old = _zygotes.pop(next(iter(_zygotes))) if len(_zygotes) > MAX_ZYGOTES else None
     if old is not None:

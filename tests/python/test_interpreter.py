@@ -14,11 +14,11 @@ import threading
 import unittest
 import warnings
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Dict, List
 from unittest import mock
 
 import belljar
-from belljar import Interpreter
+from belljar import Interpreter, _interpreter_start
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 # What a cell writes to the socket of its own interpreter.
@@ -727,6 +727,26 @@ class Life(Case):
             "it.close()\n"
         )
         self.assertEqual(out, "left 1\n")
+
+    def test_interpreters_share_a_zygote_only_if_they_are_made_alike(self) -> None:
+        def names(**options: Any) -> List[str]:
+            with Interpreter(**options) as it:
+                return list(it.run("import os, socket; [socket.gethostname(), os.environ.get('A', '')]").value)
+
+        class Opaque(Dict[str, Any]):
+            def __repr__(self) -> str:
+                return "a policy"
+
+        file = self.base / "policy.json"
+        for name in ("one", "two"):
+            for policy in (belljar.Policy(hostname=name), Opaque(hostname=name), {"hostname": name}):
+                self.assertEqual(names(policy=policy), [name, ""])
+            file.write_text(f'{{"hostname": "{name}"}}')
+            self.assertEqual(names(policy=str(file)), [name, ""])
+            self.assertEqual(names(hostname=name, env={"A": name}), [name, name])
+        before = len(_interpreter_start._zygotes)
+        names(hostname="one", env={"A": "one"})
+        self.assertEqual(len(_interpreter_start._zygotes), before)
 
     def test_cold_where_there_are_no_zygotes(self) -> None:
         with mock.patch("belljar._warm.Zygotes._current", side_effect=belljar.UnavailableError("none here")):
