@@ -11,6 +11,7 @@ from pathlib import Path
 import belljar
 import belljar.integrations
 from belljar.integrations import command_line
+from belljar.integrations._common import jar_keys
 from package_case import BOUND_SECONDS, PackageCase, tearDownModule  # noqa: F401
 
 FOLDER = Path(belljar.integrations.__file__).parent
@@ -44,6 +45,21 @@ class Modules(PackageCase):
             "print([name for name in sys.modules if name.startswith('belljar.integrations')])\n"
         )
         self.assertEqual(self.host(script), "[]\n")
+
+
+class Keys(PackageCase):
+    """What jars for agents have that others have not."""
+
+    def test_the_work_directory_is_private_unless_somebody_names_one(self) -> None:
+        (self.work / "with.json").write_text('{"workdir": ".", "memory": "64M"}')
+        (self.work / "without.json").write_text('{"memory": "64M"}')
+        private = {"workdir": None, "pids": 9}
+        for policy in (None, "agent", "readonly", "strict", "./without.json", {"memory": "64M"}, belljar.Policy(memory="64M")):
+            self.assertEqual(jar_keys(policy, {"pids": 9}), private, policy)
+        for policy in ("./with.json", {"workdir": "/srv"}, belljar.Policy(workdir="/srv")):
+            self.assertEqual(jar_keys(policy, {"pids": 9}), {"pids": 9}, policy)
+        for named in ({"workdir": "/srv"}, {"cwd": "/srv"}, {"workdir": None}):
+            self.assertEqual(jar_keys("./with.json", named), named)
 
 
 class CommandLine(PackageCase):

@@ -6,9 +6,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from .._errors import StartError
+from .._paths import keys_of
+from .._policy import PolicyLike
 from .._program import engine_path
 from .._result import Result, describe
 
@@ -17,6 +19,12 @@ def missing(module: str, requirement: str, error: ImportError) -> ImportError:
     """The error for a framework that is not installed, or too old."""
     text = f"{module} needs {requirement!r}, which could not be imported: {error}. Install it: pip install '{requirement}'"
     return ImportError(text, name=error.name, path=error.path)
+
+
+def jar_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> Dict[str, Any]:
+    """The keys of a jar for an agent: its work directory is private and empty, unless they or the policy name one."""
+    is_named = "workdir" in keys or "cwd" in keys or keys_of(policy).get("workdir") is not None
+    return {**keys} if is_named else {"workdir": None, **keys}
 
 
 def start_status(error: StartError) -> int:

@@ -14,7 +14,7 @@ from typing import Any, List, Optional
 from .._jar import Jar
 from .._policy import PolicyLike
 from .._result import Result
-from ._common import missing, note
+from ._common import jar_keys, missing, note
 
 try:
     from autogen_core import CancellationToken, Component
@@ -49,8 +49,7 @@ class JarCodeExecutor(CodeExecutor, Component[JarCodeExecutorConfig]):  # type: 
     async def start(self) -> None:
         """Open the jar, if it is not open."""
         if self._jar is None:
-            keys = self._keys if self._policy is not None else {"workdir": None, **self._keys}
-            self._jar = Jar(self._policy, **keys)
+            self._jar = Jar(self._policy, **jar_keys(self._policy, self._keys))
 
     async def stop(self) -> None:
         """Close the jar, with all that still runs in it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Uni
 
 from .._jar import Jar
 from .._policy import PolicyLike
-from ._common import missing, note
+from ._common import jar_keys, missing, note
 
 try:
     from google.adk.code_executors.base_code_executor import BaseCodeExecutor
@@ -36,8 +36,7 @@ class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
     """
 
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
-        self._policy = policy
-        self._keys = keys if policy is not None else {"workdir": None, **keys}
+        self._policy, self._keys = policy, keys
         self._jar: Optional[Jar] = None
 
     @property
@@ -50,7 +49,7 @@ class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
     async def initialize(self) -> None:
         """Open the jar, if it is not open."""
         if self._jar is None:
-            self._jar = await Jar.open_async(self._policy, **self._keys)
+            self._jar = await Jar.open_async(self._policy, **jar_keys(self._policy, self._keys))
         self.is_initialized = True
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from .._errors import EngineError, StartError
 from .._jar import Jar
-from ._common import missing, start_status
+from ._common import jar_keys, missing, start_status
 
 try:
     from inspect_ai.util import (
@@ -65,9 +65,7 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         """Open the sample's jar."""
         keys = {"policy": config} if isinstance(config, str) else config.model_dump() if config is not None else {}
         policy = keys.pop("policy", None)
-        if policy is None:
-            keys.setdefault("workdir", None)
-        return {"default": cls(await Jar.open_async(policy, **keys))}
+        return {"default": cls(await Jar.open_async(policy, **jar_keys(policy, keys)))}
 
     @classmethod
     async def sample_cleanup(

@@ -374,7 +374,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 class JarSandboxClient(BaseSandboxClient[Optional[JarSandboxClientOptions]]):  # type: ignore[misc]
     """Makes a jar for each session. JarSandboxClient(policy, **keys): the policy of all of them.
 
-    The work directory, /workspace, is private and empty unless the policy names one; then that one is the manifest's root.
+    The work directory, /workspace, is private and empty unless workdir= names one; then that one is the manifest's root.
     """
 
     backend_id = "belljar"

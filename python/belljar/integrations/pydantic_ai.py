@@ -17,7 +17,7 @@ from .._errors import EngineError, StartError
 from .._files import FileInfo
 from .._jar import Jar
 from .._policy import PolicyLike
-from ._common import missing, start_status
+from ._common import jar_keys, missing, start_status
 
 try:
     from pydantic_ai.workspaces import (
@@ -54,7 +54,7 @@ def _entry(path: str, info: FileInfo) -> FileEntry:
 class JarWorkspace:
     """Commands and files of a jar. It opens with the first operation and lives until close(), or until this process ends.
 
-    JarWorkspace(policy, **keys) makes a jar; JarWorkspace(ref=ref) uses the one that another workspace of this process made.
+    JarWorkspace(policy, **keys) makes a jar, whose work directory is private unless they name one; JarWorkspace(ref=ref) uses the one that another workspace of this process made.
     """
 
     def __init__(self, policy: PolicyLike = None, *, ref: Optional[WorkspaceRef] = None, **keys: Any) -> None:
@@ -68,7 +68,7 @@ class JarWorkspace:
 
     def _jar(self) -> Jar:
         if self._ref is None:
-            jar = Jar(self._policy, **self._keys)
+            jar = Jar(self._policy, **jar_keys(self._policy, self._keys))
             self._ref = WorkspaceRef(provider="belljar", id=uuid.uuid4().hex)
             _jars[self._ref.id] = jar
         elif self._ref.id not in _jars:
