@@ -12,7 +12,7 @@ interrupt is an exception only while a cell runs; a child that a cell forks neve
 from __future__ import annotations
 
 import _ast
-import _signal
+import _signal  # type: ignore[import-not-found]
 import array
 import builtins
 import fcntl

@@ -6,9 +6,25 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Optional
+from typing import Optional, Tuple
 
 from ._errors import EngineError, UnavailableError
+
+
+def _who_tried() -> Tuple[str, bool]:
+    """The line of the caller's that uses this package, in words, and whether it runs because a module is imported."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    frame = sys._getframe()
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == package:
+        frame = frame.f_back
+    who = f"line {frame.f_lineno} of {frame.f_code.co_filename}"
+    up: Optional[FrameType] = frame
+    while up is not None:
+        # The code of a module, but for the program itself, runs only when it is imported.
+        if up.f_code.co_name == "<module>" and up.f_globals.get("__name__") not in (None, "__main__"):
+            return f"{who}, while the module '{up.f_globals['__name__']}' was imported,", True
+        up = up.f_back
+    return who, False
 
 
 def refuse_inside(may_be_imported: bool = False) -> None:
@@ -17,23 +33,23 @@ def refuse_inside(may_be_imported: bool = False) -> None:
     inside = sys.modules.get((__package__ or "belljar") + "._inside")
     if inside is None or not inside.is_inside:
         return
-    package = os.path.dirname(os.path.abspath(__file__))
-    frame = sys._getframe()
-    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == package:
-        frame = frame.f_back
-    who = f"line {frame.f_lineno} of {frame.f_code.co_filename}"
-    up: Optional[FrameType] = frame
-    while up is not None:
-        # In a jar the code of a module runs only when it is imported.
-        if up.f_code.co_name == "<module>" and up.f_globals.get("__name__") not in (None, "__main__"):
-            if may_be_imported:
-                return
-            who += f", while the module '{up.f_globals['__name__']}' was imported,"
-            break
-        up = up.f_back
-    raise UnavailableError(f"a jar cannot hold another jar: {who} tried to make one").with_(
-        hint="in a jar, call the function itself; what needs jars belongs into the program outside, not into the module's own code"
-    )
+    who, is_imported = _who_tried()
+    if not (is_imported and may_be_imported):
+        raise UnavailableError(f"a jar cannot hold another jar: {who} tried to make one").with_(
+            hint="in a jar, call the function itself; what needs jars belongs into the program outside, not into the module's own code"
+        )
+
+
+def confined_hint() -> Optional[str]:
+    """What to say of a jar that could not be made, if this program is confined as commands in jars are."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            facts = dict(line.split(":", 1) for line in file if ":" in line)
+    except OSError:
+        return None
+    if (facts.get("NoNewPrivs", "").strip(), facts.get("Seccomp", "").strip()) != ("1", "2"):
+        return None
+    return f"this program runs in a jar itself, or in another sandbox, and a jar cannot hold another jar: {_who_tried()[0]} tried"
 
 
 def engine_path() -> str:

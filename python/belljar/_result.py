@@ -20,6 +20,7 @@ from ._errors import (
     UnavailableError,
     public,
 )
+from ._program import confined_hint
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -181,4 +182,7 @@ def failure(error: Any, missing: Any = None, result: Optional[Result[Any]] = Non
         made = UnavailableError(message, missing if isinstance(missing, list) else [])
     else:
         made = EngineError(message)
-    return made.with_(result=result, hint=error.get("hint"))
+    hint = error.get("hint")
+    if isinstance(made, (UnavailableError, EngineError)):
+        hint = "; ".join(filter(None, (confined_hint(), hint)))
+    return made.with_(result=result, hint=hint)

@@ -7,6 +7,7 @@ import functools
 import gc
 import os
 import socket
+import sys
 import threading
 import unittest
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Dict, List
 
 import belljar
 from belljar import _pool
+from belljar._program import engine_path
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 
@@ -257,6 +259,18 @@ class JarsInJars(PackageCase):
                 belljar.call(fn)
             self.assertEqual(caught.exception.type_name, "belljar.UnavailableError")
             self.assertNotIn("imported", caught.exception.message or "")
+
+    def test_in_a_command(self) -> None:
+        script = self.work / "script.py"
+        script.write_text(
+            "import belljar\ntry:\n    print(belljar.run(['echo', 'hello']).stdout)\n"
+            "except belljar.BelljarError as error:\n    print(type(error).__name__, error)\n"
+        )
+        package = str(Path(belljar.__file__).parent.parent)
+        env = {"PYTHONPATH": package, "BELLJAR_BIN": engine_path(), "PYTHONDONTWRITEBYTECODE": "1"}
+        result = belljar.run([sys.executable, script], ro=[package, engine_path(), sys.base_prefix], env=env)
+        words = rf"a jar cannot hold another jar: line 3 of {script} tried"
+        self.assertRegex(result.stdout, words, result.stderr)
 
     def test_while_a_module_is_imported(self) -> None:
         folder = self.base / "lib"
