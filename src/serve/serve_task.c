@@ -71,9 +71,13 @@ static void leave_task(struct serve_task *task)
 	task->object.is_dead = true;
 }
 
+/* The server ends: its channels go before what hangs on them, and no answer may come after that. */
 static void kill_task(struct object *object)
 {
-	(void)object; /* it ends with its jar */
+	struct serve_task *task = (struct serve_task *)object;
+
+	task->channel = NULL;
+	session_drop_task(take_ptr(task->task));
 }
 
 static void free_task(struct object *object)

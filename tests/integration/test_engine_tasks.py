@@ -195,6 +195,19 @@ class FileOperations(Tasks):
             self.wait_for(lambda: self.engine.descriptors() < 50, "descriptors are closed")
         self.assertEqual(self.run_in(jar, ["echo", "alive"]).stdout, b"alive\n")
 
+    def test_a_client_that_leaves_with_many_tasks_under_way(self) -> None:
+        jar = self.open()
+        self.run_in(jar, self.script("mkdir many; cd many; seq 1 3000 | xargs touch"))
+        channels = []
+        for number in range(120):
+            ours, theirs = socket.socketpair()
+            jar.send(FILE, {"version": wire.VERSION, "op": "remove", "path": "many", "recursive": True}, [theirs.fileno()])
+            theirs.close()
+            channels.append(ours)
+        self.assertEqual(self.engine.close(), 0)
+        for channel in channels:
+            channel.close()
+
     def test_a_jar_that_closes_answers_those_who_wait(self) -> None:
         jar = self.open()
         ours, theirs = socket.socketpair()
