@@ -28,6 +28,8 @@ Path = Union[str, bytes, "os.PathLike[str]"]
 Paths = Union[Path, Sequence[Path]]
 # PATH, PATH:DEST or {"path", "dest", "optional"}
 Shown = Union[Path, Mapping[str, Any]]
+# HOST[:PORTS], or {"host", "ports", "private", "deny", "reason"}
+NetRule = Union[str, Mapping[str, Any]]
 # A list of texts, or one.
 Texts = Union[str, Sequence[str]]
 
@@ -47,6 +49,8 @@ class RunKeys(TypedDict, total=False):
     file_size: Optional[Size]
     fds: Optional[int]
     core: Optional[Size]
+    net_connections: Optional[int]
+    net_bytes: Optional[Size]
     output: Union[None, Size, Mapping[str, Optional[Size]]]  # of both streams, or {"stdout": ..., "stderr": ...}
     overflow: Literal["truncate", "kill"]
     keep: Literal["head", "tail", "both"]
@@ -70,7 +74,8 @@ class PolicyKeys(RunKeys, total=False):
     system: bool
     toolchains: bool
     protect: bool
-    net: Literal["none", "host"]
+    net: Literal["none", "gate", "host"]
+    allow_net: Union[str, Sequence[NetRule]]
     hostname: str
     rung: Literal["namespace", "landlock", "process"]
     optional: Texts

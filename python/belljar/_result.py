@@ -43,7 +43,7 @@ STATUS_OF_OUTCOME = {"timeout": 124, "cpu": 137, "memory": 137, "disk": 137, "ou
 class Result(Generic[Text]):
     """How a run ended, and why. Frozen, and only data: it can be pickled and compared.
 
-    `outcome` is why it ended: exited, signaled, timeout, cpu, memory, disk, output or cancelled. `exit_code` is set only
+    `outcome` is why it ended: exited, signaled, timeout, cpu, memory, disk, output, net or cancelled. `exit_code` is set only
     for exited. `stdout` and `stderr` are what was kept, up to the policy's `output`; text, or exact bytes with text=False; None
     where nothing was kept (capture=False).
     """
@@ -69,6 +69,7 @@ class Result(Generic[Text]):
     error: Optional[Dict[str, Any]]
     workdir: Optional[str] = None
     notes: List[Any] = dataclasses.field(default_factory=list)
+    network: Optional[Dict[str, Any]] = None
     elided_at: Optional[Dict[str, Any]] = None
 
     @property
@@ -149,7 +150,7 @@ def describe(result: Result[Any]) -> str:
     if result.outcome == "cancelled":
         return f"'{command}' was cancelled"
     limits = [str(hit.get("name")) for hit in result.limits_hit if isinstance(hit, dict)]
-    words = {"timeout": "timeout", "cpu": "cpu_time"}
+    words = {"timeout": "timeout", "cpu": "cpu_time", "net": "net_bytes"}
     name = words.get(result.outcome, result.outcome)
     limit = next((hit.get("limit") for hit in result.limits_hit if hit.get("name") == name), None) if limits else None
     unit = " ms" if name in ("timeout", "cpu_time") else ""

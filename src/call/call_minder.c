@@ -268,6 +268,8 @@ static int prepare(struct jar_inside *inside, const int *cgroup_fds, size_t cgro
 		rc = make_anew(&inside->build);
 	umask(022);
 	if (rc == 0)
+		jar_hand_over_sockets(inside);
+	if (rc == 0)
 		rc = call_keep_capabilities(0);
 	return rc < 0 ? rc : ask_for_fork(inside, cgroup_fds, cgroup_count);
 }

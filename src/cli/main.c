@@ -11,6 +11,8 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/parent.h"
+#include "gate/gate.h"
+#include "gate/gate_page.h"
 
 typedef int command_function(const struct invocation *invocation, struct run_options *options,
 			     const struct messenger *messenger);
@@ -23,7 +25,7 @@ struct command_entry {
 static const struct command_entry entries[] = {
 	{COMMAND_RUN, command_run},       {COMMAND_SHELL, command_shell},   {COMMAND_PLAN, command_plan},
 	{COMMAND_DOCTOR, command_doctor}, {COMMAND_POLICY, command_policy}, {COMMAND_COMPLETION, command_completion},
-	{COMMAND_HELP, command_help},     {COMMAND_ENGINE, command_engine},
+	{COMMAND_HELP, command_help},     {COMMAND_ENGINE, command_engine}, {COMMAND_NET, command_net},
 };
 
 int print_out(const struct text *text, const struct messenger *messenger)
@@ -175,6 +177,9 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 	AUTO_TEXT out = {0};
 
+	/* A role of this program's own, and no command of a user's. */
+	if (name && !strcmp(name, GATE_ARGUMENT))
+		return gate_main();
 	fill_standard_descriptors(&invocation);
 	invocation.current_directory = current_directory = getcwd(NULL, 0);
 	if (home_of(environ))

@@ -21,6 +21,7 @@ enum cli_command {
 	COMMAND_COMPLETION = 1 << 5,
 	COMMAND_HELP = 1 << 6,
 	COMMAND_ENGINE = 1 << 7,
+	COMMAND_NET = 1 << 8,
 };
 
 struct command_row {
@@ -107,7 +108,7 @@ bool options_next(struct option_cursor *cursor, struct option_row *out);
 enum stdin_choice { STDIN_INHERIT, STDIN_NULL, STDIN_FILE };
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-#define OPTIONS_WORDS_MAX 2
+#define OPTIONS_WORDS_MAX 5
 #define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
 
 /* Strings are borrowed from argv, and live as long as it does; only the policy is owned. */

@@ -9,14 +9,15 @@
 
 #include <string.h>
 
-#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN)
+#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP | COMMAND_ENGINE)
 
 static const char *const policy_actions[] = {"show", "check", "schema", NULL};
+static const char *const net_actions[] = {"check", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run",        "shell", "plan",   "doctor", "policy",
-					    "completion", "help",  "engine", NULL};
+static const char *const command_names[] = {"run", "shell",      "plan", "doctor", "policy",
+					    "net", "completion", "help", "engine", NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -56,6 +57,16 @@ const struct command_row cli_commands[] = {
 		.first_words = policy_actions,
 		.word_count_min = 1,
 		.word_count_max = 2,
+	},
+	{
+		.command = COMMAND_NET,
+		.name = "net",
+		.arguments = "check [options] [FILE] HOST:PORT [METHOD PATH]",
+		.summary = "what a gate would decide, and by which rule; runs nothing",
+		.first_words = net_actions,
+		.word_count_min = 2,
+		.word_count_max = 5,
+		.takes_policy = true,
 	},
 	{
 		.command = COMMAND_COMPLETION,
@@ -300,6 +311,7 @@ static enum value_kind value_kind_of(enum policy_type type)
 	case POLICY_COUNT:
 	case POLICY_OUTPUT:
 	case POLICY_STRING:
+	case POLICY_RULES:
 	case POLICY_STRINGS:
 	case POLICY_NAMES:
 	case POLICY_ENV:

@@ -18,6 +18,7 @@ static const struct {
 	[JAR_STEP_FAILED] = {PART(step_failed)},
 	[JAR_EXEC_FAILED] = {PART(exec_failed)},
 	[JAR_VIEW] = {PART(view)},
+	[JAR_SOCKET] = {PART(socket)},
 	[JAR_TERMINAL] = {0},
 	[JAR_STARTED] = {PART(started)},
 	[JAR_WRITTEN] = {PART(written)},

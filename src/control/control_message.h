@@ -17,7 +17,8 @@ enum jar_message_kind {
 	/* from the jar */
 	JAR_STEP_FAILED = 1, /* nothing has run */
 	JAR_EXEC_FAILED,
-	JAR_VIEW,     /* attached: something for the engine's meter; before JAR_STARTED */
+	JAR_VIEW,   /* attached: something for the engine's meter; before JAR_STARTED */
+	JAR_SOCKET, /* attached: one of STEP_SOCKETS, or nothing if it is not there; before JAR_STARTED and JAR_READY */
 	JAR_TERMINAL, /* attached: the master of the command's pty; before JAR_STARTED */
 	JAR_STARTED,
 	JAR_WRITTEN,
@@ -82,6 +83,9 @@ struct jar_message {
 			uint64_t clock_ns; /* JAR_VIEW_CLOCK: what it showed before the command began */
 			uint32_t what;     /* enum jar_view */
 		} view;
+		struct {
+			uint32_t number; /* in the order of the step */
+		} socket;
 		struct {
 			uint64_t begun_ns;    /* when the command's process was made */
 			struct rusage making; /* what making the jar cost, to be taken off the tree's usage */

@@ -5,6 +5,7 @@
 #include "engine/engine_failure.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,11 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	if ((step->kind == STEP_SECCOMP || (step->kind == STEP_PLACES && seen->error.errno_value == EBUSY)) &&
 	    plan->core.filter_asks && host->has_seccomp_listeners) {
 		host->has_seccomp_listeners = false;
+		return true;
+	}
+	/* The module cannot be loaded, or a kernel is without it: the gate has a listener for each port then. */
+	if (step->kind == STEP_NETLINK && step->value == NETLINK_NETFILTER && !host->lacks_nft) {
+		host->lacks_nft = true;
 		return true;
 	}
 	/* As in a container whose /proc/sys is read-only. */

@@ -99,6 +99,7 @@ struct host {
 	bool has_seccomp;
 	bool has_seccomp_listeners; /* a filter can ask; likewise */
 	bool hides_memory;          /* of processes of the same user that are our descendants (Yama) */
+	bool lacks_nft;             /* a gate was refused nf_tables */
 	bool pipes_core_dumps;      /* the kernel hands them to a program, whatever the limit of their size but 1 */
 	int landlock_abi;           /* 0: none */
 	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */

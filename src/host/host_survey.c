@@ -538,7 +538,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = look_at_names(&host->system, NULL, host_system_names);
 	if (rc == 0 && policy->has_system)
 		rc = survey_etc(&host->etc);
-	if (policy->has_system && policy->net == NET_NONE)
+	if (policy->has_system && policy->net != NET_HOST)
 		host->hosts = read_hosts();
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev", host_device_names);

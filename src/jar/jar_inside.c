@@ -150,6 +150,7 @@ void jar_inside(const struct jar_plan *plan, jar_main_function *main, const stru
 	umask(0);
 	build(&inside);
 	jar_hand_over_view(&inside);
+	jar_hand_over_sockets(&inside);
 	umask(022);
 	/* Steps that change ids make the process dumpable by the kernel's own rules; undo that before anything else runs. */
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

@@ -23,13 +23,15 @@ struct jar_build {
 	int scratch_fd; /* the tmpfs of the private places */
 	int scratch_count;
 	pid_t engine_pid;
-	pid_t first_pid;              /* the jar's first process */
-	bool has_run_cgroup;          /* a minder has entered the cgroups of its own run */
-	pid_t scoped_pid;             /* the process whose signals reach only itself and what it starts; 0: none */
-	int user_namespace_fd;        /* root only: where the jar's host id is 0; -1: not made */
-	int view_fds[JAR_VIEW_COUNT]; /* for the engine's meter; -1: not asked for */
-	int run_directory_fd;         /* held as long as the jar's first process lives; -1: there is none */
-	struct answer_places places;  /* held as long */
+	pid_t first_pid;                 /* the jar's first process */
+	bool has_run_cgroup;             /* a minder has entered the cgroups of its own run */
+	pid_t scoped_pid;                /* the process whose signals reach only itself and what it starts; 0: none */
+	int user_namespace_fd;           /* root only: where the jar's host id is 0; -1: not made */
+	int view_fds[JAR_VIEW_COUNT];    /* for the engine's meter; -1: not asked for */
+	int socket_fds[JAR_SOCKETS_MAX]; /* of STEP_SOCKETS, until the engine has them; -1: not there */
+	size_t socket_count;
+	int run_directory_fd;        /* held as long as the jar's first process lives; -1: there is none */
+	struct answer_places places; /* held as long */
 	int listener_socket; /* of a child that becomes a command: to its minder, for its filter's listener; else -1 */
 	int written_fd;      /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
@@ -92,6 +94,9 @@ void jar_set_oom_score(void);
 
 /* jar_inside.c: give the engine what STEP_METER opened. */
 void jar_hand_over_view(struct jar_inside *inside);
+
+/* jar_network.c: give the engine what STEP_SOCKETS made, and keep nothing of it. */
+void jar_hand_over_sockets(struct jar_inside *inside);
 
 /* jar_steps.c: the plan's rules as a ruleset, or a negative errno. */
 int jar_landlock_ruleset(const struct jar_build *build);

@@ -9,6 +9,7 @@
 #define BELLJAR_JAR_JAR_PLAN_H
 
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #include "base/list.h"
@@ -65,6 +66,10 @@ enum step_trait {
 	X(SEAL, jar_seal, "seal", ISOLATE, STEP_NEEDS_USERNS, "the root itself read-only", "") \
 	X(ENTER, jar_enter, "enter", ISOLATE, STEP_NEEDS_USERNS, "enter the new root", "") \
 	X(LOOPBACK, jar_loopback, "loopback", ISOLATE, STEP_NEEDS_USERNS, "bring the private loopback up", "") \
+	/* Messages of the planner's to the network's kernel side of protocol `value`, until `value2` are acknowledged. */ \
+	X(NETLINK, jar_netlink, "netlink", ISOLATE, STEP_ANEW, "%s", "acknowledged=2") \
+	/* Sockets in the jar's network, for the engine alone. */ \
+	X(SOCKETS, jar_sockets, "sockets", ISOLATE, STEP_ANEW, "hand %1 sockets of the jar's network to its gate", "count=1") \
 	X(HOSTNAME, jar_hostname, "hostname", ISOLATE, 0, "hostname %s", "") \
 	/* Root only: the id that it has become. */ \
 	X(JOIN, jar_join, "join", ISOLATE, STEP_NEEDS_USERNS, "enter the user namespace where that id is 0", "") \
@@ -101,10 +106,28 @@ enum step_flag {
 	STEP_COUNT_WRITES =
 		1 << 8, /* STEP_METER: hold what tells how much this process and its children have written */
 	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
+	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal takes nothing from the walls */
 };
 
 /* What STEP_COPY copies is not longer. */
 #define JAR_COPY_BYTES_MAX (32 << 10)
+
+#define JAR_SOCKETS_MAX 64
+#define JAR_SOCKET_OPTIONS_MAX 3
+
+/* One socket of STEP_SOCKETS, which nobody in the jar ever has. */
+struct jar_socket {
+	int type;
+	bool may_be_absent; /* a kernel without IPv6 has none */
+	struct {
+		int level, name;
+	} options[JAR_SOCKET_OPTIONS_MAX]; /* set to 1; name 0: none */
+	union {
+		struct sockaddr any;
+		struct sockaddr_in ipv4;
+		struct sockaddr_in6 ipv6;
+	} address;
+};
 
 struct plan_step {
 	enum step_kind kind;
@@ -113,6 +136,8 @@ struct plan_step {
 	const char *target;
 	mode_t mode;
 	uint64_t value, value2;
+	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket */
+	size_t byte_count;
 	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;
 	dev_t place_device; /* STEP_IN_PLACE: which object must stand at `target`; inode 0: not checked */

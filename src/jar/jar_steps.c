@@ -30,11 +30,6 @@ int jar_check_object(int fd, dev_t device, ino_t inode)
 	return status.st_dev == device && status.st_ino == inode ? 0 : -ESTALE;
 }
 
-int jar_loopback(struct jar_build *build, const struct plan_step *step)
-{
-	return sys_new_network();
-}
-
 int jar_hostname(struct jar_build *build, const struct plan_step *step)
 {
 	return sethostname(step->source, strlen(step->source)) < 0 ? -errno : 0;

@@ -5,8 +5,9 @@
 #ifndef BELLJAR_LIMITS_OBSERVATION_H
 #define BELLJAR_LIMITS_OBSERVATION_H
 
-#include "base/error.h"
 #include "base/base.h"
+#include "base/error.h"
+#include "base/list.h"
 
 enum stream_index { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
 
@@ -18,6 +19,7 @@ enum cause {
 	CAUSE_MEMORY,
 	CAUSE_DISK,
 	CAUSE_OUTPUT,
+	CAUSE_NET,  /* bytes through the gate */
 	CAUSE_PIDS, /* more processes than may be, where no kernel refuses them */
 	CAUSE_CANCELLED,
 	CAUSE_OUTPUT_LOST, /* nobody takes the output */
@@ -32,6 +34,8 @@ enum limit_name {
 	LIMIT_DISK,
 	LIMIT_FILE_SIZE,
 	LIMIT_FDS,
+	LIMIT_NET_CONNECTIONS,
+	LIMIT_NET_BYTES,
 	LIMIT_OUTPUT,
 	LIMIT_NAME_COUNT,
 };
@@ -52,6 +56,21 @@ struct limit_hit {
 	bool has_peak;
 	const char *enforced_by;
 	char evidence[LIMIT_EVIDENCE_MAX];
+};
+
+/* What went through the gate, to one host and port. */
+struct network_host {
+	char host[256];
+	uint16_t port;
+	uint64_t connections, bytes_out, bytes_in;
+};
+
+LIST_TYPE(struct network_host, network_host_list);
+
+struct network_seen {
+	bool has_gate;
+	bool has_died; /* the gate, before the run was over */
+	struct network_host_list hosts;
 };
 
 struct observation {
@@ -76,6 +95,7 @@ struct observation {
 	bool is_stream_cut[STREAM_COUNT]; /* something of this one was dropped */
 	const char *overflowed;           /* what went over its cap first: "output", "stdout", "stderr"; or NULL */
 	struct limit_hit limits[LIMIT_NAME_COUNT];
+	struct network_seen network;
 	uint32_t steps_done, entry_done;
 };
 

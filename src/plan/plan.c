@@ -167,6 +167,8 @@ void plan_copy_limits(struct plan_limits *limits, const struct policy *policy)
 		.file_size_bytes = policy->file_size_bytes,
 		.fds = policy->fds,
 		.core_bytes = policy->core_bytes,
+		.net_connections = policy->net_connections,
+		.net_bytes = policy->net_bytes,
 		.output = policy->output,
 		.overflow = policy->overflow,
 		.keep = policy->keep,
@@ -186,7 +188,7 @@ static void plan_identity(struct plan_build *build)
 		return;
 	}
 	plan->core.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-	if (build->policy->net == NET_NONE)
+	if (build->policy->net != NET_HOST)
 		plan->core.namespaces |= CLONE_NEWNET;
 	build->is_id_mapped = build->host->uid == 0 && build->host->has_id_mapped_mounts;
 	if (build->is_id_mapped) {
@@ -208,16 +210,19 @@ static void plan_identity(struct plan_build *build)
 	plan_user_limits(build);
 }
 
-static void plan_network(struct plan_build *build)
+static int plan_network(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
+	int rc;
 
 	if (plan->core.namespaces & CLONE_NEWNET)
 		plan_add(build, &plan->core.steps, STEP_LOOPBACK);
+	rc = plan_gate(build);
 	if (build->policy->hostname && plan->rung == RUNG_NAMESPACE)
 		plan_add(build, &plan->core.steps, STEP_HOSTNAME)->source = plan_string(build, build->policy->hostname);
 	if (build->is_id_mapped)
 		plan_add(build, &plan->core.steps, STEP_JOIN);
+	return rc;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
@@ -343,6 +348,8 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	if (rc == 0)
 		rc = refuse_what_is_not_there(&build);
 	if (rc == 0)
+		rc = plan_check_network(&build);
+	if (rc == 0)
 		rc = choose_workdir(&build);
 	if (rc == 0)
 		note_path_directories(&build);
@@ -358,7 +365,9 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	}
 	if (rc == 0) {
 		plan_meter(&build);
-		plan_network(&build);
+		rc = plan_network(&build);
+	}
+	if (rc == 0) {
 		plan_limits(&build);
 		rc = plan_walls(&build);
 		plan_calls(&build);
@@ -394,6 +403,7 @@ void plan_done(struct plan *plan)
 		free(plan->core.landlock.items);
 		free(plan->core.filter);
 		free(plan->core.zygote.filter);
+		plan_gate_done(&plan->gate);
 	}
 	free(plan->core.entry.items);
 	free(plan->missing.items);

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "host/host.h"
 #include "jar/jar_plan.h"
+#include "plan/plan_gate.h"
 
 /* Something asked for that this run does not have, or something the user should know. */
 struct plan_remark {
@@ -47,6 +48,8 @@ struct plan_limits {
 	uint64_t file_size_bytes;
 	uint64_t fds;
 	uint64_t core_bytes;
+	uint64_t net_connections;
+	uint64_t net_bytes;
 	struct output_limit output;
 	enum overflow_mode overflow;
 	enum keep_mode keep;
@@ -69,6 +72,7 @@ struct plan {
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
+	struct plan_gate gate;     /* of a run it is the jar's */
 	uint32_t metered;          /* 1 << enum guarantee: what the engine measures while the command runs */
 	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */
 	struct string_list redact; /* literal texts */

@@ -47,12 +47,14 @@ const char *plan_gitconfig(struct plan_build *build);
 void plan_copy_limits(struct plan_limits *limits, const struct policy *policy);
 int plan_command(struct plan_build *build);
 
-int plan_environment(struct plan_build *build); /* plan_environment.c: env, and what of it is redacted */
-void plan_candidates(struct plan_build *build); /* plan_candidates.c: which files may be the command */
-int plan_mounts(struct plan_build *build);      /* plan_mounts.c: the file system, as mounts and as Landlock rules */
-int plan_back_ends(struct plan_build *build);   /* plan_limits.c: what holds each limit, and what cannot be held here */
-void plan_meter(struct plan_build *build);      /* plan_limits.c: the engine's view of the jar */
-void plan_limits(struct plan_build *build);     /* plan_limits.c: rlimits */
+int plan_environment(struct plan_build *build);   /* plan_environment.c: env, and what of it is redacted */
+void plan_candidates(struct plan_build *build);   /* plan_candidates.c: which files may be the command */
+int plan_check_network(struct plan_build *build); /* plan_gate.c: what is asked for can be had, and makes sense */
+int plan_gate(struct plan_build *build);          /* plan_gate.c: a network with a gate */
+int plan_mounts(struct plan_build *build);        /* plan_mounts.c: the file system, as mounts and as Landlock rules */
+int plan_back_ends(struct plan_build *build); /* plan_limits.c: what holds each limit, and what cannot be held here */
+void plan_meter(struct plan_build *build);    /* plan_limits.c: the engine's view of the jar */
+void plan_limits(struct plan_build *build);   /* plan_limits.c: rlimits */
 void plan_user_limits(
 	struct plan_build *build); /* plan_limits.c: a jar's share of what the kernel counts for the user */
 int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */

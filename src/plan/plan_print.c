@@ -36,6 +36,7 @@ static const struct flag_name flag_names[] = {
 	{STEP_FOLLOW, "follow"},
 	{STEP_COUNT_WRITES, "count-writes"},
 	{STEP_UNPRIVILEGED, "unprivileged"},
+	{STEP_IF_POSSIBLE, "if-possible"},
 };
 
 struct namespace_name {
@@ -176,6 +177,8 @@ static void print_limits(const struct plan_limits *limits, struct text *out)
 	print_limit(out, "file_size", limits->file_size_bytes, units_format_size);
 	print_limit(out, "fds", limits->fds, print_count);
 	print_limit(out, "core", limits->core_bytes, units_format_size);
+	print_limit(out, "net_connections", limits->net_connections, print_count);
+	print_limit(out, "net_bytes", limits->net_bytes, units_format_size);
 	print_limit(out, "output", limits->output.total_bytes, units_format_size);
 	print_limit(out, "stdout", limits->output.stream_bytes[0], units_format_size);
 	print_limit(out, "stderr", limits->output.stream_bytes[1], units_format_size);
@@ -195,6 +198,12 @@ void plan_print(const struct plan *plan, struct text *out)
 	text_append_string(out, "the command, before it runs:\n");
 	print_steps(&plan->core.entry, out);
 	print_limits(&plan->limits, out);
+	for (size_t i = 0; i < plan->gate.rules.count; i++) {
+		text_append_string(out, i ? " " : "through the gate: ");
+		net_rule_format(&plan->gate.rules.items[i], out);
+	}
+	if (plan->gate.is_wanted)
+		text_append_string(out, plan->gate.rules.count ? "\n" : "through the gate: nothing\n");
 	text_append_string(out, "environment:");
 	for (size_t i = 0; i < plan->core.env.count; i++)
 		text_append_format(out, " %.*s", (int)strcspn(plan->core.env.items[i], "="), plan->core.env.items[i]);
@@ -237,6 +246,17 @@ static void write_argument(const struct plan_step *step, char letter, struct jso
 	}
 }
 
+/* What is sent to the kernel, byte by byte. */
+static void write_messages(const struct plan_step *step, struct json_writer *writer)
+{
+	const unsigned char *bytes = step->bytes;
+	AUTO_TEXT digits = {0};
+
+	for (size_t i = 0; i < step->byte_count; i++)
+		text_append_format(&digits, "%02x", bytes[i]);
+	json_write_string(writer, "messages", text_string(&digits));
+}
+
 static void write_step(const struct plan_step *step, struct json_writer *writer)
 {
 	char key[16], letter;
@@ -258,6 +278,8 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	for (const char *at = step_rows[step->kind].fields; sscanf(at, " %15[a-z]=%c%n", key, &letter, &len) == 2;
 	     at += len)
 		write_argument(step, letter, writer, key);
+	if (step->kind == STEP_NETLINK)
+		write_messages(step, writer);
 	json_close_object(writer);
 }
 
@@ -286,6 +308,21 @@ static void write_landlock(const struct plan *plan, struct json_writer *writer)
 	json_close_object(writer);
 }
 
+static void write_rules(const struct plan_gate *gate, struct json_writer *writer)
+{
+	json_open_array(writer, "allow_net");
+	for (size_t i = 0; i < gate->rules.count; i++) {
+		AUTO_TEXT rule = {0};
+
+		net_rule_format(&gate->rules.items[i], &rule);
+		if (text_string(&rule)[0] == '{')
+			json_write_raw(writer, NULL, rule.data, rule.len);
+		else
+			json_write_string(writer, NULL, text_string(&rule));
+	}
+	json_close_array(writer);
+}
+
 static void write_limit(struct json_writer *writer, const char *key, uint64_t value, uint64_t divisor)
 {
 	if (value == LIMIT_NONE)
@@ -306,6 +343,8 @@ void plan_write_limits(const struct plan_limits *limits, struct json_writer *wri
 	write_limit(writer, "file_size", limits->file_size_bytes, 1);
 	write_limit(writer, "fds", limits->fds, 1);
 	write_limit(writer, "core", limits->core_bytes, 1);
+	write_limit(writer, "net_connections", limits->net_connections, 1);
+	write_limit(writer, "net_bytes", limits->net_bytes, 1);
 	if (output_is_split(&limits->output)) {
 		json_open_object(writer, "output");
 		write_limit(writer, "stdout", limits->output.stream_bytes[0], 1);
@@ -363,6 +402,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	if (plan_has_minders(plan))
 		write_steps(&plan->core.minder, &writer, "minder");
 	write_landlock(plan, &writer);
+	write_rules(&plan->gate, &writer);
 	print_profile(plan, &profile);
 	if (plan->core.filter_len)
 		seccomp_print_json(&profile, syscall_native_arch(), &writer, "seccomp");

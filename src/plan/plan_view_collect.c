@@ -87,8 +87,32 @@ static bool names_loopback(const char *hosts)
 /* With a network of its own the jar has ::1, whether or not the host has; without a name, looking it up would take a name server. */
 static bool lacks_loopback(const struct plan_build *build)
 {
-	return build->plan->rung == RUNG_NAMESPACE && build->policy->net == NET_NONE && build->host->hosts &&
+	return build->plan->rung == RUNG_NAMESPACE && build->policy->net != NET_HOST && build->host->hosts &&
 	       !names_loopback(build->host->hosts);
+}
+
+/* With a gate names are its business: of the host's list only what is about the jar's own loopback is left. */
+static void add_gate_files(struct plan_build *build, struct view *view)
+{
+	const char *at = build->host->hosts ? build->host->hosts : "";
+	AUTO_TEXT hosts = {0};
+
+	text_append_string(&hosts, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+	while (*at) {
+		size_t len = strcspn(at, "\n");
+
+		if (!strncmp(at, "127.", 4) || (!strncmp(at, "::1", 3) && strchr(" \t", at[3])))
+			text_append_format(&hosts, "%.*s\n", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+	build->has_failed |= text_failed(&hosts);
+	add_file(build, view, "/etc/hosts", plan_string(build, text_string(&hosts)));
+	add_file(build, view, "/etc/resolv.conf", "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n");
+}
+
+static bool is_gate_file(const struct plan_build *build, const char *path)
+{
+	return build->policy->net == NET_GATE && (!strcmp(path, "/etc/hosts") || !strcmp(path, "/etc/resolv.conf"));
 }
 
 /* Only root can put a link there: those on the way are followed. */
@@ -99,6 +123,8 @@ static void add_etc(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < list->count; i++) {
 		const struct host_path *path = &list->items[i];
 
+		if (is_gate_file(build, path->path))
+			continue;
 		if (path->kind == PATH_FILE && !strcmp(path->path, "/etc/hosts") && lacks_loopback(build)) {
 			add_file(build, view, path->path,
 				 plan_format(build, "%s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
@@ -113,6 +139,8 @@ static void add_etc(struct plan_build *build, struct view *view)
 			add_same(build, view, path, STEP_READ_ONLY | STEP_FOLLOW);
 		}
 	}
+	if (build->policy->has_system && build->policy->net == NET_GATE)
+		add_gate_files(build, view);
 	if (build->policy->has_system && build->policy->hostname)
 		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname));
 }

@@ -168,7 +168,7 @@ int plan_walls(struct plan_build *build)
 
 	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES |
 		       1U << GUARANTEE_SYSCALLS;
-	if (build->policy->net == NET_NONE)
+	if (build->policy->net != NET_HOST)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
 	start = plan_add(build, &plan->core.steps, STEP_WORKDIR);
 	/* A jar's own first process is in the workdir; where its commands start is their own matter. */

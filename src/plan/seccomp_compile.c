@@ -43,6 +43,8 @@ struct range {
 struct compiler {
 	const struct seccomp_rule *rules;
 	const struct seccomp_profile *profile;
+	const enum syscall_id *allowed; /* nothing else is; NULL: all that no row refuses */
+	size_t allowed_count;
 	/* The rows of each call number, in the table's order; -1 ends a chain. */
 	int16_t first_row[SYSCALL_NUMBER_MAX + 1];
 	int16_t next_row[SECCOMP_RULE_MAX];
@@ -128,6 +130,14 @@ static void add_range(struct compiler *compiler, uint32_t first, uint32_t answer
 	compiler->ranges[compiler->range_count++] = (struct range){first, answer, row};
 }
 
+static bool is_allowed(const struct compiler *compiler, uint32_t number, enum seccomp_arch arch)
+{
+	for (size_t i = 0; i < compiler->allowed_count; i++)
+		if (syscall_number(compiler->allowed[i], arch) == (int)number)
+			return true;
+	return !compiler->allowed;
+}
+
 static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 {
 	uint32_t unknown_answer = compiler->profile->parts & SECCOMP_UNKNOWN ? ANSWER_NO_CALL : SECCOMP_RET_ALLOW;
@@ -139,7 +149,9 @@ static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 	for (uint32_t number = 0; number <= SYSCALL_NUMBER_MAX; number++) {
 		int16_t row = compiler->first_row[number];
 
-		if (row < 0)
+		if (is_known[number] && !is_allowed(compiler, number, arch))
+			add_range(compiler, number, SECCOMP_RET_ERRNO | EPERM, -1);
+		else if (row < 0)
 			add_range(compiler, number, is_known[number] ? SECCOMP_RET_ALLOW : unknown_answer, -1);
 		else if (seccomp_condition_count(&compiler->rules[row]) == 0)
 			add_range(compiler, number, compiler->rules[row].answer, -1);
@@ -391,11 +403,13 @@ static int check_profile(const struct seccomp_profile *profile, struct error *er
 	return 0;
 }
 
-int seccomp_compile_rules(const struct seccomp_rule *rules, size_t rule_count, const struct seccomp_profile *profile,
-			  enum seccomp_arch arch, struct sock_filter *program, size_t capacity, size_t *len_out,
-			  struct error *error)
+int seccomp_compile_only(const enum syscall_id *allowed, size_t allowed_count, const struct seccomp_rule *rules,
+			 size_t rule_count, const struct seccomp_profile *profile, enum seccomp_arch arch,
+			 struct sock_filter *program, size_t capacity, size_t *len_out, struct error *error)
 {
 	struct compiler compiler = {
+		.allowed = allowed,
+		.allowed_count = allowed_count,
 		.rules = rules,
 		.profile = profile,
 		.program = program,
@@ -416,6 +430,13 @@ int seccomp_compile_rules(const struct seccomp_rule *rules, size_t rule_count, c
 	memmove(program, program + capacity - compiler.len, compiler.len * sizeof(*program));
 	*len_out = compiler.len;
 	return 0;
+}
+
+int seccomp_compile_rules(const struct seccomp_rule *rules, size_t rule_count, const struct seccomp_profile *profile,
+			  enum seccomp_arch arch, struct sock_filter *program, size_t capacity, size_t *len_out,
+			  struct error *error)
+{
+	return seccomp_compile_only(NULL, 0, rules, rule_count, profile, arch, program, capacity, len_out, error);
 }
 
 int seccomp_compile(const struct seccomp_profile *profile, enum seccomp_arch arch, struct sock_filter *program,

@@ -29,6 +29,11 @@ int seccomp_compile_rules(const struct seccomp_rule *rules, size_t rule_count, c
 			  enum seccomp_arch arch, struct sock_filter *program, size_t capacity, size_t *len_out,
 			  struct error *error);
 
+/* The other way round: only the @allowed calls, and those as far as no row of @rules holds. All others are refused with EPERM. */
+int seccomp_compile_only(const enum syscall_id *allowed, size_t allowed_count, const struct seccomp_rule *rules,
+			 size_t rule_count, const struct seccomp_profile *profile, enum seccomp_arch arch,
+			 struct sock_filter *program, size_t capacity, size_t *len_out, struct error *error);
+
 /*
  * What @profile refuses on @arch, for people: unconditional refusals in one paragraph per errno, the others line
  * by line. "ask": see seccomp_rules.h; "ignore": nothing is done, and the caller is told that it was.

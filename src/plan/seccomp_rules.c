@@ -540,6 +540,6 @@ void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum 
 		return;
 	}
 	profile->parts |= SECCOMP_OWN_PID_ONLY | SECCOMP_GUARD_PIDS | SECCOMP_NO_HOST_IPC | SECCOMP_ASK_METADATA;
-	if (net == NET_NONE)
+	if (net != NET_HOST)
 		profile->parts |= SECCOMP_NO_INET | SECCOMP_NO_UNIX_CONNECT;
 }

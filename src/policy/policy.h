@@ -13,7 +13,8 @@
 #include "base/text.h"
 
 enum workdir_mode { WORKDIR_RW, WORKDIR_RO };
-enum net_mode { NET_NONE, NET_HOST };
+/* From nothing to everything, so that "at most" is a comparison. */
+enum net_mode { NET_NONE, NET_GATE, NET_HOST };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
 /* From weak to strong, so that "at least" is a comparison. */
@@ -94,8 +95,9 @@ struct policy {
 	bool has_toolchains;
 	bool has_protect;
 	enum net_mode net;
-	char *hostname;              /* NULL: the caller's */
-	struct string_list pass_env; /* names; a '*' at the end matches any rest */
+	struct string_list allow_net; /* rules in their canonical form: net_rules.h */
+	char *hostname;               /* NULL: the caller's */
+	struct string_list pass_env;  /* names; a '*' at the end matches any rest */
 	POLICY_LIST(struct policy_env, env);
 	uint64_t timeout_ns;
 	uint64_t grace_ns;
@@ -106,6 +108,8 @@ struct policy {
 	uint64_t file_size_bytes;
 	uint64_t fds;
 	uint64_t core_bytes;
+	uint64_t net_connections;
+	uint64_t net_bytes;
 	struct output_limit output;
 	enum overflow_mode overflow;
 	enum keep_mode keep;

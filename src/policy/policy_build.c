@@ -331,6 +331,8 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
 	if (!value && key->type != POLICY_BOOL)
 		return policy_refuse(&origin, NULL, "needs a value: %s", key->placeholder);
 	rc = policy_set_text(policy, value, &origin);
+	if (rc == 0 && key->type == POLICY_RULES && policy->net == NET_NONE)
+		policy->net = NET_GATE;
 	if (rc == 0)
 		policy->given_keys |= UINT64_C(1) << (key - policy_keys);
 	return rc;

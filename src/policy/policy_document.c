@@ -199,5 +199,9 @@ int policy_document_apply(struct policy *policy, const struct json_value *docume
 		if (rc < 0)
 			return rc;
 	}
+	/* Who names hosts wants them reached, unless the same document says how much network there is. */
+	if (policy->net == NET_NONE && policy->allow_net.count && json_find(document, "allow_net") &&
+	    !json_find(document, "net"))
+		policy->net = NET_GATE;
 	return 0;
 }

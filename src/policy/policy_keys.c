@@ -11,7 +11,7 @@
 
 /* A word's place in its list is its enum value. */
 static const char *const workdir_mode_words[] = {[WORKDIR_RW] = "rw", [WORKDIR_RO] = "ro", NULL};
-static const char *const net_words[] = {[NET_NONE] = "none", [NET_HOST] = "host", NULL};
+static const char *const net_words[] = {[NET_NONE] = "none", [NET_GATE] = "gate", [NET_HOST] = "host", NULL};
 static const char *const overflow_words[] = {[OVERFLOW_TRUNCATE] = "truncate", [OVERFLOW_KILL] = "kill", NULL};
 static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "tail", [KEEP_BOTH] = "both", NULL};
 static const char *const rung_words[] = {
@@ -160,14 +160,24 @@ const struct policy_key policy_keys[] = {
 	{
 		.name = "net",
 		.flag = "net",
-		.placeholder = "none|host",
-		.help = "network: none but a private loopback, or the host's",
+		.placeholder = "none|gate|host",
+		.help = "network: none but a private loopback, the hosts of --allow-net, or the host's",
 		.default_text = "none",
 		.type = POLICY_WORD,
 		.scope = SCOPE_JAR,
 		.words = net_words,
 		MEMBER(net),
 		.tightening = TIGHTEN_LOWER,
+	},
+	{
+		.name = "allow_net",
+		.flag = "allow-net",
+		.placeholder = "HOST[:PORTS]",
+		.help = "a host that may be reached, by name or address; ports 80 and 443 if none are said; implies --net gate",
+		.type = POLICY_RULES,
+		.scope = SCOPE_JAR,
+		MEMBER(allow_net),
+		.tightening = TIGHTEN_SHORTEN,
 	},
 	{
 		.name = "hostname",
@@ -311,6 +321,30 @@ const struct policy_key policy_keys[] = {
 		.may_be_zero = true,
 		.may_be_none = true,
 		MEMBER(core_bytes),
+		.tightening = TIGHTEN_LOWER,
+	},
+	{
+		.name = "net_connections",
+		.flag = "net-connections",
+		.placeholder = "N",
+		.help = "connections through the gate at once; more are refused",
+		.default_text = "none",
+		.type = POLICY_COUNT,
+		.scope = SCOPE_RUN,
+		.may_be_none = true,
+		MEMBER(net_connections),
+		.tightening = TIGHTEN_LOWER,
+	},
+	{
+		.name = "net_bytes",
+		.flag = "net-bytes",
+		.placeholder = "SIZE",
+		.help = "bytes through the gate, both ways together; then the run is ended",
+		.default_text = "none",
+		.type = POLICY_SIZE,
+		.scope = SCOPE_RUN,
+		.may_be_none = true,
+		MEMBER(net_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{

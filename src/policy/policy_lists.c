@@ -204,6 +204,7 @@ void policy_done(struct policy *policy)
 	free(policy->tmpfs.items);
 	free(policy->env.items);
 	string_list_done(&policy->hide);
+	string_list_done(&policy->allow_net);
 	string_list_done(&policy->pass_env);
 	string_list_done(&policy->redact);
 	free(policy->workdir);
@@ -230,6 +231,8 @@ static int copy_lists(const struct policy *from, struct policy *to)
 	if (rc == 0)
 		rc = string_list_copy(&to->hide, &from->hide);
 	if (rc == 0)
+		rc = string_list_copy(&to->allow_net, &from->allow_net);
+	if (rc == 0)
 		rc = string_list_copy(&to->pass_env, &from->pass_env);
 	if (rc == 0)
 		rc = string_list_copy(&to->redact, &from->redact);
@@ -251,7 +254,7 @@ int policy_copy(const struct policy *from, struct policy *out)
 	memset(&copy.mounts, 0, sizeof(copy.mounts));
 	memset(&copy.tmpfs, 0, sizeof(copy.tmpfs));
 	memset(&copy.env, 0, sizeof(copy.env));
-	copy.hide = copy.pass_env = copy.redact = (struct string_list){0};
+	copy.hide = copy.allow_net = copy.pass_env = copy.redact = (struct string_list){0};
 	copy.workdir = copy.cd = copy.hostname = NULL;
 
 	rc = copy_lists(from, &copy);

@@ -137,6 +137,20 @@ static void print_strings(struct json_writer *writer, const struct policy *polic
 	json_close_array(writer);
 }
 
+static void print_rules(struct json_writer *writer, const struct policy *policy, const struct policy_key *key)
+{
+	const struct string_list *list = policy_const_member(policy, key);
+
+	json_open_array(writer, key->name);
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i][0] == '{')
+			json_write_raw(writer, NULL, list->items[i], strlen(list->items[i]));
+		else
+			json_write_string(writer, NULL, list->items[i]);
+	}
+	json_close_array(writer);
+}
+
 static void print_env(struct json_writer *writer, const struct policy *policy, const struct policy_key *key)
 {
 	json_open_object(writer, key->name);
@@ -169,12 +183,16 @@ static void print_extends(struct json_writer *writer, const struct policy *polic
 }
 
 static print_fn *const printers[] = {
-	[POLICY_BOOL] = print_bool,       [POLICY_WORD] = print_word,       [POLICY_DURATION] = print_limit,
-	[POLICY_SIZE] = print_limit,      [POLICY_COUNT] = print_limit,     [POLICY_STRING] = print_string,
-	[POLICY_WORKDIR] = print_workdir, [POLICY_PATH] = print_string,     [POLICY_MOUNTS] = print_mounts,
-	[POLICY_PATHS] = print_strings,   [POLICY_TMPFS] = print_tmpfs,     [POLICY_STRINGS] = print_strings,
-	[POLICY_NAMES] = print_strings,   [POLICY_ENV] = print_env,         [POLICY_GUARANTEES] = print_guarantees,
-	[POLICY_OUTPUT] = print_output,   [POLICY_VERSION] = print_version, [POLICY_EXTENDS] = print_extends,
+	[POLICY_BOOL] = print_bool,       [POLICY_WORD] = print_word,
+	[POLICY_DURATION] = print_limit,  [POLICY_SIZE] = print_limit,
+	[POLICY_COUNT] = print_limit,     [POLICY_STRING] = print_string,
+	[POLICY_WORKDIR] = print_workdir, [POLICY_PATH] = print_string,
+	[POLICY_MOUNTS] = print_mounts,   [POLICY_PATHS] = print_strings,
+	[POLICY_TMPFS] = print_tmpfs,     [POLICY_STRINGS] = print_strings,
+	[POLICY_RULES] = print_rules,     [POLICY_NAMES] = print_strings,
+	[POLICY_ENV] = print_env,         [POLICY_GUARANTEES] = print_guarantees,
+	[POLICY_OUTPUT] = print_output,   [POLICY_VERSION] = print_version,
+	[POLICY_EXTENDS] = print_extends,
 };
 _Static_assert(ARRAY_LEN(printers) == POLICY_TYPE_COUNT, "every type is printed");
 

@@ -157,17 +157,55 @@ static void write_mount_object(struct json_writer *writer)
 	json_close_object(writer);
 }
 
-static void schema_mounts(struct json_writer *writer, const struct policy_key *key)
+static void write_rule_object(struct json_writer *writer)
 {
-	(void)key;
+	json_open_object(writer, NULL);
+	json_write_string(writer, "type", "object");
+	json_open_object(writer, "properties");
+	write_typed_property(writer, "host", "string");
+	json_open_object(writer, "ports");
+	json_open_array(writer, "type");
+	json_write_string(writer, NULL, "string");
+	json_write_string(writer, NULL, "integer");
+	json_write_string(writer, NULL, "array");
+	json_close_array(writer);
+	json_close_object(writer);
+	write_typed_property(writer, "private", "boolean");
+	write_typed_property(writer, "deny", "boolean");
+	write_typed_property(writer, "reason", "string");
+	json_open_object(writer, "tls");
+	json_write_string(writer, "const", "pass");
+	json_close_object(writer);
+	json_close_object(writer);
+	json_open_array(writer, "required");
+	json_write_string(writer, NULL, "host");
+	json_close_array(writer);
+	json_write_bool(writer, "additionalProperties", false);
+	json_close_object(writer);
+}
+
+static void write_list_of_either(struct json_writer *writer, void (*write_object)(struct json_writer *writer))
+{
 	json_write_string(writer, "type", "array");
 	json_write_integer(writer, "maxItems", POLICY_MAX_ENTRIES);
 	json_open_object(writer, "items");
 	json_open_array(writer, "anyOf");
 	write_typed_property(writer, NULL, "string");
-	write_mount_object(writer);
+	write_object(writer);
 	json_close_array(writer);
 	json_close_object(writer);
+}
+
+static void schema_rules(struct json_writer *writer, const struct policy_key *key)
+{
+	(void)key;
+	write_list_of_either(writer, write_rule_object);
+}
+
+static void schema_mounts(struct json_writer *writer, const struct policy_key *key)
+{
+	(void)key;
+	write_list_of_either(writer, write_mount_object);
 }
 
 static void schema_env(struct json_writer *writer, const struct policy_key *key)
@@ -198,12 +236,16 @@ static void schema_version(struct json_writer *writer, const struct policy_key *
 }
 
 static schema_fn *const schemas[] = {
-	[POLICY_BOOL] = schema_bool,     [POLICY_WORD] = schema_word,       [POLICY_DURATION] = schema_limit,
-	[POLICY_SIZE] = schema_limit,    [POLICY_COUNT] = schema_limit,     [POLICY_STRING] = schema_hostname,
-	[POLICY_WORKDIR] = schema_path,  [POLICY_PATH] = schema_path,       [POLICY_MOUNTS] = schema_mounts,
-	[POLICY_PATHS] = schema_paths,   [POLICY_TMPFS] = schema_paths,     [POLICY_STRINGS] = schema_strings,
-	[POLICY_NAMES] = schema_names,   [POLICY_ENV] = schema_env,         [POLICY_GUARANTEES] = schema_guarantees,
-	[POLICY_OUTPUT] = schema_output, [POLICY_VERSION] = schema_version, [POLICY_EXTENDS] = schema_path,
+	[POLICY_BOOL] = schema_bool,      [POLICY_WORD] = schema_word,
+	[POLICY_DURATION] = schema_limit, [POLICY_SIZE] = schema_limit,
+	[POLICY_COUNT] = schema_limit,    [POLICY_STRING] = schema_hostname,
+	[POLICY_WORKDIR] = schema_path,   [POLICY_PATH] = schema_path,
+	[POLICY_MOUNTS] = schema_mounts,  [POLICY_PATHS] = schema_paths,
+	[POLICY_TMPFS] = schema_paths,    [POLICY_STRINGS] = schema_strings,
+	[POLICY_RULES] = schema_rules,    [POLICY_NAMES] = schema_names,
+	[POLICY_ENV] = schema_env,        [POLICY_GUARANTEES] = schema_guarantees,
+	[POLICY_OUTPUT] = schema_output,  [POLICY_VERSION] = schema_version,
+	[POLICY_EXTENDS] = schema_path,
 };
 _Static_assert(ARRAY_LEN(schemas) == POLICY_TYPE_COUNT, "every type has a schema");
 

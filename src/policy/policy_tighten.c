@@ -17,6 +17,7 @@
 
 #include "base/json_read.h"
 #include "base/paths.h"
+#include "policy/net_rules.h"
 #include "policy/policy_document.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_value.h"
@@ -282,6 +283,29 @@ static int judge_env(const struct change *change)
 	return 0;
 }
 
+static bool is_deny(const char *rule_text)
+{
+	struct net_refusal refusal;
+	struct net_rule rule;
+
+	return net_rule_parse(rule_text, &rule, &refusal) == 0 && rule.is_deny;
+}
+
+/* Exceptions may be added and must stay. Where the host's network was allowed, every list is a shorter one. */
+static int judge_rules(const struct change *change)
+{
+	const struct string_list *before = &change->before->allow_net, *after = &change->after->allow_net;
+
+	for (size_t i = 0; i < after->count && change->before->net != NET_HOST; i++)
+		if (!string_list_has(before, after->items[i]) && !is_deny(after->items[i]))
+			return refuse_entry(change, after->items[i]);
+	for (size_t i = 0; i < before->count; i++)
+		if (!string_list_has(after, before->items[i]) && is_deny(before->items[i]))
+			return policy_refuse(&change->origin, before->items[i],
+					     "a tightening policy may not take away what denies");
+	return 0;
+}
+
 static int judge_guarantees(const struct change *change)
 {
 	uint32_t added = change->after->optional & ~change->before->optional;
@@ -293,7 +317,7 @@ static int judge_shorten(const struct change *change)
 {
 	static judge_fn *const judges[POLICY_TYPE_COUNT] = {
 		[POLICY_MOUNTS] = judge_mounts, [POLICY_TMPFS] = judge_tmpfs,           [POLICY_NAMES] = judge_names,
-		[POLICY_ENV] = judge_env,       [POLICY_GUARANTEES] = judge_guarantees,
+		[POLICY_ENV] = judge_env,       [POLICY_GUARANTEES] = judge_guarantees, [POLICY_RULES] = judge_rules,
 	};
 
 	return judges[change->origin.key->type](change);
@@ -329,6 +353,9 @@ static int apply_and_judge(const struct policy *before, struct policy *after, co
 		if (rc < 0)
 			return rc;
 	}
+	/* Who names hosts where all could be reached means those. */
+	if (after->net == NET_HOST && json_find(document, "allow_net"))
+		after->net = NET_GATE;
 	for (size_t i = 0; i < document->object.count; i++) {
 		const struct json_member *member = &document->object.members[i];
 		struct change change = {.before = before, .after = after, .context = context};

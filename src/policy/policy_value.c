@@ -15,6 +15,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "policy/net_rules.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_paths.h"
 
@@ -514,6 +515,46 @@ static int text_variable(struct policy *policy, const char *text, const struct p
 	return add_string(policy, text, origin);
 }
 
+/* --- rules of the network --- */
+
+static int add_rule(struct policy *policy, const struct net_rule *rule, const struct policy_origin *origin)
+{
+	AUTO_TEXT text = {0};
+
+	net_rule_format(rule, &text);
+	return text_failed(&text) ? policy_refuse_errno(origin, -ENOMEM)
+				  : add_string(policy, text_string(&text), origin);
+}
+
+static int refuse_rule(const struct policy_origin *origin, const char *text, const struct net_refusal *refusal)
+{
+	int rc = policy_refuse(origin, text, "%s", refusal->why);
+
+	return refusal->hint[0] ? error_hint(origin->source->error, "%s", refusal->hint) : rc;
+}
+
+static int text_rule(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	struct net_refusal refusal;
+	struct net_rule rule;
+
+	if (net_rule_parse(text, &rule, &refusal) < 0)
+		return refuse_rule(origin, text, &refusal);
+	return add_rule(policy, &rule, origin);
+}
+
+static int json_rule(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+{
+	struct net_refusal refusal;
+	struct net_rule rule;
+
+	if (value->type != JSON_OBJECT)
+		return json_string(policy, value, origin);
+	if (net_rule_parse_object(value, &rule, &refusal) < 0)
+		return refuse_rule(origin, NULL, &refusal);
+	return add_rule(policy, &rule, origin);
+}
+
 static void clear_strings(struct policy *policy, const struct policy_key *key)
 {
 	string_list_clear(policy_member(policy, key));
@@ -637,6 +678,8 @@ static const struct kind kinds[] = {
 	[POLICY_PATHS] = {"a path", true, text_host_path, json_string, clear_strings},
 	[POLICY_TMPFS] = {"\"PATH\" or \"PATH:SIZE\"", true, text_tmpfs, json_string, clear_tmpfs},
 	[POLICY_STRINGS] = {"a string", true, text_redact, json_string, clear_strings},
+	[POLICY_RULES] = {"\"HOST[:PORTS]\" or {\"host\", \"ports\", \"private\", \"deny\", \"reason\"}", true,
+			  text_rule, json_rule, clear_strings},
 	[POLICY_NAMES] = {"the name of a variable", true, text_variable, json_string, clear_strings},
 	[POLICY_ENV] = {"an object of strings", false, text_env, json_env, clear_env},
 	[POLICY_GUARANTEES] = {"a string", true, text_guarantee, json_string, clear_guarantees},

@@ -8,6 +8,7 @@
 #include "result/result.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ static const enum outcome outcome_of_cause[] = {
 	[CAUSE_MEMORY] = OUTCOME_MEMORY,
 	[CAUSE_DISK] = OUTCOME_DISK,
 	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
+	[CAUSE_NET] = OUTCOME_NET,
 	/* It has none of its own: SIGKILL ended the main process, or it ended by itself. limits_hit says the rest. */
 	[CAUSE_PIDS] = OUTCOME_EXITED,
 	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
@@ -42,11 +44,11 @@ struct outcome_row {
 };
 
 static const struct outcome_row outcomes[] = {
-	[OUTCOME_EXITED] = {"exited", false, -1},   [OUTCOME_SIGNALED] = {"signaled", false, -1},
-	[OUTCOME_TIMEOUT] = {"timeout", true, 124}, [OUTCOME_CPU] = {"cpu", true, 137},
-	[OUTCOME_MEMORY] = {"memory", true, 137},   [OUTCOME_DISK] = {"disk", true, 137},
-	[OUTCOME_OUTPUT] = {"output", true, 137},   [OUTCOME_CANCELLED] = {"cancelled", true, -1},
-	[OUTCOME_FAILED] = {"failed", false, -1},
+	[OUTCOME_EXITED] = {"exited", false, -1},      [OUTCOME_SIGNALED] = {"signaled", false, -1},
+	[OUTCOME_TIMEOUT] = {"timeout", true, 124},    [OUTCOME_CPU] = {"cpu", true, 137},
+	[OUTCOME_MEMORY] = {"memory", true, 137},      [OUTCOME_DISK] = {"disk", true, 137},
+	[OUTCOME_OUTPUT] = {"output", true, 137},      [OUTCOME_NET] = {"net", true, 137},
+	[OUTCOME_CANCELLED] = {"cancelled", true, -1}, [OUTCOME_FAILED] = {"failed", false, -1},
 };
 _Static_assert(ARRAY_LEN(outcomes) == OUTCOME_COUNT, "every outcome has a row");
 
@@ -98,6 +100,7 @@ int result_exit_status(const struct result_source *source)
 	case OUTCOME_MEMORY:
 	case OUTCOME_DISK:
 	case OUTCOME_OUTPUT:
+	case OUTCOME_NET:
 	case OUTCOME_COUNT:
 		break;
 	}
@@ -172,6 +175,16 @@ static void disk_word(const struct plan *plan, const struct observation *seen, s
 		text_append_format(out, "%smeter", out->len ? "+" : "");
 }
 
+/* A gate has sockets, and leads to them by nf_tables or by port. */
+static void network_word(const struct plan *plan, const struct observation *seen, struct text *out)
+{
+	bool has_gate = done_step(plan, seen, STEP_SOCKETS, 0);
+
+	text_append_string(out, has_gate ? "net-ns+gate" : "net-ns");
+	if (has_gate && !done_step(plan, seen, STEP_NETLINK, NETLINK_NETFILTER))
+		text_append_string(out, "(ports)");
+}
+
 static void guarantee_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
 			   struct text *out)
 {
@@ -186,7 +199,7 @@ static void guarantee_word(enum guarantee guarantee, const struct plan *plan, co
 		break;
 	case GUARANTEE_NETWORK:
 		if (done_step(plan, seen, STEP_LOOPBACK, 0))
-			text_append_string(out, "net-ns");
+			network_word(plan, seen, out);
 		else if (has_filter)
 			text_append_string(out, "seccomp");
 		break;
@@ -274,9 +287,16 @@ void result_write_missing(const struct plan *plan, const struct observation *see
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
 static const char *const limit_names[] = {
-	[LIMIT_TIMEOUT] = "timeout", [LIMIT_CPU_TIME] = "cpu_time", [LIMIT_MEMORY] = "memory",
-	[LIMIT_PIDS] = "pids",       [LIMIT_DISK] = "disk",         [LIMIT_FILE_SIZE] = "file_size",
-	[LIMIT_FDS] = "fds",         [LIMIT_OUTPUT] = "output",
+	[LIMIT_TIMEOUT] = "timeout",
+	[LIMIT_CPU_TIME] = "cpu_time",
+	[LIMIT_MEMORY] = "memory",
+	[LIMIT_PIDS] = "pids",
+	[LIMIT_DISK] = "disk",
+	[LIMIT_FILE_SIZE] = "file_size",
+	[LIMIT_FDS] = "fds",
+	[LIMIT_OUTPUT] = "output",
+	[LIMIT_NET_CONNECTIONS] = "net_connections",
+	[LIMIT_NET_BYTES] = "net_bytes",
 };
 _Static_assert(ARRAY_LEN(limit_names) == LIMIT_NAME_COUNT, "every limit has a name");
 
@@ -435,6 +455,31 @@ static void write_usage(const struct observation *seen, struct json_writer *writ
 	json_close_object(writer);
 }
 
+static void write_network(const struct observation *seen, struct json_writer *writer)
+{
+	const struct network_host_list *hosts = seen ? &seen->network.hosts : NULL;
+
+	if (!seen || !seen->network.has_gate) {
+		json_write_null(writer, "network");
+		return;
+	}
+	json_open_object(writer, "network");
+	json_open_array(writer, "hosts");
+	for (size_t i = 0; i < hosts->count; i++) {
+		json_open_object(writer, NULL);
+		json_write_string(writer, "host", hosts->items[i].host);
+		json_write_unsigned(writer, "port", hosts->items[i].port);
+		json_write_unsigned(writer, "connections", hosts->items[i].connections);
+		json_write_unsigned(writer, "bytes_out", hosts->items[i].bytes_out);
+		json_write_unsigned(writer, "bytes_in", hosts->items[i].bytes_in);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+	json_open_array(writer, "published");
+	json_close_array(writer);
+	json_close_object(writer);
+}
+
 static void write_risky(const struct risky_list *risky, struct json_writer *writer)
 {
 	json_open_array(writer, "risky");
@@ -459,6 +504,14 @@ static void write_notes(const struct result_source *source, struct json_writer *
 	json_open_array(writer, "notes");
 	for (size_t i = 0; plan && i < plan->notes.count; i++)
 		plan_write_remark(&plan->notes.items[i], writer);
+	if (source->seen && source->seen->network.has_died)
+		plan_write_remark(
+			&(struct plan_remark){
+				.name = "network",
+				.why = "the gate ended before the run did: from then on no host could be reached",
+				.hint = "look for whoever killed it; the kernel does when the host has no memory left",
+			},
+			writer);
 	if (source->risky && source->risky->unsearched)
 		plan_write_remark(
 			&(struct plan_remark){
@@ -480,6 +533,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	write_output(source, writer);
 	write_limits(source->seen, writer);
 	write_usage(source->seen, writer);
+	write_network(source->seen, writer);
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
@@ -509,6 +563,7 @@ void result_explain(const struct result_source *source, struct text *out)
 	case OUTCOME_CPU:
 	case OUTCOME_MEMORY:
 	case OUTCOME_DISK:
+	case OUTCOME_NET:
 		text_append_format(out, "ended by the %s limit", outcome_name(result_outcome(source)));
 		break;
 	case OUTCOME_CANCELLED:

@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "gate/gate.h"
 #include "run/failure.h"
 #include "run/relay.h"
 #include "run/streams.h"
@@ -64,6 +65,7 @@ struct run {
 	bool is_left;       /* the command has ended, and what it has started goes on */
 	enum cause starved; /* a limit was reached while the jar was being made */
 	struct streams streams;
+	struct gate_visit visit;
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
 	int relay_peek_fd;   /* its read end, which shows what the command did not read; likewise */
@@ -460,10 +462,12 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 	case JAR_LEFT:
 		note_end(run, &message->left.end);
 		run->seen.wall_us = run_elapsed_ns(run) / 1000;
+		gate_leave(&run->visit, &run->seen.network);
 		if (run->seen.cause == CAUSE_NONE && run->state == STATE_RUNNING)
 			limiter_report(slot_limiter(run->slot), &message->left.usage, &run->seen);
 		run_handle(run, run->seen.cause == CAUSE_NONE ? EVENT_LEFT : EVENT_HARD_END);
 		return;
+	case JAR_SOCKET:
 	case JAR_READY:
 	case JAR_EMPTY:
 	case JAR_MINDER_GONE:
@@ -490,6 +494,7 @@ static void run_on_gone(void *owner, const struct rusage *usage, int status)
 		return;
 	}
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
+	gate_leave(&run->visit, &run->seen.network);
 	limiter_finish(slot_limiter(run->slot), usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
 		failure_for_memory(&run->seen.error);
@@ -689,6 +694,16 @@ static int take_slot(struct run *run, struct error *error)
 	return slot_take_once(run->loop, &own, &occupant, &run->slot, error);
 }
 
+static int enter_gate(struct run *run, struct error *error)
+{
+	struct gate *gate = slot_gate(run->slot);
+
+	run->visit.limits = &run->plan->limits;
+	run->visit.limit = run_on_limit;
+	run->visit.owner = run;
+	return gate && gate_enter(gate, &run->visit) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
+}
+
 int run_start(struct loop *loop, const struct run_request *request, struct run **out, struct error *error)
 {
 	struct run *run = calloc(1, sizeof(*run));
@@ -709,6 +724,8 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 			       JAR_EXTRA_MAX);
 	if (rc == 0)
 		rc = take_slot(run, error);
+	if (rc == 0)
+		rc = enter_gate(run, error);
 	if (rc == 0)
 		rc = start_command(run, error);
 	if (rc == 0 && (rc = streams_watch(&run->streams)) < 0)
@@ -744,6 +761,8 @@ void run_free(struct run *run)
 	close_fd(&run->relay_target_fd);
 	close_fd(&run->relay_peek_fd);
 	streams_done(&run->streams);
+	gate_leave(&run->visit, NULL);
+	free(run->seen.network.hosts.items);
 	if (run->slot)
 		slot_leave(run->slot);
 	free(run);

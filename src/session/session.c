@@ -151,6 +151,22 @@ static void note_failure(struct session *jar, const struct jar_message *message)
 		  strerror(message->step_failed.error));
 }
 
+/* Without a gate the jar would have no way out, and its policy says that it has one. */
+void session_take_socket(struct session *jar, struct gate *gate, int fd)
+{
+	int rc = 0;
+
+	if (gate)
+		rc = gate_take(gate, fd);
+	else
+		close_fd(&fd);
+	if (rc == 0)
+		return;
+	jar->failure = (struct jar_message){.kind = JAR_STEP_FAILED, .step_failed = {.step = -1, .error = -rc}};
+	error_set(&jar->seen.error, STAGE_ENGINE, -rc, "cannot start the gate: %s", strerror(-rc));
+	session_kill(jar);
+}
+
 /* What the first process says of the jar, and not of the run in its only slot. */
 static void session_on_message(struct session *jar, const struct jar_message *message, int fd)
 {
@@ -162,6 +178,9 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 		if (slot)
 			break;
 		limiter_take(&jar->limiter, (enum jar_view)message->view.what, fd, message->view.clock_ns);
+		return;
+	case JAR_SOCKET:
+		session_take_socket(jar, jar->gate, fd);
 		return;
 	case JAR_READY:
 		session_on_ready(jar);
@@ -230,9 +249,11 @@ void session_poll(struct session *jar)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-static void session_on_reaped(void *owner, const struct rusage *usage, int status)
+static void session_be_gone(void *owner)
 {
 	struct session *jar = owner;
+	const struct rusage *usage = &jar->usage;
+	int status = jar->status;
 
 	jar->is_gone = true;
 	if (!jar->seen.has_started && jar->seen.error.stage == STAGE_NONE)
@@ -251,6 +272,19 @@ static void session_on_reaped(void *owner, const struct rusage *usage, int statu
 	session_refuse_tasks(jar);
 	if (jar->request.listener.gone)
 		jar->request.listener.gone(jar->request.listener.owner, jar);
+}
+
+/* The gate has a moment to bring to its end what the jar has sent. */
+static void session_on_reaped(void *owner, const struct rusage *usage, int status)
+{
+	struct session *jar = owner;
+
+	jar->usage = *usage;
+	jar->status = status;
+	if (jar->gate)
+		gate_finish(jar->gate, session_be_gone, jar);
+	else
+		session_be_gone(jar);
 }
 
 static void begin_reaping(struct session *jar, reaper_function *function)
@@ -380,6 +414,11 @@ int session_new(struct loop *loop, const struct session_request *request, struct
 	jar->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	jar->seen.failed_step = -1;
 	rc = limiter_open(&jar->limiter, loop, jar->plan, session_on_limit, jar, error);
+	if (rc == 0 && jar->plan->gate.is_wanted && !plan_is_for_calls(jar->plan)) {
+		jar->gate = gate_new(loop, jar->plan, request->family);
+		if (!jar->gate)
+			rc = error_set(error, STAGE_ENGINE, ENOMEM, "cannot make a gate: no memory or no descriptor");
+	}
 	if (rc < 0) {
 		session_free(jar);
 		return rc;
@@ -440,6 +479,7 @@ void session_free(struct session *jar)
 		slot->state = SLOT_GONE;
 	}
 	slot_sweep(jar);
+	gate_free(jar->gate);
 	limiter_done(&jar->limiter); /* its cgroup can go only when nothing is in it */
 	session_refuse_tasks(jar);
 	free(jar);

@@ -5,6 +5,7 @@
 #ifndef BELLJAR_SESSION_SESSION_JAR_H
 #define BELLJAR_SESSION_SESSION_JAR_H
 
+#include "gate/gate.h"
 #include "reap/reaper.h"
 #include "session/session_slot.h"
 
@@ -41,6 +42,9 @@ struct slot {
 	uint64_t written_bytes; /* as the minder says */
 	struct rusage usage;    /* what the run used, once it is over */
 	int status;             /* how the minder ended, if it was killed */
+	struct gate *gate;      /* of a call: it has a network of its own; else NULL */
+	bool is_gate_ending;    /* the run is over when the gate is */
+	bool is_minder_gone;    /* that has been heard meanwhile */
 };
 
 struct session_task;
@@ -58,6 +62,9 @@ struct session {
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
 	struct reaper reaper;
+	struct gate *gate;   /* of all its runs; NULL: none, or each has one */
+	struct rusage usage; /* of the first process, and its status, once it is gone */
+	int status;
 	bool is_closing, is_gone;
 	bool is_killed;  /* it was asked to leave */
 	bool is_overdue; /* it did not, and was given a second chance, or killed */
@@ -94,6 +101,8 @@ void session_refuse_tasks(struct session *jar);
 bool slot_has_run(const struct slot *slot);
 /* A limit of the slot's run was reached; as limiter_function. */
 void slot_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
+/* A socket of the jar's for its gate; @gate is NULL where nobody wants it. */
+void session_take_socket(struct session *jar, struct gate *gate, int fd);
 /* A new one with a minder of its own. */
 int slot_open(struct session *jar, struct slot **out);
 struct slot *slot_find(struct session *jar, uint32_t number);

@@ -194,6 +194,20 @@ static void slot_handle(struct slot *slot, enum slot_event event)
 
 /* --- news from the minder ----------------------------------------------------------------------------------- */
 
+/* The run of a call is over when its gate has brought to its end what was sent. */
+static void slot_on_gate_gone(void *owner)
+{
+	struct slot *slot = owner;
+	struct session *jar = slot->jar;
+
+	slot->is_gate_ending = false;
+	slot_handle(slot, EVENT_EMPTY);
+	if (!slot->is_minder_gone)
+		return;
+	slot_handle(slot, EVENT_MINDER_GONE);
+	slot_sweep(jar);
+}
+
 static void slot_on_empty(struct slot *slot, const struct jar_message *message)
 {
 	if (message->empty.end.is_last && slot_has_run(slot)) {
@@ -208,7 +222,12 @@ static void slot_on_empty(struct slot *slot, const struct jar_message *message)
 	}
 	slot->usage = message->empty.usage;
 	slot->status = 0;
-	slot_handle(slot, EVENT_EMPTY);
+	if (slot->gate && slot_has_run(slot)) {
+		slot->is_gate_ending = true;
+		gate_finish(slot->gate, slot_on_gate_gone, slot);
+	} else {
+		slot_handle(slot, EVENT_EMPTY);
+	}
 }
 
 void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
@@ -216,6 +235,9 @@ void slot_hear(struct slot *slot, const struct jar_message *message, int fd)
 	bool is_for_calls = plan_is_for_calls(slot->jar->plan);
 
 	switch (message->kind) {
+	case JAR_SOCKET:
+		session_take_socket(slot->jar, slot->gate, fd);
+		return;
 	case JAR_READY:
 		slot->pid = (pid_t)message->ready.pid;
 		slot_answered(slot);
@@ -270,9 +292,21 @@ void slot_minder_gone(struct slot *slot, const struct rusage *usage, int status)
 {
 	if (slot->number)
 		slot_poll(slot); /* its last words may still be unread */
+	slot->written_bytes = 0;
+	if (slot->is_gate_ending && !slot->jar->is_gone) {
+		slot->is_minder_gone = true;
+		slot_answered(slot);
+		return;
+	}
+	/* Nobody waits for the gate of a jar that is gone. */
+	if (slot->is_gate_ending) {
+		slot->is_gate_ending = false;
+		slot_handle(slot, EVENT_EMPTY);
+		gate_free(slot->gate);
+		slot->gate = NULL;
+	}
 	slot->usage = *usage;
 	slot->status = status;
-	slot->written_bytes = 0;
 	slot_handle(slot, EVENT_MINDER_GONE);
 	slot_answered(slot);
 }
@@ -282,6 +316,7 @@ void slot_minder_gone(struct slot *slot, const struct rusage *usage, int status)
 static void slot_free(struct slot *slot)
 {
 	close_control(slot);
+	gate_free(slot->gate);
 	close_fd(&slot->minder_end);
 	while (slot->member_count)
 		close(slot->member_fds[--slot->member_count]);
@@ -333,6 +368,10 @@ int slot_open(struct session *jar, struct slot **out)
 		rc = loop_add(jar->loop, &slot->watch, slot->control_fd, EPOLLIN, slot_on_control, slot);
 	if (rc == 0)
 		rc = slot_open_cgroup(slot);
+	if (rc == 0 && jar->plan->gate.is_wanted && plan_is_for_calls(jar->plan)) {
+		slot->gate = gate_new(jar->loop, jar->plan, jar->request.family);
+		rc = slot->gate ? 0 : -ENOMEM;
+	}
 	if (rc < 0) {
 		jar->slots = slot->next;
 		slot_free(slot);
@@ -430,6 +469,11 @@ void slot_leave(struct slot *slot)
 }
 
 /* --- for the run -------------------------------------------------------------------------------------------- */
+
+struct gate *slot_gate(struct slot *slot)
+{
+	return slot->gate ? slot->gate : slot->jar->gate;
+}
 
 struct limiter *slot_limiter(struct slot *slot)
 {

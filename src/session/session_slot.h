@@ -11,6 +11,7 @@
 #include "limits/limiter.h"
 #include "session/session.h"
 
+struct gate;
 struct slot;
 
 /* The run in a slot. Called from within the loop. */
@@ -35,6 +36,8 @@ int slot_take_once(struct loop *loop, const struct session_request *request, con
 void slot_leave(struct slot *slot);
 
 struct limiter *slot_limiter(struct slot *slot);
+/* NULL: the jar has none. */
+struct gate *slot_gate(struct slot *slot);
 /* Begin to hold the run to its limits. False: it cannot be. */
 bool slot_limiter_start(struct slot *slot);
 int slot_send(struct slot *slot, const struct jar_message *message);

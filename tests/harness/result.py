@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Optional, Tuple
 Result = Dict[str, Any]
 Event = Dict[str, Any]
 
-OUTCOMES = ("exited", "signaled", "timeout", "cpu", "memory", "disk", "output", "cancelled", "failed")
-KILLED = ("timeout", "cpu", "memory", "disk", "output", "cancelled")
+OUTCOMES = ("exited", "signaled", "timeout", "cpu", "memory", "disk", "output", "net", "cancelled", "failed")
+KILLED = ("timeout", "cpu", "memory", "disk", "output", "net", "cancelled")
 STAGES = ("usage", "policy", "host", "plan", "files", "limits", "isolate", "engine", "exec", "output")
-LIMITS = ("timeout", "cpu_time", "memory", "pids", "disk", "file_size", "fds", "output")
+LIMITS = ("timeout", "cpu_time", "memory", "pids", "disk", "file_size", "fds", "net_connections", "net_bytes", "output")
 ENFORCED = ("rung", "filesystem", "network", "processes", "syscalls", "memory", "pids", "cpu_time", "disk")
 USAGE = ("wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "peak_processes", "memory_by", "peak_memory_is_lower_bound")
 MEMORY_BY = ("cgroup2", "cgroup1", "meter", "maxrss")
@@ -182,7 +182,7 @@ def _has_started(result: Result) -> bool:
 
 RESULT_KEYS = (
     "version outcome exit_code signal timed_out killed stdout stderr encoding stdout_bytes stderr_bytes truncated "
-    "limits_hit usage enforced missing risky error"
+    "limits_hit usage network enforced missing risky error"
 ).split()
 
 
@@ -203,6 +203,8 @@ def check_result(value: Any) -> Result:
     require(len(names) == len(set(names)), "a limit is listed twice", result)
     if result["outcome"] in ("timeout", "memory", "disk", "output"):
         require(result["outcome"] in names, "the limit that ended the run is not in limits_hit", result)
+    if result["outcome"] == "net":
+        require("net_bytes" in names, "the limit that ended the run is not in limits_hit", result)
     if result["outcome"] == "cpu":
         require("cpu_time" in names, "the limit that ended the run is not in limits_hit", result)
     check_usage(result["usage"], _has_started(result))

@@ -23,10 +23,11 @@ MAY_INCLUDE = {
     "plan": "base sys jar policy host",
     "limits": "base sys reap jar policy plan",
     "task": "base sys reap control",
-    "session": "base sys reap answer task jar plan limits",
+    "gate": "base sys reap policy plan limits",
+    "session": "base sys reap answer task jar plan limits gate",
     "call": "base sys jar session",
     "redact": "base",
-    "run": "base sys reap jar policy plan limits session redact",
+    "run": "base sys reap jar policy plan limits gate session redact",
     "result": "base policy host plan limits run",
     "wire": "base",
     "mux": "base sys wire",
@@ -34,7 +35,7 @@ MAY_INCLUDE = {
     "engine": "base sys reap jar policy host plan limits session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap task jar policy host plan limits session call redact run result wire mux engine doctor",
-    "cli": "base policy engine doctor serve",
+    "cli": "base policy gate engine doctor serve",
 }
 
 # Below include/; the library that it is of includes it like any other.
@@ -46,7 +47,7 @@ FILE_MAX_LINES = 800
 
 # What makes a jar and watches over it with privilege, short enough to be read in an afternoon.
 CORE_FOLDERS = ("jar", "sys")
-CORE_MAX_LINES = 2300
+CORE_MAX_LINES = 2440
 # All that the planner knows of the core.
 CORE_INPUT = "jar/jar_plan.h"
 

@@ -7,6 +7,7 @@
  *             EPERM; clone3 answers ENOSYS, since a filter cannot see its flags
  *   cgroup    for root: nothing is mounted at /sys/fs/cgroup, in a mount namespace of its own; for all: none can be locked
  *   listener  the filter has a listener, so that no other one can have one
+ *   nftables  no socket for the messages of netfilter, as on a kernel without it
  *   perf      the clock of a tree's CPU time is refused, as in a default container
  *   others    the named calls answer ENOSYS, as on a kernel too old for them
  */
@@ -50,6 +51,9 @@ enum {
 #define RETURN_ERRNO 0x00050000u
 #define SET_MODE_FILTER 1
 #define FLAG_LISTENER 8
+
+#define FAMILY_NETLINK 16
+#define NETLINK_OF_NETFILTER 12
 
 #define NAMESPACE_FLAGS 0x7e020080u /* CLONE_NEW*: time, mount, cgroup, UTS, IPC, user, pid, network */
 
@@ -133,7 +137,7 @@ static int hide_cgroups(void)
 
 static int is_word(const char *word)
 {
-	if (strcmp(word, "cgroup") == 0 || strcmp(word, "listener") == 0)
+	if (strcmp(word, "cgroup") == 0 || strcmp(word, "listener") == 0 || strcmp(word, "nftables") == 0)
 		return 1;
 	for (int i = 0; i < CALL_COUNT; i++)
 		if (strcmp(calls[i].word, word) == 0)
@@ -151,9 +155,9 @@ static int load(struct program *program, int has_listener)
 
 int main(int argc, char **argv)
 {
-	struct filter filter[2 * CALL_COUNT + 16];
+	struct filter filter[2 * CALL_COUNT + 24];
 	struct program program = {.filter = filter};
-	int has_userns = 0, has_listener = 0;
+	int has_userns = 0, has_listener = 0, has_nftables = 0;
 	int at = 1;
 
 	filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, number)};
@@ -163,6 +167,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		has_userns |= strcmp(argv[at], "userns") == 0;
+		has_nftables |= strcmp(argv[at], "nftables") == 0;
 		has_listener |= strcmp(argv[at], "listener") == 0;
 		if (strcmp(argv[at], "cgroup") == 0 && hide_cgroups() < 0) {
 			perror("deny: cannot hide the cgroups");
@@ -188,6 +193,16 @@ int main(int argc, char **argv)
 		filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, args)};
 		filter[program.len++] = (struct filter){JUMP_SET, 0, 1, NAMESPACE_FLAGS};
 		filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ERRNO | EPERM};
+	}
+	if (has_nftables) {
+		filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, number)};
+		filter[program.len++] = (struct filter){JUMP_EQUAL, 0, 5, SYS_socket};
+		filter[program.len++] = (struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, args)};
+		filter[program.len++] = (struct filter){JUMP_EQUAL, 0, 3, FAMILY_NETLINK};
+		filter[program.len++] =
+			(struct filter){LOAD_WORD, 0, 0, offsetof(struct call_data, args) + 2 * sizeof(uint64_t)};
+		filter[program.len++] = (struct filter){JUMP_EQUAL, 0, 1, NETLINK_OF_NETFILTER};
+		filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ERRNO | EPROTONOSUPPORT};
 	}
 	filter[program.len++] = (struct filter){RETURN, 0, 0, RETURN_ALLOW};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || load(&program, has_listener) < 0) {

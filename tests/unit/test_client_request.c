@@ -34,6 +34,7 @@ static enum client_shape shape_for(enum policy_type type)
 	case POLICY_MOUNTS:
 	case POLICY_PATHS:
 	case POLICY_TMPFS:
+	case POLICY_RULES:
 	case POLICY_STRINGS:
 	case POLICY_NAMES:
 	case POLICY_GUARANTEES:

@@ -171,6 +171,7 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_bool(facts, "hides_memory", &host->hides_memory);
 	set_bool(facts, "pipes_core_dumps", &host->pipes_core_dumps);
 	set_bool(facts, "task_clock", &host->has_task_clock);
+	set_bool(facts, "lacks_nft", &host->lacks_nft);
 	set_string(facts, "uncounted_path", &host->uncounted_path);
 	set_cgroups(facts, &host->cgroups);
 	set_number(facts, "landlock", &abi);

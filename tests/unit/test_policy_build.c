@@ -309,7 +309,8 @@ static void test_unknown_and_repeated_keys(void)
 
 static void test_bad_values_in_a_document(void)
 {
-	check_refused("{\"net\": \"hots\"}", "p.json:1:9: net 'hots': not one of none, host (did you mean 'host'?)");
+	check_refused("{\"net\": \"hots\"}",
+		      "p.json:1:9: net 'hots': not one of none, gate, host (did you mean 'host'?)");
 	check_refused("{\"net\": null}", "p.json:1:9: net: must be a string, not null");
 	check_refused("{\"system\": \"yes\"}", "p.json:1:12: system: must be true or false, not a string");
 	check_refused("{\"ro\": \"/x\"}", "p.json:1:8: ro: must be a list, not a string");
@@ -721,7 +722,7 @@ static void test_bad_flags_are_named(void)
 	check_flag_refused("fds", "3", "--fds 3: that is too little for any program; the least is 4");
 	check_flag_refused("memory", "5", "--memory 5: that is too little for any program; the least is 1M");
 	check_flag_refused("memory", "1023K", "--memory 1023K: that is too little for any program; the least is 1M");
-	check_flag_refused("net", "off", "--net off: not one of none, host");
+	check_flag_refused("net", "off", "--net off: not one of none, gate, host");
 	check_flag_refused("system", "yes", "--system yes: takes no value; the opposite is --no-system");
 	check_flag_refused("ro", "", "--ro : the path is empty");
 	check_flag_refused("ro", "a:b", "--ro b: the place in the jar must be an absolute path");

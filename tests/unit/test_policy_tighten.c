@@ -83,8 +83,9 @@ static void test_limits_may_be_lowered(void)
 
 static void test_limits_may_not_be_raised(void)
 {
-	static const char *const keys[] = {"timeout", "grace",     "cpu_time", "memory", "pids",
-					   "disk",    "file_size", "fds",      "core",   "output"};
+	static const char *const keys[] = {"timeout", "grace",  "cpu_time",        "memory",
+					   "pids",    "disk",   "file_size",       "fds",
+					   "core",    "output", "net_connections", "net_bytes"};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		AUTO_TEXT base = {0}, document = {0}, message = {0};
@@ -341,6 +342,41 @@ static void test_every_preset_tightens_itself(void)
 	}
 }
 
+static void test_hosts_may_be_taken_away_and_denied(void)
+{
+	static const char base[] =
+		"{\"allow_net\": [\"a.test\", \"b.test:22\", {\"host\": \"c.test\", \"deny\": true}]}";
+	AUTO_POLICY shorter = {0}, denied = {0}, none = {0}, from_host = {0};
+
+	check_accepted(&shorter, base, "{\"allow_net\": [\"A.test\", {\"host\": \"c.test\", \"deny\": true}]}");
+	CHECK(shorter.net == NET_GATE && shorter.allow_net.count == 2);
+	check_accepted(
+		&denied, base,
+		"{\"allow_net\": [\"a.test\", {\"host\": \"c.test\", \"deny\": true}, {\"host\": \"x.a.test\", \"deny\": true}]}");
+	CHECK_INT(denied.allow_net.count, 3);
+	check_accepted(&none, base, "{\"net\": \"none\"}");
+	CHECK_INT(none.net, NET_NONE);
+	/* Who could reach every host may be left with some. */
+	check_accepted(&from_host, "{\"net\": \"host\"}", "{\"allow_net\": [\"a.test\"]}");
+	CHECK(from_host.net == NET_GATE && from_host.allow_net.count == 1);
+
+	check_refused(
+		base, "{\"allow_net\": [\"d.test\", {\"host\": \"c.test\", \"deny\": true}]}",
+		"t.json:1:15: allow_net 'd.test': a tightening policy may only shorten the list; this is not in it");
+	check_refused(
+		base, "{\"allow_net\": [\"b.test\", {\"host\": \"c.test\", \"deny\": true}]}",
+		"t.json:1:15: allow_net 'b.test': a tightening policy may only shorten the list; this is not in it");
+	check_refused(
+		base, "{\"allow_net\": [\"a.test\"]}",
+		"t.json:1:15: allow_net '{\"host\":\"c.test\",\"ports\":\"*\",\"deny\":true}': a tightening policy may not take "
+		"away what denies");
+	check_refused(
+		"{}", "{\"allow_net\": [\"a.test\"]}",
+		"t.json:1:15: allow_net 'a.test': a tightening policy may only shorten the list; this is not in it");
+	check_refused(base, "{\"net\": \"host\"}", "t.json:1:9: net: a tightening policy may not widen it");
+	check_refused("{}", "{\"net\": \"gate\"}", "t.json:1:9: net: a tightening policy may not widen it");
+}
+
 static const struct test tests[] = {
 	TEST(test_limits_may_be_lowered),
 	TEST(test_limits_may_not_be_raised),
@@ -355,6 +391,7 @@ static const struct test tests[] = {
 	TEST(test_other_lists_may_be_shortened),
 	TEST(test_an_unreadable_file_is_refused),
 	TEST(test_every_preset_tightens_itself),
+	TEST(test_hosts_may_be_taken_away_and_denied),
 };
 
 TEST_MAIN(tests)

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate.c - the engine's side of a gate
+ *
+ * The process is this program, started anew: a copy of the engine would have the caller's environment and everybody's secrets in
+ * its memory.
+ */
+#include "gate/gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "gate/gate_page.h"
+#include "sys/calls.h"
+
+/* What the process itself takes at most, and a little. */
+#define FINISH_NS 1300000000ULL
+
+struct gate {
+	struct loop *loop;
+	const struct plan *plan;
+	struct reap_family *family;
+	struct gate_page *page;
+	size_t page_len;
+	int page_fd;
+	int fds[JAR_SOCKETS_MAX];
+	size_t fd_count, taken; /* those that are there, of those that came */
+	pid_t pid;              /* 0: none */
+	int control_fd;
+	int pidfd;
+	struct loop_watch control, process;
+	struct loop_timer timer;
+	struct gate_visit *visits;
+	bool has_died; /* nobody wanted it to */
+	void (*finished)(void *owner);
+	void *owner;
+};
+
+/* --- starting ----------------------------------------------------------------------------------------------- */
+
+static int make_page(struct gate *gate)
+{
+	const struct plan_gate *wanted = &gate->plan->gate;
+
+	gate->page_len = sizeof(*gate->page) + wanted->rules.count * sizeof(*wanted->rules.items);
+	gate->page_fd = memfd_create("gate", MFD_CLOEXEC);
+	if (gate->page_fd < 0 || ftruncate(gate->page_fd, (off_t)gate->page_len) < 0)
+		return -errno;
+	gate->page = mmap(NULL, gate->page_len, PROT_READ | PROT_WRITE, MAP_SHARED, gate->page_fd, 0);
+	if (gate->page == MAP_FAILED) {
+		gate->page = NULL;
+		return -errno;
+	}
+	gate->page->magic = GATE_PAGE_MAGIC;
+	gate->page->rule_count = (uint32_t)wanted->rules.count;
+	if (wanted->rules.count)
+		memcpy(gate->page->rules, wanted->rules.items, wanted->rules.count * sizeof(*wanted->rules.items));
+	gate->page->landlock_abi = gate->plan->core.landlock_abi;
+	gate->page->id = gate->plan->owner_id;
+	gate->page->connections_max = gate->plan->limits.net_connections;
+	gate->page->bytes_max = gate->plan->limits.net_bytes;
+	return 0;
+}
+
+struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family)
+{
+	struct gate *gate = calloc(1, sizeof(*gate));
+
+	if (!gate)
+		return NULL;
+	*gate = (struct gate){
+		.loop = loop, .plan = plan, .family = family, .page_fd = -1, .control_fd = -1, .pidfd = -1};
+	if (make_page(gate) < 0) {
+		gate_free(gate);
+		return NULL;
+	}
+	return gate;
+}
+
+/*
+ * In a child that shares the engine's memory until it execs: system calls only. Descriptors go up first, out of the way of the
+ * numbers that they will have.
+ */
+static void become_process(const int *fds, size_t count, int program_fd, int first_free)
+	__attribute__((noreturn, noinline));
+static void become_process(const int *fds, size_t count, int program_fd, int first_free)
+{
+	static char *const arguments[] = {(char *)"belljar", (char *)GATE_ARGUMENT, NULL};
+	static char *const environment[] = {NULL};
+	int high[JAR_SOCKETS_MAX + 2];
+	int program = fcntl(program_fd, F_DUPFD_CLOEXEC, first_free);
+	sigset_t none;
+
+	for (size_t i = 0; i < count; i++) {
+		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first_free);
+		if (high[i] < 0)
+			_exit(125);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (dup2(high[i], GATE_CONTROL_FD + (int)i) < 0)
+			_exit(125);
+	/* 0, 1 and 2 stay taken by something that says nothing. */
+	for (int fd = 0; fd < GATE_CONTROL_FD; fd++)
+		dup2(GATE_CONTROL_FD, fd);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Whatever else the engine has open is closed on exec; whatever it was given without that is not for this process. */
+	sys_close_range((unsigned)GATE_CONTROL_FD + (unsigned)count, (unsigned)first_free - 1);
+	syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH);
+	_exit(125);
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events);
+static void on_process(struct loop_watch *watch, uint32_t events);
+
+static int start(struct gate *gate)
+{
+	AUTO_CLOSE int program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	AUTO_CLOSE int their_end = -1;
+	int fds[JAR_SOCKETS_MAX + 2], ends[2], rc;
+
+	if (program_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return -errno;
+	gate->control_fd = ends[0];
+	their_end = ends[1];
+	gate->page->socket_count = (uint32_t)gate->fd_count;
+	fds[0] = their_end;
+	fds[1] = gate->page_fd;
+	memcpy(fds + 2, gate->fds, gate->fd_count * sizeof(*fds));
+	gate->pid = vfork();
+	if (gate->pid == 0)
+		become_process(fds, gate->fd_count + 2, program_fd,
+			       GATE_FIRST_SOCKET_FD + JAR_SOCKETS_MAX); /* NOLINT(clang-analyzer-unix.Vfork) */
+	if (gate->pid < 0) {
+		gate->pid = 0;
+		return -errno;
+	}
+	rc = reap_family_add(gate->family, gate->pid);
+	gate->pidfd = sys_pidfd_open(gate->pid);
+	if (rc == 0 && gate->pidfd < 0)
+		rc = gate->pidfd;
+	if (rc == 0)
+		rc = loop_add(gate->loop, &gate->control, gate->control_fd, EPOLLIN, on_control, gate);
+	if (rc == 0)
+		rc = loop_add(gate->loop, &gate->process, gate->pidfd, EPOLLIN, on_process, gate);
+	return rc;
+}
+
+static void close_sockets(struct gate *gate)
+{
+	while (gate->fd_count)
+		close(gate->fds[--gate->fd_count]);
+}
+
+int gate_take(struct gate *gate, int fd)
+{
+	int rc = 0;
+
+	if (gate->taken >= gate->plan->gate.socket_count) {
+		close_fd(&fd);
+		return 0;
+	}
+	gate->taken++;
+	if (fd >= 0)
+		gate->fds[gate->fd_count++] = fd;
+	if (gate->taken == gate->plan->gate.socket_count) {
+		rc = start(gate);
+		/* Only the process has them: when it is gone nobody listens. */
+		close_sockets(gate);
+	}
+	return rc;
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------- */
+
+static uint64_t add_up_to(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? LIMIT_NONE : sum;
+}
+
+/* The strictest of those who are in there holds for all. */
+static void set_limits(struct gate *gate)
+{
+	uint64_t connections = gate->plan->limits.net_connections, bytes = LIMIT_NONE;
+
+	for (const struct gate_visit *visit = gate->visits; visit; visit = visit->next) {
+		connections = MIN_OF(connections, visit->limits->net_connections);
+		bytes = MIN_OF(bytes, add_up_to(visit->bytes_before, visit->limits->net_bytes));
+	}
+	gate->page->connections_max = connections;
+	gate->page->bytes_max = bytes;
+	gate->page->is_out_of_bytes = 0;
+}
+
+static void tell_bytes(struct gate_visit *visit, uint64_t bytes)
+{
+	struct limit_hit hit = {.is_hit = true,
+				.limit = visit->limits->net_bytes,
+				.peak = bytes,
+				.has_peak = true,
+				.enforced_by = "gate"};
+
+	snprintf(hit.evidence, sizeof(hit.evidence), "the gate counted %llu bytes", (unsigned long long)bytes);
+	visit->limit(visit->owner, LIMIT_NET_BYTES, &hit, CAUSE_NET);
+}
+
+static void tell_connections(struct gate_visit *visit, uint64_t refused)
+{
+	struct limit_hit hit = {.is_hit = true,
+				.limit = visit->limits->net_connections,
+				.peak = visit->gate->page->connections_peak,
+				.has_peak = true,
+				.enforced_by = "gate"};
+
+	snprintf(hit.evidence, sizeof(hit.evidence), "the gate refused %llu connections", (unsigned long long)refused);
+	visit->limit(visit->owner, LIMIT_NET_CONNECTIONS, &hit, CAUSE_NONE);
+}
+
+/* The process says so when a limit is reached. */
+static void look(struct gate *gate)
+{
+	uint64_t bytes = gate->page->bytes, refused = gate->page->connections_refused;
+	struct gate_visit *next;
+
+	for (struct gate_visit *visit = gate->visits; visit; visit = next) {
+		next = visit->next;
+		if (refused > visit->refused_before && visit->limits->net_connections != LIMIT_NONE)
+			tell_connections(visit, refused - visit->refused_before);
+		if (visit->gate && bytes - visit->bytes_before >= visit->limits->net_bytes)
+			tell_bytes(visit, bytes - visit->bytes_before);
+	}
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events)
+{
+	struct gate *gate = watch->owner;
+	char bytes[16];
+	ssize_t len;
+
+	(void)events;
+	while ((len = recv(gate->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		;
+	if (len == 0 || (errno != EAGAIN && errno != EINTR))
+		loop_remove(watch); /* the pidfd reports the rest */
+	look(gate);
+}
+
+/* The gate could have written anything there. */
+static void read_host(const struct gate_page *page, uint32_t number, struct network_host *out)
+{
+	const struct gate_host *host = &page->hosts[number];
+
+	*out = (struct network_host){.port = (uint16_t)host->port,
+				     .connections = host->connections,
+				     .bytes_out = host->bytes_out,
+				     .bytes_in = host->bytes_in};
+	snprintf(out->host, sizeof(out->host), "%.*s", (int)sizeof(host->host) - 1, host->host);
+}
+
+/* What is counted so far, less what @before has. */
+static int read_hosts(const struct gate *gate, const struct network_host_list *before, struct network_host_list *out)
+{
+	uint32_t count = MIN_OF(gate->page->host_count, (uint32_t)GATE_HOSTS_MAX);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct network_host *host = list_add(out);
+
+		if (!host)
+			return -ENOMEM;
+		read_host(gate->page, i, host);
+		if (before && i < before->count) {
+			host->connections -= MIN_OF(host->connections, before->items[i].connections);
+			host->bytes_out -= MIN_OF(host->bytes_out, before->items[i].bytes_out);
+			host->bytes_in -= MIN_OF(host->bytes_in, before->items[i].bytes_in);
+		}
+		if (before && !host->connections && !host->bytes_out && !host->bytes_in)
+			out->count--;
+	}
+	return 0;
+}
+
+int gate_enter(struct gate *gate, struct gate_visit *visit)
+{
+	visit->before = (struct network_host_list){0};
+	visit->bytes_before = gate->page->bytes;
+	visit->refused_before = gate->page->connections_refused;
+	if (read_hosts(gate, NULL, &visit->before) < 0) {
+		free(visit->before.items);
+		return -ENOMEM;
+	}
+	visit->gate = gate;
+	visit->next = gate->visits;
+	gate->visits = visit;
+	set_limits(gate);
+	return 0;
+}
+
+void gate_leave(struct gate_visit *visit, struct network_seen *out)
+{
+	struct gate *gate = visit->gate;
+
+	if (!gate)
+		return;
+	/* What the process has said last may be unread. */
+	look(gate);
+	if (out) {
+		out->has_gate = true;
+		out->has_died = gate->has_died;
+		read_hosts(gate, &visit->before, &out->hosts);
+	}
+	for (struct gate_visit **at = &gate->visits; *at; at = &(*at)->next) {
+		if (*at == visit) {
+			*at = visit->next;
+			break;
+		}
+	}
+	free(visit->before.items);
+	visit->before = (struct network_host_list){0};
+	visit->gate = NULL;
+	set_limits(gate);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static void forget_process(struct gate *gate)
+{
+	loop_remove(&gate->control);
+	loop_remove(&gate->process);
+	loop_disarm(&gate->timer);
+	close_fd(&gate->control_fd);
+	close_fd(&gate->pidfd);
+	if (gate->pid) {
+		reap_family_remove(gate->family, gate->pid);
+		gate->pid = 0;
+	}
+}
+
+static void tell_finished(struct gate *gate)
+{
+	void (*function)(void *owner) = gate->finished;
+
+	gate->finished = NULL;
+	if (function)
+		function(gate->owner);
+}
+
+static void on_process(struct loop_watch *watch, uint32_t events)
+{
+	struct gate *gate = watch->owner;
+
+	(void)events;
+	look(gate);
+	gate->has_died = !gate->finished;
+	while (waitpid(gate->pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	forget_process(gate);
+	tell_finished(gate);
+}
+
+static void on_timer(struct loop_timer *timer)
+{
+	struct gate *gate = timer->owner;
+
+	if (gate->pid)
+		reap_signal(gate->pidfd, SIGKILL); /* the pidfd reports its end */
+	else
+		tell_finished(gate);
+}
+
+void gate_finish(struct gate *gate, void (*function)(void *owner), void *owner)
+{
+	gate->finished = function;
+	gate->owner = owner;
+	close_sockets(gate);
+	if (gate->pid)
+		shutdown(gate->control_fd, SHUT_WR);
+	loop_arm(gate->loop, &gate->timer, gate->pid ? sys_monotonic_ns() + FINISH_NS : 0, on_timer, gate);
+}
+
+void gate_free(struct gate *gate)
+{
+	if (!gate)
+		return;
+	while (gate->visits)
+		gate_leave(gate->visits, NULL);
+	close_sockets(gate);
+	if (gate->pid) {
+		reap_signal(gate->pidfd, SIGKILL);
+		while (waitpid(gate->pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+	forget_process(gate);
+	close_fd(&gate->page_fd);
+	if (gate->page)
+		munmap(gate->page, gate->page_len);
+	free(gate);
+}

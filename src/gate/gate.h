@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate.h - the engine's side of a gate: the process through which a jar reaches the hosts its policy names
+ *
+ * The jar hands its sockets to the engine while it is made; with the last of them the process is started, and the engine keeps
+ * none. Until then connections and questions wait in the sockets: no start waits for a gate. When the process is gone,
+ * whatever ended it, the jar's network is one without a way out.
+ */
+#ifndef BELLJAR_GATE_GATE_H
+#define BELLJAR_GATE_GATE_H
+
+#include "base/error.h"
+#include "base/loop.h"
+#include "limits/observation.h"
+#include "plan/plan.h"
+#include "reap/reap.h"
+
+struct gate;
+
+/* A run that uses a gate; embedded in it. */
+struct gate_visit {
+	struct gate *gate; /* NULL: it uses none, or no longer */
+	struct gate_visit *next;
+	const struct plan_limits *limits;
+	/* A limit was reached; CAUSE_NONE: the run goes on. Called from within the loop. */
+	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
+	void *owner;
+	/* What others had counted before. */
+	uint64_t bytes_before, refused_before;
+	struct network_host_list before;
+};
+
+/* For the jar of @plan. @family as in struct session_request. NULL: no memory, or no descriptor. */
+struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family);
+/* One of the sockets of STEP_SOCKETS; -1: it is not there. The last one starts the process. 0 or a negative errno. */
+int gate_take(struct gate *gate, int fd);
+/*
+ * The jar is gone. What it had sent is brought to its end within a second or so; then @function is called, from within the loop,
+ * never from within this call.
+ */
+void gate_finish(struct gate *gate, void (*function)(void *owner), void *owner);
+/* End it now. Accepts NULL. */
+void gate_free(struct gate *gate);
+
+/* The run begins; @visit has its limits, function and owner. 0 or -ENOMEM. */
+int gate_enter(struct gate *gate, struct gate_visit *visit);
+/* It is over: add what went to which host meanwhile. Runs at the same time count together. */
+void gate_leave(struct gate_visit *visit, struct network_seen *out);
+
+/* What the program does when it is started as a gate's process. Never returns. */
+int gate_main(void);
+
+#endif

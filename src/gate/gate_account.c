@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_account.c - what went through, counted in memory that the engine reads
+ *
+ * Bytes are counted when they are taken from one side, before the other can have them: who has seen an answer finds it counted.
+ */
+#include <string.h>
+
+#include "gate/gate_process.h"
+
+struct gate_host *account_host(struct gate_page *page, const char *host, uint16_t port)
+{
+	uint32_t count = page->host_count;
+	struct gate_host *row;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (page->hosts[i].port == port && !strcmp(page->hosts[i].host, host))
+			return &page->hosts[i];
+	if (count == GATE_HOSTS_MAX || strlen(host) >= GATE_HOST_SIZE)
+		return NULL;
+	row = &page->hosts[count];
+	memcpy(row->host, host, strlen(host) + 1);
+	row->port = port;
+	page->host_count = count + 1;
+	return row;
+}
+
+uint64_t account_room(const struct gate_page *page)
+{
+	uint64_t most = page->bytes_max, bytes = page->bytes;
+
+	return bytes < most ? most - bytes : 0;
+}
+
+void account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes)
+{
+	page->bytes += bytes;
+	if (host && is_out)
+		host->bytes_out += bytes;
+	else if (host)
+		host->bytes_in += bytes;
+}

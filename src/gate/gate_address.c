@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_address.c - addresses that are not the internet's
+ */
+#include "gate/gate_address.h"
+
+#include <string.h>
+
+struct block {
+	uint8_t prefix_len;
+	enum address_kind kind;
+	uint8_t address[16];
+};
+
+static const struct block ipv4_blocks[] = {
+	{8, ADDRESS_SPECIAL, {0}},
+	{8, ADDRESS_PRIVATE, {10}},
+	{10, ADDRESS_PRIVATE, {100, 64}},
+	{8, ADDRESS_SPECIAL, {127}},
+	{16, ADDRESS_SPECIAL, {169, 254}},
+	{12, ADDRESS_PRIVATE, {172, 16}},
+	{24, ADDRESS_SPECIAL, {192, 0, 0}},
+	{16, ADDRESS_PRIVATE, {192, 168}},
+	{15, ADDRESS_PRIVATE, {198, 18}},
+	{4, ADDRESS_SPECIAL, {224}},
+	{4, ADDRESS_SPECIAL, {240}},
+	/* Metadata of a cloud that has it at an address of its own. */
+	{32, ADDRESS_SPECIAL, {168, 63, 129, 16}},
+};
+
+static const struct block ipv6_blocks[] = {
+	{127, ADDRESS_SPECIAL, {0}},
+	/* Likewise; before the block that it lies in. */
+	{128, ADDRESS_SPECIAL, {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}},
+	{7, ADDRESS_PRIVATE, {0xfc}},
+	{10, ADDRESS_SPECIAL, {0xfe, 0x80}},
+	{10, ADDRESS_PRIVATE, {0xfe, 0xc0}},
+	{8, ADDRESS_SPECIAL, {0xff}},
+};
+
+/* IPv6 addresses with an IPv4 address in them: behind which bytes, and where it stands. */
+static const struct {
+	uint8_t prefix_len;
+	uint8_t place;
+	uint8_t address[16];
+} carriers[] = {
+	{96, 12, {[10] = 0xff, [11] = 0xff}},           /* mapped */
+	{96, 12, {0}},                                  /* compatible */
+	{96, 12, {0x00, 0x64, 0xff, 0x9b}},             /* NAT64 */
+	{48, 12, {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}}, /* NAT64 of somebody's own */
+	{96, 12, {[8] = 0xff, [9] = 0xff}},             /* translated */
+	{16, 2, {0x20, 0x02}},                          /* 6to4 */
+};
+
+static bool is_within(const uint8_t *address, const uint8_t *block, size_t prefix_len)
+{
+	for (size_t bit = 0; bit < prefix_len; bit++)
+		if ((address[bit / 8] ^ block[bit / 8]) & 0x80 >> bit % 8)
+			return false;
+	return true;
+}
+
+static struct address_place find(const struct block *blocks, size_t count, const uint8_t *address)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_within(address, blocks[i].address, blocks[i].prefix_len))
+			return (struct address_place){blocks[i].kind, blocks[i].prefix_len};
+	return (struct address_place){ADDRESS_PUBLIC, 0};
+}
+
+struct address_place address_place(bool is_ipv6, const uint8_t *address)
+{
+	struct address_place place;
+
+	if (!is_ipv6)
+		return find(ipv4_blocks, ARRAY_LEN(ipv4_blocks), address);
+	place = find(ipv6_blocks, ARRAY_LEN(ipv6_blocks), address);
+	for (size_t i = 0; i < ARRAY_LEN(carriers) && place.kind == ADDRESS_PUBLIC; i++) {
+		if (!is_within(address, carriers[i].address, carriers[i].prefix_len))
+			continue;
+		place = find(ipv4_blocks, ARRAY_LEN(ipv4_blocks), address + carriers[i].place);
+		if (place.kind != ADDRESS_PUBLIC)
+			place.prefix_len += carriers[i].place * 8U;
+	}
+	return place;
+}
+
+bool address_may_be_dialled(const struct net_rule_list *rules, const struct net_rule *rule, bool is_ipv6,
+			    const uint8_t *address, uint16_t port, bool is_own)
+{
+	struct net_verdict by_address = net_decide_address(rules, is_ipv6, address, port);
+	struct address_place place = address_place(is_ipv6, address);
+
+	if (by_address.rule && !by_address.is_allowed)
+		return false;
+	/* A rule for a part of the block means it; one for more than that, 0.0.0.0/0 say, has not thought of it. */
+	if (by_address.is_allowed && by_address.rule->prefix_len >= place.prefix_len)
+		return true;
+	if (rule->kind == NET_RULE_ADDRESS || place.kind == ADDRESS_SPECIAL)
+		return false;
+	return rule->may_be_private || (place.kind == ADDRESS_PUBLIC && !is_own);
+}

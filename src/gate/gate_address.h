@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_address.h - addresses that are not the internet's
+ */
+#ifndef BELLJAR_GATE_GATE_ADDRESS_H
+#define BELLJAR_GATE_GATE_ADDRESS_H
+
+#include "policy/net_rules.h"
+
+enum address_kind {
+	ADDRESS_PUBLIC,
+	ADDRESS_PRIVATE, /* of a network of somebody's own: a rule may say "private" */
+	ADDRESS_SPECIAL, /* loopback, link-local with the clouds' metadata, multicast, unspecified: only by its own rule */
+};
+
+struct address_place {
+	enum address_kind kind;
+	unsigned prefix_len; /* of the block that makes it so */
+};
+
+/* @address has 4 bytes, or 16 if @is_ipv6. An IPv4 address inside of an IPv6 one is judged too. */
+struct address_place address_place(bool is_ipv6, const uint8_t *address);
+/*
+ * May @rule, which allows a name, or a rule about addresses in @rules, lead to this address and @port? @is_own: it is the
+ * host's own.
+ */
+bool address_may_be_dialled(const struct net_rule_list *rules, const struct net_rule *rule, bool is_ipv6,
+			    const uint8_t *address, uint16_t port, bool is_own);
+
+#endif

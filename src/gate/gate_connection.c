@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_connection.c - one connection of the jar's: for whom it is, whether that is allowed, dial, relay
+ *
+ *   accepted ──► SNIFFING ──► RESOLVING ──► DIALLING ──► RELAYING
+ *          └─ another port than 80 and 443 ─┘
+ *
+ * The address that a program connected to says which name it means, since that name has no other. On ports 80 and 443 the
+ * first bytes must name the same host before anything happens outside. On other ports a server may have to speak first: there
+ * bytes from the jar wait until they are seen to be neither TLS nor HTTP for another host.
+ *
+ * A refusal is a reset: a polite end would be taken for an answer.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "gate/gate_address.h"
+#include "gate/gate_relay.h"
+#include "gate/gate_sniff.h"
+#include "plan/plan_gate.h"
+#include "sys/calls.h"
+
+#define ACCEPTS_PER_TURN 64
+#define SNIFF_NS 10000000000ULL
+/* While there are other addresses to try. */
+#define DIAL_NS 2000000000ULL
+#define LAST_DIAL_NS 30000000000ULL
+
+enum connection_state { STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
+
+struct connection {
+	struct gate_process *gate;
+	struct connection *next, *previous;
+	enum connection_state state;
+	bool is_dead;
+	bool is_stopped; /* no more bytes may go through */
+	bool is_checked; /* its first bytes are for the host that it asked for */
+	bool has_name;
+	uint16_t port;
+	const struct net_rule *rule;
+	const char *host; /* a name of the gate's, or `text` */
+	char text[INET6_ADDRSTRLEN];
+	struct gate_host *counted; /* NULL: there was no room for it */
+	struct loop_watch client, server;
+	size_t peeked;        /* bytes of the client's that were looked at */
+	uint64_t deadline_ns; /* 0: none */
+	struct resolver_waiter waiter;
+	struct dns_addresses addresses;
+	size_t next_address;
+	struct relay_half up, down;
+};
+
+static void set_number(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+static void reset(int fd)
+{
+	const struct linger at_once = {.l_onoff = 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+static void close_watch(struct loop_watch *watch)
+{
+	loop_remove(watch);
+	close_fd(&watch->fd);
+}
+
+/* It is freed later: a callback may still have it. */
+static void end(struct connection *connection, bool is_reset)
+{
+	struct gate_process *gate = connection->gate;
+
+	if (connection->is_dead)
+		return;
+	connection->is_dead = true;
+	resolver_forget(&connection->waiter);
+	if (is_reset && connection->client.fd >= 0)
+		reset(connection->client.fd);
+	if (is_reset && connection->server.fd >= 0)
+		reset(connection->server.fd);
+	close_watch(&connection->client);
+	close_watch(&connection->server);
+	relay_half_done(gate, &connection->up);
+	relay_half_done(gate, &connection->down);
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		gate->connections = connection->next;
+	connection->next = gate->dead;
+	gate->dead = connection;
+	gate->connection_count--;
+	if (gate->is_paused)
+		gate_pause(gate, false);
+}
+
+void connection_sweep(struct gate_process *gate)
+{
+	struct connection *connection;
+
+	while ((connection = gate->dead)) {
+		gate->dead = connection->next;
+		free(connection);
+	}
+}
+
+/* --- relaying ----------------------------------------------------------------------------------------------- */
+
+/* @out is what this side sends, @in what it is given. */
+static uint32_t interest(const struct relay_half *out, const struct relay_half *in)
+{
+	return (!out->held && !out->is_ended && !out->is_starved ? EPOLLIN : 0) | (in->held ? EPOLLOUT : 0);
+}
+
+static void update_interest(struct connection *connection)
+{
+	uint32_t client = interest(&connection->up, &connection->down);
+	uint32_t server = interest(&connection->down, &connection->up);
+
+	/* One that has hung up is not listened to any more; what it left is fetched when the other can take it. */
+	if (!connection->client.loop && client & EPOLLIN)
+		server |= EPOLLOUT;
+	if (!connection->server.loop && server & EPOLLIN)
+		client |= EPOLLOUT;
+	loop_change(&connection->client, client);
+	loop_change(&connection->server, server);
+	if (connection->up.is_starved || connection->down.is_starved)
+		gate_want_tick(connection->gate);
+}
+
+/* That a side has hung up would be heard for ever, and nothing else is wanted of it now. */
+static void forget_if_gone(struct loop_watch *watch, uint32_t events)
+{
+	if (events & (EPOLLHUP | EPOLLERR) && !watch->events)
+		loop_remove(watch);
+}
+
+/*
+ * No more bytes may go through. It stays as it is until the engine has ended the run: a reset would let the command end by itself
+ * first. What is still in its sockets belongs to that run, and never goes on its way.
+ */
+static void stop(struct connection *connection)
+{
+	connection->is_stopped = true;
+	loop_change(&connection->client, 0);
+	loop_change(&connection->server, 0);
+	gate_shut(connection->gate);
+	gate_want_tick(connection->gate);
+}
+
+static void pump(struct connection *connection)
+{
+	struct gate_process *gate = connection->gate;
+	int client = connection->client.fd, server = connection->server.fd, rc = 0;
+
+	if (connection->is_stopped)
+		return;
+	if (connection->is_checked)
+		rc = relay_move(gate, &connection->up, client, server, connection->counted, true);
+	if (rc == 0)
+		rc = relay_move(gate, &connection->down, server, client, connection->counted, false);
+	if (rc == -EDQUOT) {
+		stop(connection);
+		return;
+	}
+	/* When the jar is gone nobody waits for an answer. */
+	if (rc == 0 && connection->up.is_shut && (connection->down.is_shut || gate->drain_until_ns)) {
+		end(connection, false);
+		return;
+	}
+	if (rc < 0)
+		end(connection, true);
+	else
+		update_interest(connection);
+}
+
+/* --- dialling ----------------------------------------------------------------------------------------------- */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in ipv4;
+	struct sockaddr_in6 ipv6;
+};
+
+static socklen_t make_address(const struct dns_address *from, uint16_t port, union address *out)
+{
+	if (from->is_ipv6) {
+		out->ipv6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+		memcpy(&out->ipv6.sin6_addr, from->bytes, 16);
+		return sizeof(out->ipv6);
+	}
+	out->ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+	memcpy(&out->ipv4.sin_addr, from->bytes, 4);
+	return sizeof(out->ipv4);
+}
+
+/* To reach an address of its own the host would use that address as the source too. Nothing is sent. */
+static bool is_own(const struct dns_address *address)
+{
+	union address to, source = {0};
+	socklen_t len = make_address(address, 9, &to), source_len = sizeof(source);
+	AUTO_CLOSE int fd = socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, &to.any, len) < 0 || getsockname(fd, &source.any, &source_len) < 0)
+		return false;
+	return address->is_ipv6 ? !memcmp(&source.ipv6.sin6_addr, address->bytes, 16)
+				: !memcmp(&source.ipv4.sin_addr, address->bytes, 4);
+}
+
+static bool may_be_dialled(const struct connection *connection, const struct dns_address *address)
+{
+	const struct net_rule_list *rules = &connection->gate->rules;
+
+	if (connection->rule->kind == NET_RULE_HOST)
+		return true;
+	return address_may_be_dialled(rules, connection->rule, address->is_ipv6, address->bytes, connection->port,
+				      is_own(address));
+}
+
+static void on_server(struct loop_watch *watch, uint32_t events);
+
+static void start_relaying(struct connection *connection)
+{
+	connection->state = STATE_RELAYING;
+	connection->deadline_ns = 0;
+	if (connection->counted)
+		connection->counted->connections++;
+	pump(connection);
+}
+
+/* Dial the next address that may be; when there is none left, refuse. */
+static void dial(struct connection *connection)
+{
+	struct gate_process *gate = connection->gate;
+
+	close_watch(&connection->server);
+	while (connection->next_address < connection->addresses.count) {
+		const struct dns_address *address = &connection->addresses.items[connection->next_address++];
+		bool is_last = connection->next_address == connection->addresses.count;
+		union address to;
+		socklen_t len = make_address(address, connection->port, &to);
+		int fd;
+
+		if (!may_be_dialled(connection, address))
+			continue;
+		fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0)
+			continue;
+		set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+		if ((connect(fd, &to.any, len) < 0 && errno != EINPROGRESS) ||
+		    loop_add(gate->loop, &connection->server, fd, EPOLLOUT, on_server, connection) < 0) {
+			close(fd);
+			connection->server.fd = -1;
+			continue;
+		}
+		connection->state = STATE_DIALLING;
+		connection->deadline_ns = sys_monotonic_ns() + (is_last ? LAST_DIAL_NS : DIAL_NS);
+		gate_want_tick(gate);
+		return;
+	}
+	end(connection, true);
+}
+
+static void on_server(struct loop_watch *watch, uint32_t events)
+{
+	struct connection *connection = watch->owner;
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (connection->is_dead)
+		return;
+	if (connection->state == STATE_RELAYING) {
+		forget_if_gone(watch, events);
+		pump(connection);
+		return;
+	}
+	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	if (error)
+		dial(connection);
+	else
+		start_relaying(connection);
+}
+
+/* --- resolving ---------------------------------------------------------------------------------------------- */
+
+static void on_addresses(struct resolver_waiter *waiter, const struct dns_addresses *addresses)
+{
+	struct connection *connection = waiter->owner;
+
+	connection->addresses = *addresses;
+	dial(connection);
+}
+
+static void find_addresses(struct connection *connection)
+{
+	static const struct dns_addresses own = {
+		.items = {{.bytes = {127, 0, 0, 1}}, {.is_ipv6 = true, .bytes = {[15] = 1}}}, .count = 2};
+	bool is_known = true;
+
+	connection->state = STATE_RESOLVING;
+	connection->deadline_ns = 0;
+	connection->counted = account_host(connection->gate->page, connection->host, connection->port);
+	if (connection->rule->kind == NET_RULE_HOST)
+		connection->addresses = own;
+	else if (connection->has_name)
+		is_known = resolver_ask(&connection->gate->resolver, connection->host, &connection->addresses,
+					&connection->waiter);
+	if (is_known)
+		dial(connection);
+	else
+		gate_want_tick(connection->gate);
+}
+
+/* --- first bytes -------------------------------------------------------------------------------------------- */
+
+static bool is_web_port(uint16_t port)
+{
+	return port == 80 || port == 443;
+}
+
+/* Look at what the client has sent, and leave it there. True: it may go on. */
+static bool check_first_bytes(struct connection *connection)
+{
+	static uint8_t bytes[SNIFF_BYTES_MAX];
+	ssize_t len = recv(connection->client.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	struct sniffed said;
+	enum sniff found;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	/* It has closed, and there is nothing to pass on. */
+	if (len <= 0 && !is_web_port(connection->port)) {
+		connection->is_checked = true;
+		return true;
+	}
+	if (len <= 0) {
+		end(connection, len < 0);
+		return false;
+	}
+	found = sniff_first_bytes(bytes, (size_t)len, &said);
+	/* It will not send more. */
+	if (found == SNIFF_MORE && (size_t)len == connection->peeked)
+		found = SNIFF_BAD;
+	if (found == SNIFF_FOUND &&
+	    (strcmp(said.name, connection->host) != 0 || (said.port && said.port != connection->port)))
+		found = SNIFF_BAD;
+	if (found == SNIFF_BAD || (found == SNIFF_NONE && is_web_port(connection->port))) {
+		end(connection, true);
+		return false;
+	}
+	connection->peeked = (size_t)len;
+	connection->is_checked = found != SNIFF_MORE;
+	/* Do not wake for the same bytes again. */
+	set_number(connection->client.fd, SOL_SOCKET, SO_RCVLOWAT, connection->is_checked ? 1 : (int)len + 1);
+	if (!connection->is_checked && !connection->deadline_ns) {
+		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
+		gate_want_tick(connection->gate);
+	}
+	return connection->is_checked;
+}
+
+static void on_client(struct loop_watch *watch, uint32_t events)
+{
+	struct connection *connection = watch->owner;
+
+	if (connection->is_dead)
+		return;
+	if (connection->state == STATE_SNIFFING) {
+		if (check_first_bytes(connection)) {
+			loop_change(watch, 0);
+			find_addresses(connection);
+		}
+		return;
+	}
+	/* Reset before there was anybody to tell. */
+	if (connection->state != STATE_RELAYING) {
+		if (events & EPOLLERR)
+			end(connection, true);
+		else
+			loop_remove(watch);
+		return;
+	}
+	if (!connection->is_checked && events & EPOLLIN && !check_first_bytes(connection))
+		return;
+	if (connection->is_checked)
+		connection->deadline_ns = 0;
+	forget_if_gone(watch, events);
+	pump(connection);
+}
+
+/* --- accepting ---------------------------------------------------------------------------------------------- */
+
+/* Whom it is for, by the address that it was made to. False: nobody that it may reach. */
+static bool identify(struct connection *connection, const union address *to)
+{
+	struct gate_process *gate = connection->gate;
+	bool is_ipv6 = to->any.sa_family == AF_INET6;
+	const uint8_t *bytes = is_ipv6 ? to->ipv6.sin6_addr.s6_addr : (const uint8_t *)&to->ipv4.sin_addr.s_addr;
+	struct net_verdict verdict;
+	const char *name = is_ipv6 ? NULL : names_find(gate, ntohl(to->ipv4.sin_addr.s_addr));
+
+	connection->port = ntohs(is_ipv6 ? to->ipv6.sin6_port : to->ipv4.sin_port);
+	connection->has_name = name;
+	if (name) {
+		connection->host = name;
+		verdict = net_decide_name(&gate->rules, name, connection->port);
+	} else {
+		inet_ntop(to->any.sa_family, bytes, connection->text, sizeof(connection->text));
+		connection->host = connection->text;
+		connection->addresses.count = 1;
+		connection->addresses.items[0].is_ipv6 = is_ipv6;
+		memcpy(connection->addresses.items[0].bytes, bytes, is_ipv6 ? 16 : 4);
+		verdict = net_decide_address(&gate->rules, is_ipv6, bytes, connection->port);
+		/* Addresses have no name to compare with. */
+		connection->is_checked = true;
+	}
+	connection->rule = verdict.rule;
+	return verdict.is_allowed;
+}
+
+static void begin(struct connection *connection)
+{
+	if (connection->has_name && is_web_port(connection->port)) {
+		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
+		gate_want_tick(connection->gate);
+		loop_change(&connection->client, EPOLLIN);
+		return;
+	}
+	find_addresses(connection);
+}
+
+static void take(struct gate_process *gate, int fd)
+{
+	struct connection *connection;
+	union address to = {0};
+	socklen_t len = sizeof(to);
+
+	if (gate->connection_count >= gate->page->connections_max) {
+		gate->page->connections_refused++;
+		gate_notify(gate);
+		reset(fd);
+		close(fd);
+		return;
+	}
+	connection = calloc(1, sizeof(*connection));
+	if (!connection || getsockname(fd, &to.any, &len) < 0) {
+		free(connection);
+		reset(fd);
+		close(fd);
+		return;
+	}
+	connection->gate = gate;
+	connection->server.fd = -1;
+	connection->waiter.function = on_addresses;
+	connection->waiter.owner = connection;
+	relay_half_init(&connection->up);
+	relay_half_init(&connection->down);
+	if (!identify(connection, &to) || loop_add(gate->loop, &connection->client, fd, 0, on_client, connection) < 0) {
+		reset(fd);
+		close(fd);
+		free(connection);
+		return;
+	}
+	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	connection->next = gate->connections;
+	if (connection->next)
+		connection->next->previous = connection;
+	gate->connections = connection;
+	gate->connection_count++;
+	if (gate->page->connections_peak < gate->connection_count)
+		gate->page->connections_peak = gate->connection_count;
+	begin(connection);
+}
+
+void connection_on_listener(struct loop_watch *watch, uint32_t events)
+{
+	struct gate_process *gate = watch->owner;
+
+	(void)events;
+	for (size_t i = 0; i < ACCEPTS_PER_TURN && watch->loop; i++) {
+		int fd;
+
+		if (gate->connection_count >= gate->connection_room) {
+			gate_pause(gate, true);
+			return;
+		}
+		fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				gate_pause(gate, true);
+			return;
+		}
+		take(gate, fd);
+	}
+}
+
+/* --- time, and the end -------------------------------------------------------------------------------------- */
+
+void connection_check_time(struct gate_process *gate, uint64_t now_ns)
+{
+	struct connection *next;
+
+	for (struct connection *connection = gate->connections; connection; connection = next) {
+		next = connection->next;
+		if (connection->is_stopped) {
+			if (account_room(gate->page))
+				end(connection, true);
+			continue;
+		}
+		if (connection->state == STATE_RELAYING && (connection->up.is_starved || connection->down.is_starved)) {
+			connection->up.is_starved = connection->down.is_starved = false;
+			pump(connection);
+			continue;
+		}
+		if (!connection->deadline_ns || now_ns < connection->deadline_ns)
+			continue;
+		if (connection->state == STATE_DIALLING)
+			dial(connection);
+		else
+			end(connection, true);
+	}
+}
+
+void connection_drain(struct gate_process *gate)
+{
+	struct connection *next;
+
+	for (struct connection *connection = gate->connections; connection; connection = next) {
+		next = connection->next;
+		if (connection->is_stopped)
+			end(connection, true);
+		else if (connection->state == STATE_RELAYING)
+			pump(connection);
+		else if (connection->state == STATE_SNIFFING && check_first_bytes(connection))
+			find_addresses(connection);
+		else if (connection->state == STATE_SNIFFING)
+			end(connection, true);
+	}
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_main.c - the process of a gate: from its start to its end
+ *
+ * Its control socket is its leash: when the engine's end closes, the jar is gone, or the engine is. What the jar has sent until
+ * then is brought to its end, for a moment, and then the process leaves.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/descriptors.h"
+#include "gate/gate.h"
+#include "gate/gate_process.h"
+#include "sys/calls.h"
+
+#define TICK_NS 100000000ULL
+#define DRAIN_NS 1000000000ULL
+#define DNS_PORT 53
+/* Descriptors of a connection: two sockets, and two pipes if it is stuck both ways. */
+#define CONNECTION_FDS 6
+#define OTHER_FDS 512
+#define CONNECTIONS_MAX 16384
+
+/* --- time --------------------------------------------------------------------------------------------------- */
+
+static bool has_deadlines(const struct gate_process *gate)
+{
+	return gate->connections || gate->resolver.lookups || gate->streams || gate->is_paused;
+}
+
+static void on_tick(struct loop_timer *timer)
+{
+	struct gate_process *gate = timer->owner;
+	uint64_t now_ns = sys_monotonic_ns();
+
+	resolver_check_time(&gate->resolver, now_ns);
+	connection_check_time(gate, now_ns);
+	answer_check_time(gate, now_ns);
+	if (gate->is_paused && gate->connection_count < gate->connection_room)
+		gate_pause(gate, false);
+	if (has_deadlines(gate))
+		gate_want_tick(gate);
+}
+
+void gate_want_tick(struct gate_process *gate)
+{
+	if (!gate->tick.loop)
+		loop_arm(gate->loop, &gate->tick, sys_monotonic_ns() + TICK_NS, on_tick, gate);
+}
+
+/* --- the engine --------------------------------------------------------------------------------------------- */
+
+void gate_notify(struct gate_process *gate)
+{
+	/* If there is no room, the engine has not read an earlier one yet, and will look. */
+	(void)gate;
+	send(GATE_CONTROL_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void gate_pause(struct gate_process *gate, bool is_paused)
+{
+	gate->is_paused = is_paused;
+	for (size_t i = 0; i < gate->listener_count; i++)
+		loop_change(&gate->listeners[i], is_paused ? 0 : EPOLLIN);
+	if (is_paused)
+		gate_want_tick(gate);
+}
+
+static void close_listeners(struct gate_process *gate)
+{
+	for (size_t i = 0; i < gate->listener_count; i++) {
+		loop_remove(&gate->listeners[i]);
+		close_fd(&gate->listeners[i].fd);
+	}
+	gate->listener_count = 0;
+}
+
+void gate_shut(struct gate_process *gate)
+{
+	if (!gate->page->is_out_of_bytes) {
+		gate->page->is_out_of_bytes = 1;
+		gate_notify(gate);
+	}
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events)
+{
+	struct gate_process *gate = watch->owner;
+	char byte;
+
+	(void)events;
+	if (recv(watch->fd, &byte, 1, MSG_DONTWAIT) > 0)
+		return;
+	loop_remove(watch);
+	close_listeners(gate);
+	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
+	connection_drain(gate);
+	gate_want_tick(gate);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+static int map_page(struct gate_process *gate)
+{
+	struct stat status;
+
+	if (fstat(GATE_PAGE_FD, &status) < 0)
+		return -errno;
+	if ((size_t)status.st_size < sizeof(*gate->page))
+		return -EINVAL;
+	gate->page = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, GATE_PAGE_FD, 0);
+	if (gate->page == MAP_FAILED)
+		return -errno;
+	close(GATE_PAGE_FD);
+	if (gate->page->magic != GATE_PAGE_MAGIC || gate->page->socket_count > GATE_LISTENERS_MAX ||
+	    gate->page->rule_count > ((size_t)status.st_size - sizeof(*gate->page)) / sizeof(*gate->page->rules))
+		return -EINVAL;
+	/* Descriptors that the engine was started with are not for this process. */
+	sys_close_range(GATE_FIRST_SOCKET_FD + gate->page->socket_count, ~0U);
+	gate->rules.items = gate->page->rules;
+	gate->rules.count = gate->page->rule_count;
+	return 0;
+}
+
+static loop_watch_function *function_of(int fd)
+{
+	struct sockaddr_in6 address = {0};
+	socklen_t len = sizeof(address), type_len = sizeof(int);
+	int type = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return NULL;
+	if (type == SOCK_DGRAM)
+		return answer_on_datagram;
+	/* The port stands in the same place for both families. */
+	return ntohs(address.sin6_port) == DNS_PORT ? answer_on_stream : connection_on_listener;
+}
+
+static int watch_sockets(struct gate_process *gate)
+{
+	int rc = loop_add(gate->loop, &gate->control, GATE_CONTROL_FD, EPOLLIN, on_control, gate);
+
+	for (uint32_t i = 0; i < gate->page->socket_count && rc == 0; i++) {
+		int fd = GATE_FIRST_SOCKET_FD + (int)i;
+		loop_watch_function *function = function_of(fd);
+
+		if (!function)
+			return -EINVAL;
+		rc = loop_add(gate->loop, &gate->listeners[gate->listener_count++], fd, EPOLLIN, function, gate);
+	}
+	return rc;
+}
+
+static void find_room(struct gate_process *gate)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	gate->connection_room = 1;
+	if (limit.rlim_cur > OTHER_FDS + CONNECTION_FDS)
+		gate->connection_room = MIN_OF((limit.rlim_cur - OTHER_FDS) / CONNECTION_FDS, CONNECTIONS_MAX);
+}
+
+static int begin(struct gate_process *gate)
+{
+	int rc;
+
+	/* A signal for the terminal's programs is not for this one. */
+	setsid();
+	signal(SIGPIPE, SIG_IGN);
+	rc = map_page(gate);
+	if (rc < 0)
+		return rc;
+	gate->loop = loop_new();
+	if (!gate->loop)
+		return -ENOMEM;
+	descriptors_raise_limit();
+	find_room(gate);
+	rc = resolver_init(&gate->resolver, gate->loop);
+	if (rc == 0)
+		rc = watch_sockets(gate);
+	if (rc == 0)
+		rc = gate_put_up_walls(gate->page);
+	return rc;
+}
+
+int gate_main(void)
+{
+	static struct gate_process gate;
+	int rc = begin(&gate);
+
+	if (rc < 0)
+		_exit(125);
+	while (!gate.drain_until_ns || (gate.connections && sys_monotonic_ns() < gate.drain_until_ns)) {
+		if (loop_turn(gate.loop) < 0)
+			break;
+		connection_sweep(&gate);
+	}
+	_exit(0);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_page.h - memory that a gate shares with its engine: what it is to do, and what it has counted
+ *
+ * The engine fills the first part in before the gate starts, and sets limits later. The gate counts; the engine reads that at
+ * any time and waits for nobody. A gate is closer to hostile bytes than the engine: whatever the engine reads here it
+ * checks first.
+ */
+#ifndef BELLJAR_GATE_GATE_PAGE_H
+#define BELLJAR_GATE_GATE_PAGE_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "policy/net_rules.h"
+
+#define GATE_HOSTS_MAX 256
+#define GATE_HOST_SIZE 256
+#define GATE_PAGE_MAGIC 0x67617465U
+
+/* What went to one host and port. */
+struct gate_host {
+	char host[GATE_HOST_SIZE];
+	uint32_t port;
+	_Atomic uint64_t connections, bytes_out, bytes_in;
+};
+
+struct gate_page {
+	/* by the engine, before the start */
+	uint32_t magic;
+	uint32_t socket_count; /* descriptors from GATE_FIRST_SOCKET_FD on */
+	uint32_t rule_count;   /* behind this structure */
+	int32_t landlock_abi;
+	uint32_t id; /* the host id to become; 0: stay who it is */
+	/* by the engine, at any time */
+	_Atomic uint64_t connections_max; /* at once */
+	_Atomic uint64_t bytes_max;       /* both ways, since the gate began */
+	/* by the gate */
+	_Atomic uint64_t bytes;
+	_Atomic uint64_t connections_refused; /* because there were too many */
+	_Atomic uint64_t connections_peak;
+	_Atomic uint32_t is_out_of_bytes;
+	_Atomic uint32_t host_count;
+	struct gate_host hosts[GATE_HOSTS_MAX];
+	struct net_rule rules[];
+};
+
+/* What a gate's process has open when it starts. */
+#define GATE_CONTROL_FD 3
+#define GATE_PAGE_FD 4
+#define GATE_FIRST_SOCKET_FD 5
+/* What its program is started with. */
+#define GATE_ARGUMENT "gate-process"
+
+#endif

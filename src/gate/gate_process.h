@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_process.h - what the files of a gate's process share
+ *
+ * One thread, one loop. The process holds sockets of the jar's network, which it was given, and sockets of the host's, which
+ * it makes itself; it never passes any on. It has no files: what it must read it reads before its walls are up.
+ */
+#ifndef BELLJAR_GATE_GATE_PROCESS_H
+#define BELLJAR_GATE_GATE_PROCESS_H
+
+#include "base/loop.h"
+#include "gate/gate_dns.h"
+#include "gate/gate_page.h"
+#include "gate/gate_resolver.h"
+
+#define GATE_NAMES_MAX 4096
+#define GATE_LISTENERS_MAX 64
+#define GATE_PIPES_MAX 64
+#define GATE_DNS_STREAMS_MAX 64
+
+struct connection;
+struct dns_stream;
+
+struct gate_pipe {
+	int read_fd, write_fd; /* -1: none */
+};
+
+struct gate_process {
+	struct loop *loop;
+	struct gate_page *page;
+	struct net_rule_list rules; /* those of the page */
+	struct resolver resolver;
+	struct loop_watch control;
+	struct loop_watch listeners[GATE_LISTENERS_MAX];
+	size_t listener_count;
+	bool is_paused; /* nothing is accepted: there is no room */
+	char *names[GATE_NAMES_MAX];
+	size_t name_count;
+	struct connection *connections;
+	size_t connection_count, connection_room;
+	struct connection *dead; /* freed when no callback can have them any more */
+	struct dns_stream *streams;
+	size_t stream_count;
+	struct gate_pipe pipes[GATE_PIPES_MAX]; /* empty ones, for whoever has something to move */
+	size_t pipe_count;
+	struct loop_timer tick;
+	uint64_t drain_until_ns; /* 0: the jar lives */
+};
+
+/* gate_names.c: the address that stands for a name, which is made; 0: there are too many. And back; NULL: nobody's. */
+uint32_t names_address(struct gate_process *gate, const char *name);
+const char *names_find(const struct gate_process *gate, uint32_t address);
+
+/* gate_answer.c: questions of the jar's, by datagram and by stream. */
+void answer_on_datagram(struct loop_watch *watch, uint32_t events);
+void answer_on_stream(struct loop_watch *watch, uint32_t events);
+void answer_check_time(struct gate_process *gate, uint64_t now_ns);
+
+/* gate_account.c */
+/* The row of a host and port; NULL: there are too many of them. */
+struct gate_host *account_host(struct gate_page *page, const char *host, uint16_t port);
+/* How many more bytes may be moved. */
+uint64_t account_room(const struct gate_page *page);
+void account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes);
+
+/* gate_connection.c */
+void connection_on_listener(struct loop_watch *watch, uint32_t events);
+void connection_check_time(struct gate_process *gate, uint64_t now_ns);
+/* The jar is gone: only what it has sent is still brought to its end. */
+void connection_drain(struct gate_process *gate);
+void connection_sweep(struct gate_process *gate);
+
+/* gate_main.c */
+/* Something has a deadline now. */
+void gate_want_tick(struct gate_process *gate);
+/* Tell the engine to look at the page. */
+void gate_notify(struct gate_process *gate);
+/* Accept nothing until there is room again, or accept. */
+void gate_pause(struct gate_process *gate, bool is_paused);
+/* No bytes are left: tell the engine, which ends the run. */
+void gate_shut(struct gate_process *gate);
+
+/* gate_walls.c: 0 or a negative errno. */
+int gate_put_up_walls(const struct gate_page *page);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_relay.c - move bytes from one socket to another
+ */
+#include "gate/gate_relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+/* More in a pipe is more for each turn; beyond this it gains nothing. */
+#define PIPE_BYTES (256 << 10)
+/* Then others have their turn. */
+#define ROUNDS_MAX 16
+
+void relay_half_init(struct relay_half *half)
+{
+	*half = (struct relay_half){.pipe = {-1, -1}};
+}
+
+static int take_pipe(struct gate_process *gate, struct gate_pipe *pipe)
+{
+	int fds[2];
+
+	if (gate->pipe_count) {
+		*pipe = gate->pipes[--gate->pipe_count];
+		return 0;
+	}
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	*pipe = (struct gate_pipe){fds[0], fds[1]};
+	/* Refused where a user has many: a smaller one will do. */
+	fcntl(pipe->write_fd, F_SETPIPE_SZ, PIPE_BYTES);
+	return 0;
+}
+
+static void close_pipe(struct gate_pipe *pipe)
+{
+	close_fd(&pipe->read_fd);
+	close_fd(&pipe->write_fd);
+}
+
+/* An empty one is for whoever comes next. */
+static void give_pipe_back(struct gate_process *gate, struct gate_pipe *pipe)
+{
+	if (pipe->read_fd < 0)
+		return;
+	if (gate->pipe_count < GATE_PIPES_MAX)
+		gate->pipes[gate->pipe_count++] = *pipe;
+	else
+		close_pipe(pipe);
+	*pipe = (struct gate_pipe){-1, -1};
+}
+
+void relay_half_done(struct gate_process *gate, struct relay_half *half)
+{
+	if (half->held)
+		close_pipe(&half->pipe);
+	give_pipe_back(gate, &half->pipe);
+}
+
+static int fill(struct gate_process *gate, struct relay_half *half, int from_fd, struct gate_host *host, bool is_out)
+{
+	uint64_t room = account_room(gate->page);
+	ssize_t len;
+	int rc;
+
+	if (half->pipe.read_fd < 0) {
+		rc = take_pipe(gate, &half->pipe);
+		half->is_starved = rc < 0;
+		if (rc < 0)
+			return -EAGAIN;
+	}
+	if (!room)
+		return -EDQUOT;
+	len = splice(from_fd, NULL, half->pipe.write_fd, NULL, MIN_OF(room, PIPE_BYTES),
+		     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (len < 0)
+		return -errno;
+	half->is_ended = len == 0;
+	half->held = (size_t)len;
+	account_add(gate->page, host, is_out, (uint64_t)len);
+	return 0;
+}
+
+static int empty(struct relay_half *half, int to_fd)
+{
+	ssize_t len = splice(half->pipe.read_fd, NULL, to_fd, NULL, half->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (len <= 0)
+		return len < 0 ? -errno : -EPIPE;
+	half->held -= (size_t)len;
+	return 0;
+}
+
+int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
+	       bool is_out)
+{
+	int rc = 0;
+
+	for (int round = 0; round < ROUNDS_MAX && rc == 0 && !half->is_shut; round++) {
+		if (!half->held && !half->is_ended)
+			rc = fill(gate, half, from_fd, host, is_out);
+		if (rc == 0 && half->held)
+			rc = empty(half, to_fd);
+		if (rc == 0 && half->is_ended && !half->held) {
+			shutdown(to_fd, SHUT_WR);
+			half->is_shut = true;
+		}
+	}
+	if (!half->held)
+		give_pipe_back(gate, &half->pipe);
+	return rc == -EAGAIN || rc == -EINTR ? 0 : rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_relay.h - move bytes from one socket to another, through a pipe in the kernel
+ *
+ * What the receiver does not take stays in the pipe, and nothing more is read meanwhile: the sender feels that. A pipe is only
+ * held while there is something in it, so that connections which say nothing cost two descriptors.
+ */
+#ifndef BELLJAR_GATE_GATE_RELAY_H
+#define BELLJAR_GATE_GATE_RELAY_H
+
+#include "gate/gate_process.h"
+
+/* One direction of a connection. */
+struct relay_half {
+	struct gate_pipe pipe;
+	size_t held;     /* bytes in it */
+	bool is_ended;   /* the sender has no more */
+	bool is_shut;    /* and the receiver knows */
+	bool is_starved; /* there was no pipe to be had */
+};
+
+void relay_half_init(struct relay_half *half);
+void relay_half_done(struct gate_process *gate, struct relay_half *half);
+/*
+ * Move what can be moved now. 0, -EDQUOT if no more bytes may go through, or another negative errno: the connection is broken.
+ */
+int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
+	       bool is_out);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_walls.c - what a gate's process gives up before it sees a byte of anybody's
+ *
+ * It reads what hostile programs and hostile servers send. Whoever should take it over has a network, and neither a file, nor a
+ * capability, nor another process, nor the engine's memory: the process was started anew and has none of it.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <sys/prctl.h>
+
+#include "gate/gate_process.h"
+#include "plan/seccomp_compile.h"
+#include "sys/calls.h"
+
+/* Every right to files that Landlock of some version knows. */
+#define FILES_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
+
+#define FAMILY_INET 2
+#define FAMILY_INET6 10
+#define PROTECTION_EXECUTE 4
+
+static const enum syscall_id allowed[] = {
+	/* what it does */
+	SYSCALL_accept4,
+	SYSCALL_close,
+	SYSCALL_connect,
+	SYSCALL_epoll_ctl,
+	SYSCALL_epoll_pwait,
+	SYSCALL_epoll_pwait2,
+	SYSCALL_epoll_wait,
+	SYSCALL_fcntl,
+	SYSCALL_getsockname,
+	SYSCALL_getsockopt,
+	SYSCALL_pipe2,
+	SYSCALL_recvfrom,
+	SYSCALL_recvmsg,
+	SYSCALL_sendmsg,
+	SYSCALL_sendto,
+	SYSCALL_setsockopt,
+	SYSCALL_shutdown,
+	SYSCALL_socket,
+	SYSCALL_splice,
+	/* memory, time, the end */
+	SYSCALL_brk,
+	SYSCALL_clock_gettime,
+	SYSCALL_exit,
+	SYSCALL_exit_group,
+	SYSCALL_getrandom,
+	SYSCALL_madvise,
+	SYSCALL_mmap,
+	SYSCALL_mremap,
+	SYSCALL_munmap,
+	SYSCALL_restart_syscall,
+	SYSCALL_rt_sigreturn,
+};
+
+/* Internet sockets only, and no memory that can be executed. */
+static const struct seccomp_rule rules[] = {
+	{SYSCALL_socket,
+	 SECCOMP_SOCKETS,
+	 SECCOMP_RET_ERRNO | EAFNOSUPPORT,
+	 NULL,
+	 {{SECCOMP_TEST_DIFFERS, 0, FAMILY_INET, UINT32_MAX}, {SECCOMP_TEST_DIFFERS, 0, FAMILY_INET6, UINT32_MAX}}},
+	{SYSCALL_mmap,
+	 SECCOMP_PROCESS,
+	 SECCOMP_RET_ERRNO | EPERM,
+	 NULL,
+	 {{SECCOMP_TEST_HAS_ANY, 2, 0, PROTECTION_EXECUTE}}},
+};
+
+static int load_filter(void)
+{
+	struct seccomp_profile profile = {.parts = SECCOMP_SOCKETS | SECCOMP_PROCESS | SECCOMP_UNKNOWN};
+	struct sock_filter program[SECCOMP_PROGRAM_MAX];
+	struct error error = {0};
+	size_t len;
+	int rc = seccomp_compile_only(allowed, ARRAY_LEN(allowed), rules, ARRAY_LEN(rules), &profile,
+				      syscall_native_arch(), program, ARRAY_LEN(program), &len, &error);
+
+	return rc < 0 ? rc : sys_seccomp_load(program, len);
+}
+
+static int leave_files(int abi)
+{
+	AUTO_CLOSE int ruleset_fd = -1;
+
+	if (!abi)
+		return 0;
+	ruleset_fd = sys_landlock_create(
+		FILES_OF_ABI(abi), abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0, abi);
+	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
+}
+
+int gate_put_up_walls(const struct gate_page *page)
+{
+	uid_t id = page->id;
+	int rc;
+
+	if (id && (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0))
+		return -errno;
+	rc = sys_drop_bounding_set();
+	if (rc < 0 && rc != -EPERM)
+		return rc;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	rc = sys_drop_capabilities();
+	if (rc == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = leave_files(page->landlock_abi);
+	return rc < 0 ? rc : load_filter();
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jar/jar_network.c - the steps that make the jar's own network
+ *
+ * With a gate, sockets of this network leave the jar: they are made here, go to the engine, and no process of the jar has them.
+ * Nothing ever comes the other way: no socket of the host's network enters a jar.
+ */
+#include "jar/jar_inside.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include "sys/calls.h"
+
+#define ANSWER_BYTES 8192
+
+int jar_loopback(struct jar_build *build, const struct plan_step *step)
+{
+	return sys_new_network();
+}
+
+static int exchange(int fd, const struct plan_step *step)
+{
+	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+	uint64_t awaited = step->value2;
+
+	if (send(fd, step->bytes, step->byte_count, 0) < 0)
+		return -errno;
+	while (awaited) {
+		ssize_t len = recv(fd, answer, sizeof(answer), 0);
+
+		if (len < 0)
+			return -errno;
+		for (struct nlmsghdr *at = (void *)answer; NLMSG_OK(at, (size_t)len); at = NLMSG_NEXT(at, len)) {
+			const struct nlmsgerr *result = NLMSG_DATA(at);
+
+			if (at->nlmsg_type != NLMSG_ERROR)
+				continue;
+			if (result->error)
+				return result->error;
+			awaited -= awaited > 0;
+		}
+	}
+	return 0;
+}
+
+int jar_netlink(struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, (int)step->value);
+	int rc = fd < 0 ? -errno : exchange(fd, step);
+
+	return step->flags & STEP_IF_POSSIBLE ? 0 : rc;
+}
+
+static int open_socket(const struct jar_socket *wanted)
+{
+	bool is_ipv6 = wanted->address.any.sa_family == AF_INET6;
+	socklen_t address_len = is_ipv6 ? sizeof(wanted->address.ipv6) : sizeof(wanted->address.ipv4);
+	AUTO_CLOSE int fd = socket(wanted->address.any.sa_family, wanted->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
+
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(wanted->options) && wanted->options[i].name; i++)
+		if (setsockopt(fd, wanted->options[i].level, wanted->options[i].name, &on, sizeof(on)) < 0)
+			return -errno;
+	if (bind(fd, &wanted->address.any, address_len) < 0)
+		return -errno;
+	if (wanted->type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+int jar_sockets(struct jar_build *build, const struct plan_step *step)
+{
+	const struct jar_socket *wanted = step->bytes;
+
+	for (build->socket_count = 0; build->socket_count < step->value; build->socket_count++, wanted++) {
+		int fd = open_socket(wanted);
+
+		if (fd < 0 && !wanted->may_be_absent)
+			return fd;
+		build->socket_fds[build->socket_count] = MAX_OF(fd, -1);
+	}
+	return 0;
+}
+
+void jar_hand_over_sockets(struct jar_inside *inside)
+{
+	struct jar_build *build = &inside->build;
+
+	for (size_t i = 0; i < build->socket_count; i++) {
+		struct jar_message message = {.kind = JAR_SOCKET, .socket = {.number = (uint32_t)i}};
+
+		jar_report(inside, &message, build->socket_fds[i]);
+		close_fd(&build->socket_fds[i]);
+	}
+	build->socket_count = 0;
+}

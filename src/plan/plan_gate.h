@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_gate.h - what a gate needs to know: its rules, and the addresses that stand for names
+ *
+ * 198.18.0.0/15 is for tests of networks and in use nowhere on the internet. Inside a jar, names get addresses out of it.
+ */
+#ifndef BELLJAR_PLAN_PLAN_GATE_H
+#define BELLJAR_PLAN_PLAN_GATE_H
+
+#include "jar/jar_plan.h"
+#include "policy/net_rules.h"
+
+/* The jar's own address, 198.18.0.1: of its resolver, and the source of what it sends. */
+#define GATE_SELF_ADDRESS 0xc6120001U
+#define GATE_NAMES_ADDRESS 0xc6120000U
+#define GATE_NAMES_PREFIX 15
+/* 198.18.1.0: the first name's. */
+#define GATE_FIRST_NAME 0xc6120100U
+#define GATE_LISTENER_PORT 1
+
+struct plan_gate {
+	bool is_wanted; /* net is gate */
+	struct net_rule_list rules;
+	struct jar_socket *sockets;
+	size_t socket_count;
+	struct text routes, ipv6_routes, table; /* messages for the kernel */
+};
+
+void plan_gate_done(struct plan_gate *gate);
+
+#endif

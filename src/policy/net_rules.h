@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/net_rules.h - the rules of allow_net: which hosts and ports a jar may reach
+ *
+ * A rule is a text, HOST[:PORTS], or an object. Every rule has one canonical form, which is what a policy holds, prints and
+ * compares. Deciding is pure: the gate, `belljar net check` and the planner ask the same functions.
+ *
+ * A rule that denies wins over every rule that allows, wherever the two stand.
+ */
+#ifndef BELLJAR_POLICY_NET_RULES_H
+#define BELLJAR_POLICY_NET_RULES_H
+
+#include "base/json_read.h"
+#include "base/list.h"
+#include "base/text.h"
+
+/* What DNS allows: a name without its last dot, and a NUL. */
+#define NET_NAME_SIZE 254
+#define NET_PORTS_MAX 16
+#define NET_REASON_SIZE 201
+/* The name by which a jar reaches the host's own loopback. */
+#define NET_HOST_NAME "host.belljar.internal"
+
+enum net_rule_kind {
+	NET_RULE_NAME,    /* that name */
+	NET_RULE_BELOW,   /* every name below it, not the name itself */
+	NET_RULE_ADDRESS, /* addresses */
+	NET_RULE_HOST,    /* the host's own loopback */
+};
+
+struct net_ports {
+	uint16_t first, last;
+};
+
+struct net_rule {
+	enum net_rule_kind kind;
+	bool is_deny;
+	bool may_be_private; /* the name may have private addresses */
+	bool is_ipv6;
+	uint8_t prefix_len;
+	uint8_t address[16];      /* the first 4 bytes of it, unless it is IPv6; nothing behind the prefix */
+	char name[NET_NAME_SIZE]; /* in small letters, without a dot at its end */
+	struct net_ports ports[NET_PORTS_MAX];
+	size_t port_count;
+	char reason[NET_REASON_SIZE]; /* for whoever is refused; may be empty */
+};
+
+LIST_TYPE(struct net_rule, net_rule_list);
+
+/* Why a rule will not do; the longest of these texts has room in it. */
+struct net_refusal {
+	char why[160];
+	char hint[160];
+};
+
+/* 0, or -EINVAL with a reason. The text of an object is JSON. */
+int net_rule_parse(const char *text, struct net_rule *rule, struct net_refusal *refusal);
+int net_rule_parse_object(const struct json_value *object, struct net_rule *rule, struct net_refusal *refusal);
+/* The canonical form: HOST[:PORTS], or an object where there is more to say. */
+void net_rule_format(const struct net_rule *rule, struct text *out);
+
+/* Bring a name into the form that rules have. False: that is no host name. */
+bool net_name_clean(const char *name, size_t len, char out[NET_NAME_SIZE]);
+
+struct net_verdict {
+	bool is_allowed;
+	const struct net_rule *rule; /* the one that decided; NULL: none is about it */
+};
+
+/* @name is clean. @port 0: is there any port on which it may be reached? */
+struct net_verdict net_decide_name(const struct net_rule_list *rules, const char *name, uint16_t port);
+struct net_verdict net_decide_address(const struct net_rule_list *rules, bool is_ipv6, const uint8_t *address,
+				      uint16_t port);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_gate_sniff.c - whom first bytes are for: cut anywhere, said twice, or not at all
+ */
+#include "gate/gate_sniff.h"
+#include "test.h"
+
+static void append_number(struct text *text, size_t number, int size)
+{
+	while (size--)
+		text_append_char(text, (char)(number >> size * 8));
+}
+
+static void append_part(struct text *text, const struct text *part, int size)
+{
+	append_number(text, part->len, size);
+	text_append(text, part->data, part->len);
+}
+
+static void append_name(struct text *extensions, const char *name)
+{
+	AUTO_TEXT list = {0}, body = {0};
+
+	append_number(&list, 0, 1);
+	append_number(&list, strlen(name), 2);
+	text_append_string(&list, name);
+	append_part(&body, &list, 2);
+	append_number(extensions, 0, 2);
+	append_part(extensions, &body, 2);
+}
+
+/* A ClientHello with these names, in records of @record_len bytes. */
+static void make_hello(struct text *out, const char *first, const char *second, size_t record_len)
+{
+	AUTO_TEXT extensions = {0}, hello = {0}, message = {0};
+
+	append_number(&extensions, 43, 2);
+	append_number(&extensions, 3, 2);
+	append_number(&extensions, 0x020304, 3);
+	if (first)
+		append_name(&extensions, first);
+	if (second)
+		append_name(&extensions, second);
+	append_number(&hello, 0x0303, 2);
+	for (int i = 0; i < 32; i++)
+		text_append_char(&hello, 'r');
+	append_number(&hello, 0, 1);
+	append_number(&hello, 2, 2);
+	append_number(&hello, 0x1301, 2);
+	append_number(&hello, 0x0100, 2);
+	append_part(&hello, &extensions, 2);
+	append_number(&message, 1, 1);
+	append_part(&message, &hello, 3);
+	for (size_t at = 0; at < message.len; at += record_len) {
+		size_t len = MIN_OF(record_len, message.len - at);
+
+		append_number(out, 22, 1);
+		append_number(out, 0x0301, 2);
+		append_number(out, len, 2);
+		text_append(out, message.data + at, len);
+	}
+}
+
+static enum sniff sniff(const struct text *text, struct sniffed *said)
+{
+	return sniff_first_bytes((const uint8_t *)text->data, text->len, said);
+}
+
+static void check_bytes(const char *bytes, size_t len, enum sniff expected, const char *name)
+{
+	struct sniffed said;
+
+	CHECK_INT(sniff_first_bytes((const uint8_t *)bytes, len, &said), expected);
+	if (name)
+		CHECK_STRING(said.name, name);
+}
+
+static void check(const char *text, enum sniff expected, const char *name)
+{
+	check_bytes(text, strlen(text), expected, name);
+}
+
+static void test_a_server_name_is_found_however_it_is_cut(void)
+{
+	for (size_t record_len = 1; record_len < 130; record_len += 3) {
+		AUTO_TEXT hello = {0};
+		struct sniffed said;
+
+		make_hello(&hello, "Good.test", NULL, record_len);
+		CHECK_INT(sniff(&hello, &said), SNIFF_FOUND);
+		CHECK_STRING(said.name, "good.test");
+		/* Byte by byte: never an answer before all is there. */
+		for (size_t len = 0; len < hello.len; len++)
+			CHECK_INT(sniff_first_bytes((const uint8_t *)hello.data, len, &said), SNIFF_MORE);
+	}
+}
+
+static void test_tls_without_one_name_is_bad(void)
+{
+	struct sniffed said;
+	AUTO_TEXT none = {0}, two = {0}, address = {0}, empty = {0};
+
+	make_hello(&none, NULL, NULL, 1000);
+	CHECK_INT(sniff(&none, &said), SNIFF_BAD);
+	make_hello(&two, "good.test", "evil.test", 1000);
+	CHECK_INT(sniff(&two, &said), SNIFF_BAD);
+	make_hello(&address, "10.0.0.1", NULL, 1000);
+	CHECK_INT(sniff(&address, &said), SNIFF_BAD);
+	make_hello(&empty, "", NULL, 1000);
+	CHECK_INT(sniff(&empty, &said), SNIFF_BAD);
+	/* Not a ClientHello; a record of nothing; a length that leads nowhere. */
+	check_bytes("\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9, SNIFF_BAD, NULL);
+	check_bytes("\x16\x03\x01\x00\x00", 5, SNIFF_BAD, NULL);
+	check_bytes("\x16\x03\x01\xff\xff", 5, SNIFF_BAD, NULL);
+	check_bytes("\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9, SNIFF_BAD, NULL);
+	check_bytes("\x16\x03\x01\x00\x05\x01\x00\x00\x01x", 10, SNIFF_BAD, NULL);
+	/* Another record in between. */
+	check_bytes("\x16\x03\x01\x00\x01\x01\x17\x03\x01\x00\x01x", 12, SNIFF_BAD, NULL);
+}
+
+static void test_host_is_found(void)
+{
+	check("GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", SNIFF_FOUND, "good.test");
+	check("GET / HTTP/1.1\r\nA: b\r\nhOsT:\t Good.Test. \r\nC: Host: x\r\n\r\nbody", SNIFF_FOUND, "good.test");
+	check("OPTIONS * HTTP/1.1\r\nHost: good.test\r\n\r\n", SNIFF_FOUND, "good.test");
+	check("GET http://good.test/x HTTP/1.1\r\nHost: good.test\r\n\r\n", SNIFF_FOUND, "good.test");
+	for (size_t len = 0; len < 34; len++)
+		check_bytes("GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", len, SNIFF_MORE, NULL);
+}
+
+static void test_port_of_the_host_is_read(void)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: good.test:8080\r\n\r\n";
+	struct sniffed said;
+
+	CHECK_INT(sniff_first_bytes((const uint8_t *)request, strlen(request), &said), SNIFF_FOUND);
+	CHECK_INT(said.port, 8080);
+}
+
+static void test_http_that_can_be_read_in_two_ways_is_bad(void)
+{
+	static const char *const requests[] = {
+		"GET / HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test\r\nHost: evil.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test\r\nHost: good.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost : good.test\r\n\r\n",
+		"GET / HTTP/1.1\r\n Host: good.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nA: b\r\n Host: evil.test\r\nHost: good.test\r\n\r\n",
+		"GET / HTTP/1.1\nHost: good.test\n\n",
+		"GET / HTTP/1.1\r\nHost: good.test\n\r\n",
+		"GET / HTTP/1.1\r\nA: \rHost: evil.test\r\nHost: good.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test, evil.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: evil.test@good.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test:\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test:99999\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: good.test:80:90\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost:\r\n\r\n",
+		"GET http://evil.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+		"GET ftp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
+		"GET  / HTTP/1.1\r\nHost: good.test\r\n\r\n",
+		"CONNECT evil.test:443 HTTP/1.1\r\nHost: good.test\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+		check(requests[i], SNIFF_BAD, NULL);
+}
+
+static void test_other_protocols_are_told_apart(void)
+{
+	check("SSH-2.0-OpenSSH\r\n", SNIFF_NONE, NULL);
+	check("\x03\x00\x00\x13", SNIFF_NONE, NULL);
+	check("*1\r\n$4\r\nPING\r\n", SNIFF_NONE, NULL);
+	check("PING\r\n", SNIFF_NONE, NULL);
+	check("GET key\r\n", SNIFF_NONE, NULL);
+	check("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SNIFF_NONE, NULL);
+	check("GET / HTTP/1.0\r\n\r\n", SNIFF_NONE, NULL);
+	check("\x16\x02", SNIFF_NONE, NULL);
+	check("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", SNIFF_NONE, NULL);
+}
+
+static void test_there_is_an_end_to_waiting(void)
+{
+	AUTO_TEXT text = {0};
+	struct sniffed said;
+
+	text_append_string(&text, "GET /");
+	while (text.len < SNIFF_BYTES_MAX)
+		text_append_char(&text, 'x');
+	CHECK_INT(sniff(&text, &said), SNIFF_BAD);
+}
+
+static const struct test tests[] = {
+	TEST(test_a_server_name_is_found_however_it_is_cut),
+	TEST(test_tls_without_one_name_is_bad),
+	TEST(test_host_is_found),
+	TEST(test_port_of_the_host_is_read),
+	TEST(test_http_that_can_be_read_in_two_ways_is_bad),
+	TEST(test_other_protocols_are_told_apart),
+	TEST(test_there_is_an_end_to_waiting),
+};
+
+TEST_MAIN(tests)
