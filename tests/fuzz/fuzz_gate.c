@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/fuzz/fuzz_gate.c - what a gate reads of others: first bytes, questions, answers; and rules
+ *
+ * Input: one byte that says which, then the bytes. First bytes must be judged the same however they arrive: what was found
+ * in a part is found in the whole, and nothing is found in what ends before it.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "gate/gate_dns.h"
+#include "gate/gate_resolver.h"
+#include "gate/gate_sniff.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_sniff(const uint8_t *data, size_t size)
+{
+	struct sniffed whole, part;
+	enum sniff found = sniff_first_bytes(data, size, &whole);
+
+	for (size_t len = 0; len < size; len += 1 + size / 64) {
+		enum sniff earlier = sniff_first_bytes(data, len, &part);
+
+		assert(earlier == SNIFF_MORE || found != SNIFF_MORE);
+		if (earlier == SNIFF_FOUND)
+			assert(found == SNIFF_FOUND && !strcmp(part.name, whole.name) && part.port == whole.port);
+		if (earlier == SNIFF_BAD)
+			assert(found == SNIFF_BAD);
+	}
+}
+
+static void check_dns(const uint8_t *data, size_t size)
+{
+	uint8_t out[DNS_MESSAGE_MAX * 2];
+	struct dns_addresses addresses = {0};
+	struct dns_question question;
+	unsigned code;
+
+	size = MIN_OF(size, DNS_MESSAGE_MAX);
+	if (dns_read_question(data, size, &question)) {
+		size_t len = dns_write_answer(data, &question, 0, 0xc6120100U, NULL, out);
+
+		assert(len <= sizeof(out));
+		len = dns_write_answer(data, &question, DNS_NO_SUCH_NAME, 0, "a reason", out);
+		assert(len <= sizeof(out));
+	}
+	if (size > 2)
+		dns_read_answer(data, size, (uint16_t)(data[0] << 8 | data[1]), "good.test", DNS_TYPE_A, &addresses,
+				&code);
+	assert(addresses.count <= DNS_ADDRESSES_MAX);
+}
+
+static void check_rule(const char *text)
+{
+	struct net_refusal refusal;
+	struct net_rule rule, again;
+	AUTO_TEXT form = {0}, form_again = {0};
+
+	if (net_rule_parse(text, &rule, &refusal) < 0)
+		return;
+	net_rule_format(&rule, &form);
+	assert(net_rule_parse(text_string(&form), &again, &refusal) == 0);
+	net_rule_format(&again, &form_again);
+	assert(!strcmp(text_string(&form), text_string(&form_again)));
+}
+
+static void check_files(const char *text)
+{
+	struct resolver resolver = {0};
+
+	resolver_read_hosts(&resolver, text);
+	resolver_read_configuration(&resolver, text);
+	free(resolver.hosts.items);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_FREE char *text = NULL;
+
+	if (size < 1)
+		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	switch (data[0] % 4) {
+	case 0:
+		check_sniff(data + 1, size - 1);
+		break;
+	case 1:
+		check_dns(data + 1, size - 1);
+		break;
+	case 2:
+		check_rule(text);
+		break;
+	case 3:
+		check_files(text);
+		break;
+	}
+	return 0;
+}
