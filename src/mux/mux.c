@@ -25,7 +25,6 @@
 #define READ_BYTES ((size_t)64 << 10)
 /* New channels in one turn of the loop: their requests are served in between. */
 #define CHANNELS_PER_TURN 8
-#define HELLO_MAX_BYTES ((size_t)64 << 10)
 /* What a client has to take its last frame. */
 #define FAREWELL_NS 1000000000ULL
 
@@ -253,9 +252,7 @@ static int check_length(struct mux *mux, const struct frame_header *header)
 	unsigned traits = frame_traits(header->type);
 	size_t most = FRAME_MAX_BYTES + (traits & FRAME_JOINS ? FRAME_CHANNEL_BYTES : 0), least = 0;
 
-	if (header->type == FRAME_HELLO)
-		most = HELLO_MAX_BYTES;
-	else if (header->type == FRAME_DATA)
+	if (!mux->is_greeted || header->type == FRAME_DATA)
 		most = FRAME_DATA_MAX_BYTES;
 	else if (header->type == FRAME_CREDIT)
 		most = least = 4;
