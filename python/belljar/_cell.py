@@ -48,7 +48,7 @@ F_SETSIG = 10
 SIGINT = int(signal.SIGINT)
 COROUTINE = 0x80
 PARSE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-# So soon after an interrupt there is no other, which could come while the first is being dealt with.
+# So soon after an interrupt of a cell there is no other, which could come while the first is being dealt with.
 SPARE_SECONDS = 0.05
 MAX_VARIABLES = 10_000
 # Cells whose lines are kept for tracebacks.
@@ -426,6 +426,7 @@ class Kept:
 
     def _do(self, request: List[Any]) -> Any:
         kind, self._number, *rest = request
+        self._raised_at = 0.0
         # The plain function: that of `signal` looks for a name of what it finds.
         if _signal.getsignal(SIGINT) is not self._handler:
             signal.signal(SIGINT, self._handler)

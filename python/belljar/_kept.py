@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import contextvars
 import fcntl
 import io
 import os
@@ -123,24 +124,46 @@ async def drive_async(steps: Steps) -> Any:
             return stop.value
 
 
+# Who has whose turn, in this thread or task.
+_turns: "contextvars.ContextVar[frozenset[int]]" = contextvars.ContextVar("belljar_turns", default=frozenset())
+
+
 class Turns:
-    """One thread or task at a time; the others wait."""
+    """One thread or task at a time; the others wait. Whoever has the turn and asks again would wait for ever, and is told so."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._token: Any = None
+
+    def _check(self) -> None:
+        if id(self) in _turns.get() and self._lock.locked():
+            raise RuntimeError("it waits for the answer to input(), or a signal handler was called meanwhile: nothing else can run")
+
+    def _take(self) -> None:
+        self._token = _turns.set(_turns.get() | {id(self)})
+
+    def _leave(self) -> None:
+        token, self._token = self._token, None
+        self._lock.release()
+        with contextlib.suppress(ValueError):  # thrown away in another context
+            _turns.reset(token)
 
     def __enter__(self) -> None:
+        self._check()
         self._lock.acquire()
+        self._take()
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self._leave()
 
     async def __aenter__(self) -> None:
+        self._check()
         while not self._lock.acquire(blocking=False):
             await _loops.sleep(LOCK_POLL_SECONDS)
+        self._take()
 
     async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
+        self._leave()
 
 
 class Deadline:

@@ -211,6 +211,20 @@ class Cells(Case):
         self.assertEqual(self.value("x"), 5)
         self.assertEqual(sorted(self.it.variables()), ["x"])
 
+    def test_on_input_cannot_run_a_cell_and_does_not_hang(self) -> None:
+        self.value("x = 5")
+        for use in (lambda: self.it.run("x"), self.it.variables, self.it.fork, self.it.reset):
+            with self.assertRaises(RuntimeError):
+                self.it.run("input()", on_input=lambda prompt, use=use: str(use()))  # type: ignore[misc]
+        self.assertEqual(self.value("x"), 5)
+
+        async def ask(prompt: str) -> str:
+            return str(await self.it.run_async("x"))
+
+        with self.assertRaises(RuntimeError):
+            asyncio.run(self.it.run_async("input()", on_input=ask))
+        self.assertEqual(self.value("x"), 5)
+
     def test_preloaded_modules_and_their_errors(self) -> None:
         it = self.open(["json"])
         self.assertEqual(it.run("import sys; 'json' in sys.modules").value, True)
