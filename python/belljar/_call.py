@@ -48,7 +48,8 @@ class Options:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.keys: Dict[str, Any] = normal_keys({name: value for name, value in options.items() if name in RUN_KEYS})
         self.on_output: Optional[OnOutput] = options.get("on_output")
-        self.types: Tuple[type, ...] = tuple(options.get("types") or ())
+        types: Any = options.get("types") or ()
+        self.types: Tuple[type, ...] = (types,) if isinstance(types, type) else tuple(types)
         max_result = options.get("max_result", MAX_BYTES)
         self.codec = _codec(self.types, MAX_BYTES if max_result == MAX_BYTES else parse_size(max_result, "max_result"))
 
@@ -61,14 +62,14 @@ class Options:
 NO_OPTIONS = Options({})
 
 
-def split_options(fn: Any, kwargs: Dict[str, Any]) -> Options:
+def split_options(fn: Any, kwargs: Dict[str, Any], owner: str = "Pool") -> Options:
     """Take the options out of the keywords of a call; what is left is the function's. SendError for what it cannot take and
-    looks like an option, or is fixed for a jar."""
+    looks like an option, or is fixed for a jar, which is the owner's to say."""
     if not kwargs:
         return NO_OPTIONS
     found = {name: kwargs.pop(name) for name in list(kwargs) if name in CALL_OPTIONS}
     if kwargs:
-        check_arguments(fn, kwargs)
+        check_arguments(fn, kwargs, owner)
     return Options(found) if found else NO_OPTIONS
 
 

@@ -247,7 +247,7 @@ class Jar(Closing, AsyncClosing, JarFiles):
         self._own()
         if self._backend is None:
             self._backend = JarBackend(self, self._policy, self._keys)
-        options = split_options(fn, kwargs)
+        options = split_options(fn, kwargs, "Jar")
         return Call(fn, args, kwargs, options, self._backend.paths)
 
     def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

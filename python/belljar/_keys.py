@@ -122,7 +122,7 @@ class CallOptions(RunKeys, total=False):
     """The keywords of call() that are not the function's."""
 
     on_output: Optional[OnOutput]
-    types: Iterable[type]
+    types: Union[type, Iterable[type]]
     max_result: Size
 
 
@@ -130,7 +130,7 @@ class ToolOptions(PolicyKeys, total=False):
     """The keywords of tool()."""
 
     on_output: Optional[OnOutput]
-    types: Iterable[type]
+    types: Union[type, Iterable[type]]
     max_result: Size
 
 
@@ -199,7 +199,7 @@ def _takes(fn: Any) -> Optional[Container[str]]:
     return {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
 
 
-def check_arguments(fn: Any, kwargs: Mapping[str, Any]) -> None:
+def check_arguments(fn: Any, kwargs: Mapping[str, Any], owner: str) -> None:
     """SendError for a keyword of a call that the function does not take, and that was meant for its jar."""
     taken = None
     for name in kwargs:
@@ -210,7 +210,7 @@ def check_arguments(fn: Any, kwargs: Mapping[str, Any]) -> None:
         if taken is None or name in taken:
             continue
         if near is None:
-            raise SendError(f"{name}= is fixed for a jar: use Pool({name}=...) or @tool({name}=...)")
+            raise SendError(f"{name}= is fixed for a jar: use {owner}({name}=...) or @tool({name}=...)")
         raise SendError(f"the function takes no {name!r}, and neither does the call; did you mean {near!r}?")
 
 

@@ -582,7 +582,9 @@ class Annotations(PackageCase):
     def test_results(self) -> None:
         found = belljar.call(made_by_module, 3)
         self.assertEqual(found, Outer(Inner(3), [Shade.DARK]))
-        self.assertEqual(belljar.call(pickle.loads, pickle.dumps(Inner(4)), types=[Inner]), Inner(4))
+        for listed in ([Inner], Inner, (Inner, Shade)):
+            self.assertEqual(belljar.call(pickle.loads, pickle.dumps(Inner(4)), types=listed), Inner(4))
+        self.assertIs(belljar.call(pickle.loads, pickle.dumps(Shade.DARK), types=Shade), Shade.DARK)
         with self.assertRaisesRegex(belljar.ResultError, "return annotation"):
             belljar.call(pickle.loads, pickle.dumps(Inner(4)))
 

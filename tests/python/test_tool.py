@@ -227,6 +227,9 @@ class Keywords(PackageCase):
                 for name in ("rw", "ro", "net", "workdir", "policy", "cwd", "rung"):
                     with self.assertRaisesRegex(belljar.SendError, rf"fixed for a jar: use Pool\({name}=...\)"):
                         call(read, "x", **{name: "/data"})
+            with belljar.Jar(workdir=None, ro=[sys.base_prefix]) as jar:
+                with self.assertRaisesRegex(belljar.SendError, r"fixed for a jar: use Jar\(rw=...\)"):
+                    jar.call(read, "x", rw="/data")
             with self.assertRaisesRegex(TypeError, r"fixed for a jar: use Pool\(rw="):
                 pool.map(len, ["a"], rw=["/data"])
 

@@ -25,7 +25,7 @@ from runner.stage import Stage
 
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
-PORTABLE_MODULES = ("test_async", "test_codec", "test_integrations", "test_run", "test_send")
+PORTABLE_MODULES = ("test_async", "test_classes", "test_codec", "test_integrations", "test_run", "test_send")
 # What takes longest begins first, so that nothing waits for it at the end. Only for speed: one that is not here may be long.
 LONG_MODULES = (
     "test_limits",
