@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._files import LIST_MAX_DEPTH, LIST_MAX_ENTRIES, read_all
+from ._paths import parts
 
 MAX_OUTPUT_BYTES = 100_000
 MAX_ARTIFACT_BYTES = 16_000_000
@@ -95,7 +96,8 @@ class CodeRunner:
 
 def _outside_system(prefixes: Sequence[str]) -> List[Dict[str, Any]]:
     places = dict.fromkeys(os.path.realpath(prefix) for prefix in prefixes)
-    return [{"path": place, "optional": True} for place in places if place not in ("/", "/usr") and not place.startswith("/usr/")]
+    outside = [place for place in places if place not in ("/", "/usr") and not place.startswith("/usr/")]
+    return [{"path": path, "optional": True} for place in outside for path in parts(place)]
 
 
 def _put(folder: str, name: str, data: Union[bytes, str]) -> None:

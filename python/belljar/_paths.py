@@ -24,6 +24,12 @@ PathLike = Union[str, "os.PathLike[str]"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
 # Not made visible for a module's sake, nor anything that contains them; what is below may be.
 UNFIT = ("/tmp", "/var/tmp", "/home", "/root", "/run", "/dev", "/proc", "/sys", "/etc", "/var", "/srv", "/mnt", "/media", "/boot")
+# What an environment, or an installation of Python, has at its top; the engine has the same names (host/host_names.c).
+PREFIX_NAMES = ("bin", "include", "lib", "lib64", "man", "pyvenv.cfg", "share")
+CONDA_NAMES = (
+    *("aarch64-conda-linux-gnu", "compiler_compat", "conda-meta", "condabin", "etc", "libexec", "sbin", "ssl"),
+    "x86_64-conda-linux-gnu",
+)
 
 
 # What every jar can write, wherever its policy does not say otherwise; runs in a kept jar share it.
@@ -168,6 +174,14 @@ def prefixes(python: str) -> List[str]:
     return list(dict.fromkeys(path for path in map(os.path.abspath, found) if path not in ("/", "/usr")))
 
 
+def parts(prefix: str) -> List[str]:
+    """What of a prefix belongs to the interpreter: a project may lie around it, with secrets (`python -m venv .`). All of it where
+    nothing there has the usual names."""
+    names = (*PREFIX_NAMES, *CONDA_NAMES) if os.path.isdir(os.path.join(prefix, "conda-meta")) else PREFIX_NAMES
+    found = [os.path.join(prefix, name) for name in names]
+    return [path for path in found if os.path.lexists(path)] or [prefix]
+
+
 def is_fit(path: str) -> bool:
     """Whether a directory may be made visible because modules are in it."""
     real = os.path.realpath(path)
@@ -185,12 +199,17 @@ def plan(python: str, named: Iterable[PathLike], policy: PolicyLike, keys: Mappi
     policy_keys = keys_of(policy)
     rights = Rights(policy_keys, keys, keys["workdir"] if "workdir" in keys else policy_keys.get("workdir"))
     wanted = [os.path.abspath(os.path.expanduser(os.fsdecode(path))) for path in named]
-    homes = prefixes(python)
-    ro = [path for path in homes if not is_within(os.path.realpath(path), "/usr")]
+    ro: List[str] = []
+    for home in prefixes(python):
+        real = os.path.realpath(home)
+        if not is_within(real, "/usr"):
+            # In a place that is writable all of it must be read-only; there is nothing to hide there.
+            ro += [home] if rights.may_write(real) else parts(home)
+    own = [os.path.realpath(path) for path in ro]
     found: List[str] = []
     for path in dict.fromkeys([*(path for path in wanted if path not in paths), *paths]):
         real = os.path.realpath(path)
-        is_known = any(is_within(real, place) for place in (*SYSTEM, *(os.path.realpath(home) for home in homes)))
+        is_known = any(is_within(real, place) for place in (*SYSTEM, *own))
         if not os.path.exists(path):
             continue
         if not is_known and path not in wanted and (rights.may_write(real) or not is_fit(path)):

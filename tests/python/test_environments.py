@@ -69,6 +69,23 @@ class Environments(PackageCase):
                 os.chown(os.path.join(folder, name), 12345, 12345, follow_symlinks=False)
         self.assertEqual(self.ask(python, SCRIPT), f"{path} 42\n" * 3)
 
+    def test_calls_and_programs_have_the_packages_and_nothing_beside_them(self) -> None:
+        """An environment may be made in a project (python -m venv .), whose secrets are not for every function."""
+        path = self.base / "project"
+        python = self.make(path)
+        (path / "own_tools.py").write_text(
+            "import os, own_module\n"
+            "def look(path): return [own_module.answer, os.path.exists(path + '/.env'), os.path.exists(path + '/pyvenv.cfg')]\n"
+        )
+        code = f"import os, own_module; print([own_module.answer, os.path.exists({str(path / '.env')!r})])"
+        script = (
+            "import asyncio, sys\nimport belljar\nfrom belljar.toolhost import CodeRunner\n"
+            f"sys.path.append({str(path)!r})\nimport own_tools\nsys.path.remove({str(path)!r})\n"
+            f"print(belljar.call(own_tools.look, {str(path)!r}))\n"
+            f"print(asyncio.run(CodeRunner().run({code!r})).stdout)"
+        )
+        self.assertEqual(self.ask(python, script), "[42, False, True]\n[42, False]\n\n")
+
     def test_a_jar_has_it_too(self) -> None:
         path = self.base / "env"
         script = (
