@@ -291,9 +291,13 @@ class Channel:
         """Wait for one frame: its type, its payload, and the descriptors that came with it, which are the caller's."""
         inbox = _wire.Inbox()
         fds: List[int] = []
+        self.look_up()
         try:
             while True:
-                frame = self.receive(inbox, fds)
+                try:
+                    frame = self.receive(inbox, fds)
+                except BlockingIOError:
+                    continue
                 if frame is not None:
                     return frame[0], frame[1], fds
         except BaseException:

@@ -8,6 +8,7 @@ import errno
 import inspect
 import io
 import os
+import signal
 import tarfile
 import threading
 import unittest
@@ -463,6 +464,26 @@ class Attacks(FilesCase):
                         pass
 
             asyncio.run(work())
+        self.assertEqual(jar.run(["echo", "alive"]).stdout, "alive\n")
+
+    def test_a_signal_ends_the_waiting(self) -> None:
+        class Enough(Exception):
+            pass
+
+        def on_alarm(number: int, frame: object) -> None:
+            raise Enough
+
+        jar = self.jar
+        before = signal.signal(signal.SIGALRM, on_alarm)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        with self.swapping("mkdir -p t; touch t/1 t/2 t/3 t/4 t/5 t/6 t/7 t/8"):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with self.assertRaises(Enough):
+                while True:
+                    try:
+                        jar.remove("t", recursive=True)
+                    except OSError:
+                        pass
         self.assertEqual(jar.run(["echo", "alive"]).stdout, "alive\n")
 
     def test_many_files_and_deep_trees(self) -> None:
