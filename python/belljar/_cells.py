@@ -89,14 +89,16 @@ def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any
 
     kinds: the kind of an error, and of a KeyboardInterrupt. late: what is said of a cell that was interrupted and raised nothing.
     """
-    if parts[1:] == ["cell", _cell.NOTHING]:
+    if len(parts) == 3:
         parts = [*parts, None, None, []]
-    if len(parts) != 6 or parts[1] != "cell":
+    if len(parts) != 6 or parts[1] != "cell" or type(parts[2]) is not int:
         raise malformed("it is not that of a cell")
     _, _, state, value, words, display = parts
     if state not in (_cell.NOTHING, _cell.DATA, _cell.TEXT) or (state == _cell.TEXT and not is_text(value)):
         raise malformed("it is not that of a cell")
-    if type(display) is not list or not all(type(shown) is dict and is_text(*shown) for shown in display):
+    if type(display) is not list or not all(
+        type(shown) is dict and is_text(*shown, shown.get("text/plain")) for shown in display
+    ):
         raise malformed("a display without its parts")
     error = None
     if words is not None:

@@ -313,7 +313,8 @@ class Interpreter(Closing, AsyncClosing):
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise malformed("somebody can still change one of its files")
         parts = answer.value()
-        if type(parts) is not list or len(parts) < 3 or type(parts[0]) is not int or parts[0] != number:
+        # By their types first: comparing what came, an array for one, could do anything.
+        if type(parts) is not list or list(map(type, parts[:2])) != [int, str] or len(parts) < 3 or parts[0] != number:
             raise malformed("it does not belong to the request")
         return parts
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 # What every zygote for interpreters has loaded beside what it is told.
 USUAL = ("?linecache", "?traceback", "?reprlib")
-MAX_ZYGOTES = 8
+# Each takes some 30 MB with its forks that wait.
+MAX_ZYGOTES = 4
 
 
 class WarmStart:
