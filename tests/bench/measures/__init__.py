@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, memory, output, python, spawn, stdio, throughput
+from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, output, python, spawn, stdio, throughput
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -20,5 +20,6 @@ MEASURES: Dict[str, ModuleType] = {
     "stdio": stdio,
     "files": files,
     "memory": memory,
+    "net": net,
     "inside": inside,
 }
