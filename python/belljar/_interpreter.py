@@ -569,8 +569,9 @@ class Interpreter(Closing, AsyncClosing):
             drive(self._reset_steps())
 
     async def reset_async(self) -> None:
-        """reset() in a loop."""
-        await self._in_loop(self._reset_steps)
+        """reset() in a loop; a thread does it, for a zygote may have to be made. If this is cancelled, it goes on there."""
+        self._turns.check()
+        await run_blocking(self.reset)
 
     def _begin_close(self) -> bool:
         _engine.check_owner(self._pid)

@@ -135,7 +135,8 @@ class Turns:
         self._lock = threading.Lock()
         self._token: Any = None
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """RuntimeError for whoever has the turn already."""
         if id(self) in _turns.get() and self._lock.locked():
             raise RuntimeError("it waits for the answer to input(), or a signal handler was called meanwhile: nothing else can run")
 
@@ -149,7 +150,7 @@ class Turns:
             _turns.reset(token)
 
     def __enter__(self) -> None:
-        self._check()
+        self.check()
         self._lock.acquire()
         self._take()
 
@@ -157,7 +158,7 @@ class Turns:
         self._leave()
 
     async def __aenter__(self) -> None:
-        self._check()
+        self.check()
         while not self._lock.acquire(blocking=False):
             await _loops.sleep(LOCK_POLL_SECONDS)
         self._take()

@@ -221,8 +221,12 @@ class Cells(Case):
         async def ask(prompt: str) -> str:
             return str(await self.it.run_async("x"))
 
-        with self.assertRaises(RuntimeError):
-            asyncio.run(self.it.run_async("input()", on_input=ask))
+        async def begin_afresh(prompt: str) -> str:
+            return str(await self.it.reset_async())
+
+        for answer in (ask, begin_afresh):
+            with self.assertRaises(RuntimeError):
+                asyncio.run(self.it.run_async("input()", on_input=answer))
         self.assertEqual(self.value("x"), 5)
 
     def test_preloaded_modules_and_their_errors(self) -> None:
