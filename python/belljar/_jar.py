@@ -14,9 +14,10 @@ from . import _engine, _wire
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, public, shortage_is_engine_error
 from ._jar_files import JarFiles, open_steps
+from ._paths import anchored, fixed_policy
 from ._policy import PolicyLike, normal_keys
 from ._process import Process
-from ._request import Args, Request, environ_text, open_frame, shows_jar_options
+from ._request import Args, Request, current_directory, environ_text, open_frame, shows_jar_options
 from ._result import Result, failure
 from ._run import finish
 
@@ -70,9 +71,11 @@ class Jar(Closing, AsyncClosing, JarFiles):
     def _begin(self, policy: PolicyLike, ttl: Optional[Duration], keys: Dict[str, Any]) -> bytes:
         """The request for it."""
         self._backend: Any = None
-        self._policy, self._keys = policy, normal_keys(keys)
+        # Calls ask later what the jar can write: the answer must not depend on where the program has gone meanwhile.
+        cwd = current_directory()
+        self._policy, self._keys = fixed_policy(policy, cwd), anchored(normal_keys(keys), cwd)
         self._environ: Optional[str] = environ_text()
-        return open_frame(policy, self._keys, self._environ, ttl=ttl)
+        return open_frame(self._policy, self._keys, self._environ, ttl=ttl)
 
     def _prepare(self) -> None:
         self._channel: Optional[_engine.Channel] = None

@@ -87,7 +87,13 @@ def fixed_policy(policy: PolicyLike, base: Optional[str]) -> PolicyLike:
         return Policy._make(encode(dict(policy)), base)
     if isinstance(policy, str) and not _is_file(policy):
         return policy
-    return Policy.load(os.path.join(base, os.path.expanduser(policy)))
+    return os.path.join(base, os.path.expanduser(policy))
+
+
+def loaded_policy(policy: PolicyLike, base: Optional[str]) -> PolicyLike:
+    """The same, with what a policy file says now."""
+    fixed = fixed_policy(policy, base)
+    return Policy.load(fixed) if isinstance(fixed, str) and _is_file(fixed) else fixed
 
 
 def keys_of(policy: PolicyLike) -> Dict[str, Any]:

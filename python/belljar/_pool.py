@@ -71,7 +71,7 @@ class Pool(Closing, AsyncClosing):
         named: List[_paths.PathLike] = []
         named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
         cwd = current_directory()
-        policy = _paths.fixed_policy(policy, cwd)
+        policy = _paths.loaded_policy(policy, cwd)
         policy_keys = _paths.keys_of(policy)
         jar_keys = _paths.anchored(normal_keys({**keys}), cwd)
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
@@ -320,7 +320,7 @@ class JarPolicy:
 
     def __init__(self, policy: PolicyLike, keys: Mapping[str, Any]) -> None:
         cwd = current_directory()
-        self._policy = _paths.fixed_policy(policy, cwd)
+        self._policy = _paths.loaded_policy(policy, cwd)
         self._keys = _paths.anchored(normal_keys({**keys}), cwd)
         facts = sorted((name, encode(value)) for name, value in self._keys.items())
         self._mark = encode([*wire_form(self._policy, None), facts])

@@ -153,10 +153,35 @@ class Policies(PackageCase):
 
     def test_relative_paths_mean_what_they_meant_when_the_tool_was_made(self) -> None:
         tool = self.make(read, ro=["."])
-        with belljar.Pool(policy={"ro": ["."]}) as pool:
+        keys = {"workdir": None, "ro": [sys.base_prefix], "rw": [".", {"path": "../lib", "optional": True}]}
+        with belljar.Pool(policy={"ro": ["."]}) as pool, belljar.Jar(**keys) as jar:
             os.chdir("/")
             self.assertEqual(tool(str(self.file)), "a")
             self.assertEqual(pool.call(read, str(self.file)), "a")
+            self.assertEqual(jar.call(append, str(self.file), "b"), "ab")
+            self.assertTrue(jar._backend._rights.may_write(str(self.work)))
+            self.assertTrue(jar._backend._rights.may_write(str(self.base / "lib")))
+            self.assertFalse(jar._backend._rights.may_write("/"))
+
+    def test_what_a_policy_file_makes_writable_is_not_imported(self) -> None:
+        folder = self.base / "lib"
+        folder.mkdir()
+        (folder / "bj_written.py").write_text("")
+        file = self.base / "policy.json"
+        file.write_text('{"rw": ["lib"]}')
+        script = f"""
+import sys
+sys.path.insert(0, {str(folder)!r})
+import belljar
+def load(): import bj_written
+for policy in (belljar.Policy.load({str(file)!r}), {str(file)!r}):
+    with belljar.Pool(policy=policy) as pool:
+        try:
+            pool.call(load)
+        except belljar.CallError as error:
+            print(error.type_name)
+"""
+        self.assertEqual(self.host(script), "ModuleNotFoundError\n" * 2)
 
     def test_keywords_win_over_the_policy(self) -> None:
         tool = self.make(remember, policy="strict", memory="1G", pids=200, timeout=60, ro=[self.work])
