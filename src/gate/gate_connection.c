@@ -389,6 +389,11 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 			loop_remove(watch);
 		return;
 	}
+	/* It was reset from inside: nobody is left to bring anything to, or to bring it from. */
+	if (events & EPOLLERR) {
+		end(connection, true);
+		return;
+	}
 	if (!connection->is_checked && events & EPOLLIN && !check_first_bytes(connection))
 		return;
 	if (connection->is_checked)
@@ -505,13 +510,15 @@ void connection_on_listener(struct loop_watch *watch, uint32_t events)
 
 /* --- time, and the end -------------------------------------------------------------------------------------- */
 
-void connection_check_time(struct gate_process *gate, uint64_t now_ns)
+bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 {
 	struct connection *next;
+	bool has_deadlines = false;
 
 	for (struct connection *connection = gate->connections; connection; connection = next) {
 		next = connection->next;
 		if (connection->is_stopped) {
+			has_deadlines = true;
 			if (account_room(gate->page))
 				end(connection, true);
 			continue;
@@ -521,6 +528,7 @@ void connection_check_time(struct gate_process *gate, uint64_t now_ns)
 			pump(connection);
 			continue;
 		}
+		has_deadlines |= connection->deadline_ns != 0;
 		if (!connection->deadline_ns || now_ns < connection->deadline_ns)
 			continue;
 		if (connection->state == STATE_DIALLING)
@@ -528,6 +536,7 @@ void connection_check_time(struct gate_process *gate, uint64_t now_ns)
 		else
 			end(connection, true);
 	}
+	return has_deadlines;
 }
 
 void connection_drain(struct gate_process *gate)

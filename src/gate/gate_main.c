@@ -30,22 +30,17 @@
 
 /* --- time --------------------------------------------------------------------------------------------------- */
 
-static bool has_deadlines(const struct gate_process *gate)
-{
-	return gate->connections || gate->resolver.lookups || gate->streams || gate->is_paused;
-}
-
 static void on_tick(struct loop_timer *timer)
 {
 	struct gate_process *gate = timer->owner;
 	uint64_t now_ns = sys_monotonic_ns();
+	bool has_deadlines = resolver_check_time(&gate->resolver, now_ns);
 
-	resolver_check_time(&gate->resolver, now_ns);
-	connection_check_time(gate, now_ns);
+	has_deadlines |= connection_check_time(gate, now_ns);
 	answer_check_time(gate, now_ns);
 	if (gate->is_paused && gate->connection_count < gate->connection_room)
 		gate_pause(gate, false);
-	if (has_deadlines(gate))
+	if (has_deadlines || gate->streams || gate->is_paused || gate->drain_until_ns)
 		gate_want_tick(gate);
 }
 

@@ -65,7 +65,8 @@ void account_add(struct gate_page *page, struct gate_host *host, bool is_out, ui
 
 /* gate_connection.c */
 void connection_on_listener(struct loop_watch *watch, uint32_t events);
-void connection_check_time(struct gate_process *gate, uint64_t now_ns);
+/* True: somebody has a deadline, or cannot go on before something else has changed. */
+bool connection_check_time(struct gate_process *gate, uint64_t now_ns);
 /* The jar is gone: only what it has sent is still brought to its end. */
 void connection_drain(struct gate_process *gate);
 void connection_sweep(struct gate_process *gate);
