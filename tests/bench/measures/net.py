@@ -48,6 +48,10 @@ class Client:
             GATE: [*jar, str(program), "{}", "host.belljar.internal", port],
         }
 
+    def commands(self, what: str, count: int) -> Dict[str, str]:
+        """What is run, for each way."""
+        return {name: " ".join([*line, str(count)]).replace("{}", what) for name, line in self.lines.items()}
+
     def nanoseconds(self, name: str, what: str, count: int) -> List[int]:
         """What the program has measured."""
         line = [what if word == "{}" else word for word in self.lines[name]]
@@ -63,7 +67,7 @@ def requests(bench: Bench, client: Client) -> Table:
 
     values = take_turns([way(name) for name in client.lines], bench.rounds(PART / 2))
     notes = [f"connect, one byte there and back, close; the median of {count}"]
-    return make_table("A request to the host's loopback", "µs", NATIVE, values, notes=notes)
+    return make_table("A request to the host's loopback", "µs", NATIVE, values, commands=client.commands("requests", count), notes=notes)
 
 
 def pulled(bench: Bench, client: Client) -> Table:
@@ -76,7 +80,8 @@ def pulled(bench: Bench, client: Client) -> Table:
         )
 
     values = take_turns([way(name) for name in client.lines], bench.rounds(PART / 10))
-    return make_table(f"{mebibytes} MiB over one connection", "MB/s", NATIVE, values, is_rate=True)
+    commands = client.commands("pull", mebibytes)
+    return make_table(f"{mebibytes} MiB over one connection", "MB/s", NATIVE, values, is_rate=True, commands=commands)
 
 
 def measure(bench: Bench) -> Dict[str, Table]:
