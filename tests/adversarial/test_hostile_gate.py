@@ -184,6 +184,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         self.assertEqual(said, ["gaierror"] * 50 + [REFUSED] * 50)
         self.assertEqual(self.internet.log(), [])
         self.assertEqual(self.internet.packets_out(), before, "a packet has left the host")
+        self.say([f"good.test:{ECHO_PORT}"], f'said = [talk("good.test", {ECHO_PORT}, b"hi", 2)]')
+        self.assertGreater(self.internet.packets_out(), before, "packets are not counted")
 
 
 class OtherWays(GateCase):
