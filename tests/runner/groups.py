@@ -33,6 +33,11 @@ LONG_MODULES = (
     "test_timeout",
     "test_warm",
     "test_descriptors",
+    "test_engine_tasks",
+    "test_files",
+    "test_host_git",
+    "test_hostile_gate",
+    "test_interpreter",
     "test_swaps",
     "test_pool",
     "test_cancel",
@@ -44,18 +49,36 @@ LONG_MODULES = (
     "test_git",
     "test_quiet_ends",
 )
-# What takes a minute there; all run under --only sanitizer and --only checked.
+# What takes long there; all run under --only sanitizer and --only checked.
 SLOW_INSTRUMENTED = {
     "sanitizer": (
         "test_doctor",
+        "test_engine_tasks",
+        "test_git",
         "test_host_git",
+        "test_limits",
+        "test_metadata",
         "test_soak",
         "test_storms",
         "test_streams",
         "test_swaps",
         "test_timeout",
     ),
-    "checked": ("test_doctor", "test_engine_ready", "test_limits", "test_limits_sweep", "test_residue", "test_timeout"),
+    "checked": (
+        "test_cancel",
+        "test_conformance",
+        "test_doctor",
+        "test_engine_ready",
+        "test_engine_tasks",
+        "test_git",
+        "test_limits",
+        "test_limits_sweep",
+        "test_plan_view",
+        "test_residue",
+        "test_run_session_limits",
+        "test_run_session_runs",
+        "test_timeout",
+    ),
 }
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
@@ -407,6 +430,8 @@ def checked_groups(units: list[pathlib.Path], paths: list[pathlib.Path], kind: s
     """
     names = [path.stem for path in units if not any(word in path.stem for word in NOT_IN_THE_STATIC_PROGRAM)]
     groups = [unit_group("checked", name, "checked") for name in names]
+    for group, name in zip(groups, names):
+        group.is_slow = name in SLOW_INSTRUMENTED["checked"]
     groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
     return [*groups, reports_group("checked", "checked", "heap*")] if paths else groups
 
