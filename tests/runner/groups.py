@@ -52,17 +52,21 @@ LONG_MODULES = (
 # What takes long there; all run under --only sanitizer and --only checked.
 SLOW_INSTRUMENTED = {
     "sanitizer": (
+        "test_cancel",
         "test_doctor",
         "test_engine_tasks",
         "test_git",
         "test_host_git",
         "test_limits",
         "test_metadata",
+        "test_quiet_ends",
+        "test_residue",
         "test_soak",
         "test_storms",
         "test_streams",
         "test_swaps",
         "test_timeout",
+        "test_usage",
     ),
     # The server has most to do with the heap: of its modules all but two are tried here, and of the others none.
     "checked": (
