@@ -53,14 +53,20 @@ LONG_MODULES = (
 SLOW_INSTRUMENTED = {
     "sanitizer": (
         "test_cancel",
+        "test_compat",
+        "test_descriptors",
         "test_doctor",
+        "test_end_of_run",
         "test_engine_tasks",
         "test_git",
         "test_host_git",
         "test_limits",
         "test_metadata",
+        "test_output_gone",
+        "test_pty",
         "test_quiet_ends",
         "test_residue",
+        "test_seed_holes",
         "test_soak",
         "test_storms",
         "test_streams",
@@ -68,8 +74,9 @@ SLOW_INSTRUMENTED = {
         "test_timeout",
         "test_usage",
     ),
-    # The server has most to do with the heap: of its modules all but two are tried here, and of the others none.
+    # The server has most to do with the heap: of its modules two are tried here, and of the others none.
     "checked": (
+        "test_engine_jar",
         "test_engine_ready",
         "test_engine_tasks",
         "test_plan_view",
