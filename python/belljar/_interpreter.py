@@ -17,13 +17,11 @@ import os
 import stat
 import threading
 import time
-import warnings
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from . import _answer, _cell, _engine, _inside, _paths
 from ._answer import Answer
 from ._cells import Cell, CellError, Variable, cell_parts, check_words, is_text, malformed
-from ._closing import AsyncClosing, Closing
 from ._discard import discard
 from ._errors import (
     BelljarError,
@@ -38,7 +36,7 @@ from ._errors import (
 )
 from ._interpreter_link import CODEC, INTERRUPT, KILL, Ends
 from ._interpreter_start import JarStart, WarmStart, zygotes_for
-from ._kept import Deadline, KeptRun, Poll, Settings, Steps, Turns, drive, drive_async
+from ._kept import Deadline, Kept, KeptRun, Poll, Settings, Steps, drive
 from ._keys import parse_duration, parse_size
 from ._loops import run_blocking
 from ._policy import PolicyLike, normal_keys
@@ -75,7 +73,7 @@ def _check_name(name: Any) -> None:
 
 
 @public
-class Interpreter(Closing, AsyncClosing):
+class Interpreter(Kept):
     """A Python process in a jar that keeps its variables between cells.
 
     preload: modules that are loaded already. policy and keys: those of the jar; timeout, grace and output hold for each cell.
@@ -94,7 +92,6 @@ class Interpreter(Closing, AsyncClosing):
         cell_memory: Union[int, str, None] = None,
         **keys: Unpack[PolicyKeys],
     ) -> None:
-        self._is_closed = True
         if _inside.is_inside:
             raise UnavailableError("a jar cannot hold another jar")
         engine_path()  # raises if there can be no jars at all
@@ -134,21 +131,13 @@ class Interpreter(Closing, AsyncClosing):
         return await run_blocking(lambda: cls(*args, **options), lambda made: made.close())
 
     def _begin(self, start: Any, settings: Settings, on_input: Optional[OnInput], cell_memory: Any) -> None:
-        self._is_closed = True
         self._start = start
         self._settings = settings
         self._on_input = on_input
         self._cell_memory = None if cell_memory is None else parse_size(cell_memory, "cell_memory")
-        self._pid = _engine.owner_pid()
-        self._turns = Turns()
-        self._state = threading.Lock()
-        self._number = 0
-        self._is_busy = False
-        self._was_interrupted = False
+        self._init_kept()
         self._is_first = True
-        self._why: Optional[CallEnded] = None
         self._ends: Optional[Ends] = None
-        self._run: Optional[KeptRun] = None
         drive(self._open_steps())
         self._is_closed = False
 
@@ -232,6 +221,13 @@ class Interpreter(Closing, AsyncClosing):
         ends, run = self._ends, self._run
         if run is not None and (stage > 2 or self._is_first or run.users == 1 or ends is None or not ends.signal(KILL)):
             run.kill()
+
+    def _kill_request(self) -> None:
+        self._kill(2)
+
+    def _signal_interrupt(self) -> None:
+        if self._ends is not None:
+            self._ends.signal(INTERRUPT)
 
     def _abort(self, deadline: Deadline) -> None:
         stage = deadline.next_stage()
@@ -438,8 +434,9 @@ class Interpreter(Closing, AsyncClosing):
         link, theirs = _engine.pair()
         twin = Interpreter.__new__(Interpreter)
         twin.__dict__.update(self.__dict__)
-        twin._state = threading.Lock()
-        twin._turns, twin._is_first, twin._is_closed, twin._ends = Turns(), False, True, None
+        twin._init_kept()
+        twin._run, twin._number = self._run, self._number
+        twin._is_first, twin._is_closed, twin._ends = False, True, None
         with _lock:
             self._run.users += 1
         try:
@@ -502,10 +499,6 @@ class Interpreter(Closing, AsyncClosing):
         cell: Cell = await self._in_loop(lambda: self._run_steps(code, timeout, memory, on_input))
         return cell
 
-    async def _in_loop(self, steps: Callable[[], Steps]) -> Any:
-        async with self._turns:
-            return await drive_async(steps())
-
     def set(self, name: str, value: Any) -> None:
         """Give a variable a value: data, as the results of calls are."""
         with self._turns:
@@ -535,19 +528,6 @@ class Interpreter(Closing, AsyncClosing):
         found: Dict[str, Variable] = await self._in_loop(self._variables_steps)
         return found
 
-    def interrupt(self) -> None:
-        """KeyboardInterrupt in the cell that runs, and SIGINT to what it has started; nothing if none runs. From any thread."""
-        _engine.check_owner(self._pid)
-        with self._state:
-            ends = self._ends
-            if self._is_busy and ends is not None:
-                self._was_interrupted = True
-                ends.signal(INTERRUPT)
-
-    async def interrupt_async(self) -> None:
-        """interrupt() in a loop."""
-        self.interrupt()
-
     def fork(self) -> "Interpreter":
         """A second interpreter with a copy of all variables. UnavailableError if cells have started threads.
 
@@ -572,34 +552,6 @@ class Interpreter(Closing, AsyncClosing):
         """reset() in a loop; a thread does it, for a zygote may have to be made. If this is cancelled, it goes on there."""
         self._turns.check()
         await run_blocking(self.reset)
-
-    def _begin_close(self) -> bool:
-        _engine.check_owner(self._pid)
-        is_first = not self._is_closed
-        self._is_closed = True
-        if is_first and self._is_busy:
-            self._kill(2)
-        return is_first
-
-    def close(self) -> None:
-        """End the process and wait until nothing is left of it. May be called again."""
-        if self._begin_close():
-            with self._turns:
-                drive(self._leave_steps())
-
-    async def close_async(self) -> None:
-        """close() in a loop."""
-        if self._begin_close():
-            await self._in_loop(self._leave_steps)
-
-    async def _close_async(self) -> None:
-        await self.close_async()
-
-    def __del__(self) -> None:
-        if getattr(self, "_is_closed", True) or not _engine.is_ours(self._pid):
-            return
-        warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
-        self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "ended" if self._ends is None else "open"

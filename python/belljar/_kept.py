@@ -23,11 +23,13 @@ import struct
 import termios
 import threading
 import time
+import warnings
 from typing import Any, Callable, Collection, Dict, Generator, List, Optional, Sequence, Tuple
 
 from . import _engine, _loops
+from ._closing import AsyncClosing, Closing
 from ._collect import Collector
-from ._errors import BelljarError, EngineError, PolicyError, shortage_is_engine_error
+from ._errors import BelljarError, CallEnded, EngineError, PolicyError, shortage_is_engine_error
 from ._keys import parse_duration, parse_size
 from ._result import Result
 
@@ -398,3 +400,79 @@ class KeptRun:
             file.close()
         with contextlib.suppress(EngineError):
             self._release()
+
+
+# --- what callers use ---
+
+
+class Kept(Closing, AsyncClosing):
+    """What is the same for callers of both: requests take turns, an interrupt comes from any thread, and the end is waited for."""
+
+    _is_closed = True  # until it stands
+
+    def _init_kept(self) -> None:
+        self._pid = _engine.owner_pid()
+        self._turns = Turns()
+        self._state = threading.Lock()  # of the two that follow
+        self._is_busy = False
+        self._was_interrupted = False
+        self._number = 0
+        self._why: Optional[CallEnded] = None
+        self._run: Optional[KeptRun] = None
+
+    def _signal_interrupt(self) -> None:
+        """SIGINT to what runs now; with the lock held."""
+        raise NotImplementedError
+
+    def _kill_request(self) -> None:
+        """Kill what runs now: nobody wants its answer any more."""
+        raise NotImplementedError
+
+    def _leave_steps(self) -> Steps:
+        """Let go of the process and wait until nothing is left of it."""
+        raise NotImplementedError
+
+    async def _in_loop(self, steps: Callable[[], Steps]) -> Any:
+        async with self._turns:
+            return await drive_async(steps())
+
+    def interrupt(self) -> None:
+        """SIGINT to what runs, with all that it has started in the foreground; nothing if nothing runs. The state stays. From any
+        thread."""
+        _engine.check_owner(self._pid)
+        with self._state:
+            if self._is_busy and self._run is not None:
+                self._was_interrupted = True
+                self._signal_interrupt()
+
+    async def interrupt_async(self) -> None:
+        """interrupt() in a loop."""
+        self.interrupt()
+
+    def _begin_close(self) -> bool:
+        _engine.check_owner(self._pid)
+        is_first = not self._is_closed
+        self._is_closed = True
+        if is_first and self._is_busy:
+            self._kill_request()
+        return is_first
+
+    def close(self) -> None:
+        """End it, with all that it has started, and wait until nothing is left. May be called again."""
+        if self._begin_close():
+            with self._turns:
+                drive(self._leave_steps())
+
+    async def close_async(self) -> None:
+        """close() in a loop."""
+        if self._begin_close():
+            await self._in_loop(self._leave_steps)
+
+    async def _close_async(self) -> None:
+        await self.close_async()
+
+    def __del__(self) -> None:
+        if self._is_closed or not _engine.is_ours(self._pid):
+            return
+        warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
+        self.close()

@@ -17,13 +17,10 @@ import fcntl
 import os
 import re
 import signal
-import threading
 import time
-import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from . import _engine, _paths
-from ._closing import AsyncClosing, Closing
 from ._errors import (
     BelljarError,
     CallEnded,
@@ -35,7 +32,7 @@ from ._errors import (
     public,
     shortage_is_engine_error,
 )
-from ._kept import READ_BYTES, Deadline, KeptRun, Poll, Settings, Steps, Streams, Turns, drive, drive_async
+from ._kept import READ_BYTES, Deadline, Kept, KeptRun, Poll, Settings, Steps, Streams, drive
 from ._keys import RUN_KEYS, parse_duration
 from ._policy import normal_keys
 from ._request import join_frame
@@ -109,7 +106,7 @@ def quote(command: str) -> str:
 
 
 @public
-class Shell(Closing, AsyncClosing):
+class Shell(Kept):
     """A shell in a jar; Jar.shell() opens it. bash if the jar has it, else sh. Directory, variables, functions and background jobs
     stay from command to command.
 
@@ -117,24 +114,16 @@ class Shell(Closing, AsyncClosing):
     """
 
     def __init__(self, jar: "Jar", **keys: Any) -> None:
-        self._is_closed = True
         keys = normal_keys(keys)
         for name in keys:
             if name not in RUN_KEYS:
                 raise PolicyError(f"shell() does not take {name!r}: it is fixed for the jar, or unknown")
         self._settings = Settings(keys, {**_paths.keys_of(jar._policy), **jar._keys})
-        self._pid = _engine.owner_pid()
-        self._turns = Turns()
-        self._state = threading.Lock()
-        self._number = 0
+        self._init_kept()
         self._last_status = 0
         self._is_bash = False
-        self._is_busy = False
-        self._was_interrupted = False
         self._settle_until = 0.0
-        self._why: Optional[CallEnded] = None
         self._data = b""
-        self._run: Optional[KeptRun] = None
         self._files: List[Any] = []
         self._open(jar, keys)
         try:
@@ -304,15 +293,20 @@ class Shell(Closing, AsyncClosing):
             yield from self._leave_steps()
         return result
 
-    def _abort(self, deadline: Deadline) -> None:
-        run = self._run
-        if run is None:
-            return
-        if deadline.next_stage() == 1:
+    def _kill_request(self) -> None:
+        if self._run is not None:
+            self._run.kill()
+
+    def _signal_interrupt(self) -> None:
+        if self._run is not None:
             self._settle_until = time.monotonic() + SETTLE_SECONDS
-            run.channel.signal(signal.SIGINT)
+            self._run.channel.signal(signal.SIGINT)
+
+    def _abort(self, deadline: Deadline) -> None:
+        if deadline.next_stage() == 1:
+            self._signal_interrupt()
         else:
-            run.kill()
+            self._kill_request()
 
     def _close_files(self) -> None:
         for file in self._files:
@@ -357,52 +351,6 @@ class Shell(Closing, AsyncClosing):
         """run() in a loop. Cancelling the task interrupts the command."""
         result: ShellResult = await self._in_loop(lambda: self._run_steps(command, timeout))
         return result
-
-    async def _in_loop(self, steps: Callable[[], Steps]) -> Any:
-        async with self._turns:
-            return await drive_async(steps())
-
-    def interrupt(self) -> None:
-        """SIGINT to the command that runs; nothing if none does. Background jobs ignore it. From any thread."""
-        _engine.check_owner(self._pid)
-        with self._state:
-            if self._is_busy and self._run is not None:
-                self._was_interrupted = True
-                self._settle_until = time.monotonic() + SETTLE_SECONDS
-                self._run.channel.signal(signal.SIGINT)
-
-    async def interrupt_async(self) -> None:
-        """interrupt() in a loop."""
-        self.interrupt()
-
-    def _begin_close(self) -> bool:
-        _engine.check_owner(self._pid)
-        is_first = not self._is_closed
-        self._is_closed = True
-        run = self._run
-        if is_first and self._is_busy and run is not None:
-            run.kill()
-        return is_first
-
-    def close(self) -> None:
-        """End the shell and its background jobs, and wait until nothing is left. May be called again."""
-        if self._begin_close():
-            with self._turns:
-                drive(self._leave_steps())
-
-    async def close_async(self) -> None:
-        """close() in a loop."""
-        if self._begin_close():
-            await self._in_loop(self._leave_steps)
-
-    async def _close_async(self) -> None:
-        await self.close_async()
-
-    def __del__(self) -> None:
-        if getattr(self, "_is_closed", True) or not _engine.is_ours(self._pid):
-            return
-        warnings.warn(f"{self!r} was never closed; it is closed now", ResourceWarning, source=self)
-        self.close()
 
     def __repr__(self) -> str:
         return f"<belljar.Shell {'closed' if self._is_closed else 'ended' if self._run is None else 'open'}>"
