@@ -17,9 +17,9 @@ CHECKS = [
     Check("python", rules.python),
     Check("clang-format", tools.clang_format, programs=("clang-format",)),
     Check("shellcheck", tools.shellcheck, programs=("shellcheck",)),
-    Check("man", tools.man, programs=("mandoc",), builds=("clang",)),
+    Check("man", tools.man, programs=("mandoc",), builds=("gcc",)),
     Check("cppcheck", tools.cppcheck, programs=("cppcheck",)),
-    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("clang",), is_slow=True),
+    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("gcc",), is_slow=True),
 ]
 
 __all__ = ["CHECKS", "WARNING", "Check"]

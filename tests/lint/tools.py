@@ -56,7 +56,7 @@ def shellcheck(root: pathlib.Path) -> list[str]:
 def man(root: pathlib.Path) -> list[str]:
     """Manual pages, those that the build fills from templates included."""
     pages = [str(path) for path in project_files(root) if re.fullmatch(r"\.[1-8]", path.suffix)]
-    pages += [str(path) for path in sorted((root / "build" / "clang").glob("*.[1-8]")) if ".so." not in path.name]
+    pages += [str(path) for path in sorted((root / "build" / "gcc").glob("*.[1-8]")) if ".so." not in path.name]
     return run(root, ["mandoc", "-T", "lint", "-W", "warning", *pages]) if pages else []
 
 

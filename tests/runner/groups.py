@@ -26,6 +26,8 @@ from runner.stage import Stage
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
 PORTABLE_MODULES = ("test_async", "test_classes", "test_codec", "test_integrations", "test_run", "test_send")
+# They look at nothing that depends on who runs them: once is enough, unless all are asked for.
+SAME_FOR_EVERYBODY = ("test_answer", "test_classes", "test_codec", "test_keys", "test_loops", "test_types", "test_wheel", "test_wire")
 # What takes longest begins first, so that nothing waits for it at the end. Only for speed: one that is not here may be long.
 LONG_MODULES = (
     "test_limits",
@@ -86,7 +88,7 @@ SLOW_INSTRUMENTED = {
 }
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
-UNIT_BUILDS = ("gcc", "clang", "asan")
+UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
 UNIT_TIMEOUT_SECONDS = 300
 BUILD_TIMEOUT_SECONDS = 600
 MODULE_TIMEOUT_SECONDS = 600
@@ -357,7 +359,10 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     name = f"{kind} {interpreter.version} {path.stem}"
-    is_slow = not interpreter.path.startswith(SYSTEM_PYTHON) and path.stem not in PORTABLE_MODULES
+    if interpreter.path.startswith(SYSTEM_PYTHON):
+        is_slow = kind == "root" and path.stem in SAME_FOR_EVERYBODY
+    else:
+        is_slow = path.stem not in PORTABLE_MODULES
     return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
 

@@ -49,7 +49,7 @@ def ask(path: pathlib.Path) -> tuple[str, tuple[int, ...]] | None:
 
 
 def find_interpreters() -> list[Interpreter]:
-    """One for each version, oldest first; of two with the same version the one that everybody can reach."""
+    """One for each minor version, oldest first; of several the first that everybody can reach, and that is the system's."""
     found: dict[str, Interpreter] = {}
     seen = set()
     for folder in folders():
@@ -65,6 +65,7 @@ def find_interpreters() -> list[Interpreter]:
             if answer is None or answer[0] != "cpython" or answer[1] < OLDEST:
                 continue
             version = ".".join(map(str, answer[1]))
-            if version not in found or not found[version].is_open:
-                found[version] = Interpreter(str(real), version, is_open(real))
+            minor = version.rpartition(".")[0]
+            if minor not in found or not found[minor].is_open:
+                found[minor] = Interpreter(str(real), version, is_open(real))
     return sorted(found.values(), key=lambda item: tuple(map(int, item.version.split("."))))

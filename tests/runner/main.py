@@ -27,7 +27,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Those that nearly every test needs, and those for which few wait.
 FIRST_BUILDS = ("release", "wheel", "tools", "testing")
-LATER_BUILDS = ("asan", "gcc", "checked", "clang", "library", "fuzz")
+LATER_BUILDS = ("asan", "gcc", "checked", "library", "fuzz")
 # Parts whose tests run the engine, and so could leave something behind.
 ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "integrations", "sanitizer", "checked")
 
