@@ -46,8 +46,13 @@ class GateCase(JarCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.internet = internet.Internet().start()
+        cls.internet = cls.make_internet().start()
         cls.addClassCleanup(cls.internet.stop)
+
+    @classmethod
+    def make_internet(cls) -> internet.Internet:
+        """One with fair weather."""
+        return internet.Internet()
 
     def setUp(self) -> None:
         super().setUp()

@@ -4,7 +4,8 @@
     host 203.0.113.1  ──veth──  203.0.113.2 world, which has every other address: servers, a name server, private ones
 
 Nothing leaves them, so tests may use addresses and names that mean something elsewhere. The host's resolv.conf is one of the
-test's own too. Works for root, and for an ordinary user who may have user namespaces.
+test's own too. Works for root, and for an ordinary user who may have user namespaces. A test may have programs of its own in the
+world (harness/site.py is one), and bad weather between the two (harness/weather.py).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ import time
 import traceback
 import unittest
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from harness import census, host
+from harness import census, host, weather
 
 HOST = "203.0.113.1"
 NAME_SERVER = "203.0.113.53"
@@ -35,7 +36,11 @@ IPV6_SERVER = "2001:db8:1::10"
 # In the world, and yet not to be reached by names.
 PRIVATE = "10.9.9.9"
 METADATA = "169.254.169.254"
-ADDRESSES = (NAME_SERVER, SERVER, OTHER_SERVER, PRIVATE, METADATA, "203.0.113.12")
+# Where programs of a test's own may listen; every name below SITE_NAME is there.
+SITE = "203.0.113.20"
+SITE_NAME = "site.test"
+ADDRESSES = (NAME_SERVER, SERVER, OTHER_SERVER, PRIVATE, METADATA, "203.0.113.12", SITE)
+QUIET_ADDRESSES = ("203.0.113.12", SITE)
 
 # What the name server says: addresses in order. A name that is not here does not exist.
 ZONE: Dict[str, Tuple[str, ...]] = {
@@ -111,16 +116,22 @@ class _Child:
 
 
 class Internet:
-    """Make it with start(); belljar runs there with `preexec_fn=internet.enter`."""
+    """Make it with start(); belljar runs there with `preexec_fn=internet.enter`.
 
-    def __init__(self) -> None:
+    `bad_weather`: every packet between host and world is delayed, and some are lost.
+    """
+
+    def __init__(self, bad_weather: bool = False) -> None:
+        self._has_bad_weather = bad_weather
         self.base = Path(tempfile.mkdtemp(prefix="bjt-net-", dir="/tmp"))
         self.base.chmod(0o755)
         self._log = self.base / "log"
         self._log.touch()
         self._log.chmod(0o666)
         self._children: List[_Child] = []
+        self._programs: "List[subprocess.Popen[bytes]]" = []
         self._fds: List[int] = []
+        self._world_net = -1
 
     # --- making -------------------------------------------------------------------------------------------------
 
@@ -139,10 +150,13 @@ class Internet:
         flags = [name for name in ("user", "net", "mnt") if name != "user" or os.geteuid() != 0]
         self._fds = [os.open(f"/proc/{here.pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in flags]
         world = self._child(self._be_world)
-        self._child(lambda: self._connect(world.pid)).stop()
+        self._world_net = os.open(f"/proc/{world.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        between = self._child(self._be_between).pid if self._has_bad_weather else 0
+        self._child(lambda: self._connect(world.pid, between)).stop()
         self._children.pop()
-        # The world has its addresses only now.
-        os.kill(world.pid, signal.SIGUSR1)
+        # They have their interfaces only now.
+        for pid in filter(None, (between, world.pid)):
+            os.kill(pid, signal.SIGUSR1)
         deadline = time.monotonic() + 10
         while "READY" not in self.log() and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -183,17 +197,33 @@ class Internet:
         _unshare(host.CLONE_NEWNET)
         signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=self._serve, daemon=True).start())
 
-    def _connect(self, world: int) -> None:
-        net = os.open(f"/proc/{world}/ns/net", os.O_RDONLY)
+    def _be_between(self) -> None:
+        self._enter_user()
+        _unshare(host.CLONE_NEWNET)
+        signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=weather.relay, args=("left", "right"), daemon=True).start())
+
+    def _connect(self, world: int, between: int) -> None:
+        middle = os.open(f"/proc/{between}/ns/net", os.O_RDONLY) if between else -1
         self.enter()
         self._capable()
         _ip("link", "set", "lo", "up")
-        _ip("link", "add", "out", "type", "veth", "peer", "name", "in", "netns", str(world))
+        if between:
+            _ip("link", "add", "out", "type", "veth", "peer", "name", "left", "netns", str(between))
+            weather.keep_packets_whole("out")
+        else:
+            _ip("link", "add", "out", "type", "veth", "peer", "name", "in", "netns", str(world))
         _ip("addr", "add", f"{HOST}/24", "dev", "out")
         _ip("-6", "addr", "add", "2001:db8:1::1/64", "dev", "out", "nodad")
         _ip("link", "set", "out", "up")
         _ip("route", "add", "default", "via", "203.0.113.2")
-        _setns(net)
+        if between:
+            _setns(middle)
+            _ip("link", "add", "right", "type", "veth", "peer", "name", "in", "netns", str(world))
+            for name in ("left", "right"):
+                _ip("link", "set", name, "up")
+        _setns(self._world_net)
+        if between:
+            weather.keep_packets_whole("in")
         _ip("link", "set", "lo", "up")
         _ip("addr", "add", "203.0.113.2/24", "dev", "in")
         _ip("-6", "addr", "add", f"{IPV6_SERVER}/64", "dev", "in", "nodad")
@@ -220,13 +250,36 @@ class Internet:
         for fd in self._fds:
             _setns(fd)
 
+    def _enter_world(self) -> None:
+        self._enter_user()
+        _setns(self._world_net)
+        # A server of a user's own is to have ports below 1024 too.
+        self._capable()
+
+    def start_in_world(self, command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
+        """A program in the world. It is killed with everything it has started when the internet is stopped."""
+        program = subprocess.Popen(command, preexec_fn=self._enter_world, start_new_session=True, **options)
+        census.SPARED.add(program.pid)
+        self._programs.append(program)
+        return program
+
     def stop(self) -> None:
+        for program in self._programs:
+            try:
+                os.killpg(program.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            program.communicate()
+            census.SPARED.discard(program.pid)
+        self._programs = []
         for child in reversed(self._children):
             child.stop()
         self._children = []
-        for fd in self._fds:
-            os.close(fd)
+        for fd in (*self._fds, self._world_net):
+            if fd >= 0:
+                os.close(fd)
         self._fds = []
+        self._world_net = -1
         shutil.rmtree(self.base, ignore_errors=True)
 
     # --- what happened ------------------------------------------------------------------------------------------
@@ -293,7 +346,7 @@ class Internet:
             }
             for port, function in servers.items():
                 for address in ADDRESSES:
-                    if address != "203.0.113.12":
+                    if address not in QUIET_ADDRESSES:
                         self._listen(socket.AF_INET, address, port, function)
                 self._listen(socket.AF_INET6, IPV6_SERVER, port, function)
             self._note("READY")
@@ -395,6 +448,8 @@ class Internet:
             addresses = (SERVER,) if times <= 2 else (PRIVATE,)
         if target.endswith(".many.test"):
             addresses = (SERVER,)
+        if target.endswith(f".{SITE_NAME}"):
+            addresses = (SITE,)
         if name in ALIASES:
             records.append(self._record(b"\xc0\x0c", 5, self._labels(target)))
         for address in addresses:
