@@ -42,6 +42,8 @@ void reap_signal_tree(int signal_number);
 int reap_make_directory(const char *path);
 /* Remove it and all in it. */
 void reap_sweep(const char *path);
+/* The same for any directory in one that is open, whoever made what is in it: 0 or a negative errno. */
+int reap_sweep_at(int parent, const char *name);
 /* Remove those beside @run_directory that nobody holds any more. */
 void reap_sweep_abandoned(const char *run_directory);
 

@@ -103,17 +103,22 @@ static bool sweep_once(int top, unsigned *counter)
 	return has_changed;
 }
 
-void reap_sweep(const char *path)
+int reap_sweep_at(int parent, const char *name)
 {
-	AUTO_CLOSE int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int top = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	unsigned counter = 0;
 
 	if (top < 0)
-		return;
+		return -errno;
 	/* It ends when a round changes nothing. */
 	while (sweep_once(top, &counter))
 		;
-	rmdir(path);
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+void reap_sweep(const char *path)
+{
+	reap_sweep_at(AT_FDCWD, path);
 }
 
 /* A name as host_probe() makes them. */

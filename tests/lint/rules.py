@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "policy": "base",
     "host": "base sys policy",
     "plan": "base sys jar policy host",
+    "workspace": "base sys reap policy host",
     "limits": "base sys reap jar policy plan",
     "task": "base sys reap control",
     "gate": "base sys reap policy plan limits",
@@ -32,10 +33,10 @@ MAY_INCLUDE = {
     "wire": "base",
     "mux": "base sys wire",
     "client": "base wire",
-    "engine": "base sys reap jar policy host plan limits session redact run result",
+    "engine": "base sys reap jar policy host plan workspace limits session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
-    "serve": "base sys reap task jar policy host plan limits session call redact run result wire mux engine doctor",
-    "cli": "base policy gate engine doctor serve",
+    "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
+    "cli": "base policy workspace gate engine doctor serve",
 }
 
 # Below include/; the library that it is of includes it like any other.

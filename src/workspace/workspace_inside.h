@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_inside.h - what the files that keep stores share among themselves
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_INSIDE_H
+#define BELLJAR_WORKSPACE_WORKSPACE_INSIDE_H
+
+#include "workspace/workspace_store.h"
+
+/* --- workspace_store.c -------------------------------------------------------------------------------------------- */
+
+/* A descriptor that has the common lock while it is open, or a negative errno. */
+int store_lock_home(const struct workspace_home *home, struct error *error);
+void store_clear(struct workspace *workspace);
+/* A directory with a new id, which is then in meta. */
+int store_make_directory(const struct workspace_home *home, struct workspace *workspace);
+int store_open_parts(struct workspace *workspace);
+int store_open_upper(struct workspace *workspace);
+int store_make_upper(struct workspace *workspace, mode_t mode);
+/* With the common lock: out of sight with what nobody needs any more. Without it: remove what is out of sight. */
+void store_hide_useless(const struct workspace_home *home);
+void store_remove_hidden(const struct workspace_home *home);
+
+/* --- workspace_layers.c ------------------------------------------------------------------------------------------- */
+
+/* Whoever froze or dropped a layer may have been killed: finish it. The caller has the store's lock. */
+int store_finish(const struct workspace_home *home, struct workspace *workspace);
+
+#endif

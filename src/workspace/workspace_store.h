@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_store.h - the directories in which workspaces are kept
+ *
+ * One directory for all of a user's: $XDG_STATE_HOME/belljar/ws, or ~/.local/state/belljar/ws. In it one store for each
+ * workspace: <id>/{meta.json, lock, upper, work}. Where another file system suits better, upper and work are there
+ * (`place` of meta.json). Only the user can enter any of them; everything in `upper` is a stranger's work.
+ *
+ * One process writes to a store at a time: whoever has its lock. A frozen layer is written to by nobody and stays until no
+ * store stands on it.
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_STORE_H
+#define BELLJAR_WORKSPACE_WORKSPACE_STORE_H
+
+#include "workspace/workspace_meta.h"
+
+#define WORKSPACE_STORES_MAX 4096
+
+/* The directory of all stores. */
+struct workspace_home {
+	int fd;
+	char *path;
+};
+
+/* Make it if need be. What XDG_STATE_HOME and HOME of @environment say. */
+int workspace_home_open(char *const *environment, struct workspace_home *out, struct error *error);
+void workspace_home_done(struct workspace_home *home);
+
+struct workspace {
+	struct workspace_meta meta;
+	int fd;       /* the store */
+	int parts_fd; /* where upper and work are */
+	int upper_fd;
+	int lock_fd; /* -1: not locked, to look only */
+	char *path;  /* of the store */
+	char *parts_path;
+};
+
+struct workspace_request {
+	int workdir_fd; /* O_PATH will do */
+	const char *workdir;
+	const char *name; /* NULL: none */
+	enum workspace_kind kind;
+	const struct workspace_meta
+		*base; /* stand on its layers, with its stamp; NULL: on the workdir alone, from now on */
+};
+
+/*
+ * A new store, locked. The upper is on the workdir's file system where that can be: then applying moves files instead of
+ * copying them. Never inside the workdir. -EEXIST: there is one of that name for this workdir.
+ */
+int workspace_create(const struct workspace_home *home, const struct workspace_request *request, struct workspace *out,
+		     struct error *error);
+
+enum workspace_access {
+	WORKSPACE_LOOK,  /* whether or not somebody writes to it */
+	WORKSPACE_WRITE, /* -EBUSY: somebody does */
+};
+
+/* By its id. */
+int workspace_open(const struct workspace_home *home, const char *id, enum workspace_access access,
+		   struct workspace *out, struct error *error);
+void workspace_done(struct workspace *workspace);
+
+/* Write meta.json anew, whole or not at all. The caller has the lock. */
+int workspace_save(const struct workspace *workspace, struct error *error);
+/* WORKSPACE_COPY: the copy is whole; what changes in it from now on is the command's work. Saves. */
+int workspace_copy_is_whole(struct workspace *workspace, struct error *error);
+/* Remove the store and all in it, and layers that nobody stands on any more. Closes @workspace in any case. */
+int workspace_remove(const struct workspace_home *home, struct workspace *workspace, struct error *error);
+
+/*
+ * Freeze what was written so far: it becomes a layer, and the upper is new and empty. Nothing may have it mounted. The id
+ * of the new layer is the first of meta.layers. @note is what somebody calls it, or NULL.
+ */
+int workspace_checkpoint(const struct workspace_home *home, struct workspace *workspace, const char *note,
+			 struct error *error);
+/* Drop what was written since @layer was frozen. NULL: since the last. */
+int workspace_rollback(const struct workspace_home *home, struct workspace *workspace, const char *layer,
+		       struct error *error);
+
+/* Open the upper of the layer @index of @workspace, read-only: a descriptor or a negative errno. */
+int workspace_open_layer(const struct workspace_home *home, const struct workspace *workspace, size_t index,
+			 char **path_out, struct error *error);
+
+struct workspace_list {
+	struct workspace_meta *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* All that are no frozen layers, the newest first. One that is damaged is left out, and counted. */
+int workspace_list(const struct workspace_home *home, struct workspace_list *out, size_t *damaged_out,
+		   struct error *error);
+void workspace_list_done(struct workspace_list *list);
+
+/*
+ * Which one is meant by @word: an id, or a name, first of this workdir and then of any. NULL: the newest of the workdir
+ * (device and inode). -ENOENT: there is none.
+ */
+int workspace_find(const struct workspace_home *home, const char *word, dev_t device, ino_t inode,
+		   char id_out[WORKSPACE_ID_SIZE], struct error *error);
+
+/* Remove what processes that were killed left: stores that were never finished, layers that nobody stands on. */
+void workspace_sweep(const struct workspace_home *home);
+
+#endif
