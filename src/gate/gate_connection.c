@@ -60,6 +60,13 @@ static void set_number(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+/* Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. */
+static void prepare(int fd)
+{
+	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_number(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+}
+
 static void reset(int fd)
 {
 	const struct linger at_once = {.l_onoff = 1};
@@ -255,7 +262,7 @@ static void dial(struct connection *connection)
 		fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd < 0)
 			continue;
-		set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+		prepare(fd);
 		if ((connect(fd, &to.any, len) < 0 && errno != EINPROGRESS) ||
 		    loop_add(gate->loop, &connection->server, fd, EPOLLOUT, on_server, connection) < 0) {
 			close(fd);
@@ -475,7 +482,7 @@ static void take(struct gate_process *gate, int fd)
 		free(connection);
 		return;
 	}
-	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	prepare(fd);
 	connection->next = gate->connections;
 	if (connection->next)
 		connection->next->previous = connection;

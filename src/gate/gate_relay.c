@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* More in a pipe is more for each turn; beyond this it gains nothing. */
 #define PIPE_BYTES (256 << 10)
@@ -59,6 +60,15 @@ void relay_half_done(struct gate_process *gate, struct relay_half *half)
 	give_pipe_back(gate, &half->pipe);
 }
 
+/* splice() does not go past a byte that was sent as urgent, and the socket stays readable: that one byte goes by hand. */
+static ssize_t fill_by_hand(struct relay_half *half, int from_fd)
+{
+	uint8_t byte;
+	ssize_t len = recv(from_fd, &byte, 1, MSG_DONTWAIT);
+
+	return len > 0 ? write(half->pipe.write_fd, &byte, 1) : len;
+}
+
 static int fill(struct gate_process *gate, struct relay_half *half, int from_fd, struct gate_host *host, bool is_out)
 {
 	uint64_t room = account_room(gate->page);
@@ -75,6 +85,8 @@ static int fill(struct gate_process *gate, struct relay_half *half, int from_fd,
 		return -EDQUOT;
 	len = splice(from_fd, NULL, half->pipe.write_fd, NULL, MIN_OF(room, PIPE_BYTES),
 		     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (len < 0 && errno == EAGAIN)
+		len = fill_by_hand(half, from_fd);
 	if (len < 0)
 		return -errno;
 	half->is_ended = len == 0;
