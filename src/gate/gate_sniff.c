@@ -256,6 +256,19 @@ static enum sniff sniff_http(const char *text, size_t len, struct sniffed *out)
 	return SNIFF_MORE;
 }
 
+/* Most servers skip empty lines before a request, and some do not: a request behind them is read in two ways. */
+static enum sniff sniff_behind_empty_lines(const char *text, size_t len, struct sniffed *out)
+{
+	enum sniff found;
+
+	while (len && (*text == '\r' || *text == '\n')) {
+		text++;
+		len--;
+	}
+	found = len ? sniff_http(text, len, out) : SNIFF_MORE;
+	return found == SNIFF_FOUND ? SNIFF_BAD : found;
+}
+
 enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *out)
 {
 	enum sniff found;
@@ -265,6 +278,8 @@ enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *o
 		return SNIFF_MORE;
 	if (bytes[0] == RECORD_HANDSHAKE && (len < 2 || bytes[1] == 3))
 		found = sniff_tls(bytes, len, out);
+	else if (bytes[0] == '\r' || bytes[0] == '\n')
+		found = sniff_behind_empty_lines((const char *)bytes, len, out);
 	else
 		found = sniff_http((const char *)bytes, len, out);
 	return found == SNIFF_MORE && len >= SNIFF_BYTES_MAX ? SNIFF_BAD : found;

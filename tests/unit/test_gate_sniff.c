@@ -160,6 +160,8 @@ static void test_http_that_can_be_read_in_two_ways_is_bad(void)
 		"GET ftp://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n",
 		"GET  / HTTP/1.1\r\nHost: good.test\r\n\r\n",
 		"CONNECT evil.test:443 HTTP/1.1\r\nHost: good.test\r\n\r\n",
+		"\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+		"\n\r\n\nGET / HTTP/1.1\r\nHost: good.test\r\n\r\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
@@ -175,6 +177,8 @@ static void test_other_protocols_are_told_apart(void)
 	check("GET key\r\n", SNIFF_NONE, NULL);
 	check("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SNIFF_NONE, NULL);
 	check("GET / HTTP/1.0\r\n\r\n", SNIFF_NONE, NULL);
+	check("\r\nhello\r\n", SNIFF_NONE, NULL);
+	check("\r\n", SNIFF_MORE, NULL);
 	check("\x16\x02", SNIFF_NONE, NULL);
 	check("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", SNIFF_NONE, NULL);
 }
