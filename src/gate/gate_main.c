@@ -23,6 +23,7 @@
 #define TICK_NS 100000000ULL
 #define DRAIN_NS 1000000000ULL
 #define DNS_PORT 53
+#define BACKLOG 4096
 /* Descriptors of a connection: two sockets, and two pipes if it is stuck both ways. */
 #define CONNECTION_FDS 6
 #define OTHER_FDS 512
@@ -62,8 +63,10 @@ void gate_notify(struct gate_process *gate)
 void gate_pause(struct gate_process *gate, bool is_paused)
 {
 	gate->is_paused = is_paused;
+	/* An answer to a datagram needs no room. */
 	for (size_t i = 0; i < gate->listener_count; i++)
-		loop_change(&gate->listeners[i], is_paused ? 0 : EPOLLIN);
+		if (gate->listeners[i].function != answer_on_datagram)
+			loop_change(&gate->listeners[i], is_paused ? 0 : EPOLLIN);
 	if (is_paused)
 		gate_want_tick(gate);
 }
@@ -149,6 +152,9 @@ static int watch_sockets(struct gate_process *gate)
 
 		if (!function)
 			return -EINVAL;
+		/* The jar has asked for fewer: what waits longer than that is asked for again only after a second. */
+		if (function != answer_on_datagram)
+			listen(fd, BACKLOG);
 		rc = loop_add(gate->loop, &gate->listeners[gate->listener_count++], fd, EPOLLIN, function, gate);
 	}
 	return rc;
