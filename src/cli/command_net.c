@@ -81,7 +81,9 @@ static int answer(const struct policy *policy, const struct asked *asked, const 
 	if (verdict.rule)
 		net_rule_format(verdict.rule, &rule);
 	is_special = asked->is_address && verdict.is_allowed &&
-		     !address_may_be_dialled(&rules, verdict.rule, asked->is_ipv6, asked->address, asked->port, false);
+		     !address_may_be_dialled(verdict,
+					     (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private},
+					     asked->is_ipv6, asked->address, false);
 	if (verdict.is_allowed && !is_special) {
 		text_append_format(out, "allowed: %s: by the rule %s\n", text, text_string(&rule));
 		return 0;

@@ -18,31 +18,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "gate/gate_page.h"
+#include "gate/gate_engine.h"
 #include "sys/calls.h"
 
 /* What the process itself takes at most, and a little. */
 #define FINISH_NS 1300000000ULL
-
-struct gate {
-	struct loop *loop;
-	const struct plan *plan;
-	struct reap_family *family;
-	struct gate_page *page;
-	size_t page_len;
-	int page_fd;
-	int fds[JAR_SOCKETS_MAX];
-	size_t fd_count, taken; /* those that are there, of those that came */
-	pid_t pid;              /* 0: none */
-	int control_fd;
-	int pidfd;
-	struct loop_watch control, process;
-	struct loop_timer timer;
-	struct gate_visit *visits;
-	bool has_died; /* nobody wanted it to */
-	void (*finished)(void *owner);
-	void *owner;
-};
+#define MESSAGES_PER_TURN 64
 
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
@@ -76,8 +57,13 @@ struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_fa
 
 	if (!gate)
 		return NULL;
-	*gate = (struct gate){
-		.loop = loop, .plan = plan, .family = family, .page_fd = -1, .control_fd = -1, .pidfd = -1};
+	*gate = (struct gate){.loop = loop,
+			      .plan = plan,
+			      .family = family,
+			      .page_fd = -1,
+			      .control_fd = -1,
+			      .pidfd = -1,
+			      .rules_fd = -1};
 	if (make_page(gate) < 0) {
 		gate_free(gate);
 		return NULL;
@@ -169,6 +155,8 @@ int gate_take(struct gate *gate, int fd)
 		return 0;
 	}
 	gate->taken++;
+	if (gate->plan->gate.sockets[gate->taken - 1].protocol)
+		gate->rules_fd = take_fd(&fd);
 	if (fd >= 0)
 		gate->fds[gate->fd_count++] = fd;
 	if (gate->taken == gate->plan->gate.socket_count) {
@@ -241,17 +229,40 @@ static void look(struct gate *gate)
 	}
 }
 
+int gate_send(struct gate *gate, const struct gate_message *message)
+{
+	uint8_t bytes[GATE_MESSAGE_MAX];
+	size_t len = gate_message_write(message, bytes);
+
+	if (!len)
+		return -EMSGSIZE;
+	if (!gate->pid || gate->finished)
+		return -EPIPE;
+	return send(gate->control_fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 static void on_control(struct loop_watch *watch, uint32_t events)
 {
 	struct gate *gate = watch->owner;
-	char bytes[16];
+	uint8_t bytes[GATE_MESSAGE_MAX];
 	ssize_t len;
 
 	(void)events;
-	while ((len = recv(gate->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
-		;
-	if (len == 0 || (errno != EAGAIN && errno != EINTR))
-		loop_remove(watch); /* the pidfd reports the rest */
+	for (size_t i = 0; i < MESSAGES_PER_TURN; i++) {
+		struct gate_message message;
+
+		len = recv(gate->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (len <= 0) {
+			loop_remove(watch); /* the pidfd reports the rest */
+			break;
+		}
+		if (!gate_message_read(bytes, (size_t)len, GATE_FROM_PROCESS, &message))
+			continue;
+		if (message.kind == GATE_DONE || message.kind == GATE_FULL)
+			changes_done(gate, message.number, message.kind == GATE_DONE ? 0 : -ENOSPC);
+	}
 	look(gate);
 }
 
@@ -334,6 +345,7 @@ void gate_leave(struct gate_visit *visit, struct network_seen *out)
 
 static void forget_process(struct gate *gate)
 {
+	changes_fail(gate, -EPIPE);
 	loop_remove(&gate->control);
 	loop_remove(&gate->process);
 	loop_disarm(&gate->timer);
@@ -401,6 +413,8 @@ void gate_free(struct gate *gate)
 	}
 	forget_process(gate);
 	close_fd(&gate->page_fd);
+	close_fd(&gate->rules_fd);
+	free(gate->led.items);
 	if (gate->page)
 		munmap(gate->page, gate->page_len);
 	free(gate);

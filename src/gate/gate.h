@@ -47,6 +47,19 @@ int gate_enter(struct gate *gate, struct gate_visit *visit);
 /* It is over: add what went to which host meanwhile. Runs at the same time count together. */
 void gate_leave(struct gate_visit *visit, struct network_seen *out);
 
+struct gate_change;
+
+/*
+ * A rule for a jar that stands: from now on it is the last word about what it is about, but for the policy's exceptions. A rule
+ * that denies also ends connections that are open. @function is called from within the loop, never from within this call,
+ * when the gate has taken it (0) or will not (a negative errno). 0 or a negative errno: -EOPNOTSUPP, the jar's network does not lead
+ * these addresses to the gate.
+ */
+int gate_change(struct gate *gate, const struct net_rule *rule, void (*function)(void *owner, int rc), void *owner,
+		struct gate_change **out);
+/* Nobody wants to know any more. */
+void gate_forget_change(struct gate_change *change);
+
 /* What the program does when it is started as a gate's process. Never returns. */
 int gate_main(void);
 

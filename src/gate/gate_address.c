@@ -85,10 +85,9 @@ struct address_place address_place(bool is_ipv6, const uint8_t *address)
 	return place;
 }
 
-bool address_may_be_dialled(const struct net_rule_list *rules, const struct net_rule *rule, bool is_ipv6,
-			    const uint8_t *address, uint16_t port, bool is_own)
+bool address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
+			    const uint8_t *address, bool is_own)
 {
-	struct net_verdict by_address = net_decide_address(rules, is_ipv6, address, port);
 	struct address_place place = address_place(is_ipv6, address);
 
 	if (by_address.rule && !by_address.is_allowed)
@@ -96,7 +95,7 @@ bool address_may_be_dialled(const struct net_rule_list *rules, const struct net_
 	/* A rule for a part of the block means it; one for more than that, 0.0.0.0/0 say, has not thought of it. */
 	if (by_address.is_allowed && by_address.rule->prefix_len >= place.prefix_len)
 		return true;
-	if (rule->kind == NET_RULE_ADDRESS || place.kind == ADDRESS_SPECIAL)
+	if (permit.kind == NET_RULE_ADDRESS || place.kind == ADDRESS_SPECIAL)
 		return false;
-	return rule->may_be_private || (place.kind == ADDRESS_PUBLIC && !is_own);
+	return permit.may_be_private || (place.kind == ADDRESS_PUBLIC && !is_own);
 }

@@ -20,11 +20,16 @@ struct address_place {
 
 /* @address has 4 bytes, or 16 if @is_ipv6. An IPv4 address inside of an IPv6 one is judged too. */
 struct address_place address_place(bool is_ipv6, const uint8_t *address);
+/* The rule that allows a connection, as far as addresses are concerned. */
+struct address_permit {
+	enum net_rule_kind kind;
+	bool may_be_private;
+};
+
 /*
- * May @rule, which allows a name, or a rule about addresses in @rules, lead to this address and @port? @is_own: it is the
- * host's own.
+ * May a rule, which allows a name, or what rules say @by_address, lead to this address? @is_own: it is the host's own.
  */
-bool address_may_be_dialled(const struct net_rule_list *rules, const struct net_rule *rule, bool is_ipv6,
-			    const uint8_t *address, uint16_t port, bool is_own);
+bool address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
+			    const uint8_t *address, bool is_own);
 
 #endif

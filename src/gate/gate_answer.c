@@ -27,7 +27,7 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 		return 0;
 	if (!question.name[0])
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0, NULL, out);
-	verdict = net_decide_name(&gate->rules, question.name, 0);
+	verdict = rules_decide_name(gate, question.name, 0);
 	if (!verdict.is_allowed)
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0,
 					verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL, out);

@@ -42,8 +42,8 @@ struct connection {
 	bool is_checked; /* its first bytes are for the host that it asked for */
 	bool has_name;
 	uint16_t port;
-	const struct net_rule *rule;
-	const char *host; /* a name of the gate's, or `text` */
+	struct address_permit permit; /* by the rule that allows it */
+	const char *host;             /* a name of the gate's, or `text` */
 	char text[INET6_ADDRSTRLEN];
 	struct gate_host *counted; /* NULL: there was no room for it */
 	struct loop_watch client, server;
@@ -225,11 +225,12 @@ static bool is_own(const struct dns_address *address)
 
 static bool may_be_dialled(const struct connection *connection, const struct dns_address *address)
 {
-	const struct net_rule_list *rules = &connection->gate->rules;
+	struct net_verdict by_address;
 
-	if (connection->rule->kind == NET_RULE_HOST)
+	if (connection->permit.kind == NET_RULE_HOST)
 		return true;
-	return address_may_be_dialled(rules, connection->rule, address->is_ipv6, address->bytes, connection->port,
+	by_address = rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
+	return address_may_be_dialled(by_address, connection->permit, address->is_ipv6, address->bytes,
 				      is_own(address));
 }
 
@@ -316,7 +317,7 @@ static void find_addresses(struct connection *connection)
 	connection->state = STATE_RESOLVING;
 	connection->deadline_ns = 0;
 	connection->counted = account_host(connection->gate->page, connection->host, connection->port);
-	if (connection->rule->kind == NET_RULE_HOST)
+	if (connection->permit.kind == NET_RULE_HOST)
 		connection->addresses = own;
 	else if (connection->has_name)
 		is_known = resolver_ask(&connection->gate->resolver, connection->host, &connection->addresses,
@@ -424,18 +425,19 @@ static bool identify(struct connection *connection, const union address *to)
 	connection->has_name = name;
 	if (name) {
 		connection->host = name;
-		verdict = net_decide_name(&gate->rules, name, connection->port);
+		verdict = rules_decide_name(gate, name, connection->port);
 	} else {
 		inet_ntop(to->any.sa_family, bytes, connection->text, sizeof(connection->text));
 		connection->host = connection->text;
 		connection->addresses.count = 1;
 		connection->addresses.items[0].is_ipv6 = is_ipv6;
 		memcpy(connection->addresses.items[0].bytes, bytes, is_ipv6 ? 16 : 4);
-		verdict = net_decide_address(&gate->rules, is_ipv6, bytes, connection->port);
+		verdict = rules_decide_address(gate, is_ipv6, bytes, connection->port);
 		/* Addresses have no name to compare with. */
 		connection->is_checked = true;
 	}
-	connection->rule = verdict.rule;
+	if (verdict.is_allowed)
+		connection->permit = (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private};
 	return verdict.is_allowed;
 }
 
@@ -544,6 +546,36 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 			end(connection, true);
 	}
 	return has_deadlines;
+}
+
+/* By its name, or by the address that it was made to, or is dialled to. */
+static bool is_denied(const struct connection *connection)
+{
+	const struct dns_address *address = NULL;
+	struct net_verdict verdict = {0};
+
+	if (connection->has_name)
+		verdict = rules_decide_name(connection->gate, connection->host, connection->port);
+	if (verdict.rule && verdict.rule->is_deny)
+		return true;
+	if (!connection->has_name)
+		address = &connection->addresses.items[0];
+	else if (connection->state >= STATE_DIALLING && connection->permit.kind != NET_RULE_HOST)
+		address = &connection->addresses.items[connection->next_address - 1];
+	if (address)
+		verdict = rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
+	return address && verdict.rule && verdict.rule->is_deny;
+}
+
+void connection_check_rules(struct gate_process *gate)
+{
+	struct connection *next;
+
+	for (struct connection *connection = gate->connections; connection; connection = next) {
+		next = connection->next;
+		if (is_denied(connection))
+			end(connection, true);
+	}
 }
 
 void connection_drain(struct gate_process *gate)

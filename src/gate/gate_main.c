@@ -53,11 +53,20 @@ void gate_want_tick(struct gate_process *gate)
 
 /* --- the engine --------------------------------------------------------------------------------------------- */
 
+void gate_tell(const struct gate_message *message)
+{
+	uint8_t bytes[GATE_MESSAGE_MAX];
+	size_t len = gate_message_write(message, bytes);
+
+	if (len)
+		send(GATE_CONTROL_FD, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void gate_notify(struct gate_process *gate)
 {
 	/* If there is no room, the engine has not read an earlier one yet, and will look. */
 	(void)gate;
-	send(GATE_CONTROL_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	gate_tell(&(struct gate_message){.kind = GATE_LOOK});
 }
 
 void gate_pause(struct gate_process *gate, bool is_paused)
@@ -88,13 +97,30 @@ void gate_shut(struct gate_process *gate)
 	}
 }
 
+/* The rule holds before the engine hears so. */
+static void take_rule(struct gate_process *gate, const struct gate_message *message)
+{
+	int rc = rules_add(gate, &message->rule);
+
+	if (rc == 0 && message->rule.is_deny)
+		connection_check_rules(gate);
+	gate_tell(&(struct gate_message){.kind = rc < 0 ? GATE_FULL : GATE_DONE, .number = message->number});
+}
+
 static void on_control(struct loop_watch *watch, uint32_t events)
 {
 	struct gate_process *gate = watch->owner;
-	char byte;
+	static uint8_t bytes[GATE_MESSAGE_MAX];
+	ssize_t len = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
+	struct gate_message message;
 
 	(void)events;
-	if (recv(watch->fd, &byte, 1, MSG_DONTWAIT) > 0)
+	if (len > 0) {
+		if (gate_message_read(bytes, (size_t)len, GATE_FROM_ENGINE, &message))
+			take_rule(gate, &message);
+		return;
+	}
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	loop_remove(watch);
 	close_listeners(gate);

@@ -10,16 +10,20 @@
 
 #include "base/loop.h"
 #include "gate/gate_dns.h"
+#include "gate/gate_message.h"
 #include "gate/gate_page.h"
 #include "gate/gate_resolver.h"
 
 #define GATE_NAMES_MAX 4096
+/* Rules that came while the jar lives. */
+#define GATE_LATER_MAX 1024
 #define GATE_LISTENERS_MAX 64
 #define GATE_PIPES_MAX 64
 #define GATE_DNS_STREAMS_MAX 64
 
 struct connection;
 struct dns_stream;
+struct later_rule;
 
 struct gate_pipe {
 	int read_fd, write_fd; /* -1: none */
@@ -29,6 +33,9 @@ struct gate_process {
 	struct loop *loop;
 	struct gate_page *page;
 	struct net_rule_list rules; /* those of the page */
+	struct later_rule *later;   /* gate_rules.c */
+	size_t later_count;
+	uint64_t later_order;
 	struct resolver resolver;
 	struct loop_watch control;
 	struct loop_watch listeners[GATE_LISTENERS_MAX];
@@ -51,6 +58,14 @@ struct gate_process {
 uint32_t names_address(struct gate_process *gate, const char *name);
 const char *names_find(const struct gate_process *gate, uint32_t address);
 
+/* gate_rules.c */
+/* From now on this is the last word about what it is about. 0, or -ENOSPC. */
+int rules_add(struct gate_process *gate, const struct net_rule *rule);
+/* As net_decide_name() and net_decide_address(). The rule may be another one after the next rules_add(). */
+struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
+struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
+					uint16_t port);
+
 /* gate_answer.c: questions of the jar's, by datagram and by stream. */
 void answer_on_datagram(struct loop_watch *watch, uint32_t events);
 void answer_on_stream(struct loop_watch *watch, uint32_t events);
@@ -67,6 +82,8 @@ void account_add(struct gate_page *page, struct gate_host *host, bool is_out, ui
 void connection_on_listener(struct loop_watch *watch, uint32_t events);
 /* True: somebody has a deadline, or cannot go on before something else has changed. */
 bool connection_check_time(struct gate_process *gate, uint64_t now_ns);
+/* The rules have changed: what they deny now is reset. */
+void connection_check_rules(struct gate_process *gate);
 /* The jar is gone: only what it has sent is still brought to its end. */
 void connection_drain(struct gate_process *gate);
 void connection_sweep(struct gate_process *gate);
@@ -74,6 +91,8 @@ void connection_sweep(struct gate_process *gate);
 /* gate_main.c */
 /* Something has a deadline now. */
 void gate_want_tick(struct gate_process *gate);
+/* Tell the engine something; it is dropped where the engine reads nothing. */
+void gate_tell(const struct gate_message *message);
 /* Tell the engine to look at the page. */
 void gate_notify(struct gate_process *gate);
 /* Accept nothing until there is room again, or accept. */

@@ -57,7 +57,8 @@ static int open_socket(const struct jar_socket *wanted)
 {
 	bool is_ipv6 = wanted->address.any.sa_family == AF_INET6;
 	socklen_t address_len = is_ipv6 ? sizeof(wanted->address.ipv6) : sizeof(wanted->address.ipv4);
-	AUTO_CLOSE int fd = socket(wanted->address.any.sa_family, wanted->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	AUTO_CLOSE int fd =
+		socket(wanted->address.any.sa_family, wanted->type | SOCK_CLOEXEC | SOCK_NONBLOCK, wanted->protocol);
 	const int on = 1;
 
 	if (fd < 0)

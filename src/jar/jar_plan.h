@@ -117,7 +117,7 @@ enum step_flag {
 
 /* One socket of STEP_SOCKETS, which nobody in the jar ever has. */
 struct jar_socket {
-	int type;
+	int type, protocol;
 	bool may_be_absent; /* a kernel without IPv6 has none */
 	struct {
 		int level, name;

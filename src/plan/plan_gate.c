@@ -30,8 +30,6 @@
 #define CHAIN_NAME "gate"
 /* Before the addresses are looked at; what the documentation of TPROXY has. */
 #define CHAIN_PRIORITY (-150)
-/* One message to the kernel has room for so many rules. */
-#define RULES_MAX 200
 /* Without nf_tables each port has a listener, and one for IPv6. */
 #define LISTENERS_MAX 24
 #define IPV6_TRANSPARENT_OPTION 75
@@ -423,7 +421,7 @@ static bool leads_ipv6(const struct net_rule_list *rules)
 static int refuse_many(struct plan_build *build)
 {
 	error_set(build->error, STAGE_PLAN, E2BIG, "allow_net: more than %d combinations of addresses and ports",
-		  RULES_MAX);
+		  GATE_LED_MAX);
 	return error_hint(build->error, "use larger prefixes, or ranges of ports");
 }
 
@@ -446,7 +444,11 @@ static int add_table(struct plan_build *build)
 	for (size_t i = 0; i < rules->count; i++)
 		if (rules->items[i].kind != NET_RULE_ADDRESS && !rules->items[i].is_deny)
 			add_ports(&set, &rules->items[i]);
-	for (uint32_t from = 0; next_ports(&set, from, &ports) && count <= RULES_MAX; from = ports.last + 1U, count++)
+	if (build->plan->gate.may_change)
+		memset(&set, 0xff, sizeof(set));
+	set.bits[0] &= 0xfe; /* there is no port 0 */
+	for (uint32_t from = 0; next_ports(&set, from, &ports) && count <= GATE_LED_MAX;
+	     from = ports.last + 1U, count++)
 		put_led(&messages, &fake, &ports);
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct net_rule *rule = &rules->items[i];
@@ -454,14 +456,84 @@ static int add_table(struct plan_build *build)
 
 		if (rule->kind != NET_RULE_ADDRESS || rule->is_deny)
 			continue;
-		for (size_t j = 0; j < rule->port_count && count <= RULES_MAX; j++, count++)
+		for (size_t j = 0; j < rule->port_count && count <= GATE_LED_MAX; j++, count++)
 			put_led(&messages, &target, &rule->ports[j]);
 	}
-	if (count > RULES_MAX)
+	if (count > GATE_LED_MAX)
 		return refuse_many(build);
 	end_table(&messages);
 	add_netlink_step(build, &messages, NETLINK_NETFILTER, "lead what the policy could allow to the gate", 0);
 	return 0;
+}
+
+/* --- later -------------------------------------------------------------------------------------------------- */
+
+static bool is_within(const struct net_rule *rule, const struct net_rule *wider)
+{
+	if (wider->kind != NET_RULE_ADDRESS || wider->is_deny || wider->is_ipv6 != rule->is_ipv6 ||
+	    wider->prefix_len > rule->prefix_len)
+		return false;
+	for (size_t bit = 0; bit < wider->prefix_len; bit++)
+		if ((rule->address[bit / 8] ^ wider->address[bit / 8]) & 0x80 >> bit % 8)
+			return false;
+	return true;
+}
+
+/* Without nf_tables: is there a listener? */
+static bool has_listener(const struct plan_gate *gate, bool is_ipv6, uint32_t port)
+{
+	for (size_t i = 0; i < gate->socket_count; i++) {
+		const struct jar_socket *made = &gate->sockets[i];
+
+		/* The port stands in the same place for both families. */
+		if (made->type == SOCK_STREAM && made->address.any.sa_family == (is_ipv6 ? AF_INET6 : AF_INET) &&
+		    ntohs(made->address.ipv4.sin_port) == port)
+			return true;
+	}
+	return false;
+}
+
+bool plan_gate_leads(const struct plan_gate *gate, const struct net_rule *rule)
+{
+	struct port_set wanted = {{0}}, led = {{0}};
+
+	add_ports(&wanted, rule);
+	if (gate->table.len && rule->kind != NET_RULE_ADDRESS && gate->may_change)
+		return true;
+	for (size_t i = 0; i < gate->rules.count && gate->table.len; i++)
+		if (rule->kind == NET_RULE_ADDRESS
+			    ? is_within(rule, &gate->rules.items[i])
+			    : gate->rules.items[i].kind != NET_RULE_ADDRESS && !gate->rules.items[i].is_deny)
+			add_ports(&led, &gate->rules.items[i]);
+	for (uint32_t port = 1; port < 65536; port++)
+		if (has_port(&wanted, port) &&
+		    !(gate->table.len ? has_port(&led, port) : has_listener(gate, rule->is_ipv6, port)))
+			return false;
+	return true;
+}
+
+size_t plan_gate_led_count(const struct net_rule_list *rules)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->items[i].kind == NET_RULE_ADDRESS && !rules->items[i].is_deny)
+			count += rules->items[i].port_count;
+	return count;
+}
+
+uint64_t plan_gate_lead(const struct net_rule *rule, struct text *out)
+{
+	const struct nfgenmsg batch = {.res_id = htons(NFNL_SUBSYS_NFTABLES)};
+	const struct target target = {rule->is_ipv6, rule->address, rule->prefix_len};
+	struct messages messages = {.bytes = out};
+
+	begin_message(&messages, NFNL_MSG_BATCH_BEGIN, 0, &batch, sizeof(batch));
+	end_message(&messages);
+	for (size_t i = 0; i < rule->port_count; i++)
+		put_led(&messages, &target, &rule->ports[i]);
+	end_table(&messages);
+	return text_failed(out) ? 0 : messages.acknowledged;
 }
 
 /* --- sockets ------------------------------------------------------------------------------------------------ */
@@ -519,6 +591,15 @@ static void add_listener(struct plan_build *build, bool is_ipv6)
 	add_option(made, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_TRANSPARENT_OPTION : IP_TRANSPARENT);
 }
 
+/* By which the engine, which may do so as the jar's maker, leads more addresses to the gate. */
+static void add_rules_socket(struct plan_build *build)
+{
+	struct jar_socket *made = add_socket(build, SOCK_RAW, false, 0);
+
+	made->protocol = NETLINK_NETFILTER;
+	made->address.any.sa_family = AF_NETLINK;
+}
+
 static int add_port_listeners(struct plan_build *build)
 {
 	const struct net_rule_list *rules = &build->plan->gate.rules;
@@ -574,9 +655,11 @@ static int add_sockets(struct plan_build *build)
 		rc = add_port_listeners(build);
 	} else {
 		add_listener(build, false);
-		if (leads_ipv6(&gate->rules))
+		if (leads_ipv6(&gate->rules) || gate->may_change)
 			add_listener(build, true);
 	}
+	if (gate->may_change && !build->host->lacks_nft)
+		add_rules_socket(build);
 	step = plan_add(build, &build->plan->core.steps, STEP_SOCKETS);
 	step->value = gate->socket_count;
 	step->bytes = gate->sockets;
@@ -626,6 +709,7 @@ int plan_gate(struct plan_build *build)
 	if (build->policy->net != NET_GATE)
 		return 0;
 	build->plan->gate.is_wanted = true;
+	build->plan->gate.may_change = build->plan->kind == PLAN_SESSION;
 	rc = read_rules(build);
 	if (rc < 0)
 		return rc;

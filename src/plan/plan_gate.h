@@ -24,7 +24,18 @@ struct plan_gate {
 	struct jar_socket *sockets;
 	size_t socket_count;
 	struct text routes, ipv6_routes, table; /* messages for the kernel */
+	/* A kept jar's rules may change while it lives: then names are led to the gate on every port, and the last of the
+	   sockets, for the engine alone, is one by which the engine can lead more addresses there. */
+	bool may_change;
 };
+
+/* Does the jar's network, as it was planned, lead everything that @rule is about to the gate? */
+bool plan_gate_leads(const struct plan_gate *gate, const struct net_rule *rule);
+/* A message for the kernel that leads the addresses of @rule there too. How many acknowledgements follow; 0: no memory. */
+uint64_t plan_gate_lead(const struct net_rule *rule, struct text *out);
+/* So many combinations of addresses and ports can be led in all. */
+size_t plan_gate_led_count(const struct net_rule_list *rules);
+#define GATE_LED_MAX 200
 
 void plan_gate_done(struct plan_gate *gate);
 

@@ -261,10 +261,14 @@ static int complete(struct net_rule *rule, struct net_refusal *refusal)
 
 /* --- rules -------------------------------------------------------------------------------------------------- */
 
-int net_rule_parse(const char *text, struct net_rule *rule, struct net_refusal *refusal)
+static int parse_object(const struct json_value *object, bool is_deny, struct net_rule *rule,
+			struct net_refusal *refusal);
+
+/* @is_deny: what it is unless it says so itself. */
+static int parse_text(const char *text, bool is_deny, struct net_rule *rule, struct net_refusal *refusal)
 {
 	const char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
-	struct net_rule made = {0};
+	struct net_rule made = {.is_deny = is_deny};
 	size_t host_len = strlen(text);
 	int rc;
 
@@ -275,7 +279,7 @@ int net_rule_parse(const char *text, struct net_rule *rule, struct net_refusal *
 
 		if (json_parse(&input, &object, &error) < 0)
 			return refuse(refusal, NULL, "%.140s", error.message);
-		return net_rule_parse_object(&object, rule, refusal);
+		return parse_object(&object, is_deny, rule, refusal);
 	}
 	if (!*text)
 		return refuse(refusal, NULL, "the rule is empty");
@@ -374,7 +378,8 @@ static int member_inspected(const struct json_value *value, struct net_rule *rul
 	return refuse(refusal, "leave \"methods\" and \"paths\" out, and allow the host as a whole", NEEDS_INSPECTION);
 }
 
-int net_rule_parse_object(const struct json_value *object, struct net_rule *rule, struct net_refusal *refusal)
+static int parse_object(const struct json_value *object, bool is_deny, struct net_rule *rule,
+			struct net_refusal *refusal)
 {
 	static const struct {
 		const char *name;
@@ -384,7 +389,7 @@ int net_rule_parse_object(const struct json_value *object, struct net_rule *rule
 		{"deny", member_deny},         {"reason", member_reason},   {"tls", member_tls},
 		{"methods", member_inspected}, {"paths", member_inspected},
 	};
-	struct net_rule made = {0};
+	struct net_rule made = {.is_deny = is_deny};
 	int rc;
 
 	if (object->type != JSON_OBJECT)
@@ -405,6 +410,30 @@ int net_rule_parse_object(const struct json_value *object, struct net_rule *rule
 	if (!json_find(object, "host"))
 		return refuse(refusal, NULL, "a rule needs a \"host\"");
 	rc = complete(&made, refusal);
+	if (rc == 0)
+		*rule = made;
+	return rc;
+}
+
+int net_rule_parse(const char *text, struct net_rule *rule, struct net_refusal *refusal)
+{
+	return parse_text(text, false, rule, refusal);
+}
+
+int net_rule_parse_object(const struct json_value *object, struct net_rule *rule, struct net_refusal *refusal)
+{
+	return parse_object(object, false, rule, refusal);
+}
+
+int net_rule_parse_change(const struct json_value *value, bool is_deny, struct net_rule *rule,
+			  struct net_refusal *refusal)
+{
+	struct net_rule made;
+	int rc = value->type == JSON_STRING ? parse_text(value->string.bytes, is_deny, &made, refusal)
+					    : parse_object(value, is_deny, &made, refusal);
+
+	if (rc == 0 && made.is_deny != is_deny)
+		rc = refuse(refusal, NULL, "\"deny\" says the opposite of what is asked for");
 	if (rc == 0)
 		*rule = made;
 	return rc;

@@ -56,6 +56,9 @@ struct net_refusal {
 /* 0, or -EINVAL with a reason. The text of an object is JSON. */
 int net_rule_parse(const char *text, struct net_rule *rule, struct net_refusal *refusal);
 int net_rule_parse_object(const struct json_value *object, struct net_rule *rule, struct net_refusal *refusal);
+/* For a jar that stands: a rule, a string or an object, that allows or, without saying so itself, denies. */
+int net_rule_parse_change(const struct json_value *value, bool is_deny, struct net_rule *rule,
+			  struct net_refusal *refusal);
 /* The canonical form: HOST[:PORTS], or an object where there is more to say. */
 void net_rule_format(const struct net_rule *rule, struct text *out);
 

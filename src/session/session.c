@@ -484,3 +484,14 @@ void session_free(struct session *jar)
 	session_refuse_tasks(jar);
 	free(jar);
 }
+
+int session_change_rules(struct session *jar, const struct net_rule *rule, void (*function)(void *owner, int rc),
+			 void *owner, struct gate_change **out)
+{
+	return jar->gate ? gate_change(jar->gate, rule, function, owner, out) : -ENOTCONN;
+}
+
+void session_forget_change(struct gate_change *change)
+{
+	gate_forget_change(change);
+}

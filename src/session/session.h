@@ -59,6 +59,13 @@ const struct observation *session_observation(const struct session *jar);
 /* What the jar as a whole uses, and how many runs are in it. */
 void session_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out);
 
+/* gate/gate.h: gate_change(), gate_forget_change(). -ENOTCONN: the jar has no gate. */
+struct gate_change;
+struct net_rule;
+int session_change_rules(struct session *jar, const struct net_rule *rule, void (*function)(void *owner, int rc),
+			 void *owner, struct gate_change **out);
+void session_forget_change(struct gate_change *change);
+
 /* --- session_tasks.c: what the jar does for a caller outside ------------------------------------------------------ */
 
 struct session_task;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_gate.c - what a gate reads of others: first bytes, questions, answers; and rules
+ * tests/fuzz/fuzz_gate.c - what a gate reads of others: first bytes, questions, answers; rules; and what gate and engine say
  *
  * Input: one byte that says which, then the bytes. First bytes must be judged the same however they arrive: what was found
  * in a part is found in the whole, and nothing is found in what ends before it.
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gate/gate_dns.h"
+#include "gate/gate_message.h"
 #include "gate/gate_resolver.h"
 #include "gate/gate_sniff.h"
 
@@ -74,6 +75,24 @@ static void check_files(const char *text)
 	free(resolver.hosts.items);
 }
 
+/* A message that is understood is understood the same when it is sent on. */
+static void check_message(const uint8_t *data, size_t size)
+{
+	static uint8_t bytes[GATE_MESSAGE_MAX];
+	struct gate_message message, again;
+
+	for (int from = GATE_FROM_PROCESS; from <= GATE_FROM_ENGINE; from++) {
+		size_t len;
+
+		if (!gate_message_read(data, size, (enum gate_side)from, &message))
+			continue;
+		len = gate_message_write(&message, bytes);
+		assert(len && gate_message_read(bytes, len, (enum gate_side)from, &again));
+		assert(again.kind == message.kind && again.number == message.number);
+		assert(again.rule.is_deny == message.rule.is_deny && again.rule.port_count == message.rule.port_count);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_FREE char *text = NULL;
@@ -81,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	text = strndup((const char *)data + 1, size - 1);
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		check_sniff(data + 1, size - 1);
 		break;
@@ -93,6 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		check_files(text);
+		break;
+	case 4:
+		check_message(data + 1, size - 1);
 		break;
 	}
 	return 0;

@@ -140,7 +140,9 @@ static bool may_dial(const char *const *texts, const char *address, uint16_t por
 	for (; *texts; texts++)
 		CHECK_INT(net_rule_parse(*texts, list_add(&rules), &refusal), 0);
 	CHECK_INT(inet_pton(is_ipv6 ? AF_INET6 : AF_INET, address, bytes), 1);
-	may = address_may_be_dialled(&rules, &rules.items[0], is_ipv6, bytes, port, is_own);
+	may = address_may_be_dialled(net_decide_address(&rules, is_ipv6, bytes, port),
+				     (struct address_permit){rules.items[0].kind, rules.items[0].may_be_private},
+				     is_ipv6, bytes, is_own);
 	free(rules.items);
 	return may;
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_engine.h - what the files of the engine's side share
+ */
+#ifndef BELLJAR_GATE_GATE_ENGINE_H
+#define BELLJAR_GATE_GATE_ENGINE_H
+
+#include "gate/gate.h"
+#include "gate/gate_message.h"
+#include "gate/gate_page.h"
+
+struct gate {
+	struct loop *loop;
+	const struct plan *plan;
+	struct reap_family *family;
+	struct gate_page *page;
+	size_t page_len;
+	int page_fd;
+	int fds[JAR_SOCKETS_MAX];
+	size_t fd_count, taken; /* those that are there, of those that came */
+	pid_t pid;              /* 0: none */
+	int control_fd;
+	int pidfd;
+	struct loop_watch control, process;
+	struct loop_timer timer;
+	struct gate_visit *visits;
+	int rules_fd;                /* by which more addresses are led to the gate; -1: they cannot be */
+	struct net_rule_list led;    /* which were */
+	struct gate_change *changes; /* the gate has not confirmed them */
+	uint32_t last_change;
+	bool has_died; /* nobody wanted it to */
+	void (*finished)(void *owner);
+	void *owner;
+};
+
+/* 0, -EAGAIN: the process reads nothing, or -EPIPE: it is gone. */
+int gate_send(struct gate *gate, const struct gate_message *message);
+
+/* gate_changes.c */
+void changes_done(struct gate *gate, uint32_t number, int rc);
+/* Nobody will confirm any. */
+void changes_fail(struct gate *gate, int rc);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/gate_rules.c - what may be reached: the policy's rules, and those that came while the jar lives
+ *
+ * The policy's exceptions always win. Otherwise the last word about a host and port counts, and where nobody has said one,
+ * the policy's rules do.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "gate/gate_process.h"
+
+struct later_rule {
+	struct net_rule rule;
+	uint64_t order; /* the greatest is the last word */
+};
+
+static bool is_same(const struct net_rule *a, const struct net_rule *b)
+{
+	return a->kind == b->kind && a->is_ipv6 == b->is_ipv6 && a->prefix_len == b->prefix_len &&
+	       !memcmp(a->address, b->address, sizeof(a->address)) && !strcmp(a->name, b->name) &&
+	       a->port_count == b->port_count && !memcmp(a->ports, b->ports, a->port_count * sizeof(*a->ports));
+}
+
+static struct later_rule *find_place(struct gate_process *gate, const struct net_rule *rule)
+{
+	if (!gate->later)
+		gate->later = calloc(GATE_LATER_MAX, sizeof(*gate->later));
+	if (!gate->later)
+		return NULL;
+	for (size_t i = 0; i < gate->later_count; i++)
+		if (is_same(&gate->later[i].rule, rule))
+			return &gate->later[i];
+	return gate->later_count < GATE_LATER_MAX ? &gate->later[gate->later_count++] : NULL;
+}
+
+int rules_add(struct gate_process *gate, const struct net_rule *rule)
+{
+	struct later_rule *place = find_place(gate, rule);
+
+	if (!place)
+		return -ENOSPC;
+	*place = (struct later_rule){.rule = *rule, .order = ++gate->later_order};
+	return 0;
+}
+
+/* What is asked: a name, or else an address. */
+struct target {
+	const char *name;
+	bool is_ipv6;
+	const uint8_t *address;
+	uint16_t port;
+};
+
+static struct net_verdict ask_list(const struct net_rule_list *list, const struct target *target)
+{
+	return target->name ? net_decide_name(list, target->name, target->port)
+			    : net_decide_address(list, target->is_ipv6, target->address, target->port);
+}
+
+/* Of two that allow, one that allows more addresses counts: allowing something takes nothing away. */
+static bool is_wider(const struct net_verdict *verdict, const struct net_verdict *said)
+{
+	return verdict->is_allowed && said->is_allowed &&
+	       (verdict->rule->may_be_private || verdict->rule->prefix_len > said->rule->prefix_len);
+}
+
+static struct net_verdict decide(const struct gate_process *gate, const struct target *target)
+{
+	struct net_verdict verdict = ask_list(&gate->rules, target);
+	uint64_t last = 0;
+
+	if (verdict.rule && !verdict.is_allowed)
+		return verdict;
+	for (size_t i = 0; i < gate->later_count; i++) {
+		const struct later_rule *later = &gate->later[i];
+		const struct net_rule_list one = {.items = (struct net_rule *)&later->rule, .count = 1};
+		struct net_verdict said;
+
+		if (later->order <= last)
+			continue;
+		said = ask_list(&one, target);
+		if (!said.rule)
+			continue;
+		last = later->order;
+		if (!is_wider(&verdict, &said))
+			verdict = said;
+	}
+	return verdict;
+}
+
+struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port)
+{
+	return decide(gate, &(struct target){.name = name, .port = port});
+}
+
+struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
+					uint16_t port)
+{
+	return decide(gate, &(struct target){.is_ipv6 = is_ipv6, .address = address, .port = port});
+}
