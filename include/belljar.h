@@ -374,6 +374,15 @@ BELLJAR_CHECKED int belljar_jar_kill(struct belljar_jar *jar, int pid, int signa
 /* What the jar with all its runs uses, as JSON text {"age_ms","memory_bytes",...}; null: nobody counts it. */
 BELLJAR_CHECKED int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
 
+/*
+ * The rules of a jar that has a gate ("net=gate" or "allow_net=..."): let it reach what @rule names, from the next connection on,
+ * or no longer, which also resets open connections. @rule is HOST[:PORTS] or the JSON text of an object, as in allow_net; without
+ * ports belljar_jar_deny_net() denies all. The last word about a host and port counts; what the policy denies stays denied.
+ * -EINVAL: the jar has no gate, or that is no rule. -EOPNOTSUPP: this host cannot add these addresses later.
+ */
+BELLJAR_CHECKED int belljar_jar_allow_net(struct belljar_jar *jar, const char *rule, struct belljar_error **error);
+BELLJAR_CHECKED int belljar_jar_deny_net(struct belljar_jar *jar, const char *rule, struct belljar_error **error);
+
 /* Kill what is left in it, take it down, and return when it is gone. NULL is allowed. */
 BELLJAR_API void belljar_jar_close(struct belljar_jar *jar);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of Jar for files, for processes, and for ports that they listen on.
+"""The methods of Jar for files, for processes, for ports that they listen on, and for the rules of its network.
 
 Each is a generator (_steps.py) that a method and its _async twin drive. Everything that looks up, makes or removes a name happens
 inside the jar, behind its walls.
@@ -13,7 +13,7 @@ import os
 import signal as signals
 import socket
 import time
-from typing import Any, BinaryIO, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, List, Optional, Union
 
 from . import _engine, _files, _wire
 from ._errors import EngineError, public
@@ -22,6 +22,9 @@ from ._request import json_frame, wire_text
 from ._result import failure
 from ._steps import Asking, Steps
 from ._watch import Watch
+
+if TYPE_CHECKING:
+    from ._keys import NetRule
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Data = Union[bytes, bytearray, memoryview, str]
@@ -213,6 +216,10 @@ def _usage() -> Steps[Dict[str, Any]]:
     return (yield from _ask(_wire.USAGE, {}))
 
 
+def _net(op: str, rule: NetRule) -> Steps[None]:
+    yield from _ask(_wire.NET, {"op": op, "rule": rule})
+
+
 class JarFiles(Asking):
     """What Jar has beside runs and calls. Paths are the jar's; relative ones start at the workdir. Errors are those of os."""
 
@@ -355,3 +362,23 @@ class JarFiles(Asking):
     async def usage_async(self) -> Dict[str, Any]:
         """usage() for event loops."""
         return await self._do_async(_usage())
+
+    # --- network ---
+
+    def allow_net(self, rule: NetRule) -> None:
+        """Let the jar reach what a rule of allow_net names, from the next connection on. The jar must have a gate: net="gate", or
+        allow_net=. Of what allow_net() and deny_net() have said about a host and port, the last word counts; what the policy denies
+        stays denied. PolicyError: there is no gate, or that is no rule."""
+        self._do(_net("allow", rule))
+
+    async def allow_net_async(self, rule: NetRule) -> None:
+        """allow_net() for event loops."""
+        await self._do_async(_net("allow", rule))
+
+    def deny_net(self, rule: NetRule) -> None:
+        """Let the jar no longer reach what a rule names, on every port if it names none. Open connections to it are reset."""
+        self._do(_net("deny", rule))
+
+    async def deny_net_async(self, rule: NetRule) -> None:
+        """deny_net() for event loops."""
+        await self._do_async(_net("deny", rule))

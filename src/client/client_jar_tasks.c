@@ -303,3 +303,24 @@ int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_e
 
 	return client_publish(ask_json(jar, FRAME_USAGE, json_out, &failure), &failure, error);
 }
+
+/* --- the network --- */
+
+static int change_net(struct belljar_jar *jar, const char *operation, const char *rule, struct belljar_error **error)
+{
+	const struct client_task task = {.type = FRAME_NET, .operation = operation, .rule = rule};
+	AUTO_FAILURE failure = {0};
+	int rc = rule ? 0 : error_set(&failure.error, STAGE_USAGE, EINVAL, "there is no rule: the pointer is NULL");
+
+	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+}
+
+int belljar_jar_allow_net(struct belljar_jar *jar, const char *rule, struct belljar_error **error)
+{
+	return change_net(jar, "allow", rule, error);
+}
+
+int belljar_jar_deny_net(struct belljar_jar *jar, const char *rule, struct belljar_error **error)
+{
+	return change_net(jar, "deny", rule, error);
+}

@@ -425,6 +425,8 @@ void client_request_task(struct client_request *request, const struct client_tas
 		json_write_string(&writer, "path", task->path);
 	if (task->to)
 		json_write_string(&writer, "to", task->to);
+	if (task->rule)
+		json_write_string(&writer, "rule", task->rule);
 	if (task->has_mode)
 		json_write_unsigned(&writer, "mode", task->mode & 07777);
 	if (task->flags & BELLJAR_PARENTS)

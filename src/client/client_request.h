@@ -32,7 +32,7 @@ int client_request_open(struct client_request *request, const struct belljar_jar
 /* What is asked of a jar that is no run. What is NULL or 0 is not said. */
 struct client_task {
 	enum frame_type type;
-	const char *operation, *path, *to;
+	const char *operation, *path, *to, *rule;
 	uint32_t flags; /* BELLJAR_PARENTS ... */
 	bool has_mode;
 	uint32_t mode;

@@ -14,6 +14,7 @@
 #include "engine/engine_events.h"
 #include "engine/engine_redact.h"
 #include "serve/server_jar.h"
+#include "serve/serve_net.h"
 #include "serve/serve_run.h"
 #include "serve/serve_task.h"
 #include "sys/calls.h"
@@ -118,6 +119,14 @@ static void on_usage_request(struct serve_jar *jar, struct wire_frame *frame)
 		send_usage(jar, own);
 }
 
+static void on_net_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+
+	if (own)
+		serve_net_begin(own, &jar->server_jar, frame);
+}
+
 static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->object;
@@ -129,6 +138,8 @@ static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 		on_task_request(jar, kind, frame);
 	} else if (is_open(jar) && frame->type == FRAME_USAGE) {
 		on_usage_request(jar, frame);
+	} else if (is_open(jar) && frame->type == FRAME_NET) {
+		on_net_request(jar, frame);
 	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
 		jar->is_closing = true;
 		server_jar_close(&jar->server_jar);

@@ -62,6 +62,7 @@ enum frame_trait {
 	X(PROCESSES, 13, FRAME_FROM_CLIENT, FRAME_JOINS)                                                               \
 	X(KILL, 14, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                    \
 	X(USAGE, 15, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                   \
+	X(NET, 16, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                     \
 	X(STARTED, 65, FRAME_FROM_ENGINE, 0)                                                                           \
 	X(OUTPUT, 66, FRAME_FROM_ENGINE, FRAME_COUNTED)                                                                \
 	X(CAPTURED, 67, FRAME_FROM_ENGINE, FRAME_COUNTED)                                                              \

@@ -48,6 +48,7 @@ struct field {
 #define IN_PROCESSES (1U << REQUEST_PROCESSES)
 #define IN_KILL (1U << REQUEST_KILL)
 #define IN_USAGE (1U << REQUEST_USAGE)
+#define IN_NET (1U << REQUEST_NET)
 #define IN_ALL ((1U << REQUEST_KIND_COUNT) - 1)
 /* Members of `run`, which are members of JOIN itself. */
 #define IN_GROUP (1U << REQUEST_KIND_COUNT)
@@ -57,6 +58,7 @@ static const char *const stdin_words[] = {"null", "descriptor", "none", NULL};
 static const char *const sink_words[] = {"none", "frames", "pipes", NULL};
 static const char *const operation_words[] = {"read",  "write",  "list",   "watch", "stat",
 					      "mkdir", "remove", "rename", NULL};
+static const char *const change_words[] = {"allow", "deny", NULL};
 static const char *const question_words[] = {"capabilities", NULL};
 
 static const struct field fields[] = {
@@ -101,6 +103,8 @@ static const struct field fields[] = {
 	 .most = FRAME_MAX_EXTRA},
 	{.name = "path", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(path)},
 	{.name = "op", .type = FIELD_WORD, .kinds = IN_FILE, .offset = AT(operation), .words = operation_words},
+	{.name = "op", .type = FIELD_WORD, .kinds = IN_NET, .offset = AT(change), .words = change_words},
+	{.name = "rule", .type = FIELD_ANY, .kinds = IN_NET, .offset = AT(rule)},
 	{.name = "to", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(to)},
 	{.name = "parents", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(makes_parents)},
 	{.name = "recursive", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(is_recursive)},
@@ -298,6 +302,8 @@ static int check_request(struct request *request, enum request_kind kind, struct
 				 "malformed request: 'detach' goes neither with 'pty' nor with pipes");
 	if (kind == REQUEST_FILE)
 		return check_file(request, error);
+	if (kind == REQUEST_NET && (request->change < 0 || !request->rule))
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'op' or 'rule' is missing");
 	if (kind == REQUEST_CONNECT && !request->port)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'port' is missing");
 	if (kind == REQUEST_KILL && (!request->pid || request->signal < 0))
@@ -323,6 +329,7 @@ int request_parse(enum request_kind kind, const char *bytes, size_t len, struct 
 			     .columns = 80,
 			     .mode = -1,
 			     .operation = -1,
+			     .change = -1,
 			     .signal = -1,
 			     .is_captured = true,
 			     .is_start_told = true};

@@ -22,6 +22,7 @@ enum request_kind {
 	REQUEST_PROCESSES,
 	REQUEST_KILL,
 	REQUEST_USAGE,
+	REQUEST_NET,
 	REQUEST_KIND_COUNT,
 };
 
@@ -37,6 +38,8 @@ enum request_file {
 	REQUEST_REMOVE,
 	REQUEST_RENAME,
 };
+
+enum request_change { REQUEST_ALLOW, REQUEST_DENY };
 
 /* Strings and lists are the document's. */
 struct request {
@@ -74,6 +77,9 @@ struct request {
 	const char *to; /* RENAME */
 	int64_t mode;   /* -1: not said */
 	bool makes_parents, is_recursive, follows_link;
+	/* NET */
+	int change; /* enum request_change; -1: not said */
+	const struct json_value *rule;
 	/* CONNECT */
 	int64_t port;
 	/* KILL */

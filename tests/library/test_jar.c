@@ -365,6 +365,31 @@ static void test_the_engine_says_which_protocol_it_speaks(void)
 	free(json);
 }
 
+static void test_the_rules_of_a_network_change_while_it_lives(void)
+{
+	const char *const gate[] = {"net=gate", NULL};
+	struct belljar_jar_options options = {.size = sizeof(options), .options = gate};
+	struct belljar_jar *jar = open_jar();
+	struct belljar_error *error = NULL;
+
+	CHECK_INT(belljar_jar_allow_net(jar, "good.test", &error), -EINVAL);
+	CHECK(strstr(belljar_error_hint(error), "net=\"gate\""));
+	belljar_jar_close(jar);
+	/* Rungs without a gate have none to change. */
+	if (belljar_jar_open(engine, &options, &jar, &error) < 0) {
+		CHECK(strstr(belljar_error_message(error), "namespace"));
+		belljar_error_free(error);
+		return;
+	}
+	CHECK_INT(belljar_jar_allow_net(jar, "good.test", &error), 0);
+	CHECK_INT(belljar_jar_allow_net(jar, "{\"host\":\"other.test\",\"ports\":5432}", &error), 0);
+	CHECK_INT(belljar_jar_deny_net(jar, "good.test", &error), 0);
+	CHECK_INT(belljar_jar_allow_net(jar, "10.0.0.1", &error), -EINVAL);
+	CHECK_INT(belljar_jar_allow_net(jar, NULL, &error), -EINVAL);
+	belljar_error_free(error);
+	belljar_jar_close(jar);
+}
+
 static void test_no_descriptor_leaks(void)
 {
 	struct belljar_jar *jar = open_jar();
@@ -396,6 +421,7 @@ static const struct test tests[] = {
 	TEST(test_what_a_command_leaves_running_is_listed_and_ended),
 	TEST(test_a_jar_is_opened_without_waiting_and_tells_its_end),
 	TEST(test_the_engine_says_which_protocol_it_speaks),
+	TEST(test_the_rules_of_a_network_change_while_it_lives),
 	TEST(test_no_descriptor_leaks),
 };
 

@@ -72,6 +72,13 @@ static void test_ports_processes_and_usage(void)
 	check_refused(REQUEST_KILL, "{\"version\":2,\"pid\":7,\"signal\":65}", STAGE_ENGINE);
 	check_refused(REQUEST_PROCESSES, "{}", STAGE_ENGINE);
 	check_refused(REQUEST_USAGE, "{\"version\":2,\"pid\":7}", STAGE_ENGINE);
+	request_done(&request);
+	CHECK_INT(parse(REQUEST_NET, "{\"version\":2,\"op\":\"deny\",\"rule\":\"good.test\"}", &request), 0);
+	CHECK(request.change == REQUEST_DENY && request.rule->type == JSON_STRING);
+	request_done(&request);
+	check_refused(REQUEST_NET, "{\"version\":2,\"op\":\"deny\"}", STAGE_ENGINE);
+	check_refused(REQUEST_NET, "{\"version\":2,\"rule\":\"good.test\"}", STAGE_ENGINE);
+	check_refused(REQUEST_NET, "{\"version\":2,\"op\":\"read\",\"rule\":\"good.test\"}", STAGE_ENGINE);
 }
 
 static void test_a_time_to_live_is_a_duration(void)
