@@ -109,6 +109,7 @@ static int make_layer(const struct workspace_home *home, const struct workspace 
 	meta->workdir_inode = from->workdir_inode;
 	meta->created_ns = from->created_ns;
 	meta->stamp_ns = from->stamp_ns;
+	meta->has_user_xattrs = from->has_user_xattrs;
 	meta->is_frozen = true;
 	if (!meta->workdir || (from->place && !meta->place) || (note && !meta->note) ||
 	    string_list_copy(&meta->layers, &from->layers) < 0)

@@ -163,7 +163,7 @@ static void read_kind(struct reading *reading, struct workspace_meta *meta)
 
 static void read_members(struct reading *reading, struct workspace_meta *meta)
 {
-	const struct json_value *frozen;
+	const struct json_value *flag;
 	AUTO_FREE char *id = read_string(reading, "id", false);
 
 	if (!id || strcmp(id, reading->id) != 0)
@@ -187,8 +187,10 @@ static void read_members(struct reading *reading, struct workspace_meta *meta)
 	meta->place = read_string(reading, "place", true);
 	if (meta->place && meta->place[0] != '/')
 		refuse(reading, "place");
-	frozen = member(reading, "frozen", JSON_BOOL, false);
-	meta->is_frozen = frozen && frozen->boolean;
+	flag = member(reading, "user_xattrs", JSON_BOOL, false);
+	meta->has_user_xattrs = flag && flag->boolean;
+	flag = member(reading, "frozen", JSON_BOOL, false);
+	meta->is_frozen = flag && flag->boolean;
 	meta->note = read_string(reading, "note", true);
 	read_layers(reading, meta);
 }
@@ -246,6 +248,7 @@ void workspace_meta_print(const struct workspace_meta *meta, struct text *out)
 	json_write_integer(&json, "stamp_ns", meta->stamp_ns);
 	json_write_integer(&json, "copied_ns", meta->copied_ns);
 	json_write_string(&json, "place", meta->place);
+	json_write_bool(&json, "user_xattrs", meta->has_user_xattrs);
 	json_write_bool(&json, "frozen", meta->is_frozen);
 	json_write_string(&json, "note", meta->note);
 	json_open_array(&json, "layers");

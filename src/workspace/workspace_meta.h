@@ -33,8 +33,9 @@ struct workspace_meta {
 	int64_t stamp_ns;   /* what of the workdir has a ctime that is not older was touched since */
 	int64_t copied_ns; /* WORKSPACE_COPY: what of the copy has an older ctime is as it was copied; 0: not whole yet */
 	char *place;       /* where upper and work are, if not in the store: absolute; NULL */
-	bool is_frozen;    /* a layer that others stand on: nobody writes to it, and it is in no list */
-	char *note;        /* of a checkpoint: what somebody called it; NULL */
+	bool has_user_xattrs;      /* overlay wrote its marks as user.overlay.*, not as trusted.overlay.* */
+	bool is_frozen;            /* a layer that others stand on: nobody writes to it, and it is in no list */
+	char *note;                /* of a checkpoint: what somebody called it; NULL */
 	struct string_list layers; /* ids of frozen ones, the topmost first; the workdir is below them all */
 };
 

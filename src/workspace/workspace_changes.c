@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_changes.c - the list of changes, and which of them are conflicts
+ *
+ * There is no picture of the workdir from before: a file of the workdir whose ctime is not older than the workspace's stamp
+ * was touched since, which no program can hide. That errs on the safe side (a chmod counts too), so content is the second
+ * look: what is the same on both sides is no change at all, and has been left out by the walk.
+ */
+#include "workspace/workspace_changes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "workspace/workspace_walk.h"
+
+/* For counting after a run: so much is looked at. */
+#define SUMMARY_COMPARE_BYTES ((uint64_t)64 << 20)
+#define SUMMARY_ENTRIES 200000
+/* Renames are looked for among files up to this size, and so much is read at most. */
+#define RENAME_FILE_BYTES ((uint64_t)16 << 20)
+#define RENAME_BYTES ((uint64_t)256 << 20)
+
+char change_letter(enum change_kind kind)
+{
+	switch (kind) {
+	case CHANGE_ADDED:
+		return 'A';
+	case CHANGE_MODIFIED:
+		return 'M';
+	case CHANGE_TYPE:
+		return 'T';
+	case CHANGE_MODE:
+		return 'm';
+	case CHANGE_DELETED:
+		return 'D';
+	}
+	return '?';
+}
+
+void change_list_done(struct change_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].path);
+		free(list->items[i].layer_path);
+		free(list->items[i].conflict);
+	}
+	free(list->items);
+	*list = (struct change_list){0};
+}
+
+static int keep(struct walk *walk, const struct change *change)
+{
+	struct change_list *list = walk->context;
+	struct change *kept = list_add(list);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = *change;
+	kept->path = strdup(change->path);
+	kept->layer_path = change->layer_path ? strdup(change->layer_path) : NULL;
+	return kept->path && (!change->layer_path || kept->layer_path) ? 0 : -ENOMEM;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct change *)a)->path, ((const struct change *)b)->path);
+}
+
+static int walk_error(const struct walk *walk, int rc, struct error *error)
+{
+	if (rc == -EBADMSG)
+		return error_set(error, STAGE_FILES, EBADMSG,
+				 "the layer is forged: its directory '%s' claims to be a part of something else",
+				 walk->refused);
+	if (rc == -E2BIG)
+		return error_set(error, STAGE_LIMITS, E2BIG, "the workspace has more than %d changes",
+				 WORKSPACE_CHANGES_MAX);
+	if (rc == -ENAMETOOLONG)
+		return error_set(error, STAGE_LIMITS, ENAMETOOLONG, "the workspace has paths longer than %zu bytes",
+				 WORKSPACE_PATH_MAX);
+	return error_set(error, STAGE_FILES, -rc, "cannot read the workspace at '%s': %s", walk->refused,
+			 strerror(-rc));
+}
+
+/* --- conflicts ---------------------------------------------------------------------------------------------------- */
+
+static void set_conflict(struct change *change, const char *why)
+{
+	change->flags |= CHANGE_IS_CONFLICT;
+	free(change->conflict);
+	change->conflict = strdup(why);
+}
+
+/* The directory that should hold it was touched since, so the name may have been removed from it. */
+static bool parent_is_touched(const struct workspace_view *view, const char *path)
+{
+	AUTO_FREE char *parent = strdup(path);
+	struct stat status;
+
+	/* If the directory is gone too, its own parent tells. */
+	while (parent && *parent) {
+		char *slash = strrchr(parent, '/');
+		int fd;
+
+		*(slash ? slash : parent) = '\0';
+		fd = view_open_directory(view_workdir(view), parent);
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &status) < 0)
+			status = (struct stat){0};
+		close(fd);
+		return view_is_touched(view, &status);
+	}
+	return true;
+}
+
+static void find_conflict(const struct workspace_view *view, struct change *change)
+{
+	bool is_touched = change->before.mode && change->before.ctime_ns >= view->stamp_ns;
+
+	switch (change->kind) {
+	case CHANGE_ADDED:
+		/* Not new: the command found it in the workdir, under some name. */
+		if (change->flags & CHANGE_IS_COPIED_UP && !S_ISDIR(change->after.mode) &&
+		    parent_is_touched(view, change->path))
+			set_conflict(change, "was changed here, and removed or renamed in the workdir since");
+		return;
+	case CHANGE_MODE:
+		/* Content is not touched; a directory's ctime changes with every name in it. */
+		return;
+	case CHANGE_MODIFIED:
+	case CHANGE_TYPE:
+		/* What is in a directory is judged by itself. */
+		if (is_touched && !S_ISDIR(change->before.mode))
+			set_conflict(change, "changed in the workdir since");
+		return;
+	case CHANGE_DELETED:
+		if (is_touched && !S_ISDIR(change->before.mode))
+			set_conflict(change, "was removed here, and changed in the workdir since");
+		return;
+	}
+}
+
+int workspace_changes(const struct workspace_view *view, struct change_list *out, struct error *error)
+{
+	struct change_list list = {0};
+	struct walk walk = {
+		.view = view,
+		.meet = keep,
+		.context = &list,
+		.compare_bytes = UINT64_MAX,
+		.entry_max = WORKSPACE_CHANGES_MAX,
+	};
+	int rc = workspace_walk(&walk);
+
+	if (rc < 0) {
+		change_list_done(&list);
+		return walk_error(&walk, rc, error);
+	}
+	if (list.count)
+		qsort(list.items, list.count, sizeof(*list.items), by_path);
+	for (size_t i = 0; i < list.count; i++)
+		find_conflict(view, &list.items[i]);
+	*out = list;
+	return 0;
+}
+
+/* --- renames ------------------------------------------------------------------------------------------------------ */
+
+static bool may_be_renamed(const struct change *change, enum change_kind kind)
+{
+	const struct change_side *side = kind == CHANGE_DELETED ? &change->before : &change->after;
+
+	return change->kind == kind && S_ISREG(side->mode) && side->size && side->size <= RENAME_FILE_BYTES;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct change *one = *(const struct change *const *)a, *other = *(const struct change *const *)b;
+
+	return (one->before.size > other->before.size) - (one->before.size < other->before.size);
+}
+
+static int open_file(int top_fd, const char *path)
+{
+	const char *name;
+	AUTO_CLOSE int parent = view_open_parent(top_fd, path, &name);
+
+	return parent < 0 ? parent : openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool is_same_file(const struct workspace_view *view, const struct change *added, const struct change *deleted,
+			 uint64_t *budget)
+{
+	AUTO_CLOSE int a = open_file(view->fds[added->layer], change_layer_path(added));
+	AUTO_CLOSE int b = open_file(view_workdir(view), deleted->path);
+
+	return a >= 0 && b >= 0 && view_same_content(a, b, added->after.size, budget) == 1;
+}
+
+void workspace_find_renames(const struct workspace_view *view, struct change_list *list)
+{
+	LIST_TYPE(struct change *, ) deleted = {0};
+	uint64_t budget = RENAME_BYTES;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (may_be_renamed(&list->items[i], CHANGE_DELETED)) {
+			struct change **slot = list_add(&deleted);
+
+			if (slot)
+				*slot = &list->items[i];
+		}
+	}
+	if (deleted.count)
+		qsort(deleted.items, deleted.count, sizeof(*deleted.items), by_size);
+	for (size_t i = 0; deleted.count && i < list->count; i++) {
+		struct change *added = &list->items[i];
+		size_t low = 0, high = deleted.count;
+
+		if (!may_be_renamed(added, CHANGE_ADDED))
+			continue;
+		while (low < high) {
+			size_t middle = (low + high) / 2;
+
+			if (deleted.items[middle]->before.size < added->after.size)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		/* One that was deleted is the origin of one file only. */
+		for (; low < deleted.count && deleted.items[low]->before.size == added->after.size && !added->from;
+		     low++)
+			if (!deleted.items[low]->from && is_same_file(view, added, deleted.items[low], &budget)) {
+				added->from = deleted.items[low];
+				deleted.items[low]->from = added;
+			}
+	}
+	free(deleted.items);
+}
+
+/* --- counts ------------------------------------------------------------------------------------------------------- */
+
+static int count(struct walk *walk, const struct change *change)
+{
+	struct workspace_summary *summary = walk->context;
+
+	if (change->kind == CHANGE_ADDED)
+		summary->added++;
+	else if (change->kind == CHANGE_DELETED)
+		summary->deleted++;
+	else
+		summary->modified++;
+	if (S_ISREG(change->after.mode) && change->flags & CHANGE_HAS_CONTENT)
+		summary->bytes += change->after.stored;
+	return 0;
+}
+
+int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
+		      struct workspace_summary *out, struct error *error)
+{
+	AUTO(workspace_view_done) struct workspace_view view = {0};
+	struct workspace_summary summary = {0};
+	struct walk walk = {
+		.meet = count,
+		.context = &summary,
+		.view = &view,
+		.compare_bytes = SUMMARY_COMPARE_BYTES,
+		.entry_max = SUMMARY_ENTRIES,
+	};
+	int rc = workspace_view_open(home, workspace, &view, error);
+
+	if (rc < 0)
+		return rc;
+	rc = workspace_walk(&walk);
+	if (rc < 0 && rc != -E2BIG)
+		return walk_error(&walk, rc, error);
+	summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;
+	*out = summary;
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_changes.h - what a workspace changes, compared with its workdir as it is now
+ *
+ * The walk costs what was changed, not what the workdir holds: of the workdir it looks only at names that a layer has, and at
+ * directories that were removed.
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_CHANGES_H
+#define BELLJAR_WORKSPACE_WORKSPACE_CHANGES_H
+
+#include "workspace/workspace_view.h"
+
+/* More than these are refused. */
+#define WORKSPACE_CHANGES_MAX 4000000
+
+enum change_kind {
+	CHANGE_ADDED,
+	CHANGE_MODIFIED,
+	CHANGE_TYPE, /* a file became a directory, a directory a link, ... */
+	CHANGE_MODE, /* the permissions or attributes, not the content */
+	CHANGE_DELETED,
+};
+
+struct change_side {
+	mode_t mode; /* 0: there is none */
+	dev_t device;
+	ino_t inode;
+	nlink_t link_count;
+	uint64_t size;
+	uint64_t stored; /* bytes that it takes */
+	int64_t mtime_ns, ctime_ns;
+	uid_t uid;
+	gid_t gid;
+};
+
+enum change_flag {
+	CHANGE_HAS_CONTENT = 1 << 0, /* the content differs */
+	CHANGE_HAS_MODE = 1 << 1,
+	CHANGE_HAS_XATTRS = 1 << 2,
+	CHANGE_IS_CLOSED = 1 << 3,    /* a directory of the layer whose permissions keep us out */
+	CHANGE_IS_COPIED_UP = 1 << 4, /* the workdir had it, by this or by another name */
+	CHANGE_IS_CONFLICT = 1 << 5,  /* the workdir's was touched since */
+	CHANGE_IS_REFUSED = 1 << 6,   /* not applied unless it is named */
+	CHANGE_IS_APART = 1 << 7,     /* shown apart: tools run it by themselves, or it is a new program */
+	CHANGE_IS_CHOSEN = 1 << 8,    /* to be applied */
+	CHANGE_IS_DONE = 1 << 9,      /* applied */
+	CHANGE_HAS_FAILED = 1 << 10,  /* applying it failed */
+	CHANGE_IS_THEIRS = 1 << 11,   /* a conflict to be settled for the workspace's side */
+};
+
+struct change {
+	enum change_kind kind;
+	unsigned flags;
+	unsigned layer;   /* where its new state is; layer_count of the view: in the workdir, below another name */
+	char *path;       /* below the workdir; "." is the workdir itself */
+	char *layer_path; /* in the layer; NULL: the same */
+	struct change_side before, after;
+	const struct change *from; /* a rename: the other one of the two, which has the same content; NULL */
+	const char *why;           /* why it is refused or shown apart: static words; NULL */
+	char *conflict;            /* why it is a conflict, or has failed; NULL */
+};
+
+struct change_list {
+	struct change *items; /* sorted by path: a directory comes before what is in it */
+	size_t count;
+	size_t capacity;
+};
+
+/* The letter of a summary: A, M, T, m, D. */
+char change_letter(enum change_kind kind);
+static inline const char *change_layer_path(const struct change *change)
+{
+	return change->layer_path ? change->layer_path : change->path;
+}
+
+/* Everything that is different, sorted, with conflicts found. -EBADMSG: the layer is forged. */
+int workspace_changes(const struct workspace_view *view, struct change_list *out, struct error *error);
+void change_list_done(struct change_list *list);
+/* Find files that were deleted here and added there with the same content. */
+void workspace_find_renames(const struct workspace_view *view, struct change_list *list);
+
+struct workspace_summary {
+	uint64_t added, modified, deleted;
+	uint64_t bytes; /* that added and modified files take in the layers */
+	bool is_rough;  /* there was too much to compare: some files may be equal, or uncounted */
+};
+
+/* Counts only, after bounded work. */
+int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
+		      struct workspace_summary *out, struct error *error);
+
+#endif
