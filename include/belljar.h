@@ -133,7 +133,8 @@ typedef int (*belljar_output_fn)(void *data, int stream, const void *bytes, size
 
 /*
  * Something has happened to the run: @json is an object, as text, whose member `event` says what. "limit": a limit was reached
- * for the first time, and `limit` says which, as in `limits_hit` of the result. Ignore events that you do not know. Called where
+ * for the first time, and `limit` says which, as in `limits_hit` of the result. "denied": something was refused for the first
+ * time, and `denied` says what, as in `denied` of the result. Ignore events that you do not know. Called where
  * belljar_output_fn is, and returns what that returns.
  */
 typedef int (*belljar_event_fn)(void *data, const char *json);
@@ -275,6 +276,24 @@ BELLJAR_API const char *belljar_result_stderr(const struct belljar_result *resul
 BELLJAR_API int belljar_result_is_truncated(const struct belljar_result *result);
 /* The limits that were reached, also where the command survived: "memory", "pids", ... NULL past the last one. */
 BELLJAR_API const char *belljar_result_limit(const struct belljar_result *result, size_t index);
+/*
+ * What was refused, the most telling first. A member of the entry @index; NULL past the last one, and where there is nothing to
+ * say: only kind, what, access, why and certainty are always there. The cure is an option of the command line.
+ */
+enum belljar_denied {
+	BELLJAR_DENIED_KIND, /* "file", "exec", "net", "name", "syscall", "http" */
+	BELLJAR_DENIED_WHAT,
+	BELLJAR_DENIED_ACCESS,
+	BELLJAR_DENIED_PROCESS,
+	BELLJAR_DENIED_WHY,
+	BELLJAR_DENIED_CURE,
+	BELLJAR_DENIED_WARNING,
+	BELLJAR_DENIED_CERTAINTY /* "seen", "inferred" */
+};
+BELLJAR_API const char *belljar_result_denied(const struct belljar_result *result, size_t index,
+					      enum belljar_denied member);
+/* How often; 0 past the last one. */
+BELLJAR_API uint64_t belljar_result_denied_count(const struct belljar_result *result, size_t index);
 /* What the whole tree used; UINT64_MAX: unknown. */
 BELLJAR_API uint64_t belljar_result_usage(const struct belljar_result *result, enum belljar_usage what);
 /* The isolation that held: "namespace", "landlock" or "process". */

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ._cells import Cell as Cell
     from ._cells import CellError as CellError
     from ._cells import Variable as Variable
+    from ._denied import Cure as Cure
+    from ._denied import Denial as Denial
     from ._errors import BelljarError as BelljarError
     from ._errors import CallEnded as CallEnded
     from ._errors import CallError as CallError
@@ -74,7 +76,9 @@ _HOME = {
     "CallTimeout": "_errors",
     "Cell": "_cells",
     "CellError": "_cells",
+    "Cure": "_denied",
     "DEVNULL": "_request",
+    "Denial": "_denied",
     "EngineError": "_errors",
     "FileEvent": "_watch",
     "FileInfo": "_files",

@@ -10,6 +10,7 @@ import re
 import signal as signals
 from typing import TYPE_CHECKING, Any, Dict, Generic, List, Optional, Sequence, Union
 
+from ._denied import Denial, make_denials
 from ._errors import (
     BelljarError,
     EngineError,
@@ -71,6 +72,8 @@ class Result(Generic[Text]):
     notes: List[Any] = dataclasses.field(default_factory=list)
     network: Optional[Dict[str, Any]] = None
     elided_at: Optional[Dict[str, Any]] = None
+    denied: List[Denial] = dataclasses.field(default_factory=list)
+    denied_more: int = 0
 
     @property
     def returncode(self) -> int:
@@ -115,6 +118,7 @@ class Result(Generic[Text]):
         given as text, and exactly in stdout_base64 and stderr_base64."""
         data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         data["returncode"] = self.returncode
+        data["denied"] = [entry.to_dict() for entry in self.denied]
         if self.elided_at is None:
             del data["elided_at"]
         for name in ("stdout", "stderr"):
@@ -160,7 +164,7 @@ def describe(result: Result[Any]) -> str:
 def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Any, stderr: Any) -> Result[Any]:
     """From the engine's answer. Keys that this version does not know are left out."""
     known = {name: data[name] for name in FIELDS if name in data}
-    known.update(args=list(args), stdout=stdout, stderr=stderr)
+    known.update(args=list(args), stdout=stdout, stderr=stderr, denied=make_denials(data.get("denied")))
     try:
         return Result(**known)
     except TypeError as error:

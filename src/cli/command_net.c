@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "gate/gate_address.h"
+#include "policy/net_address.h"
 
 #define EXIT_REFUSED 1
 

@@ -18,6 +18,9 @@
 #include "cli/introduction.h"
 #include "cli/terminal.h"
 
+/* More is in the result. */
+#define DENIALS_SAID 5
+
 /* Signals that end the run; one that the caller had ignored (nohup, background jobs) stays ignored. */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int other_signals[] = {SIGTSTP, SIGCONT, SIGWINCH};
@@ -175,6 +178,19 @@ static void say_what_was_missing(const struct engine_run *engine, const struct m
 		message_verbose(messenger, "missing: %s: %s", name, why);
 }
 
+/* A command that failed may have failed for this. */
+static void say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger)
+{
+	for (size_t i = 0; i < DENIALS_SAID; i++) {
+		AUTO_TEXT what = {0}, cure = {0};
+
+		if (!engine_denied(engine, i, &what, &cure))
+			return;
+		message_note(messenger, "refused: %s%s%s", text_string(&what), cure.len ? "; " : "",
+			     text_string(&cure));
+	}
+}
+
 static void say_how_it_ended(const struct engine_run *engine, const struct messenger *messenger, bool has_timing)
 {
 	const struct error *error = engine_error(engine);
@@ -188,6 +204,7 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));
+	say_what_was_refused(engine, messenger);
 	if (has_timing) {
 		engine_print_timing(engine, &timing);
 		for (char *line = timing.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {

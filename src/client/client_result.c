@@ -7,6 +7,7 @@
  */
 #include "client/client_result.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/signals.h"
@@ -95,6 +96,45 @@ static int read_limits(struct belljar_result *result, const struct json_value *d
 	return rc;
 }
 
+static const char *const denied_names[] = {
+	[BELLJAR_DENIED_KIND] = "kind",       [BELLJAR_DENIED_WHAT] = "what",
+	[BELLJAR_DENIED_ACCESS] = "access",   [BELLJAR_DENIED_PROCESS] = "process",
+	[BELLJAR_DENIED_WHY] = "why",         [BELLJAR_DENIED_CURE] = "flag",
+	[BELLJAR_DENIED_WARNING] = "warning", [BELLJAR_DENIED_CERTAINTY] = "certainty",
+};
+
+static int read_denial(struct client_denial *denial, const struct json_value *item)
+{
+	const struct json_value *cure = member(item, "cure", JSON_OBJECT), *count = member(item, "count", JSON_INTEGER);
+
+	denial->count = count && count->number.integer > 0 ? (uint64_t)count->number.integer : 0;
+	for (size_t i = 0; i < ARRAY_LEN(denied_names); i++) {
+		const struct json_value *holder = i == BELLJAR_DENIED_CURE ? cure : item;
+		const char *value = holder ? string(holder, denied_names[i]) : NULL;
+
+		denial->members[i] = value ? strdup(value) : NULL;
+		if (value && !denial->members[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_denied(struct belljar_result *result, const struct json_value *document)
+{
+	const struct json_value *denied = member(document, "denied", JSON_LIST);
+	int rc = 0;
+
+	if (!denied || !denied->list.count)
+		return 0;
+	result->denials = calloc(denied->list.count, sizeof(*result->denials));
+	if (!result->denials)
+		return -ENOMEM;
+	for (size_t i = 0; i < denied->list.count && rc == 0; i++)
+		if (denied->list.items[i].type == JSON_OBJECT)
+			rc = read_denial(&result->denials[result->denial_count++], &denied->list.items[i]);
+	return rc;
+}
+
 static int read_document(struct belljar_result *result, const struct json_value *document,
 			 struct belljar_error *failure)
 {
@@ -115,7 +155,8 @@ static int read_document(struct belljar_result *result, const struct json_value 
 	result->signal = signal ? signal_number(signal) : 0;
 	result->is_truncated = truncated && truncated->boolean;
 	read_usage(result, document);
-	if (read_limits(result, document) < 0 || !result->outcome_name || !result->rung)
+	if (read_limits(result, document) < 0 || read_denied(result, document) < 0 || !result->outcome_name ||
+	    !result->rung)
 		return client_no_memory(failure);
 	return 0;
 }
@@ -185,6 +226,18 @@ const char *belljar_result_limit(const struct belljar_result *result, size_t ind
 	return result && index < result->limits.count ? result->limits.items[index] : NULL;
 }
 
+const char *belljar_result_denied(const struct belljar_result *result, size_t index, enum belljar_denied member)
+{
+	if (!result || index >= result->denial_count || (unsigned)member > BELLJAR_DENIED_CERTAINTY)
+		return NULL;
+	return result->denials[index].members[member];
+}
+
+uint64_t belljar_result_denied_count(const struct belljar_result *result, size_t index)
+{
+	return result && index < result->denial_count ? result->denials[index].count : 0;
+}
+
 uint64_t belljar_result_usage(const struct belljar_result *result, enum belljar_usage what)
 {
 	return result && what >= BELLJAR_WALL_US && what <= BELLJAR_PEAK_PROCESSES ? result->usage[what] : UINT64_MAX;
@@ -207,6 +260,10 @@ void belljar_result_free(struct belljar_result *result)
 	text_done(&result->streams[0]);
 	text_done(&result->streams[1]);
 	string_list_done(&result->limits);
+	for (size_t i = 0; i < result->denial_count; i++)
+		for (size_t j = 0; j < ARRAY_LEN(denied_names); j++)
+			free(result->denials[i].members[j]);
+	free(result->denials);
 	free(result->json);
 	free(result->outcome_name);
 	free(result->rung);

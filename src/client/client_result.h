@@ -7,6 +7,11 @@
 
 #include "client/client.h"
 
+struct client_denial {
+	char *members[BELLJAR_DENIED_CERTAINTY + 1]; /* NULL: there is none */
+	uint64_t count;
+};
+
 struct belljar_result {
 	struct text streams[2]; /* kept bytes of stdout and stderr */
 	char *json;
@@ -17,6 +22,8 @@ struct belljar_result {
 	int signal;
 	bool is_truncated;
 	struct string_list limits;
+	struct client_denial *denials;
+	size_t denial_count;
 	uint64_t usage[BELLJAR_PEAK_PROCESSES + 1];
 };
 

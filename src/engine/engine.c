@@ -19,6 +19,7 @@
 #include "engine/engine_events.h"
 #include "engine/engine_outlets.h"
 #include "engine/engine_stdin.h"
+#include "result/result_denied.h"
 #include "sys/calls.h"
 
 /* What may still be removed after the jar is gone. */
@@ -143,6 +144,17 @@ static void engine_on_limit(void *owner, enum limit_name name, const struct limi
 	write_lines(engine, &lines);
 }
 
+static void engine_on_denied(void *owner, const struct denial *denial)
+{
+	struct engine_run *engine = ((struct job *)owner)->owner;
+	AUTO_TEXT lines = {0};
+
+	if (engine->request.mode != ENGINE_EVENTS)
+		return;
+	event_denied(&engine->events, elapsed_us(engine), job_plan(&engine->job), denial, &lines);
+	write_lines(engine, &lines);
+}
+
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
 static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
@@ -208,6 +220,7 @@ static struct run_request run_request_of(struct engine_run *engine)
 				.started = engine_on_started,
 				.output = request->mode == ENGINE_JSON ? NULL : engine_on_output,
 				.limit = engine_on_limit,
+				.denied = engine_on_denied,
 			},
 		.argv_memory = &engine->argv_memory,
 		.times = engine->times,
@@ -341,6 +354,15 @@ void engine_explain(const struct engine_run *engine, struct text *out)
 	struct result_source source = source_of(engine);
 
 	result_explain(&source, out);
+}
+
+bool engine_denied(const struct engine_run *engine, size_t index, struct text *what, struct text *cure)
+{
+	struct result_source source = source_of(engine);
+
+	if (!source.plan || !source.seen || result_exit_status(&source) == 0)
+		return false;
+	return result_tell_denial(source.plan, source.seen, index, what, cure);
 }
 
 bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint, bool *is_quiet)

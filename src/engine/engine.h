@@ -70,6 +70,11 @@ int engine_exit_status(const struct engine_run *run);
 const struct error *engine_error(const struct engine_run *run);
 /* One line for people about an end that was not the command's own; may be empty. */
 void engine_explain(const struct engine_run *run, struct text *out);
+/*
+ * What was refused to a command that failed, the most telling first: in words, and what would allow it, which may be empty. False:
+ * there are no more.
+ */
+bool engine_denied(const struct engine_run *run, size_t index, struct text *what, struct text *cure);
 /* Things the user should know, one after the other; false when there are no more. */
 bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint, bool *is_quiet);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);

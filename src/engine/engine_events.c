@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "engine/engine_redact.h"
+#include "result/result_denied.h"
 
 static const char *const stream_names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
 
@@ -102,6 +103,16 @@ void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_na
 
 	open_event(events, &writer, "limit", elapsed_us);
 	result_write_limit(name, hit, &writer, "limit");
+	close_event(&writer);
+}
+
+void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+		  const struct denial *denial, struct text *out)
+{
+	struct json_writer writer = {.text = out};
+
+	open_event(events, &writer, "denied", elapsed_us);
+	result_write_denial(plan, denial, &writer, "denied");
 	close_event(&writer);
 }
 

@@ -155,7 +155,7 @@ int gate_take(struct gate *gate, int fd)
 		return 0;
 	}
 	gate->taken++;
-	if (gate->plan->gate.sockets[gate->taken - 1].protocol)
+	if (gate->plan->gate.sockets[gate->taken - 1].address.any.sa_family == AF_NETLINK)
 		gate->rules_fd = take_fd(&fd);
 	if (fd >= 0)
 		gate->fds[gate->fd_count++] = fd;
@@ -214,7 +214,44 @@ static void tell_connections(struct gate_visit *visit, uint64_t refused)
 	visit->limit(visit->owner, LIMIT_NET_CONNECTIONS, &hit, CAUSE_NONE);
 }
 
-/* The process says so when a limit is reached. */
+/* The gate could have written anything there. False: nothing of it is new to @visit. */
+static bool read_denial(const struct gate_visit *visit, uint32_t number, struct denial *out)
+{
+	const struct gate_denial *row = &visit->gate->page->denials[number];
+	uint64_t count = row->count, before = visit->denials_before[number];
+
+	if (count <= before)
+		return false;
+	*out = (struct denial){
+		.kind = MIN_OF(row->kind, DENIAL_KIND_COUNT - 1U),
+		.reason = MIN_OF(row->reason, DENIAL_REASON_COUNT - 1U),
+		.port = (uint16_t)row->port,
+		.count = count - before,
+		.last_ns = row->last_ns,
+	};
+	snprintf(out->what, sizeof(out->what), "%.*s", (int)sizeof(row->host) - 1, row->host);
+	snprintf(out->detail, sizeof(out->detail), "%.*s", (int)sizeof(row->detail) - 1, row->detail);
+	return true;
+}
+
+static uint32_t denial_count(const struct gate *gate)
+{
+	return MIN_OF(gate->page->denial_count, (uint32_t)DENIALS_MAX);
+}
+
+static void tell_denials(struct gate_visit *visit)
+{
+	struct denial denial;
+
+	for (uint32_t i = 0; visit->gate && i < denial_count(visit->gate); i++) {
+		if (visit->is_denial_told[i] || !read_denial(visit, i, &denial))
+			continue;
+		visit->is_denial_told[i] = true;
+		visit->denied(visit->owner, &denial);
+	}
+}
+
+/* The process says so when a limit is reached, and when something is refused for the first time. */
 static void look(struct gate *gate)
 {
 	uint64_t bytes = gate->page->bytes, refused = gate->page->connections_refused;
@@ -222,7 +259,8 @@ static void look(struct gate *gate)
 
 	for (struct gate_visit *visit = gate->visits; visit; visit = next) {
 		next = visit->next;
-		if (refused > visit->refused_before && visit->limits->net_connections != LIMIT_NONE)
+		tell_denials(visit);
+		if (visit->gate && refused > visit->refused_before && visit->limits->net_connections != LIMIT_NONE)
 			tell_connections(visit, refused - visit->refused_before);
 		if (visit->gate && bytes - visit->bytes_before >= visit->limits->net_bytes)
 			tell_bytes(visit, bytes - visit->bytes_before);
@@ -300,11 +338,40 @@ static int read_hosts(const struct gate *gate, const struct network_host_list *b
 	return 0;
 }
 
+static int add_denials(const struct gate_visit *visit, struct denied_seen *out)
+{
+	struct denial denial;
+
+	for (uint32_t i = 0; i < denial_count(visit->gate); i++) {
+		struct denial *added = read_denial(visit, i, &denial) ? list_add(&out->list) : &denial;
+
+		if (!added)
+			return -ENOMEM;
+		if (added != &denial)
+			*added = denial;
+	}
+	out->more += visit->gate->page->denials_more - visit->denials_more_before;
+	return 0;
+}
+
+/* A new run wants to hear of what earlier ones have heard of. */
+static void begin_denials(const struct gate *gate, struct gate_visit *visit)
+{
+	memset(visit->denials_before, 0, sizeof(visit->denials_before));
+	memset(visit->is_denial_told, 0, sizeof(visit->is_denial_told));
+	visit->denials_more_before = gate->page->denials_more;
+	for (uint32_t i = 0; i < denial_count(gate); i++) {
+		visit->denials_before[i] = gate->page->denials[i].count;
+		gate->page->denials[i].is_told = 0;
+	}
+}
+
 int gate_enter(struct gate *gate, struct gate_visit *visit)
 {
 	visit->before = (struct network_host_list){0};
 	visit->bytes_before = gate->page->bytes;
 	visit->refused_before = gate->page->connections_refused;
+	begin_denials(gate, visit);
 	if (read_hosts(gate, NULL, &visit->before) < 0) {
 		free(visit->before.items);
 		return -ENOMEM;
@@ -316,18 +383,19 @@ int gate_enter(struct gate *gate, struct gate_visit *visit)
 	return 0;
 }
 
-void gate_leave(struct gate_visit *visit, struct network_seen *out)
+void gate_leave(struct gate_visit *visit, struct observation *out)
 {
 	struct gate *gate = visit->gate;
 
 	if (!gate)
 		return;
-	/* What the process has said last may be unread. */
-	look(gate);
 	if (out) {
-		out->has_gate = true;
-		out->has_died = gate->has_died;
-		read_hosts(gate, &visit->before, &out->hosts);
+		/* What the process has said last may be unread. */
+		look(gate);
+		out->network.has_gate = true;
+		out->network.has_died = gate->has_died;
+		read_hosts(gate, &visit->before, &out->network.hosts);
+		add_denials(visit, &out->denied);
 	}
 	for (struct gate_visit **at = &gate->visits; *at; at = &(*at)->next) {
 		if (*at == visit) {

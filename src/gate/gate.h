@@ -24,9 +24,13 @@ struct gate_visit {
 	const struct plan_limits *limits;
 	/* A limit was reached; CAUSE_NONE: the run goes on. Called from within the loop. */
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
+	/* Something was refused that the run has not heard of. Called from within the loop. */
+	void (*denied)(void *owner, const struct denial *denial);
 	void *owner;
 	/* What others had counted before. */
 	uint64_t bytes_before, refused_before;
+	uint64_t denials_before[DENIALS_MAX], denials_more_before;
+	bool is_denial_told[DENIALS_MAX];
 	struct network_host_list before;
 };
 
@@ -44,8 +48,8 @@ void gate_free(struct gate *gate);
 
 /* The run begins; @visit has its limits, function and owner. 0 or -ENOMEM. */
 int gate_enter(struct gate *gate, struct gate_visit *visit);
-/* It is over: add what went to which host meanwhile. Runs at the same time count together. */
-void gate_leave(struct gate_visit *visit, struct network_seen *out);
+/* It is over: add what went to which host meanwhile, and what was refused. Runs at the same time count together. */
+void gate_leave(struct gate_visit *visit, struct observation *out);
 
 struct gate_change;
 

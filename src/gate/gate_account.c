@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_account.c - what went through, counted in memory that the engine reads
+ * gate/gate_account.c - what went through and what was refused, counted in memory that the engine reads
  *
  * Bytes are counted when they are taken from one side, before the other can have them: who has seen an answer finds it counted.
  */
 #include <string.h>
 
 #include "gate/gate_process.h"
+#include "sys/calls.h"
 
 struct gate_host *account_host(struct gate_page *page, const char *host, uint16_t port)
 {
@@ -39,4 +40,55 @@ void account_add(struct gate_page *page, struct gate_host *host, bool is_out, ui
 		host->bytes_out += bytes;
 	else if (host)
 		host->bytes_in += bytes;
+}
+
+static struct gate_denial *find_denial(struct gate_page *page, const struct refusal *refusal)
+{
+	uint32_t count = page->denial_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct gate_denial *row = &page->denials[i];
+
+		if (row->kind == refusal->kind && row->reason == refusal->reason && row->port == refusal->port &&
+		    !strcmp(row->host, refusal->host))
+			return row;
+	}
+	return NULL;
+}
+
+static struct gate_denial *add_denial(struct gate_page *page, const struct refusal *refusal)
+{
+	uint32_t count = page->denial_count;
+	struct gate_denial *row = &page->denials[count];
+
+	if (count == DENIALS_MAX || strlen(refusal->host) >= sizeof(row->host))
+		return NULL;
+	row->kind = refusal->kind;
+	row->reason = refusal->reason;
+	row->port = refusal->port;
+	memcpy(row->host, refusal->host, strlen(refusal->host) + 1);
+	if (refusal->detail && strlen(refusal->detail) < sizeof(row->detail))
+		memcpy(row->detail, refusal->detail, strlen(refusal->detail) + 1);
+	page->denial_count = count + 1;
+	return row;
+}
+
+void account_refusal(struct gate_process *gate, const struct refusal *refusal)
+{
+	struct gate_denial *row = find_denial(gate->page, refusal);
+
+	if (row && refusal->is_twin && row->count)
+		return;
+	if (!row)
+		row = add_denial(gate->page, refusal);
+	if (!row) {
+		gate->page->denials_more++;
+		return;
+	}
+	row->last_ns = sys_monotonic_ns();
+	row->count++;
+	if (!row->is_told) {
+		row->is_told = 1;
+		gate_notify(gate);
+	}
 }

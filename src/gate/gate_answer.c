@@ -28,13 +28,22 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 	if (!question.name[0])
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0, NULL, out);
 	verdict = rules_decide_name(gate, question.name, 0);
-	if (!verdict.is_allowed)
+	if (!verdict.is_allowed) {
+		/* Who asks for one kind of address asks for the other too. */
+		account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
+							.host = question.name,
+							.is_twin = question.type == DNS_TYPE_AAAA});
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0,
 					verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL, out);
+	}
 	if (question.type == DNS_TYPE_A) {
 		address = names_address(gate, question.name);
-		if (!address)
+		if (!address) {
+			account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
+								.reason = DENIAL_MANY_NAMES,
+								.host = question.name});
 			return dns_write_answer(message, &question, DNS_SERVER_FAILURE, 0, NULL, out);
+		}
 	}
 	return dns_write_answer(message, &question, 0, address, NULL, out);
 }

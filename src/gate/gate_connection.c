@@ -19,7 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "gate/gate_address.h"
+#include "policy/net_address.h"
 #include "gate/gate_relay.h"
 #include "gate/gate_sniff.h"
 #include "plan/plan_gate.h"
@@ -40,6 +40,7 @@ struct connection {
 	bool is_dead;
 	bool is_stopped; /* no more bytes may go through */
 	bool is_checked; /* its first bytes are for the host that it asked for */
+	bool is_dialled; /* some address of the host's may be reached */
 	bool has_name;
 	uint16_t port;
 	struct address_permit permit; /* by the rule that allows it */
@@ -78,6 +79,15 @@ static void close_watch(struct loop_watch *watch)
 {
 	loop_remove(watch);
 	close_fd(&watch->fd);
+}
+
+static void record(const struct connection *connection, enum denial_reason reason, const char *detail)
+{
+	account_refusal(connection->gate, &(struct refusal){.kind = DENIAL_NET,
+							    .reason = reason,
+							    .host = connection->host,
+							    .port = connection->port,
+							    .detail = detail});
 }
 
 /* It is freed later: a callback may still have it. */
@@ -245,6 +255,16 @@ static void start_relaying(struct connection *connection)
 	pump(connection);
 }
 
+/* Its rule leads to none of the addresses that it has. */
+static void record_address(const struct connection *connection)
+{
+	const struct dns_address *first = &connection->addresses.items[0];
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(first->is_ipv6 ? AF_INET6 : AF_INET, first->bytes, text, sizeof(text));
+	record(connection, DENIAL_ADDRESS, text);
+}
+
 /* Dial the next address that may be; when there is none left, refuse. */
 static void dial(struct connection *connection)
 {
@@ -260,6 +280,7 @@ static void dial(struct connection *connection)
 
 		if (!may_be_dialled(connection, address))
 			continue;
+		connection->is_dialled = true;
 		fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd < 0)
 			continue;
@@ -275,6 +296,8 @@ static void dial(struct connection *connection)
 		gate_want_tick(gate);
 		return;
 	}
+	if (!connection->is_dialled && connection->addresses.count)
+		record_address(connection);
 	end(connection, true);
 }
 
@@ -342,6 +365,7 @@ static bool check_first_bytes(struct connection *connection)
 	ssize_t len = recv(connection->client.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	struct sniffed said;
 	enum sniff found;
+	bool is_named;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -358,10 +382,12 @@ static bool check_first_bytes(struct connection *connection)
 	/* It will not send more. */
 	if (found == SNIFF_MORE && (size_t)len == connection->peeked)
 		found = SNIFF_BAD;
+	is_named = found == SNIFF_FOUND && said.name[0];
 	if (found == SNIFF_FOUND &&
 	    (strcmp(said.name, connection->host) != 0 || (said.port && said.port != connection->port)))
 		found = SNIFF_BAD;
 	if (found == SNIFF_BAD || (found == SNIFF_NONE && is_web_port(connection->port))) {
+		record(connection, is_named ? DENIAL_OTHER_NAME : DENIAL_NO_NAME, is_named ? said.name : NULL);
 		end(connection, true);
 		return false;
 	}
@@ -438,6 +464,8 @@ static bool identify(struct connection *connection, const union address *to)
 	}
 	if (verdict.is_allowed)
 		connection->permit = (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private};
+	if (!verdict.is_allowed && !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4))
+		record(connection, DENIAL_BY_RULE, NULL);
 	return verdict.is_allowed;
 }
 
@@ -540,10 +568,13 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 		has_deadlines |= connection->deadline_ns != 0;
 		if (!connection->deadline_ns || now_ns < connection->deadline_ns)
 			continue;
-		if (connection->state == STATE_DIALLING)
+		if (connection->state == STATE_DIALLING) {
 			dial(connection);
-		else
-			end(connection, true);
+			continue;
+		}
+		if (connection->state == STATE_SNIFFING || !connection->is_checked)
+			record(connection, DENIAL_NO_NAME, NULL);
+		end(connection, true);
 	}
 	return has_deadlines;
 }
@@ -573,8 +604,10 @@ void connection_check_rules(struct gate_process *gate)
 
 	for (struct connection *connection = gate->connections; connection; connection = next) {
 		next = connection->next;
-		if (is_denied(connection))
+		if (is_denied(connection)) {
+			record(connection, DENIAL_BY_RULE, NULL);
 			end(connection, true);
+		}
 	}
 }
 

@@ -123,6 +123,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	loop_remove(watch);
+	attempts_drain(gate);
 	close_listeners(gate);
 	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
 	connection_drain(gate);
@@ -153,7 +154,7 @@ static int map_page(struct gate_process *gate)
 	return 0;
 }
 
-static loop_watch_function *function_of(int fd)
+static loop_watch_function *function_of(struct gate_process *gate, int fd)
 {
 	struct sockaddr_in6 address = {0};
 	socklen_t len = sizeof(address), type_len = sizeof(int);
@@ -162,6 +163,8 @@ static loop_watch_function *function_of(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return NULL;
+	if (type == SOCK_RAW)
+		return attempts_prepare(gate, fd) ? attempts_on_packet : NULL;
 	if (type == SOCK_DGRAM)
 		return answer_on_datagram;
 	/* The port stands in the same place for both families. */
@@ -174,7 +177,7 @@ static int watch_sockets(struct gate_process *gate)
 
 	for (uint32_t i = 0; i < gate->page->socket_count && rc == 0; i++) {
 		int fd = GATE_FIRST_SOCKET_FD + (int)i;
-		loop_watch_function *function = function_of(fd);
+		loop_watch_function *function = function_of(gate, fd);
 
 		if (!function)
 			return -EINVAL;

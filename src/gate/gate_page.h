@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "limits/denial.h"
 #include "policy/net_rules.h"
 
 #define GATE_HOSTS_MAX 256
@@ -23,6 +24,14 @@ struct gate_host {
 	char host[GATE_HOST_SIZE];
 	uint32_t port;
 	_Atomic uint64_t connections, bytes_out, bytes_in;
+};
+
+/* What was refused: attempts at one host and port, for one reason. */
+struct gate_denial {
+	uint32_t kind, reason, port;
+	_Atomic uint32_t is_told; /* the engine was told since it cleared this */
+	_Atomic uint64_t count, last_ns;
+	char host[DENIAL_WHAT_SIZE], detail[DENIAL_WHAT_SIZE];
 };
 
 struct gate_page {
@@ -42,6 +51,9 @@ struct gate_page {
 	_Atomic uint32_t is_out_of_bytes;
 	_Atomic uint32_t host_count;
 	struct gate_host hosts[GATE_HOSTS_MAX];
+	_Atomic uint32_t denial_count;
+	_Atomic uint64_t denials_more; /* those that had no room */
+	struct gate_denial denials[DENIALS_MAX];
 	struct net_rule rules[];
 };
 

@@ -41,6 +41,8 @@ struct gate_process {
 	struct loop_watch listeners[GATE_LISTENERS_MAX];
 	size_t listener_count;
 	bool is_paused; /* nothing is accepted: there is no room */
+	/* There is a socket that sees every attempt of this family; then who accepts connections need not record refusals. */
+	bool sees_ipv4, sees_ipv6;
 	char *names[GATE_NAMES_MAX];
 	size_t name_count;
 	struct connection *connections;
@@ -77,6 +79,25 @@ struct gate_host *account_host(struct gate_page *page, const char *host, uint16_
 /* How many more bytes may be moved. */
 uint64_t account_room(const struct gate_page *page);
 void account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes);
+
+struct refusal {
+	enum denial_kind kind;
+	enum denial_reason reason;
+	const char *host;
+	uint16_t port;
+	const char *detail; /* NULL: there is none */
+	bool is_twin;       /* of another attempt, as a rule: it does not count where that was seen */
+};
+
+/* Record it, and have the engine look if it has not heard of it. */
+void account_refusal(struct gate_process *gate, const struct refusal *refusal);
+
+/* gate_attempts.c: connections and datagrams to addresses where nobody listens, and the kernel refuses them. */
+void attempts_on_packet(struct loop_watch *watch, uint32_t events);
+/* True: @fd is a socket for that. Say what it is to show. */
+bool attempts_prepare(struct gate_process *gate, int fd);
+/* Look at all that are there, before the gate ends. */
+void attempts_drain(struct gate_process *gate);
 
 /* gate_connection.c */
 void connection_on_listener(struct loop_watch *watch, uint32_t events);

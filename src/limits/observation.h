@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "limits/denial.h"
 
 enum stream_index { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
 
@@ -96,6 +97,7 @@ struct observation {
 	const char *overflowed;           /* what went over its cap first: "output", "stdout", "stderr"; or NULL */
 	struct limit_hit limits[LIMIT_NAME_COUNT];
 	struct network_seen network;
+	struct denied_seen denied;
 	uint32_t steps_done, entry_done;
 };
 

@@ -215,6 +215,7 @@ static int plan_network(struct plan_build *build)
 	struct plan *plan = build->plan;
 	int rc;
 
+	plan->net = build->policy->net;
 	if (plan->core.namespaces & CLONE_NEWNET)
 		plan_add(build, &plan->core.steps, STEP_LOOPBACK);
 	rc = plan_gate(build);

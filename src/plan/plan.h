@@ -68,6 +68,7 @@ struct plan {
 	enum plan_kind kind;
 	const struct plan *jar; /* PLAN_RUN: the jar's plan; it owns the steps, the Landlock rules and the filter */
 	enum rung rung;
+	enum net_mode net;     /* of a run it is the jar's */
 	struct jar_plan core;  /* what is carried out; the rest is for the engine and for people */
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
 	struct plan_limits limits;

@@ -600,6 +600,18 @@ static void add_rules_socket(struct plan_build *build)
 	made->address.any.sa_family = AF_NETLINK;
 }
 
+/* They only see: what nobody listens for is refused by the kernel, and the ledger tells of it. */
+static void add_watching_sockets(struct plan_build *build)
+{
+	struct jar_socket *made;
+
+	add_socket(build, SOCK_RAW, false, 0)->protocol = IPPROTO_TCP;
+	add_socket(build, SOCK_RAW, false, 0)->protocol = IPPROTO_UDP;
+	made = add_socket(build, SOCK_RAW, true, 0);
+	made->protocol = IPPROTO_TCP;
+	made->options[0].name = IPV6_RECVPKTINFO;
+}
+
 static int add_port_listeners(struct plan_build *build)
 {
 	const struct net_rule_list *rules = &build->plan->gate.rules;
@@ -658,6 +670,7 @@ static int add_sockets(struct plan_build *build)
 		if (leads_ipv6(&gate->rules) || gate->may_change)
 			add_listener(build, true);
 	}
+	add_watching_sockets(build);
 	if (gate->may_change && !build->host->lacks_nft)
 		add_rules_socket(build);
 	step = plan_add(build, &build->plan->core.steps, STEP_SOCKETS);

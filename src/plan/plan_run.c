@@ -116,6 +116,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 				.run_directory = jar->core.run_directory,
 			},
 		.filter_parts = jar->filter_parts,
+		.net = jar->net,
 		.gate = jar->gate,
 		.has_redact_secrets = policy->has_redact_secrets,
 		.owner_id = jar->owner_id,

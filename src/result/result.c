@@ -18,6 +18,7 @@
 
 #include "base/base64.h"
 #include "base/units.h"
+#include "result/result_denied.h"
 #include "run/capture.h"
 
 /* --- outcome ------------------------------------------------------------------------------------------------ */
@@ -534,6 +535,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	write_limits(source->seen, writer);
 	write_usage(source->seen, writer);
 	write_network(source->seen, writer);
+	result_write_denied(source->plan, source->seen, writer);
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 
 #include "gate/gate.h"
+#include "run/denials.h"
 #include "run/failure.h"
 #include "run/relay.h"
 #include "run/streams.h"
@@ -184,6 +185,27 @@ static void run_on_limit(void *owner, enum limit_name name, const struct limit_h
 	set_cause(run, cause);
 	if (run->state <= STATE_ENDING)
 		run_handle(run, EVENT_HARD_END);
+}
+
+static void run_on_denial(void *owner, const struct denial *denial)
+{
+	struct run *run = owner;
+
+	/* The news that the command has started may still be unread. */
+	if (!run->is_left && !run->seen.has_started)
+		slot_poll(run->slot);
+	if (!run->is_left && run->seen.has_started && run->request.listener.denied) {
+		struct denial shown = *denial;
+
+		denials_redact(run->streams.redactor, &shown, 1);
+		run->request.listener.denied(run->request.listener.owner, &shown);
+	}
+}
+
+static void leave_gate(struct run *run)
+{
+	gate_leave(&run->visit, &run->seen);
+	denials_redact(run->streams.redactor, run->seen.denied.list.items, run->seen.denied.list.count);
 }
 
 /* Left by a signal that only a limit of its own sends. */
@@ -462,7 +484,7 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 	case JAR_LEFT:
 		note_end(run, &message->left.end);
 		run->seen.wall_us = run_elapsed_ns(run) / 1000;
-		gate_leave(&run->visit, &run->seen.network);
+		leave_gate(run);
 		if (run->seen.cause == CAUSE_NONE && run->state == STATE_RUNNING)
 			limiter_report(slot_limiter(run->slot), &message->left.usage, &run->seen);
 		run_handle(run, run->seen.cause == CAUSE_NONE ? EVENT_LEFT : EVENT_HARD_END);
@@ -494,7 +516,7 @@ static void run_on_gone(void *owner, const struct rusage *usage, int status)
 		return;
 	}
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
-	gate_leave(&run->visit, &run->seen.network);
+	leave_gate(run);
 	limiter_finish(slot_limiter(run->slot), usage, &run->seen);
 	if (!run->seen.has_started && run->starved == CAUSE_MEMORY)
 		failure_for_memory(&run->seen.error);
@@ -700,6 +722,7 @@ static int enter_gate(struct run *run, struct error *error)
 
 	run->visit.limits = &run->plan->limits;
 	run->visit.limit = run_on_limit;
+	run->visit.denied = run_on_denial;
 	run->visit.owner = run;
 	return gate && gate_enter(gate, &run->visit) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 }
@@ -763,6 +786,7 @@ void run_free(struct run *run)
 	streams_done(&run->streams);
 	gate_leave(&run->visit, NULL);
 	free(run->seen.network.hosts.items);
+	free(run->seen.denied.list.items);
 	if (run->slot)
 		slot_leave(run->slot);
 	free(run);

@@ -29,6 +29,8 @@ struct run_listener {
 	void (*ended)(void *owner, enum stream_index stream);
 	/* A limit was reached for the first time. */
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
+	/* Something was refused for the first time in this run. */
+	void (*denied)(void *owner, const struct denial *denial);
 	/*
 	 * No process of the run is left, all output was handed over. The run may be freed now, but not from within this
 	 * call. A jar of its own is gone too; one it was given (run_request.jar) has a listener of its own.

@@ -15,6 +15,7 @@
 
 #include "engine/engine_events.h"
 #include "engine/engine_outlets.h"
+#include "result/result_denied.h"
 #include "serve/serve_prepared.h"
 
 struct serve_run {
@@ -113,6 +114,18 @@ static void serve_run_on_limit(void *owner, enum limit_name name, const struct l
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "event", "limit");
 	result_write_limit(name, hit, &writer, "limit");
+	json_close_object(&writer);
+	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
+}
+
+static void serve_run_on_denied(void *owner, const struct denial *denial)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "event", "denied");
+	result_write_denial(job_plan(owner), denial, &writer, "denied");
 	json_close_object(&writer);
 	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
 }
@@ -353,6 +366,7 @@ static struct run_request run_request_of(struct serve_run *run)
 				.started = serve_run_on_started,
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 				.limit = request->has_events ? serve_run_on_limit : NULL,
+				.denied = request->has_events ? serve_run_on_denied : NULL,
 				.emptied = serve_run_on_emptied,
 				.ended = request->sink == REQUEST_SINK_PIPES ? serve_run_on_ended : NULL,
 			},

@@ -19,7 +19,9 @@ ENFORCED = ("rung", "filesystem", "network", "processes", "syscalls", "memory", 
 USAGE = ("wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "peak_processes", "memory_by", "peak_memory_is_lower_bound")
 MEMORY_BY = ("cgroup2", "cgroup1", "meter", "maxrss")
 RUNGS = ("namespace", "landlock", "process")
-EVENTS = ("start", "output", "limit", "result")
+EVENTS = ("start", "output", "limit", "denied", "result")
+DENIED = {"kind", "what", "access", "count", "process", "why", "cure", "certainty", "warning"}
+KINDS = ("file", "exec", "net", "name", "syscall", "http")
 EVENT_BYTES_MAX = 65536
 
 
@@ -79,6 +81,18 @@ def signal_number(name: str) -> int:
     if name.startswith("SIGRT"):
         return int(name[5:])
     return int(signal.Signals[name])
+
+
+def check_denial(denial: Any) -> None:
+    """One entry of denied."""
+    require(isinstance(denial, dict) and set(denial) == DENIED, "a denial has other keys", denial)
+    require(denial["kind"] in KINDS and denial["certainty"] in ("seen", "inferred"), "unknown kind or certainty", denial)
+    require(all(isinstance(denial[key], str) and denial[key] for key in ("what", "access", "why")), "not said", denial)
+    require(all(denial[key] is None or isinstance(denial[key], str) for key in ("process", "warning")), "no text", denial)
+    require(is_int(denial["count"]) and denial["count"] > 0, "nothing was refused", denial)
+    cure = denial["cure"]
+    require(cure is None or set(cure) == {"flag", "policy"}, "a cure has other keys", denial)
+    require(cure is None or (cure["flag"].startswith("--") and isinstance(cure["policy"], dict)), "no cure", denial)
 
 
 def check_limit(limit: Any) -> None:
@@ -182,7 +196,7 @@ def _has_started(result: Result) -> bool:
 
 RESULT_KEYS = (
     "version outcome exit_code signal timed_out killed stdout stderr encoding stdout_bytes stderr_bytes truncated "
-    "limits_hit usage network enforced missing risky error"
+    "limits_hit usage network denied denied_more enforced missing risky error"
 ).split()
 
 
@@ -199,6 +213,9 @@ def check_result(value: Any) -> Result:
     require(isinstance(result["limits_hit"], list), "limits_hit", result)
     for limit in result["limits_hit"]:
         check_limit(limit)
+    for denial in result["denied"]:
+        check_denial(denial)
+    require(is_int(result["denied_more"]), "denied_more", result)
     names = [limit["name"] for limit in result["limits_hit"]]
     require(len(names) == len(set(names)), "a limit is listed twice", result)
     if result["outcome"] in ("timeout", "memory", "disk", "output"):
@@ -267,6 +284,8 @@ def _check_event(event: Event, with_bytes: bool) -> None:
             require(isinstance(event["text"], str) and event["text"] != "", "text", event)
     elif kind == "limit":
         check_limit(event["limit"])
+    elif kind == "denied":
+        check_denial(event["denied"])
     elif kind == "result":
         check_result(event["result"])
 
@@ -295,6 +314,8 @@ def check_events(raw: bytes, with_bytes: bool = False) -> List[Event]:
         require(kinds.count("start") == 1 and kinds[0] == "start", "not exactly one start, first", kinds)
     names = [event["limit"]["name"] for event in events if event["event"] == "limit"]
     require(len(names) == len(set(names)), "a limit is told twice", names)
+    told = [(event["denied"]["kind"], event["denied"]["what"], event["denied"]["why"]) for event in events if event["event"] == "denied"]
+    require(len(told) == len(set(told)), "a refusal is told twice", told)
     require(set(names) == {limit["name"] for limit in result["limits_hit"]}, "limit events and limits_hit differ", raw)
     return events
 

@@ -217,6 +217,34 @@ static void test_limits_end_a_run_and_are_named(void)
 	belljar_result_free(result);
 }
 
+static void test_what_was_refused_is_told(void)
+{
+	struct belljar_command command = COMMAND(
+		"python3", "-c", "import socket\ntry:\n socket.getaddrinfo('other.test', 80)\nexcept OSError: pass");
+	struct belljar_result *result = run(engine, &command);
+	bool has_gate = strcmp(belljar_result_rung(result), "namespace") == 0;
+
+	CHECK(belljar_result_denied(result, 0, BELLJAR_DENIED_KIND) == NULL);
+	CHECK_INT(belljar_result_denied_count(result, 0), 0);
+	belljar_result_free(result);
+	if (!has_gate)
+		return;
+	command.options = (const char *const[]){"workdir=none", "allow_net=good.test", NULL};
+	result = run(engine, &command);
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_KIND), "name");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHAT), "other.test");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_ACCESS), "resolve");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHY), "no rule of allow_net is about it");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CURE), "--allow-net other.test");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CERTAINTY), "seen");
+	CHECK(belljar_result_denied(result, 0, BELLJAR_DENIED_PROCESS) == NULL);
+	CHECK(belljar_result_denied(result, 0, BELLJAR_DENIED_WARNING) == NULL);
+	CHECK(belljar_result_denied(result, 0, (enum belljar_denied)99) == NULL);
+	CHECK(belljar_result_denied(result, 1, BELLJAR_DENIED_KIND) == NULL);
+	CHECK_INT(belljar_result_denied_count(result, 0), 1);
+	belljar_result_free(result);
+}
+
 static void test_a_policy_may_be_text(void)
 {
 	struct belljar_command command = COMMAND("sh", "-c", "echo $A");
@@ -396,6 +424,7 @@ static const struct test tests[] = {
 	TEST(test_the_environment_is_the_hosts_or_the_one_given),
 	TEST(test_the_directory_is_the_workdir),
 	TEST(test_limits_end_a_run_and_are_named),
+	TEST(test_what_was_refused_is_told),
 	TEST(test_a_policy_may_be_text),
 	TEST(test_refusals_say_why),
 	TEST(test_one_record_serves_many_calls),

@@ -64,6 +64,13 @@ with belljar.Jar(allow_net=RULES, workdir=None) as jar:
     limited = jar.run(["python3", "-c", TALK + "print(talk('good.test', bytes(1000000)))"], net_bytes=5000)
     said["limited"] = [limited.outcome, limited.killed, [hit["name"] for hit in limited.limits_hit]]
     said["after"] = short(jar.run(command))
+    events = []
+    told = jar.run(command, on_event=events.append)
+    said["told"] = [event["denied"]["what"] for event in events if event["event"] == "denied"]
+    said["denied"] = [entry.to_dict() for entry in told.denied]
+    said["same"] = told.to_dict()["denied"] == said["denied"] and told.denied[0].cure.policy == {"allow_net": ["other.test"]}
+    said["sentence"] = told.denied[0].sentence
+    said["nothing"] = jar.run(["true"]).denied
 with belljar.Pool(allow_net=RULES) as pool:
     said["calls"] = [pool.call(both) for _ in range(3)]
     try:
@@ -116,6 +123,17 @@ class Network(PackageCase):
     def test_a_limit_ends_one_run_and_not_the_next(self) -> None:
         self.assertEqual(self.said["limited"], ["net", True, ["net_bytes"]])
         self.assertEqual(self.said["after"], self.FINE)
+
+    def test_each_run_is_told_what_it_was_refused(self) -> None:
+        (entry,) = self.said["denied"]
+        self.assertEqual((entry["kind"], entry["what"], entry["count"]), ("name", "other.test", 1))
+        self.assertTrue(self.said["same"])
+        self.assertEqual((self.said["told"], self.said["nothing"]), (["other.test"], []))
+        self.assertEqual(
+            self.said["sentence"],
+            "The sandbox refused resolve other.test: no rule of allow_net is about it. "
+            "Trying again will not help; it would be allowed with --allow-net other.test",
+        )
 
     def test_calls_have_one_each(self) -> None:
         self.assertEqual(self.said["calls"], [[2, "gaierror"]] * 3)

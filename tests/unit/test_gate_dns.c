@@ -6,7 +6,7 @@
 
 #include <arpa/inet.h>
 
-#include "gate/gate_address.h"
+#include "policy/net_address.h"
 #include "gate/gate_resolver.h"
 #include "test.h"
 

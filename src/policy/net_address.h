@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_address.h - addresses that are not the internet's
+ * policy/net_address.h - addresses that are not the internet's
  */
-#ifndef BELLJAR_GATE_GATE_ADDRESS_H
-#define BELLJAR_GATE_GATE_ADDRESS_H
+#ifndef BELLJAR_POLICY_NET_ADDRESS_H
+#define BELLJAR_POLICY_NET_ADDRESS_H
 
 #include "policy/net_rules.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_address.c - addresses that are not the internet's
+ * policy/net_address.c - addresses that are not the internet's
  */
-#include "gate/gate_address.h"
+#include "policy/net_address.h"
 
 #include <string.h>
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits/denial.h - what a jar was refused, as it was seen: plain data, without words and cures
+ *
+ * Attempts at the same thing are one denial with a count. Who records denials keeps at most DENIALS_MAX of them and counts the
+ * rest: a command can make as many as it likes.
+ */
+#ifndef BELLJAR_LIMITS_DENIAL_H
+#define BELLJAR_LIMITS_DENIAL_H
+
+#include "base/base.h"
+#include "base/list.h"
+
+#define DENIALS_MAX 256
+#define DENIAL_WHAT_SIZE 256
+#define DENIAL_PROCESS_SIZE 16
+
+enum denial_kind {
+	DENIAL_NET,  /* a connection to a host and port, or a datagram */
+	DENIAL_NAME, /* a name that was looked up */
+	DENIAL_KIND_COUNT,
+};
+
+enum denial_reason {
+	DENIAL_BY_RULE,    /* the rules say so, or none is about it */
+	DENIAL_OTHER_NAME, /* the first bytes are for `detail` */
+	DENIAL_NO_NAME,    /* the first bytes name no host */
+	DENIAL_ADDRESS,    /* the name leads to `detail`, which its rule does not mean */
+	DENIAL_MANY_NAMES, /* the gate has no room for another name */
+	DENIAL_DATAGRAM,   /* no rule can allow it */
+	DENIAL_REASON_COUNT,
+};
+
+struct denial {
+	enum denial_kind kind;
+	enum denial_reason reason;
+	uint16_t port; /* DENIAL_NET */
+	uint64_t count;
+	uint64_t last_ns;            /* when it was seen last, by the monotonic clock */
+	char what[DENIAL_WHAT_SIZE]; /* a host */
+	char detail[DENIAL_WHAT_SIZE];
+	char process[DENIAL_PROCESS_SIZE]; /* its name; empty: not known */
+};
+
+LIST_TYPE(struct denial, denial_list);
+
+struct denied_seen {
+	struct denial_list list;
+	uint64_t more; /* attempts at other things */
+};
+
+#endif

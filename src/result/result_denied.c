@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result/result_denied.c - the ledger: what was refused, why, and what would allow it
+ *
+ * Reasons and cures are plan_explain's; here they are put beside what was seen. The last refusals before the end come first: a
+ * command that fails does so soon after what stopped it. What programs try in passing and do without comes after all else.
+ */
+#include "result/result_denied.h"
+
+#include <string.h>
+
+#include "base/escape.h"
+#include "plan/plan_explain.h"
+
+static const char *const kind_names[] = {[DENIAL_NET] = "net", [DENIAL_NAME] = "name"};
+_Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a name");
+
+/* --- what there is to say about one ------------------------------------------------------------------------- */
+
+/* Programs go on without it. */
+static bool is_passing(const struct denial *denial)
+{
+	return denial->reason == DENIAL_DATAGRAM;
+}
+
+static const char *access_of(const struct denial *denial)
+{
+	if (denial->kind == DENIAL_NAME)
+		return "resolve";
+	return denial->reason == DENIAL_DATAGRAM ? "send" : "connect";
+}
+
+static bool endpoint_of(const struct denial *denial, struct plan_endpoint *out)
+{
+	if (!plan_read_endpoint(denial->what, out))
+		return false;
+	out->port = denial->port;
+	return true;
+}
+
+static void format_what(const struct denial *denial, struct text *out)
+{
+	struct plan_endpoint endpoint;
+
+	if (endpoint_of(denial, &endpoint))
+		plan_format_endpoint(&endpoint, out);
+	else
+		escape_append(out, denial->what, sizeof(denial->what));
+}
+
+static void explain_other_name(const struct denial *denial, struct plan_explanation *out)
+{
+	text_append_string(&out->why, "the first bytes were for the host '");
+	escape_append(&out->why, denial->detail, sizeof(denial->detail));
+	text_append_string(&out->why, "', and a connection must be for the host that it was made to");
+}
+
+/* The rules may have changed since, while the jar lived: then only that it was refused is known. */
+static void explain_by_rule(const struct plan_network_rules *network, const struct plan_endpoint *endpoint,
+			    struct plan_explanation *out)
+{
+	plan_explain_host(network, endpoint, out);
+	if (!out->is_allowed)
+		return;
+	plan_explanation_done(out);
+	*out = (struct plan_explanation){0};
+	text_append_string(&out->why, "the rules that held then did not allow it");
+}
+
+static void explain(const struct plan *plan, const struct denial *denial, struct plan_explanation *out)
+{
+	struct plan_network_rules network = plan_network_rules(plan);
+	struct plan_endpoint endpoint = {0}, address = {0};
+
+	/* A name that was redacted is none that a rule could be about. */
+	if (!endpoint_of(denial, &endpoint)) {
+		text_append_string(&out->why, "no rule allows it");
+		return;
+	}
+	switch (denial->reason) {
+	case DENIAL_BY_RULE:
+		explain_by_rule(&network, &endpoint, out);
+		break;
+	case DENIAL_OTHER_NAME:
+		explain_other_name(denial, out);
+		break;
+	case DENIAL_NO_NAME:
+		text_append_string(&out->why, "on ports 80 and 443 the first bytes must say which host they are for, "
+					      "by TLS with a server name or by HTTP with a Host");
+		break;
+	case DENIAL_ADDRESS:
+		if (plan_read_endpoint(denial->detail, &address) && address.is_address)
+			plan_explain_address(&endpoint, &address, out);
+		break;
+	case DENIAL_MANY_NAMES:
+		text_append_string(&out->why, "the command has asked for more names than a gate has room for");
+		break;
+	case DENIAL_DATAGRAM:
+		text_append_string(&out->why,
+				   "UDP is refused, whatever the rules; programs that speak QUIC go on by TCP");
+		break;
+	case DENIAL_REASON_COUNT:
+		break;
+	}
+}
+
+/* --- order -------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+	const struct denial *const *a = left, *const *b = right;
+
+	if (is_passing(*a) != is_passing(*b))
+		return is_passing(*a) ? 1 : -1;
+	if ((*a)->last_ns == (*b)->last_ns)
+		return 0;
+	return (*a)->last_ns > (*b)->last_ns ? -1 : 1;
+}
+
+struct order {
+	const struct denial *items[DENIALS_MAX];
+	size_t count;
+};
+
+static void put_in_order(const struct denied_seen *denied, struct order *order)
+{
+	order->count = MIN_OF(denied->list.count, (size_t)DENIALS_MAX);
+	for (size_t i = 0; i < order->count; i++)
+		order->items[i] = &denied->list.items[i];
+	qsort(order->items, order->count, sizeof(*order->items), compare);
+}
+
+/* --- as data ------------------------------------------------------------------------------------------------ */
+
+void result_write_denial(const struct plan *plan, const struct denial *denial, struct json_writer *writer,
+			 const char *key)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	AUTO_TEXT what = {0}, process = {0};
+
+	explain(plan, denial, &explanation);
+	format_what(denial, &what);
+	escape_append(&process, denial->process, sizeof(denial->process));
+	json_open_object(writer, key);
+	json_write_string(writer, "kind", kind_names[denial->kind]);
+	json_write_string(writer, "what", text_string(&what));
+	json_write_string(writer, "access", access_of(denial));
+	json_write_unsigned(writer, "count", denial->count);
+	json_write_string(writer, "process", process.len ? text_string(&process) : NULL);
+	json_write_string(writer, "why", text_string(&explanation.why));
+	plan_write_cure(&explanation, writer, "cure");
+	json_write_string(writer, "warning", explanation.warning.len ? text_string(&explanation.warning) : NULL);
+	json_write_string(writer, "certainty", "seen");
+	json_close_object(writer);
+}
+
+void result_write_denied(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
+{
+	struct order order = {.count = 0};
+
+	if (plan && seen)
+		put_in_order(&seen->denied, &order);
+	json_open_array(writer, "denied");
+	for (size_t i = 0; i < order.count; i++)
+		result_write_denial(plan, order.items[i], writer, NULL);
+	json_close_array(writer);
+	json_write_unsigned(writer, "denied_more", plan && seen ? seen->denied.more : 0);
+}
+
+/* --- in words ----------------------------------------------------------------------------------------------- */
+
+bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
+			struct text *cure)
+{
+	static const char *const verbs[] = {[DENIAL_NET] = "connect to", [DENIAL_NAME] = "look up"};
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	struct order order = {.count = 0};
+	const struct denial *denial;
+
+	put_in_order(&seen->denied, &order);
+	if (number >= order.count || is_passing(order.items[number]))
+		return false;
+	denial = order.items[number];
+	explain(plan, denial, &explanation);
+	text_append_format(what, "%s ", verbs[denial->kind]);
+	format_what(denial, what);
+	if (denial->count > 1)
+		text_append_format(what, " (%llu times)", (unsigned long long)denial->count);
+	text_append_format(what, ": %s", text_string(&explanation.why));
+	if (explanation.flag.len)
+		text_append_format(cure, "%s allows it", text_string(&explanation.flag));
+	else
+		text_append_string(cure, text_string(&explanation.warning));
+	return true;
+}
