@@ -41,18 +41,14 @@ class GateCase(JarCase):
     """A test whose belljar runs on the host of an internet."""
 
     way = NAMESPACE
+    has_bad_weather = False
     internet: internet.Internet
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.internet = cls.make_internet().start()
+        cls.internet = internet.Internet(cls.has_bad_weather).start()
         cls.addClassCleanup(cls.internet.stop)
-
-    @classmethod
-    def make_internet(cls) -> internet.Internet:
-        """One with fair weather."""
-        return internet.Internet()
 
     def setUp(self) -> None:
         super().setUp()

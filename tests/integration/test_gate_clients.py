@@ -7,64 +7,24 @@ All others are in tests/clients, which ./dev test clients runs.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
-from typing import Any, List
 
-from harness import internet, paths
 from harness.gate_case import CLIENT, GateCase
 from harness.internet import ECHO_PORT, SITE, SITE_NAME
-from harness.site import BACKEND, Site
+from harness.site import BACKEND
+from harness.site_case import SiteCase
 
 WWW = f"www.{SITE_NAME}"
 HELLO = f"hello from {WWW}"
-
-
-class SiteCase(GateCase):
-    """A gate with a web site outside."""
-
-    site: Site
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        folder = Path(tempfile.mkdtemp(prefix="bjt-site-", dir="/tmp"))
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        folder.chmod(0o755)
-        cls.site = Site(folder, SITE_NAME)
-        cls.site.start(cls.internet, SITE)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.site.forget()
-        authority = self.work / "authority.crt"
-        shutil.copy(self.site.authority, authority)
-        for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS"):
-            self.env[name] = str(authority)
-        self.authority = str(authority)
-
-    def need(self, *programs: str) -> None:
-        for program in programs:
-            if shutil.which(program, path=paths.SYSTEM_PATH) is None:
-                self.skipTest(f"needs:{program} which is not installed")
-
-    def client(self, rules: List[str], *words: str, status: int = 0) -> str:
-        """What a client has said."""
-        kept = [word for name in self.env if name.endswith(("FILE", "BUNDLE", "CAINFO", "CERTS")) for word in ("--pass-env", name)]
-        result: Any = self.json("-C", self.work, *kept, *self.rules(*rules), "--", *words, preexec_fn=self.internet.enter)
-        self.assertEqual((result["outcome"], result["exit_code"]), ("exited", status), result)
-        self.result = result
-        return str(result["stdout"])
 
 
 class Clients(SiteCase):
     """Each is run as on any host."""
 
     def test_curl_and_wget(self) -> None:
-        self.need("curl", "wget")
+        self.find("curl"), self.find("wget")
         self.site.folder.joinpath("files", "big").write_bytes(bytes(3 << 20))
         urls = f"http://{WWW}/hello https://{WWW}/hello"
         said = self.client(
@@ -86,7 +46,7 @@ class Clients(SiteCase):
         self.assertGreater(hosts[WWW, 443]["bytes_in"], 3 << 20)
 
     def test_git_over_https(self) -> None:
-        self.need("git")
+        self.find("git")
         if not Path(BACKEND).exists():
             self.skipTest("needs:git-http-backend which git serves with")
         identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false"]
@@ -137,12 +97,11 @@ for _ in range(3):
 said = [get("http://{WWW}/hello"), get("https://{WWW}/hello"), get("https://evil.{SITE_NAME}/"), kept == ["{HELLO}"] * 3,
         asyncio.run(stream()), late()]
 print(json.dumps(said))""",
-            self.marker,
         )
         self.assertEqual(json.loads(said), [HELLO, HELLO, "gaierror", True, "async", "late"])
 
     def test_node(self) -> None:
-        self.need("node")
+        self.find("node")
         said = self.client(
             [WWW, f"good.test:{ECHO_PORT}"],
             "node", "-e",
@@ -165,9 +124,7 @@ const wait = f => new Promise((good, bad) => f(good, bad));
 class BadWeather(GateCase):
     """Packets come late, and some never."""
 
-    @classmethod
-    def make_internet(cls) -> internet.Internet:
-        return internet.Internet(bad_weather=True)
+    has_bad_weather = True
 
     def test_everything_arrives(self) -> None:
         said = self.say(

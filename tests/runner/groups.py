@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import lint
 from runner import process
+from runner.clients import Clients
 from runner.frameworks import REQUIREMENTS, Absent, Environment
 from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
@@ -387,6 +388,22 @@ def framework_group(environment: Environment, kind: str) -> Group:
     return Group("integrations", name, ("release", "tools", "wheel"), run, is_slow=True, is_fetching=True)
 
 
+def clients_group(clients: Clients, path: pathlib.Path, kind: str) -> Group:
+    """Programs that know nothing of a gate, run through one; some of them are fetched."""
+
+    def run(context: Context) -> list[Outcome]:
+        clients.fill()
+        env = context.stage.env(kind, context.stage.root / "bin" / "belljar")
+        env["PYTHONPATH"] = f"{env['PYTHONPATH']}:{context.stage.root / 'tests' / 'clients'}"
+        env["BELLJAR_TEST_CLIENTS"] = str(clients.folder)
+        # Whoever runs the tests may have newer ones than the distribution, and registries of their own.
+        env["BELLJAR_TEST_PATH"] = os.environ.get("PATH", "")
+        env["BELLJAR_TEST_HOME"] = os.environ.get("HOME", "")
+        return run_module(context, path, kind, env, MODULE_TIMEOUT_SECONDS)
+
+    return Group("clients", f"{kind} {path.stem}", ("release", "tools"), run, is_slow=True, is_fetching=True)
+
+
 def runner_group(path: pathlib.Path) -> Group:
     """The runner's own tests; they need no program."""
 
@@ -524,6 +541,8 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
         ]
     environments = [Environment(source, name) for name in REQUIREMENTS]
     groups += [framework_group(environment, kind) for environment in environments for kind in stage.kinds()]
+    clients = Clients(source)
+    groups += [clients_group(clients, path, kind) for kind in stage.kinds() for path in sorted((tests / "clients").glob("test_*.py"))]
     groups += sanitizer_groups([path for paths in suites.values() for path in paths])
     groups += checked_groups(units, suites["integration"], stage.kinds()[0])
     groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]
