@@ -22,7 +22,7 @@ from runner.clients import Clients
 from runner.frameworks import REQUIREMENTS, Absent, Environment
 from runner.interpreters import Interpreter, find_interpreters
 from runner.report import FAILED, PASSED, SKIPPED, Outcome
-from runner.stage import Stage
+from runner.stage import SYSTEM_PATH, Stage
 
 SYSTEM_PYTHON = "/usr/bin/"
 # What may differ between interpreters; with the system's own all modules run, and with each under --only python.
@@ -404,6 +404,40 @@ def clients_group(clients: Clients, path: pathlib.Path, kind: str) -> Group:
     return Group("clients", f"{kind} {path.stem}", ("release", "tools"), run, is_slow=True, is_fetching=True)
 
 
+# --- the Node package ---
+
+
+def find_node() -> str | None:
+    """The distribution's, which everybody can use, else the first one."""
+    return shutil.which("node", path=SYSTEM_PATH) or shutil.which("node")
+
+
+def node_group(path: pathlib.Path, kind: str) -> Group:
+    """One file of the Node package's tests, with the program users run."""
+
+    def run(context: Context) -> list[Outcome]:
+        program = find_node()
+        if program is None:
+            return [Outcome(path.stem, SKIPPED, "needs:node")]
+        root = context.stage.root
+        folder = root / path.parent.relative_to(context.source)
+        finished = process.run(
+            [program, f"--test-reporter={folder / 'reporter.js'}", str(folder / path.name)],
+            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            env=context.stage.env(kind, root / "bin" / "belljar"),
+            cwd=root,
+            uid=context.stage.uid_of(kind),
+        )
+        return keep_named(unit_outcomes(finished), context.filters)
+
+    return Group("node", f"{kind} {path.name[: -len('.test.js')]}", ("release",), run, has_second_chance=True)
+
+
+def node_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
+    """Each file, as root and as an ordinary user."""
+    return [node_group(path, kind) for kind in stage.kinds() for path in sorted(folder.glob("*.test.js"))]
+
+
 def runner_group(path: pathlib.Path) -> Group:
     """The runner's own tests; they need no program."""
 
@@ -539,6 +573,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
             if interpreter.is_open or stage.uid_of(kind) is None
             for path in sorted((tests / "python").glob("test_*.py"))
         ]
+    groups += node_groups(stage, source / "node" / "test")
     environments = [Environment(source, name) for name in REQUIREMENTS]
     groups += [framework_group(environment, kind) for environment in environments for kind in stage.kinds()]
     clients = Clients(source)

@@ -21,7 +21,7 @@ from runner import process
 FIRST_SPARE_UID = 47123
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
-COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples")
+COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples", "node")
 # What a Python package is made from, in a folder of its own: its folders have the names of what is built from them.
 PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python")
 COMPILED_FOLDERS = ("python", "tests")
@@ -69,7 +69,7 @@ class Stage:
         for name in COPIED_FOLDERS:
             if (self.source / name).is_dir():
                 shutil.copytree(
-                    self.source / name, self.root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
+                    self.source / name, self.root / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".*_cache", "node_modules")
                 )
         for name in COPIED_FILES:
             shutil.copy2(self.source / name, self.root / name)

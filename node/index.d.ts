@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Types of the package. Keys of policies, results and events are those of Belljar's documents (`cpu_time`), which programs in other
+ * languages read too; everything else has names as JavaScript has them.
+ */
+
+import type { Duplex, Readable, Writable } from 'node:stream';
+
+// --- values ---
+
+/** Seconds, or text such as "500ms", "30s", "5m". */
+export type Duration = number | string;
+/** Bytes, or text such as "100K", "512M". */
+export type Size = number | string;
+/** A path: text, or bytes where it is no UTF-8. */
+export type Path = string | Uint8Array;
+/** A path of the host in a policy. */
+export type HostPath = string | Uint8Array | URL;
+export type Shown = HostPath | { path: string; dest?: string; optional?: boolean };
+export type NetRule = string | { host: string; ports?: string | number | readonly (string | number)[]; private?: boolean; deny?: boolean; reason?: string };
+export type Rung = 'namespace' | 'landlock' | 'process';
+export type StreamName = 'stdout' | 'stderr';
+export type SignalName = NodeJS.Signals | number;
+
+// --- policies ---
+
+/** Policy keys that may differ from run to run of one jar. null: no limit. */
+export interface RunKeys {
+  cd?: Path | undefined;
+  pass_env?: string | readonly string[] | undefined;
+  env?: Readonly<Record<string, string>> | null | undefined;
+  timeout?: Duration | null | undefined;
+  grace?: Duration | null | undefined;
+  cpu_time?: Duration | null | undefined;
+  memory?: Size | null | undefined;
+  pids?: number | null | undefined;
+  disk?: Size | null | undefined;
+  file_size?: Size | null | undefined;
+  fds?: number | null | undefined;
+  core?: Size | null | undefined;
+  net_connections?: number | null | undefined;
+  net_bytes?: Size | null | undefined;
+  output?: Size | null | { stdout?: Size | null; stderr?: Size | null } | undefined;
+  overflow?: 'truncate' | 'kill' | undefined;
+  keep?: 'head' | 'tail' | 'both' | undefined;
+  redact?: string | readonly string[] | undefined;
+  redact_secrets?: boolean | undefined;
+  redact_env?: boolean | undefined;
+}
+
+/** All policy keys. `cwd` is another name for `workdir`. */
+export interface PolicyKeys extends RunKeys {
+  version?: 1 | undefined;
+  extends?: string | undefined;
+  workdir?: HostPath | null | undefined;
+  cwd?: HostPath | null | undefined;
+  workdir_mode?: 'rw' | 'ro' | undefined;
+  ro?: Shown | readonly Shown[] | undefined;
+  rw?: Shown | readonly Shown[] | undefined;
+  hide?: HostPath | readonly HostPath[] | undefined;
+  tmpfs?: string | readonly string[] | undefined;
+  system?: boolean | undefined;
+  toolchains?: boolean | undefined;
+  protect?: boolean | undefined;
+  net?: 'none' | 'gate' | 'host' | undefined;
+  allow_net?: string | readonly NetRule[] | undefined;
+  hostname?: string | undefined;
+  rung?: Rung | undefined;
+  optional?: string | readonly string[] | undefined;
+}
+
+/** A policy, its keys, the name of a preset, a path or a file URL. */
+export type PolicyLike = Policy | PolicyKeys | string | URL;
+
+/** What is allowed, as a frozen value: the object of a policy file. The engine checks it when it is used. */
+export declare class Policy {
+  constructor(keys?: PolicyKeys);
+  /** Read and check a policy file; PolicyError names line and column. Later changes of the file have no effect. */
+  static load(path: string | URL): Promise<Policy>;
+  /** One of the built-in policies. */
+  static preset(name: 'agent' | 'readonly' | 'strict' | (string & {})): Policy;
+  /** A copy with some keys changed. */
+  replace(keys: PolicyKeys): Policy;
+  /** The keys that are set, as plain data. */
+  toJSON(): Record<string, unknown>;
+}
+
+// --- results ---
+
+export type Outcome = 'exited' | 'signaled' | 'timeout' | 'cpu' | 'memory' | 'disk' | 'output' | 'net' | 'cancelled' | 'failed';
+export type LimitName = 'timeout' | 'cpu_time' | 'memory' | 'pids' | 'disk' | 'file_size' | 'fds' | 'output' | 'net_connections' | 'net_bytes' | (string & {});
+
+export interface LimitHit {
+  name: LimitName;
+  limit: number;
+  peak: number | null;
+  enforced_by: string;
+  evidence: string;
+}
+
+export interface Usage {
+  wall_ms: number | null;
+  user_ms: number | null;
+  system_ms: number | null;
+  peak_memory_bytes: number | null;
+  memory_by: string | null;
+  peak_processes: number | null;
+}
+
+export interface Enforced {
+  rung: Rung | null;
+  filesystem: string | null;
+  network: string | null;
+  processes: string | null;
+  syscalls: string | null;
+  memory: string | null;
+  pids: string | null;
+  cpu_time: string | null;
+  disk: string | null;
+}
+
+export interface Missing {
+  name: string;
+  why: string;
+  hint: string | null;
+}
+
+export interface Failure {
+  stage: string;
+  errno: number;
+  message: string;
+  hint: string | null;
+}
+
+/** How a run ended, and why. Frozen. `Text` is string, or Uint8Array with `text: false`, or null where nothing was kept. */
+export declare class Result<Text = string> {
+  private constructor();
+  readonly args: string[];
+  readonly version: number;
+  readonly outcome: Outcome;
+  /** Set only if the outcome is "exited". */
+  readonly exit_code: number | null;
+  /** The name of the signal that ended the main process, whoever sent it. */
+  readonly signal: string | null;
+  readonly timed_out: boolean;
+  readonly killed: boolean;
+  readonly stdout: Text;
+  readonly stderr: Text;
+  readonly encoding: 'utf-8' | 'utf-8-lossy';
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+  readonly truncated: boolean;
+  readonly elided_at?: { stdout?: number | null; stderr?: number | null };
+  readonly limits_hit: LimitHit[];
+  readonly usage: Usage;
+  readonly enforced: Enforced;
+  readonly missing: Missing[];
+  readonly risky: { path: string; why: string }[];
+  readonly network: Record<string, unknown> | null;
+  readonly workdir: string | null;
+  readonly notes: unknown[];
+  readonly error: Failure | null;
+  /** Whether the command ended by itself, with exit status 0. */
+  get ok(): boolean;
+  /** The exit status that `belljar run` would have: 128 + n for a signal n, 124 for a timeout, 137 for other limits ... */
+  get shellStatus(): number;
+  /** Itself, if `ok`; else RunTimeout or RunError is thrown. */
+  check(): this;
+  /** The document of `belljar run --json`. */
+  toJSON(): Record<string, unknown>;
+}
+
+export type Event = { event: 'limit'; limit: LimitHit } | { event: string & {}; [member: string]: unknown };
+
+// --- errors ---
+
+/** The base of all. */
+export declare class BelljarError extends Error {
+  /** The result of the run, if there was one. */
+  readonly result: Result<any> | ShellResult | null;
+  /** What to do about it, if that is known. */
+  readonly hint: string | null;
+}
+/** An unknown key, a bad value, a bad policy file. Nothing ran. */
+export declare class PolicyError extends BelljarError {}
+/** This host cannot enforce what the policy asks for. Nothing ran. */
+export declare class UnavailableError extends BelljarError {
+  readonly missing: Missing[];
+}
+/** The command or its work directory was not found or cannot be used. Nothing ran. `code`, `errno` and `path` are as in errors of `fs`. */
+export declare class StartError extends BelljarError {
+  readonly code: string;
+  readonly errno: number;
+  readonly path?: string;
+}
+/** The engine could not be started, died, or sent nonsense. */
+export declare class EngineError extends BelljarError {}
+/** `check: true`, and the command did not end with exit status 0. */
+export declare class RunError extends BelljarError {
+  readonly result: Result<any> | ShellResult;
+  get stdout(): string | Uint8Array | null;
+  get stderr(): string | Uint8Array | null;
+}
+/** `check: true`, and the wall-clock limit ended the run. */
+export declare class RunTimeout extends RunError {}
+/** The function or its arguments cannot be sent into a jar. */
+export declare class SendError extends BelljarError {}
+/** The function threw. What its error said is text. */
+export declare class CallError extends BelljarError {
+  readonly typeName: string | null;
+  readonly originalMessage: string | null;
+  readonly traceback: string | null;
+}
+/** The call took longer than its wall-clock limit. */
+export declare class CallTimeout extends CallError {}
+/** The function's process ended without a result; `result.outcome` says how. */
+export declare class CallEnded extends CallError {}
+/** What came back is not data, too large, too deep, or malformed. */
+export declare class ResultError extends CallError {}
+
+// --- runs ---
+
+export type Words = readonly (string | Uint8Array)[];
+/** Output as it comes, redacted; never cuts a UTF-8 character. A promise is waited for: a slow function slows the command. */
+export type OnOutput = (stream: StreamName, data: Uint8Array) => unknown;
+export type OnEvent = (event: Event) => unknown;
+export type Source = Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string>;
+
+export interface CommandOptions {
+  /** The command is one string, for `/bin/sh -c`. */
+  shell?: boolean | undefined;
+  /** What the command reads. */
+  input?: string | Uint8Array | ArrayBuffer | null | undefined;
+  /** Whether stdout and stderr of the result are text (default) or bytes. */
+  text?: boolean | undefined;
+  /** One stream for both. */
+  stderrToStdout?: boolean | undefined;
+  /** Give the command a terminal of its own. All output is stdout then. */
+  pty?: boolean | undefined;
+  rows?: number | undefined;
+  columns?: number | undefined;
+  /** Keep the output in the result: the default of run(), not of spawn(). */
+  capture?: boolean | undefined;
+  onOutput?: OnOutput | undefined;
+  onEvent?: OnEvent | undefined;
+  /** Aborting ends the run; its promise is rejected with the reason when nothing of it is left. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface RunInJarOptions extends CommandOptions, RunKeys {
+  /** Where the command reads from; by default nothing. */
+  stdin?: 'ignore' | Source | null | undefined;
+  /** Throw RunError unless the command ends with exit status 0. */
+  check?: boolean | undefined;
+  /** What the command has started goes on in the jar after its end. Only in a Jar. */
+  detach?: boolean | undefined;
+}
+export interface SpawnInJarOptions extends CommandOptions, RunKeys {
+  /** "pipe" gives a stream to write to. By default the command reads nothing. */
+  stdin?: 'pipe' | 'ignore' | Source | null | undefined;
+}
+export interface RunOptions extends Omit<RunInJarOptions, 'detach'>, PolicyKeys {
+  policy?: PolicyLike | undefined;
+}
+export interface SpawnOptions extends SpawnInJarOptions, PolicyKeys {
+  policy?: PolicyLike | undefined;
+}
+
+/** `args` of a run: words, or one string with `shell: true`. */
+export interface RunFunction<Options extends { text?: boolean | undefined; shell?: boolean | undefined; capture?: boolean | undefined }> {
+  (args: Words, options?: Options & { text?: true | undefined; shell?: false | undefined; capture?: true | undefined }): Promise<Result<string>>;
+  (args: Words, options: Options & { text: false; shell?: false | undefined; capture?: true | undefined }): Promise<Result<Uint8Array>>;
+  (args: string, options: Options & { shell: true; text?: true | undefined; capture?: true | undefined }): Promise<Result<string>>;
+  (args: string, options: Options & { shell: true; text: false; capture?: true | undefined }): Promise<Result<Uint8Array>>;
+  (args: Words | string, options: Options): Promise<Result<string | Uint8Array | null>>;
+}
+
+/** Run a command in a fresh jar. By default: 30 seconds, 512M of memory, 100K of output, no network. */
+export declare const run: RunFunction<RunOptions>;
+
+/**
+ * Start a command in a fresh jar; resolves once it runs. Unless asked for it has no time limit, its output no cap, and the result no output.
+ */
+export declare function spawn(args: Words, options?: SpawnOptions & { shell?: false | undefined }): Promise<Process>;
+export declare function spawn(args: string, options: SpawnOptions & { shell: true }): Promise<Process>;
+
+/** A run that goes on. `await using` cancels the run and waits until it is gone. */
+export declare class Process implements AsyncDisposable {
+  private constructor();
+  readonly args: string[];
+  /** With `stdin: "pipe"`. */
+  readonly stdin: Writable | null;
+  /** Read both, or the command waits once 256 KiB are there. null with onOutput. Destroying one ends the run. */
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  /** The same as web streams. Use these or the others, not both. */
+  readonly web: { stdin: WritableStream<Uint8Array> | null; stdout: ReadableStream<Uint8Array> | null; stderr: ReadableStream<Uint8Array> | null };
+  /** The result, once the run is over. */
+  readonly result: Result<string | Uint8Array | null> | null;
+  wait(): Promise<Result<string | Uint8Array | null>>;
+  /** Send a signal to every process of the run; SIGTERM by default. */
+  kill(signal?: SignalName): void;
+  /** End the run: SIGTERM, after the policy's grace SIGKILL. Resolves when nothing of it is left. */
+  cancel(): Promise<Result<string | Uint8Array | null>>;
+  resize(rows: number, columns: number): void;
+  /** Let Node end although the run goes on; it is killed then. */
+  unref(): this;
+  ref(): this;
+  /** cancel(), if it still runs; never rejects. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+// --- jars ---
+
+export interface FileInfo {
+  name: string;
+  type: 'file' | 'dir' | 'symlink' | 'other';
+  size: number;
+  /** Permissions only. */
+  mode: number;
+  mtime: Date;
+}
+
+export interface FileEvent {
+  /** In the watched directory; "" is what is watched itself. */
+  name: string;
+  type: 'created' | 'modified' | 'closed' | 'attributes' | 'deleted' | 'moved_from' | 'moved_to' | 'overflow';
+  isDir: boolean;
+}
+
+export interface ProcessInfo {
+  pid: number;
+  ppid: number;
+  /** The same for all processes of one run. */
+  run: number;
+  /** The letter of /proc/PID/stat. */
+  state: string;
+  name: string;
+  args: string[];
+}
+
+export interface JarUsage {
+  age_ms: number;
+  ttl_ms: number | null;
+  runs: number;
+  memory_bytes: number | null;
+  peak_memory_bytes: number | null;
+  processes: number | null;
+  peak_processes: number | null;
+  cpu_ms: number | null;
+}
+
+export interface Watch extends AsyncIterableIterator<FileEvent> {
+  close(): void;
+}
+
+export interface JarOptions extends PolicyKeys {
+  policy?: PolicyLike | undefined;
+  /** After so long the jar is closed by itself. */
+  ttl?: Duration | undefined;
+}
+
+export type Archive = Uint8Array | Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/**
+ * A jar that stays open for many runs over the same files. Paths are the jar's; relative ones start at the workdir. What goes wrong with a file is
+ * an error as those of `fs`.
+ */
+export declare class Jar implements AsyncDisposable {
+  private constructor();
+  static open(options?: JarOptions): Promise<Jar>;
+  readonly rung: Rung;
+  readonly enforced: Enforced;
+  readonly missing: Missing[];
+  readonly limits: Record<string, number | null>;
+  /** Where runs start, as seen inside. */
+  readonly workdir: string | null;
+  readonly isOpen: boolean;
+
+  run: RunFunction<RunInJarOptions>;
+  spawn(args: Words, options?: SpawnInJarOptions & { shell?: false | undefined }): Promise<Process>;
+  spawn(args: string, options: SpawnInJarOptions & { shell: true }): Promise<Process>;
+  /** A shell that keeps its directory, variables, functions and background jobs. */
+  shell(options?: KeptKeys): Promise<Shell>;
+  /** A Python that keeps its variables. `python`: the program, by default python3. */
+  python(options?: KeptKeys & { python?: string | undefined }): Promise<Interpreter>;
+
+  readFile(path: Path, options?: { maxBytes?: number | undefined; offset?: number | undefined; length?: number | undefined }): Promise<Buffer>;
+  readTextFile(path: Path, options?: { maxBytes?: number | undefined; offset?: number | undefined; length?: number | undefined }): Promise<string>;
+  writeFile(path: Path, data: string | Uint8Array | ArrayBuffer, options?: { mode?: number | undefined; parents?: boolean | undefined }): Promise<void>;
+  createReadStream(path: Path): Readable;
+  createWriteStream(path: Path, options?: { mode?: number | undefined; parents?: boolean | undefined }): Writable;
+  /** Sorted by name. No link is followed. */
+  listFiles(path?: Path, options?: { recursive?: boolean | undefined }): Promise<FileInfo[]>;
+  mkdir(path: Path, options?: { parents?: boolean | undefined; mode?: number | undefined }): Promise<void>;
+  stat(path: Path, options?: { follow?: boolean | undefined }): Promise<FileInfo>;
+  exists(path: Path): Promise<boolean>;
+  remove(path: Path, options?: { recursive?: boolean | undefined }): Promise<void>;
+  rename(from: Path, to: Path): Promise<void>;
+  /** A directory with all in it, or a file, as a tar archive that is made while it is read. */
+  exportTar(path?: Path): Readable;
+  /** Unpack a tar archive below a directory. Links, devices, absolute names and '..' are refused. */
+  importTar(data: Archive, path?: Path): Promise<void>;
+  watch(path?: Path): Promise<Watch>;
+  /** A connection to a TCP port that a process in the jar listens on. */
+  connect(port: number): Promise<Duplex>;
+  processes(): Promise<ProcessInfo[]>;
+  kill(pid: number, signal?: SignalName): Promise<void>;
+  usage(): Promise<JarUsage>;
+  /** Kill what is left in the jar and wait until it is gone. May be called again. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+// --- what keeps state ---
+
+/** `timeout`, `grace` and `output` hold for each command or cell. */
+export type KeptKeys = Omit<RunKeys, 'keep' | 'overflow'>;
+
+export interface KeptOptions {
+  timeout?: Duration | null | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface ShellResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** As the shell has it in $?; null if there is none. */
+  readonly exitCode: number | null;
+  readonly outcome: 'exited' | 'timeout' | 'interrupted' | 'ended';
+  readonly truncated: boolean;
+  /** The shell is gone. */
+  readonly stateLost: boolean;
+  /** How its run ended, then. */
+  readonly result: Result<null> | null;
+  readonly ok: boolean;
+  check(): this;
+}
+
+export declare class Shell implements AsyncDisposable {
+  private constructor();
+  run(command: string, options?: KeptOptions): Promise<ShellResult>;
+  interrupt(): void;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface CellError {
+  readonly kind: 'raised' | 'timeout' | 'interrupted' | 'ended';
+  readonly typeName: string;
+  readonly message: string;
+  readonly traceback: string;
+  /** The variables are gone; reset() begins afresh. */
+  readonly stateLost: boolean;
+  readonly result: Result<null> | null;
+}
+
+export interface Cell {
+  /** That of the last expression, if it is data; else its repr(), and then isData is false. */
+  readonly value: Data;
+  readonly isData: boolean;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly error: CellError | null;
+  readonly ok: boolean;
+  check(): this;
+}
+
+export declare class Interpreter implements AsyncDisposable {
+  private constructor();
+  run(code: string, options?: KeptOptions): Promise<Cell>;
+  set(name: string, value: Data): Promise<void>;
+  get(name: string): Promise<Data>;
+  variables(): Promise<{ name: string; typeName: string; text: string }[]>;
+  interrupt(): void;
+  reset(): Promise<void>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+// --- calls ---
+
+/** What travels into a jar and out of it. Bytes come back as Uint8Array. */
+export type Data =
+  | null
+  | undefined
+  | boolean
+  | number
+  | bigint
+  | string
+  | Date
+  | Uint8Array
+  | readonly Data[]
+  | { readonly [key: string]: Data }
+  | ReadonlyMap<Data, Data>
+  | ReadonlySet<Data>;
+
+export interface CallOptions extends RunKeys {
+  onOutput?: OnOutput | undefined;
+  /** Bytes of the result; 64M by default. */
+  maxResult?: Size | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Call the function `name` that a module exports, in a process and a jar of its own. Its result is data, and nothing else: it was made by code
+ * that nobody has reviewed, so `Type` is what you expect and have to check.
+ */
+export declare function call<Type = unknown>(module: string | URL, name: string, args?: readonly Data[], options?: CallOptions): Promise<Type>;
+
+export interface PoolOptions extends PolicyKeys {
+  /** Modules that are loaded ahead. */
+  preload?: readonly (string | URL)[] | undefined;
+  /** Calls at once; more wait in order. */
+  concurrency?: number | undefined;
+  /** Processes that are kept ready; 1 by default. */
+  ready?: number | undefined;
+  /** Directories that modules may be loaded from although the jar can write there. */
+  importPaths?: readonly string[] | undefined;
+  /** The program; by default the one that runs this. */
+  node?: string | undefined;
+  policy?: PolicyLike | undefined;
+}
+
+/** Processes that are ready for calls, in jars that are made alike. */
+export declare class Pool implements AsyncDisposable {
+  constructor(options?: PoolOptions);
+  call<Type = unknown>(module: string | URL, name: string, args?: readonly Data[], options?: CallOptions): Promise<Type>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What this host can enforce: `belljar doctor --json`. */
+export declare function capabilities(): Promise<Record<string, unknown>>;

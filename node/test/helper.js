@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * test/helper.js - what test files share
+ */
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as nodeTest from 'node:test';
+
+/** Against hangs only. */
+export const BOUND_MS = 60_000;
+
+export function test(name, ...rest) {
+  const action = rest.pop();
+  nodeTest.test(name, { timeout: BOUND_MS, ...rest[0] }, action);
+}
+
+/** A directory that is gone with the test. */
+export function folder(context) {
+  const made = mkdtempSync(join(tmpdir(), 'belljar-node-'));
+  context.after(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** Wait until something holds. */
+export async function until(condition, what) {
+  const end = Date.now() + BOUND_MS / 2;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`it did not come to this: ${what ?? condition}`);
+    await sleep(10);
+  }
+}
+
+export const INDEX = new URL('../index.js', import.meta.url).href;
+
+/** Run a script that imports the package, or a file (null), in a process of its own: {status, signal, stdout, stderr}, and the child. */
+export function script(text, { args = [], env = {}, cwd } = {}) {
+  const source = `import * as belljar from ${JSON.stringify(INDEX)};\n${text}`;
+  const words = text === null ? args : [...args, '--input-type=module', '--eval', source];
+  const child = spawn(process.execPath, words, { env: { ...process.env, ...env }, cwd });
+  const done = new Promise((resolve, reject) => {
+    const parts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (data) => (parts[name] += data));
+    child.on('error', reject);
+    child.on('close', (status, signal) => resolve({ status, signal, ...parts }));
+  });
+  return { child, done };
+}
+
+/** The processes whose parent is this one: [pid, name]. */
+export function children(pid) {
+  const found = [];
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      const [, command, parent] = /^\d+ \((.*)\) \S (\d+)/s.exec(stat);
+      if (Number(parent) === pid) found.push([Number(name), command]);
+    } catch {
+      // it has ended in between
+    }
+  }
+  return found;
+}
+
+export function isAlive(pid) {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** The engine of a process. */
+export function engineOf(pid) {
+  return children(pid).find(([, name]) => name.startsWith('belljar'))?.[0];
+}
+
+export { sleep };
