@@ -177,6 +177,7 @@ const char *const host_device_names[] = {"null", "zero", "full", "random", "uran
 #define CONTAINER "editors run commands that it names when they open the project"
 #define PACKAGES "package managers run programs that it names"
 #define INTERPRETER "a program runs it when it is started in this directory"
+#define BUILD "it says what is run to build this project"
 #define INSTRUCTIONS "agents follow what it says"
 
 const struct host_name host_protected_names[] = {
@@ -348,6 +349,46 @@ const struct host_name host_instruction_names[] = {
 	{".github/copilot-instructions.md", INSTRUCTIONS},
 	{".github/instructions", INSTRUCTIONS},
 	{".github/prompts", INSTRUCTIONS},
+	{NULL, NULL},
+};
+
+/* What a project is built, tested and installed with: everyday work, so it is neither protected nor reported after a run. */
+const struct host_name host_build_names[] = {
+	{"Makefile", BUILD},
+	{"makefile", BUILD},
+	{"GNUmakefile", BUILD},
+	{"CMakeLists.txt", BUILD},
+	{"meson.build", BUILD},
+	{"configure", BUILD},
+	{"BUILD.bazel", BUILD},
+	{"WORKSPACE", BUILD},
+	{"build.gradle", BUILD},
+	{"build.gradle.kts", BUILD},
+	{"gradlew", BUILD},
+	{"pom.xml", BUILD},
+	{"build.rs", "cargo builds and runs it"},
+	{"Cargo.toml", "cargo builds and runs what it names"},
+	{"package.json", "npm runs the scripts that it names"},
+	{"setup.py", "pip runs it"},
+	{"setup.cfg", "pip and pytest obey it"},
+	{"pyproject.toml", "pip, pytest and other tools run what it names"},
+	{"conftest.py", "pytest runs it"},
+	{"sitecustomize.py", "Python runs it when it starts"},
+	{"usercustomize.py", "Python runs it when it starts"},
+	{"noxfile.py", "nox runs it"},
+	{"tox.ini", "tox runs what it names"},
+	{"Rakefile", BUILD},
+	{"Gemfile", "bundler runs it"},
+	{"Jenkinsfile", "a build server runs it"},
+	{"azure-pipelines.yml", "a build server runs what it names"},
+	{".travis.yml", "a build server runs what it names"},
+	{"Dockerfile", "docker runs what it names"},
+	{"docker-compose.yml", "docker runs what it names"},
+	{"compose.yaml", "docker runs what it names"},
+	{"Vagrantfile", "vagrant runs it"},
+	{"justfile", BUILD},
+	{"Taskfile.yml", BUILD},
+	{".gitattributes", "git runs filters that it names"},
 	{NULL, NULL},
 };
 /* clang-format on */

@@ -28,6 +28,8 @@ struct host_name {
 extern const struct host_name host_protected_names[]; /* files that other programs run or obey without being asked */
 extern const struct host_name
 	host_instruction_names[]; /* texts that agents obey: people edit them, so they are only reported */
+extern const struct host_name
+	host_build_names[]; /* what people run to build and test: shown apart before a workspace is applied */
 
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {

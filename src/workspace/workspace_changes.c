@@ -119,7 +119,8 @@ static bool parent_is_touched(const struct workspace_view *view, const char *pat
 
 static void find_conflict(const struct workspace_view *view, struct change *change)
 {
-	bool is_touched = change->before.mode && change->before.ctime_ns >= view->stamp_ns;
+	bool is_touched = change->before.mode && view_is_touched_at(view, change->before.device, change->before.inode,
+								    change->before.ctime_ns);
 
 	switch (change->kind) {
 	case CHANGE_ADDED:
@@ -162,8 +163,10 @@ int workspace_changes(const struct workspace_view *view, struct change_list *out
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_path);
-	for (size_t i = 0; i < list.count; i++)
+	for (size_t i = 0; i < list.count; i++) {
 		find_conflict(view, &list.items[i]);
+		list.has_replaced |= list.items[i].kind == CHANGE_TYPE && S_ISDIR(list.items[i].before.mode);
+	}
 	*out = list;
 	return 0;
 }

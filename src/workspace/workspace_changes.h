@@ -45,6 +45,7 @@ enum change_flag {
 	CHANGE_IS_CHOSEN = 1 << 8,    /* to be applied */
 	CHANGE_IS_DONE = 1 << 9,      /* applied */
 	CHANGE_HAS_FAILED = 1 << 10,  /* applying it failed */
+	CHANGE_IS_DROPPED = 1 << 12,  /* settled for the workdir's side */
 	CHANGE_IS_THEIRS = 1 << 11,   /* a conflict to be settled for the workspace's side */
 };
 
@@ -64,6 +65,7 @@ struct change_list {
 	struct change *items; /* sorted by path: a directory comes before what is in it */
 	size_t count;
 	size_t capacity;
+	bool has_replaced; /* a directory of the workdir became something else */
 };
 
 /* The letter of a summary: A, M, T, m, D. */

@@ -16,6 +16,8 @@ void store_clear(struct workspace *workspace);
 int store_make_directory(const struct workspace_home *home, struct workspace *workspace);
 int store_open_parts(struct workspace *workspace);
 int store_open_upper(struct workspace *workspace);
+/* From now on, what is touched in the workdir counts as touched since. Saves. */
+int store_restamp(struct workspace *workspace, int workdir_fd, struct error *error);
 int store_make_upper(struct workspace *workspace, mode_t mode);
 /* With the common lock: out of sight with what nobody needs any more. Without it: remove what is out of sight. */
 void store_hide_useless(const struct workspace_home *home);

@@ -317,6 +317,18 @@ static int64_t stamp_of(const struct workspace *workspace, int workdir_fd)
 	return stamp_ns;
 }
 
+int store_restamp(struct workspace *workspace, int workdir_fd, struct error *error)
+{
+	int64_t stamp_ns = stamp_of(workspace, workdir_fd);
+
+	if (stamp_ns < 0)
+		return error_set(error, STAGE_FILES, (int)-stamp_ns, "cannot make a file in '%s': %s", workspace->path,
+				 strerror((int)-stamp_ns));
+	workspace->meta.stamp_ns = stamp_ns;
+	unlinkat(workspace->fd, "applied", 0);
+	return workspace_save(workspace, error);
+}
+
 /* Overlay shows the upper's own mode as the workdir's. */
 int store_make_upper(struct workspace *workspace, mode_t mode)
 {
@@ -405,7 +417,6 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 		 struct workspace *workspace, const struct stat *workdir, struct error *error)
 {
 	int rc = workspace_choose_place(home, request, &workspace->meta.place, error);
-	int64_t stamp_ns;
 
 	if (rc == 0)
 		rc = store_make_directory(home, workspace);
@@ -423,13 +434,8 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 		rc = workspace_save(workspace, error);
 	if (rc == 0)
 		rc = make_parts(workspace, workdir->st_mode);
-	if (rc == 0 && !workspace->meta.stamp_ns) {
-		stamp_ns = stamp_of(workspace, request->workdir_fd);
-		rc = stamp_ns < 0 ? (int)stamp_ns : 0;
-		workspace->meta.stamp_ns = stamp_ns;
-		if (rc == 0)
-			rc = workspace_save(workspace, error);
-	}
+	if (rc == 0 && !workspace->meta.stamp_ns)
+		rc = store_restamp(workspace, request->workdir_fd, error);
 	return rc;
 }
 

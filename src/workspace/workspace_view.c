@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 
 #include "sys/calls.h"
+#include "workspace/workspace_applied.h"
 
 #define BENEATH (SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS)
 #define PIECE_MAX 3900 /* of a path in one system call */
@@ -50,6 +51,7 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 		.stamp_ns = meta->stamp_ns,
 		.copied_ns = meta->copied_ns,
 		.workdir = meta->workdir,
+		.workdir_device = meta->workdir_device,
 	};
 	int rc = 0;
 
@@ -68,6 +70,7 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 	view.fds[view.layer_count] = rc == 0 ? open_workdir(meta, error) : -1;
 	if (rc == 0)
 		rc = MIN_OF(view.fds[view.layer_count], 0);
+	applied_read(workspace->fd, &view.applied);
 	if (rc < 0)
 		workspace_view_done(&view);
 	else
@@ -79,7 +82,13 @@ void workspace_view_done(struct workspace_view *view)
 {
 	for (unsigned i = 0; view->layer_count && i <= view->layer_count; i++)
 		close_fd(&view->fds[i]);
+	applied_done(&view->applied);
 	*view = (struct workspace_view){0};
+}
+
+bool view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns)
+{
+	return ctime_ns >= view->stamp_ns && !applied_has(&view->applied, device, inode, ctime_ns);
 }
 
 int view_open_directory(int top_fd, const char *path)
@@ -279,6 +288,18 @@ int view_copy_xattrs(int from_fd, int to_fd)
 			return -errno;
 	}
 	return len < 0 ? (int)len : 0;
+}
+
+int view_replace_xattrs(int from_fd, int to_fd)
+{
+	AUTO_FREE char *names = malloc(XATTR_LIST_MAX);
+	ssize_t len = names ? own_xattrs(to_fd, names) : -ENOMEM;
+
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
+		if (fgetxattr(from_fd, names + at, NULL, 0) < 0 && fremovexattr(to_fd, names + at) < 0 &&
+		    errno != ENODATA)
+			return -errno;
+	return len < 0 ? (int)len : view_copy_xattrs(from_fd, to_fd);
 }
 
 /* --- content ------------------------------------------------------------------------------------------------------ */

@@ -16,13 +16,27 @@
 #define WORKSPACE_PATH_MAX ((size_t)64 << 10)
 #define WORKSPACE_LINK_MAX 4096
 
+/* An object of the workdir as an apply left it: its time of change is ours until somebody else changes it. */
+struct applied_object {
+	uint64_t device, inode;
+	int64_t ctime_ns;
+};
+
+struct applied_list {
+	struct applied_object *items; /* sorted */
+	size_t count;
+	size_t capacity;
+};
+
 struct workspace_view {
 	enum workspace_kind kind;
 	bool has_user_xattrs;
 	int64_t stamp_ns;
 	int64_t copied_ns;
 	const char *workdir; /* borrowed of the workspace */
+	dev_t workdir_device;
 	int fds[WORKSPACE_LAYERS_MAX + 2];
+	struct applied_list applied;
 	unsigned layer_count; /* the upper is 0; the workdir stands behind the last layer, at this index */
 };
 
@@ -41,10 +55,11 @@ static inline int64_t view_changed_ns(const struct stat *status)
 	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
 
-/* Was it touched on the host since the workspace was made? */
+/* Was it touched since the workspace was made, by somebody else than an apply of it? */
+bool view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns);
 static inline bool view_is_touched(const struct workspace_view *view, const struct stat *status)
 {
-	return view_changed_ns(status) >= view->stamp_ns;
+	return view_is_touched_at(view, status->st_dev, status->st_ino, view_changed_ns(status));
 }
 
 /*
@@ -71,6 +86,8 @@ int view_redirect(const struct workspace_view *view, int directory_fd, const cha
 bool view_is_own_xattr(const char *name);
 bool view_same_xattrs(int a_fd, int b_fd);
 int view_copy_xattrs(int from_fd, int to_fd);
+/* The same, and those that @from_fd has not are removed. */
+int view_replace_xattrs(int from_fd, int to_fd);
 
 /* 1 the same, 0 not, a negative errno. Looks at no more than *@budget bytes, which it lowers; 0 left counts as different. */
 int view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_journal.h - the one step of an apply that is under way, so that the next can finish or undo it
+ *
+ * A step puts something under a temporary name beside its target, and takes it away again. Whoever is killed in between
+ * leaves that name; the record says what it may be. One record is enough: steps come one after the other, and a step whose
+ * temporary name is gone is over. It guards against a kill; not against a loss of power, for which every step would have to wait for the disk.
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_JOURNAL_H
+#define BELLJAR_WORKSPACE_WORKSPACE_JOURNAL_H
+
+#include "workspace/workspace_changes.h"
+
+#define JOURNAL_TEMPORARY_SIZE 40
+#define JOURNAL_BYTES_MAX (2 * WORKSPACE_PATH_MAX + 512)
+
+enum journal_kind {
+	JOURNAL_NEW,      /* the temporary name is to become the target, which is not there */
+	JOURNAL_EXCHANGE, /* ... is to change places with the target */
+	JOURNAL_REMOVE,   /* the target is to become the temporary name, and then to go */
+	JOURNAL_KIND_COUNT,
+};
+
+struct journal_record {
+	enum journal_kind kind;
+	bool is_moved;      /* the new one is the layer's own file */
+	uint64_t new_inode; /* 0: it was not whole yet */
+	struct change_side old;
+	char temporary[JOURNAL_TEMPORARY_SIZE];
+	char *path;
+	char *upper_path; /* of the layer's file */
+};
+
+void journal_record_done(struct journal_record *record);
+/* Into @fd, from its beginning; 0 or a negative errno. */
+int journal_write(int fd, const struct journal_record *record);
+/* -ENODATA: there is none, or one that was not written whole: then its step never began. */
+int journal_parse(const char *bytes, size_t len, struct journal_record *out);
+int journal_read(int fd, struct journal_record *out);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_risk.c - which changes are not applied unless they are named, and which are shown apart
+ *
+ * Refused: what other programs run or obey without being asked (host_protected_names), links that lead out, set-id bits,
+ * anything that is no file, directory or link. The check is on the path where the change would be, both ways: what is at
+ * or below a protected name, and what would put something else in place of a directory above one. A repository counts
+ * wherever it is and whatever its directory is called: git would obey it after one rename.
+ *
+ * Shown apart: programs that are new, and files that people's tools run while they work.
+ */
+#include "workspace/workspace_risk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "host/host_names.h"
+
+/* Repositories: what is in one is protected at any depth, and a new one as a whole. */
+static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
+
+/* In a repository of git without a work tree, whatever its name. */
+static const char *const bare_names[] = {"config", "config.worktree", "commondir", "hooks"};
+
+#define WHY_REPOSITORY "a repository, which git or another program obeys"
+#define WHY_ABOVE "other programs obey files in it"
+
+bool change_is_within(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	while (len && top[len - 1] == '/')
+		len--;
+	if (!len || (len == 1 && top[0] == '.'))
+		return true;
+	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
+}
+
+/* The same without regard to case: some file systems have none. */
+static bool is_within_name(const char *path, const char *top)
+{
+	size_t len;
+
+	/* Asked for every part of every path and every name: most of them differ in the first letter. */
+	if ((path[0] | 0x20) != (top[0] | 0x20))
+		return false;
+	len = strlen(top);
+	return !strncasecmp(path, top, len) && (!path[len] || path[len] == '/');
+}
+
+static bool part_is(const char *part, const char *name)
+{
+	size_t len = strcspn(part, "/");
+
+	return strlen(name) == len && !strncasecmp(part, name, len);
+}
+
+static bool is_repository_part(const char *part)
+{
+	if (part[0] != '.')
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
+		if (part_is(part, repositories[i]))
+			return true;
+	return false;
+}
+
+/* --- links -------------------------------------------------------------------------------------------------------- */
+
+bool link_leads_out(const char *workdir, const char *path, const char *text)
+{
+	size_t depth = 0;
+	bool has_names = false;
+
+	if (text[0] == '/') {
+		size_t len = strlen(workdir);
+
+		/* Absolute, but in the workdir: only without any step back. */
+		if (strncmp(text, workdir, len) != 0 || (text[len] && text[len] != '/'))
+			return true;
+		for (const char *part = text + len; *part; part += strcspn(part, "/")) {
+			part += strspn(part, "/");
+			if (part_is(part, ".."))
+				return true;
+		}
+		return false;
+	}
+	for (const char *at = path; (at = strchr(at, '/')); at++)
+		depth++;
+	for (const char *part = text; *part;) {
+		size_t len = strcspn(part, "/");
+
+		if (len == 2 && part[0] == '.' && part[1] == '.') {
+			/* After a name, ".." goes to wherever that name leads: it may be a link itself. */
+			if (has_names || !depth--)
+				return true;
+		} else if (len && !(len == 1 && part[0] == '.')) {
+			has_names = true;
+		}
+		part += len;
+		part += strspn(part, "/");
+	}
+	return false;
+}
+
+static bool has_wild_link(const struct workspace_view *view, const struct change *change)
+{
+	const char *name;
+	AUTO_CLOSE int parent = view_open_parent(view->fds[change->layer], change_layer_path(change), &name);
+	char text[WORKSPACE_LINK_MAX + 1];
+	ssize_t len = parent < 0 ? -1 : readlinkat(parent, name, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return true;
+	text[len] = '\0';
+	return link_leads_out(view->workdir, change->path, text);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static const struct change *find(const struct change_list *list, const char *path)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = strcmp(list->items[middle].path, path);
+
+		if (!order)
+			return &list->items[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* Will there be @directory/@name, by the layer or because the workdir has it? */
+static bool will_be(const struct workspace_view *view, const struct change_list *list, const char *directory,
+		    size_t directory_len, const char *name)
+{
+	AUTO_FREE char *path = NULL;
+	const struct change *change;
+	const char *last;
+	struct stat status;
+	AUTO_CLOSE int parent = -1;
+
+	if (asprintf(&path, "%.*s%s%s", (int)directory_len, directory, directory_len ? "/" : "", name) < 0) {
+		path = NULL;
+		return true;
+	}
+	change = find(list, path);
+	if (change)
+		return change->kind != CHANGE_DELETED;
+	parent = view_open_parent(view_workdir(view), path, &last);
+	return parent >= 0 && fstatat(parent, last, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Is @path in a repository of git that has no work tree, or whose directory has another name? */
+static bool is_in_bare(const struct workspace_view *view, const struct change_list *list, const char *path)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		size_t len;
+
+		part += *part == '/';
+		len = part == path ? 0 : (size_t)(part - path) - 1;
+		for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
+			if (part_is(part, bare_names[i]) && will_be(view, list, path, len, "HEAD") &&
+			    will_be(view, list, path, len, "objects"))
+				return true;
+	}
+	return false;
+}
+
+/* The first directory on the way, or the path itself, that is a repository which the change makes, removes or replaces. */
+static bool is_in_new_repository(const struct change_list *list, const char *path)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		AUTO_FREE char *top = NULL;
+		const struct change *change;
+
+		part += *part == '/';
+		if (!is_repository_part(part))
+			continue;
+		top = strndup(path, (size_t)(part - path) + strcspn(part, "/"));
+		change = top ? find(list, top) : NULL;
+		if (!top || (change && (change->kind != CHANGE_MODE || !S_ISDIR(change->after.mode))))
+			return true;
+	}
+	return false;
+}
+
+/* Why nobody but the user applies something at @path; NULL: nothing is known. */
+static const char *why_protected(const struct change *change, const char *path, bool is_top)
+{
+	bool is_plain_directory = S_ISDIR(change->after.mode) && change->kind != CHANGE_TYPE;
+
+	for (const struct host_name *name = host_protected_names; name->name; name++) {
+		if (!is_top && !is_repository_part(name->name))
+			continue;
+		if (is_within_name(path, name->name))
+			return name->who;
+		/* Something else in place of a directory above it. A new directory is harmless: what is in it is looked at. */
+		if (is_within_name(name->name, path) && !is_plain_directory)
+			return WHY_ABOVE;
+	}
+	return NULL;
+}
+
+static const char *why_apart(const char *path)
+{
+	static const struct host_name *const tables[] = {host_protected_names, host_instruction_names,
+							 host_build_names};
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (const struct host_name *name = tables[i]; name->name; name++)
+			for (const char *part = path; part; part = strchr(part, '/')) {
+				part += *part == '/';
+				if (is_within_name(part, name->name))
+					return name->who;
+			}
+	return NULL;
+}
+
+static const char *why_refused(const struct workspace_view *view, const struct change_list *list,
+			       const struct change *change)
+{
+	mode_t mode = change->after.mode;
+	const char *why = NULL;
+
+	if (change->flags & CHANGE_IS_CLOSED)
+		return "its permissions let nobody look into it";
+	if (mode && !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
+		return S_ISSOCK(mode) ? "a socket" : S_ISFIFO(mode) ? "a pipe with a name" : "a device";
+	if (mode & (S_ISUID | S_ISGID) && S_ISREG(mode) &&
+	    (mode & (S_ISUID | S_ISGID)) != (change->before.mode & (S_ISUID | S_ISGID)))
+		return "it would run with the rights of its owner or group";
+	if (mode & (S_ISUID | S_ISGID) && S_ISREG(mode) && change->flags & CHANGE_HAS_CONTENT)
+		return "it runs with the rights of its owner or group";
+	if (S_ISLNK(mode) && has_wild_link(view, change))
+		return "the link leads out of the workdir";
+	for (const char *part = change->path; part && !why; part = strchr(part, '/')) {
+		part += *part == '/';
+		why = why_protected(change, part, part == change->path);
+	}
+	if (why)
+		return why;
+	if (is_in_new_repository(list, change->path) || is_in_bare(view, list, change->path))
+		return WHY_REPOSITORY;
+	return NULL;
+}
+
+static const char *why_shown_apart(const struct change *change)
+{
+	bool can_run = S_ISREG(change->after.mode) && change->after.mode & 0111;
+
+	if (can_run && !(S_ISREG(change->before.mode) && change->before.mode & 0111))
+		return "a program that is new";
+	return change->kind == CHANGE_DELETED ? NULL : why_apart(change->path);
+}
+
+void workspace_judge(const struct workspace_view *view, struct change_list *list, const struct string_list *allowed)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct change *change = &list->items[i];
+		bool is_allowed = false;
+
+		change->flags &= ~(unsigned)(CHANGE_IS_REFUSED | CHANGE_IS_APART);
+		change->why = why_refused(view, list, change);
+		if (change->why) {
+			for (size_t k = 0; allowed && k < allowed->count && !is_allowed; k++)
+				is_allowed = change_is_within(change->path, allowed->items[k]);
+			change->flags |= is_allowed ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
+			continue;
+		}
+		change->why = why_shown_apart(change);
+		if (change->why)
+			change->flags |= CHANGE_IS_APART;
+	}
+}
