@@ -18,6 +18,7 @@ struct asked {
 	uint8_t address[16];
 	char name[NET_NAME_SIZE];
 	uint16_t port;
+	const char *method, *path; /* NULL: not said */
 };
 
 static bool read_asked(const char *text, struct asked *asked)
@@ -77,6 +78,7 @@ static int answer(const struct policy *policy, const struct asked *asked, const 
 		return -ENOMEM;
 	items = rules.items;
 	verdict = asked->is_address ? net_decide_address(&rules, asked->is_ipv6, asked->address, asked->port)
+		  : asked->method   ? net_decide_request(&rules, asked->name, asked->port, asked->method, asked->path)
 				    : net_decide_name(&rules, asked->name, asked->port);
 	if (verdict.rule)
 		net_rule_format(verdict.rule, &rule);
@@ -141,12 +143,14 @@ int command_net(const struct invocation *invocation, struct run_options *options
 	}
 	if (rc == 0 && options->word_count - at != 1 && options->word_count - at != 3)
 		rc = error_set(&error, STAGE_USAGE, 0, "HOST:PORT is followed by METHOD and PATH, or by nothing");
+	if (rc == 0 && options->word_count - at == 3) {
+		asked.method = options->words[at + 1];
+		asked.path = options->words[at + 2];
+	}
 	if (rc == 0)
 		rc = answer(&options->policy, &asked, options->words[at], &out);
 	if (rc == -ENOMEM)
 		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
-	if (rc >= 0 && options->word_count - at == 3)
-		text_append_string(&out, "the gate does not see method and path: they change nothing\n");
 	if (rc < 0) {
 		message_error(messenger, &error);
 		return EXIT_BELLJAR;

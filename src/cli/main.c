@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 
 	/* A role of this program's own, and no command of a user's. */
 	if (name && !strcmp(name, GATE_ARGUMENT))
-		return gate_main();
+		return gate_main(NULL);
 	fill_standard_descriptors(&invocation);
 	invocation.current_directory = current_directory = getcwd(NULL, 0);
 	if (home_of(environ))

@@ -459,6 +459,7 @@ int engine_plan(const struct engine_request *request, bool is_json, struct text 
 		.is_captured = request->mode == ENGINE_JSON,
 		.has_pty = request->has_pty,
 	};
+	launch->is_plan_only = true;
 	if (rc == 0)
 		rc = launch_survey(launch);
 	if (rc == 0)

@@ -69,7 +69,18 @@ int launch_compile(struct launch *launch)
 	 */
 	if (host_survey_cgroups(&launch->host, launch->policy) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	/* The jar's own authority is in files that are planned. A plan that lacks something else fails without it. */
+	if (!launch->is_plan_only && launch->host.trust.program && launch->host.trust.source) {
+		rc = vault_make(&launch->vault, &launch->host, &launch->error);
+		if (rc < 0)
+			return rc;
+	}
 	rc = compile(launch);
+	if (rc == 0 && launch->vault.is_made) {
+		launch->plan.gate.vault_fd = launch->vault.fd;
+		launch->plan.gate.program_fd = launch->vault.program_fd;
+		launch->plan.gate.has_vault = true;
+	}
 #ifdef BELLJAR_TEST_BUILD
 	if (rc == 0)
 		rc = plan_leave_out(&launch->plan, launch->environment, &launch->error);
@@ -105,5 +116,6 @@ bool launch_is_corrected(struct launch *launch, const struct observation *seen)
 void launch_done(struct launch *launch)
 {
 	forget_plan(launch);
+	vault_done(&launch->vault);
 	host_done(&launch->host);
 }

@@ -9,6 +9,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_LAUNCH_H
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
+#include "engine/engine_vault.h"
 #include "plan/plan.h"
 #include "limits/observation.h"
 
@@ -28,9 +29,11 @@ struct launch {
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
 	enum plan_kind kind; /* PLAN_RUN is not made here */
 	struct plan_request request;
+	bool is_plan_only; /* nothing will be started */
 	/* results */
 	struct host host;
 	struct plan plan;
+	struct vault vault; /* of a jar whose requests are looked into */
 	bool has_plan;
 	struct error error;
 	unsigned corrections; /* how often a fact about the host turned out to be wrong */

@@ -24,6 +24,8 @@
 /* What the process itself takes at most, and a little. */
 #define FINISH_NS 1300000000ULL
 #define MESSAGES_PER_TURN 64
+/* Control socket, page, the jar's sockets, the vault. */
+#define GATE_FDS_MAX (JAR_SOCKETS_MAX + 3)
 
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
@@ -81,7 +83,7 @@ static void become_process(const int *fds, size_t count, int program_fd, int fir
 {
 	static char *const arguments[] = {(char *)"belljar", (char *)GATE_ARGUMENT, NULL};
 	static char *const environment[] = {NULL};
-	int high[JAR_SOCKETS_MAX + 2];
+	int high[GATE_FDS_MAX];
 	int program = fcntl(program_fd, F_DUPFD_CLOEXEC, first_free);
 	sigset_t none;
 
@@ -109,9 +111,13 @@ static void on_process(struct loop_watch *watch, uint32_t events);
 
 static int start(struct gate *gate)
 {
-	AUTO_CLOSE int program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	/* Whoever looks into requests is another program. */
+	AUTO_CLOSE int program_fd = gate->plan->gate.has_vault ? fcntl(gate->plan->gate.program_fd, F_DUPFD_CLOEXEC, 0)
+							       : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	AUTO_CLOSE int their_end = -1;
-	int fds[JAR_SOCKETS_MAX + 2], ends[2], rc;
+	const struct plan_gate *wanted = &gate->plan->gate;
+	int fds[GATE_FDS_MAX], ends[2], rc;
+	size_t count = gate->fd_count + 2;
 
 	if (program_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
 		return -errno;
@@ -121,10 +127,13 @@ static int start(struct gate *gate)
 	fds[0] = their_end;
 	fds[1] = gate->page_fd;
 	memcpy(fds + 2, gate->fds, gate->fd_count * sizeof(*fds));
+	gate->page->has_vault = wanted->has_vault;
+	if (wanted->has_vault)
+		fds[count++] = wanted->vault_fd;
 	gate->pid = vfork();
 	if (gate->pid == 0)
-		become_process(fds, gate->fd_count + 2, program_fd,
-			       GATE_FIRST_SOCKET_FD + JAR_SOCKETS_MAX); /* NOLINT(clang-analyzer-unix.Vfork) */
+		become_process(fds, count, program_fd,
+			       GATE_CONTROL_FD + GATE_FDS_MAX); /* NOLINT(clang-analyzer-unix.Vfork) */
 	if (gate->pid < 0) {
 		gate->pid = 0;
 		return -errno;

@@ -64,7 +64,9 @@ int gate_change(struct gate *gate, const struct net_rule *rule, void (*function)
 /* Nobody wants to know any more. */
 void gate_forget_change(struct gate_change *change);
 
-/* What the program does when it is started as a gate's process. Never returns. */
-int gate_main(void);
+struct gate_inspector;
+
+/* What the program does when it is started as a gate's process; @inspector may be NULL. Never returns. */
+int gate_main(struct gate_inspector *inspector);
 
 #endif

@@ -116,6 +116,8 @@ int gate_change(struct gate *gate, const struct net_rule *rule, void (*function)
 	struct gate_change *change;
 	int rc;
 
+	if (rule->is_inspected && !gate->plan->gate.has_vault)
+		return -EPROTONOSUPPORT;
 	if (!rule->is_deny && !is_led(gate, rule)) {
 		rc = lead(gate, rule);
 		if (rc < 0)

@@ -26,6 +26,7 @@
 #include "sys/calls.h"
 
 #define ACCEPTS_PER_TURN 64
+#define TLS_FIRST_BYTE 22
 #define SNIFF_NS 10000000000ULL
 /* While there are other addresses to try. */
 #define DIAL_NS 2000000000ULL
@@ -42,6 +43,8 @@ struct connection {
 	bool is_checked; /* its first bytes are for the host that it asked for */
 	bool is_dialled; /* some address of the host's may be reached */
 	bool has_name;
+	bool is_inspected; /* by the rule that allows it */
+	bool is_tls;       /* of one that is inspected */
 	uint16_t port;
 	struct address_permit permit; /* by the rule that allows it */
 	const char *host;             /* a name of the gate's, or `text` */
@@ -54,6 +57,7 @@ struct connection {
 	struct dns_addresses addresses;
 	size_t next_address;
 	struct relay_half up, down;
+	struct inspection *inspection; /* in place of both */
 };
 
 static void set_number(int fd, int level, int name, int value)
@@ -105,6 +109,9 @@ static void end(struct connection *connection, bool is_reset)
 		reset(connection->server.fd);
 	close_watch(&connection->client);
 	close_watch(&connection->server);
+	if (connection->inspection)
+		gate->inspector->methods->free(connection->inspection);
+	connection->inspection = NULL;
 	relay_half_done(gate, &connection->up);
 	relay_half_done(gate, &connection->down);
 	if (connection->next)
@@ -174,6 +181,25 @@ static void stop(struct connection *connection)
 	gate_want_tick(connection->gate);
 }
 
+/* The inspection moves the bytes, and says what it waits for. */
+static void pump_inspection(struct connection *connection)
+{
+	struct gate_inspection_wants wants = {0};
+	int rc = connection->gate->inspector->methods->pump(connection->inspection, &wants);
+
+	if (rc == -EDQUOT) {
+		stop(connection);
+	} else if (rc) {
+		end(connection, rc < 0);
+	} else {
+		loop_change(&connection->client, wants.client_events);
+		loop_change(&connection->server, wants.server_events);
+		connection->deadline_ns = wants.deadline_ns;
+		if (wants.deadline_ns)
+			gate_want_tick(connection->gate);
+	}
+}
+
 static void pump(struct connection *connection)
 {
 	struct gate_process *gate = connection->gate;
@@ -181,6 +207,10 @@ static void pump(struct connection *connection)
 
 	if (connection->is_stopped)
 		return;
+	if (connection->inspection) {
+		pump_inspection(connection);
+		return;
+	}
 	if (connection->is_checked)
 		rc = relay_move(gate, &connection->up, client, server, connection->counted, true);
 	if (rc == 0)
@@ -248,10 +278,20 @@ static void on_server(struct loop_watch *watch, uint32_t events);
 
 static void start_relaying(struct connection *connection)
 {
+	const struct gate_inspected what = {connection->client.fd, connection->server.fd, connection->host,
+					    connection->port,      connection->is_tls,    connection->counted};
+
 	connection->state = STATE_RELAYING;
 	connection->deadline_ns = 0;
 	if (connection->counted)
 		connection->counted->connections++;
+	if (connection->is_inspected) {
+		connection->inspection = connection->gate->inspector->methods->start(connection->gate, &what);
+		if (!connection->inspection) {
+			end(connection, true);
+			return;
+		}
+	}
 	pump(connection);
 }
 
@@ -353,9 +393,10 @@ static void find_addresses(struct connection *connection)
 
 /* --- first bytes -------------------------------------------------------------------------------------------- */
 
-static bool is_web_port(uint16_t port)
+/* The first bytes of a connection must say whom it is for. */
+static bool must_say(const struct connection *connection)
 {
-	return port == 80 || port == 443;
+	return connection->port == 80 || connection->port == 443 || connection->is_inspected;
 }
 
 /* Look at what the client has sent, and leave it there. True: it may go on. */
@@ -370,7 +411,7 @@ static bool check_first_bytes(struct connection *connection)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	/* It has closed, and there is nothing to pass on. */
-	if (len <= 0 && !is_web_port(connection->port)) {
+	if (len <= 0 && !must_say(connection)) {
 		connection->is_checked = true;
 		return true;
 	}
@@ -379,6 +420,7 @@ static bool check_first_bytes(struct connection *connection)
 		return false;
 	}
 	found = sniff_first_bytes(bytes, (size_t)len, &said);
+	connection->is_tls = bytes[0] == TLS_FIRST_BYTE;
 	/* It will not send more. */
 	if (found == SNIFF_MORE && (size_t)len == connection->peeked)
 		found = SNIFF_BAD;
@@ -386,7 +428,7 @@ static bool check_first_bytes(struct connection *connection)
 	if (found == SNIFF_FOUND &&
 	    (strcmp(said.name, connection->host) != 0 || (said.port && said.port != connection->port)))
 		found = SNIFF_BAD;
-	if (found == SNIFF_BAD || (found == SNIFF_NONE && is_web_port(connection->port))) {
+	if (found == SNIFF_BAD || (found == SNIFF_NONE && must_say(connection))) {
 		record(connection, is_named ? DENIAL_OTHER_NAME : DENIAL_NO_NAME, is_named ? said.name : NULL);
 		end(connection, true);
 		return false;
@@ -466,12 +508,14 @@ static bool identify(struct connection *connection, const union address *to)
 		connection->permit = (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private};
 	if (!verdict.is_allowed && !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4))
 		record(connection, DENIAL_BY_RULE, NULL);
-	return verdict.is_allowed;
+	connection->is_inspected = verdict.is_allowed && name && verdict.rule->is_inspected;
+	/* Nothing goes unseen where it is to be looked at. */
+	return verdict.is_allowed && (!connection->is_inspected || gate->inspector);
 }
 
 static void begin(struct connection *connection)
 {
-	if (connection->has_name && is_web_port(connection->port)) {
+	if (connection->has_name && must_say(connection)) {
 		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
 		gate_want_tick(connection->gate);
 		loop_change(&connection->client, EPOLLIN);

@@ -148,7 +148,7 @@ static int map_page(struct gate_process *gate)
 	    gate->page->rule_count > ((size_t)status.st_size - sizeof(*gate->page)) / sizeof(*gate->page->rules))
 		return -EINVAL;
 	/* Descriptors that the engine was started with are not for this process. */
-	sys_close_range(GATE_FIRST_SOCKET_FD + gate->page->socket_count, ~0U);
+	sys_close_range(GATE_FIRST_SOCKET_FD + gate->page->socket_count + !!gate->page->has_vault, ~0U);
 	gate->rules.items = gate->page->rules;
 	gate->rules.count = gate->page->rule_count;
 	return 0;
@@ -199,6 +199,13 @@ static void find_room(struct gate_process *gate)
 		gate->connection_room = MIN_OF((limit.rlim_cur - OTHER_FDS) / CONNECTION_FDS, CONNECTIONS_MAX);
 }
 
+static int open_vault(struct gate_process *gate)
+{
+	AUTO_CLOSE int vault_fd = GATE_FIRST_SOCKET_FD + (int)gate->page->socket_count;
+
+	return gate->inspector ? gate->inspector->begin(gate->inspector, vault_fd) : -EINVAL;
+}
+
 static int begin(struct gate_process *gate)
 {
 	int rc;
@@ -217,15 +224,20 @@ static int begin(struct gate_process *gate)
 	rc = resolver_init(&gate->resolver, gate->loop);
 	if (rc == 0)
 		rc = watch_sockets(gate);
+	if (rc == 0 && gate->page->has_vault)
+		rc = open_vault(gate);
 	if (rc == 0)
-		rc = gate_put_up_walls(gate->page);
+		rc = gate_put_up_walls(gate->page, gate->inspector);
 	return rc;
 }
 
-int gate_main(void)
+int gate_main(struct gate_inspector *inspector)
 {
 	static struct gate_process gate;
-	int rc = begin(&gate);
+	int rc;
+
+	gate.inspector = inspector;
+	rc = begin(&gate);
 
 	if (rc < 0)
 		_exit(125);

@@ -38,6 +38,7 @@ struct gate_page {
 	/* by the engine, before the start */
 	uint32_t magic;
 	uint32_t socket_count; /* descriptors from GATE_FIRST_SOCKET_FD on */
+	uint32_t has_vault;    /* behind these: what only an inspecting gate may know */
 	uint32_t rule_count;   /* behind this structure */
 	int32_t landlock_abi;
 	uint32_t id; /* the host id to become; 0: stay who it is */

@@ -24,13 +24,47 @@
 struct connection;
 struct dns_stream;
 struct later_rule;
+struct gate_process;
 
 struct gate_pipe {
 	int read_fd, write_fd; /* -1: none */
 };
 
+/* --- inspected connections: only belljar-gate has them (inspect/) --- */
+
+struct inspection;
+
+/* What is inspected. Both sockets stay the connection's. */
+struct gate_inspected {
+	int client_fd, server_fd;
+	const char *host;
+	uint16_t port;
+	bool is_tls;
+	struct gate_host *counted; /* may be NULL */
+};
+
+struct gate_inspection_wants {
+	uint32_t client_events, server_events;
+	uint64_t deadline_ns; /* 0: none */
+};
+
+struct gate_inspection_methods {
+	struct inspection *(*start)(struct gate_process *gate, const struct gate_inspected *what); /* NULL: it cannot */
+	/* Do what can be done now: 0, 1 if all is done, -EDQUOT if no more bytes may go through, else it is broken. */
+	int (*pump)(struct inspection *inspection, struct gate_inspection_wants *wants);
+	void (*free)(struct inspection *inspection);
+};
+
+struct gate_inspector {
+	const struct gate_inspection_methods *methods;
+	/* Before the walls: take what the vault has. 0 or a negative errno. */
+	int (*begin)(struct gate_inspector *inspector, int vault_fd);
+	void *state;
+};
+
 struct gate_process {
 	struct loop *loop;
+	struct gate_inspector *inspector; /* NULL: what would have to be inspected is refused */
 	struct gate_page *page;
 	struct net_rule_list rules; /* those of the page */
 	struct later_rule *later;   /* gate_rules.c */
@@ -67,6 +101,8 @@ int rules_add(struct gate_process *gate, const struct net_rule *rule);
 struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
 struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
 					uint16_t port);
+struct net_verdict rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
+					const char *method, const char *target);
 
 /* gate_answer.c: questions of the jar's, by datagram and by stream. */
 void answer_on_datagram(struct loop_watch *watch, uint32_t events);
@@ -122,6 +158,6 @@ void gate_pause(struct gate_process *gate, bool is_paused);
 void gate_shut(struct gate_process *gate);
 
 /* gate_walls.c: 0 or a negative errno. */
-int gate_put_up_walls(const struct gate_page *page);
+int gate_put_up_walls(const struct gate_page *page, bool is_inspecting);
 
 #endif

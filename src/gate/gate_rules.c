@@ -58,11 +58,12 @@ static struct net_verdict ask_list(const struct net_rule_list *list, const struc
 			    : net_decide_address(list, target->is_ipv6, target->address, target->port);
 }
 
-/* Of two that allow, one that allows more addresses counts: allowing something takes nothing away. */
+/* Of two that allow, one that allows more counts: allowing something takes nothing away. */
 static bool is_wider(const struct net_verdict *verdict, const struct net_verdict *said)
 {
 	return verdict->is_allowed && said->is_allowed &&
-	       (verdict->rule->may_be_private || verdict->rule->prefix_len > said->rule->prefix_len);
+	       (net_rule_width(verdict->rule) > net_rule_width(said->rule) ||
+		verdict->rule->prefix_len > said->rule->prefix_len);
 }
 
 static struct net_verdict decide(const struct gate_process *gate, const struct target *target)
@@ -98,4 +99,32 @@ struct net_verdict rules_decide_address(const struct gate_process *gate, bool is
 					uint16_t port)
 {
 	return decide(gate, &(struct target){.is_ipv6 = is_ipv6, .address = address, .port = port});
+}
+
+/* All rules that allow something of the host count together, unless something has denied it since. */
+struct net_verdict rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
+					const char *method, const char *target)
+{
+	struct net_verdict verdict = rules_decide_name(gate, name, port), by_policy;
+	uint64_t denied = 0;
+
+	if (!verdict.is_allowed || !net_rule_is_limited(verdict.rule))
+		return verdict;
+	for (size_t i = 0; i < gate->later_count; i++) {
+		const struct net_rule_list one = {.items = &gate->later[i].rule, .count = 1};
+		struct net_verdict said = net_decide_name(&one, name, port);
+
+		if (said.rule && !said.is_allowed)
+			denied = MAX_OF(denied, gate->later[i].order);
+	}
+	verdict.is_allowed = false;
+	for (size_t i = 0; i < gate->later_count && !verdict.is_allowed; i++) {
+		const struct net_rule_list one = {.items = &gate->later[i].rule, .count = 1};
+
+		if (gate->later[i].order > denied)
+			verdict.is_allowed = net_decide_request(&one, name, port, method, target).is_allowed;
+	}
+	by_policy = net_decide_request(&gate->rules, name, port, method, target);
+	verdict.is_allowed |= !denied && by_policy.is_allowed;
+	return verdict;
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <grp.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "gate/gate_process.h"
@@ -57,6 +58,12 @@ static const enum syscall_id allowed[] = {
 	SYSCALL_rt_sigreturn,
 };
 
+/* What the libraries of an inspecting gate call beside that. */
+static const enum syscall_id allowed_too[] = {
+	SYSCALL_futex,
+	SYSCALL_getpid,
+};
+
 /* Internet sockets only, and no memory that can be executed. */
 static const struct seccomp_rule rules[] = {
 	{SYSCALL_socket,
@@ -76,15 +83,21 @@ static const struct seccomp_rule rules[] = {
 	 {{SECCOMP_TEST_HAS_ANY, 2, 0, PROTECTION_EXECUTE}}},
 };
 
-static int load_filter(void)
+static int load_filter(bool is_inspecting)
 {
+	enum syscall_id calls[ARRAY_LEN(allowed) + ARRAY_LEN(allowed_too)];
+	size_t count = ARRAY_LEN(allowed) + (is_inspecting ? ARRAY_LEN(allowed_too) : 0);
+
 	struct seccomp_profile profile = {.parts = SECCOMP_SOCKETS | SECCOMP_PROCESS | SECCOMP_UNKNOWN};
 	struct sock_filter program[SECCOMP_PROGRAM_MAX];
 	struct error error = {0};
 	size_t len;
-	int rc = seccomp_compile_only(allowed, ARRAY_LEN(allowed), rules, ARRAY_LEN(rules), &profile,
-				      syscall_native_arch(), program, ARRAY_LEN(program), &len, &error);
+	int rc;
 
+	memcpy(calls, allowed, sizeof(allowed));
+	memcpy(calls + ARRAY_LEN(allowed), allowed_too, sizeof(allowed_too));
+	rc = seccomp_compile_only(calls, count, rules, ARRAY_LEN(rules), &profile, syscall_native_arch(), program,
+				  ARRAY_LEN(program), &len, &error);
 	return rc < 0 ? rc : sys_seccomp_load(program, len);
 }
 
@@ -99,7 +112,7 @@ static int leave_files(int abi)
 	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
 }
 
-int gate_put_up_walls(const struct gate_page *page)
+int gate_put_up_walls(const struct gate_page *page, bool is_inspecting)
 {
 	uid_t id = page->id;
 	int rc;
@@ -116,5 +129,5 @@ int gate_put_up_walls(const struct gate_page *page)
 		rc = -errno;
 	if (rc == 0)
 		rc = leave_files(page->landlock_abi);
-	return rc < 0 ? rc : load_filter();
+	return rc < 0 ? rc : load_filter(is_inspecting);
 }

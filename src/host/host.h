@@ -92,6 +92,15 @@ struct host_cgroups {
 	bool is_own; /* version 2: the directory is the cgroup we are in, alone; we must leave it to have others there */
 };
 
+/* What a jar is given to trust, where requests are looked into; made by belljar-gate, which holds the key. */
+struct host_trust {
+	char *program;            /* belljar-gate; NULL: there is none, or nobody needs it */
+	char *source;             /* the host's list of authorities; NULL: none */
+	struct string_list paths; /* where programs look for that list, symbolic links followed */
+	char *java_path;          /* likewise Java's; NULL: none */
+	struct text bundle, java; /* both lists with the jar's own authority; empty: not made */
+};
+
 struct host {
 	/* kernel */
 	bool has_user_namespaces; /* may be true and yet fail: see above */
@@ -122,6 +131,7 @@ struct host {
 	uint64_t inotify_instances,
 		inotify_watches; /* of one user, on the whole host; 0: unknown, or a jar's share cannot be set */
 	char *uncounted_path; /* a writable directory where the kernel does not count what is written; NULL: none, or not asked */
+	struct host_trust trust;
 	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
 	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
@@ -146,6 +156,8 @@ struct host {
 int host_landlock_abi(void);
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
+/* The value of a variable; NULL: it is not set. */
+const char *host_variable(char *const *environment, const char *name);
 /* Facts that were found for one jar, for another one with the same policy; @number as for host_jar_id(). 0 or a negative errno. */
 int host_hand_on(struct host *host, char *const *environment, unsigned number);
 /* The files that @policy is about. */

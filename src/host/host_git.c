@@ -292,20 +292,10 @@ static int read_identity(const char *path, struct identity *identity)
 	return rc == -ENOMEM || identity->has_failed ? -ENOMEM : 0;
 }
 
-static const char *variable(char *const *environment, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, name, len) && (*environment)[len] == '=')
-			return *environment + len + 1;
-	return NULL;
-}
-
 int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out)
 {
-	const char *only = variable(environment, "GIT_CONFIG_GLOBAL");
-	const char *xdg = variable(environment, "XDG_CONFIG_HOME");
+	const char *only = host_variable(environment, "GIT_CONFIG_GLOBAL");
+	const char *xdg = host_variable(environment, "XDG_CONFIG_HOME");
 	struct identity identity = {0};
 	char path[PATH_MAX];
 	int rc = 0;

@@ -164,6 +164,21 @@ const char *const host_etc_names[] = {
 
 const size_t host_etc_name_count = sizeof(host_etc_names) / sizeof(host_etc_names[0]) - 1;
 
+/* The first one that is there is the one that variables name. */
+const char *const host_trust_names[] = {
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/ssl/cert.pem",
+	NULL,
+};
+
+const char *const host_java_trust_names[] = {
+	"/etc/ssl/certs/java/cacerts",
+	"/etc/pki/java/cacerts",
+	NULL,
+};
+
 const char *const host_device_names[] = {"null", "zero", "full", "random", "urandom", "tty", NULL};
 
 /* clang-format off */

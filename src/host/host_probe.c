@@ -108,7 +108,7 @@ static bool pipes_core_dumps(void)
 	return pattern[0] == '|' || pattern[0] == '@';
 }
 
-static const char *environment_value(char *const *environment, const char *name)
+const char *host_variable(char *const *environment, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -121,7 +121,7 @@ static const char *environment_value(char *const *environment, const char *name)
 /* HOME of the environment, else of the password file; where neither will do, a made-up one that exists only inside. */
 static int find_home(struct host *host)
 {
-	const char *home = environment_value(host->environment, "HOME");
+	const char *home = host_variable(host->environment, "HOME");
 	struct host_path found = {0};
 
 	if (!home || home[0] != '/') {
@@ -144,7 +144,7 @@ static int find_home(struct host *host)
 /* In the caller's own runtime directory where there is one; elsewhere the name must not be guessable. */
 static int name_run_directory(struct host *host)
 {
-	const char *base = environment_value(host->environment, "XDG_RUNTIME_DIR");
+	const char *base = host_variable(host->environment, "XDG_RUNTIME_DIR");
 	struct stat status;
 	uint64_t random = 0;
 

@@ -23,6 +23,7 @@
 #include "host/host_paths.h"
 #include "host/host_risky.h"
 #include "host/host_toolchains.h"
+#include "host/host_trust.h"
 #include "host/host_watch.h"
 #include "sys/calls.h"
 
@@ -555,6 +556,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		rc = find_path_directories(host);
 	if (rc == 0)
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
+	if (rc == 0 && policy_is_inspecting(policy))
+		rc = host_survey_trust(host);
 	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
 		rc = host_find_uncounted(host, policy);
 	if (policy->cpu_time_ns != LIMIT_NONE)
@@ -588,6 +591,7 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.git);
 	host_path_done(&host->workdir.git_own);
 	host_path_done(&host->workdir.refused_git);
+	host_trust_done(&host->trust);
 	free(host->hosts);
 	free(host->git_name);
 	free(host->git_email);

@@ -237,8 +237,8 @@ static int write_new_file(int directory_fd, const char *path, const struct plan_
 {
 	AUTO_CLOSE int fd =
 		openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
-	size_t len = strlen(step->source);
-	ssize_t written = fd < 0 ? -1 : write(fd, step->source, len);
+	size_t len = step->bytes ? step->byte_count : strlen(step->source);
+	ssize_t written = fd < 0 ? -1 : write(fd, step->bytes ? step->bytes : step->source, len);
 
 	if (written < 0 || fchmod(fd, step->mode) < 0)
 		return -errno;

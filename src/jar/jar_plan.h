@@ -136,7 +136,7 @@ struct plan_step {
 	const char *target;
 	mode_t mode;
 	uint64_t value, value2;
-	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket */
+	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket; STEP_FILE: for `source` */
 	size_t byte_count;
 	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;

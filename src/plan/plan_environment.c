@@ -133,6 +133,26 @@ static void inherit(struct plan_build *build)
 	}
 }
 
+/*
+ * Where programs look for authorities that have a list of their own. Those of the second table know the host's list; the caller's own
+ * choice would not have the jar's authority.
+ */
+static void add_trust(struct plan_build *build)
+{
+	static const char *const always[] = {"NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"};
+	static const char *const instead[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",   "PIP_CERT",
+					      "AWS_CA_BUNDLE", "DENO_CERT",      "CARGO_HTTP_CAINFO"};
+	const char *path = build->plan->gate.trust_path;
+
+	if (!path)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(always); i++)
+		add_variable(build, always[i], path);
+	for (size_t i = 0; i < ARRAY_LEN(instead); i++)
+		if (host_variable(build->host->environment, instead[i]))
+			add_variable(build, instead[i], path);
+}
+
 int plan_environment(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
@@ -147,6 +167,7 @@ int plan_environment(struct plan_build *build)
 	}
 	add_variable(build, "HOME", build->host->home);
 	add_variable(build, "TMPDIR", "/tmp");
+	add_trust(build);
 	inherit(build);
 	/*
 	 * Whoever is called root has tar restore owners, which nobody without capabilities can. A policy that lists the

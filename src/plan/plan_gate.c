@@ -699,6 +699,26 @@ static int read_rules(struct plan_build *build)
 	return 0;
 }
 
+/* A look into requests needs a program of its own, and authorities to check hosts by. */
+static int check_inspection(struct plan_build *build)
+{
+	const struct host_trust *trust = &build->host->trust;
+
+	if (!trust->program) {
+		error_set(build->error, STAGE_HOST, ENOENT,
+			  "rules with methods, paths or \"inspect\" need the program belljar-gate, which is not here");
+		return error_hint(build->error, "install belljar-gate beside belljar, or name it in the variable "
+						"BELLJAR_GATE; or allow the hosts as a whole");
+	}
+	if (!trust->source || !trust->paths.count) {
+		error_set(build->error, STAGE_HOST, ENOENT,
+			  "this host has no list of certificate authorities to check inspected hosts by");
+		return error_hint(build->error, "install the package ca-certificates");
+	}
+	build->plan->gate.trust_path = plan_string(build, trust->paths.items[0]);
+	return 0;
+}
+
 int plan_check_network(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
@@ -712,7 +732,7 @@ int plan_check_network(struct plan_build *build)
 		plan_note(build, "network", "net is 'none': no host of allow_net can be reached", "say net 'gate'");
 	if (policy->net == NET_GATE && build->plan->rung != RUNG_NAMESPACE)
 		return plan_needs_namespace(build, "net 'gate'");
-	return 0;
+	return policy->net == NET_GATE && policy_is_inspecting(policy) ? check_inspection(build) : 0;
 }
 
 int plan_gate(struct plan_build *build)

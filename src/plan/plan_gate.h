@@ -27,6 +27,10 @@ struct plan_gate {
 	/* A kept jar's rules may change while it lives: then names are led to the gate on every port, and the last of the
 	   sockets, for the engine alone, is one by which the engine can lead more addresses there. */
 	bool may_change;
+	/* Where requests are looked into: the jar's list of authorities, and what its gate is started with. Borrowed. */
+	const char *trust_path; /* NULL: they are not */
+	bool has_vault;
+	int vault_fd, program_fd;
 };
 
 /* Does the jar's network, as it was planned, lead everything that @rule is about to the gate? */

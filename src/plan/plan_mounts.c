@@ -48,6 +48,8 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 
 	step->source = place->source;
 	step->target = place->target;
+	step->bytes = place->content ? place->content->data : NULL;
+	step->byte_count = place->content ? place->content->len : 0;
 	step->flags = place->flags | (place->is_in_host ? STEP_IN_PLACE : 0);
 	step->mode = place->mode;
 	step->value = place->limit;

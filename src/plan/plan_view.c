@@ -97,14 +97,15 @@ static bool is_sorted(const struct view *view)
 	return true;
 }
 
-/* Nothing is made up in a directory of the host: no link, no file. */
+/* Nothing is made up in a directory of the host: no link, no file, but for what stands on a file of its own. */
 static bool is_ordered(const struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *around = view_around(view, i);
 		enum place_kind kind = view->items[i].kind;
 
-		if (around && place_shows_host(around) && (kind == PLACE_SYMLINK || kind == PLACE_FILE))
+		if (around && place_shows_host(around) && !view->items[i].is_over &&
+		    (kind == PLACE_SYMLINK || kind == PLACE_FILE))
 			return false;
 	}
 	return is_sorted(view);

@@ -29,8 +29,10 @@ enum place_kind {
 struct place {
 	enum place_kind kind;
 	const char *target;
-	const char *source; /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
-	unsigned flags;     /* enum step_flag */
+	const char *source;         /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
+	unsigned flags;             /* enum step_flag */
+	const struct text *content; /* PLACE_FILE: what is in it, where that is no text; else NULL */
+	bool is_over;               /* PLACE_FILE: stands on a file of the host's */
 	mode_t mode;
 	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;

@@ -145,6 +145,33 @@ static void add_etc(struct plan_build *build, struct view *view)
 		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname));
 }
 
+/* The host's lists of authorities with one more, where programs look for them. In a plan that is only shown they are not made. */
+static void add_trust(struct plan_build *build, struct view *view)
+{
+	const struct host_trust *trust = &build->host->trust;
+	size_t count = build->plan->gate.trust_path ? trust->paths.count + (trust->java_path ? 1 : 0) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_java = i == trust->paths.count;
+		const struct text *content = is_java ? &trust->java : &trust->bundle;
+		const char *path = plan_string(build, is_java ? trust->java_path : trust->paths.items[i]);
+		struct place *place;
+
+		if (is_java && trust->bundle.len && !content->len) {
+			plan_note(build, "network",
+				  "Java's list of authorities is in a format that cannot be added to: Java programs "
+				  "will not trust inspected hosts",
+				  NULL);
+			continue;
+		}
+		add_file(build, view, path, "the host's list of authorities, and the jar's own\n");
+		place = &view->items[view->count - 1];
+		place->content = content->len ? content : NULL;
+		place->is_over = true;
+		place->on_host = PATH_FILE;
+	}
+}
+
 /* Tools in the workdir (a project's own venv in PATH) are visible there already, and as writable as the rest of it. */
 static void add_toolchains(struct plan_build *build, struct view *view)
 {
@@ -365,6 +392,7 @@ int view_collect(struct plan_build *build, struct view *view)
 	add_devices(build, view);
 	add_list(build, view, &build->host->system, STEP_READ_ONLY);
 	add_etc(build, view);
+	add_trust(build, view);
 	add_toolchains(build, view);
 	add_workdir(build, view);
 	add_private_places(build, view);

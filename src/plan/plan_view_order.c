@@ -197,8 +197,8 @@ static void drop_inner_links(struct view *view)
 		struct place *place = &view->items[i];
 		const struct place *around = view_standing_around(view, i);
 
-		place->is_dropped = (place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE) && around &&
-				    place_shows_host(around);
+		place->is_dropped = (place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE) && !place->is_over &&
+				    around && place_shows_host(around);
 	}
 	view_remove_dropped(view);
 }

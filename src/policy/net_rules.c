@@ -14,8 +14,6 @@
 #define HOST_WORD "host"
 #define PORT_MAX 65535
 #define RULE_TEXT_MAX 1024
-#define NEEDS_INSPECTION                                                                                               \
-	"the gate does not look into requests here: rules by method or path, and secrets, cannot be kept"
 
 static const struct net_ports web_ports[] = {{80, 80}, {443, 443}};
 static const struct net_ports every_port = {1, PORT_MAX};
@@ -253,8 +251,10 @@ static int complete(struct net_rule *rule, struct net_refusal *refusal)
 			      "in the jar this address is the jar's own");
 	if (rule->may_be_private && (rule->is_deny || rule->kind == NET_RULE_ADDRESS || rule->kind == NET_RULE_HOST))
 		return refuse(refusal, NULL, "\"private\" is for names that are allowed");
-	if (rule->reason[0] && !rule->is_deny)
-		return refuse(refusal, NULL, "\"reason\" goes with \"deny\": true");
+	if (rule->is_inspected && (rule->is_deny || rule->kind == NET_RULE_ADDRESS || rule->kind == NET_RULE_HOST))
+		return refuse(refusal, NULL, "\"methods\", \"paths\" and \"inspect\" are for names that are allowed");
+	if (rule->reason[0] && !rule->is_deny && !net_rule_is_limited(rule))
+		return refuse(refusal, NULL, "\"reason\" goes with \"deny\": true, or with \"methods\" or \"paths\"");
 	settle_ports(rule);
 	return 0;
 }
@@ -362,20 +362,44 @@ static int member_reason(const struct json_value *value, struct net_rule *rule, 
 	return 0;
 }
 
-/* What is passed on unseen is all that there is: anything else must not be taken for a promise. */
 static int member_tls(const struct json_value *value, struct net_rule *rule, struct net_refusal *refusal)
 {
-	(void)rule;
 	if (value->type == JSON_STRING && !strcmp(value->string.bytes, "pass"))
 		return 0;
-	return refuse(refusal, "leave \"tls\" out: TLS is then passed on unseen", NEEDS_INSPECTION);
+	if (value->type != JSON_STRING || strcmp(value->string.bytes, "inspect") != 0)
+		return refuse(refusal, NULL, "\"tls\" must be \"pass\" or \"inspect\"");
+	rule->is_inspected = true;
+	return 0;
 }
 
-static int member_inspected(const struct json_value *value, struct net_rule *rule, struct net_refusal *refusal)
+static int read_words(const struct json_value *value, const char *name,
+		      int (*add)(struct net_rule *rule, const char *word, size_t len), const char *example,
+		      struct net_rule *rule, struct net_refusal *refusal)
 {
-	(void)value;
-	(void)rule;
-	return refuse(refusal, "leave \"methods\" and \"paths\" out, and allow the host as a whole", NEEDS_INSPECTION);
+	if (value->type != JSON_LIST || !value->list.count)
+		return refuse(refusal, NULL, "\"%s\" must be a list such as %s", name, example);
+	for (size_t i = 0; i < value->list.count; i++) {
+		const struct json_value *word = &value->list.items[i];
+		int rc = word->type == JSON_STRING ? add(rule, word->string.bytes, word->string.len) : -EINVAL;
+
+		if (rc == -E2BIG)
+			return refuse(refusal, NULL, "\"%s\" has too many entries for one rule", name);
+		if (rc < 0)
+			return refuse(refusal, NULL, "\"%s\" must be a list such as %s", name, example);
+	}
+	rule->is_inspected = true;
+	return 0;
+}
+
+static int member_methods(const struct json_value *value, struct net_rule *rule, struct net_refusal *refusal)
+{
+	return read_words(value, "methods", net_method_add, "[\"GET\", \"HEAD\"]", rule, refusal);
+}
+
+static int member_paths(const struct json_value *value, struct net_rule *rule, struct net_refusal *refusal)
+{
+	return read_words(value, "paths", net_path_add, "[\"/v1/*\"]: paths without '?', '%', and parts such as '..'",
+			  rule, refusal);
 }
 
 static int parse_object(const struct json_value *object, bool is_deny, struct net_rule *rule,
@@ -385,11 +409,12 @@ static int parse_object(const struct json_value *object, bool is_deny, struct ne
 		const char *name;
 		int (*read)(const struct json_value *value, struct net_rule *rule, struct net_refusal *refusal);
 	} members[] = {
-		{"host", member_host},         {"ports", member_ports},     {"private", member_private},
-		{"deny", member_deny},         {"reason", member_reason},   {"tls", member_tls},
-		{"methods", member_inspected}, {"paths", member_inspected},
+		{"host", member_host},       {"ports", member_ports},   {"private", member_private},
+		{"deny", member_deny},       {"reason", member_reason}, {"tls", member_tls},
+		{"methods", member_methods}, {"paths", member_paths},
 	};
 	struct net_rule made = {.is_deny = is_deny};
+	bool is_passed = false;
 	int rc;
 
 	if (object->type != JSON_OBJECT)
@@ -406,7 +431,11 @@ static int parse_object(const struct json_value *object, bool is_deny, struct ne
 		rc = members[which].read(&member->value, &made, refusal);
 		if (rc < 0)
 			return rc;
+		is_passed |= members[which].read == member_tls && !strcmp(member->value.string.bytes, "pass");
 	}
+	if (is_passed && made.is_inspected)
+		return refuse(refusal, "say \"tls\": \"inspect\"",
+			      "what is passed on unseen has no \"methods\" and \"paths\"");
 	if (!json_find(object, "host"))
 		return refuse(refusal, NULL, "a rule needs a \"host\"");
 	rc = complete(&made, refusal);
@@ -478,6 +507,20 @@ static void format_ports(const struct net_rule *rule, struct text *out)
 	}
 }
 
+static void format_words(struct json_writer *writer, const char *key, const char *words, char separator)
+{
+	if (!*words)
+		return;
+	json_open_array(writer, key);
+	while (*words) {
+		size_t len = (size_t)(strchrnul(words, separator) - words);
+
+		json_write_bytes(writer, NULL, words, len);
+		words += len + 1;
+	}
+	json_close_array(writer);
+}
+
 void net_rule_format(const struct net_rule *rule, struct text *out)
 {
 	struct json_writer writer = {.text = out};
@@ -485,7 +528,7 @@ void net_rule_format(const struct net_rule *rule, struct text *out)
 
 	format_host(rule, &host);
 	format_ports(rule, &ports);
-	if (!rule->is_deny && !rule->may_be_private) {
+	if (!rule->is_deny && !rule->may_be_private && !rule->is_inspected) {
 		text_append_string(out, text_string(&host));
 		if (!has_web_ports(rule) || rule->kind == NET_RULE_ADDRESS || rule->kind == NET_RULE_HOST)
 			text_append_format(out, ":%s", text_string(&ports));
@@ -494,6 +537,10 @@ void net_rule_format(const struct net_rule *rule, struct text *out)
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "host", text_string(&host));
 	json_write_string(&writer, "ports", text_string(&ports));
+	format_words(&writer, "methods", rule->methods, ' ');
+	format_words(&writer, "paths", rule->paths, '\n');
+	if (rule->is_inspected)
+		json_write_string(&writer, "tls", "inspect");
 	if (rule->may_be_private)
 		json_write_bool(&writer, "private", true);
 	if (rule->is_deny)
@@ -532,6 +579,11 @@ static bool is_about_address(const struct net_rule *rule, bool is_ipv6, const ui
 	return true;
 }
 
+int net_rule_width(const struct net_rule *rule)
+{
+	return (rule->is_inspected ? 0 : 4) + (net_rule_is_limited(rule) ? 0 : 2) + rule->may_be_private;
+}
+
 /* What @rule, which is about the host, says of @port. */
 static void weigh(struct net_verdict *verdict, const struct net_rule *rule, uint16_t port)
 {
@@ -541,8 +593,8 @@ static void weigh(struct net_verdict *verdict, const struct net_rule *rule, uint
 		return;
 	if (rule->is_deny || !verdict->rule)
 		*verdict = (struct net_verdict){!rule->is_deny, rule};
-	/* Of several that allow, one that allows more addresses counts. */
-	else if (rule->may_be_private)
+	/* Of several that allow, the one that allows more counts: what needs no look inside, all requests, more addresses. */
+	else if (net_rule_width(rule) > net_rule_width(verdict->rule))
 		verdict->rule = rule;
 }
 

@@ -18,6 +18,11 @@
 #define NET_NAME_SIZE 254
 #define NET_PORTS_MAX 16
 #define NET_REASON_SIZE 201
+#define NET_METHOD_MAX 24
+#define NET_METHODS_SIZE 160
+#define NET_PATHS_SIZE 1024
+/* The longest path that a rule is compared with. */
+#define NET_TARGET_MAX 4096
 /* The name by which a jar reaches the host's own loopback. */
 #define NET_HOST_NAME "host.belljar.internal"
 
@@ -36,13 +41,16 @@ struct net_rule {
 	enum net_rule_kind kind;
 	bool is_deny;
 	bool may_be_private; /* the name may have private addresses */
+	bool is_inspected;   /* what is asked of it is looked at, also inside of TLS */
 	bool is_ipv6;
 	uint8_t prefix_len;
 	uint8_t address[16];      /* the first 4 bytes of it, unless it is IPv6; nothing behind the prefix */
 	char name[NET_NAME_SIZE]; /* in small letters, without a dot at its end */
 	struct net_ports ports[NET_PORTS_MAX];
 	size_t port_count;
-	char reason[NET_REASON_SIZE]; /* for whoever is refused; may be empty */
+	char methods[NET_METHODS_SIZE]; /* in order, each with a space behind it; empty: every method */
+	char paths[NET_PATHS_SIZE];     /* patterns in order, each with a newline behind it; empty: every path */
+	char reason[NET_REASON_SIZE];   /* for whoever is refused; may be empty */
 };
 
 LIST_TYPE(struct net_rule, net_rule_list);
@@ -65,6 +73,9 @@ void net_rule_format(const struct net_rule *rule, struct text *out);
 /* Bring a name into the form that rules have. False: that is no host name. */
 bool net_name_clean(const char *name, size_t len, char out[NET_NAME_SIZE]);
 
+/* Of two rules about a host, the one that allows more has the greater width: requests unseen, all requests, private addresses. */
+int net_rule_width(const struct net_rule *rule);
+
 struct net_verdict {
 	bool is_allowed;
 	const struct net_rule *rule; /* the one that decided; NULL: none is about it */
@@ -74,5 +85,23 @@ struct net_verdict {
 struct net_verdict net_decide_name(const struct net_rule_list *rules, const char *name, uint16_t port);
 struct net_verdict net_decide_address(const struct net_rule_list *rules, bool is_ipv6, const uint8_t *address,
 				      uint16_t port);
+
+/* --- net_requests.c --- */
+
+/* 0, -EINVAL or -E2BIG. A path is a pattern, in which a star stands for anything. */
+int net_method_add(struct net_rule *rule, const char *method, size_t len);
+int net_path_add(struct net_rule *rule, const char *path, size_t len);
+/* It names methods or paths. */
+bool net_rule_is_limited(const struct net_rule *rule);
+/* Both are about the same hosts and ports, and @wide allows all that @narrow does. */
+bool net_rule_is_within(const struct net_rule *narrow, const struct net_rule *wide);
+/* A path as a server reads it; false: not every server would read the same. */
+bool net_path_clean(const char *path, size_t len, char out[NET_TARGET_MAX]);
+/*
+ * May @method be asked for @target, a path and what follows it? Rules add up: one without methods and paths allows all. A
+ * refusal has a rule that says what would be allowed.
+ */
+struct net_verdict net_decide_request(const struct net_rule_list *rules, const char *name, uint16_t port,
+				      const char *method, const char *target);
 
 #endif

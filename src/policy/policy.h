@@ -122,4 +122,7 @@ struct policy {
 	uint64_t replaced_keys; /* of those, what a document said: of a list, nothing of the default is left */
 };
 
+/* Does a rule of it need a look into requests? */
+bool policy_is_inspecting(const struct policy *policy);
+
 #endif

@@ -159,6 +159,8 @@ static void write_mount_object(struct json_writer *writer)
 
 static void write_rule_object(struct json_writer *writer)
 {
+	static const char *const tls_words[] = {"pass", "inspect", NULL};
+
 	json_open_object(writer, NULL);
 	json_write_string(writer, "type", "object");
 	json_open_object(writer, "properties");
@@ -173,8 +175,10 @@ static void write_rule_object(struct json_writer *writer)
 	write_typed_property(writer, "private", "boolean");
 	write_typed_property(writer, "deny", "boolean");
 	write_typed_property(writer, "reason", "string");
+	write_typed_property(writer, "methods", "array");
+	write_typed_property(writer, "paths", "array");
 	json_open_object(writer, "tls");
-	json_write_string(writer, "const", "pass");
+	write_enum(writer, tls_words);
 	json_close_object(writer);
 	json_close_object(writer);
 	json_open_array(writer, "required");

@@ -291,13 +291,28 @@ static bool is_deny(const char *rule_text)
 	return net_rule_parse(rule_text, &rule, &refusal) == 0 && rule.is_deny;
 }
 
+/* The same hosts and ports, with fewer methods and paths. */
+static bool is_narrower(const char *rule_text, const struct string_list *before)
+{
+	struct net_refusal refusal;
+	struct net_rule rule, wide;
+
+	if (net_rule_parse(rule_text, &rule, &refusal) < 0)
+		return false;
+	for (size_t i = 0; i < before->count; i++)
+		if (net_rule_parse(before->items[i], &wide, &refusal) == 0 && net_rule_is_within(&rule, &wide))
+			return true;
+	return false;
+}
+
 /* Exceptions may be added and must stay. Where the host's network was allowed, every list is a shorter one. */
 static int judge_rules(const struct change *change)
 {
 	const struct string_list *before = &change->before->allow_net, *after = &change->after->allow_net;
 
 	for (size_t i = 0; i < after->count && change->before->net != NET_HOST; i++)
-		if (!string_list_has(before, after->items[i]) && !is_deny(after->items[i]))
+		if (!string_list_has(before, after->items[i]) && !is_deny(after->items[i]) &&
+		    !is_narrower(after->items[i], before))
 			return refuse_entry(change, after->items[i]);
 	for (size_t i = 0; i < before->count; i++)
 		if (!string_list_has(after, before->items[i]) && is_deny(before->items[i]))

@@ -678,8 +678,9 @@ static const struct kind kinds[] = {
 	[POLICY_PATHS] = {"a path", true, text_host_path, json_string, clear_strings},
 	[POLICY_TMPFS] = {"\"PATH\" or \"PATH:SIZE\"", true, text_tmpfs, json_string, clear_tmpfs},
 	[POLICY_STRINGS] = {"a string", true, text_redact, json_string, clear_strings},
-	[POLICY_RULES] = {"\"HOST[:PORTS]\" or {\"host\", \"ports\", \"private\", \"deny\", \"reason\"}", true,
-			  text_rule, json_rule, clear_strings},
+	[POLICY_RULES] =
+		{"\"HOST[:PORTS]\" or {\"host\", \"ports\", \"methods\", \"paths\", \"tls\", \"private\", \"deny\", \"reason\"}",
+		 true, text_rule, json_rule, clear_strings},
 	[POLICY_NAMES] = {"the name of a variable", true, text_variable, json_string, clear_strings},
 	[POLICY_ENV] = {"an object of strings", false, text_env, json_env, clear_env},
 	[POLICY_GUARANTEES] = {"a string", true, text_guarantee, json_string, clear_guarantees},

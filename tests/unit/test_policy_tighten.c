@@ -346,7 +346,7 @@ static void test_hosts_may_be_taken_away_and_denied(void)
 {
 	static const char base[] =
 		"{\"allow_net\": [\"a.test\", \"b.test:22\", {\"host\": \"c.test\", \"deny\": true}]}";
-	AUTO_POLICY shorter = {0}, denied = {0}, none = {0}, from_host = {0};
+	AUTO_POLICY shorter = {0}, denied = {0}, none = {0}, from_host = {0}, narrow = {0}, narrower = {0};
 
 	check_accepted(&shorter, base, "{\"allow_net\": [\"A.test\", {\"host\": \"c.test\", \"deny\": true}]}");
 	CHECK(shorter.net == NET_GATE && shorter.allow_net.count == 2);
@@ -360,6 +360,21 @@ static void test_hosts_may_be_taken_away_and_denied(void)
 	check_accepted(&from_host, "{\"net\": \"host\"}", "{\"allow_net\": [\"a.test\"]}");
 	CHECK(from_host.net == NET_GATE && from_host.allow_net.count == 1);
 
+	/* Fewer methods and paths for the same host. */
+	check_accepted(&narrow, "{\"allow_net\": [\"a.test\"]}",
+		       "{\"allow_net\": [{\"host\": \"a.test\", \"methods\": [\"GET\"]}]}");
+	CHECK_INT(narrow.allow_net.count, 1);
+	check_accepted(&narrower, "{\"allow_net\": [{\"host\": \"a.test\", \"methods\": [\"GET\", \"PUT\"]}]}",
+		       "{\"allow_net\": [{\"host\": \"a.test\", \"methods\": [\"GET\"], \"paths\": [\"/v1\"]}]}");
+	CHECK_INT(narrower.allow_net.count, 1);
+	check_refused(
+		"{\"allow_net\": [{\"host\": \"a.test\", \"methods\": [\"GET\"]}]}", "{\"allow_net\": [\"a.test\"]}",
+		"t.json:1:15: allow_net 'a.test': a tightening policy may only shorten the list; this is not in it");
+	check_refused(
+		"{\"allow_net\": [{\"host\": \"a.test\", \"methods\": [\"GET\"]}]}",
+		"{\"allow_net\": [{\"host\": \"a.test\", \"paths\": [\"/\"]}]}",
+		"t.json:1:15: allow_net '{\"host\":\"a.test\",\"ports\":\"80,443\",\"paths\":[\"/\"],\"tls\":\"inspect\"}': a "
+		"tightening policy may only shorten the list; this is not in it");
 	check_refused(
 		base, "{\"allow_net\": [\"d.test\", {\"host\": \"c.test\", \"deny\": true}]}",
 		"t.json:1:15: allow_net 'd.test': a tightening policy may only shorten the list; this is not in it");

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_vault.h - have belljar-gate make what a jar needs whose requests are looked into
+ *
+ * The key of the jar's certificate authority goes from one process of belljar-gate to the next in a file in memory, which the engine holds
+ * and does not read.
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_VAULT_H
+#define BELLJAR_ENGINE_ENGINE_VAULT_H
+
+#include "host/host.h"
+
+struct vault {
+	bool is_made;
+	int fd;
+	int program_fd; /* belljar-gate */
+};
+
+/* Fill in host->trust.bundle and .java, and @vault. 0 or a negative errno. */
+int vault_make(struct vault *vault, struct host *host, struct error *error);
+void vault_done(struct vault *vault);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspect/inspect_exchange.c - requests and answers over one inspected connection
+ *
+ * More than 200 lines: a request, its answer and their end are one machine.
+ *
+ *   the host's handshake ──► the jar's handshake ──► request ──► answer ──► request ...
+ *
+ * One request at a time: the next one is not read before the answer to the last is through. What a rule refuses is answered
+ * here, and the host hears nothing of it. Where the host cannot be trusted, every request is answered with that.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "inspect/inspect.h"
+#include "inspect/inspect_http.h"
+#include "inspect/inspect_stream.h"
+#include "sys/calls.h"
+
+#define HANDSHAKE_NS 30000000000ULL
+/* A head that is begun is to be ended. */
+#define HEAD_NS 60000000000ULL
+/* To read the end of what is answered already, so that the answer is not lost in a reset. */
+#define CLOSING_NS 5000000000ULL
+#define TURNS_MAX 16
+
+enum answer_state { ANSWER_NONE, ANSWER_HEAD, ANSWER_BODY };
+
+struct inspection {
+	const struct inspector *inspector;
+	struct gate_process *gate;
+	const char *host;
+	uint16_t port;
+	struct stream client, server;
+	char failure[256]; /* why nothing can be asked of the host; empty: it can */
+	struct http_body request, answer;
+	bool is_sending; /* a request's head has gone, not all of its body */
+	enum answer_state state;
+	char method[NET_METHOD_MAX + 1]; /* that the answer is for */
+	bool is_last;                    /* nothing follows this answer */
+	bool is_closing;                 /* nothing more is wanted of either side */
+	uint64_t deadline_ns;
+};
+
+/* There is one thread, and nobody needs a head for longer than a call. */
+static struct http_head head;
+
+/* --- answers of the gate's own ------------------------------------------------------------------------------ */
+
+static void close_after(struct inspection *inspection)
+{
+	inspection->is_closing = true;
+	inspection->deadline_ns = sys_monotonic_ns() + CLOSING_NS;
+	stream_shut(&inspection->client);
+}
+
+/* @is_last: what else comes from the jar cannot be understood, or need not be. */
+static int answer_here(struct inspection *inspection, int status, const char *phrase, bool is_last, const char *format,
+		       ...) PRINTF_LIKE(5, 6);
+static int answer_here(struct inspection *inspection, int status, const char *phrase, bool is_last, const char *format,
+		       ...)
+{
+	bool has_body = strcmp(inspection->method, "HEAD") != 0;
+	AUTO_TEXT sentence = {0}, answer = {0};
+	va_list arguments;
+
+	text_append_string(&sentence, "belljar: ");
+	va_start(arguments, format);
+	text_append_format_list(&sentence, format, arguments);
+	va_end(arguments);
+	text_append_char(&sentence, '\n');
+	text_append_format(&answer,
+			   "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+			   "%s\r\n%s",
+			   status, phrase, sentence.len, is_last ? "Connection: close\r\n" : "",
+			   has_body ? text_string(&sentence) : "");
+	if (text_failed(&answer) || !stream_write(&inspection->client, answer.data, answer.len))
+		return -EPIPE;
+	if (is_last)
+		close_after(inspection);
+	return 1;
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------- */
+
+static bool is_for_this_host(const struct inspection *inspection)
+{
+	const char *colon = memchr(head.host.bytes, ':', head.host.len);
+	size_t len = colon ? (size_t)(colon - head.host.bytes) : head.host.len;
+	char name[NET_NAME_SIZE], port[8];
+
+	if (!net_name_clean(head.host.bytes, len, name) || strcmp(name, inspection->host) != 0)
+		return false;
+	snprintf(port, sizeof(port), "%u", inspection->port);
+	return !colon || http_is((struct http_slice){colon + 1, head.host.len - len - 1}, port);
+}
+
+static int refuse_request(struct inspection *inspection, const struct net_rule *rule)
+{
+	/* What follows is another request, unless this one has a body. */
+	return answer_here(inspection, 403, "Forbidden", head.body_kind != HTTP_BODY_NONE,
+			   "%s %.*s is not allowed for %s by this jar's policy%s%s", head.method,
+			   (int)MIN_OF(head.target.len, (size_t)256), head.target.bytes, inspection->host,
+			   rule && rule->reason[0] ? ": " : "", rule ? rule->reason : "");
+}
+
+static int check_request(struct inspection *inspection)
+{
+	AUTO_TEXT target = {0};
+	struct net_verdict verdict;
+
+	if (!is_for_this_host(inspection))
+		return answer_here(inspection, 421, "Misdirected Request", true,
+				   "the Host header is not the host that this connection is for, %s", inspection->host);
+	if (inspection->failure[0])
+		return answer_here(inspection, 502, "Bad Gateway", true, "%s", inspection->failure);
+	if (head.has_upgrade && inspection->client.ssl)
+		return answer_here(inspection, 403, "Forbidden", true,
+				   "an inspected connection cannot be upgraded to another protocol");
+	text_append(&target, head.target.bytes, head.target.len);
+	if (text_failed(&target))
+		return -ENOMEM;
+	verdict = rules_decide_request(inspection->gate, inspection->host, inspection->port, head.method,
+				       text_string(&target));
+	return verdict.is_allowed ? 0 : refuse_request(inspection, verdict.rule);
+}
+
+static bool pass_request(struct inspection *inspection)
+{
+	AUTO_TEXT out = {0};
+
+	text_append_format(&out, "%s %.*s HTTP/1.1\r\n", head.method, (int)head.target.len, head.target.bytes);
+	for (size_t i = 0; i < head.header_count; i++) {
+		const struct http_header *header = &head.headers[i];
+
+		if (!http_is_for_one_hop(&head, header))
+			text_append_format(&out, "%.*s: %.*s\r\n", (int)header->name.len, header->name.bytes,
+					   (int)header->value.len, header->value.bytes);
+	}
+	if (head.body_kind == HTTP_BODY_CHUNKED)
+		text_append_string(&out, "Transfer-Encoding: chunked\r\n");
+	if (head.is_last)
+		text_append_string(&out, "Connection: close\r\n");
+	text_append_string(&out, "\r\n");
+	return !text_failed(&out) && stream_write(&inspection->server, out.data, out.len);
+}
+
+static int read_request(struct inspection *inspection)
+{
+	struct stream *client = &inspection->client;
+	ssize_t len = http_read_request(text_string(&client->in), client->in.len, &head);
+	int rc;
+
+	if (!client->in.len)
+		return 0;
+	snprintf(inspection->method, sizeof(inspection->method), "%s", len > 0 ? head.method : "");
+	if (len < 0)
+		return answer_here(inspection, 400, "Bad Request", true, "the gate does not pass on %s", head.why);
+	if (len == 0 && !inspection->deadline_ns)
+		inspection->deadline_ns = sys_monotonic_ns() + HEAD_NS;
+	if (len == 0)
+		return 0;
+	inspection->deadline_ns = 0;
+	rc = check_request(inspection);
+	if (rc == 0) {
+		if (!pass_request(inspection))
+			return -EPIPE;
+		inspection->is_last = head.is_last;
+		inspection->state = ANSWER_HEAD;
+		inspection->is_sending = true;
+		http_body_init(&inspection->request, head.body_kind, head.body_bytes);
+		rc = 1;
+	}
+	if (rc > 0)
+		text_consume(&client->in, (size_t)len);
+	return rc;
+}
+
+/* Pass on what has come of a body. @bytes is used up, or -EINVAL. */
+static ssize_t pass_body(struct http_body *body, const struct text *from, struct stream *to)
+{
+	size_t used = 0;
+
+	while (!body->is_done && used < from->len && stream_waiting(to) < STREAM_OUT_MAX) {
+		AUTO_TEXT out = {0};
+		struct http_slice part;
+		ssize_t len = http_body_take(body, from->data + used, from->len - used, &part);
+
+		if (len < 0)
+			return len;
+		used += (size_t)len;
+		if (part.len)
+			http_body_write(body->kind, part, &out);
+		if (body->is_done && body->kind == HTTP_BODY_CHUNKED)
+			http_body_write(body->kind, (struct http_slice){"", 0}, &out);
+		if (text_failed(&out) || !stream_write(to, out.data, out.len))
+			return -EPIPE;
+	}
+	return (ssize_t)used;
+}
+
+static int send_body(struct inspection *inspection)
+{
+	ssize_t used = pass_body(&inspection->request, &inspection->client.in, &inspection->server);
+
+	if (used < 0)
+		return -EPIPE;
+	text_consume(&inspection->client.in, (size_t)used);
+	if (!inspection->request.is_done)
+		return used > 0;
+	inspection->is_sending = false;
+	return 1;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static int end_exchange(struct inspection *inspection)
+{
+	inspection->state = ANSWER_NONE;
+	/* An answer that did not wait for the whole request: what is left of it cannot be told from another one. */
+	if (inspection->is_last || inspection->is_sending)
+		close_after(inspection);
+	return 1;
+}
+
+static int pass_answer(struct inspection *inspection)
+{
+	bool is_final = head.status >= 200;
+	AUTO_TEXT out = {0};
+
+	text_append_format(&out, "HTTP/1.1 %d %.*s\r\n", head.status, (int)head.reason.len, head.reason.bytes);
+	for (size_t i = 0; i < head.header_count; i++) {
+		const struct http_header *header = &head.headers[i];
+
+		if (!http_is_for_one_hop(&head, header))
+			text_append_format(&out, "%.*s: %.*s\r\n", (int)header->name.len, header->name.bytes,
+					   (int)header->value.len, header->value.bytes);
+	}
+	if (head.body_kind == HTTP_BODY_CHUNKED)
+		text_append_string(&out, "Transfer-Encoding: chunked\r\n");
+	inspection->is_last |= is_final && (head.is_last || head.body_kind == HTTP_BODY_REST);
+	if (is_final && inspection->is_last)
+		text_append_string(&out, "Connection: close\r\n");
+	text_append_string(&out, "\r\n");
+	if (text_failed(&out) || !stream_write(&inspection->client, out.data, out.len))
+		return -EPIPE;
+	if (!is_final)
+		return 1;
+	http_body_init(&inspection->answer, head.body_kind, head.body_bytes);
+	inspection->state = ANSWER_BODY;
+	return inspection->answer.is_done ? end_exchange(inspection) : 1;
+}
+
+static int bad_answer(struct inspection *inspection, const char *why)
+{
+	return answer_here(inspection, 502, "Bad Gateway", true, "%s %s", inspection->host, why);
+}
+
+static int read_answer(struct inspection *inspection)
+{
+	struct stream *server = &inspection->server;
+	char why[160];
+	ssize_t len;
+	int rc;
+
+	if (!server->in.len)
+		return server->is_ended ? bad_answer(inspection, "has ended the connection without an answer") : 0;
+	len = http_read_answer(server->in.data, server->in.len, inspection->method, &head);
+	if (len > 0 && head.status == 101) {
+		head.why = "a change of protocol that nobody asked for";
+		len = -EINVAL;
+	}
+	if (len == 0 && server->is_ended)
+		return bad_answer(inspection, "has ended the connection within the head of an answer");
+	snprintf(why, sizeof(why), "has sent %s", head.why ? head.why : "");
+	if (len < 0)
+		return bad_answer(inspection, why);
+	if (len == 0)
+		return 0;
+	rc = pass_answer(inspection);
+	text_consume(&server->in, (size_t)len);
+	return rc;
+}
+
+static int read_answer_body(struct inspection *inspection)
+{
+	struct stream *server = &inspection->server;
+	ssize_t used = pass_body(&inspection->answer, &server->in, &inspection->client);
+
+	if (used < 0)
+		return -EPIPE;
+	text_consume(&server->in, (size_t)used);
+	if (server->is_ended && !server->in.len && !inspection->answer.is_done) {
+		/* The jar's side ends as the host's did. */
+		if (inspection->answer.kind != HTTP_BODY_REST || server->is_cut)
+			return -EPIPE;
+		inspection->answer.is_done = true;
+	}
+	return inspection->answer.is_done ? end_exchange(inspection) : used > 0;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------- */
+
+static int shake_hands(struct inspection *inspection)
+{
+	struct stream *client = &inspection->client, *server = &inspection->server;
+	int rc = 0, more;
+
+	if (!server->is_ready && !inspection->failure[0]) {
+		rc = stream_shake_hands(server);
+		if (rc < 0) {
+			long verdict = SSL_get_verify_result(server->ssl);
+
+			snprintf(inspection->failure, sizeof(inspection->failure), "no secure connection to %s: %s",
+				 inspection->host,
+				 verdict != X509_V_OK ? X509_verify_cert_error_string(verdict)
+						      : "the handshake failed");
+			rc = 1;
+		}
+	}
+	if (!server->is_ready && !inspection->failure[0])
+		return rc;
+	more = stream_shake_hands(client);
+	if (client->is_ready)
+		inspection->deadline_ns = 0;
+	return more < 0 ? -EPIPE : rc | more;
+}
+
+static int work(struct inspection *inspection)
+{
+	struct stream *client = &inspection->client, *server = &inspection->server;
+	int rc = 0, more = 0;
+
+	if (!client->is_ready)
+		return shake_hands(inspection);
+	if (inspection->state == ANSWER_NONE && client->in.len)
+		return read_request(inspection);
+	if (inspection->state == ANSWER_NONE) {
+		/* Either side may leave between two requests; and nobody has asked for what the host says now. */
+		if (client->is_ended || ((server->is_ended || server->in.len) && !inspection->failure[0])) {
+			close_after(inspection);
+			return 1;
+		}
+		return 0;
+	}
+	if (inspection->is_sending)
+		rc = send_body(inspection);
+	if (rc >= 0)
+		more = inspection->state == ANSWER_HEAD ? read_answer(inspection) : read_answer_body(inspection);
+	/* The jar has gone in the middle of a request. */
+	if (client->is_ended && inspection->is_sending && !client->in.len)
+		return -EPIPE;
+	return rc < 0 ? rc : more < 0 ? more : rc | more;
+}
+
+/* Everything that can be done now: 1 if something was, 0, or a negative errno. */
+static int turn(struct inspection *inspection)
+{
+	struct stream *client = &inspection->client, *server = &inspection->server;
+	int rc = inspection->is_closing ? stream_ignore(client) : stream_fill(client), more;
+
+	if (rc < 0)
+		return rc;
+	if (!inspection->is_closing && !server->is_ended) {
+		more = stream_fill(server);
+		/* What it had said before is still worth something. */
+		if (more == -EPIPE) {
+			server->is_socket_over = server->is_ended = server->is_cut = true;
+			more = 1;
+		}
+		if (more < 0)
+			return more;
+		rc |= more;
+	}
+	if (!inspection->is_closing) {
+		more = work(inspection);
+		if (more < 0) {
+			/* An alert may be on its way. */
+			stream_flush(client);
+			return more;
+		}
+		rc |= more;
+	}
+	more = stream_flush(client);
+	if (more < 0)
+		return more;
+	rc |= more;
+	more = server->is_ended ? 0 : stream_flush(server);
+	if (more < 0) {
+		server->is_ended = server->is_cut = true;
+		more = 1;
+	}
+	return rc | more;
+}
+
+/* All that was asked has gone out, and whoever asked has left without waiting for an answer. */
+static bool is_nobody_waiting(const struct inspection *inspection)
+{
+	const struct stream *client = &inspection->client;
+
+	return (inspection->gate->drain_until_ns || (client->is_ended && client->is_cut)) && !client->in.len &&
+	       !inspection->is_sending && !stream_waiting(&inspection->server) && client->is_ready;
+}
+
+static int exchange_pump(struct inspection *inspection, struct gate_inspection_wants *wants)
+{
+	int rc = 1;
+
+	for (int i = 0; i < TURNS_MAX && rc > 0; i++)
+		rc = turn(inspection);
+	if (rc < 0)
+		return rc;
+	if (inspection->is_closing && !stream_waiting(&inspection->client)) {
+		shutdown(inspection->client.fd, SHUT_WR);
+		if (inspection->client.is_socket_over || inspection->gate->drain_until_ns)
+			return 1;
+	}
+	if (is_nobody_waiting(inspection))
+		return 1;
+	wants->client_events = stream_events(&inspection->client);
+	wants->server_events =
+		inspection->is_closing || inspection->server.is_ended ? 0 : stream_events(&inspection->server);
+	wants->deadline_ns = inspection->deadline_ns;
+	/* There is more to do: whoever can be written to calls again at once. */
+	if (rc > 0) {
+		wants->client_events |= EPOLLOUT;
+		wants->server_events |= wants->server_events ? EPOLLOUT : 0;
+	}
+	return 0;
+}
+
+static void exchange_free(struct inspection *inspection)
+{
+	stream_done(&inspection->client);
+	stream_done(&inspection->server);
+	free(inspection);
+}
+
+static SSL *new_ssl(SSL_CTX *context, bool is_server)
+{
+	SSL *ssl = SSL_new(context);
+	BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+
+	if (!ssl || !in || !out) {
+		SSL_free(ssl);
+		BIO_free(in);
+		BIO_free(out);
+		return NULL;
+	}
+	SSL_set_bio(ssl, in, out);
+	if (is_server)
+		SSL_set_accept_state(ssl);
+	else
+		SSL_set_connect_state(ssl);
+	return ssl;
+}
+
+static struct inspection *exchange_start(struct gate_process *gate, const struct gate_inspected *what)
+{
+	const struct inspector *inspector = gate->inspector->state;
+	struct inspection *made = calloc(1, sizeof(*made));
+	SSL *client = NULL, *server = NULL;
+
+	if (!made)
+		return NULL;
+	*made = (struct inspection){.inspector = inspector, .gate = gate, .host = what->host, .port = what->port};
+	made->deadline_ns = what->is_tls ? sys_monotonic_ns() + HANDSHAKE_NS : 0;
+	if (what->is_tls) {
+		client = new_ssl(inspector->server_context, true);
+		server = new_ssl(inspector->client_context, false);
+	}
+	stream_init(&made->client, what->client_fd, client, gate->page, what->counted, true);
+	stream_init(&made->server, what->server_fd, server, gate->page, what->counted, false);
+	if (!what->is_tls || (client && server && authority_use(inspector->authority, client, what->host) &&
+			      SSL_set_tlsext_host_name(server, what->host) && SSL_set1_host(server, what->host)))
+		return made;
+	exchange_free(made);
+	return NULL;
+}
+
+const struct gate_inspection_methods exchange_methods = {exchange_start, exchange_pump, exchange_free};

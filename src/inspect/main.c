@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspect/main.c - belljar-gate: make an authority for a jar, and be the gate that uses it
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "base/json_read.h"
+#include "gate/gate.h"
+#include "gate/gate_vault.h"
+#include "inspect/inspect.h"
+
+#define EXIT_FAILED 125
+
+static bool read_all(int fd, struct text *out)
+{
+	struct stat status;
+	size_t size;
+	char *room;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size < 0 || (uint64_t)status.st_size > VAULT_FILE_MAX)
+		return false;
+	size = (size_t)status.st_size;
+	room = text_reserve(out, size);
+	while (room && out->len < size) {
+		ssize_t len = pread(fd, out->data + out->len, size - out->len, (off_t)out->len);
+
+		if (len <= 0)
+			return false;
+		out->len += (size_t)len;
+	}
+	return room;
+}
+
+static bool write_all(int fd, const struct text *text)
+{
+	size_t done = 0;
+
+	while (done < text->len) {
+		ssize_t len = write(fd, text->data + done, text->len - done);
+
+		if (len <= 0)
+			return false;
+		done += (size_t)len;
+	}
+	return !text_failed(text);
+}
+
+/* --- make --------------------------------------------------------------------------------------------------- */
+
+static int fail(const char *format, ...) PRINTF_LIKE(1, 2);
+static int fail(const char *format, ...)
+{
+	AUTO_TEXT reason = {0};
+	va_list arguments;
+
+	va_start(arguments, format);
+	text_append_format_list(&reason, format, arguments);
+	va_end(arguments);
+	write_all(VAULT_FD, &reason);
+	return EXIT_FAILED;
+}
+
+static const char *member(const struct json_value *request, const char *name)
+{
+	const struct json_member *found = json_find(request, name);
+
+	return found && found->value.type == JSON_STRING ? found->value.string.bytes : NULL;
+}
+
+static bool read_path(const char *path, struct text *out)
+{
+	AUTO_CLOSE int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	return read_all(fd, out);
+}
+
+static int make_files(const struct json_value *request, const struct authority *authority, struct text *vault)
+{
+	AUTO_TEXT trust = {0}, java = {0}, java_made = {0}, der = {0}, key = {0};
+	struct vault_header header = {.magic = VAULT_MAGIC};
+	const char *bundle_path = member(request, "bundle");
+
+	if (!read_path(bundle_path, &trust) || !trust.len)
+		return fail("cannot read the authorities that this host trusts, '%s': %s",
+			    bundle_path ? bundle_path : "", strerror(errno));
+	if (!authority_write(authority, &key) || !authority_write_der(authority, &der))
+		return fail("cannot write the certificate of the jar's authority");
+	header.authority_len = (uint32_t)key.len;
+	header.trust_len = (uint32_t)trust.len;
+	text_append(vault, &header, sizeof(header));
+	text_append(vault, key.data, key.len);
+	text_append(vault, trust.data, trust.len);
+	OPENSSL_cleanse(key.data, key.len);
+	if (trust.data[trust.len - 1] != '\n')
+		text_append_char(&trust, '\n');
+	if (!authority_write_pem(authority, &trust) || !write_all(VAULT_BUNDLE_FD, &trust))
+		return fail("cannot write the jar's list of authorities");
+	if (read_path(member(request, "java"), &java) && trust_add_to_java(&java, &der, &java_made) &&
+	    !write_all(VAULT_JAVA_FD, &java_made))
+		return fail("cannot write Java's list of authorities");
+	return 0;
+}
+
+static int make(void)
+{
+	AUTO_TEXT text = {0}, vault = {0}, version = {0};
+	struct json_input input = {.name = "request", .stage = STAGE_ENGINE};
+	struct authority *authority;
+	AUTO_JSON request = {0};
+	struct error error = {0};
+	int rc;
+
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!read_all(VAULT_REQUEST_FD, &text))
+		return EXIT_FAILED;
+	input.bytes = text.data;
+	input.len = text.len;
+	if (json_parse(&input, &request, &error) < 0)
+		return fail("the request cannot be read");
+	text_append_format(&version, VAULT_VERSION_FORMAT, VAULT_VERSION_ARGUMENTS);
+	if (!member(&request, "version") || strcmp(member(&request, "version"), text_string(&version)) != 0)
+		return fail("belljar-gate and belljar are of different versions");
+	authority = authority_new();
+	if (!authority)
+		return fail("cannot make a certificate authority: %s", ERR_reason_error_string(ERR_peek_error()));
+	rc = make_files(&request, authority, &vault);
+	authority_free(authority);
+	if (rc == 0 && !write_all(VAULT_FD, &vault))
+		rc = EXIT_FAILED;
+	if (vault.len)
+		OPENSSL_cleanse(vault.data, vault.len);
+	return rc;
+}
+
+/* --- the gate ----------------------------------------------------------------------------------------------- */
+
+static bool read_trust(SSL_CTX *context, const char *bytes, size_t len)
+{
+	BIO *memory = BIO_new_mem_buf(bytes, (int)len);
+	X509_STORE *store = SSL_CTX_get_cert_store(context);
+	size_t count = 0;
+	X509 *certificate;
+
+	while (memory && (certificate = PEM_read_bio_X509(memory, NULL, NULL, NULL))) {
+		count += X509_STORE_add_cert(store, certificate) == 1;
+		X509_free(certificate);
+	}
+	ERR_clear_error();
+	BIO_free(memory);
+	return count;
+}
+
+/* Only HTTP/1.1 is spoken, and those who have others are told so. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
+			   unsigned in_len, void *owner)
+{
+	static const unsigned char known[] = "\x08http/1.1";
+
+	(void)ssl;
+	(void)owner;
+	return SSL_select_next_proto((unsigned char **)out, out_len, known, sizeof(known) - 1, in, in_len) ==
+			       OPENSSL_NPN_NEGOTIATED
+		       ? SSL_TLSEXT_ERR_OK
+		       : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static bool make_contexts(struct inspector *inspector, const char *trust, size_t trust_len)
+{
+	static const unsigned char protocols[] = "\x08http/1.1";
+	SSL_CTX *server = SSL_CTX_new(TLS_server_method()), *client = SSL_CTX_new(TLS_client_method());
+
+	inspector->server_context = server;
+	inspector->client_context = client;
+	if (!server || !client || !SSL_CTX_set_min_proto_version(server, TLS1_2_VERSION) ||
+	    !SSL_CTX_set_min_proto_version(client, TLS1_2_VERSION))
+		return false;
+	SSL_CTX_set_alpn_select_cb(server, choose_protocol, NULL);
+	SSL_CTX_set_options(server, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_set_options(client, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_set_session_cache_mode(server, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_verify(client, SSL_VERIFY_PEER, NULL);
+	return !SSL_CTX_set_alpn_protos(client, protocols, sizeof(protocols) - 1) &&
+	       read_trust(client, trust, trust_len);
+}
+
+static int begin(struct gate_inspector *gate_inspector, int vault_fd)
+{
+	struct inspector *inspector = gate_inspector->state;
+	struct vault_header header;
+	AUTO_TEXT vault = {0};
+	const char *at;
+	int rc = -EINVAL;
+
+	/* Before any of it is in memory. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	if (!read_all(vault_fd, &vault) || vault.len < sizeof(header))
+		return -EINVAL;
+	memcpy(&header, vault.data, sizeof(header));
+	at = vault.data + sizeof(header);
+	if (header.magic == VAULT_MAGIC &&
+	    vault.len == sizeof(header) + (uint64_t)header.authority_len + header.trust_len) {
+		inspector->authority = authority_read((const uint8_t *)at, header.authority_len);
+		if (inspector->authority && make_contexts(inspector, at + header.authority_len, header.trust_len))
+			rc = 0;
+	}
+	OPENSSL_cleanse(vault.data, vault.len);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct inspector inspector;
+	static struct gate_inspector gate_inspector = {
+		.methods = &exchange_methods, .begin = begin, .state = &inspector};
+
+	if (argc == 2 && !strcmp(argv[1], VAULT_ARGUMENT))
+		return make();
+	if (argc == 2 && !strcmp(argv[1], GATE_ARGUMENT))
+		return gate_main(&gate_inspector);
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("belljar-gate " BELLJAR_VERSION);
+		return 0;
+	}
+	fputs("belljar-gate is started by belljar, for jars whose policy looks into requests\n", stderr);
+	return EXIT_FAILED;
+}
