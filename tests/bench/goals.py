@@ -77,8 +77,11 @@ GOALS = [
     Goal("output redacted, MB/s", ("output", "rate", "belljar redact"), None, 1000, True),
     Goal("or × plain pipe", ("output", "rate", "belljar redact"), ("output", "rate", "pipe"), 0.5, True),
     Goal("memory of one jar, PSS, KiB", ("memory", "pss", "belljar run"), None, 700),
+    Goal("a gate, more µs until a command runs", ("net", "start", "what the gate adds"), None, 450),
+    Goal("memory of a gate, PSS, KiB", ("net", "memory", "a gate, PSS"), None, 2048),
+    Goal("bytes through a gate, MB/s", ("net", "pull", "belljar, gate"), None, 1000, True),
     Goal(
-        "bytes through a gate, × loopback", ("net", "pull", "belljar, gate"), ("net", "pull", "no sandbox"), 0.35, True,
+        "or × loopback", ("net", "pull", "belljar, gate"), ("net", "pull", "no sandbox"), 0.35, True,
     ),
     Goal("stat storm, × outside", ("inside", "stat", "belljar"), ("inside", "stat", "outside"), 1.05),
     Goal("git checkout, × outside", ("inside", "git", "belljar"), ("inside", "git", "outside"), 1.05),
