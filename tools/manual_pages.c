@@ -128,6 +128,7 @@ static int append_options(struct text *out, const char *argument, struct error *
 static const char *const type_texts[] = {
 	[POLICY_BOOL] = "true or false",
 	[POLICY_WORD] = "one of",
+	[POLICY_SWITCH] = "one of",
 	[POLICY_DURATION] = "duration",
 	[POLICY_SIZE] = "size",
 	[POLICY_COUNT] = "count",

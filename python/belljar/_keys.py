@@ -67,6 +67,9 @@ class PolicyKeys(RunKeys, total=False):
     workdir: Optional[Path]
     cwd: Optional[Path]
     workdir_mode: Literal["rw", "ro"]
+    workspace: Literal["direct", "cow"]
+    workspace_name: Optional[str]
+    cow_dirs: Paths
     ro: Union[Shown, Sequence[Shown]]
     rw: Union[Shown, Sequence[Shown]]
     hide: Paths

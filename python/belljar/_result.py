@@ -71,6 +71,7 @@ class Result(Generic[Text]):
     workdir: Optional[str] = None
     notes: List[Any] = dataclasses.field(default_factory=list)
     network: Optional[Dict[str, Any]] = None
+    workspace: Optional[Dict[str, Any]] = None
     elided_at: Optional[Dict[str, Any]] = None
     denied: List[Denial] = dataclasses.field(default_factory=list)
     denied_more: int = 0

@@ -295,6 +295,7 @@ static enum value_kind value_kind_of(enum policy_type type)
 {
 	switch (type) {
 	case POLICY_BOOL:
+	case POLICY_SWITCH:
 		return VALUE_NONE;
 	case POLICY_WORD:
 	case POLICY_GUARANTEES:
@@ -339,7 +340,7 @@ static struct option_row row_of_key(const struct policy_key *key)
 		.default_text = key->default_text,
 		.value_kind = value_kind_of(key->type),
 		.words = key->type == POLICY_GUARANTEES ? policy_guarantee_names : key->words,
-		.is_negatable = key->type == POLICY_BOOL,
+		.is_negatable = policy_key_is_switch(key),
 		.is_repeatable = is_list(key->type),
 		.commands = COMMANDS_WITH_POLICY,
 		.key = key,

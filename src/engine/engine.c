@@ -462,6 +462,8 @@ int engine_plan(const struct engine_request *request, bool is_json, struct text 
 	launch->is_plan_only = true;
 	if (rc == 0)
 		rc = launch_survey(launch);
+	if (rc == 0 && engine_workspaces_pretend(&launch->host, launch->environment) < 0)
+		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = launch_compile(launch);
 	if (rc < 0)

@@ -24,6 +24,14 @@ static bool is_refusal(int errno_value)
 	       errno_value == EINVAL || errno_value == EUSERS || errno_value == EOPNOTSUPP;
 }
 
+static bool has_overlay_below(const struct host *host)
+{
+	for (size_t i = 0; i < host->layers.count; i++)
+		if (host->layers.items[i].is_on_overlay)
+			return true;
+	return false;
+}
+
 bool engine_failure_corrects_host(const struct plan *plan, const struct observation *seen, struct host *host)
 {
 	const struct plan_step *step = failed_step(plan, seen);
@@ -61,6 +69,16 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	    !host->has_unsteady_etc) {
 		host->has_unsteady_etc = true;
 		return host_survey_etc(host) == 0;
+	}
+	/* As the workdir of root's jar would be, if it were bound. */
+	if (step->kind == STEP_OVERLAY && step->flags & STEP_ID_MAPPED && has_overlay_below(host)) {
+		host->has_id_mapped_mounts = false;
+		return true;
+	}
+	/* Whatever keeps the kernel from it: a copy needs no overlay. */
+	if (step->kind == STEP_OVERLAY && seen->error.errno_value != ESTALE && !host->lacks_overlay) {
+		host->lacks_overlay = true;
+		return true;
 	}
 	if (!is_refusal(seen->error.errno_value) || plan->rung != RUNG_NAMESPACE)
 		return false;

@@ -31,6 +31,11 @@ const struct observation *job_seen(const struct job *job)
 	return job->run ? run_observation(job->run) : NULL;
 }
 
+static const struct engine_workspaces *workspaces_of(const struct job *job)
+{
+	return job->jar.session ? job->jar.workspaces : &job->launch.workspaces;
+}
+
 struct result_source job_result(const struct job *job)
 {
 	return (struct result_source){
@@ -39,6 +44,7 @@ struct result_source job_result(const struct job *job)
 		.error = &job->launch.error,
 		.capture = job->run ? run_capture(job->run) : NULL,
 		.risky = &job->risky,
+		.workspaces = &workspaces_of(job)->seen,
 	};
 }
 
@@ -77,6 +83,8 @@ static void job_on_later(struct loop_timer *timer)
 
 		engine_failure_explain(&job->launch.plan, job_seen(job), error);
 		job_find_risky(job);
+		engine_workspaces_look(job->jar.session ? job->jar.workspaces : &job->launch.workspaces,
+				       !job->jar.is_kept);
 		engine_redact_error(job->launch.policy, job->launch.environment, error);
 	}
 	engine_redact_error(job->launch.policy, job->launch.environment, &job->launch.error);

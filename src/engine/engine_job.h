@@ -17,6 +17,8 @@ struct job_jar {
 	struct session *session; /* NULL: the job makes a jar of its own */
 	const struct plan *plan;
 	const struct host *host;
+	struct engine_workspaces *workspaces;
+	bool is_kept; /* other jobs may follow */
 };
 
 struct job {

@@ -40,6 +40,8 @@ int launch_survey(struct launch *launch)
 {
 	int rc = look_at_host(launch);
 
+	if (rc == 0 && engine_workspaces_find(&launch->host, launch->environment) < 0)
+		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->surveyed_ns = sys_monotonic_ns();
 	return rc;
 }
@@ -93,8 +95,11 @@ int launch_compile(struct launch *launch)
 int launch_start(struct launch *launch, launch_start_function *start, void *owner)
 {
 	for (;;) {
-		int rc = launch_compile(launch);
+		int rc = engine_workspaces_open(&launch->workspaces, &launch->host, launch->policy, launch->environment,
+						&launch->error);
 
+		if (rc == 0)
+			rc = launch_compile(launch);
 		if (rc == 0)
 			rc = start(launch, owner);
 		if (rc == 0 || !launch->has_plan ||
@@ -117,5 +122,6 @@ void launch_done(struct launch *launch)
 {
 	forget_plan(launch);
 	vault_done(&launch->vault);
+	engine_workspaces_close(&launch->workspaces);
 	host_done(&launch->host);
 }

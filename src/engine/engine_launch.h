@@ -10,6 +10,7 @@
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
 #include "engine/engine_vault.h"
+#include "engine/engine_workspace.h"
 #include "plan/plan.h"
 #include "limits/observation.h"
 
@@ -32,6 +33,7 @@ struct launch {
 	bool is_plan_only; /* nothing will be started */
 	/* results */
 	struct host host;
+	struct engine_workspaces workspaces; /* of the layers in the plan */
 	struct plan plan;
 	struct vault vault; /* of a jar whose requests are looked into */
 	bool has_plan;

@@ -82,6 +82,21 @@ struct host_workdir {
 	struct host_path_list pinned;    /* directories above those: must not be renamed away */
 };
 
+/* A directory over which a layer is to lie, and, once it is made, the store that takes the changes. */
+struct host_layer {
+	struct host_path path;
+	char *inner_mount;            /* something that is mounted in it; NULL: nothing is */
+	gid_t group;                  /* of the directory */
+	bool is_on_overlay;           /* which knows no id-mapped mounts */
+	struct host_path store;       /* the directory with `upper` and `work` in it */
+	struct host_path upper;       /* a copy of the whole directory, where there are no layers */
+	struct host_path_list frozen; /* what lies between `upper` and the directory, topmost first */
+	bool is_copied;               /* the store was made where there are no layers, and has a copy */
+	bool is_from_before_boot;     /* the host was started again since the store was last written to */
+};
+
+LIST_TYPE(struct host_layer, host_layer_list);
+
 /* Where cgroups of a run's own can be made: directories, NULL where there is none; in version 2 all the same one. */
 struct host_cgroups {
 	int version; /* 0: none to be had, or none needed */
@@ -109,6 +124,7 @@ struct host {
 	bool has_seccomp_listeners; /* a filter can ask; likewise */
 	bool hides_memory;          /* of processes of the same user that are our descendants (Yama) */
 	bool lacks_nft;             /* a gate was refused nf_tables */
+	bool lacks_overlay;         /* a layer was refused */
 	bool pipes_core_dumps;      /* the kernel hands them to a program, whatever the limit of their size but 1 */
 	int landlock_abi;           /* 0: none */
 	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */
@@ -148,6 +164,9 @@ struct host {
 	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
 	struct host_workdir workdir;
+	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
+	struct host_layer_list layers; /* directories under layers */
+	struct host_path_list stores;  /* where workspaces are kept, for no jar to see */
 	char *hosts; /* what is in /etc/hosts, if anybody may read it; looked at for a jar with a network of its own */
 	bool has_unsteady_etc; /* something in /etc was replaced while a jar was made: see host_survey_etc() */
 };

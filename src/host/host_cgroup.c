@@ -270,8 +270,15 @@ int host_find_uncounted(struct host *host, const struct policy *policy)
 {
 	const char *found = NULL;
 
-	if (host->workdir.path.path && policy->workdir_mode == WORKDIR_RW && is_uncounted(host->workdir.path.path))
+	free(host->uncounted_path);
+	host->uncounted_path = NULL;
+	if (host->workdir.path.path && policy->workdir_mode == WORKDIR_RW && !host->has_workdir_layer &&
+	    is_uncounted(host->workdir.path.path))
 		found = host->workdir.path.path;
+	/* What is written to a layer is in its store. */
+	for (size_t i = 0; i < host->layers.count && !found; i++)
+		if (host->layers.items[i].store.path && is_uncounted(host->layers.items[i].store.path))
+			found = host->layers.items[i].store.path;
 	for (size_t i = 0; i < policy->mounts.count && !found; i++)
 		if (policy->mounts.items[i].access == MOUNT_RW && host->mounts.items[i].path &&
 		    is_uncounted(host->mounts.items[i].path))

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
+#include "host/host_layers.h"
 #include "host/host_cgroup.h"
 #include "host/host_ids.h"
 #include "host/host_paths.h"
@@ -159,6 +160,7 @@ static int name_run_directory(struct host *host)
 int host_hand_on(struct host *host, char *const *environment, unsigned number)
 {
 	host->environment = environment;
+	host_forget_stores(host);
 	host->prefixes = NULL; /* of the request before; only a survey asks for them */
 	host->jar_id = host->uid == 0 ? host_jar_id(number) : 0;
 	free(host->run_directory);

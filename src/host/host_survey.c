@@ -19,6 +19,7 @@
 
 #include "host/host_cgroup.h"
 #include "host/host_git.h"
+#include "host/host_layers.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_risky.h"
@@ -533,6 +534,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 {
 	int rc = survey_workdir(host, policy, current_directory, error);
 
+	if (rc == 0)
+		rc = host_survey_layers(host, policy, error);
 	if (rc < 0)
 		return rc;
 	if (policy->has_system)
@@ -586,6 +589,7 @@ void host_done(struct host *host)
 	}
 	free(host->unshown.items);
 	host_watch_done(&host->workdir.watched);
+	host_layers_done(host);
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);

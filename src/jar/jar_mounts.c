@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "sys/calls.h"
 
@@ -68,6 +70,25 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 	return rc == -EEXIST ? 0 : rc;
 }
 
+/* What stands at the target of a step in a host directory. */
+static int open_place(const struct jar_build *build, const struct plan_step *step)
+{
+	AUTO_CLOSE int place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
+					   SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
+	int rc = place < 0 ? place : jar_check_object(place, step->place_device, step->place_inode);
+
+	return rc < 0 ? rc : take_fd(&place);
+}
+
+/* Is @rc no failure, since the step may find nothing there, or something else? */
+static int unless_gone(const struct plan_step *step, int rc)
+{
+	bool is_gone =
+		rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP || rc == -EINVAL; /* a file instead of a directory */
+
+	return is_gone && step->flags & STEP_MAY_BE_GONE ? 0 : rc;
+}
+
 static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
 {
 	AUTO_CLOSE int place = -1;
@@ -78,10 +99,19 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 		rc = make_place(build, step->target, step->flags & STEP_ON_FILE);
 		return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
 	}
-	place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
-			    SYS_RESOLVE_IN_ROOT | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
-	rc = place < 0 ? place : jar_check_object(place, step->place_device, step->place_inode);
-	return rc < 0 ? rc : sys_move_mount(mount_fd, place, "");
+	place = open_place(build, step);
+	return unless_gone(step, place < 0 ? place : sys_move_mount(mount_fd, place, ""));
+}
+
+/* Give a detached mount a place where nobody can go, in the scratch space. */
+static int set_aside(struct jar_build *build, int mount_fd)
+{
+	char name[16];
+	int rc;
+
+	snprintf(name, sizeof(name), "%d", build->scratch_count++);
+	rc = sys_make_directory(build->scratch_fd, name, 0000);
+	return rc < 0 ? rc : sys_move_mount(mount_fd, build->scratch_fd, name);
 }
 
 /* An empty file has no size, and takes about a kilobyte all the same: so the number of files is limited too. */
@@ -222,6 +252,78 @@ int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int m
 	return rc < 0 ? rc : attach(build, tree, step);
 }
 
+/*
+ * Each part is a checked mount of its own, with the map of ids where there is one. It stands in the scratch space while the
+ * layers are put together: before Linux 6.15 a mount that is attached nowhere will not do.
+ */
+static int open_parts(struct jar_build *build, const struct plan_step *step, int *fds)
+{
+	const struct jar_part *parts = step->bytes;
+	struct plan_step part = *step;
+	int rc = step->value > JAR_PARTS_MAX ? -E2BIG : 0;
+
+	for (size_t i = 0; i < step->value && rc == 0; i++) {
+		part.device = parts[i].device;
+		part.inode = parts[i].inode;
+		fds[i] = open_object(build, &part, parts[i].path);
+		rc = fds[i] < 0 ? fds[i] : set_aside(build, fds[i]);
+	}
+	return rc;
+}
+
+static int new_overlay(const struct plan_step *step, const int *fds)
+{
+	char lower[JAR_PARTS_MAX * 12] = "", upper[32], work[32];
+	/* User attributes take no privilege; trusted ones let directories be renamed, and nobody in the jar can forge them. */
+	bool is_trusted = step->flags & STEP_ID_MAPPED;
+	const struct sys_option options[] = {
+		{"lowerdir", lower},
+		{"upperdir", upper},
+		{"workdir", work},
+		{"index", "off"},
+		{"metacopy", "off"},
+		{"volatile", NULL}, /* else its end would wait until the whole file system is on disk */
+		{is_trusted ? "redirect_dir" : "userxattr", is_trusted ? "on" : NULL},
+	};
+	struct statvfs status;
+	size_t len = 0;
+	int mount_fd;
+
+	/* By descriptor, and short: an option has 255 bytes. What the jar can read of it names nothing of the host's. */
+	if (chdir("/proc/self/fd") < 0)
+		return -errno;
+	for (size_t i = 1; i < step->value; i++)
+		len += (size_t)snprintf(lower + len, sizeof(lower) - len, "%s%d", i > 1 ? ":" : "", fds[i]);
+	snprintf(upper, sizeof(upper), "%d/upper", fds[0]);
+	snprintf(work, sizeof(work), "%d/work", fds[0]);
+	mount_fd = sys_new_mount("overlay", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+	/* The kernel makes it read-only, and says nothing, where it cannot use the directory `work`. */
+	if (mount_fd >= 0 && (fstatvfs(mount_fd, &status) < 0 || status.f_flag & ST_RDONLY)) {
+		close(mount_fd);
+		mount_fd = -EROFS;
+	}
+	return mount_fd;
+}
+
+int jar_overlay(struct jar_build *build, const struct plan_step *step)
+{
+	int fds[JAR_PARTS_MAX] = {0};
+	int rc = open_parts(build, step, fds);
+	AUTO_CLOSE int mount_fd = rc < 0 ? rc : new_overlay(step, fds);
+	char name[16];
+
+	/* The layers hold what they need: the parts themselves are to be seen by nobody. */
+	for (size_t i = 0; i < step->value && fds[i] > 0; i++) {
+		snprintf(name, sizeof(name), "%d", fds[i]);
+		if (mount_fd >= 0 && umount2(name, MNT_DETACH) < 0)
+			rc = -errno;
+		close(fds[i]);
+	}
+	if (mount_fd < 0 || rc < 0)
+		return MIN_OF(mount_fd, rc);
+	return attach(build, mount_fd, step);
+}
+
 /* A new empty directory or file of the scratch tmpfs, as a detached mount. */
 static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 {
@@ -300,19 +402,16 @@ int jar_hide(struct jar_build *build, const struct plan_step *step)
  */
 int jar_pin(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int directory = open_object(build, step, step->target);
+	/* Under a layer it is another directory than on the host: the one that shows in the jar. */
+	AUTO_CLOSE int place = step->flags & STEP_IN_PLACE ? open_place(build, step) : AT_FDCWD;
+	AUTO_CLOSE int directory = place == AT_FDCWD ? open_object(build, step, step->target)
+				   : place < 0       ? place
+						     : sys_open_tree(place, "", true);
 	AUTO_CLOSE int cover = -1;
-	char name[16];
-	int rc;
+	int rc = directory < 0 ? directory : set_aside(build, directory);
 
-	if (directory < 0)
-		return directory;
-	snprintf(name, sizeof(name), "%d", build->scratch_count++);
-	rc = sys_make_directory(build->scratch_fd, name, 0000);
-	if (rc == 0)
-		rc = sys_move_mount(directory, build->scratch_fd, name);
 	if (rc < 0)
-		return rc;
+		return unless_gone(step, rc);
 	cover = scratch_piece(build, 0000, false);
 	return cover < 0 ? cover : sys_move_mount(cover, directory, "");
 }

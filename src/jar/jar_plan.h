@@ -52,6 +52,8 @@ enum step_trait {
 	/* Of a small file of the host's. */ \
 	X(COPY, jar_copy, "copy", FILES, 0, "a copy of %t", "mode=m") \
 	X(BIND, jar_bind, "bind", FILES, STEP_ANEW_INSIDE, "show %t%o%w", "") \
+	/* A directory of the host's under a layer that takes all changes: its `value` parts are in `bytes`. */ \
+	X(OVERLAY, jar_overlay, "overlay", FILES, STEP_ANEW_INSIDE, "show %t, changes to it in a layer", "") \
 	/* A directory of the scratch tmpfs. */ \
 	X(PRIVATE, jar_private, "private", FILES, STEP_ANEW_PLACE, "private, empty %t", "mode=m") \
 	X(TMPFS, jar_tmpfs, "tmpfs", FILES, STEP_ANEW_PLACE, "private, empty %t of at most %b", "mode=m size=1") \
@@ -107,10 +109,20 @@ enum step_flag {
 		1 << 8, /* STEP_METER: hold what tells how much this process and its children have written */
 	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
 	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal takes nothing from the walls */
+	STEP_MAY_BE_GONE = 1 << 11, /* the target lies in a layer, and a command before may have removed it there */
 };
 
 /* What STEP_COPY copies is not longer. */
 #define JAR_COPY_BYTES_MAX (32 << 10)
+
+/* Directories of STEP_OVERLAY: the one with `upper` and `work`, then those beneath, topmost first, the host's own last. */
+#define JAR_PARTS_MAX 34
+
+struct jar_part {
+	const char *path;
+	dev_t device; /* which object it must be; inode 0: not checked */
+	ino_t inode;
+};
 
 #define JAR_SOCKETS_MAX 64
 #define JAR_SOCKET_OPTIONS_MAX 3
@@ -136,7 +148,8 @@ struct plan_step {
 	const char *target;
 	mode_t mode;
 	uint64_t value, value2;
-	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket; STEP_FILE: for `source` */
+	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket; STEP_FILE: for `source`;
+			      STEP_OVERLAY: struct jar_part */
 	size_t byte_count;
 	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;

@@ -265,7 +265,7 @@ static bool is_writable(const struct plan_build *build, const char *path)
 	const struct policy *policy = build->policy;
 	const struct host_path *workdir = &build->host->workdir.path;
 	bool is_in_workdir = !build->has_private_workdir && workdir->path && path_is_within(path, workdir->path);
-	bool is_writable = is_in_workdir && policy->workdir_mode != WORKDIR_RO;
+	bool is_writable = is_in_workdir && policy->workdir_mode != WORKDIR_RO && !build->host->has_workdir_layer;
 	size_t len = is_in_workdir ? strlen(workdir->path) : 0;
 
 	for (size_t i = 0; i < policy->mounts.count; i++) {
@@ -353,6 +353,8 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	if (rc == 0)
 		rc = choose_workdir(&build);
 	if (rc == 0)
+		rc = plan_layers(&build);
+	if (rc == 0)
 		note_path_directories(&build);
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
 		plan->core.run_directory = plan_string(&build, host->run_directory);
@@ -405,6 +407,7 @@ void plan_done(struct plan *plan)
 		free(plan->core.filter);
 		free(plan->core.zygote.filter);
 		plan_gate_done(&plan->gate);
+		free(plan->parts);
 	}
 	free(plan->core.entry.items);
 	free(plan->missing.items);

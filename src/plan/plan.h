@@ -74,6 +74,7 @@ struct plan {
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
 	struct plan_gate gate;     /* of a run it is the jar's */
+	struct jar_part *parts;    /* of all STEP_OVERLAY, one after the other */
 	uint32_t metered;          /* 1 << enum guarantee: what the engine measures while the command runs */
 	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */
 	struct string_list redact; /* literal texts */
@@ -96,6 +97,15 @@ static inline bool plan_is_for_calls(const struct plan *plan)
 {
 	return plan->kind == PLAN_CALLS;
 }
+
+/* How the changes to a directory are kept apart. */
+enum layer_kind {
+	LAYER_OVERLAY, /* the kernel's overlay: what differs */
+	LAYER_COPY,    /* a whole copy */
+};
+
+/* Which one it is on @host. Whoever makes the store asks before there is a plan. */
+enum layer_kind plan_layer_kind(const struct host *host, const struct host_layer *layer);
 
 /* The command, as a door understood it. */
 struct plan_request {

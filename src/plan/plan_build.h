@@ -47,6 +47,7 @@ const char *plan_gitconfig(struct plan_build *build);
 void plan_copy_limits(struct plan_limits *limits, const struct policy *policy);
 int plan_command(struct plan_build *build);
 
+int plan_layers(struct plan_build *build); /* plan_layers.c: what is to be said of layers, and room for their parts */
 int plan_environment(struct plan_build *build);   /* plan_environment.c: env, and what of it is redacted */
 void plan_candidates(struct plan_build *build);   /* plan_candidates.c: which files may be the command */
 int plan_check_network(struct plan_build *build); /* plan_gate.c: what is asked for can be had, and makes sense */

@@ -14,7 +14,7 @@
 
 static bool is_mount(const struct plan_step *step)
 {
-	return step_rows[step->kind].traits & STEP_ANEW_PLACE || step->kind == STEP_BIND;
+	return step_rows[step->kind].traits & STEP_ANEW_PLACE || step->kind == STEP_BIND || step->kind == STEP_OVERLAY;
 }
 
 /* The step whose mount @step's target lies in; NULL: the root. */
@@ -67,8 +67,15 @@ void plan_calls(struct plan_build *build)
 	for (size_t i = 0; i < plan->core.steps.count; i++) {
 		const struct plan_step *step = &plan->core.steps.items[i];
 
-		if (is_anew(&plan->core.steps, step))
-			*plan_add(build, &plan->core.zygote.anew, step->kind) = *step;
+		struct plan_step *anew;
+
+		if (!is_anew(&plan->core.steps, step))
+			continue;
+		anew = plan_add(build, &plan->core.zygote.anew, step->kind);
+		*anew = *step;
+		/* All calls of a jar share its layers. */
+		if (step->kind == STEP_OVERLAY)
+			anew->kind = STEP_BIND;
 	}
 	choose_probe(plan);
 	/*

@@ -25,9 +25,10 @@ static const char *const locked_proc_names[] = {"/proc/sys",  "/proc/irq",  "/pr
 /* --- mounts ------------------------------------------------------------------------------------------------- */
 
 static const enum step_kind step_of_place[] = {
-	[PLACE_BIND] = STEP_BIND,       [PLACE_PRIVATE] = STEP_PRIVATE, [PLACE_TMPFS] = STEP_TMPFS,
-	[PLACE_SYMLINK] = STEP_SYMLINK, [PLACE_FILE] = STEP_FILE,       [PLACE_HIDDEN] = STEP_HIDE,
-	[PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,   [PLACE_PIN] = STEP_PIN,
+	[PLACE_BIND] = STEP_BIND,   [PLACE_OVERLAY] = STEP_OVERLAY, [PLACE_PRIVATE] = STEP_PRIVATE,
+	[PLACE_TMPFS] = STEP_TMPFS, [PLACE_SYMLINK] = STEP_SYMLINK, [PLACE_FILE] = STEP_FILE,
+	[PLACE_HIDDEN] = STEP_HIDE, [PLACE_PROC] = STEP_PROC,       [PLACE_DEVPTS] = STEP_DEVPTS,
+	[PLACE_PIN] = STEP_PIN,
 };
 
 /* A tmpfs of so many bytes has room for one file in each kilobyte, but for a thousand at least. */
@@ -58,6 +59,8 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 	step->inode = place->inode;
 	step->place_device = place->place_device;
 	step->place_inode = place->place_inode;
+	if (place->layer)
+		plan_set_layer(build, step, place->layer);
 	if (!build->is_id_mapped)
 		step->flags &= ~(unsigned)STEP_ID_MAPPED;
 	if (step->kind == STEP_COPY)
@@ -129,6 +132,7 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 	switch (place->kind) {
 	case PLACE_BIND:
 		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : WRITE_RIGHTS;
+	case PLACE_OVERLAY:
 	case PLACE_PRIVATE:
 	case PLACE_TMPFS:
 		return WRITE_RIGHTS;
@@ -155,6 +159,7 @@ static bool is_on_host(const struct place *place)
 {
 	switch (place->kind) {
 	case PLACE_BIND:
+	case PLACE_OVERLAY:
 	case PLACE_PROC:
 	case PLACE_DEVPTS:
 		return true;

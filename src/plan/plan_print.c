@@ -37,6 +37,7 @@ static const struct flag_name flag_names[] = {
 	{STEP_COUNT_WRITES, "count-writes"},
 	{STEP_UNPRIVILEGED, "unprivileged"},
 	{STEP_IF_POSSIBLE, "if-possible"},
+	{STEP_MAY_BE_GONE, "may-be-gone"},
 };
 
 struct namespace_name {
@@ -257,6 +258,16 @@ static void write_messages(const struct plan_step *step, struct json_writer *wri
 	json_write_string(writer, "messages", text_string(&digits));
 }
 
+static void write_parts(const struct plan_step *step, struct json_writer *writer)
+{
+	const struct jar_part *parts = step->bytes;
+
+	json_open_array(writer, "parts");
+	for (size_t i = 0; i < step->value; i++)
+		json_write_string(writer, NULL, parts[i].path);
+	json_close_array(writer);
+}
+
 static void write_step(const struct plan_step *step, struct json_writer *writer)
 {
 	char key[16], letter;
@@ -280,6 +291,8 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 		write_argument(step, letter, writer, key);
 	if (step->kind == STEP_NETLINK)
 		write_messages(step, writer);
+	if (step->kind == STEP_OVERLAY)
+		write_parts(step, writer);
 	json_close_object(writer);
 }
 

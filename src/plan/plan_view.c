@@ -72,7 +72,7 @@ static bool is_collected(const struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 		bool needs_source =
-			place->kind == PLACE_BIND || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE;
+			place_shows_host(place) || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE;
 
 		if (place->target[0] != '/' || place->order != i + 1 || (needs_source && !place->source) ||
 		    place->kind == PLACE_HIDDEN || place->kind == PLACE_PIN || place->is_dropped)

@@ -5,8 +5,8 @@
  * A place is one target in the jar and what stands there. Mount steps and Landlock rules are both made from the finished
  * view, so the two walls cannot disagree. plan_view.c says how a view is made.
  *
- * Another way to show a host directory (a copy of it on write, say) is a kind of place: a row in step_of_place[] of
- * plan_mounts.c, an answer of the two questions below, and one line where the place is added, in plan_view_collect.c.
+ * Another way to show a host directory is a kind of place: a row in step_of_place[] of plan_mounts.c, an answer of the
+ * questions below, and one line where the place is added, in plan_view_collect.c.
  */
 #ifndef BELLJAR_PLAN_PLAN_VIEW_H
 #define BELLJAR_PLAN_PLAN_VIEW_H
@@ -16,6 +16,7 @@
 
 enum place_kind {
 	PLACE_BIND,
+	PLACE_OVERLAY, /* a host directory under a layer */
 	PLACE_PRIVATE,
 	PLACE_TMPFS,
 	PLACE_SYMLINK,
@@ -29,7 +30,7 @@ enum place_kind {
 struct place {
 	enum place_kind kind;
 	const char *target;
-	const char *source;         /* PLACE_BIND: host path; PLACE_SYMLINK, PLACE_FILE: text */
+	const char *source;         /* PLACE_BIND, PLACE_OVERLAY: host path; PLACE_SYMLINK, PLACE_FILE: text */
 	unsigned flags;             /* enum step_flag */
 	const struct text *content; /* PLACE_FILE: what is in it, where that is no text; else NULL */
 	bool is_over;               /* PLACE_FILE: stands on a file of the host's */
@@ -40,6 +41,8 @@ struct place {
 	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
 	dev_t place_device;     /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
+	const struct host_layer
+		*layer;    /* PLACE_OVERLAY: the one that lies over it; PLACE_BIND: a copy of `source` stands there */
 	bool is_copied;    /* PLACE_BIND: copied, with `mode`, where it stands in the jar's own root */
 	bool is_protected; /* of the mounts alone: Landlock cannot take it back */
 	bool is_in_host;   /* the place around it shows a host directory: finished views only */
@@ -53,13 +56,13 @@ LIST_TYPE(struct place, view);
 /* Does something of the host stand there? What else is in the view then stands on it, and it shows what lies in it. */
 static inline bool place_shows_host(const struct place *place)
 {
-	return place->kind == PLACE_BIND;
+	return place->kind == PLACE_BIND || place->kind == PLACE_OVERLAY;
 }
 
 /* Does the host keep what the command writes there? */
 static inline bool place_writes_host(const struct place *place)
 {
-	return place->kind == PLACE_BIND && !(place->flags & STEP_READ_ONLY);
+	return place->kind == PLACE_BIND && !place->layer && !(place->flags & STEP_READ_ONLY);
 }
 
 /*
@@ -67,6 +70,8 @@ static inline bool place_writes_host(const struct place *place)
  * host's directories that must stay where they are.
  */
 int view_make(struct plan_build *build, struct view *view, struct view *pins);
+/* plan_layers.c: what @step, of a place under @layer, is carried out with. */
+void plan_set_layer(struct plan_build *build, struct plan_step *step, const struct host_layer *layer);
 /* The innermost place that encloses place @index of a view in order; NULL: the root itself. */
 const struct place *view_around(const struct view *view, size_t index);
 void view_done(struct view *view);

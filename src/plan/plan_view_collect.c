@@ -239,10 +239,15 @@ static void add_workdir(struct plan_build *build, struct view *view)
 	build->plan->core.workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY)
 		view_add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
-	add_git(build, view, is_read_only);
-	view_add_bind(build, view, &workdir->path, workdir->path.path,
-		      STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
-	if (!build->policy->has_protect || is_read_only)
+	/* A repository that lies elsewhere has no layer: what the command changes there would be the host's. */
+	add_git(build, view, is_read_only || build->host->has_workdir_layer);
+	if (build->host->has_workdir_layer && !is_read_only)
+		build->plan->core.workdir = view_add_layer(build, view, &build->host->layers.items[0]);
+	else
+		view_add_bind(build, view, &workdir->path, workdir->path.path,
+			      STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
+	/* What stands elsewhere, since there are no mounts, has nothing on it either. */
+	if (!build->policy->has_protect || is_read_only || strcmp(build->plan->core.workdir, workdir->path.path) != 0)
 		return;
 	for (size_t i = 0; i < workdir->protected.count; i++) {
 		const struct host_path *protected = &workdir->protected.items[i];
@@ -356,6 +361,14 @@ static int add_named_mount(struct plan_build *build, struct view *view, const st
 	return 0;
 }
 
+static bool has_layer(const struct plan_build *build, const struct host_path *path)
+{
+	for (size_t i = 0; i < build->host->layers.count; i++)
+		if (!strcmp(build->host->layers.items[i].path.path, path->path))
+			return true;
+	return false;
+}
+
 static int add_named(struct plan_build *build, struct view *view)
 {
 	const struct policy *policy = build->policy;
@@ -368,10 +381,21 @@ static int add_named(struct plan_build *build, struct view *view)
 		if (source->kind == PATH_ABSENT && mount->is_optional)
 			continue;
 		rc = check_named(build, mount, source);
+		/* Who says both wants to write there, and to decide later. */
+		if (rc == 0 && mount->access == MOUNT_RW && !strcmp(mount->path, mount->dest) &&
+		    has_layer(build, source))
+			continue;
 		if (rc == 0)
 			rc = add_named_mount(build, view, mount, source, &build->host->places.items[i]);
 	}
 	return rc;
+}
+
+/* Other directories under layers. */
+static void add_cow_directories(struct plan_build *build, struct view *view)
+{
+	for (size_t i = build->host->has_workdir_layer; i < build->host->layers.count; i++)
+		view_add_layer(build, view, &build->host->layers.items[i]);
 }
 
 /* HOME points somewhere in every jar, also where it is a made-up one or the policy has no private home. */
@@ -398,6 +422,7 @@ int view_collect(struct plan_build *build, struct view *view)
 	add_private_places(build, view);
 	if (build->plan->rung == RUNG_NAMESPACE)
 		add_gitconfig(build, view);
+	add_cow_directories(build, view);
 	rc = add_named(build, view);
 	if (rc == 0)
 		add_home(build, view);

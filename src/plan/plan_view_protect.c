@@ -173,6 +173,10 @@ static int hide(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
 		if (hidden[i].kind != PATH_ABSENT)
 			cover(build, view, &hidden[i]);
+	/* What workspaces keep is for whoever decides about it, not for a command. */
+	for (size_t i = 0; i < build->host->stores.count && build->plan->rung == RUNG_NAMESPACE; i++)
+		if (build->host->stores.items[i].kind == PATH_DIRECTORY && !build->has_failed)
+			cover(build, view, &build->host->stores.items[i]);
 	return 0;
 }
 
@@ -213,6 +217,11 @@ static int check_places(struct plan_build *build, struct view *view)
 		place->is_in_host = around && place_shows_host(around);
 		if (!place->is_in_host)
 			continue;
+		/* In a layer every object is another than on the host, and a command before may have removed it. */
+		if (around->layer) {
+			place->place_inode = 0;
+			place->flags |= place->is_protected ? STEP_MAY_BE_GONE : 0;
+		}
 		if (place->on_host == PATH_ABSENT || place->on_host == PATH_SYMLINK ||
 		    wants_file == (place->on_host == PATH_DIRECTORY)) {
 			error_set(build->error, STAGE_PLAN, ENOENT,
@@ -238,20 +247,24 @@ static bool stands_on(const struct view *view, size_t index, const char *path)
 	       !strcmp(place->target + strlen(around->target), path + len);
 }
 
-/* Is the host's directory @path inside something that the command can write to, so that it could be renamed there? */
-static bool can_be_moved(const struct view *view, const char *path)
+/* The place that lets a command rename the host's directory @path, since it can write to what is around it; NULL: none. */
+static const struct place *find_mover(const struct view *view, const char *path)
 {
+	const struct place *found = NULL;
+
 	for (size_t i = 0; i < view->count; i++)
 		if (stands_on(view, i, path))
-			return false;
+			return NULL;
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
+		bool is_writable = place_writes_host(place) || place->layer;
 
-		if (place_writes_host(place) && !(place->flags & STEP_ON_FILE) && path_is_within(path, place->source) &&
-		    strcmp(path, place->source) != 0)
-			return true;
+		/* The host's own directory comes before the one that shows in a layer. */
+		if (is_writable && !(place->flags & STEP_ON_FILE) && path_is_within(path, place->source) &&
+		    strcmp(path, place->source) != 0 && (!found || found->layer))
+			found = place;
 	}
-	return false;
+	return found;
 }
 
 static bool is_pinned(const struct view *pins, const char *path)
@@ -267,9 +280,10 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct host_path *path = &list->items[i];
+		const struct place *mover = is_pinned(pins, path->path) ? NULL : find_mover(view, path->path);
 		struct place *pin;
 
-		if (is_pinned(pins, path->path) || !can_be_moved(view, path->path))
+		if (!mover)
 			continue;
 		if (path->kind != PATH_DIRECTORY) {
 			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
@@ -279,6 +293,13 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 		}
 		pin = view_add(build, pins, PLACE_PIN, path->path);
 		pin->flags = STEP_RECURSIVE | STEP_READ_ONLY;
+		if (mover->layer) {
+			/* So that it is found there the next time, and what is hidden in it cannot come to light. */
+			pin->target = plan_format(build, "%s%s", mover->target, path->path + strlen(mover->source));
+			pin->flags |= STEP_MAY_BE_GONE;
+			pin->is_in_host = true;
+			continue;
+		}
 		pin->device = path->device;
 		pin->inode = path->inode;
 	}
@@ -308,7 +329,7 @@ int view_protect(struct plan_build *build, struct view *view, struct view *pins)
 	rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
-	if (build->policy->hide.count) {
+	if (build->policy->hide.count || build->host->stores.count) {
 		view_sort(build, view);
 		drop_idle_hidings(view);
 	}

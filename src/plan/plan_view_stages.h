@@ -16,6 +16,9 @@ void view_order(struct plan_build *build, struct view *view);
 /* plan_view_protect.c: what the order does not show by itself: files to protect, to hide, and not to be moved. */
 int view_protect(struct plan_build *build, struct view *view, struct view *pins);
 
+/* plan_layers.c: a directory under a layer, or a copy of it. Returns where it is in the jar. */
+const char *view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer);
+
 /* plan_view_notes.c: say which tools of the caller's the finished view does not have. */
 void view_note_tools(struct plan_build *build, const struct view *view);
 

@@ -175,8 +175,11 @@ int plan_walls(struct plan_build *build)
 	start->target = plan_is_jar(plan) ? plan->core.workdir : start_directory(build);
 	/* In a jar of mounts the workdir was held to its object when it was bound. */
 	if (plan->rung != RUNG_NAMESPACE && (!build->policy->cd || plan_is_jar(plan)) && !build->has_private_workdir) {
-		start->device = build->host->workdir.path.device;
-		start->inode = build->host->workdir.path.inode;
+		const struct host_path *workdir = build->host->has_workdir_layer ? &build->host->layers.items[0].upper
+										 : &build->host->workdir.path;
+
+		start->device = workdir->device;
+		start->inode = workdir->inode;
 	}
 	scope_those_in_charge(build);
 	/* Whoever has a user namespace of its own has all capabilities there, and root those that it was given. */

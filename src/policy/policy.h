@@ -13,6 +13,8 @@
 #include "base/text.h"
 
 enum workdir_mode { WORKDIR_RW, WORKDIR_RO };
+/* Where what a command changes in the workdir goes: to the host's files, or to a layer over them. */
+enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_COW };
 /* From nothing to everything, so that "at most" is a comparison. */
 enum net_mode { NET_NONE, NET_GATE, NET_HOST };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
@@ -86,7 +88,10 @@ struct policy {
 	char *workdir; /* NULL where the choice is WORKDIR_PRIVATE, or WORKDIR_DEFAULT (then: the current directory) */
 	enum workdir_choice workdir_choice;
 	enum workdir_mode workdir_mode;
-	char *cd; /* in the jar; may be relative to the workdir; NULL: the workdir */
+	enum workspace_mode workspace;
+	char *workspace_name;        /* kept under this name; NULL: under none */
+	struct string_list cow_dirs; /* other directories with a layer over each */
+	char *cd;                    /* in the jar; may be relative to the workdir; NULL: the workdir */
 	/* ro and rw in the order they were given. No dest occurs twice, also not in tmpfs: the last one given won. */
 	POLICY_LIST(struct policy_mount, mounts);
 	struct string_list hide;

@@ -326,13 +326,15 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
 
 	if (!key->flag)
 		return error_set(error, STAGE_USAGE, 0, "only a policy file can say '%s'", key->name);
-	if (is_negated && key->type != POLICY_BOOL)
+	if (is_negated && !policy_key_is_switch(key))
 		return policy_refuse(&origin, NULL, "only switches have a --no- form");
-	if (!value && key->type != POLICY_BOOL)
+	if (!value && !policy_key_is_switch(key))
 		return policy_refuse(&origin, NULL, "needs a value: %s", key->placeholder);
 	rc = policy_set_text(policy, value, &origin);
 	if (rc == 0 && key->type == POLICY_RULES && policy->net == NET_NONE)
 		policy->net = NET_GATE;
+	if (rc == 0 && key->offset == offsetof(struct policy, workspace_name))
+		policy->workspace = WORKSPACE_COW;
 	if (rc == 0)
 		policy->given_keys |= UINT64_C(1) << (key - policy_keys);
 	return rc;

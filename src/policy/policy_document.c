@@ -203,5 +203,8 @@ int policy_document_apply(struct policy *policy, const struct json_value *docume
 	if (policy->net == NET_NONE && policy->allow_net.count && json_find(document, "allow_net") &&
 	    !json_find(document, "net"))
 		policy->net = NET_GATE;
+	/* Likewise who gives a layer a name. */
+	if (policy->workspace_name && json_find(document, "workspace_name") && !json_find(document, "workspace"))
+		policy->workspace = WORKSPACE_COW;
 	return 0;
 }

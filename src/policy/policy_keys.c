@@ -11,6 +11,7 @@
 
 /* A word's place in its list is its enum value. */
 static const char *const workdir_mode_words[] = {[WORKDIR_RW] = "rw", [WORKDIR_RO] = "ro", NULL};
+static const char *const workspace_words[] = {[WORKSPACE_DIRECT] = "direct", [WORKSPACE_COW] = "cow", NULL};
 static const char *const net_words[] = {[NET_NONE] = "none", [NET_GATE] = "gate", [NET_HOST] = "host", NULL};
 static const char *const overflow_words[] = {[OVERFLOW_TRUNCATE] = "truncate", [OVERFLOW_KILL] = "kill", NULL};
 static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "tail", [KEEP_BOTH] = "both", NULL};
@@ -73,6 +74,39 @@ const struct policy_key policy_keys[] = {
 		.words = workdir_mode_words,
 		MEMBER(workdir_mode),
 		.tightening = TIGHTEN_HIGHER,
+	},
+	{
+		.name = "workspace",
+		.flag = "cow",
+		.help = "what the command changes in the work directory goes to a layer, to be looked at, applied or dropped; "
+			"the host's files stay as they are",
+		.default_text = "direct",
+		.type = POLICY_SWITCH,
+		.scope = SCOPE_JAR,
+		.words = workspace_words,
+		MEMBER(workspace),
+		.tightening = TIGHTEN_HIGHER,
+	},
+	{
+		.name = "workspace_name",
+		.flag = "workspace",
+		.placeholder = "NAME",
+		.help = "keep the layer under this name, and go on with it the next time; implies --cow",
+		.type = POLICY_STRING,
+		.scope = SCOPE_JAR,
+		.may_be_none = true,
+		MEMBER(workspace_name),
+		.tightening = TIGHTEN_NOT,
+	},
+	{
+		.name = "cow_dirs",
+		.flag = "cow-dir",
+		.placeholder = "DIR",
+		.help = "show another directory, with a layer of its own for what the command changes there",
+		.type = POLICY_PATHS,
+		.scope = SCOPE_JAR,
+		MEMBER(cow_dirs),
+		.tightening = TIGHTEN_SHORTEN,
 	},
 	{
 		.name = "cd",

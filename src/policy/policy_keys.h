@@ -13,6 +13,7 @@
 enum policy_type {
 	POLICY_BOOL,
 	POLICY_WORD,     /* one of `words`, stored as the enum value that is the word's index in it */
+	POLICY_SWITCH,   /* one of two `words`; its flag is a switch, for the second of them */
 	POLICY_DURATION, /* stored in nanoseconds */
 	POLICY_SIZE,     /* stored in bytes */
 	POLICY_OUTPUT,   /* a size, or one for each stream */
@@ -49,7 +50,7 @@ struct policy_key {
 	const char *name;         /* JSON key: "cpu_time" */
 	const char *flag;         /* "cpu-time"; NULL: no flag */
 	char short_flag;          /* 'C'; 0: none */
-	const char *placeholder;  /* "D", "PATH[:DEST]"; NULL for a bool, which also has a --no- form */
+	const char *placeholder;  /* "D", "PATH[:DEST]"; NULL for a switch, which also has a --no- form */
 	const char *help;         /* what it does, for --help and the man page; one sentence, no full stop */
 	const char *default_text; /* for --help and the man page; NULL: nothing to say */
 	enum policy_type type;
@@ -61,6 +62,12 @@ struct policy_key {
 	size_t offset;            /* of the member in struct policy */
 	enum policy_tightening tightening;
 };
+
+/* Is its flag a switch? */
+static inline bool policy_key_is_switch(const struct policy_key *key)
+{
+	return key->type == POLICY_BOOL || key->type == POLICY_SWITCH;
+}
 
 extern const struct policy_key policy_keys[];
 extern const size_t policy_key_count;

@@ -204,12 +204,14 @@ void policy_done(struct policy *policy)
 	free(policy->tmpfs.items);
 	free(policy->env.items);
 	string_list_done(&policy->hide);
+	string_list_done(&policy->cow_dirs);
 	string_list_done(&policy->allow_net);
 	string_list_done(&policy->pass_env);
 	string_list_done(&policy->redact);
 	free(policy->workdir);
 	free(policy->cd);
 	free(policy->hostname);
+	free(policy->workspace_name);
 	*policy = (struct policy){0};
 }
 
@@ -230,6 +232,8 @@ static int copy_lists(const struct policy *from, struct policy *to)
 		rc = policy_add_env(to, from->env.items[i].name, from->env.items[i].value);
 	if (rc == 0)
 		rc = string_list_copy(&to->hide, &from->hide);
+	if (rc == 0)
+		rc = string_list_copy(&to->cow_dirs, &from->cow_dirs);
 	if (rc == 0)
 		rc = string_list_copy(&to->allow_net, &from->allow_net);
 	if (rc == 0)
@@ -254,8 +258,8 @@ int policy_copy(const struct policy *from, struct policy *out)
 	memset(&copy.mounts, 0, sizeof(copy.mounts));
 	memset(&copy.tmpfs, 0, sizeof(copy.tmpfs));
 	memset(&copy.env, 0, sizeof(copy.env));
-	copy.hide = copy.allow_net = copy.pass_env = copy.redact = (struct string_list){0};
-	copy.workdir = copy.cd = copy.hostname = NULL;
+	copy.hide = copy.cow_dirs = copy.allow_net = copy.pass_env = copy.redact = (struct string_list){0};
+	copy.workdir = copy.cd = copy.hostname = copy.workspace_name = NULL;
 
 	rc = copy_lists(from, &copy);
 	if (rc == 0)
@@ -264,6 +268,8 @@ int policy_copy(const struct policy *from, struct policy *out)
 		rc = copy_string(from->cd, &copy.cd);
 	if (rc == 0)
 		rc = copy_string(from->hostname, &copy.hostname);
+	if (rc == 0)
+		rc = copy_string(from->workspace_name, &copy.workspace_name);
 	if (rc < 0)
 		return rc;
 	*out = copy;

@@ -15,6 +15,7 @@ static const char agent[] =
 	"{\n"
 	"  \"version\": 1,\n"
 	"  \"workdir_mode\": \"rw\",\n"
+	"  \"workspace\": \"direct\", \"workspace_name\": null, \"cow_dirs\": [],\n"
 	"  \"cd\": null,\n"
 	"  \"ro\": [], \"rw\": [], \"hide\": [],\n"
 	"  \"tmpfs\": [\"/tmp\", \"/var/tmp\", \"/dev/shm\", \"/run\"],\n"

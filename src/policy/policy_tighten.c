@@ -77,7 +77,7 @@ static int64_t number_of(const struct policy *policy, const struct policy_key *k
 
 	if (key->type == POLICY_BOOL)
 		return *(const bool *)member;
-	if (key->type == POLICY_WORD)
+	if (key->type == POLICY_WORD || key->type == POLICY_SWITCH)
 		return *(const int *)member;
 	limit = *(const uint64_t *)member;
 	return limit == LIMIT_NONE ? INT64_MAX : (int64_t)limit;
@@ -321,6 +321,25 @@ static int judge_rules(const struct change *change)
 	return 0;
 }
 
+/* Directories with a layer of their own. */
+static int judge_paths(const struct change *change)
+{
+	const struct string_list *before = policy_const_member(change->before, change->origin.key);
+	const struct string_list *after = policy_const_member(change->after, change->origin.key);
+
+	for (size_t i = 0; i < after->count; i++)
+		if (!string_list_has(before, after->items[i]))
+			return refuse_entry(change, after->items[i]);
+	for (size_t i = 0; i < before->count; i++) {
+		const char *beneath =
+			string_list_has(after, before->items[i]) ? NULL : what_is_beneath(change, before->items[i]);
+
+		if (beneath)
+			return refuse_uncovering(change, before->items[i], beneath);
+	}
+	return 0;
+}
+
 static int judge_guarantees(const struct change *change)
 {
 	uint32_t added = change->after->optional & ~change->before->optional;
@@ -333,6 +352,7 @@ static int judge_shorten(const struct change *change)
 	static judge_fn *const judges[POLICY_TYPE_COUNT] = {
 		[POLICY_MOUNTS] = judge_mounts, [POLICY_TMPFS] = judge_tmpfs,           [POLICY_NAMES] = judge_names,
 		[POLICY_ENV] = judge_env,       [POLICY_GUARANTEES] = judge_guarantees, [POLICY_RULES] = judge_rules,
+		[POLICY_PATHS] = judge_paths,
 	};
 
 	return judges[change->origin.key->type](change);

@@ -139,6 +139,14 @@ static int text_word(struct policy *policy, const char *text, const struct polic
 	return 0;
 }
 
+/* As a flag it has no value of its own. */
+static int text_switch(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	if (text && policy_is_flag(origin))
+		return policy_refuse(origin, text, "takes no value; the opposite is --no-%s", origin->key->flag);
+	return text_word(policy, text ? text : origin->key->words[!origin->is_negated], origin);
+}
+
 /* --- limits --- */
 
 static const struct {
@@ -327,17 +335,19 @@ static int json_output(struct policy *policy, const struct json_value *value, co
 
 /* --- single paths and names --- */
 
-static int text_hostname(struct policy *policy, const char *text, const struct policy_origin *origin)
+/* Of a host, or of a workspace. */
+static int text_name(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+	const char *what = origin->key->offset == offsetof(struct policy, hostname) ? "a host name" : "such a name";
 	size_t len = strlen(text);
 
 	if (len == 0 || len > POLICY_MAX_HOSTNAME_BYTES)
-		return policy_refuse(origin, text, "a host name has 1 to %d characters", POLICY_MAX_HOSTNAME_BYTES);
+		return policy_refuse(origin, text, "%s has 1 to %d characters", what, POLICY_MAX_HOSTNAME_BYTES);
 	if (strspn(text, letters) != len || text[0] == '-' || text[0] == '.')
-		return policy_refuse(
-			origin, text,
-			"a host name is made of letters, digits, '-', '_' and '.', and begins with none of '-.'");
+		return policy_refuse(origin, text,
+				     "%s is made of letters, digits, '-', '_' and '.', and begins with none of '-.'",
+				     what);
 	return set_string(policy_member(policy, origin->key), text, origin);
 }
 
@@ -664,13 +674,14 @@ static int json_extends(struct policy *policy, const struct json_value *value, c
 static const struct kind kinds[] = {
 	[POLICY_BOOL] = {"true or false", false, text_bool, json_bool, NULL},
 	[POLICY_WORD] = {"a string", false, text_word, json_string, NULL},
+	[POLICY_SWITCH] = {"a string", false, text_switch, json_string, NULL},
 	[POLICY_DURATION] = {"a duration: a number of seconds, or a string such as \"500ms\"", false, text_limit,
 			     json_limit, NULL},
 	[POLICY_SIZE] = {"a size: a number of bytes, or a string such as \"512M\"", false, text_limit, json_limit,
 			 NULL},
 	[POLICY_COUNT] = {"a number", false, text_limit, json_limit, NULL},
 	[POLICY_OUTPUT] = {"a size, or {\"stdout\": SIZE, \"stderr\": SIZE}", false, text_output, json_output, NULL},
-	[POLICY_STRING] = {"a string", false, text_hostname, json_string_or_null, NULL},
+	[POLICY_STRING] = {"a string", false, text_name, json_string_or_null, NULL},
 	[POLICY_WORKDIR] = {"a path or null", false, text_workdir, json_workdir, NULL},
 	[POLICY_PATH] = {"a path", false, text_inside_path, json_string_or_null, NULL},
 	[POLICY_MOUNTS] = {"\"PATH\", \"PATH:DEST\" or {\"path\", \"dest\", \"optional\"}", true, text_mount,

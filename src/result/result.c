@@ -168,7 +168,8 @@ static void disk_word(const struct plan *plan, const struct observation *seen, s
 	for (size_t i = 0; i < plan->core.steps.count && i < seen->steps_done; i++) {
 		const struct plan_step *step = &plan->core.steps.items[i];
 
-		has_host_directory |= step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE));
+		has_host_directory |= step->kind == STEP_OVERLAY ||
+				      (step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE)));
 	}
 	if (done_step(plan, seen, STEP_SCRATCH, plan->limits.disk_bytes))
 		text_append_string(out, "tmpfs");
@@ -481,6 +482,37 @@ static void write_network(const struct observation *seen, struct json_writer *wr
 	json_close_object(writer);
 }
 
+static void write_counts(const struct result_workspace *workspace, struct json_writer *writer)
+{
+	json_write_string(writer, "id", workspace->id);
+	json_write_unsigned(writer, "added", workspace->added);
+	json_write_unsigned(writer, "modified", workspace->modified);
+	json_write_unsigned(writer, "deleted", workspace->deleted);
+	json_write_unsigned(writer, "bytes", workspace->bytes);
+	json_write_string(writer, "path", workspace->path);
+	json_write_string(writer, "kind", workspace->is_copy ? "copy" : "overlay");
+	json_write_bool(writer, "complete", !workspace->is_rough);
+}
+
+/* The first layer; others, of cow_dirs, in "dirs". */
+static void write_workspace(const struct result_workspace_list *list, struct json_writer *writer)
+{
+	if (!list || !list->count) {
+		json_write_null(writer, "workspace");
+		return;
+	}
+	json_open_object(writer, "workspace");
+	write_counts(&list->items[0], writer);
+	json_open_array(writer, "dirs");
+	for (size_t i = 1; i < list->count; i++) {
+		json_open_object(writer, NULL);
+		write_counts(&list->items[i], writer);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+	json_close_object(writer);
+}
+
 static void write_risky(const struct risky_list *risky, struct json_writer *writer)
 {
 	json_open_array(writer, "risky");
@@ -539,6 +571,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
+	write_workspace(source->workspaces, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->core.workdir : NULL);
 	write_notes(source, writer);
 	result_write_error(error_of(source), writer);

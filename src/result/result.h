@@ -6,6 +6,7 @@
 #define BELLJAR_RESULT_RESULT_H
 
 #include "base/json_write.h"
+#include "base/list.h"
 #include "base/signals.h"
 #include "host/host_risky.h"
 #include "plan/plan.h"
@@ -25,6 +26,17 @@ enum outcome {
 	OUTCOME_COUNT,
 };
 
+/* What a layer holds; strings are borrowed. */
+struct result_workspace {
+	const char *id;   /* NULL: there is nothing in it, and it is dropped */
+	const char *path; /* the directory under it */
+	uint64_t added, modified, deleted, bytes;
+	bool is_copy;  /* a copy of the directory instead of a layer */
+	bool is_rough; /* there was too much to compare, or nobody could look */
+};
+
+LIST_TYPE(struct result_workspace, result_workspace_list);
+
 /* Everything a result is made of; all borrowed. */
 struct result_source {
 	const struct plan *plan;        /* NULL: it never came to a plan */
@@ -34,6 +46,7 @@ struct result_source {
 	bool is_captured;
 	bool has_bytes;
 	const struct risky_list *risky;
+	const struct result_workspace_list *workspaces; /* NULL: there are no layers */
 };
 
 enum outcome result_outcome(const struct result_source *source);

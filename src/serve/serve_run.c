@@ -194,7 +194,9 @@ static void want_next(struct serve_run *run)
 {
 	const struct observation *seen = job_seen(&run->job);
 
-	if (!run->is_joined && seen && seen->has_started && !run->job.launch.corrections)
+	/* A layer begins when its run does: with a jar that waits it would be older than what the host changed since. */
+	if (!run->is_joined && seen && seen->has_started && !run->job.launch.corrections &&
+	    !run->job.launch.host.layers.count)
 		prepared_want(run->object.server, run->request, &run->job.launch.host,
 			      run->server_jar ? PREPARED_DEPTH : 1);
 }

@@ -158,7 +158,13 @@ void server_jar_done(struct server_jar *server_jar)
 struct job_jar server_jar_enter(struct server_jar *server_jar)
 {
 	server_jar->run_count++;
-	return (struct job_jar){server_jar->jar, &server_jar->launch.plan, &server_jar->launch.host};
+	return (struct job_jar){
+		.session = server_jar->jar,
+		.plan = &server_jar->launch.plan,
+		.host = &server_jar->launch.host,
+		.workspaces = &server_jar->launch.workspaces,
+		.is_kept = server_jar->launch.kind != PLAN_PREPARED,
+	};
 }
 
 void server_jar_leave(struct server_jar *server_jar)

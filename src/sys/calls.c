@@ -48,6 +48,7 @@
 #define FLAG_MOVE_FROM_EMPTY_PATH 0x4U
 #define FLAG_MOVE_TO_EMPTY_PATH 0x40U
 #define FLAG_FS_CLOEXEC 1U
+#define COMMAND_SET_FLAG 0U
 #define COMMAND_SET_STRING 1U
 #define COMMAND_CREATE 6U
 #define LANDLOCK_RULE_IS_PATH 1
@@ -218,7 +219,8 @@ int sys_new_mount(const char *type, const struct sys_option *options, size_t opt
 	if (context < 0)
 		return context;
 	for (size_t i = 0; i < option_count; i++) {
-		rc = call(NUMBER_FSCONFIG, context, COMMAND_SET_STRING, options[i].name, options[i].value, 0);
+		rc = call(NUMBER_FSCONFIG, context, options[i].value ? COMMAND_SET_STRING : COMMAND_SET_FLAG,
+			  options[i].name, options[i].value, 0);
 		if (rc < 0)
 			return rc;
 	}

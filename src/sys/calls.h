@@ -55,7 +55,7 @@ int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, ui
 		       int user_namespace_fd);
 struct sys_option {
 	const char *name;
-	const char *value;
+	const char *value; /* NULL: there is none, it is a switch */
 };
 
 /* A new, detached mount of a fresh @type file system. */

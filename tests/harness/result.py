@@ -196,7 +196,7 @@ def _has_started(result: Result) -> bool:
 
 RESULT_KEYS = (
     "version outcome exit_code signal timed_out killed stdout stderr encoding stdout_bytes stderr_bytes truncated "
-    "limits_hit usage network denied denied_more enforced missing risky error"
+    "limits_hit usage network denied denied_more enforced missing risky workspace error"
 ).split()
 
 

@@ -49,7 +49,7 @@ FILE_MAX_LINES = 800
 
 # What makes a jar and watches over it with privilege, short enough to be read in an afternoon.
 CORE_FOLDERS = ("jar", "sys")
-CORE_MAX_LINES = 2440
+CORE_MAX_LINES = 2540
 # All that the planner knows of the core.
 CORE_INPUT = "jar/jar_plan.h"
 

@@ -310,6 +310,50 @@ static inline void imagined_pin_all(struct host *host, const struct imagined_fil
 			imagined_pin(host, files, root, &lists[i]->items[j]);
 }
 
+/* The store of the layer @number, as if one had just been made; with @frozen_count checkpoints below it. */
+static inline void imagined_layer(struct host *host, const struct imagined_files *files, const char *path,
+				  size_t frozen_count)
+{
+	struct host_layer *layer = list_add(&host->layers);
+	size_t number = host->layers.count;
+	char store[64];
+
+	if (!layer)
+		abort();
+	layer->path = imagined_path(files, path);
+	layer->group = host->gid;
+	snprintf(store, sizeof(store), "/home/u/.local/state/belljar/ws/%zu", number);
+	layer->store = (struct host_path){.path = strdup(store), .kind = PATH_DIRECTORY, .inode = 1000 + number};
+	snprintf(store, sizeof(store), "/home/u/.local/state/belljar/ws/%zu/upper", number);
+	layer->upper = (struct host_path){.path = strdup(store), .kind = PATH_DIRECTORY, .inode = 2000 + number};
+	for (size_t i = 0; i < frozen_count; i++) {
+		struct host_path *frozen = list_add(&layer->frozen);
+
+		if (!frozen)
+			abort();
+		snprintf(store, sizeof(store), "/home/u/.local/state/belljar/ws/%zu-%zu/upper", number, i);
+		*frozen = (struct host_path){.path = strdup(store), .kind = PATH_DIRECTORY, .inode = 3000 + i};
+	}
+}
+
+/* What host_survey_layers() finds, and a store for each. */
+static inline void imagined_layers(struct host *host, const struct imagined_files *files, const struct policy *policy,
+				   size_t frozen_count)
+{
+	struct host_path *stores;
+
+	if (policy->workspace == WORKSPACE_COW && host->workdir.path.path && policy->workdir_mode == WORKDIR_RW) {
+		imagined_layer(host, files, host->workdir.path.path, frozen_count);
+		host->has_workdir_layer = true;
+	}
+	for (size_t i = 0; i < policy->cow_dirs.count; i++)
+		imagined_layer(host, files, policy->cow_dirs.items[i], 0);
+	stores = host->layers.count ? list_add(&host->stores) : NULL;
+	if (stores)
+		*stores = (struct host_path){
+			.path = strdup("/home/u/.local/state/belljar/ws"), .kind = PATH_DIRECTORY, .inode = 999};
+}
+
 /* Everything but toolchains, which need the caller's PATH and are given by name. */
 static inline void imagined_survey(struct host *host, const struct imagined_files *files, const struct policy *policy,
 				   const char *current_directory, const char *unfit)

@@ -24,6 +24,7 @@ static enum client_shape shape_for(enum policy_type type)
 	case POLICY_EXTENDS:
 		return SHAPE_VALUE;
 	case POLICY_WORD:
+	case POLICY_SWITCH:
 	case POLICY_STRING:
 	case POLICY_PATH:
 		return SHAPE_WORD;

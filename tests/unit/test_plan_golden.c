@@ -100,6 +100,8 @@ struct golden {
 	struct policy policy;
 	char *current_directory;
 	char *unfit;
+	char *inner_mount; /* in the workdir */
+	uint64_t frozen_layers, workdir_group;
 	struct string_list toolchains;
 	struct string_list path_directories;
 	struct string_list argv;
@@ -172,6 +174,10 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_bool(facts, "pipes_core_dumps", &host->pipes_core_dumps);
 	set_bool(facts, "task_clock", &host->has_task_clock);
 	set_bool(facts, "lacks_nft", &host->lacks_nft);
+	set_bool(facts, "lacks_overlay", &host->lacks_overlay);
+	set_number(facts, "frozen_layers", &golden->frozen_layers);
+	set_number(facts, "workdir_group", &golden->workdir_group);
+	set_string(facts, "inner_mount", &golden->inner_mount);
 	set_string(facts, "uncounted_path", &host->uncounted_path);
 	set_cgroups(facts, &host->cgroups);
 	set_number(facts, "landlock", &abi);
@@ -247,9 +253,22 @@ static void golden_done(struct golden *golden)
 	policy_done(&golden->policy);
 	free(golden->current_directory);
 	free(golden->unfit);
+	free(golden->inner_mount);
 	string_list_done(&golden->toolchains);
 	string_list_done(&golden->path_directories);
 	string_list_done(&golden->argv);
+}
+
+static void set_layers(struct golden *golden)
+{
+	struct host *host = &golden->host;
+
+	imagined_layers(host, &golden->files, &golden->policy, golden->frozen_layers);
+	if (!host->layers.count)
+		return;
+	host->layers.items[0].inner_mount = golden->inner_mount ? strdup(golden->inner_mount) : NULL;
+	if (golden->workdir_group)
+		host->layers.items[0].group = (gid_t)golden->workdir_group;
 }
 
 /* --- one case ----------------------------------------------------------------------------------------------- */
@@ -376,6 +395,7 @@ static void compile(struct golden *golden, struct string_list *lines)
 			imagined_add(&golden->host.path_directories, &golden->files, golden->path_directories.items[i]);
 		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory,
 				golden->unfit);
+		set_layers(golden);
 		rc = plan_compile(&plan, &golden->policy, &golden->host, &request, &error);
 	}
 	if (rc == 0)

@@ -753,16 +753,39 @@ static void test_the_table_is_consistent(void)
 
 		CHECK(policy_key_by_name(key->name) == key);
 		CHECK(key->help && key->help[strlen(key->help) - 1] != '.');
-		CHECK((key->words != NULL) == (key->type == POLICY_WORD));
+		CHECK((key->words != NULL) == (key->type == POLICY_WORD || key->type == POLICY_SWITCH));
 		if (!key->flag)
 			continue;
 		CHECK(policy_key_by_flag(key->flag) == key);
-		CHECK((key->placeholder == NULL) == (key->type == POLICY_BOOL));
-		CHECK(strlen(key->flag) == strlen(key->name));
-		for (size_t j = 0; key->name[j]; j++)
-			CHECK(key->flag[j] == (key->name[j] == '_' ? '-' : key->name[j]));
+		CHECK((key->placeholder == NULL) == policy_key_is_switch(key));
 	}
 	CHECK_INT(policy_key_by_name("workdir")->short_flag, 'C');
+}
+
+static void test_a_layer_and_its_name(void)
+{
+	AUTO_POLICY policy = {0};
+	struct error error = {0};
+	static const char named[] = "{\"workspace_name\": \"attempt\"}";
+	static const char neither[] = "{\"workspace_name\": \"attempt\", \"workspace\": \"direct\"}";
+
+	CHECK_INT(policy_init(&policy, &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_DIRECT);
+	CHECK_INT(policy_set_flag(&policy, policy_key_by_flag("cow"), NULL, false, &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_COW);
+	CHECK_INT(policy_set_flag(&policy, policy_key_by_flag("cow"), NULL, true, &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_DIRECT);
+	CHECK(policy_set_flag(&policy, policy_key_by_flag("cow"), "yes", false, &context, &error) < 0);
+	error = (struct error){0};
+	CHECK_INT(policy_set_flag(&policy, policy_key_by_flag("workspace"), "attempt", false, &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_COW);
+	CHECK_STRING(policy.workspace_name, "attempt");
+	CHECK(policy_set_flag(&policy, policy_key_by_flag("workspace"), "../x", false, &context, &error) < 0);
+	error = (struct error){0};
+	CHECK_INT(policy_load_document(&policy, named, strlen(named), "p", "/", &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_COW);
+	CHECK_INT(policy_load_document(&policy, neither, strlen(neither), "p", "/", &context, &error), 0);
+	CHECK_INT(policy.workspace, WORKSPACE_DIRECT);
 }
 
 static void test_keywords_append(void)
@@ -830,6 +853,7 @@ static const struct test tests[] = {
 	TEST(test_bad_flags_are_named),
 	TEST(test_keys_without_a_flag_have_none),
 	TEST(test_the_table_is_consistent),
+	TEST(test_a_layer_and_its_name),
 	TEST(test_keywords_append),
 	TEST(test_a_copy_shares_nothing),
 };

@@ -39,7 +39,7 @@ static void test_agent_is_printed_in_full(void)
 	policy_print(&policy, &text, 0);
 	CHECK_STRING(
 		text_string(&text),
-		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],"
+		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"workspace\":\"direct\",\"workspace_name\":null,\"cow_dirs\":[],\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],"
 		"\"tmpfs\":[\"/tmp\",\"/var/tmp\",\"/dev/shm\",\"/run\",\"/home/user\"],\"system\":true,\"toolchains\":true,"
 		"\"protect\":true,\"net\":\"none\",\"allow_net\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
 		"\"LANG\",\"LANGUAGE\",\"LC_*\",\"TERM\",\"COLORTERM\",\"NO_COLOR\",\"SHELL\",\"TMPDIR\",\"TZ\","

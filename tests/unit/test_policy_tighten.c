@@ -159,6 +159,12 @@ static void test_switches_and_words_go_one_way(void)
 		      "t.json:1:16: redact_env: a tightening policy may not turn it off");
 	check_refused("{\"redact_secrets\": true}", "{\"redact_secrets\": false}",
 		      "t.json:1:20: redact_secrets: a tightening policy may not turn it off");
+	check_refused("{\"workspace\": \"cow\"}", "{\"workspace\": \"direct\"}",
+		      "t.json:1:15: workspace: a tightening policy may not weaken it");
+	check_refused("{\"workspace\": \"cow\"}", "{\"workspace_name\": \"other\"}",
+		      "t.json:1:20: workspace_name: a tightening policy may not change it");
+	check_refused("{\"cow_dirs\": [\"/a\"]}", "{\"cow_dirs\": [\"/a\", \"/b\"]}",
+		      "t.json:1:14: cow_dirs '/b': a tightening policy may only shorten the list; this is not in it");
 	check_refused("{}", "{\"rung\": \"process\"}", "t.json:1:10: rung: a tightening policy may not weaken it");
 	check_refused("{\"overflow\": \"kill\"}", "{\"overflow\": \"truncate\"}",
 		      "t.json:1:14: overflow: a tightening policy may not weaken it");

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_workspace.c - make, find and leave the stores of a jar's layers
+ *
+ * Everything here is done as the caller, before the jar is made and after it is gone. The jar gets the directories as
+ * facts, by device and inode, and none of our descriptors.
+ */
+#include "engine/engine_workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/host_cgroup.h"
+#include "host/host_layers.h"
+#include "host/host_paths.h"
+#include "plan/plan.h"
+#include "reap/reap.h"
+#include "sys/calls.h"
+#include "workspace/workspace_changes.h"
+#include "workspace/workspace_copy.h"
+
+#define BOOT_ID_BYTES 40
+
+static int out_of_memory(struct error *error)
+{
+	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+}
+
+/* --- a layer that was used before --------------------------------------------------------------------------- */
+
+static ssize_t read_boot_id(char id[BOOT_ID_BYTES])
+{
+	return sys_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, BOOT_ID_BYTES);
+}
+
+/* Was the host started again since this store was last used? What the file system had not written by then may be lost. */
+static bool is_from_before_boot(const struct workspace *workspace)
+{
+	char now[BOOT_ID_BYTES] = "", then[BOOT_ID_BYTES] = "";
+
+	return read_boot_id(now) > 0 && sys_read_file(workspace->fd, "boot", then, sizeof(then)) > 0 &&
+	       strcmp(now, then) != 0;
+}
+
+static void remember_boot(const struct workspace *workspace)
+{
+	AUTO_CLOSE int fd = openat(workspace->fd, "boot", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	char now[BOOT_ID_BYTES];
+	ssize_t len = read_boot_id(now);
+
+	/* Without it nobody is warned after a crash; that is no reason to run nothing. */
+	if (fd >= 0 && len > 0 && write(fd, now, (size_t)len) < 0)
+		unlinkat(workspace->fd, "boot", 0);
+}
+
+/*
+ * The kernel marks a layer that was mounted without syncs, and refuses it the next time, since it cannot know whether the
+ * host crashed in between. We do: is_from_before_boot().
+ */
+static int drop_mark(const struct workspace *workspace, struct error *error)
+{
+	/* All of `work` is the kernel's own, and of no use to the next mount. */
+	reap_sweep_at(workspace->parts_fd, "work");
+	if (mkdirat(workspace->parts_fd, "work", 0700) == 0)
+		return 0;
+	return error_set(error, STAGE_FILES, errno, "cannot make '%s/work' anew: %s", workspace->parts_path,
+			 strerror(errno));
+}
+
+/* --- open or make one --------------------------------------------------------------------------------------- */
+
+static int check_found(const struct workspace *found, const struct host_layer *layer, enum workspace_kind kind,
+		       struct error *error)
+{
+	const struct workspace_meta *meta = &found->meta;
+
+	if (meta->workdir_device != layer->path.device || meta->workdir_inode != layer->path.inode) {
+		error_set(error, STAGE_FILES, EINVAL, "the workspace '%s' is of another directory: '%s'",
+			  meta->name ? meta->name : meta->id, meta->workdir);
+		return error_hint(error, "start there, or choose another name");
+	}
+	if (meta->kind == WORKSPACE_OVERLAY && kind == WORKSPACE_COPY) {
+		error_set(error, STAGE_HOST, EOPNOTSUPP,
+			  "the workspace '%s' is a layer over '%s', which this host does not mount now",
+			  meta->name ? meta->name : meta->id, meta->workdir);
+		return error_hint(error, "use another name; `belljar diff` and `belljar apply` still work on this one");
+	}
+	return 0;
+}
+
+/* 1: it was there; 0: there is none of that name. */
+static int find_named(const struct workspace_home *home, const char *name, const struct host_layer *layer,
+		      enum workspace_kind kind, struct workspace *out, struct error *error)
+{
+	struct error ignored = {0};
+	char id[WORKSPACE_ID_SIZE];
+	int rc = workspace_find(home, name, layer->path.device, layer->path.inode, id, &ignored);
+
+	if (rc == -ENOENT && !workspace_id_is_valid(name))
+		return 0;
+	if (rc < 0) {
+		*error = ignored;
+		return rc;
+	}
+	rc = workspace_open(home, id, WORKSPACE_WRITE, out, error);
+	if (rc < 0)
+		return rc;
+	/* Another directory's of that name is not ours; an id leaves no doubt what is meant. */
+	if (strcmp(id, name) != 0 &&
+	    (out->meta.workdir_device != layer->path.device || out->meta.workdir_inode != layer->path.inode)) {
+		workspace_done(out);
+		return 0;
+	}
+	rc = check_found(out, layer, kind, error);
+	if (rc == 0)
+		return 1;
+	workspace_done(out);
+	return rc;
+}
+
+static int make_one(const struct workspace_home *home, const char *name, const struct host_layer *layer,
+		    enum workspace_kind kind, struct workspace *out, struct error *error)
+{
+	AUTO_CLOSE int fd = host_open_top(&layer->path);
+	struct workspace_request request = {.workdir_fd = fd, .workdir = layer->path.path, .name = name, .kind = kind};
+	int rc;
+
+	if (fd < 0)
+		return error_set(error, STAGE_FILES, -fd, "cannot open '%s': %s", layer->path.path, strerror(-fd));
+	rc = workspace_create(home, &request, out, error);
+	if (rc < 0 || kind == WORKSPACE_OVERLAY)
+		return rc;
+	rc = workspace_copy(out, fd, error);
+	if (rc == 0)
+		rc = workspace_copy_is_whole(out, error);
+	if (rc < 0)
+		workspace_remove(home, out, NULL);
+	return rc;
+}
+
+static int open_one(struct engine_workspaces *workspaces, struct host_layer *layer, enum workspace_kind kind,
+		    const char *name, struct workspace *out, struct error *error)
+{
+	int rc = name ? find_named(&workspaces->home, name, layer, kind, out, error) : 0;
+
+	if (rc == 0)
+		return make_one(&workspaces->home, name, layer, kind, out, error);
+	if (rc < 0)
+		return rc;
+	layer->is_copied = out->meta.kind == WORKSPACE_COPY;
+	layer->is_from_before_boot = is_from_before_boot(out);
+	rc = layer->is_copied ? 0 : drop_mark(out, error);
+	if (rc < 0)
+		workspace_done(out);
+	return rc;
+}
+
+/* --- host facts --------------------------------------------------------------------------------------------- */
+
+static int look_at(struct host_path *out, const char *directory, const char *name)
+{
+	AUTO_FREE char *path = path_join(directory, name);
+
+	return path ? host_look(out, path) : -ENOMEM;
+}
+
+/* What the jar must not see: the common directory, and where else this store has its parts. */
+static int hide_store(struct host *host, const struct workspace *workspace)
+{
+	return workspace->meta.place ? host_path_list_look(&host->stores, workspace->meta.place) : 0;
+}
+
+static int tell_host(struct host *host, struct host_layer *layer, const struct workspace_home *home,
+		     const struct workspace *workspace, struct error *error)
+{
+	int rc = host_look(&layer->store, workspace->parts_path);
+
+	if (rc == 0)
+		rc = look_at(&layer->upper, workspace->parts_path, "upper");
+	if (rc == 0)
+		rc = hide_store(host, workspace);
+	for (size_t i = 0; i < workspace->meta.layers.count && rc == 0; i++) {
+		AUTO_FREE char *path = NULL;
+		AUTO_CLOSE int fd = workspace_open_layer(home, workspace, i, &path, error);
+
+		if (fd < 0)
+			return fd;
+		rc = host_path_list_look(&layer->frozen, path);
+	}
+	return rc < 0 ? out_of_memory(error) : 0;
+}
+
+/* The directory of all stores, as workspace_home_open() finds it, but nothing is made. */
+static char *stores_path(char *const *environment)
+{
+	const char *state = NULL, *home = NULL;
+	AUTO_TEXT path = {0};
+
+	for (char *const *at = environment; at && *at; at++) {
+		if (!strncmp(*at, "XDG_STATE_HOME=/", 16))
+			state = *at + 15;
+		else if (!strncmp(*at, "HOME=/", 6))
+			home = *at + 5;
+	}
+	if (state)
+		text_append_format(&path, "%s/belljar/ws", state);
+	else
+		text_append_format(&path, "%s/.local/state/belljar/ws", home ? home : "");
+	return text_failed(&path) ? NULL : strdup(text_string(&path));
+}
+
+int engine_workspaces_find(struct host *host, char *const *environment)
+{
+	AUTO_FREE char *path = stores_path(environment);
+	struct host_path *item = path ? list_add(&host->stores) : NULL;
+
+	return item ? host_look_through(item, path) : -ENOMEM;
+}
+
+int engine_workspaces_pretend(struct host *host, char *const *environment)
+{
+	AUTO_FREE char *path = stores_path(environment);
+
+	for (size_t i = 0; i < host->layers.count; i++) {
+		struct host_layer *layer = &host->layers.items[i];
+		AUTO_FREE char *store = path ? path_join(path, "NEW") : NULL;
+
+		layer->store = (struct host_path){.path = store ? strdup(store) : NULL, .kind = PATH_DIRECTORY};
+		layer->upper =
+			(struct host_path){.path = store ? path_join(store, "upper") : NULL, .kind = PATH_DIRECTORY};
+		if (!layer->store.path || !layer->upper.path)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------- */
+
+/* A start before this one failed, and the planner wants copies now. */
+static bool are_right(const struct engine_workspaces *workspaces, const struct host *host)
+{
+	for (size_t i = 0; i < workspaces->count; i++)
+		if (workspaces->items[i].meta.kind == WORKSPACE_OVERLAY &&
+		    plan_layer_kind(host, &host->layers.items[i]) == LAYER_COPY)
+			return false;
+	return workspaces->count == host->layers.count;
+}
+
+int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
+			   char *const *environment, struct error *error)
+{
+	int rc = 0;
+
+	if (!host->layers.count || are_right(workspaces, host))
+		return 0;
+	engine_workspaces_close(workspaces);
+	host_forget_stores(host);
+	rc = workspace_home_open(environment, &workspaces->home, error);
+	if (rc < 0)
+		return rc;
+	workspaces->has_home = true;
+	if (engine_workspaces_find(host, environment) < 0)
+		return out_of_memory(error);
+	workspaces->items = calloc(host->layers.count, sizeof(*workspaces->items));
+	if (!workspaces->items)
+		return out_of_memory(error);
+	for (size_t i = 0; i < host->layers.count && rc == 0; i++) {
+		struct host_layer *layer = &host->layers.items[i];
+		enum workspace_kind kind =
+			plan_layer_kind(host, layer) == LAYER_COPY ? WORKSPACE_COPY : WORKSPACE_OVERLAY;
+		struct workspace *item = &workspaces->items[i];
+
+		rc = open_one(workspaces, layer, kind, policy->workspace_name, item, error);
+		if (rc < 0)
+			break;
+		workspaces->count++;
+		remember_boot(item);
+		rc = tell_host(host, layer, &workspaces->home, item, error);
+	}
+	if (rc == 0 && policy->disk_bytes != LIMIT_NONE && host_find_uncounted(host, policy) < 0)
+		rc = out_of_memory(error);
+	return rc;
+}
+
+/* 0, or a negative errno: nobody could look. */
+static int summarize(const struct engine_workspaces *workspaces, const struct workspace *workspace,
+		     struct workspace_summary *out)
+{
+	return workspace_summary(&workspaces->home, workspace, out, NULL);
+}
+
+static bool is_changed(const struct workspace_summary *summary)
+{
+	return summary->added || summary->modified || summary->deleted || summary->is_rough;
+}
+
+static void forget_seen(struct engine_workspaces *workspaces)
+{
+	free(workspaces->seen.items);
+	workspaces->seen = (struct result_workspace_list){0};
+}
+
+void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
+{
+	forget_seen(workspaces);
+	for (size_t i = 0; i < workspaces->count; i++) {
+		const struct workspace *workspace = &workspaces->items[i];
+		struct result_workspace *seen = list_add(&workspaces->seen);
+		struct workspace_summary summary;
+
+		if (!seen)
+			return;
+		*seen = (struct result_workspace){.id = workspace->meta.id,
+						  .path = workspace->meta.workdir,
+						  .is_copy = workspace->meta.kind == WORKSPACE_COPY};
+		if (summarize(workspaces, workspace, &summary) < 0) {
+			seen->is_rough = true;
+			continue;
+		}
+		seen->added = summary.added;
+		seen->modified = summary.modified;
+		seen->deleted = summary.deleted;
+		seen->bytes = summary.bytes;
+		seen->is_rough = summary.is_rough;
+		if (is_over && !is_changed(&summary))
+			seen->id = NULL;
+	}
+}
+
+void engine_workspaces_close(struct engine_workspaces *workspaces)
+{
+	forget_seen(workspaces);
+	for (size_t i = 0; i < workspaces->count; i++) {
+		struct workspace *workspace = &workspaces->items[i];
+		struct workspace_summary summary;
+
+		/* What cannot be looked at is not thrown away. */
+		if (summarize(workspaces, workspace, &summary) < 0 || is_changed(&summary))
+			workspace_done(workspace);
+		else
+			workspace_remove(&workspaces->home, workspace, NULL);
+	}
+	free(workspaces->items);
+	if (workspaces->has_home)
+		workspace_home_done(&workspaces->home);
+	*workspaces = (struct engine_workspaces){0};
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_workspace.h - the stores of a jar whose changes go to layers
+ *
+ * A launch has one store for each directory under a layer, locked as long as the jar may be there. What was not changed is
+ * dropped; the rest stays for `belljar diff`, `apply` and `discard`.
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_WORKSPACE_H
+#define BELLJAR_ENGINE_ENGINE_WORKSPACE_H
+
+#include "host/host.h"
+#include "result/result.h"
+#include "workspace/workspace_store.h"
+
+struct engine_workspaces {
+	struct workspace_home home;
+	bool has_home;
+	struct workspace *items; /* one for each of host.layers */
+	size_t count;
+	struct result_workspace_list seen; /* when somebody last looked */
+};
+
+/*
+ * Open or make the stores for host->layers, of the kinds that the planner will want, and tell the host facts where they are.
+ * After a failed start it is called again, with other facts.
+ */
+int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
+			   char *const *environment, struct error *error);
+/* Host facts for a plan that is only printed: nothing is made. */
+int engine_workspaces_pretend(struct host *host, char *const *environment);
+/* Where workspaces are kept, as a host fact, so that no jar shows it. 0 or -ENOMEM. */
+int engine_workspaces_find(struct host *host, char *const *environment);
+/* What was changed so far, into `seen`. With @is_over those without changes lose their ids: nobody will find them. */
+void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over);
+/* Remove those without changes, and let go of the others. */
+void engine_workspaces_close(struct engine_workspaces *workspaces);
+
+#endif
