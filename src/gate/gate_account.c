@@ -50,7 +50,8 @@ static struct gate_denial *find_denial(struct gate_page *page, const struct refu
 		struct gate_denial *row = &page->denials[i];
 
 		if (row->kind == refusal->kind && row->reason == refusal->reason && row->port == refusal->port &&
-		    !strcmp(row->host, refusal->host))
+		    !strcmp(row->host, refusal->host) &&
+		    (refusal->kind != DENIAL_HTTP || !strcmp(row->detail, refusal->detail ? refusal->detail : "")))
 			return row;
 	}
 	return NULL;

@@ -467,6 +467,9 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 	}
 	/* It was reset from inside: nobody is left to bring anything to, or to bring it from. */
 	if (events & EPOLLERR) {
+		/* Its last words may say why. */
+		if (connection->inspection)
+			pump(connection);
 		end(connection, true);
 		return;
 	}

@@ -100,8 +100,23 @@ static bool is_for_this_host(const struct inspection *inspection)
 	return !colon || http_is((struct http_slice){colon + 1, head.host.len - len - 1}, port);
 }
 
+static void record(const struct inspection *inspection, enum denial_reason reason, const char *detail)
+{
+	account_refusal(inspection->gate, &(struct refusal){.kind = DENIAL_HTTP,
+							    .reason = reason,
+							    .host = inspection->host,
+							    .port = inspection->port,
+							    .detail = detail});
+}
+
 static int refuse_request(struct inspection *inspection, const struct net_rule *rule)
 {
+	char detail[DENIAL_WHAT_SIZE];
+
+	snprintf(detail, sizeof(detail), "%s %.*s", head.method, (int)MIN_OF(head.target.len, sizeof(detail)),
+		 head.target.bytes);
+	detail[strcspn(detail, "?")] = '\0';
+	record(inspection, DENIAL_REQUEST, detail);
 	/* What follows is another request, unless this one has a body. */
 	return answer_here(inspection, 403, "Forbidden", head.body_kind != HTTP_BODY_NONE,
 			   "%s %.*s is not allowed for %s by this jar's policy%s%s", head.method,
@@ -114,6 +129,8 @@ static int check_request(struct inspection *inspection)
 	AUTO_TEXT target = {0};
 	struct net_verdict verdict;
 
+	if (!is_for_this_host(inspection))
+		record(inspection, DENIAL_MALFORMED, "a Host header that is not the host");
 	if (!is_for_this_host(inspection))
 		return answer_here(inspection, 421, "Misdirected Request", true,
 				   "the Host header is not the host that this connection is for, %s", inspection->host);
@@ -159,6 +176,8 @@ static int read_request(struct inspection *inspection)
 	if (!client->in.len)
 		return 0;
 	snprintf(inspection->method, sizeof(inspection->method), "%s", len > 0 ? head.method : "");
+	if (len < 0)
+		record(inspection, DENIAL_MALFORMED, head.why);
 	if (len < 0)
 		return answer_here(inspection, 400, "Bad Request", true, "the gate does not pass on %s", head.why);
 	if (len == 0 && !inspection->deadline_ns)
@@ -306,6 +325,14 @@ static int read_answer_body(struct inspection *inspection)
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
 
+static bool is_alert_about_trust(void)
+{
+	int reason = ERR_GET_REASON(ERR_peek_error());
+
+	return reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
+	       reason == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN;
+}
+
 static int shake_hands(struct inspection *inspection)
 {
 	struct stream *client = &inspection->client, *server = &inspection->server;
@@ -320,12 +347,15 @@ static int shake_hands(struct inspection *inspection)
 				 inspection->host,
 				 verdict != X509_V_OK ? X509_verify_cert_error_string(verdict)
 						      : "the handshake failed");
+			record(inspection, DENIAL_UNTRUSTED, strstr(inspection->failure, ": ") + 2);
 			rc = 1;
 		}
 	}
 	if (!server->is_ready && !inspection->failure[0])
 		return rc;
 	more = stream_shake_hands(client);
+	if (more < 0 && is_alert_about_trust())
+		record(inspection, DENIAL_UNTRUSTING, NULL);
 	if (client->is_ready)
 		inspection->deadline_ns = 0;
 	return more < 0 ? -EPIPE : rc | more;

@@ -18,6 +18,7 @@
 enum denial_kind {
 	DENIAL_NET,  /* a connection to a host and port, or a datagram */
 	DENIAL_NAME, /* a name that was looked up */
+	DENIAL_HTTP, /* a request over a connection that is looked into */
 	DENIAL_KIND_COUNT,
 };
 
@@ -28,6 +29,10 @@ enum denial_reason {
 	DENIAL_ADDRESS,    /* the name leads to `detail`, which its rule does not mean */
 	DENIAL_MANY_NAMES, /* the gate has no room for another name */
 	DENIAL_DATAGRAM,   /* no rule can allow it */
+	DENIAL_REQUEST,    /* the rules about the host do not allow `detail`, a method and a path */
+	DENIAL_MALFORMED,  /* `detail` says what was wrong with it */
+	DENIAL_UNTRUSTED,  /* the host could not be trusted; `detail` says why */
+	DENIAL_UNTRUSTING, /* the client does not trust the jar's authority */
 	DENIAL_REASON_COUNT,
 };
 

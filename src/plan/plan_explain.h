@@ -49,5 +49,7 @@ void plan_explain_host(const struct plan_network_rules *network, const struct pl
 /* The rule is right, but the name leads to @address, which such a rule does not mean. */
 void plan_explain_address(const struct plan_endpoint *endpoint, const struct plan_endpoint *address,
 			  struct plan_explanation *out);
+/* @request is a method and a path, which the rules about the host do not allow. */
+void plan_explain_request(const struct plan_endpoint *endpoint, const char *request, struct plan_explanation *out);
 
 #endif

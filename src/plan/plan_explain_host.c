@@ -243,3 +243,19 @@ void plan_write_cure(const struct plan_explanation *explanation, struct json_wri
 	json_write_raw(writer, "policy", text_string(&explanation->policy), explanation->policy.len);
 	json_close_object(writer);
 }
+
+void plan_explain_request(const struct plan_endpoint *endpoint, const char *request, struct plan_explanation *out)
+{
+	const char *space = strchr(request, ' ');
+	struct net_rule rule = {.kind = NET_RULE_NAME, .is_inspected = true, .port_count = 1};
+	AUTO_TEXT text = {0};
+
+	text_append_string(&out->why, "no rule about this host allows that method and path");
+	rule.ports[0] = (struct net_ports){endpoint->port, endpoint->port};
+	memcpy(rule.name, endpoint->name, sizeof(rule.name));
+	if (!space || !endpoint->port || net_method_add(&rule, request, (size_t)(space - request)) < 0 ||
+	    net_path_add(&rule, space + 1, strcspn(space + 1, "?")) < 0 || strchr(space, '\'') || strchr(space, '*'))
+		return;
+	net_rule_format(&rule, &text);
+	cure_by_rule(out, text_string(&text), true, false);
+}

@@ -12,7 +12,7 @@
 #include "base/escape.h"
 #include "plan/plan_explain.h"
 
-static const char *const kind_names[] = {[DENIAL_NET] = "net", [DENIAL_NAME] = "name"};
+static const char *const kind_names[] = {[DENIAL_NET] = "net", [DENIAL_NAME] = "name", [DENIAL_HTTP] = "http"};
 _Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a name");
 
 /* --- what there is to say about one ------------------------------------------------------------------------- */
@@ -27,6 +27,8 @@ static const char *access_of(const struct denial *denial)
 {
 	if (denial->kind == DENIAL_NAME)
 		return "resolve";
+	if (denial->kind == DENIAL_HTTP)
+		return "request";
 	return denial->reason == DENIAL_DATAGRAM ? "send" : "connect";
 }
 
@@ -38,10 +40,23 @@ static bool endpoint_of(const struct denial *denial, struct plan_endpoint *out)
 	return true;
 }
 
+/* METHOD HOST:PORT/PATH where that is what was refused, else HOST:PORT. */
 static void format_what(const struct denial *denial, struct text *out)
 {
+	const char *space =
+		denial->reason == DENIAL_REQUEST ? memchr(denial->detail, ' ', sizeof(denial->detail)) : NULL;
 	struct plan_endpoint endpoint;
 
+	if (space && endpoint_of(denial, &endpoint)) {
+		char method[DENIAL_WHAT_SIZE] = "";
+
+		memcpy(method, denial->detail, (size_t)(space - denial->detail));
+		escape_append(out, method, sizeof(method));
+		text_append_char(out, ' ');
+		plan_format_endpoint(&endpoint, out);
+		escape_append(out, space + 1, sizeof(denial->detail) - (size_t)(space + 1 - denial->detail));
+		return;
+	}
 	if (endpoint_of(denial, &endpoint))
 		plan_format_endpoint(&endpoint, out);
 	else
@@ -98,6 +113,23 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	case DENIAL_DATAGRAM:
 		text_append_string(&out->why,
 				   "UDP is refused, whatever the rules; programs that speak QUIC go on by TCP");
+		break;
+	case DENIAL_REQUEST:
+		plan_explain_request(&endpoint, denial->detail, out);
+		break;
+	case DENIAL_MALFORMED:
+		text_append_string(&out->why, "the gate does not pass on ");
+		escape_append(&out->why, denial->detail, sizeof(denial->detail));
+		break;
+	case DENIAL_UNTRUSTED:
+		text_append_string(&out->why, "the host cannot be trusted: ");
+		escape_append(&out->why, denial->detail, sizeof(denial->detail));
+		break;
+	case DENIAL_UNTRUSTING:
+		text_append_string(
+			&out->why,
+			"the program does not trust the jar's own authority, so nobody can look into what it asks "
+			"for: it brings its own list of authorities, or expects one certificate");
 		break;
 	case DENIAL_REASON_COUNT:
 		break;
@@ -172,7 +204,8 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
 			struct text *cure)
 {
-	static const char *const verbs[] = {[DENIAL_NET] = "connect to", [DENIAL_NAME] = "look up"};
+	static const char *const verbs[] = {
+		[DENIAL_NET] = "connect to", [DENIAL_NAME] = "look up", [DENIAL_HTTP] = "request"};
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	struct order order = {.count = 0};
 	const struct denial *denial;

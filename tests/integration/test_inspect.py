@@ -74,6 +74,13 @@ class Requests(InspectCase):
         self.assertIn(f"POST /hello is not allowed for {WWW}", said[1][1])
         self.assertEqual(self.site.log(), [f"GET {WWW} /hello", f"GET {WWW} /v1/hell%6f?x=/../y"])
         self.assertEqual(self.result["network"]["hosts"][0]["connections"], 7)
+        denied = {entry["what"]: entry for entry in self.result["denied"]}
+        self.assertEqual({(entry["kind"], entry["access"]) for entry in denied.values()}, {("http", "request")})
+        self.assertEqual(
+            denied[f"POST {WWW}:443/hello"]["cure"]["policy"]["allow_net"],
+            [{"host": WWW, "ports": "443", "methods": ["POST"], "paths": ["/hello"], "tls": "inspect"}],
+        )
+        self.assertIsNone(denied[f"GET {WWW}:443/v1/../hello"]["cure"])
 
     def test_rules_add_up_and_the_reason_reaches_who_is_refused(self) -> None:
         said = self.inspect(
@@ -139,6 +146,7 @@ said = [issuer("%s"), issuer("api.%s")]
         said = self.inspect([rule(methods=["GET"])], "said = ask('GET', '/hello')")
         self.assertEqual((said[0], self.site.log()), (502, []))
         self.assertRegex(said[1], f"no secure connection to {WWW}: .*certificate")
+        self.assertIn("cannot be trusted", self.result["denied"][0]["why"])
 
     def test_bytes_are_counted_and_limited(self) -> None:
         result = self.json(
@@ -189,6 +197,7 @@ class Framing(InspectCase):
                 self.assertRegex(answer, "^HTTP/1.1 (400|403|421) ")
                 self.assertIn(expected, answer)
         self.assertEqual(self.site.log(), [])
+        self.assertIn("the gate does not pass on two Host headers", [entry["why"] for entry in self.result["denied"]])
 
     def test_a_body_that_is_no_body_ends_the_connection(self) -> None:
         head = f"POST /echo HTTP/1.1\r\nHost: {WWW}\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -232,11 +241,12 @@ class Trust(InspectCase):
 try:
     ssl.create_default_context(cafile="{self.authority}").wrap_socket(socket.create_connection(("{WWW}", 443)), server_hostname="{WWW}")
 except ssl.SSLError as error:
-    said = str(error)
+    said = [str(error), ask("GET", "/hello")[0]]
 """,
         )
-        self.assertIn("CERTIFICATE_VERIFY_FAILED", said)
-        self.assertEqual(self.site.log(), [])
+        self.assertIn("CERTIFICATE_VERIFY_FAILED", said[0])
+        self.assertEqual((said[1], self.site.log()), (200, [f"GET {WWW} /hello"]))
+        self.assertIn("does not trust the jar's own authority", self.result["denied"][0]["why"])
 
 
 class Program(InspectCase):

@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "limits": "base sys reap jar policy plan",
     "task": "base sys reap control",
     "gate": "base sys reap policy plan limits",
-    "inspect": "base sys policy gate",
+    "inspect": "base sys policy limits gate",
     "session": "base sys reap answer task jar plan limits gate",
     "call": "base sys jar session",
     "redact": "base",
