@@ -22,6 +22,7 @@ enum cli_command {
 	COMMAND_HELP = 1 << 6,
 	COMMAND_ENGINE = 1 << 7,
 	COMMAND_NET = 1 << 8,
+	COMMAND_WHY = 1 << 9,
 };
 
 struct command_row {

@@ -9,15 +9,15 @@
 
 #include <string.h>
 
-#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET)
+#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP | COMMAND_ENGINE)
 
 static const char *const policy_actions[] = {"show", "check", "schema", NULL};
 static const char *const net_actions[] = {"check", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run", "shell",      "plan", "doctor", "policy",
-					    "net", "completion", "help", "engine", NULL};
+static const char *const command_names[] = {"run", "shell",      "plan", "doctor", "policy", "net",
+					    "why", "completion", "help", "engine", NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -66,6 +66,15 @@ const struct command_row cli_commands[] = {
 		.first_words = net_actions,
 		.word_count_min = 2,
 		.word_count_max = 5,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_WHY,
+		.name = "why",
+		.arguments = "[options] PATH|HOST:PORT|SYSCALL [read|write|exec]",
+		.summary = "is it allowed, by which rule, and what would allow it; runs nothing",
+		.word_count_min = 1,
+		.word_count_max = 2,
 		.takes_policy = true,
 	},
 	{
@@ -179,7 +188,7 @@ static const struct option_row cli_options[] = {
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "print JSON instead of text",
-		.commands = COMMAND_PLAN | COMMAND_DOCTOR,
+		.commands = COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY,
 	},
 	{
 		.id = OPTION_BYTES,

@@ -187,6 +187,15 @@ int engine_doctor(const struct engine_doctor_request *request, struct text *out,
 	return status;
 }
 
+enum rung engine_best_rung(void)
+{
+	struct capability_list capabilities = {0};
+	enum rung best = host_examine(&capabilities) < 0 ? RUNG_PROCESS : host_best_rung(&capabilities);
+
+	free(capabilities.items);
+	return best;
+}
+
 int engine_doctor_profile(const char *name, struct text *out, struct error *error)
 {
 	char program[PATH_MAX];

@@ -34,6 +34,12 @@ extern const struct host_name
 extern const struct host_name
 	host_build_names[]; /* what people run to build and test: shown apart before a workspace is applied */
 
+/*
+ * Places that hold secrets, or give away the host: no change of a policy that shows one is ever proposed. A name with a slash in front is
+ * that path; others are meant below any directory.
+ */
+extern const struct host_name host_secret_names[];
+
 /* Tools below the home directory: if PATH has `directory`, then `needs` are visible too. */
 struct host_toolchain {
 	const char *directory;

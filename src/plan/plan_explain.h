@@ -8,6 +8,8 @@
 #ifndef BELLJAR_PLAN_PLAN_EXPLAIN_H
 #define BELLJAR_PLAN_PLAN_EXPLAIN_H
 
+#include <linux/limits.h>
+
 #include "base/json_write.h"
 #include "plan/plan.h"
 
@@ -27,8 +29,9 @@ void plan_write_cure(const struct plan_explanation *explanation, struct json_wri
 struct plan_endpoint {
 	bool is_address, is_ipv6;
 	uint8_t address[16];
-	char name[NET_NAME_SIZE]; /* clean, unless it is an address */
-	uint16_t port;            /* 0: on any port */
+	char name[NET_NAME_SIZE];  /* clean, unless it is an address */
+	uint16_t port;             /* 0: on any port */
+	const char *method, *path; /* of a request there; NULL: not said */
 };
 
 /* HOST[:PORT], [ADDRESS]:PORT. False: it is none. */
@@ -51,5 +54,37 @@ void plan_explain_address(const struct plan_endpoint *endpoint, const struct pla
 			  struct plan_explanation *out);
 /* @request is a method and a path, which the rules about the host do not allow. */
 void plan_explain_request(const struct plan_endpoint *endpoint, const char *request, struct plan_explanation *out);
+
+/* --- paths -------------------------------------------------------------------------------------------------- */
+
+enum plan_access { PLAN_READ, PLAN_WRITE, PLAN_EXECUTE, PLAN_ACCESS_COUNT };
+
+extern const char *const plan_access_names[]; /* "read", "write", "exec" */
+
+/* What stands at a path of the host's, links not followed. */
+struct plan_object {
+	mode_t mode; /* with its type; 0: nothing stands there */
+	uid_t uid;
+	gid_t gid;
+	char link[PATH_MAX]; /* where a link leads */
+};
+
+/* Who looks at the host for plan_explain_path(). */
+struct plan_looker {
+	void (*look)(void *owner, const char *path, struct plan_object *out);
+	void *owner;
+	uid_t uid; /* the caller */
+	gid_t gid;
+	const char *home; /* its home directory; NULL: none */
+};
+
+/* @path is absolute and clean, as a command would name it. Modes count, access control lists do not. */
+void plan_explain_path(const struct plan *plan, const struct plan_looker *looker, const char *path,
+		       enum plan_access access, struct plan_explanation *out);
+
+/* --- system calls ------------------------------------------------------------------------------------------- */
+
+/* False: there is no such call in the tables. */
+bool plan_explain_call(const struct plan *plan, const char *name, struct plan_explanation *out);
 
 #endif

@@ -124,6 +124,27 @@ static void cure(const struct plan_network_rules *network, const struct plan_end
 	cure_by_rule(out, text_string(&rule), false, network->net == NET_NONE);
 }
 
+/* A rule for this method and this path alone. */
+static void cure_request(const struct plan_endpoint *endpoint, struct plan_explanation *out)
+{
+	AUTO_TEXT rule = {0}, ports = {0};
+	struct json_writer writer = {.text = &rule};
+
+	text_append_format(&ports, "%u", endpoint->port);
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "host", endpoint->name);
+	json_write_string(&writer, "ports", text_string(&ports));
+	json_open_array(&writer, "methods");
+	json_write_string(&writer, NULL, endpoint->method);
+	json_close_array(&writer);
+	json_open_array(&writer, "paths");
+	json_write_bytes(&writer, NULL, endpoint->path, strcspn(endpoint->path, "?#"));
+	json_close_array(&writer);
+	json_write_string(&writer, "tls", "inspect");
+	json_close_object(&writer);
+	cure_by_rule(out, text_string(&rule), true, false);
+}
+
 /* --- the answer --------------------------------------------------------------------------------------------- */
 
 struct plan_network_rules plan_network_rules(const struct plan *plan)
@@ -133,13 +154,19 @@ struct plan_network_rules plan_network_rules(const struct plan *plan)
 	return (struct plan_network_rules){jar->net, jar->rung == RUNG_NAMESPACE, &jar->gate.rules};
 }
 
+static struct net_verdict decide(const struct net_rule_list *rules, const struct plan_endpoint *endpoint)
+{
+	if (endpoint->is_address)
+		return net_decide_address(rules, endpoint->is_ipv6, endpoint->address, endpoint->port);
+	if (endpoint->method)
+		return net_decide_request(rules, endpoint->name, endpoint->port, endpoint->method, endpoint->path);
+	return net_decide_name(rules, endpoint->name, endpoint->port);
+}
+
 static void explain_by_rules(const struct plan_network_rules *network, const struct plan_endpoint *endpoint,
 			     struct plan_explanation *out)
 {
-	struct net_verdict verdict =
-		endpoint->is_address
-			? net_decide_address(network->rules, endpoint->is_ipv6, endpoint->address, endpoint->port)
-			: net_decide_name(network->rules, endpoint->name, endpoint->port);
+	struct net_verdict verdict = decide(network->rules, endpoint);
 	struct address_permit permit = {0};
 	AUTO_TEXT rule = {0};
 
@@ -150,6 +177,9 @@ static void explain_by_rules(const struct plan_network_rules *network, const str
 	if (!verdict.rule) {
 		text_append_string(&out->why, "no rule of allow_net is about it");
 		cure(network, endpoint, out);
+	} else if (!verdict.is_allowed && !verdict.rule->is_deny) {
+		text_append_format(&out->why, "by the rule %s", text_string(&rule));
+		cure_request(endpoint, out);
 	} else if (!verdict.is_allowed) {
 		text_append_format(&out->why, "by the rule %s%s%s", text_string(&rule),
 				   verdict.rule->reason[0] ? ": " : "", verdict.rule->reason);

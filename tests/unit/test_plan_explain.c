@@ -4,6 +4,9 @@
  */
 #include "plan/plan_explain.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "imagined_plan.h"
 
 /* --- hosts -------------------------------------------------------------------------------------------------- */
@@ -81,10 +84,131 @@ static void test_endpoints(void)
 		CHECK(!plan_read_endpoint(bad[i], &endpoint));
 }
 
+/* --- paths -------------------------------------------------------------------------------------------------- */
+
+struct imagined_object {
+	const char *path;
+	mode_t mode;
+	const char *link;
+};
+
+/* Ordinary files of the caller's, but for these; nothing is where "nothing" is. */
+static const struct imagined_object objects[] = {
+	{"/home/u/p/closed", S_IFREG, NULL},
+	{"/home/u/p/out", S_IFLNK | 0777, "/srv/data"},
+	{"/home/u/p/secret", S_IFLNK | 0777, "../.ssh/id"},
+	{"/home/u/p/round", S_IFLNK | 0777, "round"},
+	{"/home/u/p/shut", S_IFDIR, NULL},
+	{"/usr/bin/tool", S_IFREG | 0755, NULL},
+	{"/usr/bin/link", S_IFLNK | 0777, "tool"},
+};
+
+static void look_around(void *owner, const char *path, struct plan_object *out)
+{
+	const char *last = strrchr(path, '/') + 1;
+
+	*out = (struct plan_object){.mode = S_IFDIR | 0755, .uid = 1000, .gid = 1000};
+	if (strstr(path, "nothing"))
+		out->mode = 0;
+	else if (strchr(last, '.') || !strcmp(last, "id") || !strcmp(last, "file"))
+		out->mode = S_IFREG | 0644;
+	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+		if (strcmp(path, objects[i].path) != 0)
+			continue;
+		out->mode = objects[i].mode;
+		if (objects[i].link)
+			snprintf(out->link, sizeof(out->link), "%s", objects[i].link);
+	}
+	(void)owner;
+}
+
+static const char *const shown[] = {"ro", "/data:/elsewhere", "rw", "/changed", "hide", "/home/u/p/hidden", NULL};
+static const char *const shown_files[] = {"/usr/", "/data/", "/changed/", "/home/u/p/hidden/", "/home/u/p/.bashrc",
+					  NULL};
+
+static void check_path(const char *path, enum plan_access access, bool is_allowed, const char *why, const char *flag)
+{
+	static const struct plan_looker looker = {.look = look_around, .uid = 1000, .gid = 1000, .home = "/home/u"};
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	AUTO(imagined_plan_done) struct imagined_plan made;
+	struct plan_request request = {.argv = NULL};
+
+	imagine(&made, shown_files, shown, NULL, "true");
+	request.argv = &made.argv;
+	CHECK_INT(plan_compile(&made.plan, &made.policy, &made.host, &request, &made.error), 0);
+	plan_explain_path(&made.plan, &looker, path, access, &explanation);
+	CHECK_INT(explanation.is_allowed, is_allowed);
+	CHECK_STRING(text_string(&explanation.why), why);
+	CHECK_STRING(text_string(&explanation.flag), flag);
+}
+
+static void test_paths_with_mounts(void)
+{
+	check_path("/home/u/p/file", PLAN_WRITE, true, "'/home/u/p' is shown", "");
+	check_path("/home/u/p/closed", PLAN_READ, false, "its mode does not let the command", "");
+	check_path("/home/u/p/shut/file", PLAN_READ, false,
+		   "the mode of a directory above it does not let the command in", "");
+	check_path("/home/u/p/out/file", PLAN_READ, false, "the jar does not show it", "--ro /srv/data/file");
+	check_path("/home/u/p/secret", PLAN_READ, false, "'/home/u' is private and empty", "");
+	check_path("/home/u/p/round", PLAN_READ, false, "its links lead round in a circle, or are too long", "");
+	check_path("/home/u/p/hidden/file", PLAN_READ, false, "'/home/u/p/hidden' is hidden", "");
+	check_path("/home/u/p/nothing", PLAN_READ, false, "the host has nothing there", "");
+	check_path("/home/u/p/nothing", PLAN_WRITE, true, "'/home/u/p' is shown", "");
+	check_path("/home/u/p/../x", PLAN_WRITE, true, "'/home/u' is private: it is the jar's own, and not the host's",
+		   "");
+	check_path("/home/u/p/.bashrc", PLAN_WRITE, false, "it is protected: a shell runs it when it starts or ends",
+		   "--rw /home/u/p/.bashrc");
+	check_path("/usr/bin/link", PLAN_EXECUTE, true, "'/usr' is shown read-only", "");
+	check_path("/usr/bin/link", PLAN_WRITE, false, "'/usr' is shown read-only", "");
+	check_path("/elsewhere/file", PLAN_READ, true, "'/elsewhere' is shown read-only", "");
+	check_path("/elsewhere/file", PLAN_WRITE, false, "'/elsewhere' is shown read-only", "--rw /data/file");
+	check_path("/data/file", PLAN_READ, false, "the jar does not show it", "--ro /data/file");
+	check_path("/changed/file", PLAN_WRITE, true, "'/changed' is shown", "");
+	check_path("/srv/it's here/file", PLAN_READ, false, "the jar does not show it",
+		   "--ro '/srv/it'\\''s here/file'");
+	check_path("/srv/a:b/file", PLAN_READ, false, "the jar does not show it", "--ro '/srv/a\\:b/file'");
+	check_path("/home/other/.ssh/id", PLAN_READ, false, "the jar does not show it", "");
+	check_path("/home", PLAN_WRITE, false, "it is the jar's own, and read-only", "");
+	check_path("/run/docker.sock", PLAN_WRITE, true, "'/run' is private: it is the jar's own, and not the host's",
+		   "");
+	check_path("/run/docker.sock", PLAN_READ, false, "'/run' is private and empty", "");
+}
+
+/* --- system calls ------------------------------------------------------------------------------------------- */
+
+static void check_call(const char *name, bool is_allowed, const char *why)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	AUTO(imagined_plan_done) struct imagined_plan made;
+	struct plan_request request = {.argv = NULL};
+
+	imagine(&made, NULL, NULL, NULL, "true");
+	request.argv = &made.argv;
+	CHECK_INT(plan_compile(&made.plan, &made.policy, &made.host, &request, &made.error), 0);
+	CHECK(plan_explain_call(&made.plan, name, &explanation));
+	CHECK_INT(explanation.is_allowed, is_allowed);
+	CHECK_STRING(text_string(&explanation.why), why);
+	CHECK(!explanation.flag.len);
+}
+
+static void test_system_calls(void)
+{
+	struct plan nobody = {0};
+	struct plan_explanation explanation = {0};
+
+	check_call("mount", false, "refused with EPERM by the filter");
+	check_call("io_uring_setup", false, "refused with ENOSYS by the filter");
+	check_call("clone", true, "refused with EPERM if a namespace flag is set");
+	check_call("openat", true, "no row of the filter is about it");
+	CHECK(!plan_explain_call(&nobody, "nosuchcall", &explanation));
+}
+
 static const struct test tests[] = {
 	TEST(test_the_smallest_rule_for_a_host),
 	TEST(test_a_rule_that_denies_has_no_cure),
 	TEST(test_endpoints),
+	TEST(test_paths_with_mounts),
+	TEST(test_system_calls),
 };
 
 TEST_MAIN(tests)

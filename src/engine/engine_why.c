@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_why.c - may a command do this? By which rule, and what is the smallest change?
+ *
+ * The plan answers (plan/plan_explain.h); here it is made, the host is looked at where the answer depends on it, and the answer is put
+ * into words or JSON.
+ */
+#include "engine/engine_why.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/engine_job.h"
+#include "plan/plan_explain.h"
+
+/* --- the host ----------------------------------------------------------------------------------------------- */
+
+static void look(void *owner, const char *path, struct plan_object *out)
+{
+	struct stat status;
+	ssize_t len;
+
+	(void)owner;
+	*out = (struct plan_object){0};
+	if (lstat(path, &status) < 0)
+		return;
+	out->mode = status.st_mode;
+	out->uid = status.st_uid;
+	out->gid = status.st_gid;
+	len = S_ISLNK(status.st_mode) ? readlink(path, out->link, sizeof(out->link) - 1) : 0;
+	out->link[MAX_OF(len, 0)] = '\0';
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+struct answer {
+	const char *question;
+	const char *access;
+	const char *kind;
+	const struct plan_explanation *explanation;
+};
+
+static void write_words(const struct answer *answer, struct text *out)
+{
+	const struct plan_explanation *explanation = answer->explanation;
+
+	text_append_format(out, "%s: %s", explanation->is_allowed ? "allowed" : "refused", answer->question);
+	if (!strcmp(answer->kind, "file"))
+		text_append_format(out, " (%s)", answer->access);
+	text_append_format(out, ": %s\n", text_string(&explanation->why));
+	if (explanation->flag.len)
+		text_append_format(out, "  allowed with: %s\n  as a policy:  %s\n", text_string(&explanation->flag),
+				   text_string(&explanation->policy));
+	if (explanation->warning.len)
+		text_append_format(out, "  beware: %s\n", text_string(&explanation->warning));
+}
+
+static void write_json(const struct answer *answer, struct text *out)
+{
+	struct json_writer writer = {.text = out};
+
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "kind", answer->kind);
+	json_write_string(&writer, "what", answer->question);
+	json_write_string(&writer, "access", answer->access);
+	json_write_bool(&writer, "allowed", answer->explanation->is_allowed);
+	json_write_string(&writer, "why", text_string(&answer->explanation->why));
+	plan_write_cure(answer->explanation, &writer, "cure");
+	json_write_string(&writer, "warning",
+			  answer->explanation->warning.len ? text_string(&answer->explanation->warning) : NULL);
+	json_close_object(&writer);
+	text_append_char(out, '\n');
+}
+
+static void write_answer(const struct answer *answer, bool is_json, struct text *out)
+{
+	if (is_json)
+		write_json(answer, out);
+	else
+		write_words(answer, out);
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------- */
+
+static int explain_path(const struct engine_request *request, const struct plan *plan, const char *path,
+			const char *access, bool is_json, struct text *out)
+{
+	struct plan_looker looker = {.look = look, .uid = geteuid(), .gid = getegid(), .home = NULL};
+	int rc = 0;
+
+	for (char *const *variable = request->environment; variable && *variable; variable++)
+		if (!strncmp(*variable, "HOME=/", 6))
+			looker.home = *variable + 5;
+	for (int i = 0; i < PLAN_ACCESS_COUNT; i++) {
+		AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+		const struct answer answer = {path, plan_access_names[i], "file", &explanation};
+
+		if (access && strcmp(access, plan_access_names[i]) != 0)
+			continue;
+		plan_explain_path(plan, &looker, path, (enum plan_access)i, &explanation);
+		write_answer(&answer, is_json, out);
+		if (access || i == PLAN_READ)
+			rc = !explanation.is_allowed;
+	}
+	return rc;
+}
+
+static int explain_endpoint(const struct plan_network_rules *network, const struct plan_endpoint *endpoint,
+			    const char *question, bool is_json, struct text *out)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	const struct answer answer = {question, "connect", "net", &explanation};
+
+	plan_explain_host(network, endpoint, &explanation);
+	write_answer(&answer, is_json, out);
+	return !explanation.is_allowed;
+}
+
+static int explain_host(const struct plan_network_rules *network, const char *question, bool is_json, struct text *out)
+{
+	struct plan_endpoint endpoint;
+
+	if (!plan_read_endpoint(question, &endpoint))
+		return -EINVAL;
+	return explain_endpoint(network, &endpoint, question, is_json, out);
+}
+
+static int explain_call(const struct plan *plan, const char *question, bool is_json, struct text *out)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	const struct answer answer = {question, "call", "syscall", &explanation};
+
+	if (!plan_explain_call(plan, question, &explanation))
+		return -ENOENT;
+	write_answer(&answer, is_json, out);
+	return !explanation.is_allowed;
+}
+
+/* A path has a slash in it; what is left is a call, if there is one of that name, or a host. */
+static int explain(const struct engine_request *request, const struct plan *plan, const char *question,
+		   const char *access, bool is_json, struct text *out)
+{
+	struct plan_network_rules network = plan_network_rules(plan);
+	int rc;
+
+	if (question[0] == '/')
+		return explain_path(request, plan, question, access, is_json, out);
+	rc = explain_call(plan, question, is_json, out);
+	return rc == -ENOENT ? explain_host(&network, question, is_json, out) : rc;
+}
+
+static struct launch launch_of(const struct engine_request *request)
+{
+	return (struct launch){
+		.policy = request->policy,
+		.environment = request->environment,
+		.current_directory = request->current_directory,
+		.is_rung_limited = request->is_rung_limited,
+		.rung_max = request->rung_max,
+	};
+}
+
+static int refuse_question(const char *question, struct error *error)
+{
+	error_set(error, STAGE_USAGE, 0, "'%s' is neither a path, nor a host and port, nor a system call", question);
+	return error_hint(error, "a path begins with '/', './' or '~/'; a host is HOST:PORT");
+}
+
+int engine_why(const struct engine_request *request, const char *question, const char *access, bool is_json,
+	       struct text *out, struct error *error)
+{
+	static char *command[] = {(char *)"true", NULL};
+	struct job job = {.launch = launch_of(request)};
+	struct launch *launch = &job.launch;
+	int rc = job_set_command(&job, command, 1, false, &launch->error);
+
+	launch->request = (struct plan_request){.argv = &job.argv, .is_captured = request->mode == ENGINE_JSON};
+	if (rc == 0)
+		rc = launch_survey(launch);
+	if (rc == 0)
+		rc = launch_compile(launch);
+	if (rc < 0)
+		*error = launch->error;
+	else
+		rc = explain(request, &launch->plan, question, access, is_json, out);
+	if (rc == -EINVAL && error->stage == STAGE_NONE)
+		refuse_question(question, error);
+	job_done(&job);
+	return rc;
+}
+
+int engine_why_host(const struct policy *policy, const char *question, const char *method, const char *path,
+		    bool *is_answered, struct text *out, struct error *error)
+{
+	struct net_rule_list rules = {0};
+	struct plan_network_rules network = {policy->net, true, &rules};
+	struct plan_endpoint endpoint;
+	struct net_refusal refusal;
+	int rc = 0;
+
+	for (size_t i = 0; i < policy->allow_net.count && rc == 0; i++) {
+		struct net_rule *rule = list_add(&rules);
+
+		if (!rule || net_rule_parse(policy->allow_net.items[i], rule, &refusal) < 0)
+			rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	*is_answered = plan_read_endpoint(question, &endpoint) && endpoint.port;
+	endpoint.method = method;
+	endpoint.path = path;
+	if (rc == 0 && *is_answered)
+		rc = explain_endpoint(&network, &endpoint, question, false, out);
+	free(rules.items);
+	return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_why.h - may a command do this? By which rule, and what is the smallest change?
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_WHY_H
+#define BELLJAR_ENGINE_ENGINE_WHY_H
+
+#include "engine/engine.h"
+
+/*
+ * Answer a question about a path, a host or a system call for the jar of @request, and run nothing. @access of a path is "read",
+ * "write" or "exec"; NULL: all three are answered. 1 if it is refused (a path: if it may not be read), 0 if not, or a negative errno.
+ */
+int engine_why(const struct engine_request *request, const char *question, const char *access, bool is_json,
+	       struct text *out, struct error *error);
+/*
+ * The same for a host alone, or a request to it, by the policy: the host is not looked at. @method and @path may be NULL.
+ * *@is_answered is false, and nothing was said: that is no host.
+ */
+int engine_why_host(const struct policy *policy, const char *question, const char *method, const char *path,
+		    bool *is_answered, struct text *out, struct error *error);
+
+#endif
