@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/package.py - the Python package: as a folder to import from, and as a wheel
+"""tools/package.py - the Python package: as a folder to import from, and as a wheel; and the npm packages
 
     package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, as PYTHONPATH wants it
     package.py wheel ENGINE FOLDER    FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
+    package.py npm ENGINE FOLDER      FOLDER/belljar-VERSION.tgz, and FOLDER/belljar-linux-ARCH-VERSION.tgz with the engine
 
 and what `pip install .` calls (pyproject.toml): build_wheel, build_editable, build_sdist.
 
@@ -15,7 +16,10 @@ CPython from 3.9 on. The same input gives the same bytes.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import io
+import json
 import os
 import pathlib
 import re
@@ -23,12 +27,15 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "belljar"
 ENGINE_NAME = "_bin/belljar"
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
+NODE = ROOT / "node"
+NODE_MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
 # The command; and how Inspect finds its sandbox, whose module it imports when a task names it.
 ENTRY_POINTS = """\
 [console_scripts]
@@ -148,6 +155,61 @@ def digest(data: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
+# --- for npm ---
+
+
+def npm_version() -> str:
+    """The project's version; package.json must say the same, also of the engine's packages."""
+    about = json.loads((NODE / "package.json").read_text())
+    if {about["version"], *about["optionalDependencies"].values()} != {version()}:
+        sys.exit("package.py: meson.build and node/package.json disagree about the version")
+    return str(about["version"])
+
+
+def npm_sources() -> dict[str, bytes]:
+    """The files of the package, by their name in it, as `npm pack` chooses them."""
+    named = ["LICENSE", "README.md", "package.json", *json.loads((NODE / "package.json").read_text())["files"]]
+    paths = [path for name in named for path in sorted([NODE / name, *(NODE / name).rglob("*")]) if path.is_file()]
+    return {path.relative_to(NODE).as_posix(): path.read_bytes() for path in paths}
+
+
+def write_tarball(target: pathlib.Path, files: dict[str, bytes], programs: tuple[str, ...] = ()) -> pathlib.Path:
+    """Write a package as npm reads it. The same input gives the same bytes."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in sorted(files.items()):
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size, entry.mode = len(content), 0o755 if name in programs else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_suffix(".new")
+    fresh.write_bytes(gzip.compress(data.getvalue(), mtime=0))
+    os.replace(fresh, target)
+    return target
+
+
+def make_npm(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """Write both packages; the path of the first."""
+    number, arch = npm_version(), NODE_MACHINES[machine(engine)]
+    about = {
+        "name": f"@belljar/linux-{arch}",
+        "version": number,
+        "description": "The engine of the package belljar",
+        "license": "Apache-2.0",
+        "os": ["linux"],
+        "cpu": [arch],
+        "bin": {"belljar": "bin/belljar"},
+        "preferUnplugged": True,
+    }
+    files = {
+        "package.json": json.dumps(about, indent=2).encode() + b"\n",
+        "LICENSE": (ROOT / "LICENSE").read_bytes(),
+        "bin/belljar": engine.read_bytes(),
+    }
+    write_tarball(folder / f"belljar-linux-{arch}-{number}.tgz", files, ("bin/belljar",))
+    return write_tarball(folder / f"belljar-{number}.tgz", npm_sources())
+
+
 # --- for pip (PEP 517, PEP 660) ---
 
 
@@ -180,9 +242,9 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
 
 def main(arguments: list[str]) -> int:
     """See the file's header."""
-    verbs = {"tree": make_tree, "wheel": make_wheel}
+    verbs = {"tree": make_tree, "wheel": make_wheel, "npm": make_npm}
     if len(arguments) != 3 or arguments[0] not in verbs:
-        sys.exit("usage: package.py tree|wheel ENGINE FOLDER")
+        sys.exit("usage: package.py tree|wheel|npm ENGINE FOLDER")
     made = verbs[arguments[0]](pathlib.Path(arguments[1]), pathlib.Path(arguments[2]))
     if made is not None:
         print(made)

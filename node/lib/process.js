@@ -78,7 +78,7 @@ export class Outgoing extends Writable {
   }
 }
 
-function toWeb(stream) {
+export function toWeb(stream) {
   if (stream === null) return null;
   const pieces = stream[Symbol.asyncIterator]();
   return new ReadableStream(

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import lint
 from runner import process
+from runner.adapters import Adapters
 from runner.clients import Clients
 from runner.frameworks import REQUIREMENTS, Absent, Environment
 from runner.interpreters import Interpreter, find_interpreters
@@ -438,6 +439,51 @@ def node_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
     return [node_group(path, kind) for kind in stage.kinds() for path in sorted(folder.glob("*.test.js"))]
 
 
+def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
+    """The tests of one adapter with its framework's newest release, or what a strict type checker says."""
+
+    def run(context: Context) -> list[Outcome]:
+        engine = context.stage.root / "bin" / "belljar"
+        try:
+            versions = adapters.prepare(engine)
+            if context.stage.uid_of(kind) is not None and not adapters.is_open:
+                raise Absent("needs:open the folder is not open to other users")
+        except Absent as absent:
+            return [Outcome(path.stem, SKIPPED, str(absent))]
+        tests = adapters.folder / "tests"
+        words = [f"--test-reporter={tests / 'reporter.js'}", str(tests / path.name)]
+        if path.suffix == ".ts":
+            words = [str(adapters.folder / "node_modules/typescript/bin/tsc"), "-p", str(tests / "tsconfig.json"), "--pretty", "false"]
+        env = {
+            **context.stage.env(kind, engine),
+            "BELLJAR_TEST_NODE_SOURCE": str(context.stage.root / "node"),
+            "BELLJAR_TEST_NODE_TARBALLS": str(adapters.tarballs),
+        }
+        finished = process.run(
+            [str(adapters.node), *words],
+            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            env=env,
+            cwd=adapters.folder,
+            uid=context.stage.uid_of(kind),
+        )
+        if path.suffix == ".ts":
+            # The frameworks' own types are not ours to mend. What names no file is about the settings.
+            ours = [line for line in finished.output.splitlines() if line.startswith(("tests/", "node_modules/belljar/", "error "))]
+            return [Outcome("types", FAILED if ours or finished.is_timed_out else PASSED, "\n".join(ours))]
+        return [*keep_named(unit_outcomes(finished), context.filters), Outcome(f"with {versions}", PASSED)]
+
+    name = f"{kind} {path.name.split('.')[0]}"
+    return Group("node-adapters", name, ("release",), run, is_slow=True, is_fetching=True)
+
+
+def adapter_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
+    """Each adapter as root and as an ordinary user; the types once."""
+    adapters = Adapters(source)
+    folder = source / "node" / "test" / "adapters"
+    groups = [adapter_group(adapters, path, kind) for kind in stage.kinds() for path in sorted(folder.glob("*.test.js"))]
+    return [*groups, adapter_group(adapters, folder / "types.test.ts", stage.kinds()[0])]
+
+
 def runner_group(path: pathlib.Path) -> Group:
     """The runner's own tests; they need no program."""
 
@@ -574,6 +620,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
             for path in sorted((tests / "python").glob("test_*.py"))
         ]
     groups += node_groups(stage, source / "node" / "test")
+    groups += adapter_groups(stage, source)
     environments = [Environment(source, name) for name in REQUIREMENTS]
     groups += [framework_group(environment, kind) for environment in environments for kind in stage.kinds()]
     clients = Clients(source)

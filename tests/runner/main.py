@@ -29,14 +29,14 @@ TOTAL_SECONDS = 1500
 FIRST_BUILDS = ("release", "wheel", "tools", "testing")
 LATER_BUILDS = ("asan", "gcc", "checked", "library", "fuzz")
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "integrations", "clients", "sanitizer", "checked")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "node", "node-adapters", "integrations", "clients", "sanitizer", "checked")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, integrations, clients, sanitizer, checked or fuzz"
+    parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, node-adapters, integrations, clients, sanitizer, checked or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 3)
     parser.add_argument("--fuzz-seconds", type=int, default=5)

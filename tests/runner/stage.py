@@ -23,7 +23,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples", "node")
 # What a Python package is made from, in a folder of its own: its folders have the names of what is built from them.
-PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python")
+PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python", "node")
 COMPILED_FOLDERS = ("python", "tests")
 COMPILE_TIMEOUT_SECONDS = 60
 
@@ -77,7 +77,7 @@ class Stage:
             source, target = self.source / name, self.root / "packaging" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
-                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
             else:
                 shutil.copy2(source, target)
         (self.root / "bin").mkdir()

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * test/adapters/types.test.ts - what strict TypeScript users see; tsc compiles it, and nothing runs it
+ */
+
+import type { Experimental_SandboxSession } from 'ai';
+import { call, CallError, Jar, type LimitHit, Policy, Pool, type Result, run, RunError, spawn, StartError } from 'belljar';
+import { sandboxSession } from 'belljar/ai-sdk';
+import { JarSandbox } from 'belljar/deepagents';
+import { JarSandboxClient } from 'belljar/openai-agents';
+import type { SandboxBackendProtocolV2 } from 'deepagents';
+import type { SandboxClient } from '@openai/agents/sandbox';
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(_: Same<A, B>): void {}
+
+const text = await run(['true']);
+same<typeof text, Result<string>>(true);
+same<typeof text.exit_code, number | null>(true);
+same<typeof text.limits_hit, LimitHit[]>(true);
+const bytes = await run(['true'], { text: false });
+same<typeof bytes.stdout, Uint8Array>(true);
+const line = await run('true', { shell: true, timeout: '5s', memory: null, ro: ['/data', { path: '/x', optional: true }], policy: Policy.preset('strict') });
+same<typeof line, Result<string>>(true);
+
+// @ts-expect-error a command line needs shell: true
+await run('true');
+// @ts-expect-error a key of JavaScript's fashion is no policy key
+await run(['true'], { cpuTime: 3 });
+// @ts-expect-error there is no such network
+await run(['true'], { net: 'all' });
+// @ts-expect-error a pipe is for spawn()
+await run(['cat'], { stdin: 'pipe' });
+// @ts-expect-error a jar is opened with Jar.open()
+new Jar();
+
+{
+  await using jar = await Jar.open({ workdir: null, ttl: '5m' });
+  // @ts-expect-error the network of a jar is fixed
+  await jar.run(['true'], { net: 'host' });
+  await jar.run(['true'], { detach: true, check: true });
+  await using process = await jar.spawn(['cat'], { stdin: 'pipe', pty: true, rows: 3, columns: 4 });
+  process.stdin?.write('x');
+  process.kill('SIGUSR1');
+  const [info] = await jar.listFiles('.', { recursive: true });
+  same<NonNullable<typeof info>['type'], 'file' | 'dir' | 'symlink' | 'other'>(true);
+  for await (const event of await jar.watch()) same<typeof event.isDir, boolean>(true);
+  await using shell = await jar.shell({ timeout: 5 });
+  same<Awaited<ReturnType<typeof shell.run>>['exitCode'], number | null>(true);
+  await using python = await jar.python();
+  const cell = await python.run('1');
+  if (cell.error !== null) same<typeof cell.error.kind, 'raised' | 'timeout' | 'interrupted' | 'ended'>(true);
+  const session: Experimental_SandboxSession = sandboxSession(jar, { timeout: 5 });
+  const backend: SandboxBackendProtocolV2 = new JarSandbox(jar);
+  void [session, backend];
+}
+
+const going = await spawn(['cat']);
+same<typeof going.web.stdout, ReadableStream<Uint8Array> | null>(true);
+const client: SandboxClient<any> = new JarSandboxClient({ memory: '1G' });
+await using pool = new Pool({ preload: [new URL('file:///x.js')], ready: 2 });
+const sum = await pool.call<number>('/x.js', 'add', [1, 2n, new Map([[1, new Set(['x'])]])]);
+same<typeof sum, number>(true);
+same<Awaited<ReturnType<typeof call>>, unknown>(true);
+// @ts-expect-error a function is no data
+await call('/x.js', 'add', [() => 1]);
+
+try {
+  await run(['x'], { check: true });
+} catch (error) {
+  if (error instanceof RunError) error.result.stdout;
+  if (error instanceof StartError) same<typeof error.code, string>(true);
+  if (error instanceof CallError) same<typeof error.typeName, string | null>(true);
+}
+void client;
