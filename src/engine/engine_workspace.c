@@ -31,29 +31,33 @@ static int out_of_memory(struct error *error)
 
 /* --- a layer that was used before --------------------------------------------------------------------------- */
 
-static ssize_t read_boot_id(char id[BOOT_ID_BYTES])
+static size_t read_boot_id(char id[BOOT_ID_BYTES])
 {
-	return sys_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, BOOT_ID_BYTES);
+	ssize_t len = sys_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, BOOT_ID_BYTES);
+
+	return len > 0 ? (size_t)len : 0;
 }
 
-/* Was the host started again since this store was last used? What the file system had not written by then may be lost. */
+/*
+ * Was the host started again since this store was last used? What the file system had not written by then may be lost. The
+ * file that is locked tells: another one would take longer to make than all else that is done here.
+ */
 static bool is_from_before_boot(const struct workspace *workspace)
 {
-	char now[BOOT_ID_BYTES] = "", then[BOOT_ID_BYTES] = "";
+	char now[BOOT_ID_BYTES], then[BOOT_ID_BYTES] = "";
+	size_t len = read_boot_id(now);
 
-	return read_boot_id(now) > 0 && sys_read_file(workspace->fd, "boot", then, sizeof(then)) > 0 &&
-	       strcmp(now, then) != 0;
+	return len && pread(workspace->lock_fd, then, sizeof(then), 0) > 0 && memcmp(now, then, len) != 0;
 }
 
+/* If that fails nobody is warned after a crash; that is no reason to run nothing. */
 static void remember_boot(const struct workspace *workspace)
 {
-	AUTO_CLOSE int fd = openat(workspace->fd, "boot", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char now[BOOT_ID_BYTES];
-	ssize_t len = read_boot_id(now);
+	size_t len = read_boot_id(now);
 
-	/* Without it nobody is warned after a crash; that is no reason to run nothing. */
-	if (fd >= 0 && len > 0 && write(fd, now, (size_t)len) < 0)
-		unlinkat(workspace->fd, "boot", 0);
+	if (len && pwrite(workspace->lock_fd, now, len, 0) < 0)
+		return;
 }
 
 /*

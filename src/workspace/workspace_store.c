@@ -164,6 +164,7 @@ static int read_meta(int fd, const char *id, struct workspace_meta *out, struct 
 	return workspace_meta_parse(out, id, bytes, (size_t)len, error);
 }
 
+/* Whoever has it may keep notes in it. */
 static int take_lock(int fd, const char *id, struct error *error)
 {
 	AUTO_CLOSE int lock = openat(fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -293,28 +294,21 @@ static int64_t take_stamp(int fd)
 	return nanoseconds(&status.st_ctim);
 }
 
+/* The lock is a file of ours, and making another one takes longer than anything else here. */
 static int64_t stamp_of(const struct workspace *workspace, int workdir_fd)
 {
 	AUTO_CLOSE int fd = -1;
-	struct stat parts;
-	int64_t stamp_ns;
+	struct stat own;
 
-	if (fstat(workspace->parts_fd, &parts) < 0)
+	if (fstat(workspace->lock_fd, &own) < 0)
 		return -errno;
-	if (parts.st_dev != workspace->meta.workdir_device) {
+	if (own.st_dev != workspace->meta.workdir_device) {
 		/* A file without a name changes nothing in the workdir; its file system may have a clock of its own. */
 		AUTO_CLOSE int readable = openat(workdir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		fd = readable < 0 ? -1 : openat(readable, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	}
-	if (fd >= 0)
-		return take_stamp(fd);
-	fd = openat(workspace->fd, "stamp", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	stamp_ns = take_stamp(fd);
-	unlinkat(workspace->fd, "stamp", 0);
-	return stamp_ns;
+	return take_stamp(fd >= 0 ? fd : workspace->lock_fd);
 }
 
 int store_restamp(struct workspace *workspace, int workdir_fd, struct error *error)
@@ -430,13 +424,13 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 		workspace->lock_fd = take_lock(workspace->fd, workspace->meta.id, error);
 		rc = MIN_OF(workspace->lock_fd, 0);
 	}
+	if (rc == 0 && !workspace->meta.stamp_ns) {
+		workspace->meta.stamp_ns = stamp_of(workspace, request->workdir_fd);
+		rc = (int)MIN_OF(workspace->meta.stamp_ns, 0);
+	}
 	if (rc == 0)
 		rc = workspace_save(workspace, error);
-	if (rc == 0)
-		rc = make_parts(workspace, workdir->st_mode);
-	if (rc == 0 && !workspace->meta.stamp_ns)
-		rc = store_restamp(workspace, request->workdir_fd, error);
-	return rc;
+	return rc == 0 ? make_parts(workspace, workdir->st_mode) : rc;
 }
 
 int workspace_create(const struct workspace_home *home, const struct workspace_request *request, struct workspace *out,

@@ -159,6 +159,17 @@ class Layers(WorkspaceCase):
         self.assertEqual([path.name for path in (self.work / ".git").iterdir()], ["HEAD"])
         self.assertIn("git", [note["name"] for note in result["notes"]])
 
+    def test_a_layer_from_before_the_host_was_started_again(self) -> None:
+        """It may be incomplete if the host crashed; nobody else can tell."""
+        first = self.json("--workspace", "name", *self.sh("echo x > f"))
+        again = self.json("--workspace", "name", *self.sh("cat f"))
+        self.assertEqual((first["notes"], again["notes"], again["stdout"]), ([], [], "x\n"))
+        (self.stores()[0] / "lock").write_text("01234567-89ab-cdef-0123-456789abcdef\n")
+        after = self.json("--workspace", "name", *self.sh("cat f"))
+        self.assertEqual(after["stdout"], "x\n")
+        self.assertIn("started again", after["notes"][0]["why"])
+        self.assertEqual(self.json("--workspace", "name", *self.sh("true"))["notes"], [])
+
     def test_git_works_as_ever(self) -> None:
         script = (
             "git init -q . && git add -A && git commit -qm one && git checkout -qb branch && echo 1 >> changed && "
