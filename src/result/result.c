@@ -495,7 +495,7 @@ static void write_counts(const struct result_workspace *workspace, struct json_w
 }
 
 /* The first layer; others, of cow_dirs, in "dirs". */
-static void write_workspace(const struct result_workspace_list *list, struct json_writer *writer)
+void result_write_workspace(const struct result_workspace_list *list, struct json_writer *writer)
 {
 	if (!list || !list->count) {
 		json_write_null(writer, "workspace");
@@ -571,7 +571,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
 	write_risky(source->risky, writer);
-	write_workspace(source->workspaces, writer);
+	result_write_workspace(source->workspaces, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->core.workdir : NULL);
 	write_notes(source, writer);
 	result_write_error(error_of(source), writer);

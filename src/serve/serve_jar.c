@@ -188,6 +188,8 @@ static void jar_on_stands(struct server_jar *server_jar)
 	result_write_missing(plan, NULL, &writer);
 	plan_write_limits(&plan->limits, &writer, "limits");
 	json_write_string(&writer, "workdir", plan->core.workdir);
+	engine_workspaces_look(&server_jar->launch.workspaces, false);
+	result_write_workspace(&server_jar->launch.workspaces.seen, &writer);
 	json_close_object(&writer);
 	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
 }

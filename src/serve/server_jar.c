@@ -43,6 +43,8 @@ static void server_jar_on_later(struct loop_timer *timer)
 		engine_failure_explain(&server_jar->launch.plan, seen, &server_jar->launch.error);
 	server_jar->is_gone = true;
 	close_zygote_fds(server_jar);
+	/* Whoever hears that it is gone may want to use them. */
+	engine_workspaces_close(&server_jar->launch.workspaces);
 	server_jar->gone(server_jar);
 	server_jar_check_dead(server_jar);
 }
