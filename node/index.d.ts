@@ -55,6 +55,9 @@ export interface PolicyKeys extends RunKeys {
   workdir?: HostPath | null | undefined;
   cwd?: HostPath | null | undefined;
   workdir_mode?: 'rw' | 'ro' | undefined;
+  workspace?: 'direct' | 'cow' | undefined;
+  workspace_name?: string | null | undefined;
+  cow_dirs?: HostPath | readonly HostPath[] | undefined;
   ro?: Shown | readonly Shown[] | undefined;
   rw?: Shown | readonly Shown[] | undefined;
   hide?: HostPath | readonly HostPath[] | undefined;
@@ -125,6 +128,19 @@ export interface Missing {
   hint: string | null;
 }
 
+/** Something that the jar refused, and the smallest change that would allow it. Nothing is changed by itself. */
+export interface Denial {
+  kind: 'file' | 'exec' | 'net' | 'name' | 'syscall' | 'http' | (string & {});
+  what: string;
+  access: string;
+  count: number;
+  process: string | null;
+  why: string;
+  cure: { flag: string; policy: PolicyKeys } | null;
+  certainty: 'seen' | 'inferred';
+  warning?: string | null;
+}
+
 export interface Failure {
   stage: string;
   errno: number;
@@ -156,7 +172,9 @@ export declare class Result<Text = string> {
   readonly enforced: Enforced;
   readonly missing: Missing[];
   readonly risky: { path: string; why: string }[];
+  readonly denied: Denial[];
   readonly network: Record<string, unknown> | null;
+  readonly workspace?: Record<string, unknown> | null;
   readonly workdir: string | null;
   readonly notes: unknown[];
   readonly error: Failure | null;
@@ -408,6 +426,9 @@ export declare class Jar implements AsyncDisposable {
   processes(): Promise<ProcessInfo[]>;
   kill(pid: number, signal?: SignalName): Promise<void>;
   usage(): Promise<JarUsage>;
+  /** Let a jar with a gate reach what a rule names, or no longer. The last word about a host and port counts. */
+  allowNet(rule: NetRule): Promise<void>;
+  denyNet(rule: NetRule): Promise<void>;
   /** Kill what is left in the jar and wait until it is gone. May be called again. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -215,6 +215,16 @@ export class Jar {
     await files.ask(this, Kind.KILL, { pid, signal: signalNumber(signal) }, 'kill');
   }
 
+  /** Let the jar, which must have a gate, reach what a rule of `allow_net` names, from the next connection on. */
+  async allowNet(rule) {
+    await files.ask(this, Kind.NET, { op: 'allow', rule }, 'net');
+  }
+
+  /** Let it no longer reach what a rule names. Open connections to it are reset. */
+  async denyNet(rule) {
+    await files.ask(this, Kind.NET, { op: 'deny', rule }, 'net');
+  }
+
   /** What the jar with all its runs uses; null: nobody counts it. */
   async usage() {
     return files.ask(this, Kind.USAGE, {}, 'usage');

@@ -5,13 +5,14 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
-import { EngineError, Jar, PolicyError, StartError } from '../index.js';
+import { EngineError, Jar, PolicyError, StartError, UnavailableError } from '../index.js';
 import { asyncDispose } from '../lib/dispose.js';
 import { folder, test, until } from './helper.js';
 
@@ -223,4 +224,27 @@ test('a jar ends by its time to live, and says so', async () => {
   await until(() => !jar.isOpen);
   await assert.rejects(jar.run(['true']), EngineError);
   await jar.close();
+});
+
+test('rules of the network can be changed while a jar with a gate lives', async (context) => {
+  await assert.rejects((await open(context)).allowNet('example.org'), PolicyError);
+  const server = http.createServer((_request, response) => response.end('reached')).listen(0, '127.0.0.1');
+  context.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address();
+  let jar;
+  try {
+    jar = await open(context, { allow_net: ['host:9'] });
+  } catch (error) {
+    assert.ok(error instanceof UnavailableError);
+    return context.skip('needs:gate');
+  }
+  const ask = () => jar.run(['python3', '-c', `import urllib.request as r; print(r.urlopen('http://host.belljar.internal:${port}', timeout=20).read())`]);
+  const refused = await ask();
+  assert.notEqual(refused.exit_code, 0);
+  assert.ok(refused.denied.some(({ kind, cure }) => kind === 'net' && cure !== null));
+  await jar.allowNet(`host:${port}`);
+  assert.match((await ask()).stdout, /reached/);
+  await jar.denyNet(`host:${port}`);
+  assert.notEqual((await ask()).exit_code, 0);
 });

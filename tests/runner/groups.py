@@ -99,7 +99,7 @@ ASAN_OPTIONS = "detect_stack_use_after_return=1"
 UBSAN_OPTIONS = "print_stacktrace=1"
 # Folders of tests where a failure is not final: they watch processes, memory and clocks of a machine that is busy with other
 # tests. Attacks have none, whatever the engine is built with: one that succeeds once is a breach.
-SECOND_CHANCE = ("bench", "golden", "integration", "python")
+SECOND_CHANCE = ("bench", "golden", "integration", "node", "python")
 # A line of its own in a test module: what it measures would be disturbed by other tests.
 RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
 
@@ -431,7 +431,7 @@ def node_group(path: pathlib.Path, kind: str) -> Group:
         )
         return keep_named(unit_outcomes(finished), context.filters)
 
-    return Group("node", f"{kind} {path.name[: -len('.test.js')]}", ("release",), run, has_second_chance=True)
+    return Group("node", f"{kind} {path.name[: -len('.test.js')]}", ("release",), run, has_second_chance="node" in SECOND_CHANCE)
 
 
 def node_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
