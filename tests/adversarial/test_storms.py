@@ -63,7 +63,7 @@ class Storms(AttackCase):
     def test_a_storm_ends_with_its_timeout(self) -> None:
         for words in KINDS:
             with self.subTest(words=words):
-                args = ["--memory", "512M", "--timeout", "1s", "--grace", "0", "--", *self.storm(words)]
+                args = ["--memory", "512M", "--timeout", "500ms", "--grace", "0", "--", *self.storm(words)]
                 result = self.json(*args, timeout=60 * SLOWNESS)
                 self.check_ended(result)
                 self.assertEqual(left_of(self.marker), [])
@@ -85,7 +85,7 @@ class Storms(AttackCase):
         self.assertEqual(opened.kind, wire.OPENED, opened)
         for words in ("8 hop setsid ignore", "4 deep ignore"):
             with self.subTest(words=words):
-                result = self.joined(engine, jar, self.storm(words), {"timeout": 1, "grace": 0})
+                result = self.joined(engine, jar, self.storm(words), {"timeout": 0.5, "grace": 0})
                 self.check_ended(result)
                 self.assertEqual(left_of(self.marker), [])
                 # The jar is as good as before.
@@ -162,7 +162,7 @@ class Soak(unittest.TestCase):
         if os.environ.get("BELLJAR_TEST_SANITIZER"):
             self.skipTest("a sanitizer needs memory of its own")
         done = subprocess.run(
-            [sys.executable, str(SOAK), "6", "--untimed"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400
+            [sys.executable, str(SOAK), "4", "--untimed"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400
         )
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
 

@@ -39,7 +39,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, node-adapters, integrations, clients, sanitizer, checked or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 3)
-    parser.add_argument("--fuzz-seconds", type=int, default=5)
+    parser.add_argument("--fuzz-seconds", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
     return parser.parse_args(arguments)
 
