@@ -27,6 +27,7 @@ int command_plan(const struct invocation *invocation, struct run_options *option
 int command_policy(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_net(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_why(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_mcp(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);

@@ -505,15 +505,22 @@ static void check_combinations(struct scan *scan)
 		refuse(scan, "add --json or --events", "--bytes has no object to add the bytes to");
 }
 
-/* What the command line says where nobody else does: no limits on time and memory; a cap on what is held in memory. */
-static void set_door_defaults(struct policy *policy, bool is_captured)
+/*
+ * What the command line says where nobody else does. People see what goes on: no limits on time and memory, and a cap on what is
+ * held in memory. An agent waits for its tools, and its model reads what they say: a limit on everything.
+ */
+static void set_door_defaults(struct policy *policy, enum cli_command command, bool is_captured)
 {
+	bool is_agent = command == COMMAND_MCP;
+
 	if (!policy_is_given(policy, "timeout"))
-		policy->timeout_ns = LIMIT_NONE;
+		policy->timeout_ns = is_agent ? OPTIONS_AGENT_TIMEOUT_NS : LIMIT_NONE;
 	if (!policy_is_given(policy, "memory"))
-		policy->memory_bytes = LIMIT_NONE;
+		policy->memory_bytes = is_agent ? OPTIONS_AGENT_MEMORY_BYTES : LIMIT_NONE;
 	if (!policy_is_given(policy, "output"))
-		policy->output.total_bytes = is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES : LIMIT_NONE;
+		policy->output.total_bytes = is_agent      ? OPTIONS_AGENT_OUTPUT_BYTES
+					     : is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES
+							   : LIMIT_NONE;
 }
 
 static bool has_flag_use(const struct scan *scan, const char *key_name)
@@ -546,7 +553,8 @@ static void check_output(struct scan *scan, struct policy *policy, bool is_captu
 static int build_policy(struct scan *scan, const struct policy_context *context)
 {
 	struct policy *policy = &scan->options->policy;
-	bool is_captured = scan->options->has_json && scan->command->command == COMMAND_RUN;
+	bool is_captured = (scan->options->has_json && scan->command->command == COMMAND_RUN) ||
+			   scan->command->command == COMMAND_MCP;
 	int rc = policy_init(policy, context, scan->error);
 
 	if (rc < 0)
@@ -561,7 +569,7 @@ static int build_policy(struct scan *scan, const struct policy_context *context)
 	}
 	/* Before tightening, so that a project's file cannot lift what would have held without it. */
 	if (rc >= 0)
-		set_door_defaults(policy, is_captured);
+		set_door_defaults(policy, scan->command->command, is_captured);
 	for (size_t i = 0; rc >= 0 && i < scan->use_count; i++)
 		if (!scan->uses[i].key)
 			rc = policy_tighten(policy, scan->uses[i].value, context, scan->error);

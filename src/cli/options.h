@@ -23,6 +23,7 @@ enum cli_command {
 	COMMAND_ENGINE = 1 << 7,
 	COMMAND_NET = 1 << 8,
 	COMMAND_WHY = 1 << 9,
+	COMMAND_MCP = 1 << 10,
 };
 
 struct command_row {
@@ -111,6 +112,9 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 #define OPTIONS_WORDS_MAX 5
 #define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
+#define OPTIONS_AGENT_TIMEOUT_NS ((uint64_t)120 * 1000000000)
+#define OPTIONS_AGENT_MEMORY_BYTES ((uint64_t)2 << 30)
+#define OPTIONS_AGENT_OUTPUT_BYTES ((uint64_t)1 << 20)
 
 /* Strings are borrowed from argv, and live as long as it does; only the policy is owned. */
 struct run_options {

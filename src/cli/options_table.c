@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY)
+#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP | COMMAND_ENGINE)
 
@@ -17,7 +17,7 @@ static const char *const policy_actions[] = {"show", "check", "schema", NULL};
 static const char *const net_actions[] = {"check", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
 static const char *const command_names[] = {"run", "shell",      "plan", "doctor", "policy", "net",
-					    "why", "completion", "help", "engine", NULL};
+					    "why", "completion", "help", "mcp",    "engine", NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -75,6 +75,13 @@ const struct command_row cli_commands[] = {
 		.summary = "is it allowed, by which rule, and what would allow it; runs nothing",
 		.word_count_min = 1,
 		.word_count_max = 2,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_MCP,
+		.name = "mcp",
+		.arguments = "[options]",
+		.summary = "give an AI agent tools that work in jars (Model Context Protocol)",
 		.takes_policy = true,
 	},
 	{

@@ -55,6 +55,9 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
  * must have put them in before, or else a file could raise them.
  */
 int policy_tighten(struct policy *policy, const char *file, const struct policy_context *context, struct error *error);
+/* The same for a document in memory; relative paths in it start at the current directory. */
+int policy_tighten_document(struct policy *policy, const char *document, size_t len, const char *name,
+			    const struct policy_context *context, struct error *error);
 
 /* Was the key said by anyone (preset other than agent, file, flag)? Decides where a door's own default holds. */
 bool policy_is_given(const struct policy *policy, const char *key_name);

@@ -442,3 +442,12 @@ int policy_tighten(struct policy *policy, const char *file, const struct policy_
 	source.directory = read_file.directory;
 	return tighten_document(policy, text_string(&read_file.bytes), read_file.bytes.len, &source, context);
 }
+
+int policy_tighten_document(struct policy *policy, const char *document, size_t len, const char *name,
+			    const struct policy_context *context, struct error *error)
+{
+	struct policy_source source = {
+		.name = name, .directory = context->current_directory, .home = context->home, .error = error};
+
+	return tighten_document(policy, document, len, &source, context);
+}

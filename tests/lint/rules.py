@@ -34,10 +34,11 @@ MAY_INCLUDE = {
     "wire": "base",
     "mux": "base sys wire",
     "client": "base wire",
+    "mcp": "base policy",
     "engine": "base sys reap jar policy host plan workspace limits gate session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
-    "cli": "base policy workspace gate engine doctor serve",
+    "cli": "base policy workspace gate mcp engine doctor serve",
 }
 
 # Below include/; the library that it is of includes it like any other.
@@ -96,7 +97,7 @@ def includes(root: pathlib.Path) -> list[str]:
             if match is None:
                 continue
             target = match.group(1)
-            if folder == "client" and target == PUBLIC_HEADER:
+            if folder in ("client", "mcp") and target == PUBLIC_HEADER:
                 continue
             if not (root / "src" / target).is_file():
                 problems.append(f"{path}:{number}: \"{target}\" is no file below src/")

@@ -112,6 +112,7 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 		{COMMAND_SHELL, "belljar-shell.1"},   {COMMAND_PLAN, "belljar-plan.1"},
 		{COMMAND_DOCTOR, "belljar-doctor.1"}, {COMMAND_POLICY, "belljar-policy.1"},
 		{COMMAND_NET, "belljar-net.1"},       {COMMAND_WHY, "belljar-why.1"},
+		{COMMAND_MCP, "belljar-mcp.1"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_code.c - the tool `run_code`: interpreters in a jar that keep their variables
+ *
+ * An interpreter is a run that does not end by itself: a small program (drivers/) that reads pieces of code from a pipe and answers each on
+ * another. Its output has pipes of its own that lead here: what was written before an answer is in them when the answer
+ * comes, so nothing in the output has to mark its end. What the inside answers is only what it says about itself: it is read with
+ * bounds and passed on.
+ *
+ * It is long because an interpreter, a call to it, and how both end belong together.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "mcp/mcp_drivers.h"
+#include "mcp/mcp_server.h"
+
+#define CODE_MAX ((size_t)512 << 10)
+#define PIPE_BYTES (1 << 20) /* more than a piece of code, so that writing one never waits */
+#define ANSWER_MAX ((size_t)16 << 20)
+#define OUTPUT_MAX ((size_t)1 << 20)
+#define GRACE_NS ((uint64_t)2 * 1000000000)
+
+static const struct language {
+	const char *name;
+	const char *argv[6]; /* the driver is put in place of NULL at @driver_at */
+	int driver_at;
+	const char *driver;
+	bool has_interrupt; /* SIGINT ends the piece and keeps the state */
+} languages[] = {
+	[LANGUAGE_PYTHON] = {"python", {"python3", "-c", NULL}, 2, mcp_driver_python, true},
+	[LANGUAGE_JAVASCRIPT] = {"javascript",
+				 {"sh", "-c", "exec node -e \"$1\" >&5 2>&6 5>&- 6>&-", "sh", NULL},
+				 4,
+				 mcp_driver_javascript,
+				 false},
+	[LANGUAGE_BASH] = {"bash", {"bash", "-c", NULL}, 2, mcp_driver_bash, false},
+};
+_Static_assert(ARRAY_LEN(languages) == LANGUAGE_COUNT, "every language has a row");
+
+/* One way out of the interpreter: its answers, its stdout, its stderr. */
+struct outlet {
+	struct mcp_interpreter *interpreter;
+	struct loop_watch watch;
+	int fd;
+	struct text text;
+	size_t lost_bytes;
+};
+
+struct code_call {
+	struct mcp_call call;
+	struct mcp_interpreter *interpreter;
+	struct loop_timer timer;
+	uint64_t allowed_ns;
+	bool is_late; /* its time was over, and it was told so */
+};
+
+enum { OUTLET_ANSWER, OUTLET_STDOUT, OUTLET_STDERR, OUTLET_COUNT };
+
+struct mcp_interpreter {
+	struct mcp_server *server;
+	struct mcp_jar *jar;
+	enum mcp_language language;
+	struct belljar_handle *handle;
+	struct loop_watch watch;
+	int request_fd;
+	struct outlet outlets[OUTLET_COUNT];
+	struct code_call *call; /* at work; NULL: none */
+};
+
+void mcp_interpreter_free(struct mcp_interpreter *interpreter)
+{
+	if (!interpreter)
+		return;
+	if (interpreter->jar->interpreters[interpreter->language] == interpreter)
+		interpreter->jar->interpreters[interpreter->language] = NULL;
+	loop_remove(&interpreter->watch);
+	for (size_t i = 0; i < OUTLET_COUNT; i++) {
+		loop_remove(&interpreter->outlets[i].watch);
+		close_fd(&interpreter->outlets[i].fd);
+		text_done(&interpreter->outlets[i].text);
+	}
+	close_fd(&interpreter->request_fd);
+	belljar_free(interpreter->handle);
+	free(interpreter);
+}
+
+/* --- the end of a piece ------------------------------------------------------------------------------------- */
+
+static void copy_member(const struct json_value *answer, struct json_writer *writer, const char *name,
+			enum json_type type)
+{
+	const struct json_member *member = json_find(answer, name);
+
+	if (member && member->value.type == type)
+		mcp_write_value(writer, name, &member->value);
+	else
+		json_write_null(writer, name);
+}
+
+static const char *string_of(const struct json_value *answer, const char *name)
+{
+	const struct json_member *member = json_find(answer, name);
+
+	return member && member->value.type == JSON_STRING ? member->value.string.bytes : NULL;
+}
+
+static bool is_base64(const char *text)
+{
+	return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")] == '\0';
+}
+
+static void add_images(const struct json_value *answer, struct text *out)
+{
+	const struct json_member *images = json_find(answer, "images");
+
+	for (size_t i = 0; images && images->value.type == JSON_LIST && i < images->value.list.count; i++) {
+		const struct json_value *image = &images->value.list.items[i];
+
+		if (image->type == JSON_STRING && is_base64(image->string.bytes))
+			text_append_format(out, "%s{\"type\":\"image\",\"data\":\"%s\",\"mimeType\":\"image/png\"}",
+					   out->len ? "," : "", image->string.bytes);
+	}
+}
+
+static void show_stream(struct outlet *outlet, const char *name, struct text *words, struct json_writer *writer)
+{
+	AUTO_TEXT shown = {0};
+
+	mcp_shorten(&shown, text_string(&outlet->text), outlet->text.len, MCP_SHOWN_BYTES, NULL);
+	if (outlet->lost_bytes)
+		text_append_format(&shown, "[%zu bytes more were written and are lost]\n", outlet->lost_bytes);
+	if (shown.len && strcmp(name, "stderr") == 0)
+		text_append_string(words, "--- stderr\n");
+	text_append(words, text_string(&shown), shown.len);
+	if (shown.len && shown.data[shown.len - 1] != '\n')
+		text_append_char(words, '\n');
+	json_write_bytes(writer, name, text_string(&shown), shown.len);
+	text_clear(&outlet->text);
+	outlet->lost_bytes = 0;
+}
+
+/* @answer is an object; @words is what the server itself has to say, or NULL. */
+static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words)
+{
+	struct code_call *code = interpreter->call;
+	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured};
+	const struct json_member *status = answer ? json_find(answer, "exit_code") : NULL;
+	const char *value = answer ? string_of(answer, "value") : NULL,
+		   *error = answer ? string_of(answer, "error") : words;
+
+	json_open_object(&writer, NULL);
+	show_stream(&interpreter->outlets[OUTLET_STDOUT], "stdout", &result.words, &writer);
+	show_stream(&interpreter->outlets[OUTLET_STDERR], "stderr", &result.words, &writer);
+	if (answer) {
+		copy_member(answer, &writer, "value", JSON_STRING);
+		copy_member(answer, &writer, "error", JSON_STRING);
+		copy_member(answer, &writer, "exit_code", JSON_INTEGER);
+		add_images(answer, &result.images);
+	} else {
+		json_write_null(&writer, "value");
+		json_write_string(&writer, "error", words);
+		json_write_null(&writer, "exit_code");
+	}
+	json_close_object(&writer);
+	if (value)
+		mcp_shorten(&result.words, value, strlen(value), MCP_SHOWN_BYTES, NULL);
+	if (error)
+		mcp_shorten(&result.words, error, strlen(error), MCP_SHOWN_BYTES, NULL);
+	if (status && status->value.type == JSON_INTEGER && status->value.number.integer)
+		text_append_format(&result.words, "[exit status %lld]\n", (long long)status->value.number.integer);
+	if (answer && words)
+		text_append_format(&result.words, "\n[%s]\n", words);
+	result.is_error = error != NULL;
+	interpreter->call = NULL;
+	loop_disarm(&code->timer);
+	mcp_end(&code->call, &result);
+	free(code);
+}
+
+/* The interpreter is of no use any more, or there is none. */
+static void give_up(struct mcp_interpreter *interpreter, const char *words)
+{
+	if (interpreter->call)
+		end_piece(interpreter, NULL, words);
+	mcp_interpreter_free(interpreter);
+}
+
+/* --- what comes from the inside ----------------------------------------------------------------------------- */
+
+/* As much as is in the pipe now: what comes later is of the next piece. Negative: nobody writes there any more. */
+static int drain(struct outlet *outlet)
+{
+	int waiting = 0;
+
+	if (ioctl(outlet->fd, FIONREAD, &waiting) < 0)
+		return -errno;
+	while (waiting > 0) {
+		char buffer[16384];
+		ssize_t count = read(outlet->fd, buffer, MIN_OF(sizeof(buffer), (size_t)waiting));
+		size_t room = OUTPUT_MAX - MIN_OF(outlet->text.len, OUTPUT_MAX);
+
+		if (count <= 0)
+			return count < 0 && errno == EAGAIN ? 0 : -EPIPE;
+		text_append(&outlet->text, buffer, MIN_OF((size_t)count, room));
+		outlet->lost_bytes += (size_t)count - MIN_OF((size_t)count, room);
+		waiting -= (int)count;
+	}
+	return 0;
+}
+
+static void on_stream(struct loop_watch *watch, uint32_t events)
+{
+	struct outlet *outlet = watch->owner;
+	struct mcp_interpreter *interpreter = outlet->interpreter;
+	size_t before = outlet->text.len;
+
+	drain(outlet);
+	if (interpreter->call && outlet->text.len > before)
+		mcp_progress(&interpreter->call->call, outlet->text.data + before,
+			     MIN_OF(outlet->text.len - before, (size_t)400));
+	if (outlet->text.len == before && (events & (EPOLLHUP | EPOLLERR)))
+		loop_remove(watch);
+}
+
+static void take_answer(struct mcp_interpreter *interpreter, size_t len)
+{
+	struct outlet *outlet = &interpreter->outlets[OUTLET_ANSWER];
+	struct json_input input = {.name = "answer",
+				   .bytes = outlet->text.data,
+				   .len = len,
+				   .stage = STAGE_ENGINE,
+				   .max_bytes = ANSWER_MAX};
+	AUTO_JSON answer = {0};
+	struct error error = {0};
+	bool is_good = json_parse(&input, &answer, &error) == 0 && answer.type == JSON_OBJECT;
+
+	text_consume(&outlet->text, len + 1);
+	drain(&interpreter->outlets[OUTLET_STDOUT]);
+	drain(&interpreter->outlets[OUTLET_STDERR]);
+	if (!is_good || !interpreter->call)
+		give_up(interpreter,
+			"the interpreter answered what nobody can read; it was ended, and its variables are gone");
+	else
+		end_piece(interpreter, &answer,
+			  interpreter->call->is_late ? "its time was over; the variables are kept" : NULL);
+}
+
+static void on_answer(struct loop_watch *watch, uint32_t events)
+{
+	struct outlet *outlet = watch->owner;
+	char *room = text_reserve(&outlet->text, 65536);
+	ssize_t count = room ? read(outlet->fd, room, 65536) : -1;
+	const char *end;
+
+	if (count < 0 && errno == EAGAIN)
+		return;
+	if (count > 0)
+		outlet->text.len += (size_t)count;
+	end = outlet->text.len ? memchr(outlet->text.data, '\0', outlet->text.len) : NULL;
+	if (end)
+		take_answer(outlet->interpreter, (size_t)(end - outlet->text.data));
+	else if (count <= 0)
+		loop_remove(watch); /* its end is told by the run's */
+	else if (outlet->text.len > ANSWER_MAX)
+		give_up(outlet->interpreter,
+			"the interpreter's answer is too long; it was ended, and its variables are gone");
+}
+
+static void on_run(struct loop_watch *watch, uint32_t events)
+{
+	struct mcp_interpreter *interpreter = watch->owner;
+	struct belljar_error *error = NULL;
+	int rc = belljar_process(interpreter->handle, &error);
+	struct belljar_result *ended;
+	AUTO_TEXT words = {0};
+
+	if (rc == 0)
+		return;
+	drain(&interpreter->outlets[OUTLET_STDOUT]);
+	drain(&interpreter->outlets[OUTLET_STDERR]);
+	ended = rc < 0 ? NULL : belljar_take_result(interpreter->handle);
+	if (!ended)
+		text_append_format(&words, "%s%s%s", error ? belljar_error_message(error) : "the interpreter is gone",
+				   error && belljar_error_hint(error) ? "\nhint: " : "",
+				   error && belljar_error_hint(error) ? belljar_error_hint(error) : "");
+	else if (interpreter->call && interpreter->call->is_late)
+		text_append_string(&words, "its time was over; the interpreter was ended, and its variables are gone");
+	else
+		text_append_format(&words, "the interpreter has ended (%s%s%s), and its variables are gone",
+				   belljar_result_outcome_name(ended),
+				   belljar_result_limit(ended, 0) ? ", limit: " : "",
+				   belljar_result_limit(ended, 0) ? belljar_result_limit(ended, 0) : "");
+	give_up(interpreter, text_string(&words));
+	belljar_result_free(ended);
+	belljar_error_free(error);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------ */
+
+static int open_pipe(int *ours, int *theirs, bool is_read)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	*ours = fds[is_read ? 0 : 1];
+	*theirs = fds[is_read ? 1 : 0];
+	fcntl(*ours, F_SETPIPE_SZ, PIPE_BYTES);
+	return fcntl(*ours, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int start_run(struct mcp_interpreter *interpreter, int theirs[4], struct belljar_error **error)
+{
+	static const char *const options[] = {"timeout=none", NULL};
+	const struct language *language = &languages[interpreter->language];
+	const char *argv[ARRAY_LEN(language->argv)];
+	int32_t fds[4] = {theirs[0], theirs[1], theirs[2], theirs[3]};
+	struct belljar_command command = {
+		.size = sizeof(command),
+		.flags = BELLJAR_NO_CAPTURE,
+		.argv = argv,
+		.options = options,
+		.environment = (const char *const *)interpreter->server->options->environment,
+		.fds = fds,
+		.fd_count = 4,
+	};
+
+	memcpy(argv, language->argv, sizeof(argv));
+	argv[language->driver_at] = language->driver;
+	return belljar_jar_start(interpreter->jar->jar, &command, &interpreter->handle, error);
+}
+
+static int watch_all(struct mcp_interpreter *interpreter)
+{
+	int rc = loop_add(interpreter->server->loop, &interpreter->watch, belljar_fd(interpreter->handle), EPOLLIN,
+			  on_run, interpreter);
+
+	for (size_t i = 0; i < OUTLET_COUNT && rc == 0; i++)
+		rc = loop_add(interpreter->server->loop, &interpreter->outlets[i].watch, interpreter->outlets[i].fd,
+			      EPOLLIN, i == OUTLET_ANSWER ? on_answer : on_stream, &interpreter->outlets[i]);
+	return rc;
+}
+
+/* NULL: it was answered. */
+static struct mcp_interpreter *start(const struct mcp_request *request, struct mcp_jar *jar, enum mcp_language language)
+{
+	struct mcp_interpreter *interpreter = calloc(1, sizeof(*interpreter));
+	struct belljar_error *error = NULL;
+	int theirs[4] = {-1, -1, -1, -1}, rc = interpreter ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		interpreter->server = request->server;
+		interpreter->jar = jar;
+		interpreter->language = language;
+		interpreter->request_fd = -1;
+		for (size_t i = 0; i < OUTLET_COUNT; i++)
+			interpreter->outlets[i] = (struct outlet){.interpreter = interpreter, .fd = -1};
+		rc = open_pipe(&interpreter->request_fd, &theirs[0], false);
+	}
+	for (size_t i = 0; i < OUTLET_COUNT && rc == 0; i++)
+		rc = open_pipe(&interpreter->outlets[i].fd, &theirs[1 + i], true);
+	if (rc == 0)
+		rc = start_run(interpreter, theirs, &error);
+	for (size_t i = 0; i < ARRAY_LEN(theirs); i++)
+		close_fd(&theirs[i]);
+	if (rc == 0)
+		rc = watch_all(interpreter);
+	if (rc < 0) {
+		if (error)
+			mcp_refuse_error(request, error);
+		else
+			mcp_refuse(request, "cannot start the interpreter: %s", strerror(-rc));
+		belljar_error_free(error);
+		mcp_interpreter_free(interpreter);
+		return NULL;
+	}
+	jar->interpreters[language] = interpreter;
+	return interpreter;
+}
+
+/* --- the tool ----------------------------------------------------------------------------------------------- */
+
+/* First ask; whoever does not hear is ended. */
+static void on_late(struct loop_timer *timer)
+{
+	struct code_call *code = timer->owner;
+	struct mcp_interpreter *interpreter = code->interpreter;
+	bool is_second = code->is_late;
+
+	code->is_late = true;
+	if (!is_second && languages[interpreter->language].has_interrupt) {
+		belljar_signal(interpreter->handle, SIGINT);
+		loop_arm(interpreter->server->loop, timer, mcp_now_ns() + GRACE_NS, on_late, code);
+	} else {
+		belljar_cancel(interpreter->handle, SIGKILL);
+	}
+}
+
+static void stop(struct mcp_call *call, bool is_final)
+{
+	struct code_call *code = (struct code_call *)call;
+
+	if (is_final)
+		give_up(code->interpreter, "the server ends");
+	else
+		on_late(&code->timer);
+}
+
+static bool find_language(const struct mcp_request *request, enum mcp_language *out)
+{
+	const char *name = NULL;
+
+	if (!mcp_string(request, "language", true, &name))
+		return false;
+	for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+		if (!strcmp(languages[i].name, name)) {
+			*out = (enum mcp_language)i;
+			return true;
+		}
+	mcp_refuse(request, "language must be python, javascript or bash");
+	return false;
+}
+
+static bool send_code(struct mcp_interpreter *interpreter, const char *code)
+{
+	size_t len = strlen(code) + 1;
+
+	/* The pipe has room for all of it, and is empty between pieces unless the inside does not read. */
+	return write(interpreter->request_fd, code, len) == (ssize_t)len;
+}
+
+void mcp_tool_run_code(struct mcp_request *request)
+{
+	enum mcp_language language = LANGUAGE_PYTHON;
+	struct mcp_interpreter *interpreter;
+	struct code_call *code;
+	const char *text = NULL;
+	double seconds = 0;
+	struct mcp_jar *jar;
+
+	if (!find_language(request, &language) || !mcp_string(request, "code", true, &text) ||
+	    !mcp_number(request, "timeout_seconds", 0.001, 1e6, &seconds))
+		return;
+	if (strlen(text) > CODE_MAX) {
+		mcp_refuse(request, "the code has more than %zu bytes; write it to a file, and run that", CODE_MAX);
+		return;
+	}
+	jar = mcp_find_jar(request);
+	if (!jar)
+		return;
+	interpreter = jar->interpreters[language];
+	if (interpreter && interpreter->call) {
+		mcp_refuse(request,
+			   "the %s interpreter of this jar is at work; wait for its answer, or use another jar",
+			   languages[language].name);
+		return;
+	}
+	if (!interpreter)
+		interpreter = start(request, jar, language);
+	code = interpreter ? calloc(1, sizeof(*code)) : NULL;
+	if (!code || !mcp_begin(&code->call, request, jar, stop)) {
+		free(code);
+		return;
+	}
+	code->interpreter = interpreter;
+	code->timer.owner = code;
+	interpreter->call = code;
+	code->allowed_ns = jar->timeout_ns;
+	if (seconds > 0 && seconds * 1e9 < (double)code->allowed_ns)
+		code->allowed_ns = (uint64_t)(seconds * 1e9);
+	mcp_progress(&code->call, "started", 7);
+	if (!send_code(interpreter, text))
+		give_up(interpreter, "the interpreter takes no more code; it was ended, and its variables are gone");
+	else if (code->allowed_ns != LIMIT_NONE)
+		loop_arm(request->server->loop, &code->timer, mcp_now_ns() + code->allowed_ns, on_late, code);
+}

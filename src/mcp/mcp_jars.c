@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_jars.c - the jars that tools work in: opened when needed, closed when nobody has used them for long
+ *
+ * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up and the client
+ * passes on. Names cannot be guessed, for the day when two clients share a server.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/units.h"
+#include "mcp/mcp_server.h"
+
+/* The jar of calls that name none. */
+#define OWN_NAME "main"
+#define IDLE_NS ((uint64_t)30 * 60 * 1000000000)
+#define SWEEP_NS ((uint64_t)30 * 1000000000)
+
+static void make_name(char *name)
+{
+	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+	unsigned char random[16] = {0};
+	ssize_t count = getrandom(random, sizeof(random), 0);
+
+	memcpy(name, "jar-", 4);
+	for (size_t i = 0; i < sizeof(random); i++)
+		name[4 + i] = letters[(count == (ssize_t)sizeof(random) ? random[i] : (unsigned char)(i * 7)) % 32];
+	name[4 + sizeof(random)] = '\0';
+}
+
+/* Once for all; the client may be one that only wants to know what there is. */
+static int open_engine(struct mcp_server *server, struct belljar_error **error)
+{
+	struct belljar_engine_options options = {.size = sizeof(options), .program = "/proc/self/exe"};
+
+	return server->engine ? 0 : belljar_engine_open(&options, &server->engine, error);
+}
+
+static struct mcp_jar *open_jar(const struct mcp_request *request, const struct policy *policy, const char *name)
+{
+	static const char *const options[] = {"timeout=none", NULL};
+	struct mcp_server *server = request->server;
+	AUTO_TEXT document = {0};
+	struct belljar_jar_options wanted = {
+		.size = sizeof(wanted),
+		.options = options,
+		.environment = (const char *const *)server->options->environment,
+		.directory = server->options->context->current_directory,
+	};
+	struct belljar_error *error = NULL;
+	struct mcp_jar *jar;
+
+	if (server->jar_count >= MCP_JARS_MAX) {
+		mcp_refuse(request, "%u jars are open, and no more can be; close one with jar_close",
+			   server->jar_count);
+		return NULL;
+	}
+	/* The limit on time is each command's, and interpreters stay: so it is given to commands, one by one. */
+	policy_print(policy, &document, 0);
+	wanted.policy = text_string(&document);
+	jar = calloc(1, sizeof(*jar));
+	if (!jar || text_failed(&document)) {
+		free(jar);
+		mcp_refuse(request, "no memory for a jar");
+		return NULL;
+	}
+	if (open_engine(server, &error) < 0 || belljar_jar_open(server->engine, &wanted, &jar->jar, &error) < 0) {
+		mcp_refuse_error(request, error);
+		belljar_error_free(error);
+		free(jar);
+		/* A dead engine: the next call has a new one. Jars of the old one are gone and say so. */
+		return NULL;
+	}
+	if (name)
+		snprintf(jar->name, sizeof(jar->name), "%s", name);
+	else
+		make_name(jar->name);
+	jar->timeout_ns = policy->timeout_ns;
+	jar->used_ns = mcp_now_ns();
+	jar->next = server->jars;
+	server->jars = jar;
+	server->jar_count++;
+	return jar;
+}
+
+void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar)
+{
+	for (struct mcp_jar **at = &server->jars; *at; at = &(*at)->next)
+		if (*at == jar) {
+			*at = jar->next;
+			break;
+		}
+	server->jar_count--;
+	for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+		mcp_interpreter_free(jar->interpreters[i]);
+	belljar_jar_close(jar->jar);
+	free(jar);
+}
+
+static struct mcp_jar *jar_named(struct mcp_server *server, const char *name)
+{
+	for (struct mcp_jar *jar = server->jars; jar; jar = jar->next)
+		if (!strcmp(jar->name, name))
+			return jar;
+	return NULL;
+}
+
+/* Closed by the engine, or gone with it. */
+static bool has_ended(struct mcp_jar *jar)
+{
+	return belljar_jar_process(jar->jar, NULL) < 0;
+}
+
+struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
+{
+	struct mcp_server *server = request->server;
+	const char *name = OWN_NAME;
+	struct mcp_jar *jar;
+
+	if (!mcp_string(request, "jar", false, &name))
+		return NULL;
+	jar = jar_named(server, name);
+	if (jar && !jar->call_count && has_ended(jar)) {
+		mcp_close_jar(server, jar);
+		jar = NULL;
+		if (strcmp(name, OWN_NAME)) {
+			mcp_refuse(request, "the jar '%s' has ended, and its state is gone; jar_open makes another",
+				   name);
+			return NULL;
+		}
+		/* Nobody has a jar of his own in an engine that died. */
+		if (!server->jars) {
+			belljar_engine_close(server->engine);
+			server->engine = NULL;
+		}
+	}
+	if (!jar && !strcmp(name, OWN_NAME))
+		jar = open_jar(request, server->options->policy, OWN_NAME);
+	else if (!jar)
+		mcp_refuse(
+			request,
+			"there is no jar '%.60s'; jar_open makes one, and one that is not used for half an hour is closed",
+			name);
+	if (jar)
+		jar->used_ns = mcp_now_ns();
+	return jar;
+}
+
+void mcp_sweep(struct loop_timer *timer)
+{
+	struct mcp_server *server = timer->owner;
+	uint64_t now = mcp_now_ns();
+	struct mcp_jar *next;
+
+	for (struct mcp_jar *jar = server->jars; jar; jar = next) {
+		next = jar->next;
+		if (!jar->call_count && now - jar->used_ns > IDLE_NS)
+			mcp_close_jar(server, jar);
+	}
+	loop_arm(server->loop, timer, now + SWEEP_NS, mcp_sweep, server);
+}
+
+/* --- tools -------------------------------------------------------------------------------------------------- */
+
+static void answer_jar(const struct mcp_request *request, const struct mcp_jar *jar, const struct policy *policy)
+{
+	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured};
+	const char *info = belljar_jar_info(jar->jar);
+	AUTO_TEXT shown = {0};
+
+	policy_print(policy, &shown, 0);
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "jar", jar->name);
+	json_write_raw(&writer, "policy", text_string(&shown), shown.len);
+	json_write_raw(&writer, "in_force", info, strlen(info));
+	json_close_object(&writer);
+	text_append_format(&result.words, "jar: %s\npolicy: ", jar->name);
+	policy_print(policy, &result.words, 2);
+	text_append_format(&result.words, "\nin force: %s\n", info);
+	mcp_answer(request->server, &request->asker, &result);
+}
+
+void mcp_tool_policy_show(struct mcp_request *request)
+{
+	struct mcp_jar *jar = mcp_find_jar(request);
+
+	if (!jar)
+		return;
+	if (strcmp(jar->name, OWN_NAME)) {
+		mcp_refuse(
+			request,
+			"jar_open has said what the jar '%s' allows; without 'jar' this tool says what all of them may have",
+			jar->name);
+		return;
+	}
+	answer_jar(request, jar, request->server->options->policy);
+}
+
+void mcp_tool_jar_open(struct mcp_request *request)
+{
+	const struct json_member *tighten = request->arguments ? json_find(request->arguments, "tighten") : NULL;
+	AUTO(policy_done) struct policy policy = {0};
+	AUTO_TEXT document = {0};
+	struct json_writer writer = {.text = &document};
+	struct error error = {0};
+	struct mcp_jar *jar;
+
+	if (policy_copy(request->server->options->policy, &policy) < 0) {
+		mcp_refuse(request, "no memory for a policy");
+		return;
+	}
+	if (tighten) {
+		mcp_write_value(&writer, NULL, &tighten->value);
+		if (policy_tighten_document(&policy, text_string(&document), document.len, "tighten",
+					    request->server->options->context, &error) < 0) {
+			mcp_refuse(request, "%s%s%s", error.message, error.hint[0] ? "\nhint: " : "", error.hint);
+			return;
+		}
+	}
+	jar = open_jar(request, &policy, NULL);
+	if (jar)
+		answer_jar(request, jar, &policy);
+}
+
+void mcp_tool_jar_close(struct mcp_request *request)
+{
+	AUTO_RESULT result = {0};
+	const char *name = NULL;
+	struct mcp_jar *jar;
+
+	if (!mcp_string(request, "jar", true, &name))
+		return;
+	jar = jar_named(request->server, name);
+	if (!jar) {
+		mcp_refuse(request, "there is no jar '%.60s'", name);
+		return;
+	}
+	if (jar->call_count) {
+		mcp_refuse(request, "%u calls are under way in the jar '%s'; cancel them, or wait for their end",
+			   jar->call_count, name);
+		return;
+	}
+	text_append_format(&result.words, "closed: %s", name);
+	text_append_format(&result.structured, "{\"jar\":\"%s\",\"closed\":true}", jar->name);
+	mcp_close_jar(request->server, jar);
+	mcp_answer(request->server, &request->asker, &result);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_message.c - JSON-RPC, and the two eras of the protocol
+ *
+ * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta which version it
+ * is of, and every result says what it is. Which era a request is of is decided by that alone, so one server serves both.
+ *
+ * It is long because all of JSON-RPC that the server knows stands here, and nowhere else.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "mcp/mcp_server.h"
+
+#define MODERN_VERSION "2026-07-28"
+#define META "io.modelcontextprotocol/"
+#define LIST_TTL_MS 3600000
+
+enum code {
+	CODE_PARSE = -32700,
+	CODE_REQUEST = -32600,
+	CODE_METHOD = -32601,
+	CODE_PARAMS = -32602,
+	CODE_VERSION = -32022,
+};
+
+/* Newest first: a client that asks for one that nobody knows gets this. */
+static const char *const handshake_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+
+static const char instructions[] =
+	"Commands, code and files of this server are in a sandbox (a jar). policy_show says what it allows. What a jar "
+	"does not show looks as if it did not exist. A refusal names the change that would allow it: tell the user, who "
+	"alone can make it; do not try again unchanged. State stays between calls in the same jar.";
+
+void mcp_asker_done(struct mcp_asker *asker)
+{
+	text_done(&asker->id);
+	text_done(&asker->progress_token);
+}
+
+void mcp_result_done(struct mcp_result *result)
+{
+	text_done(&result->words);
+	text_done(&result->structured);
+	text_done(&result->images);
+}
+
+void mcp_write_value(struct json_writer *writer, const char *key, const struct json_value *value)
+{
+	switch (value->type) {
+	case JSON_NULL:
+		json_write_null(writer, key);
+		break;
+	case JSON_BOOL:
+		json_write_bool(writer, key, value->boolean);
+		break;
+	case JSON_INTEGER:
+	case JSON_REAL:
+		json_write_raw(writer, key, value->number.digits, strlen(value->number.digits));
+		break;
+	case JSON_STRING:
+		json_write_bytes(writer, key, value->string.bytes, value->string.len);
+		break;
+	case JSON_LIST:
+		json_open_array(writer, key);
+		for (size_t i = 0; i < value->list.count; i++)
+			mcp_write_value(writer, NULL, &value->list.items[i]);
+		json_close_array(writer);
+		break;
+	case JSON_OBJECT:
+		json_open_object(writer, key);
+		for (size_t i = 0; i < value->object.count; i++)
+			mcp_write_value(writer, value->object.members[i].name, &value->object.members[i].value);
+		json_close_object(writer);
+		break;
+	case JSON_TYPE_COUNT:
+		break;
+	}
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static void open_answer(struct json_writer *writer, const struct mcp_asker *asker)
+{
+	json_open_object(writer, NULL);
+	json_write_string(writer, "jsonrpc", "2.0");
+	if (asker->id.len)
+		json_write_raw(writer, "id", asker->id.data, asker->id.len);
+	else
+		json_write_null(writer, "id");
+}
+
+static void send_error(struct mcp_server *server, const struct mcp_asker *asker, enum code code, const char *message,
+		       const char *data)
+{
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	open_answer(&writer, asker);
+	json_open_object(&writer, "error");
+	json_write_integer(&writer, "code", code);
+	json_write_string(&writer, "message", message);
+	if (data)
+		json_write_raw(&writer, "data", data, strlen(data));
+	json_close_object(&writer);
+	json_close_object(&writer);
+	mcp_send(server, &line);
+}
+
+static void write_server_info(struct json_writer *writer, const char *key)
+{
+	json_open_object(writer, key);
+	json_write_string(writer, "name", "belljar");
+	json_write_string(writer, "title", "Belljar");
+	json_write_string(writer, "version", BELLJAR_VERSION);
+	json_close_object(writer);
+}
+
+static void open_result(struct json_writer *writer, const struct mcp_asker *asker)
+{
+	open_answer(writer, asker);
+	json_open_object(writer, "result");
+	if (!asker->is_modern)
+		return;
+	json_write_string(writer, "resultType", "complete");
+	json_open_object(writer, "_meta");
+	write_server_info(writer, META "serverInfo");
+	json_close_object(writer);
+}
+
+static void send_result(struct mcp_server *server, struct json_writer *writer)
+{
+	json_close_object(writer);
+	json_close_object(writer);
+	mcp_send(server, writer->text);
+}
+
+void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, const struct mcp_result *result)
+{
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	open_result(&writer, asker);
+	json_open_array(&writer, "content");
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "type", "text");
+	json_write_bytes(&writer, "text", text_string(&result->words), result->words.len);
+	json_close_object(&writer);
+	if (result->images.len)
+		json_write_raw(&writer, NULL, result->images.data, result->images.len);
+	json_close_array(&writer);
+	if (result->structured.len)
+		json_write_raw(&writer, "structuredContent", result->structured.data, result->structured.len);
+	json_write_bool(&writer, "isError", result->is_error);
+	if (text_failed(&result->words) || text_failed(&result->structured) || text_failed(&result->images))
+		line.has_failed = true;
+	send_result(server, &writer);
+}
+
+void mcp_refuse(const struct mcp_request *request, const char *format, ...)
+{
+	AUTO_RESULT result = {.is_error = true};
+	va_list arguments;
+
+	va_start(arguments, format);
+	text_append_format_list(&result.words, format, arguments);
+	va_end(arguments);
+	mcp_answer(request->server, &request->asker, &result);
+}
+
+void mcp_refuse_error(const struct mcp_request *request, const struct belljar_error *error)
+{
+	const char *hint = belljar_error_hint(error);
+
+	mcp_refuse(request, "%s%s%s", belljar_error_message(error), hint ? "\nhint: " : "", hint ? hint : "");
+}
+
+#define PROGRESS_NS ((uint64_t)250 * 1000000)
+
+void mcp_progress(struct mcp_call *call, const char *message, size_t len)
+{
+	uint64_t now = mcp_now_ns();
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	if (!call->asker.progress_token.len || call->is_cancelled ||
+	    (call->progress_count && now - call->progress_ns < PROGRESS_NS))
+		return;
+	call->progress_ns = now;
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "jsonrpc", "2.0");
+	json_write_string(&writer, "method", "notifications/progress");
+	json_open_object(&writer, "params");
+	json_write_raw(&writer, "progressToken", call->asker.progress_token.data, call->asker.progress_token.len);
+	json_write_unsigned(&writer, "progress", ++call->progress_count);
+	json_write_bytes(&writer, "message", message, len);
+	json_close_object(&writer);
+	json_close_object(&writer);
+	mcp_send(call->server, &line);
+}
+
+/* --- methods ------------------------------------------------------------------------------------------------ */
+
+static const struct json_value *member_of(const struct json_value *object, const char *name)
+{
+	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
+
+	return member ? &member->value : NULL;
+}
+
+static void write_capabilities(struct json_writer *writer)
+{
+	json_open_object(writer, "capabilities");
+	json_open_object(writer, "tools");
+	json_close_object(writer);
+	json_close_object(writer);
+	json_write_string(writer, "instructions", instructions);
+}
+
+/* What does not change while the server lives may be kept by this client. */
+static void write_cache_hint(struct json_writer *writer, const struct mcp_asker *asker)
+{
+	if (!asker->is_modern)
+		return;
+	json_write_unsigned(writer, "ttlMs", LIST_TTL_MS);
+	json_write_string(writer, "cacheScope", "private");
+}
+
+static void initialize(struct mcp_request *request)
+{
+	const struct json_value *asked = member_of(request->params, "protocolVersion");
+	const char *version = handshake_versions[0];
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	for (size_t i = 0; asked && asked->type == JSON_STRING && i < ARRAY_LEN(handshake_versions); i++)
+		if (!strcmp(asked->string.bytes, handshake_versions[i]))
+			version = handshake_versions[i];
+	open_result(&writer, &request->asker);
+	json_write_string(&writer, "protocolVersion", version);
+	write_server_info(&writer, "serverInfo");
+	write_capabilities(&writer);
+	send_result(request->server, &writer);
+}
+
+static void discover(struct mcp_request *request)
+{
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	open_result(&writer, &request->asker);
+	json_open_array(&writer, "supportedVersions");
+	json_write_string(&writer, NULL, MODERN_VERSION);
+	for (size_t i = 0; i < ARRAY_LEN(handshake_versions); i++)
+		json_write_string(&writer, NULL, handshake_versions[i]);
+	json_close_array(&writer);
+	write_capabilities(&writer);
+	write_cache_hint(&writer, &request->asker);
+	send_result(request->server, &writer);
+}
+
+static void answer_ping(struct mcp_request *request)
+{
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	open_result(&writer, &request->asker);
+	send_result(request->server, &writer);
+}
+
+static void list_tools(struct mcp_request *request)
+{
+	AUTO_TEXT line = {0};
+	struct json_writer writer = {.text = &line};
+
+	open_result(&writer, &request->asker);
+	json_open_array(&writer, "tools");
+	mcp_list_tools(request->server, &writer);
+	json_close_array(&writer);
+	write_cache_hint(&writer, &request->asker);
+	send_result(request->server, &writer);
+}
+
+static void call_tool(struct mcp_request *request)
+{
+	const struct json_value *name = member_of(request->params, "name");
+	const struct json_value *arguments = member_of(request->params, "arguments");
+	AUTO_TEXT words = {0};
+
+	if (!name || name->type != JSON_STRING ||
+	    (arguments && arguments->type != JSON_OBJECT && arguments->type != JSON_NULL)) {
+		send_error(request->server, &request->asker, CODE_PARAMS,
+			   "tools/call needs a name, and its arguments as an object", NULL);
+		return;
+	}
+	request->tool = name->string.bytes;
+	request->arguments = arguments && arguments->type == JSON_OBJECT ? arguments : NULL;
+	if (mcp_call_tool(request))
+		return;
+	text_append_format(&words, "there is no tool '%.80s'", request->tool);
+	send_error(request->server, &request->asker, CODE_PARAMS, text_string(&words), NULL);
+}
+
+static void write_id(struct text *out, const struct json_value *id)
+{
+	struct json_writer writer = {.text = out};
+
+	if (id && (id->type == JSON_STRING || id->type == JSON_INTEGER || id->type == JSON_REAL))
+		mcp_write_value(&writer, NULL, id);
+}
+
+static void cancel(struct mcp_request *request)
+{
+	AUTO_TEXT id = {0};
+
+	write_id(&id, member_of(request->params, "requestId"));
+	if (id.len)
+		mcp_cancel(request->server, id.data);
+}
+
+static void ignore(struct mcp_request *request)
+{
+}
+
+static const struct method {
+	const char *name;
+	void (*function)(struct mcp_request *request);
+	bool is_notification;
+} methods[] = {
+	{"initialize", initialize, false},
+	{"server/discover", discover, false},
+	{"ping", answer_ping, false},
+	{"tools/list", list_tools, false},
+	{"tools/call", call_tool, false},
+	{"notifications/cancelled", cancel, true},
+	{"notifications/initialized", ignore, true},
+};
+
+/* --- requests ----------------------------------------------------------------------------------------------- */
+
+/* False: it is of a version that this server does not know, and was answered. */
+static bool read_era(struct mcp_request *request)
+{
+	const struct json_value *meta = member_of(request->params, "_meta");
+	const struct json_value *version = member_of(meta, META "protocolVersion");
+	AUTO_TEXT data = {0};
+	struct json_writer writer = {.text = &data};
+
+	write_id(&request->asker.progress_token, member_of(meta, "progressToken"));
+	if (!version)
+		return true;
+	request->asker.is_modern = true;
+	if (version->type == JSON_STRING && !strcmp(version->string.bytes, MODERN_VERSION))
+		return true;
+	json_open_object(&writer, NULL);
+	json_open_array(&writer, "supported");
+	json_write_string(&writer, NULL, MODERN_VERSION);
+	json_close_array(&writer);
+	mcp_write_value(&writer, "requested", version);
+	json_close_object(&writer);
+	if (request->asker.id.len)
+		send_error(request->server, &request->asker, CODE_VERSION,
+			   "this server does not speak that version of the protocol", text_string(&data));
+	return false;
+}
+
+static void serve_request(struct mcp_request *request)
+{
+	AUTO_TEXT words = {0};
+
+	if (!read_era(request))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (!strcmp(methods[i].name, request->method)) {
+			if (methods[i].is_notification == !request->asker.id.len)
+				methods[i].function(request);
+			else if (request->asker.id.len)
+				send_error(request->server, &request->asker, CODE_REQUEST,
+					   "this is a notification: it has no id", NULL);
+			return;
+		}
+	text_append_format(&words, "there is no method '%.80s'", request->method);
+	if (request->asker.id.len)
+		send_error(request->server, &request->asker, CODE_METHOD, text_string(&words), NULL);
+}
+
+void mcp_receive(struct mcp_server *server, const char *line, size_t len)
+{
+	struct json_input input = {.name = "request",
+				   .bytes = line,
+				   .len = len,
+				   .stage = STAGE_USAGE,
+				   .max_bytes = MCP_LINE_MAX,
+				   .max_entries = 100000};
+	struct mcp_request request = {.server = server};
+	const struct json_value *method, *id;
+	struct error error = {0};
+	AUTO_JSON document = {0};
+
+	if (len && line[len - 1] == '\r')
+		input.len--;
+	if (!input.len)
+		return;
+	if (json_parse(&input, &document, &error) < 0) {
+		send_error(server, &request.asker, CODE_PARSE, error.message, NULL);
+		return;
+	}
+	method = member_of(&document, "method");
+	id = member_of(&document, "id");
+	write_id(&request.asker.id, id);
+	request.params = member_of(&document, "params");
+	/* An answer to a question: this server asks none. */
+	if (!method && (member_of(&document, "result") || member_of(&document, "error")))
+		return;
+	if (!method || method->type != JSON_STRING || (id && !request.asker.id.len)) {
+		send_error(server, &request.asker, CODE_REQUEST, "this is no request of JSON-RPC 2.0", NULL);
+	} else {
+		request.method = method->string.bytes;
+		serve_request(&request);
+	}
+	mcp_asker_done(&request.asker);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_run.c - the tool `run`: a command line in a jar, several at once if the client likes
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "mcp/mcp_server.h"
+
+struct run_call {
+	struct mcp_call call;
+	struct belljar_handle *handle;
+	struct loop_watch watch;
+};
+
+/* The last line is what tells most about how far a command is. */
+static int on_output(void *data, int stream, const void *bytes, size_t len)
+{
+	struct run_call *run = data;
+	const char *text = bytes, *begin;
+
+	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
+	begin = len ? memrchr(text, '\n', len) : NULL;
+	begin = begin ? begin + 1 : text;
+	len -= (size_t)(begin - text);
+	if (len)
+		mcp_progress(&run->call, begin, len > 400 ? 400 : len);
+	return 0;
+}
+
+/* All of a long output is in a file of the jar, which the model can read piece by piece. NULL: it is short, or no file could be made. */
+static const char *keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
+			       size_t size)
+{
+	if (len <= MCP_SHOWN_BYTES)
+		return NULL;
+	snprintf(path, size, "/tmp/belljar-%s-%u.txt", stream, ++jar->output_count);
+	return belljar_jar_write_file(jar->jar, path, bytes, len, 0600, NULL) < 0 ? NULL : path;
+}
+
+static void end_run(struct run_call *run, int rc, const struct belljar_error *error)
+{
+	struct belljar_result *ended = rc < 0 ? NULL : belljar_take_result(run->handle);
+	AUTO_RESULT told = {0};
+	char out_path[64], err_path[64];
+
+	loop_remove(&run->watch);
+	if (ended && !run->call.is_cancelled) {
+		size_t out_len, err_len;
+		const char *out = belljar_result_stdout(ended, &out_len), *err = belljar_result_stderr(ended, &err_len);
+
+		mcp_tell_run(ended, keep_output(run->call.jar, "stdout", out, out_len, out_path, sizeof(out_path)),
+			     keep_output(run->call.jar, "stderr", err, err_len, err_path, sizeof(err_path)), &told);
+	} else {
+		const char *hint = error ? belljar_error_hint(error) : NULL;
+
+		told.is_error = true;
+		text_append_format(&told.words, "%s%s%s", error ? belljar_error_message(error) : "the run was lost",
+				   hint ? "\nhint: " : "", hint ? hint : "");
+	}
+	mcp_end(&run->call, &told);
+	belljar_result_free(ended);
+	belljar_free(run->handle);
+	free(run);
+}
+
+static void on_event(struct loop_watch *watch, uint32_t events)
+{
+	struct run_call *run = watch->owner;
+	struct belljar_error *error = NULL;
+	int rc = belljar_process(run->handle, &error);
+
+	if (rc != 0)
+		end_run(run, rc, error);
+	belljar_error_free(error);
+}
+
+static void stop(struct mcp_call *call, bool is_final)
+{
+	struct run_call *run = (struct run_call *)call;
+
+	if (is_final)
+		end_run(run, -1, NULL);
+	else
+		belljar_cancel(run->handle, SIGTERM);
+}
+
+static bool has_bash(void)
+{
+	return access("/bin/bash", X_OK) == 0;
+}
+
+void mcp_tool_run(struct mcp_request *request)
+{
+	const char *line = NULL, *input = NULL;
+	double seconds = 0;
+	char timeout[48];
+	const char *options[] = {timeout, NULL};
+	struct belljar_command command = {.size = sizeof(command), .on_output = on_output};
+	const char *const bash[] = {"bash", "-c", NULL, NULL};
+	const char *argv[4];
+	struct belljar_error *error = NULL;
+	struct run_call *run;
+	struct mcp_jar *jar;
+	uint64_t allowed;
+
+	if (!mcp_string(request, "command", true, &line) || !mcp_string(request, "stdin", false, &input) ||
+	    !mcp_number(request, "timeout_seconds", 0.001, 1e6, &seconds))
+		return;
+	jar = mcp_find_jar(request);
+	if (!jar)
+		return;
+	run = calloc(1, sizeof(*run));
+	if (!run || !mcp_begin(&run->call, request, jar, stop)) {
+		free(run);
+		return;
+	}
+	allowed = jar->timeout_ns;
+	if (seconds > 0 && seconds * 1e9 < (double)allowed)
+		allowed = (uint64_t)(seconds * 1e9);
+	if (allowed == LIMIT_NONE)
+		snprintf(timeout, sizeof(timeout), "timeout=none");
+	else
+		snprintf(timeout, sizeof(timeout), "timeout=%.3fs", (double)allowed / 1e9);
+	memcpy(argv, bash, sizeof(argv));
+	argv[0] = has_bash() ? "bash" : "sh";
+	argv[2] = line;
+	command.argv = argv;
+	command.options = options;
+	command.environment = (const char *const *)request->server->options->environment;
+	command.input = input;
+	command.input_len = input ? strlen(input) : 0;
+	command.data = run;
+	if (belljar_jar_start(jar->jar, &command, &run->handle, &error) < 0 ||
+	    loop_add(request->server->loop, &run->watch, belljar_fd(run->handle), EPOLLIN, on_event, run) < 0)
+		end_run(run, -1, error);
+	else
+		mcp_progress(&run->call, "started", 7);
+	belljar_error_free(error);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_server.h - what the files of the server share: the server, its jars, a request, an answer
+ *
+ * mcp.c reads lines and writes lines; mcp_message.c knows JSON-RPC and both eras of the protocol; mcp_tools.c has the table of
+ * tools; mcp_jars.c, mcp_run.c, mcp_code.c and mcp_files.c carry them out. A tool answers at once, or begins a call, which answers later.
+ */
+#ifndef BELLJAR_MCP_MCP_SERVER_H
+#define BELLJAR_MCP_MCP_SERVER_H
+
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "base/loop.h"
+#include "belljar.h"
+#include "mcp/mcp.h"
+
+/* Everything that a client can grow has an end. */
+#define MCP_LINE_MAX ((size_t)8 << 20)
+#define MCP_QUEUE_MAX ((size_t)64 << 20) /* of answers that nobody takes; then no more requests are read */
+#define MCP_CALLS_MAX 256
+#define MCP_JARS_MAX 64
+#define MCP_NAME_SIZE 40
+
+enum mcp_language { LANGUAGE_PYTHON, LANGUAGE_JAVASCRIPT, LANGUAGE_BASH, LANGUAGE_COUNT };
+struct mcp_interpreter;
+
+/* A jar that tools work in. The first is made when it is needed, and has the server's own policy. */
+struct mcp_jar {
+	struct mcp_jar *next;
+	char name[MCP_NAME_SIZE];
+	struct belljar_jar *jar;
+	uint64_t timeout_ns;   /* what a command may have at most */
+	uint64_t used_ns;      /* when a tool last worked in it */
+	unsigned call_count;   /* calls that are under way in it */
+	unsigned output_count; /* long outputs that were put into its files */
+	struct mcp_interpreter *interpreters[LANGUAGE_COUNT];
+};
+
+/* To whom an answer goes: what of a request is needed after it was read. */
+struct mcp_asker {
+	struct text id;             /* JSON text; empty: a notification, which has no answer */
+	struct text progress_token; /* JSON text; empty: none was given */
+	bool is_modern;             /* 2026-07-28: answers say what they are */
+};
+void mcp_asker_done(struct mcp_asker *asker);
+
+struct mcp_server;
+struct mcp_call;
+/*
+ * Nobody wants the answer any more: end what is at work, soon, and call mcp_end() then; with @is_final at once, since the server
+ * itself ends.
+ */
+typedef void mcp_stop_function(struct mcp_call *call, bool is_final);
+
+/* A tool at work: embedded in what the tool itself needs. */
+struct mcp_call {
+	struct mcp_call *next;
+	struct mcp_server *server;
+	struct mcp_asker asker;
+	struct mcp_jar *jar;
+	mcp_stop_function *stop;
+	bool is_cancelled; /* nobody waits for the answer */
+	unsigned progress_count;
+	uint64_t progress_ns;
+};
+
+struct mcp_server {
+	const struct mcp_options *options;
+	struct loop *loop; /* NULL: a test, which looks at @output itself */
+	struct loop_watch in, out;
+	int out_fd;
+	struct loop_timer sweep;
+	struct text input, output;
+	bool is_skipping; /* the rest of a line that was too long */
+	bool is_over;
+	struct belljar_engine *engine;
+	struct mcp_jar *jars;
+	unsigned jar_count;
+	struct mcp_call *calls;
+	unsigned call_count;
+};
+
+struct mcp_request {
+	struct mcp_server *server;
+	struct mcp_asker asker;
+	const char *method;
+	const struct json_value *params;    /* NULL: none */
+	const struct json_value *arguments; /* of a tool; NULL: none */
+	const char *tool;
+};
+
+/* --- mcp_message.c --- */
+
+void mcp_receive(struct mcp_server *server, const char *line, size_t len);
+/* A JSON value as it was read, but for white space. */
+void mcp_write_value(struct json_writer *writer, const char *key, const struct json_value *value);
+
+/* What a tool came to. Both texts may be empty; @structured is a JSON object. */
+struct mcp_result {
+	struct text words;
+	struct text structured;
+	struct text images; /* JSON values, separated by commas, for the list of contents */
+	bool is_error;
+};
+#define AUTO_RESULT AUTO(mcp_result_done) struct mcp_result
+void mcp_result_done(struct mcp_result *result);
+void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, const struct mcp_result *result);
+/* A tool failed before it did anything; what the model should know. */
+void mcp_refuse(const struct mcp_request *request, const char *format, ...) PRINTF_LIKE(2, 3);
+void mcp_refuse_error(const struct mcp_request *request, const struct belljar_error *error);
+/* Tell who waits for a call how far it is, if he asked for that, and not too often. */
+void mcp_progress(struct mcp_call *call, const char *message, size_t len);
+/* One line for the client. */
+void mcp_send(struct mcp_server *server, const struct text *line);
+
+/* --- mcp_tools.c --- */
+
+void mcp_list_tools(struct mcp_server *server, struct json_writer *writer);
+/* False: there is no such tool. */
+bool mcp_call_tool(struct mcp_request *request);
+
+/* Arguments; a wrong one is answered, and false returned. One that is not there leaves *out as it is. */
+bool mcp_string(const struct mcp_request *request, const char *name, bool is_needed, const char **out);
+bool mcp_number(const struct mcp_request *request, const char *name, double min, double max, double *out);
+bool mcp_bool(const struct mcp_request *request, const char *name, bool *out);
+
+/* --- mcp_jars.c --- */
+
+/* The jar that the request names, or the server's own; NULL: it was answered. */
+struct mcp_jar *mcp_find_jar(const struct mcp_request *request);
+void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar);
+void mcp_sweep(struct loop_timer *timer);
+void mcp_tool_jar_open(struct mcp_request *request);
+void mcp_tool_jar_close(struct mcp_request *request);
+void mcp_tool_policy_show(struct mcp_request *request);
+
+/* --- calls: mcp.c --- */
+
+/* Take the request's asker over. False: there are too many calls, and it was answered. */
+bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_jar *jar, mcp_stop_function *stop);
+/* It is over: answer unless it was cancelled, and let go of the asker; the call itself is its tool's. */
+void mcp_end(struct mcp_call *call, const struct mcp_result *result);
+void mcp_cancel(struct mcp_server *server, const char *id);
+uint64_t mcp_now_ns(void);
+
+/* --- the tools --- */
+
+void mcp_tool_run(struct mcp_request *request);
+void mcp_tool_run_code(struct mcp_request *request);
+void mcp_tool_read_file(struct mcp_request *request);
+void mcp_tool_write_file(struct mcp_request *request);
+void mcp_tool_edit_file(struct mcp_request *request);
+void mcp_tool_list_files(struct mcp_request *request);
+void mcp_interpreter_free(struct mcp_interpreter *interpreter);
+
+/* --- mcp_words.c: what a model reads --- */
+
+/*
+ * Append @bytes, shortened to about @max bytes: the beginning and the end, whole lines, and in between how much is left out
+ * and, where @path is not NULL, which file has all of it.
+ */
+void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path);
+/* How a run ended, from its result: words, and the members of the structured answer. */
+void mcp_tell_run(const struct belljar_result *result, const char *out_path, const char *err_path,
+		  struct mcp_result *told);
+
+#define MCP_SHOWN_BYTES ((size_t)16 << 10) /* of one stream */
+
+#endif

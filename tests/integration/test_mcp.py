@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`belljar mcp`: tools for agents, in both eras of the protocol; what a client, a command and a piece of code may do wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import unittest
+from pathlib import Path
+
+from harness import census
+from harness.case import JarCase
+from harness.mcp import META, VERSION, Server
+
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+class McpCase(JarCase):
+    def server(self, *options: str) -> Server:
+        server = Server(self.env, self.work, *options)
+        self.addCleanup(server.close)
+        return server
+
+
+class Protocol(McpCase):
+    def test_the_handshake(self) -> None:
+        server = self.server()
+        for asked, told in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("2031-01-01", "2025-11-25")):
+            result = server.result("initialize", {"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+            self.assertEqual(result["protocolVersion"], told)
+            self.assertEqual(result["serverInfo"]["name"], "belljar")
+            self.assertNotIn("resultType", result)
+        server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.assertEqual(server.result("ping"), {})
+        self.assertNotIn("ttlMs", server.result("tools/list"))
+
+    def test_without_a_handshake(self) -> None:
+        server = self.server()
+        meta = {META + "protocolVersion": VERSION, META + "clientCapabilities": {}}
+        result = server.result("server/discover", {"_meta": meta})
+        self.assertEqual(result["resultType"], "complete")
+        self.assertIn(VERSION, result["supportedVersions"])
+        self.assertEqual(result["_meta"][META + "serverInfo"]["name"], "belljar")
+        listed = server.result("tools/list", {"_meta": meta})
+        self.assertEqual((listed["resultType"], listed["cacheScope"]), ("complete", "private"))
+        self.assertGreater(listed["ttlMs"], 0)
+        called = server.result("tools/call", {"name": "run", "arguments": {"command": "echo hi"}, "_meta": meta})
+        self.assertEqual((called["resultType"], called["structuredContent"]["stdout"]), ("complete", "hi\n"))
+
+    def test_a_version_of_the_future(self) -> None:
+        error = self.server().ask("tools/list", {"_meta": {META + "protocolVersion": "2099-01-01"}})["error"]
+        self.assertEqual((error["code"], error["data"]), (-32022, {"supported": [VERSION], "requested": "2099-01-01"}))
+
+    def test_what_is_no_request(self) -> None:
+        server = self.server()
+        for line, code in (
+            (b"nonsense\n", -32700),
+            (b'{"jsonrpc":"2.0","id":1,"method":"x"\n', -32700),
+            (b"[]\n", -32600),
+            (b'{"jsonrpc":"2.0","id":{},"method":"ping"}\n', -32600),
+            (b'{"jsonrpc":"2.0","id":7}\n', -32600),
+            (b"x" * (9 << 20) + b"\n", -32700),
+        ):
+            server.send(line)
+            self.assertEqual(server.read()["error"]["code"], code, line[:80])
+        # Nobody waits for an answer to these.
+        server.send(b'\n\r\n{"jsonrpc":"2.0","method":"no/such"}\n{"jsonrpc":"2.0","id":5,"result":{}}\n')
+        self.assertEqual(server.ask("no/such")["error"]["code"], -32601)
+        self.assertEqual(server.ask("tools/call", {"name": "no_such"})["error"]["code"], -32602)
+        self.assertEqual(server.ask("tools/call", {"name": "run", "arguments": []})["error"]["code"], -32602)
+        server.send({"jsonrpc": "2.0", "id": "a \"b\"", "method": "ping"})
+        self.assertEqual(server.read(), {"jsonrpc": "2.0", "id": "a \"b\"", "result": {}})
+
+    def test_a_line_in_many_pieces_and_many_lines_in_one(self) -> None:
+        server = self.server()
+        for byte in b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n':
+            server.send(bytes([byte]))
+        self.assertEqual(server.read()["id"], 1)
+        server.send(b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\r\n' % number for number in range(200)))
+        self.assertEqual([server.read()["id"] for _ in range(200)], list(range(200)))
+
+    def test_schemas_and_annotations_are_those_of_the_policy(self) -> None:
+        tools = {tool["name"]: tool for tool in self.server().result("tools/list")["tools"]}
+        self.assertEqual(
+            set(tools),
+            {"run", "run_code", "read_file", "write_file", "edit_file", "list_files", "jar_open", "jar_close", "policy_show"},
+        )
+        self.assertTrue(tools["run"]["annotations"]["destructiveHint"])
+        self.assertFalse(tools["run"]["annotations"]["openWorldHint"])
+        self.assertTrue(tools["read_file"]["annotations"]["readOnlyHint"])
+        for tool in tools.values():
+            self.assertEqual(tool["inputSchema"]["type"], "object")
+        tools = {tool["name"]: tool for tool in self.server("--policy", "readonly").result("tools/list")["tools"]}
+        self.assertTrue(tools["write_file"]["annotations"]["readOnlyHint"])
+        tools = {tool["name"]: tool for tool in self.server("--net", "host").result("tools/list")["tools"]}
+        self.assertTrue(tools["run"]["annotations"]["openWorldHint"])
+
+    def test_an_option_that_is_wrong_is_told_at_once(self) -> None:
+        server = Server(self.env, self.work, "--no-such-option")
+        self.assertEqual(server.close(), 125)
+
+
+class Run(McpCase):
+    def test_a_command(self) -> None:
+        result = self.server().tool("run", command="echo out; echo err >&2; cat; exit 3", stdin="in\n")
+        data = result["structuredContent"]
+        self.assertEqual((data["stdout"], data["stderr"], data["exit_code"], data["outcome"]), ("out\nin\n", "err\n", 3, "exited"))
+        self.assertFalse(result["isError"])
+        self.assertEqual(result["content"][0]["text"], "out\nin\n--- stderr\nerr\n[exit status 3]\n")
+
+    def test_limits_are_named(self) -> None:
+        server = self.server("--timeout", "20s")
+        result = server.tool("run", command="sleep 60", timeout_seconds=0.2)
+        self.assertTrue(result["isError"])
+        self.assertEqual(result["structuredContent"]["outcome"], "timeout")
+        self.assertIn("[limit reached: timeout]", result["content"][0]["text"])
+        # No more than the server's own.
+        server = self.server("--timeout", "300ms")
+        self.assertEqual(server.data("run", command="sleep 60", timeout_seconds=50)["outcome"], "timeout")
+
+    def test_long_output_is_shortened_and_can_be_read(self) -> None:
+        server = self.server()
+        text = server.text("run", command="seq 100000")
+        self.assertLess(len(text), 20000)
+        self.assertTrue(text.startswith("1\n2\n") and text.endswith("\n99999\n100000\n"), text[-200:])
+        self.assertRegex(text, r"\n\[\d+ lines, \d+ bytes left out; all of it: read_file with path \"/tmp/belljar-stdout-1.txt\"\]\n")
+        rest = server.data("read_file", path="/tmp/belljar-stdout-1.txt", first_line=50000, lines=2)
+        self.assertEqual((rest["content"], rest["next_line"]), ("50000\n50001\n", 50002))
+
+    def test_output_that_is_no_text(self) -> None:
+        self.assertEqual(self.server().data("run", command=r"printf 'a\377b'")["stdout"], "a\ufffdb")
+
+    def test_many_at_once(self) -> None:
+        server = self.server()
+        numbers = [server.begin("tools/call", {"name": "run", "arguments": {"command": f"echo {i}"}}) for i in range(60)]
+        answers = {}
+        while len(answers) < len(numbers):
+            message = server.read()
+            answers[message["id"]] = message["result"]["structuredContent"]["stdout"]
+        self.assertEqual([answers[number] for number in numbers], [f"{i}\n" for i in range(60)])
+
+    def test_progress_comes_before_the_end(self) -> None:
+        server = self.server()
+        arguments = {"command": "echo one; sleep 0.6; echo two; sleep 0.6; echo three"}
+        server.result("tools/call", {"name": "run", "arguments": arguments, "_meta": {"progressToken": "p"}})
+        told = [note["params"] for note in server.notes if note.get("method") == "notifications/progress"]
+        self.assertTrue(all(params["progressToken"] == "p" for params in told), told)
+        self.assertEqual([params["progress"] for params in told], sorted(params["progress"] for params in told))
+        self.assertIn("two", [params["message"] for params in told])
+        server.notes.clear()
+        server.tool("run", command="echo quiet")
+        self.assertEqual(server.notes, [])
+
+    def test_cancelling_ends_the_command(self) -> None:
+        server = self.server()
+        number = server.begin("tools/call", {"name": "run", "arguments": {"command": f"touch begun; exec sleep 60 # {self.marker}"}})
+        self.wait_for(lambda: (self.work / "begun").exists(), "it")
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, "reason": "enough"}})
+        self.assertEqual(server.data("run", command="echo next")["stdout"], "next\n")
+        self.wait_for(lambda: not census.marked(self.marker), "it")
+        self.assertEqual([note for note in server.notes if note.get("id") == number], [])
+        # One that nobody knows does nothing.
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 4711}})
+        self.assertEqual(server.result("ping"), {})
+
+    def test_hanging_up_ends_everything(self) -> None:
+        server = Server(self.env, self.work)
+        server.begin("tools/call", {"name": "run", "arguments": {"command": f"touch begun; sleep 60; : {self.marker}"}})
+        self.wait_for(lambda: (self.work / "begun").exists(), "it")
+        self.assertEqual(server.close(), 0)
+        self.assertEqual(census.wait_until_none(marker=self.marker), [])
+
+    def test_a_server_that_is_killed_leaves_nothing(self) -> None:
+        server = Server(self.env, self.work)
+        server.begin("tools/call", {"name": "run_code", "arguments": {"language": "bash", "code": f"touch begun; sleep 60; : {self.marker}"}})
+        self.wait_for(lambda: (self.work / "begun").exists(), "it")
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.close()
+        self.assertEqual(census.wait_until_none(marker=self.marker), [])
+
+    def test_arguments_that_are_wrong(self) -> None:
+        server = self.server()
+        for arguments, words in (
+            ({}, "needs 'command', a string"),
+            ({"command": 5}, "needs 'command', a string"),
+            ({"comand": "true"}, "no argument 'comand'"),
+            ({"command": "true", "timeout_seconds": "5"}, "must be a number"),
+            ({"command": "true", "timeout_seconds": -1}, "must be a number"),
+            ({"command": "true", "jar": "jar-none"}, "there is no jar 'jar-none'"),
+        ):
+            result = server.tool("run", **arguments)
+            self.assertTrue(result["isError"], arguments)
+            self.assertIn(words, result["content"][0]["text"])
+
+
+class Code(McpCase):
+    def code(self, server: Server, language: str, code: str, **arguments: object) -> "dict[str, object]":
+        return server.data("run_code", language=language, code=code, **arguments)
+
+    def test_python_keeps_its_variables(self) -> None:
+        server = self.server()
+        self.assertEqual(self.code(server, "python", "x = 5\nprint('a')\nx * 2")["value"], "10")
+        data = self.code(server, "python", "import sys\nprint('e', file=sys.stderr)\nx")
+        self.assertEqual((data["value"], data["stderr"], data["stdout"]), ("5", "e\n", ""))
+        data = self.code(server, "python", "def f():\n    return 1 / 0\nf()")
+        self.assertIn("return 1 / 0", str(data["error"]))
+        self.assertNotIn("eval(", str(data["error"]))
+        self.assertEqual(self.code(server, "python", "import asyncio\nawait asyncio.sleep(0, result=7)")["value"], "7")
+        self.assertIn("SystemExit: 3\n", str(self.code(server, "python", "raise SystemExit(3)")["error"]))
+        self.assertEqual(self.code(server, "python", "x")["value"], "5")
+
+    def test_python_that_takes_too_long_keeps_its_variables(self) -> None:
+        server = self.server()
+        self.code(server, "python", "x = 5")
+        result = server.tool("run_code", language="python", code="import time\ntime.sleep(60)", timeout_seconds=0.2)
+        self.assertTrue(result["isError"])
+        self.assertIn("its time was over; the variables are kept", result["content"][0]["text"])
+        self.assertEqual(self.code(server, "python", "x")["value"], "5")
+
+    def test_code_that_does_not_listen_is_ended(self) -> None:
+        server = self.server()
+        deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
+        self.assertIn("variables are gone", str(self.code(server, "python", deaf, timeout_seconds=0.2)["error"]))
+        self.assertEqual(self.code(server, "python", "1 + 1")["value"], "2")
+        self.assertIn("variables are gone", str(self.code(server, "bash", "sleep 60", timeout_seconds=0.2)["error"]))
+        self.assertEqual(self.code(server, "bash", "echo back")["stdout"], "back\n")
+
+    def test_bash_keeps_its_state(self) -> None:
+        server = self.server()
+        data = self.code(server, "bash", "y=3; cd /; f() { echo f$1; }; echo a; false")
+        self.assertEqual((data["stdout"], data["exit_code"]), ("a\n", 1))
+        self.assertEqual(self.code(server, "bash", 'f "$y"; pwd; cat; echo "quoted \\" and $(echo sub)"')["stdout"], 'f3\n/\nquoted " and sub\n')
+        self.assertIn("has ended (exited)", str(self.code(server, "bash", "exit 4")["error"]))
+        self.assertEqual(self.code(server, "bash", "echo [$y]")["stdout"], "[]\n")
+
+    @unittest.skipUnless(shutil.which("node", path="/usr/bin:/usr/local/bin"), "needs:node which is not installed")
+    def test_javascript_keeps_its_variables(self) -> None:
+        server = self.server("--memory", "none")
+        self.assertEqual(self.code(server, "javascript", "const a = await Promise.resolve(5); a * 2")["value"], "10")
+        data = self.code(server, "javascript", "console.log('out'); console.error('err'); a + 1")
+        self.assertEqual((data["value"], data["stdout"], data["stderr"]), ("6", "out\n", "err\n"))
+        self.assertIn("Error: no", str(self.code(server, "javascript", "throw new Error('no')")["error"]))
+        self.assertIn("Error: late", str(self.code(server, "javascript", "await Promise.reject(new Error('late'))")["error"]))
+        self.assertEqual(self.code(server, "javascript", "require('os').EOL.length + a")["value"], "6")
+
+    def test_what_the_inside_forges_is_only_about_itself(self) -> None:
+        server = self.server()
+        answer = json.dumps({"value": "forged", "error": None, "images": ['x"}']}).encode() + b"\0"
+        forged = f"import os\nos.write(4, {answer!r})"
+        result = server.tool("run_code", language="python", code=forged)
+        self.assertEqual((result["structuredContent"]["value"], len(result["content"])), ("forged", 1))
+        # The real answer of that piece has nobody waiting for it: such an interpreter is not trusted any more.
+        self.code(server, "bash", "echo a while")
+        self.assertEqual(self.code(server, "python", "1 + 1")["value"], "2")
+        for answer in (b"nonsense\0", b"[]\0", b'{"value":5,"error":[],"images":{}}\0', b"\0"):
+            code = f"import os, time\nos.write(4, {answer!r})\ntime.sleep(0.2)"
+            server.tool("run_code", language="python", code=code)
+            self.assertEqual(server.data("run", command="echo alive")["stdout"], "alive\n")
+        self.assertIn("too long", str(self.code(server, "python", "import os\nwhile True: os.write(4, b'x' * 65536)")["error"]))
+        self.assertIn("gone", str(self.code(server, "python", "import os\nos.closerange(0, 99)\nos._exit(3)")["error"]))
+
+    def test_output_without_end_costs_no_memory(self) -> None:
+        server = self.server()
+        data = self.code(server, "python", "print('x' * 79 + '\\n', end='')\nfor i in range(100000): print('y' * 79)")
+        self.assertIn("bytes more were written and are lost", str(data["stdout"]))
+        self.assertLess(len(json.dumps(data)), 40000)
+        peak = int(Path(f"/proc/{server.process.pid}/status").read_text().partition("VmHWM:")[2].split()[0])
+        self.assertLess(peak, 32 << 10)
+
+    def test_two_pieces_at_once_in_one_interpreter(self) -> None:
+        server = self.server()
+        first = server.begin("tools/call", {"name": "run_code", "arguments": {"language": "bash", "code": "sleep 0.5; echo done"}})
+        self.assertIn("is at work", server.text("run_code", language="bash", code="echo no"))
+        message = next((note for note in server.notes if note.get("id") == first), None) or server.answer(first)
+        self.assertEqual(message["result"]["structuredContent"]["stdout"], "done\n")
+
+    def test_cancelling_a_piece(self) -> None:
+        server = self.server()
+        self.code(server, "python", "x = 5")
+        number = server.begin("tools/call", {"name": "run_code", "arguments": {"language": "python", "code": "open('begun', 'w')\nimport time\ntime.sleep(60)"}})
+        self.wait_for(lambda: (self.work / "begun").exists(), "it")
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+        self.wait_for(lambda: "at work" not in server.text("run_code", language="python", code="x"), "the end of the piece")
+        self.assertEqual(server.text("run_code", language="python", code="x"), "5")
+
+
+class Files(McpCase):
+    def test_write_read_edit_list(self) -> None:
+        server = self.server()
+        server.tool("write_file", path="new/dir/a.txt", content="one\ntwo\ntwo\nfour")
+        self.assertEqual((self.work / "new/dir/a.txt").read_text(), "one\ntwo\ntwo\nfour")
+        self.assertIn("2 times", server.text("edit_file", path="new/dir/a.txt", old_text="two", new_text="2"))
+        self.assertIn("is not in", server.text("edit_file", path="new/dir/a.txt", old_text="three", new_text="3"))
+        self.assertIn("is empty", server.text("edit_file", path="new/dir/a.txt", old_text="", new_text="3"))
+        server.tool("edit_file", path="new/dir/a.txt", old_text="two", new_text="2", replace_all=True)
+        os.chmod(self.work / "new/dir/a.txt", 0o750)
+        server.tool("edit_file", path="new/dir/a.txt", old_text="one\n2", new_text="1\n2")
+        self.assertEqual((self.work / "new/dir/a.txt").read_text(), "1\n2\n2\nfour")
+        self.assertEqual((self.work / "new/dir/a.txt").stat().st_mode & 0o777, 0o750)
+        data = server.data("read_file", path="new/dir/a.txt", first_line=2, lines=2)
+        self.assertEqual((data["content"], data["is_all"], data["next_line"]), ("2\n2\n", False, 4))
+        self.assertTrue(server.data("read_file", path="new/dir/a.txt")["is_all"])
+        (self.work / "link").symlink_to("nowhere")
+        entries = {entry["name"]: entry["type"] for entry in server.data("list_files")["entries"]}
+        self.assertEqual(entries, {"new": "directory", "link": "link"})
+
+    def test_images_and_other_bytes(self) -> None:
+        (self.work / "a.png").write_bytes(PNG)
+        (self.work / "a.bin").write_bytes(b"\x00\x01\x02")
+        server = self.server()
+        content = server.tool("read_file", path="a.png")["content"]
+        self.assertEqual((content[1]["type"], content[1]["mimeType"], base64.b64decode(content[1]["data"])), ("image", "image/png", PNG))
+        self.assertIn("is no text", server.text("read_file", path="a.bin"))
+
+    def test_nothing_outside_the_jar(self) -> None:
+        (self.base / "secret").write_text("secret")
+        (self.work / "link").symlink_to(self.base / "secret")
+        server = self.server()
+        places = (str(self.base / "secret"), "../secret", "link")
+        for path in places:
+            self.assertTrue(server.tool("read_file", path=path)["isError"], path)
+        for path in places:
+            server.tool("write_file", path=path, content="changed")
+            self.assertEqual((self.base / "secret").read_text(), "secret", path)
+
+    def test_a_jar_that_only_reads(self) -> None:
+        (self.work / "a.txt").write_text("one")
+        server = self.server("--policy", "readonly")
+        self.assertTrue(server.tool("write_file", path="a.txt", content="two")["isError"])
+        self.assertEqual((self.work / "a.txt").read_text(), "one")
+
+
+class Jars(McpCase):
+    def test_another_jar_has_files_and_variables_of_its_own(self) -> None:
+        server = self.server()
+        jar = server.data("jar_open")["jar"]
+        server.tool("run", command="echo theirs > /tmp/mine", jar=jar)
+        self.assertEqual(server.data("run", command="cat /tmp/mine", jar=jar)["stdout"], "theirs\n")
+        self.assertEqual(server.data("run", command="cat /tmp/mine")["exit_code"], 1)
+        server.tool("run_code", language="python", code="x = 1", jar=jar)
+        self.assertIn("NameError", server.data("run_code", language="python", code="x")["error"])
+        self.assertTrue(server.data("jar_close", jar=jar)["closed"])
+        self.assertIn("there is no jar", server.text("run", command="true", jar=jar))
+
+    def test_a_client_can_only_tighten(self) -> None:
+        server = self.server("--memory", "300M", "--timeout", "10s")
+        for tighten in (
+            {"memory": "400M"},
+            {"memory": None},
+            {"net": "host"},
+            {"rw": ["/"]},
+            {"ro": [str(self.base)]},
+            {"timeout": "1h"},
+            {"workdir": "/"},
+            {"extends": "agent"},
+            {"no_such": 1},
+            [],
+            "x",
+        ):
+            result = server.tool("jar_open", tighten=tighten)
+            self.assertTrue(result["isError"], tighten)
+        opened = server.data("jar_open", tighten={"memory": "100M", "workdir_mode": "ro", "timeout": "300ms"})
+        self.assertEqual(opened["policy"]["workdir_mode"], "ro")
+        jar = opened["jar"]
+        self.assertNotEqual(server.data("run", command="echo x > y", jar=jar)["exit_code"], 0)
+        self.assertEqual(server.data("run", command="sleep 30", jar=jar)["outcome"], "timeout")
+        self.assertTrue(server.tool("write_file", path="y", content="x", jar=jar)["isError"])
+        self.assertEqual(server.data("run", command="echo x > y")["exit_code"], 0)
+
+    def test_what_is_allowed_is_shown(self) -> None:
+        data = self.server("--memory", "300M").data("policy_show")
+        self.assertEqual((data["policy"]["memory"], data["policy"]["net"]), ("300M", "none"))
+        self.assertIn("rung", data["in_force"])
+
+    def test_there_is_an_end_to_jars(self) -> None:
+        server = self.server()
+        results = [server.tool("jar_open") for _ in range(65)]
+        self.assertEqual([result["isError"] for result in results], [False] * 64 + [True])
+        self.assertIn("no more can be", results[-1]["content"][0]["text"])
+
+    def test_an_engine_that_died_is_replaced(self) -> None:
+        server = self.server()
+        server.tool("run", command="true")
+        engine = int(Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()[0])
+        os.kill(engine, signal.SIGKILL)
+        self.wait_for(lambda: not Path(f"/proc/{engine}").exists() or "Z" in Path(f"/proc/{engine}/stat").read_text().rpartition(")")[2][:3], "it")
+        server.tool("run", command="echo first")
+        self.assertEqual(server.data("run", command="echo again")["stdout"], "again\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
