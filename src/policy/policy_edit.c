@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/policy_edit.c - add a rule to a policy file, and leave everything else in it as it is
+ *
+ * People write these files, with comments and a layout of their own. So the text is edited, not written anew: a walk over
+ * its tokens finds the list, and one entry is put in. Whether that was right is not believed but read: the new text must parse to
+ * the old rules and the new one.
+ */
+#include "policy/policy_edit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json_write.h"
+
+#define KEY "allow_net"
+
+/* --- text --------------------------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Where the comment at @at ends; @at itself: there is none. */
+static size_t skip_comment(const char *text, size_t len, size_t at)
+{
+	const char *end;
+
+	if (at + 1 >= len || text[at] != '/')
+		return at;
+	if (text[at + 1] == '/') {
+		end = memchr(text + at, '\n', len - at);
+		return end ? (size_t)(end - text) : len;
+	}
+	if (text[at + 1] != '*')
+		return at;
+	end = memmem(text + at + 2, len - at - 2, "*/", 2);
+	return end ? (size_t)(end - text) + 2 : len;
+}
+
+/* The next token from @at on; @len: there is none. */
+static size_t next_token(const char *text, size_t len, size_t at)
+{
+	for (;;) {
+		size_t behind;
+
+		while (at < len && is_blank(text[at]))
+			at++;
+		behind = skip_comment(text, len, at);
+		if (behind == at)
+			return at;
+		at = behind;
+	}
+}
+
+/* Behind the token at @at: a string is one, everything else is taken by the character. */
+static size_t end_of_token(const char *text, size_t len, size_t at)
+{
+	if (text[at] != '"')
+		return at + 1;
+	for (at++; at < len && text[at] != '"'; at++)
+		at += text[at] == '\\';
+	return MIN_OF(at + 1, len);
+}
+
+struct places {
+	size_t object;      /* behind the bracket that begins the document */
+	size_t list;        /* behind that of the list; 0: there is none */
+	size_t last;        /* behind the last token of the list before its end */
+	size_t list_end;    /* at the bracket that ends it */
+	size_t first_token; /* of the object */
+};
+
+static int find_places(const char *text, size_t len, struct places *out)
+{
+	size_t at = next_token(text, len, 0), depth = 0, key = 0, last = 0;
+	struct places found = {0};
+
+	if (at == len || text[at] != '{')
+		return -EINVAL;
+	found.object = at + 1;
+	found.first_token = next_token(text, len, at + 1);
+	for (; at < len && !found.list_end; at = next_token(text, len, at)) {
+		size_t end = end_of_token(text, len, at);
+
+		if (text[at] == '{' || text[at] == '[') {
+			depth++;
+			if (depth == 2 && text[at] == '[' && key)
+				found.list = end;
+		} else if (text[at] == '}' || text[at] == ']') {
+			if (depth == 2 && found.list) {
+				found.list_end = at;
+				found.last = last;
+			}
+			depth--;
+		} else if (depth == 1 && text[at] != ':') {
+			key = end - at == sizeof(KEY) + 1 && !memcmp(text + at + 1, KEY, sizeof(KEY) - 1) ? end : 0;
+		}
+		last = end;
+		at = end;
+	}
+	if (found.list && !found.list_end)
+		return -EINVAL;
+	*out = found;
+	return 0;
+}
+
+/* What the line begins with in which @at stands. */
+static void append_indent(const char *text, size_t at, struct text *out)
+{
+	size_t begin = at, end;
+
+	while (begin && text[begin - 1] != '\n')
+		begin--;
+	for (end = begin; text[end] == ' ' || text[end] == '\t'; end++)
+		;
+	text_append(out, text + begin, end - begin);
+}
+
+static void append_rule(const char *rule, struct text *out)
+{
+	struct json_writer writer = {.text = out};
+
+	if (rule[0] == '{')
+		text_append_string(out, rule);
+	else
+		json_write_string(&writer, NULL, rule);
+}
+
+static void add_to_list(const char *text, size_t len, const struct places *places, const char *rule, struct text *out)
+{
+	bool is_empty = places->last == places->list, has_comma = text[places->last - 1] == ',';
+	bool has_lines = memchr(text + places->last, '\n', places->list_end - places->last);
+	size_t end = places->list_end;
+
+	while (end > places->last && is_blank(text[end - 1]))
+		end--;
+	text_append(out, text, places->last);
+	if (!is_empty && !has_comma)
+		text_append_char(out, ',');
+	text_append(out, text + places->last, end - places->last);
+	if (has_lines) {
+		text_append_char(out, '\n');
+		append_indent(text, is_empty ? places->list_end : places->last - 1, out);
+		if (is_empty)
+			text_append_string(out, "  ");
+	} else if (!is_empty) {
+		text_append_char(out, ' ');
+	}
+	append_rule(rule, out);
+	text_append(out, text + end, len - end);
+}
+
+static void add_list(const char *text, size_t len, const struct places *places, const char *rule, struct text *out)
+{
+	bool has_lines = memchr(text + places->object, '\n', places->first_token - places->object);
+	bool is_empty = places->first_token < len && text[places->first_token] == '}';
+
+	text_append(out, text, places->object);
+	if (has_lines) {
+		text_append_char(out, '\n');
+		append_indent(text, places->first_token, out);
+	}
+	text_append_string(out, has_lines && is_empty ? "  \"" KEY "\": [" : "\"" KEY "\": [");
+	append_rule(rule, out);
+	text_append_string(out, is_empty ? "]" : has_lines ? "]," : "], ");
+	text_append(out, text + places->object, len - places->object);
+}
+
+int policy_edit_text(const char *document, size_t len, const char *rule, struct text *out)
+{
+	struct places places;
+	int rc = find_places(document, len, &places);
+
+	if (rc < 0)
+		return rc;
+	if (places.list)
+		add_to_list(document, len, &places, rule, out);
+	else
+		add_list(document, len, &places, rule, out);
+	return text_failed(out) ? -ENOMEM : 0;
+}
+
+/* --- file --------------------------------------------------------------------------------------------------- */
+
+static int read_whole(int fd, struct text *out)
+{
+	for (;;) {
+		char *room = text_reserve(out, 65536);
+		ssize_t count = room ? read(fd, room, 65536) : -1;
+
+		if (!room || out->len > JSON_MAX_BYTES)
+			return room ? -EFBIG : -ENOMEM;
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return count < 0 ? -errno : 0;
+		out->len += (size_t)count;
+	}
+}
+
+/* What a document in @path's place allows. */
+static int read_rules(const struct text *document, const char *path, const struct policy_context *context,
+		      struct policy *out, struct error *error)
+{
+	AUTO_FREE char *directory = strdup(path);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+	int rc;
+
+	if (!slash)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	slash[slash == directory] = '\0';
+	rc = policy_init(out, context, error);
+	return rc < 0 ? rc
+		      : policy_load_document(out, text_string(document), document->len, path, directory, context,
+					     error);
+}
+
+/* The same rules, and the new one behind them. */
+static bool is_as_wanted(const struct policy *before, const struct policy *after, const char *rule)
+{
+	const struct string_list *old = &before->allow_net, *new = &after->allow_net;
+
+	if (new->count != old->count + 1 || strcmp(new->items[old->count], rule) != 0)
+		return false;
+	for (size_t i = 0; i < old->count; i++)
+		if (strcmp(old->items[i], new->items[i]) != 0)
+			return false;
+	return true;
+}
+
+static int check(const struct text *old, const struct text *new, const char *path, const char *rule,
+		 const struct policy_context *context, struct error *error)
+{
+	AUTO(policy_done) struct policy before = {0}, after = {0};
+	int rc = read_rules(old, path, context, &before, error);
+
+	if (rc == 0)
+		rc = read_rules(new, path, context, &after, error);
+	if (rc < 0)
+		return rc;
+	if (is_as_wanted(&before, &after, rule))
+		return 0;
+	error_set(error, STAGE_POLICY, EINVAL,
+		  "%s has no list " KEY " of its own, and a new one would replace another's", path);
+	return error_hint(error, "write the rule into the list yourself: %s", rule);
+}
+
+/* In the same directory: it takes the old one's place at once, or not at all. */
+static int replace(const char *path, const struct stat *status, const struct text *document)
+{
+	AUTO_TEXT name = {0};
+	AUTO_CLOSE int fd = -1;
+	struct stat now;
+	int rc = 0;
+
+	text_append_format(&name, "%s.%d.new", path, (int)getpid());
+	if (text_failed(&name))
+		return -ENOMEM;
+	fd = open(text_string(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	/* Whose it was it stays where that can be; else it is ours. */
+	if (fchown(fd, status->st_uid, status->st_gid) < 0 && errno != EPERM)
+		rc = -errno;
+	if (rc == 0 && fchmod(fd, status->st_mode & 07777) < 0)
+		rc = -errno;
+	if (rc == 0 && write(fd, document->data, document->len) != (ssize_t)document->len)
+		rc = errno ? -errno : -EIO;
+	if (rc == 0 && fsync(fd) < 0)
+		rc = -errno;
+	/* Somebody else may have written meanwhile. */
+	if (rc == 0 && (stat(path, &now) < 0 || now.st_ino != status->st_ino || now.st_size != status->st_size ||
+			now.st_mtim.tv_sec != status->st_mtim.tv_sec || now.st_mtim.tv_nsec != status->st_mtim.tv_nsec))
+		rc = -EBUSY;
+	if (rc == 0 && rename(text_string(&name), path) < 0)
+		rc = -errno;
+	if (rc < 0)
+		unlink(text_string(&name));
+	return rc;
+}
+
+int policy_edit_file(const char *path, const char *rule, const struct policy_context *context, struct error *error)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	AUTO_CLOSE int fd = real ? open(real, O_RDONLY | O_CLOEXEC) : -1;
+	AUTO_TEXT old = {0}, new = {0};
+	struct stat status;
+	int rc;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_set(error, STAGE_FILES, errno, "cannot read '%s': %s", path, strerror(errno));
+	rc = S_ISREG(status.st_mode) ? read_whole(fd, &old) : -EINVAL;
+	if (rc == 0)
+		rc = policy_edit_text(text_string(&old), old.len, rule, &new);
+	if (rc < 0)
+		return error_set(error, STAGE_FILES, -rc, "cannot add the rule %s to '%s': %s", rule, path,
+				 strerror(-rc));
+	rc = check(&old, &new, real, rule, context, error);
+	if (rc < 0)
+		return rc;
+	rc = replace(real, &status, &new);
+	return rc < 0 ? error_set(error, STAGE_FILES, -rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
+}
