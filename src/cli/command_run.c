@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 
 #include "base/heap.h"
+#include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/introduction.h"
 #include "cli/terminal.h"
@@ -32,6 +33,7 @@ struct foreground {
 	struct loop_watch parent;
 	struct messenger messenger;
 	struct terminal terminal;
+	struct asking asking;
 	bool has_pty;
 	bool is_introduced; /* somebody will sit in the jar, who is told what it is like */
 };
@@ -69,6 +71,7 @@ static void stop_all(struct foreground *foreground)
 	if (foreground->has_pty)
 		terminal_raw(&foreground->terminal);
 	engine_signal(foreground->engine, SIGCONT);
+	ask_again(&foreground->asking);
 }
 
 static void resize(const struct foreground *foreground)
@@ -241,12 +244,24 @@ static int supervise(struct foreground *foreground, const struct run_options *op
 			has_spoken = true;
 		}
 	}
+	ask_done(&foreground->asking);
 	terminal_done(&foreground->terminal);
 	foreground->messenger.is_raw = false;
 	if (!has_spoken)
 		say_what_was_missing(foreground->engine, &foreground->messenger);
 	say_how_it_ended(foreground->engine, &foreground->messenger, options->has_timing);
 	return engine_exit_status(foreground->engine);
+}
+
+static void prepare_asking(struct foreground *foreground, const struct invocation *invocation,
+			   const struct run_options *options, struct engine_request *request)
+{
+	if (ask_open(&foreground->asking, foreground->loop, invocation, options, &foreground->terminal)) {
+		request->asker = (struct engine_asker){&foreground->asking, ask_on_question, ask_on_withdrawn};
+		return;
+	}
+	message_note(&foreground->messenger,
+		     "there is no terminal to ask on: what no rule of allow_net decides is refused");
 }
 
 static int run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger,
@@ -258,6 +273,7 @@ static int run(const struct invocation *invocation, struct run_options *options,
 		.is_introduced = is_introduced,
 		.messenger = *messenger,
 		.terminal = {.fd = -1, .guard_fd = -1},
+		.asking = {.fd = -1},
 	};
 	struct error error = {0};
 	AUTO_CLOSE int signal_fd = open_signals();
@@ -279,10 +295,14 @@ static int run(const struct invocation *invocation, struct run_options *options,
 		foreground.messenger.is_raw = foreground.terminal.is_raw && isatty(foreground.messenger.fd);
 		request.spared_pid = foreground.terminal.guard;
 	}
+	if (options->policy.ask == ASK_NET && options->policy.net == NET_GATE)
+		prepare_asking(&foreground, invocation, options, &request);
 	if (engine_start(foreground.loop, &request, &foreground.engine) == 0) {
 		options->status_fd = -1; /* the engine's now */
+		foreground.asking.engine = foreground.engine;
 		status = supervise(&foreground, options);
 	}
+	ask_done(&foreground.asking);
 	terminal_done(&foreground.terminal);
 	loop_remove(&foreground.parent);
 	loop_remove(&foreground.signals);

@@ -155,6 +155,20 @@ static void engine_on_denied(void *owner, const struct denial *denial)
 	write_lines(engine, &lines);
 }
 
+static void engine_on_question(void *owner, const struct net_question *question)
+{
+	const struct engine_asker *asker = &((struct engine_run *)((struct job *)owner)->owner)->request.asker;
+
+	asker->question(asker->owner, question);
+}
+
+static void engine_on_withdrawn(void *owner, uint32_t id)
+{
+	const struct engine_asker *asker = &((struct engine_run *)((struct job *)owner)->owner)->request.asker;
+
+	asker->withdrawn(asker->owner, id);
+}
+
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
 static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
@@ -221,6 +235,8 @@ static struct run_request run_request_of(struct engine_run *engine)
 				.output = request->mode == ENGINE_JSON ? NULL : engine_on_output,
 				.limit = engine_on_limit,
 				.denied = engine_on_denied,
+				.question = request->asker.question ? engine_on_question : NULL,
+				.withdrawn = engine_on_withdrawn,
 			},
 		.argv_memory = &engine->argv_memory,
 		.times = engine->times,
@@ -316,6 +332,16 @@ void engine_cancel(struct engine_run *engine, int signal_number)
 void engine_signal(struct engine_run *engine, int signal_number)
 {
 	job_signal(&engine->job, signal_number);
+}
+
+void engine_answer(struct engine_run *engine, uint32_t id, enum net_answer answer)
+{
+	job_answer(&engine->job, id, answer);
+}
+
+void engine_hold_input(struct engine_run *engine, bool is_held)
+{
+	job_hold_input(&engine->job, is_held);
 }
 
 void engine_resize(struct engine_run *engine, const struct winsize *window)

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "policy/net_rules.h"
 #include "policy/policy.h"
 
 /* What becomes of the command's output. */
@@ -24,6 +25,13 @@ enum engine_mode {
 };
 
 enum engine_stdin { ENGINE_STDIN_INHERIT, ENGINE_STDIN_NULL, ENGINE_STDIN_FILE };
+
+/* Who answers what no rule decides: engine_answer(). Called from within the loop. */
+struct engine_asker {
+	void *owner;
+	void (*question)(void *owner, const struct net_question *question);
+	void (*withdrawn)(void *owner, uint32_t id); /* nobody need answer any more */
+};
 
 struct engine_request {
 	const struct policy *policy;
@@ -38,6 +46,7 @@ struct engine_request {
 	enum engine_stdin stdin_choice;
 	int stdin_fd; /* ENGINE_STDIN_INHERIT: borrowed */
 	const char *stdin_path;
+	struct engine_asker asker; /* no functions: nobody, and it is refused */
 	bool has_pty;
 	struct winsize window;
 	bool has_timing;
@@ -63,6 +72,9 @@ bool engine_is_over_pids(const struct engine_run *run);
 
 void engine_cancel(struct engine_run *run, int signal_number);
 void engine_signal(struct engine_run *run, int signal_number); /* to the whole tree; SIGSTOP and SIGCONT among them */
+void engine_answer(struct engine_run *run, uint32_t id, enum net_answer answer);
+/* Take nothing from standard input for a while: somebody else reads there. */
+void engine_hold_input(struct engine_run *run, bool is_held);
 void engine_resize(struct engine_run *run, const struct winsize *window);
 
 int engine_exit_status(const struct engine_run *run);

@@ -4,6 +4,8 @@
  */
 #include "engine/engine_events.h"
 
+#include <arpa/inet.h>
+
 #include "base/base64.h"
 #include "engine/engine_redact.h"
 #include "result/result_denied.h"
@@ -39,6 +41,26 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 	result_write_enforced(plan, seen, writer);
 	result_write_missing(plan, seen, writer);
 	plan_write_limits(&plan->limits, writer, "limits");
+}
+
+void event_write_question(const struct net_question *question, struct json_writer *writer)
+{
+	static const char *const places[] = {
+		[NET_PLACE_PUBLIC] = "public", [NET_PLACE_PRIVATE] = "private", [NET_PLACE_HOST] = "host"};
+	const struct net_rule *rule = &question->rule;
+	char address[INET6_ADDRSTRLEN] = "";
+	AUTO_TEXT words = {0};
+
+	if (rule->kind == NET_RULE_ADDRESS)
+		inet_ntop(rule->is_ipv6 ? AF_INET6 : AF_INET, rule->address, address, sizeof(address));
+	net_rule_format(rule, &words);
+	json_write_unsigned(writer, "id", question->id);
+	json_write_string(writer, "kind", "net");
+	json_write_string(writer, "host", rule->kind == NET_RULE_ADDRESS ? address : rule->name);
+	json_write_unsigned(writer, "port", rule->ports[0].first);
+	json_write_string(writer, "address", places[question->place]);
+	json_write_string(writer, "rule", text_string(&words));
+	json_write_milliseconds(writer, "timeout_ms", question->timeout_ns / 1000);
 }
 
 void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,

@@ -17,6 +17,9 @@ struct event_stream {
 /* The members that say what the command was started as. */
 void event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 
+/* The members of a question: what is asked, and by which rule it would be allowed. */
+void event_write_question(const struct net_question *question, struct json_writer *writer);
+
 /* Each appends whole lines to @out. @elapsed_us counts from the beginning of the run. */
 void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
 		 const struct observation *seen, struct text *out);

@@ -231,3 +231,15 @@ void job_resize(struct job *job, const struct winsize *window)
 	if (job->run)
 		run_resize(job->run, window);
 }
+
+void job_answer(struct job *job, uint32_t id, enum net_answer answer)
+{
+	if (job->run)
+		run_answer(job->run, id, answer);
+}
+
+void job_hold_input(struct job *job, bool is_held)
+{
+	if (job->run && !job->is_over)
+		run_hold_input(job->run, is_held);
+}

@@ -59,6 +59,9 @@ void job_cancel(struct job *job, int signal_number);
 /* At once, without a grace. */
 void job_kill(struct job *job);
 void job_signal(struct job *job, int signal_number);
+/* As run_answer(), run_hold_input(). */
+void job_answer(struct job *job, uint32_t id, enum net_answer answer);
+void job_hold_input(struct job *job, bool is_held);
 void job_resize(struct job *job, const struct winsize *window);
 
 /* NULL: it never came to a plan, to a run. */

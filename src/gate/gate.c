@@ -47,6 +47,9 @@ static int make_page(struct gate *gate)
 	if (wanted->rules.count)
 		memcpy(gate->page->rules, wanted->rules.items, wanted->rules.count * sizeof(*wanted->rules.items));
 	gate->page->landlock_abi = gate->plan->core.landlock_abi;
+	gate->page->may_ask = wanted->may_ask;
+	gate->page->leads_all = wanted->may_ask && wanted->table.len;
+	gate->page->ask_timeout_ns = wanted->ask_timeout_ns;
 	gate->page->id = gate->plan->owner_id;
 	gate->page->connections_max = gate->plan->limits.net_connections;
 	gate->page->bytes_max = gate->plan->limits.net_bytes;
@@ -309,6 +312,10 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 			continue;
 		if (message.kind == GATE_DONE || message.kind == GATE_FULL)
 			changes_done(gate, message.number, message.kind == GATE_DONE ? 0 : -ENOSPC);
+		else if (message.kind == GATE_QUESTION)
+			questions_take(gate, message.number, &message.rule);
+		else if (message.kind == GATE_WITHDRAWN)
+			questions_withdraw(gate, message.number);
 	}
 	look(gate);
 }
@@ -388,6 +395,7 @@ int gate_enter(struct gate *gate, struct gate_visit *visit)
 	visit->gate = gate;
 	visit->next = gate->visits;
 	gate->visits = visit;
+	questions_enter(gate, visit);
 	set_limits(gate);
 	return 0;
 }
@@ -398,6 +406,7 @@ void gate_leave(struct gate_visit *visit, struct observation *out)
 
 	if (!gate)
 		return;
+	questions_leave(gate, visit);
 	if (out) {
 		/* What the process has said last may be unread. */
 		look(gate);
@@ -423,6 +432,7 @@ void gate_leave(struct gate_visit *visit, struct observation *out)
 static void forget_process(struct gate *gate)
 {
 	changes_fail(gate, -EPIPE);
+	questions_end(gate);
 	loop_remove(&gate->control);
 	loop_remove(&gate->process);
 	loop_disarm(&gate->timer);

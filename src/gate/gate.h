@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "limits/observation.h"
 #include "plan/plan.h"
+#include "policy/net_rules.h"
 #include "reap/reap.h"
 
 struct gate;
@@ -27,6 +28,16 @@ struct gate_visit {
 	/* Something was refused that the run has not heard of. Called from within the loop. */
 	void (*denied)(void *owner, const struct denial *denial);
 	void *owner;
+	/*
+	 * It is asked about what no rule decides, and answers with gate_answer(), now or later; or the question is withdrawn. NULL:
+	 * nobody answers. Called from within the loop.
+	 */
+	void (*question)(void *owner, const struct net_question *question);
+	void (*withdrawn)(void *owner, uint32_t id);
+	/* the gate's own */
+	bool is_answering;
+	unsigned asked_count;
+	uint32_t run_number; /* 0: it can have no rules of its own */
 	/* What others had counted before. */
 	uint64_t bytes_before, refused_before;
 	uint64_t denials_before[DENIALS_MAX], denials_more_before;
@@ -50,6 +61,11 @@ void gate_free(struct gate *gate);
 int gate_enter(struct gate *gate, struct gate_visit *visit);
 /* It is over: add what went to which host meanwhile, and what was refused. Runs at the same time count together. */
 void gate_leave(struct gate_visit *visit, struct observation *out);
+
+/* From now on its run can be asked. */
+void gate_begin_answering(struct gate_visit *visit);
+/* To a question that it was asked. One that is not there any more is nothing. */
+void gate_answer(struct gate_visit *visit, uint32_t id, enum net_answer answer);
 
 struct gate_change;
 

@@ -2,7 +2,7 @@
 /*
  * gate/gate_answer.c - answer the questions that a jar asks of any name server
  *
- * A name that some rule allows has an IPv4 address, made up, and no other record: no IPv6 address, and none of those that carry
+ * A name that some rule allows, or that can be asked about, has an IPv4 address, made up, and no other record: no IPv6 address, and none of those that carry
  * keys for hiding the name of a server. Every other name does not exist, and nobody outside hears of it.
  */
 #include <errno.h>
@@ -22,13 +22,15 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 	struct dns_question question;
 	struct net_verdict verdict;
 	uint32_t address = 0;
+	bool is_asked;
 
 	if (!dns_read_question(message, len, &question))
 		return 0;
 	if (!question.name[0])
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0, NULL, out);
 	verdict = rules_decide_name(gate, question.name, 0);
-	if (!verdict.is_allowed) {
+	is_asked = !verdict.rule && ask_is_possible(gate) && strcmp(question.name, NET_HOST_NAME) != 0;
+	if (!verdict.is_allowed && !is_asked) {
 		/* Who asks for one kind of address asks for the other too. */
 		account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
 							.host = question.name,
@@ -37,7 +39,7 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 					verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL, out);
 	}
 	if (question.type == DNS_TYPE_A) {
-		address = names_address(gate, question.name);
+		address = is_asked ? names_address_to_ask(gate, question.name) : names_address(gate, question.name);
 		if (!address) {
 			account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
 								.reason = DENIAL_MANY_NAMES,

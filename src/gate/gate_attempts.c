@@ -153,6 +153,9 @@ static void judge(struct gate_process *gate, const struct attempt *attempt)
 		refusal.host = text;
 		verdict = rules_decide_address(gate, attempt->is_ipv6, attempt->to, attempt->port);
 	}
+	/* It comes to the gate itself, and may be asked about. */
+	if (!attempt->is_datagram && gate->page->leads_all && !verdict.rule)
+		return;
 	if (attempt->is_datagram || !verdict.is_allowed)
 		account_refusal(gate, &refusal);
 }

@@ -2,8 +2,9 @@
 /*
  * gate/gate_connection.c - one connection of the jar's: for whom it is, whether that is allowed, dial, relay
  *
- *   accepted ──► SNIFFING ──► RESOLVING ──► DIALLING ──► RELAYING
- *          └─ another port than 80 and 443 ─┘
+ *   accepted ──► ASKING ──► SNIFFING ──► RESOLVING ──► DIALLING ──► RELAYING
+ *      │   └─ another port than 80 and 443 ─┘
+ *      └─ no rule decides ──► ASKING ──► as those that a rule allows
  *
  * The address that a program connected to says which name it means, since that name has no other. On ports 80 and 443 the
  * first bytes must name the same host before anything happens outside. On other ports a server may have to speak first: there
@@ -19,7 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "policy/net_address.h"
+#include "gate/gate_address.h"
 #include "gate/gate_relay.h"
 #include "gate/gate_sniff.h"
 #include "plan/plan_gate.h"
@@ -32,7 +33,7 @@
 #define DIAL_NS 2000000000ULL
 #define LAST_DIAL_NS 30000000000ULL
 
-enum connection_state { STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
+enum connection_state { STATE_ASKING, STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
 
 struct connection {
 	struct gate_process *gate;
@@ -45,8 +46,10 @@ struct connection {
 	bool has_name;
 	bool is_inspected; /* by the rule that allows it */
 	bool is_tls;       /* of one that is inspected */
+	bool is_answered;  /* no rule allows it, but whoever was asked */
 	uint16_t port;
 	struct address_permit permit; /* by the rule that allows it */
+	struct question *question;    /* while it waits for the answer; else NULL */
 	const char *host;             /* a name of the gate's, or `text` */
 	char text[INET6_ADDRSTRLEN];
 	struct gate_host *counted; /* NULL: there was no room for it */
@@ -102,6 +105,8 @@ static void end(struct connection *connection, bool is_reset)
 	if (connection->is_dead)
 		return;
 	connection->is_dead = true;
+	if (connection->question)
+		ask_leave(gate, connection->question);
 	resolver_forget(&connection->waiter);
 	if (is_reset && connection->client.fd >= 0)
 		reset(connection->client.fd);
@@ -250,28 +255,18 @@ static socklen_t make_address(const struct dns_address *from, uint16_t port, uni
 	return sizeof(out->ipv4);
 }
 
-/* To reach an address of its own the host would use that address as the source too. Nothing is sent. */
-static bool is_own(const struct dns_address *address)
-{
-	union address to, source = {0};
-	socklen_t len = make_address(address, 9, &to), source_len = sizeof(source);
-	AUTO_CLOSE int fd = socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || connect(fd, &to.any, len) < 0 || getsockname(fd, &source.any, &source_len) < 0)
-		return false;
-	return address->is_ipv6 ? !memcmp(&source.ipv6.sin6_addr, address->bytes, 16)
-				: !memcmp(&source.ipv4.sin_addr, address->bytes, 4);
-}
-
 static bool may_be_dialled(const struct connection *connection, const struct dns_address *address)
 {
 	struct net_verdict by_address;
 
 	if (connection->permit.kind == NET_RULE_HOST)
 		return true;
+	/* The question was about this very address, and said what kind it is. */
+	if (connection->is_answered && !connection->has_name)
+		return true;
 	by_address = rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
 	return address_may_be_dialled(by_address, connection->permit, address->is_ipv6, address->bytes,
-				      is_own(address));
+				      address_is_own(address->is_ipv6, address->bytes));
 }
 
 static void on_server(struct loop_watch *watch, uint32_t events);
@@ -444,12 +439,28 @@ static bool check_first_bytes(struct connection *connection)
 	return connection->is_checked;
 }
 
+/* One that has closed without a word waits for nothing. */
+static void on_waiting_client(struct connection *connection, uint32_t events)
+{
+	char byte;
+	ssize_t len = recv(connection->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (events & (EPOLLERR | EPOLLHUP) || len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
+		end(connection, true);
+	else if (len > 0)
+		loop_change(&connection->client, 0);
+}
+
 static void on_client(struct loop_watch *watch, uint32_t events)
 {
 	struct connection *connection = watch->owner;
 
 	if (connection->is_dead)
 		return;
+	if (connection->state == STATE_ASKING) {
+		on_waiting_client(connection, events);
+		return;
+	}
 	if (connection->state == STATE_SNIFFING) {
 		if (check_first_bytes(connection)) {
 			loop_change(watch, 0);
@@ -483,6 +494,40 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 
 /* --- accepting ---------------------------------------------------------------------------------------------- */
 
+/* Loopback, metadata and the like are nobody's to allow by the way; an address out of the names' range is nobody's at all. */
+static bool may_be_asked_about(const struct connection *connection)
+{
+	const struct dns_address *address = &connection->addresses.items[0];
+	uint32_t number;
+
+	if (connection->has_name)
+		return strcmp(connection->host, NET_HOST_NAME) != 0;
+	memcpy(&number, address->bytes, sizeof(number));
+	if (!address->is_ipv6 && (ntohl(number) ^ GATE_NAMES_ADDRESS) >> (32 - GATE_NAMES_PREFIX) == 0)
+		return false;
+	return address_place(address->is_ipv6, address->bytes).kind != ADDRESS_SPECIAL;
+}
+
+static void ask(struct connection *connection)
+{
+	const struct dns_address *address = &connection->addresses.items[0];
+	struct net_rule rule = {.kind = connection->has_name ? NET_RULE_NAME : NET_RULE_ADDRESS,
+				.ports = {{connection->port, connection->port}},
+				.port_count = 1};
+
+	if (!may_be_asked_about(connection))
+		return;
+	if (connection->has_name) {
+		snprintf(rule.name, sizeof(rule.name), "%s", connection->host);
+	} else {
+		rule.is_ipv6 = address->is_ipv6;
+		rule.prefix_len = address->is_ipv6 ? 128 : 32;
+		memcpy(rule.address, address->bytes, address->is_ipv6 ? 16 : 4);
+	}
+	connection->permit = (struct address_permit){.kind = rule.kind};
+	connection->question = ask_about(connection->gate, &rule);
+}
+
 /* Whom it is for, by the address that it was made to. False: nobody that it may reach. */
 static bool identify(struct connection *connection, const union address *to)
 {
@@ -509,21 +554,32 @@ static bool identify(struct connection *connection, const union address *to)
 	}
 	if (verdict.is_allowed)
 		connection->permit = (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private};
-	if (!verdict.is_allowed && !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4))
+	else if (!verdict.rule)
+		ask(connection);
+	/* Attempts are seen elsewhere, but for those that might have been asked about. */
+	if (!verdict.is_allowed && !connection->question &&
+	    ((gate->page->leads_all && !verdict.rule) || !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4)))
 		record(connection, DENIAL_BY_RULE, NULL);
 	connection->is_inspected = verdict.is_allowed && name && verdict.rule->is_inspected;
 	/* Nothing goes unseen where it is to be looked at. */
-	return verdict.is_allowed && (!connection->is_inspected || gate->inspector);
+	return connection->question || (verdict.is_allowed && (!connection->is_inspected || gate->inspector));
 }
 
 static void begin(struct connection *connection)
 {
+	if (connection->question) {
+		connection->state = STATE_ASKING;
+		loop_change(&connection->client, EPOLLRDHUP);
+		return;
+	}
+	connection->state = STATE_SNIFFING;
 	if (connection->has_name && must_say(connection)) {
 		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
 		gate_want_tick(connection->gate);
 		loop_change(&connection->client, EPOLLIN);
 		return;
 	}
+	loop_change(&connection->client, 0);
 	find_addresses(connection);
 }
 
@@ -554,6 +610,8 @@ static void take(struct gate_process *gate, int fd)
 	relay_half_init(&connection->up);
 	relay_half_init(&connection->down);
 	if (!identify(connection, &to) || loop_add(gate->loop, &connection->client, fd, 0, on_client, connection) < 0) {
+		if (connection->question)
+			ask_leave(gate, connection->question);
 		reset(fd);
 		close(fd);
 		free(connection);
@@ -626,6 +684,25 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 	return has_deadlines;
 }
 
+void connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed)
+{
+	struct connection *next;
+
+	for (struct connection *connection = gate->connections; connection; connection = next) {
+		next = connection->next;
+		if (connection->question != question)
+			continue;
+		connection->question = NULL;
+		connection->is_answered = true;
+		if (is_allowed) {
+			begin(connection);
+		} else {
+			record(connection, DENIAL_ANSWER, NULL);
+			end(connection, true);
+		}
+	}
+}
+
 /* By its name, or by the address that it was made to, or is dialled to. */
 static bool is_denied(const struct connection *connection)
 {
@@ -670,7 +747,7 @@ void connection_drain(struct gate_process *gate)
 			pump(connection);
 		else if (connection->state == STATE_SNIFFING && check_first_bytes(connection))
 			find_addresses(connection);
-		else if (connection->state == STATE_SNIFFING)
+		else if (connection->state <= STATE_SNIFFING)
 			end(connection, true);
 	}
 }

@@ -28,6 +28,10 @@ struct gate {
 	struct net_rule_list led;    /* which were */
 	struct gate_change *changes; /* the gate has not confirmed them */
 	uint32_t last_change;
+	struct gate_question *questions; /* nobody has answered them */
+	uint32_t last_question, last_run;
+	uint32_t run_numbers[GATE_RUNS_MAX]; /* as in the page, which the process could write to; 0: free */
+	struct loop_timer ask_timer;
 	bool has_died; /* nobody wanted it to */
 	void (*finished)(void *owner);
 	void *owner;
@@ -40,5 +44,14 @@ int gate_send(struct gate *gate, const struct gate_message *message);
 void changes_done(struct gate *gate, uint32_t number, int rc);
 /* Nobody will confirm any. */
 void changes_fail(struct gate *gate, int rc);
+
+/* gate_questions.c */
+void questions_take(struct gate *gate, uint32_t number, const struct net_rule *rule);
+void questions_withdraw(struct gate *gate, uint32_t number);
+void questions_enter(struct gate *gate, struct gate_visit *visit);
+/* It is still in the list. */
+void questions_leave(struct gate *gate, struct gate_visit *visit);
+/* Nobody waits for answers any more. */
+void questions_end(struct gate *gate);
 
 #endif

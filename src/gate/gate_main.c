@@ -38,6 +38,7 @@ static void on_tick(struct loop_timer *timer)
 	bool has_deadlines = resolver_check_time(&gate->resolver, now_ns);
 
 	has_deadlines |= connection_check_time(gate, now_ns);
+	has_deadlines |= ask_check_time(gate, now_ns);
 	answer_check_time(gate, now_ns);
 	if (gate->is_paused && gate->connection_count < gate->connection_room)
 		gate_pause(gate, false);
@@ -100,11 +101,21 @@ void gate_shut(struct gate_process *gate)
 /* The rule holds before the engine hears so. */
 static void take_rule(struct gate_process *gate, const struct gate_message *message)
 {
-	int rc = rules_add(gate, &message->rule);
+	int rc = rules_add(gate, &message->rule, 0);
 
 	if (rc == 0 && message->rule.is_deny)
 		connection_check_rules(gate);
+	if (rc == 0)
+		ask_check_rules(gate);
 	gate_tell(&(struct gate_message){.kind = rc < 0 ? GATE_FULL : GATE_DONE, .number = message->number});
+}
+
+static void take_message(struct gate_process *gate, const struct gate_message *message)
+{
+	if (message->kind == GATE_RULE)
+		take_rule(gate, message);
+	else if (message->kind == GATE_ANSWER)
+		ask_take_answer(gate, message);
 }
 
 static void on_control(struct loop_watch *watch, uint32_t events)
@@ -117,7 +128,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	if (len > 0) {
 		if (gate_message_read(bytes, (size_t)len, GATE_FROM_ENGINE, &message))
-			take_rule(gate, &message);
+			take_message(gate, &message);
 		return;
 	}
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))

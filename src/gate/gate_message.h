@@ -16,11 +16,14 @@
 
 enum gate_message_kind {
 	/* from the gate */
-	GATE_LOOK = 1, /* look at the page */
-	GATE_DONE,     /* the rule of change `number` holds */
-	GATE_FULL,     /* it does not: there are too many */
+	GATE_LOOK = 1,  /* look at the page */
+	GATE_DONE,      /* the rule of change `number` holds */
+	GATE_FULL,      /* it does not: there are too many */
+	GATE_QUESTION,  /* question `number`: may what `rule` names be reached? */
+	GATE_WITHDRAWN, /* nobody waits for the answer any more */
 	/* from the engine */
-	GATE_RULE, /* change `number`: from now on this rule holds; text: the rule */
+	GATE_RULE,   /* change `number`: from now on this rule holds */
+	GATE_ANSWER, /* to question `number`, from the run `run`; 0: from nobody */
 	GATE_MESSAGE_KIND_COUNT,
 };
 
@@ -29,11 +32,12 @@ enum gate_side { GATE_FROM_PROCESS, GATE_FROM_ENGINE };
 struct gate_message {
 	uint32_t kind;
 	uint32_t number;
-	/* GATE_RULE */
-	struct net_rule rule;
+	uint32_t answer; /* enum net_answer */
+	uint32_t run;
+	struct net_rule rule; /* GATE_RULE, GATE_QUESTION */
 };
 
-#define GATE_MESSAGE_MAX (8 + GATE_TEXT_MAX)
+#define GATE_MESSAGE_MAX (16 + GATE_TEXT_MAX)
 
 /* False: @from never sends this. */
 bool gate_message_read(const void *bytes, size_t len, enum gate_side from, struct gate_message *out);

@@ -17,6 +17,8 @@
 
 #define GATE_HOSTS_MAX 256
 #define GATE_HOST_SIZE 256
+/* Runs at once that can have rules of their own. */
+#define GATE_RUNS_MAX 64
 #define GATE_PAGE_MAGIC 0x67617465U
 
 /* What went to one host and port. */
@@ -41,10 +43,15 @@ struct gate_page {
 	uint32_t has_vault;    /* behind these: what only an inspecting gate may know */
 	uint32_t rule_count;   /* behind this structure */
 	int32_t landlock_abi;
-	uint32_t id; /* the host id to become; 0: stay who it is */
+	uint32_t leads_all;      /* every connection comes to the gate */
+	uint32_t may_ask;        /* ask about what no rule decides, */
+	uint64_t ask_timeout_ns; /* and wait so long */
+	uint32_t id;             /* the host id to become; 0: stay who it is */
 	/* by the engine, at any time */
-	_Atomic uint64_t connections_max; /* at once */
-	_Atomic uint64_t bytes_max;       /* both ways, since the gate began */
+	_Atomic uint64_t connections_max;     /* at once */
+	_Atomic uint64_t bytes_max;           /* both ways, since the gate began */
+	_Atomic uint32_t can_ask;             /* somebody can answer now */
+	_Atomic uint32_t runs[GATE_RUNS_MAX]; /* numbers of runs that go on; rules of others hold no longer; 0: none */
 	/* by the gate */
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t connections_refused; /* because there were too many */

@@ -17,6 +17,9 @@
 #define GATE_NAMES_MAX 4096
 /* Rules that came while the jar lives. */
 #define GATE_LATER_MAX 1024
+/* Questions that wait for an answer at once, and connections that wait for one. */
+#define GATE_QUESTIONS_MAX 16
+#define GATE_ASKING_MAX 1024
 #define GATE_LISTENERS_MAX 64
 #define GATE_PIPES_MAX 64
 #define GATE_DNS_STREAMS_MAX 64
@@ -25,6 +28,7 @@ struct connection;
 struct dns_stream;
 struct later_rule;
 struct gate_process;
+struct question;
 
 struct gate_pipe {
 	int read_fd, write_fd; /* -1: none */
@@ -81,6 +85,10 @@ struct gate_process {
 	size_t name_count;
 	struct connection *connections;
 	size_t connection_count, connection_room;
+	struct question *questions;
+	size_t question_count, asking_count; /* of those, and of connections that wait for an answer */
+	uint32_t last_question;
+	size_t asked_name_count; /* names that have an address though no rule allows them */
 	struct connection *dead; /* freed when no callback can have them any more */
 	struct dns_stream *streams;
 	size_t stream_count;
@@ -90,13 +98,30 @@ struct gate_process {
 	uint64_t drain_until_ns; /* 0: the jar lives */
 };
 
+/* gate_ask.c */
+/* Can something that no rule decides be asked about now? */
+bool ask_is_possible(const struct gate_process *gate);
+/* One more connection waits for the answer about @rule, which is exact. NULL: it is refused. */
+struct question *ask_about(struct gate_process *gate, const struct net_rule *rule);
+/* It does not wait any more. */
+void ask_leave(struct gate_process *gate, struct question *question);
+void ask_take_answer(struct gate_process *gate, const struct gate_message *message);
+/* The rules have changed: what they decide now need not be asked. */
+void ask_check_rules(struct gate_process *gate);
+/* True: somebody waits. */
+bool ask_check_time(struct gate_process *gate, uint64_t now_ns);
+
 /* gate_names.c: the address that stands for a name, which is made; 0: there are too many. And back; NULL: nobody's. */
 uint32_t names_address(struct gate_process *gate, const char *name);
+/* Likewise for one that no rule allows yet; of those there may be fewer. */
+uint32_t names_address_to_ask(struct gate_process *gate, const char *name);
 const char *names_find(const struct gate_process *gate, uint32_t address);
 
 /* gate_rules.c */
-/* From now on this is the last word about what it is about. 0, or -ENOSPC. */
-int rules_add(struct gate_process *gate, const struct net_rule *rule);
+/* From now on this is the last word about what it is about, as long as @run goes on; 0: the jar. 0, or -ENOSPC. */
+int rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run);
+/* About the one host and port that @rule names. */
+struct net_verdict rules_decide(const struct gate_process *gate, const struct net_rule *rule);
 /* As net_decide_name() and net_decide_address(). The rule may be another one after the next rules_add(). */
 struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
 struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
@@ -139,6 +164,8 @@ void attempts_drain(struct gate_process *gate);
 void connection_on_listener(struct loop_watch *watch, uint32_t events);
 /* True: somebody has a deadline, or cannot go on before something else has changed. */
 bool connection_check_time(struct gate_process *gate, uint64_t now_ns);
+/* Those that wait for the answer to @question have it. */
+void connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed);
 /* The rules have changed: what they deny now is reset. */
 void connection_check_rules(struct gate_process *gate);
 /* The jar is gone: only what it has sent is still brought to its end. */

@@ -13,7 +13,17 @@
 struct later_rule {
 	struct net_rule rule;
 	uint64_t order; /* the greatest is the last word */
+	uint32_t run;   /* it holds as long as this run goes on; 0: as long as the jar lives */
 };
+
+static bool holds(const struct gate_process *gate, const struct later_rule *later)
+{
+	bool is_on = !later->run;
+
+	for (size_t i = 0; i < GATE_RUNS_MAX && !is_on; i++)
+		is_on = gate->page->runs[i] == later->run;
+	return is_on;
+}
 
 static bool is_same(const struct net_rule *a, const struct net_rule *b)
 {
@@ -22,25 +32,28 @@ static bool is_same(const struct net_rule *a, const struct net_rule *b)
 	       a->port_count == b->port_count && !memcmp(a->ports, b->ports, a->port_count * sizeof(*a->ports));
 }
 
-static struct later_rule *find_place(struct gate_process *gate, const struct net_rule *rule)
+static struct later_rule *find_place(struct gate_process *gate, const struct net_rule *rule, uint32_t run)
 {
 	if (!gate->later)
 		gate->later = calloc(GATE_LATER_MAX, sizeof(*gate->later));
 	if (!gate->later)
 		return NULL;
 	for (size_t i = 0; i < gate->later_count; i++)
-		if (is_same(&gate->later[i].rule, rule))
+		if (gate->later[i].run == run && is_same(&gate->later[i].rule, rule))
+			return &gate->later[i];
+	for (size_t i = 0; i < gate->later_count; i++)
+		if (!holds(gate, &gate->later[i]))
 			return &gate->later[i];
 	return gate->later_count < GATE_LATER_MAX ? &gate->later[gate->later_count++] : NULL;
 }
 
-int rules_add(struct gate_process *gate, const struct net_rule *rule)
+int rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run)
 {
-	struct later_rule *place = find_place(gate, rule);
+	struct later_rule *place = find_place(gate, rule, run);
 
 	if (!place)
 		return -ENOSPC;
-	*place = (struct later_rule){.rule = *rule, .order = ++gate->later_order};
+	*place = (struct later_rule){.rule = *rule, .order = ++gate->later_order, .run = run};
 	return 0;
 }
 
@@ -78,7 +91,7 @@ static struct net_verdict decide(const struct gate_process *gate, const struct t
 		const struct net_rule_list one = {.items = (struct net_rule *)&later->rule, .count = 1};
 		struct net_verdict said;
 
-		if (later->order <= last)
+		if (later->order <= last || !holds(gate, later))
 			continue;
 		said = ask_list(&one, target);
 		if (!said.rule)
@@ -88,6 +101,14 @@ static struct net_verdict decide(const struct gate_process *gate, const struct t
 			verdict = said;
 	}
 	return verdict;
+}
+
+struct net_verdict rules_decide(const struct gate_process *gate, const struct net_rule *rule)
+{
+	return decide(gate, &(struct target){.name = rule->kind == NET_RULE_ADDRESS ? NULL : rule->name,
+					     .is_ipv6 = rule->is_ipv6,
+					     .address = rule->address,
+					     .port = rule->ports[0].first});
 }
 
 struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port)

@@ -33,6 +33,7 @@ enum denial_reason {
 	DENIAL_MALFORMED,  /* `detail` says what was wrong with it */
 	DENIAL_UNTRUSTED,  /* the host could not be trusted; `detail` says why */
 	DENIAL_UNTRUSTING, /* the client does not trust the jar's authority */
+	DENIAL_ANSWER,     /* somebody was asked, and said no, or nothing */
 	DENIAL_REASON_COUNT,
 };
 

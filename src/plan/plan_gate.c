@@ -434,6 +434,9 @@ static int add_table(struct plan_build *build)
 	const struct target fake = {false, (const uint8_t *)&names, GATE_NAMES_PREFIX};
 	const struct net_rule_list *rules = &build->plan->gate.rules;
 	struct messages messages = {.bytes = &build->plan->gate.table};
+	/* Whichever name server is asked, the gate answers. */
+	static const struct net_ports but_dns[] = {{1, DNS_PORT - 1}, {DNS_PORT + 1, 65535}};
+	static const uint8_t every[16];
 	struct port_set set = {{0}};
 	struct net_ports ports;
 	size_t count = 0;
@@ -444,7 +447,7 @@ static int add_table(struct plan_build *build)
 	for (size_t i = 0; i < rules->count; i++)
 		if (rules->items[i].kind != NET_RULE_ADDRESS && !rules->items[i].is_deny)
 			add_ports(&set, &rules->items[i]);
-	if (build->plan->gate.may_change)
+	if (build->plan->gate.may_change || build->plan->gate.may_ask)
 		memset(&set, 0xff, sizeof(set));
 	set.bits[0] &= 0xfe; /* there is no port 0 */
 	for (uint32_t from = 0; next_ports(&set, from, &ports) && count <= GATE_LED_MAX;
@@ -461,6 +464,10 @@ static int add_table(struct plan_build *build)
 	}
 	if (count > GATE_LED_MAX)
 		return refuse_many(build);
+	if (build->plan->gate.may_ask) {
+		for (size_t i = 0; i < ARRAY_LEN(but_dns) * 2; i++)
+			put_led(&messages, &(struct target){i % 2, every, 0}, &but_dns[i / 2]);
+	}
 	end_table(&messages);
 	add_netlink_step(build, &messages, NETLINK_NETFILTER, "lead what the policy could allow to the gate", 0);
 	return 0;
@@ -498,7 +505,7 @@ bool plan_gate_leads(const struct plan_gate *gate, const struct net_rule *rule)
 	struct port_set wanted = {{0}}, led = {{0}};
 
 	add_ports(&wanted, rule);
-	if (gate->table.len && rule->kind != NET_RULE_ADDRESS && gate->may_change)
+	if (gate->table.len && (gate->may_ask || (rule->kind != NET_RULE_ADDRESS && gate->may_change)))
 		return true;
 	for (size_t i = 0; i < gate->rules.count && gate->table.len; i++)
 		if (rule->kind == NET_RULE_ADDRESS
@@ -621,6 +628,8 @@ static int add_port_listeners(struct plan_build *build)
 	for (size_t i = 0; i < rules->count; i++)
 		if (!rules->items[i].is_deny)
 			add_ports(&set, &rules->items[i]);
+	if (build->plan->gate.may_ask)
+		add_ports(&set, &(struct net_rule){.ports = {{80, 80}, {443, 443}}, .port_count = 2});
 	if (count_ports(&set) > LISTENERS_MAX) {
 		error_set(build->error, STAGE_HOST, EOPNOTSUPP,
 			  "allow_net: this host has no nf_tables, and without it a gate can have %d ports, not %zu",
@@ -635,7 +644,7 @@ static int add_port_listeners(struct plan_build *build)
 		if (port == DNS_PORT)
 			continue;
 		add_socket(build, SOCK_STREAM, false, (uint16_t)port);
-		if (leads_ipv6(rules))
+		if (leads_ipv6(rules) || build->plan->gate.may_ask)
 			add_socket(build, SOCK_STREAM, true, (uint16_t)port);
 	}
 	build->has_failed |= text_failed(&names);
@@ -648,6 +657,10 @@ static int add_port_listeners(struct plan_build *build)
 				"that is not allowed is reset there, not refused",
 				text_string(&names)),
 			"load the kernel modules nf_tables and nft_tproxy");
+	if (build->plan->gate.may_ask)
+		plan_note(build, "network",
+			  "this host has no nf_tables: only connections to those ports can be asked about",
+			  "load the kernel modules nf_tables and nft_tproxy");
 	return 0;
 }
 
@@ -667,7 +680,7 @@ static int add_sockets(struct plan_build *build)
 		rc = add_port_listeners(build);
 	} else {
 		add_listener(build, false);
-		if (leads_ipv6(&gate->rules) || gate->may_change)
+		if (leads_ipv6(&gate->rules) || gate->may_change || gate->may_ask)
 			add_listener(build, true);
 	}
 	add_watching_sockets(build);
@@ -728,6 +741,13 @@ int plan_check_network(struct plan_build *build)
 			  "allow_net names hosts, and net 'host' gives the command all of the host's network");
 		return error_hint(build->error, "say net 'gate', or leave allow_net out");
 	}
+	if (policy->net == NET_HOST && policy->ask == ASK_NET) {
+		error_set(build->error, STAGE_POLICY, 0,
+			  "ask 'net': net 'host' gives the command all of the host's network");
+		return error_hint(build->error, "say net 'gate', or leave ask out");
+	}
+	if (policy->net == NET_NONE && policy->ask == ASK_NET)
+		plan_note(build, "network", "net is 'none': nothing is asked about", "say net 'gate'");
 	if (policy->net == NET_NONE && policy->allow_net.count)
 		plan_note(build, "network", "net is 'none': no host of allow_net can be reached", "say net 'gate'");
 	if (policy->net == NET_GATE && build->plan->rung != RUNG_NAMESPACE)
@@ -743,6 +763,8 @@ int plan_gate(struct plan_build *build)
 		return 0;
 	build->plan->gate.is_wanted = true;
 	build->plan->gate.may_change = build->plan->kind == PLAN_SESSION;
+	build->plan->gate.may_ask = build->policy->ask == ASK_NET;
+	build->plan->gate.ask_timeout_ns = build->policy->ask_timeout_ns;
 	rc = read_rules(build);
 	if (rc < 0)
 		return rc;

@@ -31,6 +31,9 @@ struct plan_gate {
 	const char *trust_path; /* NULL: they are not */
 	bool has_vault;
 	int vault_fd, program_fd;
+	/* What no rule decides is asked: all TCP is led to the gate. */
+	bool may_ask;
+	uint64_t ask_timeout_ns;
 };
 
 /* Does the jar's network, as it was planned, lead everything that @rule is about to the gate? */

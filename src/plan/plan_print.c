@@ -205,6 +205,8 @@ void plan_print(const struct plan *plan, struct text *out)
 	}
 	if (plan->gate.is_wanted)
 		text_append_string(out, plan->gate.rules.count ? "\n" : "through the gate: nothing\n");
+	if (plan->gate.may_ask)
+		text_append_string(out, "what no rule decides is asked\n");
 	text_append_string(out, "environment:");
 	for (size_t i = 0; i < plan->core.env.count; i++)
 		text_append_format(out, " %.*s", (int)strcspn(plan->core.env.items[i], "="), plan->core.env.items[i]);
@@ -334,6 +336,8 @@ static void write_rules(const struct plan_gate *gate, struct json_writer *writer
 			json_write_string(writer, NULL, text_string(&rule));
 	}
 	json_close_array(writer);
+	if (gate->may_ask)
+		json_write_string(writer, "ask", "net");
 }
 
 static void write_limit(struct json_writer *writer, const char *key, uint64_t value, uint64_t divisor)

@@ -623,3 +623,12 @@ struct net_verdict net_decide_address(const struct net_rule_list *rules, bool is
 			weigh(&verdict, &rules->items[i], port);
 	return verdict;
 }
+
+bool net_rule_is_exact(const struct net_rule *rule)
+{
+	bool is_one = rule->kind == NET_RULE_ADDRESS ? rule->prefix_len == (rule->is_ipv6 ? 128 : 32)
+						     : rule->kind == NET_RULE_NAME && strcmp(rule->name, NET_HOST_NAME);
+
+	return is_one && !rule->is_deny && !rule->may_be_private && rule->port_count == 1 &&
+	       rule->ports[0].first == rule->ports[0].last;
+}

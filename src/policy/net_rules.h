@@ -86,6 +86,32 @@ struct net_verdict net_decide_name(const struct net_rule_list *rules, const char
 struct net_verdict net_decide_address(const struct net_rule_list *rules, bool is_ipv6, const uint8_t *address,
 				      uint16_t port);
 
+/* What stands behind an address that is asked about. */
+enum net_place {
+	NET_PLACE_NAME, /* a name: it leads to public addresses only */
+	NET_PLACE_PUBLIC,
+	NET_PLACE_PRIVATE,
+	NET_PLACE_HOST, /* the host's own */
+};
+
+/* What no rule decides, for whoever can answer. */
+struct net_question {
+	uint32_t id;
+	struct net_rule rule; /* one host and port: it would allow exactly this */
+	enum net_place place;
+	uint64_t timeout_ns;
+};
+
+enum net_answer {
+	NET_DENY, /* and do not ask again in this run */
+	NET_ONCE, /* what waits now */
+	NET_RUN,  /* as long as this run lasts */
+	NET_ANSWER_COUNT,
+};
+
+/* Whether @rule is about one host and one port, by a name or an address, and nothing else. */
+bool net_rule_is_exact(const struct net_rule *rule);
+
 /* --- net_requests.c --- */
 
 /* 0, -EINVAL or -E2BIG. A path is a pattern, in which a star stands for anything. */

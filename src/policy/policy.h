@@ -17,6 +17,8 @@ enum workdir_mode { WORKDIR_RW, WORKDIR_RO };
 enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_COW };
 /* From nothing to everything, so that "at most" is a comparison. */
 enum net_mode { NET_NONE, NET_GATE, NET_HOST };
+/* What is asked about where no rule decides; "at most" is a comparison. */
+enum ask_mode { ASK_NONE, ASK_NET };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
 /* From weak to strong, so that "at least" is a comparison. */
@@ -101,8 +103,10 @@ struct policy {
 	bool has_protect;
 	enum net_mode net;
 	struct string_list allow_net; /* rules in their canonical form: net_rules.h */
-	char *hostname;               /* NULL: the caller's */
-	struct string_list pass_env;  /* names; a '*' at the end matches any rest */
+	enum ask_mode ask;
+	uint64_t ask_timeout_ns;
+	char *hostname;              /* NULL: the caller's */
+	struct string_list pass_env; /* names; a '*' at the end matches any rest */
 	POLICY_LIST(struct policy_env, env);
 	uint64_t timeout_ns;
 	uint64_t grace_ns;

@@ -331,7 +331,8 @@ int policy_set_flag(struct policy *policy, const struct policy_key *key, const c
 	if (!value && !policy_key_is_switch(key))
 		return policy_refuse(&origin, NULL, "needs a value: %s", key->placeholder);
 	rc = policy_set_text(policy, value, &origin);
-	if (rc == 0 && key->type == POLICY_RULES && policy->net == NET_NONE)
+	if (rc == 0 && policy->net == NET_NONE &&
+	    (key->type == POLICY_RULES || (key->offset == offsetof(struct policy, ask) && policy->ask == ASK_NET)))
 		policy->net = NET_GATE;
 	if (rc == 0 && key->offset == offsetof(struct policy, workspace_name))
 		policy->workspace = WORKSPACE_COW;

@@ -199,9 +199,10 @@ int policy_document_apply(struct policy *policy, const struct json_value *docume
 		if (rc < 0)
 			return rc;
 	}
-	/* Who names hosts wants them reached, unless the same document says how much network there is. */
-	if (policy->net == NET_NONE && policy->allow_net.count && json_find(document, "allow_net") &&
-	    !json_find(document, "net"))
+	/* Who names hosts, or would be asked, wants them reached, unless the same document says how much network there is. */
+	if (policy->net == NET_NONE && !json_find(document, "net") &&
+	    ((policy->allow_net.count && json_find(document, "allow_net")) ||
+	     (policy->ask == ASK_NET && json_find(document, "ask"))))
 		policy->net = NET_GATE;
 	/* Likewise who gives a layer a name. */
 	if (policy->workspace_name && json_find(document, "workspace_name") && !json_find(document, "workspace"))

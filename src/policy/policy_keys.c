@@ -13,6 +13,7 @@
 static const char *const workdir_mode_words[] = {[WORKDIR_RW] = "rw", [WORKDIR_RO] = "ro", NULL};
 static const char *const workspace_words[] = {[WORKSPACE_DIRECT] = "direct", [WORKSPACE_COW] = "cow", NULL};
 static const char *const net_words[] = {[NET_NONE] = "none", [NET_GATE] = "gate", [NET_HOST] = "host", NULL};
+static const char *const ask_words[] = {[ASK_NONE] = "none", [ASK_NET] = "net", NULL};
 static const char *const overflow_words[] = {[OVERFLOW_TRUNCATE] = "truncate", [OVERFLOW_KILL] = "kill", NULL};
 static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "tail", [KEEP_BOTH] = "both", NULL};
 static const char *const rung_words[] = {
@@ -212,6 +213,29 @@ const struct policy_key policy_keys[] = {
 		.scope = SCOPE_JAR,
 		MEMBER(allow_net),
 		.tightening = TIGHTEN_SHORTEN,
+	},
+	{
+		.name = "ask",
+		.flag = "ask",
+		.placeholder = "none|net",
+		.help = "net: ask about connections that no rule of --allow-net decides, on the terminal; implies --net gate",
+		.default_text = "none",
+		.type = POLICY_WORD,
+		.scope = SCOPE_JAR,
+		.words = ask_words,
+		MEMBER(ask),
+		.tightening = TIGHTEN_LOWER,
+	},
+	{
+		.name = "ask_timeout",
+		.flag = "ask-timeout",
+		.placeholder = "D",
+		.help = "how long a connection waits for an answer; then it is refused",
+		.default_text = "60s",
+		.type = POLICY_DURATION,
+		.scope = SCOPE_JAR,
+		MEMBER(ask_timeout_ns),
+		.tightening = TIGHTEN_LOWER,
 	},
 	{
 		.name = "hostname",

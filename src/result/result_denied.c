@@ -131,6 +131,11 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 			"the program does not trust the jar's own authority, so nobody can look into what it asks "
 			"for: it brings its own list of authorities, or expects one certificate");
 		break;
+	case DENIAL_ANSWER:
+		explain_by_rule(&network, &endpoint, out);
+		text_clear(&out->why);
+		text_append_string(&out->why, "no rule decides about it, and whoever was asked said no, or nothing");
+		break;
 	case DENIAL_REASON_COUNT:
 		break;
 	}

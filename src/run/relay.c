@@ -51,7 +51,7 @@ static void stop(struct relay *relay)
 /* Not watched rather than watched for nothing: the end of a pipe is reported whatever one asks for. */
 static void watch_source(struct relay *relay)
 {
-	if (!relay->source.loop && !relay->has_ended &&
+	if (!relay->source.loop && !relay->has_ended && !relay->is_held &&
 	    loop_add(relay->loop, &relay->source, relay->source_fd, EPOLLIN, on_source, relay) < 0)
 		stop(relay);
 }
@@ -270,6 +270,16 @@ int relay_open(struct relay *relay, struct loop *loop, int source_fd, bool is_so
 		return rc;
 	watch_source(relay);
 	return 0;
+}
+
+void relay_hold(struct relay *relay, bool is_held)
+{
+	relay->is_held = is_held;
+	/* What was duplicated already goes on by itself. */
+	if (is_held)
+		loop_remove(&relay->source);
+	else if (relay->source_fd >= 0 && relay->target_fd >= 0 && relay->begin == relay->end && !relay->retry.loop)
+		watch_source(relay);
 }
 
 void relay_done(struct relay *relay)

@@ -30,6 +30,7 @@ struct relay {
 	bool is_target_terminal; /* the end of input is typed, not shown by closing */
 	bool is_source_terminal;
 	bool has_ended;
+	bool is_held;
 	size_t duplicated; /* bytes that are in both pipes, or were taken since we last looked */
 	size_t begin, end;
 	char buffer[RELAY_BYTES];
@@ -38,6 +39,8 @@ struct relay {
 /* Takes over @target_fd, which must be non-blocking, and @peek_fd, its other end or -1. */
 int relay_open(struct relay *relay, struct loop *loop, int source_fd, bool is_source_terminal, int target_fd,
 	       int peek_fd, bool is_target_terminal);
+/* Read nothing from the source until it is released. */
+void relay_hold(struct relay *relay, bool is_held);
 void relay_done(struct relay *relay);
 
 #endif

@@ -548,6 +548,7 @@ static void note_started(struct run *run)
 	run->seen.has_started = true;
 	if (run->request.listener.started)
 		run->request.listener.started(run->request.listener.owner, run);
+	gate_begin_answering(&run->visit);
 	streams_read(&run->streams);
 }
 
@@ -716,6 +717,31 @@ static int take_slot(struct run *run, struct error *error)
 	return slot_take_once(run->loop, &own, &occupant, &run->slot, error);
 }
 
+static void run_on_question(void *owner, const struct net_question *question)
+{
+	const struct run *run = owner;
+
+	run->request.listener.question(run->request.listener.owner, question);
+}
+
+static void run_on_withdrawn(void *owner, uint32_t id)
+{
+	const struct run *run = owner;
+
+	run->request.listener.withdrawn(run->request.listener.owner, id);
+}
+
+void run_answer(struct run *run, uint32_t id, enum net_answer answer)
+{
+	gate_answer(&run->visit, id, answer);
+}
+
+void run_hold_input(struct run *run, bool is_held)
+{
+	if (run->relay)
+		relay_hold(run->relay, is_held);
+}
+
 static int enter_gate(struct run *run, struct error *error)
 {
 	struct gate *gate = slot_gate(run->slot);
@@ -724,6 +750,10 @@ static int enter_gate(struct run *run, struct error *error)
 	run->visit.limit = run_on_limit;
 	run->visit.denied = run_on_denial;
 	run->visit.owner = run;
+	if (run->request.listener.question) {
+		run->visit.question = run_on_question;
+		run->visit.withdrawn = run_on_withdrawn;
+	}
 	return gate && gate_enter(gate, &run->visit) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/loop.h"
 #include "jar/jar.h"
+#include "policy/net_rules.h"
 #include "reap/reap.h"
 #include "run/capture.h"
 #include "limits/observation.h"
@@ -31,6 +32,9 @@ struct run_listener {
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit);
 	/* Something was refused for the first time in this run. */
 	void (*denied)(void *owner, const struct denial *denial);
+	/* What no rule decides is asked: run_answer(). NULL: nobody answers, and it is refused. Or nobody need answer any more. */
+	void (*question)(void *owner, const struct net_question *question);
+	void (*withdrawn)(void *owner, uint32_t id);
 	/*
 	 * No process of the run is left, all output was handed over. The run may be freed now, but not from within this
 	 * call. A jar of its own is gone too; one it was given (run_request.jar) has a listener of its own.
@@ -79,6 +83,10 @@ void run_output_lost(struct run *run, int errno_value, const char *what);
 /* Send a signal to every process of the command's tree, and change nothing else. */
 void run_signal(struct run *run, int signal_number);
 void run_resize(struct run *run, const struct winsize *window);
+/* The answer to a question; one that is not there any more is nothing. */
+void run_answer(struct run *run, uint32_t id, enum net_answer answer);
+/* Take nothing from the caller's standard input for a while: somebody else reads there. */
+void run_hold_input(struct run *run, bool is_held);
 /* The listener that asked to wait can take more of @stream. */
 void run_resume(struct run *run, enum stream_index stream);
 

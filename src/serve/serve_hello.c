@@ -11,7 +11,7 @@
 
 /* What clients may rely on, for those that know more engines than one. Only ever added to. */
 static const char *const features[] = {"files", "watch",  "connect", "processes", "usage",
-				       "ttl",   "events", "detach",  "net_rules"};
+				       "ttl",   "events", "detach",  "net_rules", "ask"};
 
 void serve_hello_write(struct json_writer *writer)
 {

@@ -98,6 +98,11 @@ static int read_policy(struct server *server, const struct request *request, str
 		return rc;
 	apply_defaults(&made);
 	apply_run_defaults(&made, request);
+	/* Who answers wants to be asked. */
+	if (request->is_asked && !policy_is_given(&made, "ask")) {
+		made.ask = ASK_NET;
+		made.net = made.net == NET_NONE && !policy_is_given(&made, "net") ? NET_GATE : made.net;
+	}
 	*out = made;
 	made = (struct policy){0};
 	return 0;

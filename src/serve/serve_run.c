@@ -130,6 +130,30 @@ static void serve_run_on_denied(void *owner, const struct denial *denial)
 	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
 }
 
+static void serve_run_on_question(void *owner, const struct net_question *question)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "event", "ask");
+	event_write_question(question, &writer);
+	json_close_object(&writer);
+	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
+}
+
+static void serve_run_on_withdrawn(void *owner, uint32_t id)
+{
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload};
+
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "event", "withdrawn");
+	json_write_unsigned(&writer, "id", id);
+	json_close_object(&writer);
+	send_json(((struct job *)owner)->owner, FRAME_EVENT, &payload);
+}
+
 static void send_captured(struct serve_run *run, const struct capture *capture)
 {
 	for (int i = 0; i < STREAM_COUNT && run->channel; i++) {
@@ -269,6 +293,20 @@ static int take_resize(struct serve_run *run, const struct wire_frame *frame, st
 	return 0;
 }
 
+/* An answer to a question that is not there any more is nothing: it was on its way when that ended. */
+static int take_reply(struct serve_run *run, const struct wire_frame *frame, struct error *error)
+{
+	uint32_t answer = frame->len == 8 ? frame_number(frame->payload + 4, 4) : NET_ANSWER_COUNT;
+
+	if (answer >= NET_ANSWER_COUNT || !run->request->wire.is_asked)
+		return error_set(
+			error, STAGE_ENGINE, EINVAL,
+			"an answer must be 8 bytes, the question's id and a number from 0 to %d, of a run that asked to be asked",
+			NET_ANSWER_COUNT - 1);
+	job_answer(&run->job, frame_number(frame->payload, 4), (enum net_answer)answer);
+	return 0;
+}
+
 static void serve_run_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_run *run = channel->object;
@@ -289,6 +327,8 @@ static void serve_run_on_frame(struct channel *channel, struct wire_frame *frame
 		job_go(&run->job);
 	} else if (frame->type == FRAME_RESIZE) {
 		take_resize(run, frame, &error);
+	} else if (frame->type == FRAME_REPLY) {
+		take_reply(run, frame, &error);
 	} else {
 		channel_refuse(channel, frame);
 		return;
@@ -369,6 +409,8 @@ static struct run_request run_request_of(struct serve_run *run)
 				.output = request->sink == REQUEST_SINK_NONE ? NULL : serve_run_on_output,
 				.limit = request->has_events ? serve_run_on_limit : NULL,
 				.denied = request->has_events ? serve_run_on_denied : NULL,
+				.question = request->is_asked ? serve_run_on_question : NULL,
+				.withdrawn = serve_run_on_withdrawn,
 				.emptied = serve_run_on_emptied,
 				.ended = request->sink == REQUEST_SINK_PIPES ? serve_run_on_ended : NULL,
 			},
@@ -467,6 +509,10 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot have a terminal");
 	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.is_detached)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot leave processes behind");
+	if (run->request->wire.is_asked && !server_jar->launch.plan.gate.may_ask) {
+		error_set(error, STAGE_USAGE, EINVAL, "nothing is asked in this jar");
+		return error_hint(error, "open it with ask=\"net\"");
+	}
 	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request->wire.argv)
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'argv' is missing");
 	return 0;

@@ -96,6 +96,7 @@ static const struct field fields[] = {
 	{.name = "detach", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_detached)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "events", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(has_events)},
+	{.name = "ask", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_asked)},
 	{.name = "extra",
 	 .type = FIELD_NUMBER,
 	 .kinds = IN_OPEN | IN_JOIN | IN_GROUP,

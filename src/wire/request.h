@@ -65,6 +65,7 @@ struct request {
 	bool is_detached;   /* JOIN */
 	bool is_start_told;
 	bool has_events;
+	bool is_asked; /* it answers questions */
 	int64_t rows, columns;
 	int64_t extra_count;
 	int stdin_choice; /* enum request_stdin */

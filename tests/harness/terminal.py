@@ -50,6 +50,7 @@ class Terminal:
         cwd: Any = None,
         stdout: Any = None,
         stderr: Any = None,
+        preexec_fn: Any = None,
     ) -> None:
         """Start belljar with the terminal as stdin, and as stdout and stderr unless they are given."""
         self._dismiss()  # a terminal has one session; the one before must be gone
@@ -63,6 +64,7 @@ class Terminal:
             env=dict(env) if env is not None else None,
             cwd=cwd,
             pass_fds=(theirs.fileno(),),
+            preexec_fn=preexec_fn,
         )
         theirs.close()
 

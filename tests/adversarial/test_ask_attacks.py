@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--ask net under attack: storms of questions, a gate that is killed or stopped, answers that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import unittest
+from pathlib import Path
+
+from harness import census, wire
+from harness.ask_case import PROMPT, AskCase
+from harness.engine_case import EngineCase
+from harness.gate_case import CLIENT
+from harness.internet import ECHO_PORT
+from harness.runner import NAMESPACE
+from harness.wire import EVENT, FAILED, REPLY, STARTED, Channel
+
+
+class Storm(AskCase):
+    def test_ten_thousand_names_ask_sixteen_questions(self) -> None:
+        terminal = self.ask(
+            f"""
+import resource
+said = []
+names = [f"n{{i}}.test" for i in range(10000)]
+found = [name for name in names if isinstance(look(name), list)]
+def one(name):
+    said.append(talk(name, {ECHO_PORT}, b"hi"))
+threads = [threading.Thread(target=one, args=(name,)) for name in found[:100] for _ in range(2)]
+for t in threads: t.start()
+deadline = time.monotonic() + 30
+while len(said) < 168 and time.monotonic() < deadline: time.sleep(0.01)
+print(len(found), len(said), set(said), flush=True)
+print(look("good.test"), flush=True)
+for t in threads: t.join()
+print("in all", len(said), sorted(set(said)))
+""",
+            "--allow-net", f"good.test:{ECHO_PORT}",
+        )
+        # Of 100 names with two connections each, 16 are asked about; the others are refused at once.
+        terminal.expect(b"2048 168 {'ConnectionResetError'}")
+        # A name with a rule still finds room.
+        terminal.expect(b"198.18.")
+        end = 0
+        for _ in range(16):
+            end = terminal.expect(PROMPT, after=end)
+            terminal.type(b"n\n")
+        terminal.expect(b"in all 200 ['ConnectionResetError']")
+        self.assertEqual(terminal.end(), 0)
+        self.assertEqual((self.asked(), self.reached()), ([], []))
+
+
+class Gate(AskCase):
+    def test_a_gate_that_is_killed_or_stopped(self) -> None:
+        for number, seen in ((signal.SIGKILL, b"b''"), (signal.SIGSTOP, b"TimeoutError")):
+            terminal = self.ask(
+                f"s = socket.create_connection(('good.test', {ECHO_PORT})); s.settimeout(3)\n"
+                "print('made', flush=True)\ntry:\n    print(s.recv(1))\nexcept OSError as error:\n    print(type(error).__name__)"
+            )
+            terminal.expect(b"made")
+            terminal.expect(PROMPT)
+            gates = [pid for pid in census.descendants(terminal.pid()) if b"gate-process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+            self.assertEqual(len(gates), 1)
+            os.kill(gates[0], number)
+            if number == signal.SIGSTOP:
+                terminal.type(b"o\n")
+            terminal.expect(seen)
+            self.assertEqual(terminal.end(), 0)
+        self.assertEqual(self.internet.log(), [])
+
+
+class Replies(EngineCase):
+    """Answers that no client of ours sends. Nothing leaves the host: the only answers are denials."""
+
+    way = NAMESPACE
+    DENY, ONCE = 0, 1
+    COMMAND = ["python3", "-c", CLIENT + "print(talk('203.0.113.10', 7, b'hi'), flush=True)"]
+
+    def ask(self) -> "tuple[Channel, int]":
+        """A run whose connection waits for the answer to this question."""
+        channel = self.engine.start([*self.COMMAND, self.marker], {"workdir": None}, ask=True)
+        self.assertEqual(channel.read().kind, STARTED)
+        event = channel.read()
+        self.assertEqual((event.kind, event.json["event"], event.json["host"]), (EVENT, "ask", "203.0.113.10"))
+        self.assertEqual((event.json["address"], event.json["rule"]), ("public", "203.0.113.10:7"))
+        return channel, event.json["id"]
+
+    def test_answers_to_other_questions_are_nothing(self) -> None:
+        channel, number = self.ask()
+        for other in (0, number + 1, 2**32 - 1):
+            channel.send(REPLY, struct.pack("<II", other, self.ONCE))
+        for answer in (self.DENY, self.ONCE, self.ONCE):  # the first counts
+            channel.send(REPLY, struct.pack("<II", number, answer))
+        outcome = wire.finish(channel)
+        self.assertEqual((outcome.result["exit_code"], outcome.stdout), (0, b"ConnectionResetError\n"))
+
+    def test_what_is_no_answer_ends_the_run(self) -> None:
+        for payload in (b"", b"1234567", b"123456789", struct.pack("<II", 1, 3), struct.pack("<II", 1, 2**32 - 1)):
+            channel, _ = self.ask()
+            channel.send(REPLY, payload)
+            self.assertEqual(channel.read_all()[-1].kind, FAILED)
+            channel.close()
+        self.wait_for(lambda: not census.marked(self.marker), "nothing is left of the runs")
+
+    def test_who_is_not_asked_cannot_answer(self) -> None:
+        channel = self.engine.start(["sleep", "60"], {"workdir": None})
+        channel.send(REPLY, struct.pack("<II", 1, self.ONCE))
+        self.assertEqual(channel.read_all()[-1].kind, FAILED)
+        channel.close()
+
+    def test_a_client_that_hangs_up_leaves_nothing(self) -> None:
+        channel, _ = self.ask()
+        channel.close()
+        self.wait_for(lambda: not census.marked(self.marker), "nothing is left of the run")
+
+
+if __name__ == "__main__":
+    unittest.main()
