@@ -21,6 +21,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._ask import Question as Question
     from ._async import AsyncProcess as AsyncProcess
     from ._async import run_async as run_async
     from ._async import spawn_async as spawn_async
@@ -90,6 +91,7 @@ _HOME = {
     "PolicyError": "_errors",
     "Process": "_process",
     "ProcessInfo": "_jar_files",
+    "Question": "_ask",
     "Result": "_result",
     "ResultError": "_errors",
     "RunError": "_errors",

@@ -129,7 +129,7 @@ async def read_to_end(
 
 async def result_of(channel: _engine.Channel, request: Request, on_start: Optional[Callable[[], None]] = None) -> Result[Any]:
     """Read a run to its end. Whatever comes in between ends the run first."""
-    collector = Collector.of(request)
+    collector = Collector.of(request, channel, may_await=True)
     reader = Reader(channel)
     try:
         await read_to_end(reader, channel, collector, on_start)

@@ -10,6 +10,7 @@ from ._errors import EngineError
 from ._result import Result, failure, make_result
 
 if TYPE_CHECKING:
+    from ._engine import Channel
     from ._keys import OnEvent, OnOutput
     from ._request import Request
 
@@ -27,6 +28,7 @@ class Collector:
         "is_over",
         "on_output",
         "on_event",
+        "answer",
         "_args",
         "_text",
         "_errors",
@@ -50,6 +52,8 @@ class Collector:
         self.is_over = False
         self.on_output = on_output
         self.on_event = on_event
+        # Called with an event that is a question; set by whoever has the channel.
+        self.answer: Optional[Callable[[Dict[str, Any]], Any]] = None
         self._args = args
         self._text = text
         self._errors = errors
@@ -60,9 +64,14 @@ class Collector:
         self._failed: Optional[Dict[str, Any]] = None
 
     @classmethod
-    def of(cls, request: Request) -> Collector:
-        """For a command as it was asked for."""
-        return cls(request.args, request.text, request.errors, request.is_captured, request.on_output, request.on_event)
+    def of(cls, request: Request, channel: Channel, may_await: bool = False) -> Collector:
+        """For a command as it was asked for. may_await: the caller's functions may be coroutine functions."""
+        made = cls(request.args, request.text, request.errors, request.is_captured, request.on_output, request.on_event)
+        if request.on_ask is not None:
+            from ._ask import Answerer
+
+            made.answer = Answerer(request.on_ask, channel, may_await)
+        return made
 
     def feed(self, data: bytes) -> Sequence[News]:
         """Whom these bytes concern: functions of the caller's to call now, in this order."""
@@ -78,8 +87,12 @@ class Collector:
                 stream, captured = _wire.piece(payload)
                 self._captured[stream].append(captured)
             elif kind == _wire.EVENT:
-                if self.on_event is not None:
-                    news.append((self.on_event, (_wire.parse(payload),)))
+                event = _wire.parse(payload)
+                if event.get("event") == "ask":
+                    if self.answer is not None:
+                        news.append((self.answer, (event,)))
+                elif self.on_event is not None and event.get("event") != "withdrawn":
+                    news.append((self.on_event, (event,)))
             elif kind == _wire.STARTED:
                 self.has_started = True
             elif kind == _wire.RESULT:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._async import AsyncProcess
     from ._call import Call
     from ._interpreter import Interpreter
-    from ._keys import Duration, PolicyKeys, RunInJarOptions, RunKeys, SpawnInJarOptions
+    from ._keys import Duration, OnAsk, PolicyKeys, RunInJarOptions, RunKeys, SpawnInJarOptions
     from ._shell import Shell
 
 Path = Union[str, bytes, "os.PathLike[str]"]
@@ -43,19 +43,32 @@ class Jar(Closing, AsyncClosing, JarFiles):
     all of it may be used from any thread.
     """
 
-    def __init__(self, policy: PolicyLike = None, *, ttl: Optional[Duration] = None, **keys: Unpack[PolicyKeys]) -> None:
-        self._open(self._begin(policy, ttl, {**keys}))
+    def __init__(
+        self,
+        policy: PolicyLike = None,
+        *,
+        ttl: Optional[Duration] = None,
+        on_ask: Optional[OnAsk] = None,
+        **keys: Unpack[PolicyKeys],
+    ) -> None:
+        """on_ask: what answers for runs that have none of their own; implies ask="net"."""
+        self._open(self._begin(policy, ttl, {**keys}, on_ask))
 
     @classmethod
     async def open_async(
-        cls: Type[Self], policy: PolicyLike = None, *, ttl: Optional[Duration] = None, **keys: Unpack[PolicyKeys]
+        cls: Type[Self],
+        policy: PolicyLike = None,
+        *,
+        ttl: Optional[Duration] = None,
+        on_ask: Optional[OnAsk] = None,
+        **keys: Unpack[PolicyKeys],
     ) -> Self:
         """Jar(policy, **keys) for event loops, which go on while the jar is made. If this is cancelled, there is none."""
         from ._async import open_channel_async
         from ._steps import answer_async
 
         jar = cls.__new__(cls)
-        frame = jar._begin(policy, ttl, {**keys})
+        frame = jar._begin(policy, ttl, {**keys}, on_ask)
         jar._prepare()
         channel = await open_channel_async(frame)
         try:
@@ -68,8 +81,11 @@ class Jar(Closing, AsyncClosing, JarFiles):
         jar._channel = channel
         return jar
 
-    def _begin(self, policy: PolicyLike, ttl: Optional[Duration], keys: Dict[str, Any]) -> bytes:
+    def _begin(self, policy: PolicyLike, ttl: Optional[Duration], keys: Dict[str, Any], on_ask: Optional[OnAsk] = None) -> bytes:
         """The request for it."""
+        self._on_ask = on_ask
+        if on_ask is not None:
+            keys.setdefault("ask", "net")
         self._backend: Any = None
         # Calls ask later what the jar can write: the answer must not depend on where the program has gone meanwhile.
         cwd = current_directory()
@@ -170,6 +186,12 @@ class Jar(Closing, AsyncClosing, JarFiles):
                     sock.shutdown(socket.SHUT_RDWR)
                 raise
 
+    def _request(self, args: Union[Args, str], options: Dict[str, Any], is_spawn: bool = False, detach: bool = False) -> Request:
+        """A run as it was asked for; the jar's own function answers for it where it has none."""
+        if self._on_ask is not None:
+            options.setdefault("on_ask", self._on_ask)
+        return Request(args, options, is_spawn=is_spawn, detach=detach)
+
     def _join(self, request: Request) -> _engine.Channel:
         """Run it in this jar."""
         return self._ask(request.join_frame(self._environ), request.fds)
@@ -202,7 +224,7 @@ class Jar(Closing, AsyncClosing, JarFiles):
         with the jar, or by its number in processes(); nobody reads what it writes to its streams from then on.
         """
         self._own()
-        return finish(Request(args, options, detach=detach), self._join, check)
+        return finish(self._request(args, options, detach=detach), self._join, check)
 
     @overload
     async def run_async(
@@ -225,13 +247,13 @@ class Jar(Closing, AsyncClosing, JarFiles):
         from ._async import finish_async
 
         self._own()
-        return await finish_async(Request(args, options, detach=detach), self._join_async, check)
+        return await finish_async(self._request(args, options, detach=detach), self._join_async, check)
 
     @shows_jar_options
     def spawn(self, args: Union[Args, str], **options: Unpack[SpawnInJarOptions]) -> Process:
         """belljar.spawn() in this jar."""
         self._own()
-        return Process(Request(args, options, is_spawn=True), self._join)
+        return Process(self._request(args, {**options}, is_spawn=True), self._join)
 
     @shows_jar_options
     async def spawn_async(self, args: Union[Args, str], **options: Unpack[SpawnInJarOptions]) -> AsyncProcess:
@@ -239,7 +261,7 @@ class Jar(Closing, AsyncClosing, JarFiles):
         from ._async import begin_async
 
         self._own()
-        return await begin_async(Request(args, options, is_spawn=True), self._join_async)
+        return await begin_async(self._request(args, {**options}, is_spawn=True), self._join_async)
 
     # --- calls ---
 

@@ -12,12 +12,17 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import IO, Any, Callable, Container, Iterable, Literal, Mapping, Optional, Sequence, TypedDict, Union
+from typing import IO, TYPE_CHECKING, Any, Callable, Container, Iterable, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._errors import PolicyError, SendError
 from ._policy import PolicyLike
 
+if TYPE_CHECKING:
+    from ._ask import Question
+
 OnOutput = Callable[[str, bytes], object]
+# What a question is answered with, or a coroutine that gives it: "once", "run" or "deny".
+OnAsk = Callable[["Question"], object]
 OnEvent = Callable[[Mapping[str, Any]], object]
 Stdin = Union[int, IO[Any], None]
 
@@ -79,6 +84,8 @@ class PolicyKeys(RunKeys, total=False):
     protect: bool
     net: Literal["none", "gate", "host"]
     allow_net: Union[str, Sequence[NetRule]]
+    ask: Literal["none", "net"]
+    ask_timeout: Duration
     hostname: str
     rung: Literal["namespace", "landlock", "process"]
     optional: Texts
@@ -97,6 +104,7 @@ class CommandOptions(TypedDict, total=False):
     capture: Optional[bool]
     on_output: Optional[OnOutput]
     on_event: Optional[OnEvent]
+    on_ask: Optional[OnAsk]
 
 
 class RunInJarOptions(CommandOptions, RunKeys, total=False):

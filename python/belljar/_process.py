@@ -107,7 +107,7 @@ class Process(Closing):
         self._channel = channel
         self.stdin = None if request.stdin is None else PromptWriter(self._end(request.stdin, "w"))
         self.stdout, self.stderr = self._reader(request.stdout), self._reader(request.stderr)
-        self._collector = Collector.of(request)
+        self._collector = Collector.of(request, channel)
         self._news: Deque[News] = deque()
         self._lock = threading.Lock()
         self._result: Optional[Result[Any]] = None

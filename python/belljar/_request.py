@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type,
 
 from . import _wire
 from ._errors import shortage_is_engine_error
-from ._keys import OnEvent, OnOutput, Stdin
+from ._keys import OnAsk, OnEvent, OnOutput, Stdin
 from ._policy import PolicyLike, encode, normal_keys, wire_form
 
 PIPE = -1
@@ -110,6 +110,7 @@ class Request:
         "is_captured",
         "on_output",
         "on_event",
+        "on_ask",
         "fds",
         "stdin",
         "stdout",
@@ -149,12 +150,14 @@ class Request:
         capture: Optional[bool] = None,
         on_output: Optional[OnOutput] = None,
         on_event: Optional[OnEvent] = None,
+        on_ask: Optional[OnAsk] = None,
         policy: PolicyLike = None,
         **keys: Any,
     ) -> None:
         """The signature of run() and spawn(), and of their likes: @shows_options copies it from here."""
         self.args = words_of(args, bool(shell))
         self.text, self.errors, self.on_output, self.on_event = bool(text), errors, on_output, on_event
+        self.on_ask = on_ask
         self._policy, self._keys = policy, normal_keys(keys)
         if errors != "replace":
             codecs.lookup_error(errors)
@@ -173,6 +176,7 @@ class Request:
             merge=bool(stderr_to_stdout),
             capture=self.is_captured,
             events=on_event is not None,
+            ask=True if on_ask is not None else None,
         )
 
     def _detach(self) -> None:

@@ -56,7 +56,7 @@ def finish(request: Request, opener: Opener, check: bool) -> Result[Any]:
     """
     with request:
         channel = opener(request)
-    collector = Collector.of(request)
+    collector = Collector.of(request, channel)
     try:
         read_to_end(channel, collector)
     except BaseException:
@@ -93,7 +93,8 @@ def run(args: Union[Args, str], *, check: bool = False, **options: Any) -> Any:
 
     args: a list of words; with shell=True one string for /bin/sh. input: what the command reads; stdin: a descriptor or
     file instead; without either, nothing. text=False gives exact bytes. on_output(stream, data) is called in this thread
-    with bytes as they come; if it raises, the run is ended. capture=False keeps no output for the result. policy: a Policy, a
+    with bytes as they come; if it raises, the run is ended. on_ask(question) is asked about connections that no rule of allow_net
+    decides, and returns "once", "run" or "deny"; anything else, and an exception, is "deny". capture=False keeps no output for the result. policy: a Policy, a
     mapping, a preset or a file; other keywords are policy keys (timeout=, memory=, ro=, net= ...) and win over it. Unless they
     say otherwise: timeout 30 s, memory 512M, output 100K.
 
