@@ -139,6 +139,19 @@ typedef int (*belljar_output_fn)(void *data, int stream, const void *bytes, size
  */
 typedef int (*belljar_event_fn)(void *data, const char *json);
 
+#define BELLJAR_ASK_DENY 0 /* and do not ask again in this run */
+#define BELLJAR_ASK_ONCE 1 /* the connections that wait now */
+#define BELLJAR_ASK_RUN 2  /* as long as this run lasts */
+
+/*
+ * The command wants to reach a host that no rule of `allow_net` decides about, and its connection waits: @json is an object, as text,
+ * {"id","kind":"net","host","port","address","rule","timeout_ms"}. `address` is null for a name, which can only lead to public
+ * addresses; else "public", "private", or "host" for one of this host's own. `rule` is the entry of `allow_net` that would allow it.
+ * Returns BELLJAR_ASK_DENY, _ONCE or _RUN; any other value is a denial. After `timeout_ms` the connection is refused, whatever comes
+ * then. Called where belljar_output_fn is, and may call what that may.
+ */
+typedef int (*belljar_ask_fn)(void *data, const char *json);
+
 /* Flags of a command. */
 #define BELLJAR_SHELL 0x1u       /* argv is one string for /bin/sh -c */
 #define BELLJAR_MERGE 0x2u       /* stderr goes where stdout goes, in the order in which it was written */
@@ -176,7 +189,7 @@ struct belljar_command {
 	const void *input; /* what the command reads from its stdin; NULL: nothing, it is /dev/null */
 	size_t input_len;
 	belljar_output_fn on_output; /* NULL: output is only kept for the result */
-	void *data;                  /* for on_output and on_event */
+	void *data;                  /* for on_output, on_event and on_ask */
 	/* Further descriptors for the command, its 3, 4, … */
 	const int32_t *fds;
 	uint32_t fd_count; /* 64 at most */
@@ -187,6 +200,8 @@ struct belljar_command {
 	uint16_t columns;
 	uint32_t reserved;         /* 0 */
 	belljar_event_fn on_event; /* NULL: the result tells it all at the end */
+	/* NULL: what no rule decides is refused. Else it implies "ask=net"; a kept jar must have been opened with that. */
+	belljar_ask_fn on_ask;
 };
 
 /*

@@ -362,6 +362,8 @@ static void write_command(struct json_writer *writer, const struct belljar_comma
 	json_write_bool(writer, "merge", command->flags & BELLJAR_MERGE);
 	json_write_bool(writer, "capture", !(command->flags & BELLJAR_NO_CAPTURE));
 	json_write_bool(writer, "events", command->on_event);
+	if (command->on_ask)
+		json_write_bool(writer, "ask", true);
 	json_write_unsigned(writer, "extra", command->fd_count);
 }
 

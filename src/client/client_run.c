@@ -26,6 +26,7 @@ struct belljar_handle {
 	struct client_channel channel;
 	belljar_output_fn on_output;
 	belljar_event_fn on_event;
+	belljar_ask_fn on_ask;
 	void *data;
 	char *started;                 /* JSON text */
 	struct belljar_result *result; /* being filled; NULL once taken, or where there is none */
@@ -50,6 +51,7 @@ int client_handle_new(struct belljar_engine *engine, int fd, const struct bellja
 	handle->result = result;
 	handle->on_output = command->on_output;
 	handle->on_event = command->on_event;
+	handle->on_ask = command->on_ask;
 	handle->data = command->data;
 	handle->engine = engine;
 	client_engine_hold(engine);
@@ -81,6 +83,7 @@ static void stop(struct belljar_handle *handle)
 {
 	handle->on_output = NULL;
 	handle->on_event = NULL;
+	handle->on_ask = NULL;
 	/* The second one kills at once. */
 	send_number(handle, FRAME_CANCEL, SIGKILL);
 	send_number(handle, FRAME_CANCEL, SIGKILL);
@@ -101,13 +104,41 @@ static int take_stream(struct belljar_handle *handle, const struct client_frame 
 	return 0;
 }
 
+static bool is_event(const struct json_value *document, const char *name)
+{
+	const struct json_member *member = json_find(document, "event");
+
+	return member && member->value.type == JSON_STRING && !strcmp(member->value.string.bytes, name);
+}
+
+/* The engine waits no longer than the policy says, so an answer that cannot be sent is a denial. */
+static void answer(struct belljar_handle *handle, const struct json_value *document, const char *json)
+{
+	const struct json_member *id = json_find(document, "id");
+	int said = handle->on_ask ? handle->on_ask(handle->data, json) : BELLJAR_ASK_DENY;
+	unsigned char payload[8];
+
+	if (said != BELLJAR_ASK_ONCE && said != BELLJAR_ASK_RUN)
+		said = BELLJAR_ASK_DENY;
+	frame_number_write(payload, id && id->value.type == JSON_INTEGER ? (uint32_t)id->value.number.integer : 0, 4);
+	frame_number_write(payload + 4, (uint32_t)said, 4);
+	client_send_short(handle->channel.fd, FRAME_REPLY, payload, sizeof(payload));
+}
+
 static int take_event(struct belljar_handle *handle, const struct client_frame *frame)
 {
 	AUTO_FREE char *json = strndup(frame->payload, frame->len);
+	AUTO_JSON document = {0};
+	int rc;
 
 	if (!json)
 		return client_no_memory(&handle->failure);
-	if (handle->on_event && handle->on_event(handle->data, json) != 0)
+	rc = client_parse(frame->payload, frame->len, &document, &handle->failure);
+	if (rc < 0)
+		return rc;
+	if (is_event(&document, "ask"))
+		answer(handle, &document, json);
+	else if (!is_event(&document, "withdrawn") && handle->on_event && handle->on_event(handle->data, json) != 0)
 		stop(handle);
 	return 0;
 }

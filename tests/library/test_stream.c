@@ -385,7 +385,38 @@ static void test_threads_share_an_engine(void)
 	}
 }
 
+static int refuse_all(void *data, const char *json)
+{
+	char *last = data;
+
+	snprintf(last, 512, "%s", json);
+	return 7; /* whatever is not known is a denial */
+}
+
+/* Nothing leaves the host: the connection waits, and is refused. */
+static void test_what_no_rule_decides_is_asked(void)
+{
+	struct belljar_command command =
+		COMMAND("bash", "-c", "exec 3<>/dev/tcp/203.0.113.10/7 && read -t 50 x <&3; echo refused");
+	struct belljar_result *result = NULL;
+	struct belljar_error *error = NULL;
+	char asked[512] = "";
+
+	command.on_ask = refuse_all;
+	command.data = asked;
+	/* Rungs without a gate ask nothing. */
+	if (belljar_run(engine, &command, &result, &error) < 0) {
+		CHECK(strstr(belljar_error_message(error), "namespace"));
+		belljar_error_free(error);
+		return;
+	}
+	CHECK_STRING(belljar_result_stdout(result, NULL), "refused\n");
+	CHECK(strstr(asked, "\"host\":\"203.0.113.10\",\"port\":7,\"address\":\"public\""));
+	belljar_result_free(result);
+}
+
 static const struct test tests[] = {
+	TEST(test_what_no_rule_decides_is_asked),
 	TEST(test_output_comes_as_it_is_written),
 	TEST(test_much_output_and_a_slow_callback),
 	TEST(test_a_limit_is_told_when_it_is_reached),
