@@ -185,10 +185,10 @@ void mcp_progress(struct mcp_call *call, const char *message, size_t len)
 	AUTO_TEXT line = {0};
 	struct json_writer writer = {.text = &line};
 
-	if (!call->asker.progress_token.len || call->is_cancelled ||
-	    (call->progress_count && now - call->progress_ns < PROGRESS_NS))
+	if (!call->asker.progress_token.len || call->is_cancelled || now - call->progress_ns < PROGRESS_NS)
 		return;
-	call->progress_ns = now;
+	/* That a call has begun is told in any case, and so is what it says first. */
+	call->progress_ns = call->progress_count ? now : 0;
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "jsonrpc", "2.0");
 	json_write_string(&writer, "method", "notifications/progress");

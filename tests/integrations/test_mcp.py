@@ -47,6 +47,29 @@ class MCP(IntegrationCase):
             self.run_loop(main(mode))
             self.wait_for(lambda: not self.marked(), "the server is gone")
 
+    def test_the_tools_of_belljar_itself(self) -> None:
+        words = [command_line(["true"])[0], "mcp", "-C", str(self.work)]
+
+        async def main(mode: str) -> None:
+            server = StdioServerParameters(command=words[0], args=words[1:])
+            async with Client(server, mode=mode) as client:
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                self.assertIn("run_code", names)
+                seen: "list[str]" = []
+
+                async def on_progress(_progress: float, _total: object, message: object) -> None:
+                    seen.append(str(message))
+
+                done = await client.call_tool("run", {"command": "echo a; sleep 0.5; exit 3"}, progress_callback=on_progress)
+                self.assertEqual((done.structured_content["stdout"], done.structured_content["exit_code"]), ("a\n", 3))
+                self.assertIn("a", seen)
+                await client.call_tool("run_code", {"language": "python", "code": "x = 20"})
+                self.assertEqual((await client.call_tool("run_code", {"language": "python", "code": "x + 1"})).content[0].text, "21")
+                self.assertTrue((await client.call_tool("read_file", {"path": "absent"})).is_error)
+
+        for mode in ("auto", "legacy"):
+            self.run_loop(main(mode))
+
     def test_a_server_that_ends_is_seen_to_end(self) -> None:
         words = command_line(["sh", "-c", "cat; exit 3"], workdir=None)
         done = subprocess.run(words, input=b"{}", capture_output=True, timeout=60, check=False)
