@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, output, python, spawn, stdio, throughput
+from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, output, python, spawn, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -21,5 +21,6 @@ MEASURES: Dict[str, ModuleType] = {
     "files": files,
     "memory": memory,
     "net": net,
+    "workspace": workspace,
     "inside": inside,
 }
