@@ -296,9 +296,11 @@ static int summarize(const struct engine_workspaces *workspaces, const struct wo
 	return workspace_summary(&workspaces->home, workspace, out, NULL);
 }
 
-static bool is_changed(const struct workspace_summary *summary)
+/* With checkpoints there is something to go back to, even if nothing differs now. */
+static bool is_changed(const struct workspace *workspace, const struct workspace_summary *summary)
 {
-	return summary->added || summary->modified || summary->deleted || summary->is_rough;
+	return workspace->meta.layers.count || summary->added || summary->modified || summary->deleted ||
+	       summary->is_rough;
 }
 
 static void forget_seen(struct engine_workspaces *workspaces)
@@ -329,7 +331,7 @@ void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
 		seen->deleted = summary.deleted;
 		seen->bytes = summary.bytes;
 		seen->is_rough = summary.is_rough;
-		if (is_over && !is_changed(&summary))
+		if (is_over && !is_changed(workspace, &summary))
 			seen->id = NULL;
 	}
 }
@@ -342,7 +344,7 @@ void engine_workspaces_close(struct engine_workspaces *workspaces)
 		struct workspace_summary summary;
 
 		/* What cannot be looked at is not thrown away. */
-		if (summarize(workspaces, workspace, &summary) < 0 || is_changed(&summary))
+		if (summarize(workspaces, workspace, &summary) < 0 || is_changed(workspace, &summary))
 			workspace_done(workspace);
 		else
 			workspace_remove(&workspaces->home, workspace, NULL);
