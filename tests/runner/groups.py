@@ -53,41 +53,33 @@ LONG_MODULES = (
     "test_git",
     "test_quiet_ends",
 )
-# What takes long there; all run under --only sanitizer and --only checked.
-SLOW_INSTRUMENTED = {
-    "sanitizer": (
-        "test_cancel",
-        "test_compat",
-        "test_descriptors",
-        "test_doctor",
-        "test_end_of_run",
-        "test_engine_tasks",
-        "test_git",
-        "test_host_git",
-        "test_limits",
-        "test_metadata",
-        "test_output_gone",
-        "test_pty",
-        "test_quiet_ends",
-        "test_residue",
-        "test_seed_holes",
-        "test_soak",
-        "test_storms",
-        "test_streams",
-        "test_swaps",
-        "test_timeout",
-        "test_usage",
-    ),
-    # The server has most to do with the heap: of its modules two are tried here, and of the others none.
-    "checked": (
-        "test_engine_jar",
-        "test_engine_ready",
-        "test_engine_tasks",
-        "test_plan_view",
-        "test_run_session_limits",
-        "test_run_session_runs",
-    ),
-}
+# What takes long there; all run under --only sanitizer.
+SLOW_SANITIZED = (
+    "test_cancel",
+    "test_compat",
+    "test_descriptors",
+    "test_doctor",
+    "test_end_of_run",
+    "test_ends",
+    "test_engine_tasks",
+    "test_git",
+    "test_host_git",
+    "test_limits",
+    "test_metadata",
+    "test_output_gone",
+    "test_pty",
+    "test_quiet_ends",
+    "test_residue",
+    "test_seed_holes",
+    "test_soak",
+    "test_storms",
+    "test_streams",
+    "test_swaps",
+    "test_timeout",
+    "test_usage",
+)
+# Of the heap that finds mistakes the server makes most use; all run under --only checked.
+CHECKED_MODULES = ("test_engine_socket", "test_engine_stdio")
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
@@ -507,7 +499,7 @@ def instrumented_group(part: str, build: str, path: pathlib.Path, kind: str) -> 
         return run_module(context, path, kind, env, SANITIZER_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    is_slow = path.stem in SLOW_INSTRUMENTED[part] or (part == "checked" and not path.stem.startswith("test_engine_"))
+    is_slow = path.stem in SLOW_SANITIZED if part == "sanitizer" else path.stem not in CHECKED_MODULES
     builds = (build, "release", "tools")
     return Group(part, path.stem, builds, run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
@@ -536,8 +528,8 @@ def checked_groups(units: list[pathlib.Path], paths: list[pathlib.Path], kind: s
     """
     names = [path.stem for path in units if not any(word in path.stem for word in NOT_IN_THE_STATIC_PROGRAM)]
     groups = [unit_group("checked", name, "checked") for name in names]
-    for group, name in zip(groups, names):
-        group.is_slow = name in SLOW_INSTRUMENTED["checked"]
+    for group in groups:
+        group.is_slow = True
     groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
     return [*groups, reports_group("checked", "checked", "heap*")] if paths else groups
 
