@@ -31,6 +31,12 @@ int command_mcp(const struct invocation *invocation, struct run_options *options
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);
+int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_apply(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_discard(const struct invocation *invocation, struct run_options *options,
+		    const struct messenger *messenger);
+int command_workspace(const struct invocation *invocation, struct run_options *options,
+		      const struct messenger *messenger);
 int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_help(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 

@@ -122,6 +122,8 @@ static const char bash_frame[] =
 	"\t\t_belljar_words \"$(_belljar_options \"$command\")\" \"$current\"\n"
 	"\telif [[ $command == run || $command == plan ]]; then\n"
 	"\t\t_belljar_command_line \"$COMP_CWORD\"\n"
+	"\telif [[ $command == diff || $command == apply || $command == discard ]]; then\n"
+	"\t\t_belljar_value --theirs \"$current\"\n"
 	"\telif [[ $words == 0 ]]; then\n"
 	"\t\t_belljar_words \"$(_belljar_first_words \"$command\")\" \"$current\"\n"
 	"\telif [[ $command == policy ]]; then\n"
@@ -195,6 +197,12 @@ static void print_bash(struct text *out)
 	text_append_string(out, bash_frame);
 }
 
+/* A file of policy, or a preset, may be the second word. */
+static bool takes_presets(const struct command_row *command)
+{
+	return command->command & (COMMAND_POLICY | COMMAND_NET);
+}
+
 /* zsh */
 
 #define ZSH_QUOTE "'\\''"
@@ -263,7 +271,9 @@ static void zsh_words(struct text *out, const struct command_row *command)
 		append_words(out, command->first_words);
 		text_append_string(out, ")' \\\n");
 	}
-	if (command->word_count_max > 1) {
+	if (command->takes_paths)
+		text_append_string(out, "\t\t\t'*:file:_files' \\\n");
+	if (takes_presets(command)) {
 		text_append_string(out, "\t\t\t'2:file: _belljar_words_or_files ");
 		append_words(out, policy_preset_names);
 		text_append_string(out, "' \\\n");
@@ -441,7 +451,9 @@ static void fish_command(struct text *out, const struct command_row *command)
 		append_words(out, command->first_words);
 		text_append_string(out, "'\n");
 	}
-	if (command->word_count_max > 1) {
+	if (command->takes_paths)
+		text_append_format(out, "complete -c belljar -n '__belljar_options_of %s' -F\n", command->name);
+	if (takes_presets(command)) {
 		text_append_format(out,
 				   "complete -c belljar -n '__belljar_options_of %s; and not "
 				   "__belljar_needs_first_word %s' -F -a '",

@@ -54,6 +54,13 @@ static const struct example examples[] = {
 	{COMMAND_ENGINE, "belljar engine",
 	 "started by libbelljar and the Python package, with a socket as descriptor 3"},
 	{COMMAND_HELP, "belljar help run", "the same as 'belljar run --help'"},
+	{COMMAND_DIFF, "belljar diff", "what the last workspace of this directory changes"},
+	{COMMAND_DIFF, "belljar diff --patch src", "as a patch, below src only"},
+	{COMMAND_APPLY, "belljar apply", "all of it that is neither in conflict nor risky"},
+	{COMMAND_APPLY, "belljar apply src --theirs src/a.c", "below src; src/a.c whatever the workdir has now"},
+	{COMMAND_DISCARD, "belljar discard", "drop the last workspace of this directory"},
+	{COMMAND_WORKSPACE, "belljar workspace list", "all that are kept"},
+	{COMMAND_WORKSPACE, "belljar workspace fork NAME 4", "four more with the same state, for four attempts"},
 };
 
 static void pad(struct text *out, size_t count)

@@ -160,6 +160,27 @@ static void set_profile(struct scan *scan, const char *value)
 	scan->options->profile = value;
 }
 
+static void add_path(struct scan *scan, struct string_list *list, const char *value)
+{
+	if (string_list_add(list, value) < 0 && !scan->rc)
+		scan->rc = error_set(scan->error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
+}
+
+static void add_theirs(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->theirs, value);
+}
+
+static void add_ours(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->ours, value);
+}
+
+static void add_risky(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->risky, value);
+}
+
 /* What each option does: a function, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
@@ -181,6 +202,13 @@ static const struct {
 	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_PROFILE] = {.set = set_profile},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
+	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},
+	[OPTION_STAT] = {.bool_offset = offsetof(struct run_options, has_stat)},
+	[OPTION_TAR] = {.bool_offset = offsetof(struct run_options, has_tar)},
+	[OPTION_DRY_RUN] = {.bool_offset = offsetof(struct run_options, is_dry_run)},
+	[OPTION_THEIRS] = {.set = add_theirs},
+	[OPTION_OURS] = {.set = add_ours},
+	[OPTION_ALLOW_RISKY] = {.set = add_risky},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},
@@ -501,6 +529,8 @@ static void check_combinations(struct scan *scan)
 	if (options->has_json && options->has_events)
 		refuse(scan, "the last event holds the same result object",
 		       "--json and --events cannot go together: both write to stdout");
+	if (options->has_patch + options->has_stat + options->has_json > 1 && scan->command->command == COMMAND_DIFF)
+		refuse(scan, NULL, "of --patch, --stat and --json only one can be given");
 	if (options->has_bytes && !options->has_json && !options->has_events)
 		refuse(scan, "add --json or --events", "--bytes has no object to add the bytes to");
 }
@@ -617,5 +647,8 @@ void options_done(struct run_options *options)
 	if (!options)
 		return;
 	policy_done(&options->policy);
+	string_list_done(&options->theirs);
+	string_list_done(&options->ours);
+	string_list_done(&options->risky);
 	*options = (struct run_options){.status_fd = -1};
 }

@@ -24,6 +24,10 @@ enum cli_command {
 	COMMAND_NET = 1 << 8,
 	COMMAND_WHY = 1 << 9,
 	COMMAND_MCP = 1 << 10,
+	COMMAND_DIFF = 1 << 11,
+	COMMAND_APPLY = 1 << 12,
+	COMMAND_DISCARD = 1 << 13,
+	COMMAND_WORKSPACE = 1 << 14,
 };
 
 struct command_row {
@@ -36,6 +40,7 @@ struct command_row {
 	int word_count_max;      /* of words that are not options; where a command line follows, it does not count */
 	bool takes_command_line; /* the first word that is no option ends the options and begins COMMAND */
 	bool takes_policy;       /* accepts the policy keys as options */
+	bool takes_paths;        /* words after the first are paths */
 	bool is_for_programs;    /* left out where people look for what they could do */
 };
 
@@ -72,6 +77,13 @@ enum option_id {
 	OPTION_ATTEMPT,
 	OPTION_PROFILE,
 	OPTION_STDIO,
+	OPTION_PATCH,
+	OPTION_STAT,
+	OPTION_TAR,
+	OPTION_DRY_RUN,
+	OPTION_THEIRS,
+	OPTION_OURS,
+	OPTION_ALLOW_RISKY,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -110,7 +122,7 @@ bool options_next(struct option_cursor *cursor, struct option_row *out);
 enum stdin_choice { STDIN_INHERIT, STDIN_NULL, STDIN_FILE };
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-#define OPTIONS_WORDS_MAX 5
+#define OPTIONS_WORDS_MAX 4096
 #define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
 #define OPTIONS_AGENT_TIMEOUT_NS ((uint64_t)120 * 1000000000)
 #define OPTIONS_AGENT_MEMORY_BYTES ((uint64_t)2 << 30)
@@ -129,9 +141,14 @@ struct run_options {
 	bool has_events;
 	bool has_timing;
 	bool is_dying_with_parent;
-	bool has_prove;         /* doctor */
-	bool has_stdio;         /* engine */
-	const char *prove_rung; /* doctor; NULL: the best */
+	bool has_prove;                  /* doctor */
+	bool has_stdio;                  /* engine */
+	bool has_patch, has_stat;        /* diff */
+	bool has_tar;                    /* workspace export */
+	bool is_dry_run;                 /* apply */
+	struct string_list theirs, ours; /* apply */
+	struct string_list risky;        /* apply: what may be applied though it is risky */
+	const char *prove_rung;          /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
 	const char *profile; /* doctor: print this profile instead; NULL: not asked for */

@@ -10,14 +10,19 @@
 #include <string.h>
 
 #define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP)
+#define COMMANDS_OF_WORKSPACES (COMMAND_DIFF | COMMAND_APPLY | COMMAND_DISCARD | COMMAND_WORKSPACE)
 #define COMMANDS_ALL                                                                                                   \
-	(COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION | COMMAND_HELP | COMMAND_ENGINE)
+	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
+	 COMMAND_HELP | COMMAND_ENGINE)
 
 static const char *const policy_actions[] = {"show", "check", "schema", NULL};
 static const char *const net_actions[] = {"check", NULL};
+static const char *const workspace_actions[] = {"list", "show",   "checkpoint", "rollback",
+						"fork", "export", "remove",     NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run", "shell",      "plan", "doctor", "policy", "net",
-					    "why", "completion", "help", "mcp",    "engine", NULL};
+static const char *const command_names[] = {"run",  "shell", "plan",   "doctor",  "policy",    "net",
+					    "why",  "diff",  "apply",  "discard", "workspace", "completion",
+					    "help", "mcp",   "engine", NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -83,6 +88,39 @@ const struct command_row cli_commands[] = {
 		.arguments = "[options]",
 		.summary = "give an AI agent tools that work in jars (Model Context Protocol)",
 		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_DIFF,
+		.name = "diff",
+		.arguments = "[options] [ID] [PATH...]",
+		.summary = "show what a workspace changes",
+		.word_count_max = OPTIONS_WORDS_MAX,
+		.takes_paths = true,
+	},
+	{
+		.command = COMMAND_APPLY,
+		.name = "apply",
+		.arguments = "[options] [ID] [PATH...]",
+		.summary = "put a workspace's changes into its workdir",
+		.word_count_max = OPTIONS_WORDS_MAX,
+		.takes_paths = true,
+	},
+	{
+		.command = COMMAND_DISCARD,
+		.name = "discard",
+		.arguments = "[options] [ID] [PATH...]",
+		.summary = "drop a workspace, or some of its changes",
+		.word_count_max = OPTIONS_WORDS_MAX,
+		.takes_paths = true,
+	},
+	{
+		.command = COMMAND_WORKSPACE,
+		.name = "workspace",
+		.arguments = "list|show|checkpoint|rollback|fork|export|remove [ID] [...]",
+		.summary = "list, freeze, fork, export and remove workspaces",
+		.first_words = workspace_actions,
+		.word_count_min = 1,
+		.word_count_max = 3,
 	},
 	{
 		.command = COMMAND_COMPLETION,
@@ -195,7 +233,8 @@ static const struct option_row cli_options[] = {
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "print JSON instead of text",
-		.commands = COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY,
+		.commands =
+			COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY | COMMAND_DIFF | COMMAND_APPLY | COMMAND_WORKSPACE,
 	},
 	{
 		.id = OPTION_BYTES,
@@ -258,6 +297,58 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_ENGINE,
 	},
 	{
+		.id = OPTION_PATCH,
+		.flag = "patch",
+		.help = "print a patch, which `git apply` takes",
+		.heading = "Changes",
+		.commands = COMMAND_DIFF,
+	},
+	{
+		.id = OPTION_STAT,
+		.flag = "stat",
+		.help = "count the lines that were added and removed in each file",
+		.commands = COMMAND_DIFF,
+	},
+	{
+		.id = OPTION_TAR,
+		.flag = "tar",
+		.help = "with export: an archive of the files that were added and changed, instead of a patch",
+		.commands = COMMAND_WORKSPACE,
+	},
+	{
+		.id = OPTION_DRY_RUN,
+		.flag = "dry-run",
+		.help = "say what would be applied; change nothing",
+		.commands = COMMAND_APPLY,
+	},
+	{
+		.id = OPTION_THEIRS,
+		.flag = "theirs",
+		.placeholder = "PATH",
+		.help = "in a conflict below PATH take the workspace's side",
+		.value_kind = VALUE_FILE,
+		.is_repeatable = true,
+		.commands = COMMAND_APPLY,
+	},
+	{
+		.id = OPTION_OURS,
+		.flag = "ours",
+		.placeholder = "PATH",
+		.help = "keep what the workdir has below PATH, and drop the workspace's changes there",
+		.value_kind = VALUE_FILE,
+		.is_repeatable = true,
+		.commands = COMMAND_APPLY,
+	},
+	{
+		.id = OPTION_ALLOW_RISKY,
+		.flag = "allow-risky",
+		.placeholder = "PATH",
+		.help = "apply what is below PATH even if other programs run or obey it, if it leads out, or if it has set-id bits",
+		.value_kind = VALUE_FILE,
+		.is_repeatable = true,
+		.commands = COMMAND_APPLY,
+	},
+	{
 		.id = OPTION_TIMING,
 		.flag = "timing",
 		.help = "say on stderr how long each stage took",
@@ -269,14 +360,14 @@ static const struct option_row cli_options[] = {
 		.flag = "verbose",
 		.short_flag = 'v',
 		.help = "say more on stderr; of -v and -q the last one counts",
-		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR,
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMANDS_OF_WORKSPACES,
 	},
 	{
 		.id = OPTION_QUIET,
 		.flag = "quiet",
 		.short_flag = 'q',
 		.help = "say nothing on stderr but errors",
-		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR,
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMANDS_OF_WORKSPACES,
 	},
 	{
 		.id = OPTION_COLOR,
@@ -287,7 +378,7 @@ static const struct option_row cli_options[] = {
 		.value_kind = VALUE_WORD,
 		.words = color_words,
 		.is_value_optional = true,
-		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY,
+		.commands = COMMANDS_WITH_POLICY | COMMAND_DOCTOR | COMMAND_POLICY | COMMANDS_OF_WORKSPACES,
 	},
 	{
 		.id = OPTION_HELP,

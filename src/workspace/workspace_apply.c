@@ -379,6 +379,31 @@ static void drop_ours(struct applying *applying)
 	}
 }
 
+/* A directory stays in the upper for what is in it; only its permissions go back. */
+static bool drop_mode(const struct workspace_view *view, const struct change *change)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (change->kind != CHANGE_MODE || !S_ISDIR(change->after.mode) || change->layer != 0 || change->layer_path)
+		return false;
+	fd = view_open_directory(view->fds[0], change->path);
+	return fd >= 0 && fchmod(fd, change->before.mode & 07777) == 0;
+}
+
+int workspace_drop(const struct workspace_view *view, const struct workspace *workspace,
+		   const struct change_list *changes, const struct string_list *paths, struct error *error)
+{
+	struct stepper stepper;
+	int rc = step_begin(&stepper, view, workspace, true, error);
+
+	/* From the inside out: a directory goes when it is empty. */
+	for (size_t i = changes->count; i > 0 && rc == 0; i--)
+		if (is_in(paths, changes->items[i - 1].path) && !drop_mode(view, &changes->items[i - 1]))
+			step_forget(&stepper, &changes->items[i - 1]);
+	step_end(&stepper, workspace);
+	return rc;
+}
+
 int workspace_settle(const struct workspace_view *view, const struct workspace *workspace, struct error *error)
 {
 	struct stepper stepper;

@@ -46,6 +46,13 @@ int workspace_settle(const struct workspace_view *view, const struct workspace *
 int workspace_apply(const struct apply_request *request, struct apply_outcome *out, struct error *error);
 void apply_outcome_done(struct apply_outcome *outcome);
 
+/*
+ * Take the changes below @paths out of the upper, without a trace in the workdir. What a frozen layer has, or what a directory
+ * that was replaced as a whole hides, stays: list again to see it.
+ */
+int workspace_drop(const struct workspace_view *view, const struct workspace *workspace,
+		   const struct change_list *changes, const struct string_list *paths, struct error *error);
+
 /* Begin anew after everything was applied: an empty upper, no layers, a stamp of now. */
 int workspace_reset(const struct workspace_home *home, struct workspace *workspace, struct error *error);
 

@@ -558,12 +558,16 @@ void step_forget(struct stepper *stepper, const struct change *change)
 	const char *name;
 	int upper;
 
-	/* Other layers are frozen, and directories may still have something in them: the same on both sides is no change. */
-	if (!stepper->may_move || change->layer != 0 || change->layer_path || S_ISDIR(change->after.mode))
+	/* Other layers are frozen, and the workdir's own mode is no file of the upper's. */
+	if (!stepper->may_move || change->layer != 0 || change->layer_path || !strcmp(change->path, "."))
+		return;
+	/* A directory that both have may hide some of the workdir's: its mark must not be lost. */
+	if (S_ISDIR(change->after.mode) && change->kind == CHANGE_MODE)
 		return;
 	upper = enter_layer(stepper, 0, change->path, &name);
+	/* A directory that still has something in it stays: the same on both sides is no change. */
 	if (upper >= 0)
-		unlinkat(upper, name, 0);
+		unlinkat(upper, name, S_ISDIR(change->after.mode) ? AT_REMOVEDIR : 0);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */

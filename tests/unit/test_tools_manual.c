@@ -109,9 +109,16 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 		enum cli_command command;
 		const char *page;
 	} rows[] = {
-		{COMMAND_SHELL, "belljar-shell.1"},   {COMMAND_PLAN, "belljar-plan.1"},
-		{COMMAND_DOCTOR, "belljar-doctor.1"}, {COMMAND_POLICY, "belljar-policy.1"},
-		{COMMAND_NET, "belljar-net.1"},       {COMMAND_WHY, "belljar-why.1"},
+		{COMMAND_SHELL, "belljar-shell.1"},
+		{COMMAND_PLAN, "belljar-plan.1"},
+		{COMMAND_DOCTOR, "belljar-doctor.1"},
+		{COMMAND_POLICY, "belljar-policy.1"},
+		{COMMAND_NET, "belljar-net.1"},
+		{COMMAND_DIFF, "belljar-diff.1"},
+		{COMMAND_APPLY, "belljar-apply.1"},
+		{COMMAND_DISCARD, "belljar-discard.1"},
+		{COMMAND_WORKSPACE, "belljar-workspace.1"},
+		{COMMAND_WHY, "belljar-why.1"},
 		{COMMAND_MCP, "belljar-mcp.1"},
 	};
 

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/command_changes.c - `diff`, `apply` and `discard`: decide about what a workspace changes; none of them opens a jar
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_write.h"
+#include "cli/changes_print.h"
+#include "cli/command_changes.h"
+#include "cli/pager.h"
+#include "cli/workspace_words.h"
+#include "workspace/workspace_patch.h"
+#include "workspace/workspace_risk.h"
+
+#define EXIT_NOT_ALL 1
+#define PROGRESS_AFTER_NS 1000000000ULL
+#define PROGRESS_EVERY_NS 100000000ULL
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int fail(const struct messenger *messenger, const struct error *error)
+{
+	message_error(messenger, error);
+	return EXIT_BELLJAR;
+}
+
+/* --- diff --------------------------------------------------------------------------------------------------------- */
+
+/* Keep only what lies below the paths. Renames stay if either end does. */
+static void keep_paths(struct change_list *list, const struct string_list *paths)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; paths->count && i < list->count; i++) {
+		bool is_named = false;
+
+		for (size_t k = 0; k < paths->count; k++)
+			is_named |= change_is_within(list->items[i].path, paths->items[k]);
+		if (is_named) {
+			struct change other = list->items[kept];
+
+			list->items[kept] = list->items[i];
+			if (kept != i)
+				list->items[i] = other;
+			kept++;
+		}
+	}
+	/* The rest is behind, to be freed with the list. */
+	for (size_t i = kept; paths->count && i < list->count; i++) {
+		free(list->items[i].path);
+		free(list->items[i].layer_path);
+		free(list->items[i].conflict);
+	}
+	if (paths->count)
+		list->count = kept;
+}
+
+static void print_json(struct text *out, const struct chosen *chosen, const struct change_list *list)
+{
+	struct json_writer json = {.text = out, .has_byte_escapes = true};
+
+	json_open_object(&json, NULL);
+	json_write_string(&json, "id", chosen->workspace.meta.id);
+	json_write_string(&json, "name", chosen->workspace.meta.name);
+	json_write_string(&json, "workdir", chosen->workspace.meta.workdir);
+	json_open_array(&json, "changes");
+	for (size_t i = 0; i < list->count; i++)
+		patch_json(&chosen->view, &list->items[i], &json);
+	json_close_array(&json);
+	json_close_object(&json);
+	text_append_char(out, '\n');
+}
+
+static int list_changes(struct chosen *chosen, const struct string_list *allowed, struct change_list *list,
+			struct error *error)
+{
+	int rc = workspace_changes(&chosen->view, list, error);
+
+	if (rc == 0)
+		workspace_judge(&chosen->view, list, allowed);
+	return rc;
+}
+
+int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	AUTO(chosen_done) struct chosen chosen = {0};
+	AUTO(change_list_done) struct change_list list = {0};
+	bool has_color = wants_color(options->color, STDOUT_FILENO);
+	struct error error = {0};
+	AUTO_TEXT out = {0};
+	int rc = chosen_open(&chosen, invocation, options, 0, WORKSPACE_LOOK, true, &error);
+
+	if (rc == 0)
+		rc = chosen_take_paths(&chosen, invocation, options, &error);
+	if (rc == 0)
+		rc = list_changes(&chosen, NULL, &list, &error);
+	if (rc < 0)
+		return fail(messenger, &error);
+	keep_paths(&list, &chosen.paths);
+	workspace_find_renames(&chosen.view, &list);
+	if (options->has_json)
+		print_json(&out, &chosen, &list);
+	else if (options->has_patch)
+		rc = changes_print_patch(&out, &chosen.view, &list, isatty(STDOUT_FILENO), has_color);
+	else if (options->has_stat)
+		rc = changes_print_stat(&out, &chosen.view, &list, has_color);
+	else
+		changes_print(&out, &list, has_color);
+	if (rc < 0 || text_failed(&out)) {
+		error_set(&error, STAGE_FILES, rc < 0 ? -rc : ENOMEM, "cannot show the changes: %s",
+			  strerror(rc < 0 ? -rc : ENOMEM));
+		return fail(messenger, &error);
+	}
+	return pager_print(invocation, &out, messenger);
+}
+
+/* --- apply -------------------------------------------------------------------------------------------------------- */
+
+struct progress {
+	const struct messenger *messenger;
+	uint64_t begun_ns, told_ns;
+	bool is_shown;
+};
+
+/* On a terminal, and only if it takes long. */
+static void show_progress(void *context, size_t done, size_t total)
+{
+	struct progress *progress = context;
+	uint64_t now = now_ns();
+	char line[80];
+	int len;
+
+	if (!isatty(progress->messenger->fd) || progress->messenger->verbosity < 0 ||
+	    now - progress->begun_ns < PROGRESS_AFTER_NS || now - progress->told_ns < PROGRESS_EVERY_NS)
+		return;
+	progress->told_ns = now;
+	progress->is_shown = true;
+	len = snprintf(line, sizeof(line), "\rbelljar: %zu of %zu applied ", done, total);
+	if (write(progress->messenger->fd, line, (size_t)len) < 0)
+		return;
+}
+
+static void end_progress(const struct progress *progress)
+{
+	if (progress->is_shown && write(progress->messenger->fd, "\r\033[K", 4) < 0)
+		return;
+}
+
+static void say_what_stays(const struct messenger *messenger, const struct change_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct change *change = &list->items[i];
+
+		if (change->flags & (CHANGE_IS_DONE | CHANGE_IS_DROPPED) || !(change->flags & CHANGE_IS_CHOSEN))
+			continue;
+		if (change->flags & CHANGE_HAS_FAILED)
+			message_note(messenger, "failed: %s: %s", change->path, change->conflict);
+		else if (change->flags & CHANGE_IS_REFUSED)
+			message_note(messenger, "refused: %s: %s", change->path, change->why);
+		else if (change->flags & CHANGE_IS_CONFLICT)
+			message_note(messenger, "conflict: %s: %s", change->path, change->conflict);
+	}
+}
+
+static void say_outcome(const struct messenger *messenger, const struct apply_outcome *outcome, bool is_dry_run,
+			bool is_kept, const char *id)
+{
+	for (size_t i = 0; i < outcome->saved.count; i++)
+		message_note(messenger,
+			     "saved: the workdir's version of a file that changed at the same moment is '%s'",
+			     outcome->saved.items[i]);
+	if (outcome->refused)
+		message_hint(messenger, "--allow-risky PATH applies what is refused");
+	if (outcome->conflicts)
+		message_hint(messenger,
+			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's");
+	if (is_dry_run)
+		message_note(messenger, "%zu changes would be applied, %zu not", outcome->applied,
+			     outcome->conflicts + outcome->refused);
+	else
+		message_note(messenger, "%zu changes applied%s%s", outcome->applied,
+			     is_kept ? "; the rest is in the workspace " : "", is_kept ? id : "");
+}
+
+static void print_outcome_json(struct text *out, const struct apply_outcome *outcome, const struct change_list *list,
+			       bool is_kept)
+{
+	struct json_writer json = {.text = out, .has_byte_escapes = true};
+
+	json_open_object(&json, NULL);
+	json_write_unsigned(&json, "applied", outcome->applied);
+	json_write_unsigned(&json, "conflicts", outcome->conflicts);
+	json_write_unsigned(&json, "refused", outcome->refused);
+	json_write_unsigned(&json, "failed", outcome->failed);
+	json_write_unsigned(&json, "dropped", outcome->dropped);
+	json_write_unsigned(&json, "left", outcome->left);
+	json_write_bool(&json, "kept", is_kept);
+	json_open_array(&json, "not_applied");
+	for (size_t i = 0; i < list->count; i++) {
+		const struct change *change = &list->items[i];
+
+		if (change->flags & (CHANGE_IS_DONE | CHANGE_IS_DROPPED) || !(change->flags & CHANGE_IS_CHOSEN))
+			continue;
+		json_open_object(&json, NULL);
+		json_write_string(&json, "path", change->path);
+		json_write_string(&json, "reason",
+				  change->flags & CHANGE_HAS_FAILED   ? "failed"
+				  : change->flags & CHANGE_IS_REFUSED ? "refused"
+								      : "conflict");
+		json_write_string(&json, "why", change->conflict ? change->conflict : change->why);
+		json_close_object(&json);
+	}
+	json_close_array(&json);
+	json_close_object(&json);
+	text_append_char(out, '\n');
+}
+
+/* Everything was applied or dropped: an unnamed workspace has done its work, a named one begins anew. */
+static int finish(struct chosen *chosen, struct error *error)
+{
+	workspace_view_done(&chosen->view);
+	if (chosen->workspace.meta.name)
+		return workspace_reset(&chosen->home, &chosen->workspace, error);
+	return workspace_remove(&chosen->home, &chosen->workspace, error);
+}
+
+int apply_chosen(struct chosen *chosen, struct change_list *list, const struct apply_order *order,
+		 const struct messenger *messenger)
+{
+	struct progress progress = {.messenger = messenger, .begun_ns = now_ns()};
+	struct apply_request request = {
+		.view = &chosen->view,
+		.workspace = &chosen->workspace,
+		.changes = list,
+		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours},
+		.is_dry_run = order->is_dry_run,
+		.may_move = true,
+		.progress = show_progress,
+		.context = &progress,
+	};
+	struct apply_outcome outcome = {0};
+	struct error error = {0};
+	AUTO_TEXT out = {0};
+	char id[WORKSPACE_ID_SIZE];
+	bool is_kept;
+	int rc = workspace_apply(&request, &outcome, &error);
+
+	memcpy(id, chosen->workspace.meta.id, sizeof(id));
+	end_progress(&progress);
+	say_what_stays(messenger, list);
+	is_kept = rc < 0 || outcome.conflicts || outcome.refused || outcome.failed || outcome.left;
+	if (rc == 0 && !is_kept && !order->is_dry_run)
+		rc = finish(chosen, &error);
+	say_outcome(messenger, &outcome, order->is_dry_run, is_kept, id);
+	if (order->has_json)
+		print_outcome_json(&out, &outcome, list, is_kept || order->is_dry_run);
+	if (rc < 0)
+		message_error(messenger, &error);
+	if (print_out(&out, messenger) != 0)
+		rc = -EIO;
+	if (rc == 0 && (outcome.conflicts || outcome.refused || outcome.failed))
+		rc = EXIT_NOT_ALL;
+	apply_outcome_done(&outcome);
+	return rc < 0 ? EXIT_BELLJAR : rc;
+}
+
+int command_apply(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	AUTO(chosen_done) struct chosen chosen = {0};
+	AUTO(change_list_done) struct change_list list = {0};
+	AUTO(string_list_done) struct string_list theirs = {0};
+	AUTO(string_list_done) struct string_list ours = {0};
+	AUTO(string_list_done) struct string_list risky = {0};
+	struct apply_order order = {
+		.paths = &chosen.paths,
+		.theirs = &theirs,
+		.ours = &ours,
+		.is_dry_run = options->is_dry_run,
+		.has_json = options->has_json,
+	};
+	struct error error = {0};
+	int rc = chosen_open(&chosen, invocation, options, 0, WORKSPACE_WRITE, true, &error);
+
+	if (rc == 0)
+		rc = chosen_take_paths(&chosen, invocation, options, &error);
+	if (rc == 0)
+		rc = chosen_translate(&chosen, invocation, &options->theirs, &theirs, &error);
+	if (rc == 0)
+		rc = chosen_translate(&chosen, invocation, &options->ours, &ours, &error);
+	if (rc == 0)
+		rc = chosen_translate(&chosen, invocation, &options->risky, &risky, &error);
+	if (rc == 0)
+		rc = workspace_settle(&chosen.view, &chosen.workspace, &error);
+	if (rc == 0)
+		rc = list_changes(&chosen, &risky, &list, &error);
+	return rc < 0 ? fail(messenger, &error) : apply_chosen(&chosen, &list, &order, messenger);
+}
+
+/* --- discard ------------------------------------------------------------------------------------------------------ */
+
+/* Some changes only: what the upper has of them goes, and what cannot go is told. */
+static int discard_paths(struct chosen *chosen, const struct messenger *messenger, struct error *error)
+{
+	AUTO(change_list_done) struct change_list list = {0};
+	AUTO(change_list_done) struct change_list after = {0};
+	size_t before, dropped = 0;
+	int rc = list_changes(chosen, NULL, &list, error);
+
+	if (rc == 0)
+		rc = workspace_drop(&chosen->view, &chosen->workspace, &list, &chosen->paths, error);
+	if (rc == 0)
+		rc = list_changes(chosen, NULL, &after, error);
+	if (rc < 0)
+		return rc;
+	keep_paths(&list, &chosen->paths);
+	keep_paths(&after, &chosen->paths);
+	before = list.count;
+	dropped = before - MIN_OF(after.count, before);
+	for (size_t i = 0; i < after.count; i++)
+		message_note(messenger, "cannot be dropped by itself: %s", after.items[i].path);
+	if (after.count)
+		message_hint(messenger, "it belongs to a checkpoint, or to a directory that was replaced as a whole");
+	message_note(messenger, "%zu changes dropped", dropped);
+	return after.count ? EXIT_NOT_ALL : 0;
+}
+
+int command_discard(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	AUTO(chosen_done) struct chosen chosen = {0};
+	struct error error = {0};
+	bool has_paths;
+	char id[WORKSPACE_ID_SIZE];
+	int rc = chosen_open(&chosen, invocation, options, 0, WORKSPACE_WRITE, false, &error);
+
+	if (rc < 0)
+		return fail(messenger, &error);
+	has_paths = chosen.next_word < options->word_count;
+	memcpy(id, chosen.workspace.meta.id, sizeof(id));
+	if (has_paths) {
+		rc = chosen_take_paths(&chosen, invocation, options, &error);
+		if (rc == 0)
+			rc = workspace_view_open(&chosen.home, &chosen.workspace, &chosen.view, &error);
+		if (rc == 0)
+			rc = discard_paths(&chosen, messenger, &error);
+	} else {
+		rc = workspace_remove(&chosen.home, &chosen.workspace, &error);
+		if (rc == 0)
+			message_note(messenger, "the workspace %s is gone", id);
+	}
+	return rc < 0 ? fail(messenger, &error) : rc;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_lines.h - which lines of two texts differ, and how that is written as a patch
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_LINES_H
+#define BELLJAR_WORKSPACE_WORKSPACE_LINES_H
+
+#include "base/text.h"
+
+/* A stretch of lines that was replaced; either side may be empty. */
+struct edit {
+	size_t old_from, old_count;
+	size_t new_from, new_count;
+};
+
+struct edit_list {
+	struct edit *items;
+	size_t count;
+	size_t capacity;
+};
+
+struct line {
+	const char *bytes;
+	size_t len;  /* with its newline, if it has one */
+	uint32_t id; /* the same for lines that are the same */
+};
+
+struct line_list {
+	struct line *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Both borrow the bytes. 0 or -ENOMEM. */
+int lines_split(struct line_list *out, const char *bytes, size_t len);
+/* Few edits, the fewest where that is not too much work; they never overlap and are in order. */
+int lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out);
+
+/* The hunks of a unified diff, with three lines around each. Nothing if the texts are the same. */
+int lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out);
+/* How many lines were added and removed. */
+int lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added, size_t *removed);
+
+#endif

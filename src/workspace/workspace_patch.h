@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workspace/workspace_patch.h - changes as a patch that `git apply` takes, as counts of lines, and as JSON
+ */
+#ifndef BELLJAR_WORKSPACE_WORKSPACE_PATCH_H
+#define BELLJAR_WORKSPACE_WORKSPACE_PATCH_H
+
+#include "workspace/workspace_changes.h"
+
+/* Text files up to this size are compared line by line; a larger file is told as binary. */
+#define PATCH_TEXT_BYTES ((uint64_t)4 << 20)
+/* Binary files up to this size are in the patch; of a larger one it only says that it differs. */
+#define PATCH_BINARY_BYTES ((uint64_t)16 << 20)
+/* Files up to this size get digests. */
+#define PATCH_DIGEST_BYTES ((uint64_t)1 << 30)
+
+/* Append the patch of one change. A directory has none. */
+int patch_print(const struct workspace_view *view, const struct change *change, struct text *out);
+
+struct patch_count {
+	size_t added, removed;
+	bool is_binary;
+};
+int patch_count(const struct workspace_view *view, const struct change *change, struct patch_count *out);
+
+/* One object with everything about the change; digests where a side is a file or a link. */
+struct json_writer;
+void patch_json(const struct workspace_view *view, const struct change *change, struct json_writer *json);
+
+/* As git writes a name: in quotes and with octal numbers, if it has anything but plain characters in it. */
+void patch_quote(struct text *out, const char *prefix, const char *name);
+
+#endif
