@@ -2,6 +2,8 @@
 /*
  * cli/command_changes.c - `diff`, `apply` and `discard`: decide about what a workspace changes; none of them opens a jar
  */
+#include "cli/command_changes.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 
 #include "base/json_write.h"
 #include "cli/changes_print.h"
-#include "cli/command_changes.h"
 #include "cli/pager.h"
 #include "cli/workspace_words.h"
 #include "workspace/workspace_patch.h"

@@ -83,6 +83,40 @@ static const struct change *replaced_above(struct change_list *list, const char 
 	return NULL;
 }
 
+static bool is_due(const struct change *change)
+{
+	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
+				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
+}
+
+static void hold_back(struct change *change, const char *why)
+{
+	change->flags |= CHANGE_IS_CONFLICT;
+	free(change->conflict);
+	change->conflict = strdup(why);
+}
+
+/*
+ * A directory that was renamed as a whole is applied whole: what of it is not in the upper is only in the old directory, and
+ * that goes only when everything has arrived.
+ */
+static void choose_renamed(struct change_list *list)
+{
+	for (size_t i = 0; i + 1 < list->renamed.count; i += 2) {
+		const char *new = list->renamed.items[i], *old = list->renamed.items[i + 1];
+		bool is_whole = true;
+
+		for (size_t k = 0; k < list->count; k++)
+			if (change_is_within(list->items[k].path, new) && !is_due(&list->items[k]))
+				is_whole = false;
+		for (size_t k = 0; k < list->count && !is_whole; k++)
+			if (is_due(&list->items[k]) &&
+			    (change_is_within(list->items[k].path, new) || change_is_within(list->items[k].path, old)))
+				hold_back(&list->items[k],
+					  "belongs to a renamed directory, which is applied whole or not at all");
+	}
+}
+
 static void choose(const struct apply_request *request)
 {
 	struct change_list *list = request->changes;
@@ -118,11 +152,8 @@ static void choose(const struct apply_request *request)
 		for (const char *slash = strchr(change->path, '/'); slash; slash = strchr(slash + 1, '/')) {
 			struct change *above = find(list, change->path, (size_t)(slash - change->path));
 
-			if (above && was_directory(above) && !(above->flags & CHANGE_IS_CONFLICT)) {
-				above->flags |= CHANGE_IS_CONFLICT;
-				free(above->conflict);
-				above->conflict = strdup("something in it stays");
-			}
+			if (above && was_directory(above) && !(above->flags & CHANGE_IS_CONFLICT))
+				hold_back(above, "something in it stays");
 		}
 	}
 	/* Nothing is removed for what will not come. */
@@ -131,12 +162,10 @@ static void choose(const struct apply_request *request)
 		const struct change *above = replaced_above(list, change->path);
 
 		if (above && above->flags & (CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED) &&
-		    !(change->flags & (CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED))) {
-			change->flags |= CHANGE_IS_CONFLICT;
-			free(change->conflict);
-			change->conflict = strdup("what would take its place is not applied");
-		}
+		    !(change->flags & (CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED)))
+			hold_back(change, "what would take its place is not applied");
 	}
+	choose_renamed(list);
 }
 
 /* --- applying ----------------------------------------------------------------------------------------------------- */
@@ -157,12 +186,6 @@ struct applying {
 	size_t done, total;
 	int rc; /* of what ends the whole */
 };
-
-static bool is_due(const struct change *change)
-{
-	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
-				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
-}
 
 static struct shared *find_shared(struct applying *applying, const struct change *change)
 {
@@ -215,8 +238,11 @@ static int put_file(struct applying *applying, const struct change *change)
 static int put_directory(struct applying *applying, const struct change *change)
 {
 	struct stat status;
-	int rc = step_put(&applying->stepper, change);
+	int rc = step_unhide(&applying->stepper, change);
 
+	if (rc < 0)
+		return rc;
+	rc = step_put(&applying->stepper, change);
 	/* The host made one too: what is in it is looked at by itself. */
 	if (rc == -EAGAIN && change->kind == CHANGE_ADDED && inode_at(applying->request->view, change->path, &status) &&
 	    S_ISDIR(status.st_mode))
@@ -295,6 +321,32 @@ static int remove_one(struct applying *applying, const struct change *change)
 static int set_mode(struct applying *applying, const struct change *change)
 {
 	return step_set_mode(&applying->stepper, change);
+}
+
+/* Everything of a renamed directory has arrived: from here on it is the workdir's, and the old one may go. */
+static void settle_renamed(struct applying *applying)
+{
+	struct change_list *list = applying->request->changes;
+
+	for (size_t i = 0; i + 1 < list->renamed.count && applying->rc == 0; i += 2) {
+		const char *new = list->renamed.items[i], *old = list->renamed.items[i + 1];
+		bool is_whole = applying->stepper.may_move, has_any = false;
+
+		for (size_t k = 0; k < list->count; k++) {
+			if (!change_is_within(list->items[k].path, new) || list->items[k].kind == CHANGE_DELETED)
+				continue;
+			has_any = true;
+			is_whole &= !!(list->items[k].flags & CHANGE_IS_DONE);
+		}
+		if (!has_any)
+			continue;
+		if (is_whole && step_drop_directory(&applying->stepper, applying->request->workspace, new) == 0)
+			continue;
+		/* In a jar that goes on, or above a frozen layer, both must stay as they are. */
+		for (size_t k = 0; k < list->count; k++)
+			if (is_due(&list->items[k]) && change_is_within(list->items[k].path, old))
+				hold_back(&list->items[k], "the workspace still shows it under its new name");
+	}
 }
 
 /* Those that go up are from the inside out. */
@@ -426,8 +478,11 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 	drop_ours(&applying);
 	for (size_t i = 0; i < request->changes->count; i++)
 		applying.total += is_due(&request->changes->items[i]);
-	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++)
+	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++) {
+		if (phases[i].test == is_removal)
+			settle_renamed(&applying);
 		run_phase(&applying, &phases[i]);
+	}
 	if (!request->is_dry_run) {
 		finish_directories(&applying);
 		applied_note(request->view, request->workspace, request->changes);

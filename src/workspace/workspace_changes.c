@@ -48,6 +48,7 @@ void change_list_done(struct change_list *list)
 		free(list->items[i].conflict);
 	}
 	free(list->items);
+	string_list_done(&list->renamed);
 	*list = (struct change_list){0};
 }
 
@@ -157,6 +158,7 @@ int workspace_changes(const struct workspace_view *view, struct change_list *out
 	};
 	int rc = workspace_walk(&walk);
 
+	list.renamed = walk.renamed;
 	if (rc < 0) {
 		change_list_done(&list);
 		return walk_error(&walk, rc, error);
@@ -278,6 +280,7 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 	if (rc < 0)
 		return rc;
 	rc = workspace_walk(&walk);
+	string_list_done(&walk.renamed);
 	if (rc < 0 && rc != -E2BIG)
 		return walk_error(&walk, rc, error);
 	summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;

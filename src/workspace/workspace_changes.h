@@ -45,8 +45,10 @@ enum change_flag {
 	CHANGE_IS_CHOSEN = 1 << 8,    /* to be applied */
 	CHANGE_IS_DONE = 1 << 9,      /* applied */
 	CHANGE_HAS_FAILED = 1 << 10,  /* applying it failed */
-	CHANGE_IS_DROPPED = 1 << 12,  /* settled for the workdir's side */
-	CHANGE_IS_THEIRS = 1 << 11,   /* a conflict to be settled for the workspace's side */
+	CHANGE_IS_HIDING =
+		1 << 13, /* where the layer hides the workdir: what it has not is removed, so nothing may leave it */
+	CHANGE_IS_DROPPED = 1 << 12, /* settled for the workdir's side */
+	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict to be settled for the workspace's side */
 };
 
 struct change {
@@ -65,6 +67,8 @@ struct change_list {
 	struct change *items; /* sorted by path: a directory comes before what is in it */
 	size_t count;
 	size_t capacity;
+	struct string_list
+		renamed;   /* directories that root's overlay renamed as a whole: the new path, then the old one */
 	bool has_replaced; /* a directory of the workdir became something else */
 };
 

@@ -34,7 +34,7 @@ static uint32_t load(const unsigned char *bytes)
 
 static void sha1_block(uint32_t *state, const unsigned char *block)
 {
-	uint32_t w[80], a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
+	uint32_t w[80] = {0}, a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
 
 	for (int i = 0; i < 80; i++)
 		w[i] = i < 16 ? load(block + 4 * i) : left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
@@ -70,7 +70,7 @@ static void sha1_block(uint32_t *state, const unsigned char *block)
 
 static void sha256_block(uint32_t *state, const unsigned char *block)
 {
-	uint32_t w[64], v[8];
+	uint32_t w[64] = {0}, v[8];
 
 	for (int i = 0; i < 64; i++)
 		w[i] = i < 16 ? load(block + 4 * i)

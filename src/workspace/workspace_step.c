@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
+#include "reap/reap.h"
 #include "sys/calls.h"
 
 #define NOREPLACE 1U
@@ -368,7 +369,7 @@ static int make_directory_like(int source_fd, const char *name, int directory_fd
 static bool can_move(const struct stepper *stepper, const struct change *change)
 {
 	return stepper->may_move && change->layer == 0 && !change->layer_path && change->after.link_count == 1 &&
-	       change->after.device == stepper->view->workdir_device;
+	       !(change->flags & CHANGE_IS_HIDING) && change->after.device == stepper->view->workdir_device;
 }
 
 static int make_file(struct stepper *stepper, const struct change *change, int source_fd, const char *source_name,
@@ -561,6 +562,8 @@ void step_forget(struct stepper *stepper, const struct change *change)
 	/* Other layers are frozen, and the workdir's own mode is no file of the upper's. */
 	if (!stepper->may_move || change->layer != 0 || change->layer_path || !strcmp(change->path, "."))
 		return;
+	if (change->flags & CHANGE_IS_HIDING)
+		return;
 	/* A directory that both have may hide some of the workdir's: its mark must not be lost. */
 	if (S_ISDIR(change->after.mode) && change->kind == CHANGE_MODE)
 		return;
@@ -568,6 +571,31 @@ void step_forget(struct stepper *stepper, const struct change *change)
 	/* A directory that still has something in it stays: the same on both sides is no change. */
 	if (upper >= 0)
 		unlinkat(upper, name, S_ISDIR(change->after.mode) ? AT_REMOVEDIR : 0);
+}
+
+int step_unhide(struct stepper *stepper, const struct change *change)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (!stepper->may_move || change->layer != 0 || change->layer_path || change->flags & CHANGE_IS_HIDING)
+		return 0;
+	fd = view_open_directory(stepper->view->fds[0], change->path);
+	return fd < 0 ? fd : view_clear_opaque(stepper->view, fd);
+}
+
+int step_drop_directory(struct stepper *stepper, const struct workspace *workspace, const char *path)
+{
+	const char *name;
+	int upper = enter_layer(stepper, 0, path, &name), rc;
+
+	if (upper < 0)
+		return upper;
+	reap_sweep_at(workspace->parts_fd, ".dropped");
+	rc = rename_with(upper, name, workspace->parts_fd, ".dropped", NOREPLACE);
+	directory_done(&stepper->layer);
+	if (rc == 0)
+		reap_sweep_at(workspace->parts_fd, ".dropped");
+	return rc;
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */
@@ -581,7 +609,8 @@ int step_begin(struct stepper *stepper, const struct workspace_view *view, const
 
 	*stepper = (struct stepper){
 		.view = view,
-		.may_move = may_move && view->kind == WORKSPACE_OVERLAY,
+		/* Above a frozen layer, what leaves the upper would show what the layer has. */
+		.may_move = may_move && view->kind == WORKSPACE_OVERLAY && view->layer_count == 1,
 		.workdir.fd = -1,
 		.layer.fd = -1,
 	};

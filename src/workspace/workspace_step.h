@@ -42,6 +42,10 @@ int step_link(struct stepper *stepper, const struct change *change, const char *
 int step_remove(struct stepper *stepper, const struct change *change);
 /* Permissions and attributes in place. */
 int step_set_mode(struct stepper *stepper, const struct change *change);
+/* A directory that the workdir has not is about to be there: the upper's must not hide what will be in it. */
+int step_unhide(struct stepper *stepper, const struct change *change);
+/* Drop the upper's directory @path with all in it: the workdir has the same by now. */
+int step_drop_directory(struct stepper *stepper, const struct workspace *workspace, const char *path);
 /* Take what was applied out of the upper. */
 void step_forget(struct stepper *stepper, const struct change *change);
 

@@ -170,6 +170,25 @@ bool view_is_opaque(const struct workspace_view *view, int directory_fd)
 	       fgetxattr(directory_fd, mark(view, "opaque", attribute), value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
+int view_clear_opaque(const struct workspace_view *view, int directory_fd)
+{
+	char attribute[MARK_SIZE];
+	struct stat status;
+	int rc;
+
+	if (!view_is_opaque(view, directory_fd))
+		return 0;
+	if (fstat(directory_fd, &status) < 0)
+		return -errno;
+	/* An attribute of a directory that its owner may not write to can be had for a moment. */
+	if (!(status.st_mode & 0200) && fchmod(directory_fd, (status.st_mode & 07777) | 0200) < 0)
+		return -errno;
+	rc = fremovexattr(directory_fd, mark(view, "opaque", attribute)) < 0 && errno != ENODATA ? -errno : 0;
+	if (!(status.st_mode & 0200) && fchmod(directory_fd, status.st_mode & 07777) < 0)
+		return -errno;
+	return rc;
+}
+
 bool view_was_copied_up(const struct workspace_view *view, int fd)
 {
 	char attribute[MARK_SIZE];

@@ -74,6 +74,8 @@ int view_open_parent(int top_fd, const char *path, const char **name_out);
 bool view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name, const struct stat *status);
 /* Does the open directory of a layer hide what is below it? */
 bool view_is_opaque(const struct workspace_view *view, int directory_fd);
+/* Take that mark away. */
+int view_clear_opaque(const struct workspace_view *view, int directory_fd);
 /* Was the open file copied from a lower layer by overlay? */
 bool view_was_copied_up(const struct workspace_view *view, int fd);
 /*

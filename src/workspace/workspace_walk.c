@@ -35,6 +35,7 @@ struct place {
 	struct source sources[SOURCES_MAX];
 	unsigned source_count;
 	bool has_base;
+	bool is_hiding; /* a name that is missing here is removed, not seen through to the workdir */
 };
 
 LIST_TYPE(struct place *, place_list);
@@ -176,6 +177,9 @@ static int add_source(struct walk *walk, const struct opened *opened, unsigned i
 		return rc == -EBADMSG ? forged(walk, child->path) : rc;
 	if (!target)
 		return 0;
+	child->is_hiding = true;
+	if (string_list_add(&walk->renamed, child->path) < 0 || string_list_add(&walk->renamed, target) < 0)
+		return -ENOMEM;
 	rc = add_redirected(walk, child, parent->layer, target);
 	return rc < 0 ? rc : 1;
 }
@@ -331,6 +335,8 @@ static int meet(struct pass *pass, const struct opened *opened, const char *name
 	AUTO_FREE char *path = join(place->path, name), *layer_path = NULL;
 	struct change change = {.kind = kind, .flags = flags, .path = path};
 
+	if (place->is_hiding)
+		change.flags |= CHANGE_IS_HIDING;
 	if (!path)
 		return -ENAMETOOLONG;
 	if (found->status.st_mode) {
@@ -384,9 +390,13 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		if (flags)
 			rc = meet(pass, opened, name, found, old,
 				  flags & CHANGE_HAS_CONTENT ? CHANGE_MODIFIED : CHANGE_MODE, flags);
-		if (new_type == S_IFDIR && found->directory)
+		if (new_type == S_IFDIR && found->directory) {
 			found->directory->has_base = true;
+			found->directory->is_hiding |= !is_transparent(pass->walk, found->directory);
+		}
 	}
+	if (found->directory)
+		found->directory->is_hiding |= opened->place->is_hiding;
 	if (rc == 0 && found->directory && !found->is_closed)
 		rc = wait_for(pass, take_ptr(found->directory));
 	return rc;
@@ -491,6 +501,7 @@ static int begin(struct pass *pass)
 		return -ENOMEM;
 	}
 	top->has_base = true;
+	top->is_hiding = view->kind == WORKSPACE_COPY;
 	for (unsigned i = 0; i <= view->layer_count; i++) {
 		if (i == view->layer_count && view->kind == WORKSPACE_COPY)
 			break;

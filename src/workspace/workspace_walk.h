@@ -14,7 +14,8 @@ struct walk {
 	void *context;
 	uint64_t compare_bytes; /* so many may be compared; beyond, same size counts as different */
 	uint64_t entry_count, entry_max;
-	char refused[256]; /* what was forged, for the message */
+	struct string_list renamed; /* the caller's to free: the new path, then the old one */
+	char refused[256];          /* what was forged, for the message */
 };
 
 int workspace_walk(struct walk *walk);

@@ -571,7 +571,81 @@ static void test_after_a_reset_the_workspace_begins_anew(void)
 	CHECK_STRING(content("f"), "2");
 }
 
+static void test_what_was_applied_from_a_new_directory_is_not_taken_for_removed(void)
+{
+	scene_reset();
+	make_directory("/project/again");
+	put(workdir_fd, "again/old", "old");
+	scene_begin();
+	CHECK(mkdirat(workspace.upper_fd, "new", 0755) == 0);
+	set_mark("new", "user.overlay.opaque", "y");
+	put(workspace.upper_fd, "new/f", "f");
+	put(workspace.upper_fd, "new/g", "g");
+	CHECK(mkdirat(workspace.upper_fd, "again", 0755) == 0);
+	set_mark("again", "user.overlay.opaque", "y");
+	put(workspace.upper_fd, "again/f", "f");
+	CHECK(mkdirat(workspace.upper_fd, "again/sub", 0755) == 0);
+	put(workspace.upper_fd, "again/sub/f", "f");
+	put(workspace.upper_fd, ".envrc", "refused");
+	CHECK_INT(string_list_add(&paths, "new/f"), 0);
+	CHECK_INT(string_list_add(&paths, "again/f"), 0);
+	CHECK_INT(string_list_add(&paths, "again/sub"), 0);
+	CHECK_INT(apply(), 0);
+	CHECK_STRING(changes(), "A .envrc\nD again/old\nA new/g\n");
+	CHECK_INT(apply(), 0);
+	CHECK_STRING(changes(), "A .envrc\n");
+	CHECK_STRING(content("new/f"), "f");
+	CHECK_STRING(content("again/sub/f"), "f");
+	CHECK_STRING(content("again/old"), "(none)");
+}
+
+/* Wherever it is killed: what was only in the old directory is never lost. */
+static void test_a_renamed_directory_arrives_whole(void)
+{
+	if (geteuid() != 0)
+		return;
+	for (int round = 0; round < 16; round++) {
+		pid_t child;
+
+		scene_reset();
+		make_directory("/project/old/sub");
+		put(workdir_fd, "old/f", "f");
+		put(workdir_fd, "old/g", "g");
+		put(workdir_fd, "old/sub/h", "h");
+		scene_begin();
+		workspace.meta.has_user_xattrs = false;
+		CHECK(mkdirat(workspace.upper_fd, "new", 0755) == 0);
+		set_mark("new", "trusted.overlay.redirect", "old");
+		put(workspace.upper_fd, "new/g", "changed");
+		whiteout("old");
+		put(workspace.upper_fd, ".envrc", "refused");
+		if (round == 0) {
+			/* A part of it cannot be had. */
+			CHECK_INT(string_list_add(&paths, "new/f"), 0);
+			CHECK_INT(apply(), 0);
+			CHECK_INT(outcome.applied, 0);
+			CHECK_INT(string_list_add(&paths, "old"), 0);
+			CHECK_INT(apply(), 0);
+			CHECK_STRING(content("old/f"), "f");
+		}
+		child = fork();
+		if (child == 0)
+			_exit(apply() < 0);
+		usleep((useconds_t)(round * 100));
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		CHECK_INT(apply(), 0);
+		CHECK_STRING(content("new/f"), "f");
+		CHECK_STRING(content("new/g"), "changed");
+		CHECK_STRING(content("new/sub/h"), "h");
+		CHECK(faccessat(workdir_fd, "old", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+		CHECK_STRING(changes(), "A .envrc\n");
+	}
+}
+
 static const struct test tests[] = {
+	TEST(test_what_was_applied_from_a_new_directory_is_not_taken_for_removed),
+	TEST(test_a_renamed_directory_arrives_whole),
 	TEST(test_everything_arrives_moved_or_copied),
 	TEST(test_a_named_path_takes_only_itself),
 	TEST(test_a_dry_run_changes_nothing),
