@@ -67,6 +67,8 @@ export interface PolicyKeys extends RunKeys {
   protect?: boolean | undefined;
   net?: 'none' | 'gate' | 'host' | undefined;
   allow_net?: string | readonly NetRule[] | undefined;
+  /** PORT, or "HOSTPORT:PORT". */
+  publish?: number | string | readonly (number | string)[] | undefined;
   hostname?: string | undefined;
   rung?: Rung | undefined;
   optional?: string | readonly string[] | undefined;
@@ -394,6 +396,8 @@ export declare class Jar implements AsyncDisposable {
   readonly limits: Record<string, number | null>;
   /** Where runs start, as seen inside. */
   readonly workdir: string | null;
+  /** For each port of `publish` the one of this host's 127.0.0.1 that leads to it. */
+  readonly published: Record<number, number>;
   readonly isOpen: boolean;
 
   run: RunFunction<RunInJarOptions>;

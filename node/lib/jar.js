@@ -93,6 +93,11 @@ export class Jar {
     return this.#facts.workdir;
   }
 
+  /** For each port of `publish` the one of this host's 127.0.0.1 that leads to it. */
+  get published() {
+    return Object.fromEntries((this.#facts.published ?? []).map((entry) => [entry.port, entry.host_port]));
+  }
+
   /** Whether runs can be started in it. */
   get isOpen() {
     return this.#closing === undefined && !this.#channel.isOver;

@@ -17,7 +17,7 @@ import { textOf } from './text.js';
 // A string, or a comment, or a comma before a closing bracket: whichever comes first in the text.
 const JSON_EXTRAS = /("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\/|,(?=(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*[}\]])/g;
 // Keys with a list of texts or paths.
-const LISTS = new Set(['ro', 'rw', 'hide', 'tmpfs', 'cow_dirs', 'allow_net', 'pass_env', 'redact', 'optional']);
+const LISTS = new Set(['ro', 'rw', 'hide', 'tmpfs', 'cow_dirs', 'allow_net', 'publish', 'pass_env', 'redact', 'optional']);
 // Options of child_process that are none here, and what to do instead.
 const OF_CHILD_PROCESS = {
   argv0: 'name the program as the first of the words',
@@ -61,7 +61,8 @@ export function normalKeys(keys) {
     if (key === 'env' && value === null) continue;
     if (typeof value === 'number' && value < 0) throw new PolicyError(`${name}: ${value} must not be negative; null means no limit`);
     const isOne = typeof value === 'string' || value instanceof Uint8Array || value instanceof URL;
-    made[key] = plain(LISTS.has(key) && isOne ? [value] : value);
+    const isList = LISTS.has(key) && (isOne || (key === 'publish' && typeof value === 'number'));
+    made[key] = plain(isList ? [value] : value);
   }
   return made;
 }

@@ -248,3 +248,21 @@ test('rules of the network can be changed while a jar with a gate lives', async 
   await jar.denyNet(`host:${port}`);
   assert.notEqual((await ask()).exit_code, 0);
 });
+
+test('a server in a jar is reached at the published port of this host', async (context) => {
+  let jar;
+  try {
+    jar = await open(context, { publish: 8000 });
+  } catch (error) {
+    assert.ok(error instanceof UnavailableError);
+    return context.skip('needs:gate');
+  }
+  assert.deepEqual(Object.keys(jar.published), ['8000']);
+  const server = await jar.spawn(['node', '-e', `require('http').createServer((q, a) => a.end('reached')).listen(8000, () => console.log('up'))`]);
+  await once(server.stdout, 'data');
+  const answer = await fetch(`http://127.0.0.1:${jar.published[8000]}/`);
+  assert.equal(await answer.text(), 'reached');
+  await server.kill();
+  await server.wait();
+  assert.deepEqual((await open(context)).published, {});
+});

@@ -209,7 +209,7 @@ class AsyncProcess(AsyncClosing):
     """A run that goes on, for asyncio, trio and anyio: the methods of Process, awaitable. Use it in the loop that started it.
 
     stdout and stderr are asyncio.StreamReader, whose lines may have 1 MiB, unless on_output was given, which the loop then calls as
-    output comes. stdin is an asyncio.StreamWriter with stdin=PIPE. Under trio they are objects with the same methods. An async context manager:
+    output comes. published is as in Process. stdin is an asyncio.StreamWriter with stdin=PIPE. Under trio they are objects with the same methods. An async context manager:
     leaving it cancels the run and waits until it is gone. The end of the loop does so too.
     """
 
@@ -219,6 +219,7 @@ class AsyncProcess(AsyncClosing):
 
     def __init__(self, args: list[str], channel: _engine.Channel) -> None:
         self.args = args
+        self.published: dict[int, int] = {}
         self._channel = channel
         self._pid = _engine.owner_pid()
         self._closers: list[Callable[[], Any]] = []
@@ -227,6 +228,7 @@ class AsyncProcess(AsyncClosing):
     async def _begin(self, request: Request) -> None:
         """Wait until the command runs; connect the streams."""
         started, starts = _loops.Signal(), []  # type: ignore[var-annotated]
+        self.published = request.published
         task = self._task = _loops.Background(_until_end(self._channel, request, started, starts))
         try:
             await started.wait()

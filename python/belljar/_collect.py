@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _wire
 from ._errors import EngineError
@@ -20,6 +20,11 @@ NO_CUT = (0, 0)
 News = Tuple[Callable[..., object], Tuple[Any, ...]]
 
 
+def published_of(facts: Mapping[str, Any]) -> Dict[int, int]:
+    """Ports of a jar, and those of the host that lead to them, as a frame of the engine tells them."""
+    return {entry["port"]: entry["host_port"] for entry in facts.get("published") or ()}
+
+
 class Collector:
     """Feed it the bytes of the channel until `is_over`; then ask for the result."""
 
@@ -29,6 +34,7 @@ class Collector:
         "on_output",
         "on_event",
         "answer",
+        "_published",
         "_args",
         "_text",
         "_errors",
@@ -54,6 +60,7 @@ class Collector:
         self.on_event = on_event
         # Called with an event that is a question; set by whoever has the channel.
         self.answer: Optional[Callable[[Dict[str, Any]], Any]] = None
+        self._published: Optional[Dict[int, int]] = None
         self._args = args
         self._text = text
         self._errors = errors
@@ -67,6 +74,7 @@ class Collector:
     def of(cls, request: Request, channel: Channel, may_await: bool = False) -> Collector:
         """For a command as it was asked for. may_await: the caller's functions may be coroutine functions."""
         made = cls(request.args, request.text, request.errors, request.is_captured, request.on_output, request.on_event)
+        made._published = request.published
         if request.on_ask is not None:
             from ._ask import Answerer
 
@@ -95,6 +103,8 @@ class Collector:
                     news.append((self.on_event, (event,)))
             elif kind == _wire.STARTED:
                 self.has_started = True
+                if self._published is not None and b'"published"' in payload:
+                    self._published.update(published_of(_wire.parse(payload)))
             elif kind == _wire.RESULT:
                 self._answer = _wire.parse(payload)
                 self.is_over = True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, 
 
 from . import _engine, _wire
 from ._closing import AsyncClosing, Closing
+from ._collect import published_of
 from ._errors import EngineError, public, shortage_is_engine_error
 from ._jar_files import JarFiles, open_steps
 from ._paths import anchored, fixed_policy
@@ -140,6 +141,11 @@ class Jar(Closing, AsyncClosing, JarFiles):
     def workdir(self) -> Optional[str]:
         """Where runs start, as seen inside."""
         return self._facts.get("workdir")
+
+    @property
+    def published(self) -> Dict[int, int]:
+        """For each port of `publish` the one of this host's 127.0.0.1 that leads to it."""
+        return published_of(self._facts)
 
     def fileno(self) -> int:
         """The descriptor of the jar's channel. It is readable when the jar has ended, whoever has ended it; read nothing from it."""

@@ -86,6 +86,7 @@ class PolicyKeys(RunKeys, total=False):
     allow_net: Union[str, Sequence[NetRule]]
     ask: Literal["none", "net"]
     ask_timeout: Duration
+    publish: Union[int, str, Sequence[Union[int, str]]]  # PORT, or "HOSTPORT:PORT"
     hostname: str
     rung: Literal["namespace", "landlock", "process"]
     optional: Texts

@@ -45,7 +45,7 @@ def encode(value: Any) -> str:
 
 
 # Keys with a list of texts or paths.
-_LISTS = frozenset(("ro", "rw", "hide", "cow_dirs", "tmpfs", "allow_net", "pass_env", "redact", "optional"))
+_LISTS = frozenset(("ro", "rw", "hide", "cow_dirs", "tmpfs", "allow_net", "publish", "pass_env", "redact", "optional"))
 # Keywords of subprocess that are none here, and what to do instead.
 _OF_SUBPROCESS = {
     "bufsize": "leave it out",
@@ -73,6 +73,8 @@ def normal_keys(keys: Dict[str, Any]) -> Dict[str, Any]:
         del keys["env"]
     for name, value in keys.items():
         if name in _LISTS and isinstance(value, (str, bytes, os.PathLike)):
+            keys[name] = [value]
+        elif name == "publish" and isinstance(value, int) and not isinstance(value, bool):
             keys[name] = [value]
         elif name in _OF_SUBPROCESS:
             raise PolicyError(f"unknown key {name!r}; {_OF_SUBPROCESS[name]}")

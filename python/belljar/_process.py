@@ -90,7 +90,8 @@ class Process(Closing):
 
     stdout and stderr are buffered readers, unless on_output was given, which is then called by poll() and wait(). Read them, or
     the command waits once they are full; a limit that ends a stream gives its end of file. stdin is there with stdin=PIPE:
-    what is written reaches the command at once. All of it may be used from any thread.
+    what is written reaches the command at once. published has, for each port of `publish`, the one of this host's 127.0.0.1 that leads
+    to it. All of it may be used from any thread.
     """
 
     stdin: Optional[io.BufferedWriter]
@@ -99,6 +100,7 @@ class Process(Closing):
 
     def __init__(self, request: Request, opener: Opener) -> None:
         self.args = request.args
+        self.published = request.published
         self._channel: Optional[_engine.Channel] = None
         self._ends: List[End] = []
         self._pid = _engine.owner_pid()

@@ -111,6 +111,7 @@ class Request:
         "on_output",
         "on_event",
         "on_ask",
+        "published",
         "fds",
         "stdin",
         "stdout",
@@ -122,6 +123,7 @@ class Request:
     )
 
     def __init__(self, args: Union[Args, str], options: Mapping[str, Any], *, is_spawn: bool = False, detach: bool = False) -> None:
+        self.published: Dict[int, int] = {}  # filled in when the command has started
         self.fds: List[int] = []
         self.stdin: Optional[int] = None
         self.stdout: Optional[int] = None

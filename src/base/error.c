@@ -115,6 +115,7 @@ static const char *const errno_names[] = {
 	NAME(EPROTO),
 	NAME(ECONNREFUSED),
 	NAME(ENETUNREACH),
+	NAME(EADDRINUSE),
 	NAME(EADDRNOTAVAIL),
 	NAME(EIDRM),
 };

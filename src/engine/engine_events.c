@@ -41,6 +41,8 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 	result_write_enforced(plan, seen, writer);
 	result_write_missing(plan, seen, writer);
 	plan_write_limits(&plan->limits, writer, "limits");
+	if (seen && seen->network.published_count)
+		result_write_published(&seen->network, writer);
 }
 
 void event_write_question(const struct net_question *question, struct json_writer *writer)

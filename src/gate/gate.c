@@ -24,8 +24,8 @@
 /* What the process itself takes at most, and a little. */
 #define FINISH_NS 1300000000ULL
 #define MESSAGES_PER_TURN 64
-/* Control socket, page, the jar's sockets, the vault. */
-#define GATE_FDS_MAX (JAR_SOCKETS_MAX + 3)
+/* Control socket, page, the jar's sockets, the vault, sockets of the host's. */
+#define GATE_FDS_MAX (JAR_SOCKETS_MAX + 3 + PUBLISH_MAX)
 
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
@@ -53,15 +53,37 @@ static int make_page(struct gate *gate)
 	gate->page->id = gate->plan->owner_id;
 	gate->page->connections_max = gate->plan->limits.net_connections;
 	gate->page->bytes_max = gate->plan->limits.net_bytes;
+	gate->page->published_count = (uint32_t)wanted->published_count;
+	for (size_t i = 0; i < wanted->published_count; i++)
+		gate->page->published[i] = wanted->published[i].port;
 	return 0;
 }
 
-struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family)
+/* Before there is a jar: a port that is taken is an error, and nothing has run. */
+static int publish(struct gate *gate, struct error *error)
+{
+	for (size_t i = 0; i < gate->plan->gate.published_count; i++) {
+		const struct publish *entry = &gate->plan->gate.published[i];
+		struct publish *made = &gate->published.published[i];
+		int fd = gate_bind(entry, &made->host_port, error);
+
+		if (fd < 0)
+			return fd;
+		made->port = entry->port;
+		gate->host_fds[gate->host_fd_count++] = fd;
+		gate->published.published_count++;
+	}
+	return 0;
+}
+
+int gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family, struct gate **out,
+	     struct error *error)
 {
 	struct gate *gate = calloc(1, sizeof(*gate));
+	int rc;
 
 	if (!gate)
-		return NULL;
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	*gate = (struct gate){.loop = loop,
 			      .plan = plan,
 			      .family = family,
@@ -69,11 +91,23 @@ struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_fa
 			      .control_fd = -1,
 			      .pidfd = -1,
 			      .rules_fd = -1};
-	if (make_page(gate) < 0) {
+	rc = make_page(gate);
+	if (rc < 0)
+		error_set(error, STAGE_ENGINE, -rc, "cannot make a gate: %s", strerror(-rc));
+	else
+		rc = publish(gate, error);
+	if (rc < 0) {
 		gate_free(gate);
-		return NULL;
+		return rc;
 	}
-	return gate;
+	*out = gate;
+	return 0;
+}
+
+void gate_tell_published(const struct gate *gate, struct network_seen *out)
+{
+	memcpy(out->published, gate->published.published, sizeof(out->published));
+	out->published_count = gate->published.published_count;
 }
 
 /*
@@ -133,6 +167,8 @@ static int start(struct gate *gate)
 	gate->page->has_vault = wanted->has_vault;
 	if (wanted->has_vault)
 		fds[count++] = wanted->vault_fd;
+	memcpy(fds + count, gate->host_fds, gate->host_fd_count * sizeof(*fds));
+	count += gate->host_fd_count;
 	gate->pid = vfork();
 	if (gate->pid == 0)
 		become_process(fds, count, program_fd,
@@ -156,6 +192,8 @@ static void close_sockets(struct gate *gate)
 {
 	while (gate->fd_count)
 		close(gate->fds[--gate->fd_count]);
+	while (gate->host_fd_count)
+		close(gate->host_fds[--gate->host_fd_count]);
 }
 
 int gate_take(struct gate *gate, int fd)

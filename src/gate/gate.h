@@ -45,8 +45,14 @@ struct gate_visit {
 	struct network_host_list before;
 };
 
-/* For the jar of @plan. @family as in struct session_request. NULL: no memory, or no descriptor. */
-struct gate *gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family);
+/*
+ * For the jar of @plan. @family as in struct session_request. What the jar publishes has its ports of the host from here on. 0 or a
+ * negative errno.
+ */
+int gate_new(struct loop *loop, const struct plan *plan, struct reap_family *family, struct gate **out,
+	     struct error *error);
+/* Which ports of the host those are. */
+void gate_tell_published(const struct gate *gate, struct network_seen *out);
 /* One of the sockets of STEP_SOCKETS; -1: it is not there. The last one starts the process. 0 or a negative errno. */
 int gate_take(struct gate *gate, int fd);
 /*
@@ -79,6 +85,12 @@ int gate_change(struct gate *gate, const struct net_rule *rule, void (*function)
 		struct gate_change **out);
 /* Nobody wants to know any more. */
 void gate_forget_change(struct gate_change *change);
+
+/*
+ * gate_bind.c: listen on the host's 127.0.0.1 for what @entry publishes. The descriptor, and the port in *@host_port; or a
+ * negative errno.
+ */
+int gate_bind(const struct publish *entry, uint16_t *host_port, struct error *error);
 
 struct gate_inspector;
 

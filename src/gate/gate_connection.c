@@ -144,35 +144,6 @@ void connection_sweep(struct gate_process *gate)
 
 /* --- relaying ----------------------------------------------------------------------------------------------- */
 
-/* @out is what this side sends, @in what it is given. */
-static uint32_t interest(const struct relay_half *out, const struct relay_half *in)
-{
-	return (!out->held && !out->is_ended && !out->is_starved ? EPOLLIN : 0) | (in->held ? EPOLLOUT : 0);
-}
-
-static void update_interest(struct connection *connection)
-{
-	uint32_t client = interest(&connection->up, &connection->down);
-	uint32_t server = interest(&connection->down, &connection->up);
-
-	/* One that has hung up is not listened to any more; what it left is fetched when the other can take it. */
-	if (!connection->client.loop && client & EPOLLIN)
-		server |= EPOLLOUT;
-	if (!connection->server.loop && server & EPOLLIN)
-		client |= EPOLLOUT;
-	loop_change(&connection->client, client);
-	loop_change(&connection->server, server);
-	if (connection->up.is_starved || connection->down.is_starved)
-		gate_want_tick(connection->gate);
-}
-
-/* That a side has hung up would be heard for ever, and nothing else is wanted of it now. */
-static void forget_if_gone(struct loop_watch *watch, uint32_t events)
-{
-	if (events & (EPOLLHUP | EPOLLERR) && !watch->events)
-		loop_remove(watch);
-}
-
 /*
  * No more bytes may go through. It stays as it is until the engine has ended the run: a reset would let the command end by itself
  * first. What is still in its sockets belongs to that run, and never goes on its way.
@@ -231,8 +202,8 @@ static void pump(struct connection *connection)
 	}
 	if (rc < 0)
 		end(connection, true);
-	else
-		update_interest(connection);
+	else if (relay_listen(&connection->client, &connection->server, &connection->up, &connection->down))
+		gate_want_tick(gate);
 }
 
 /* --- dialling ----------------------------------------------------------------------------------------------- */
@@ -345,7 +316,7 @@ static void on_server(struct loop_watch *watch, uint32_t events)
 	if (connection->is_dead)
 		return;
 	if (connection->state == STATE_RELAYING) {
-		forget_if_gone(watch, events);
+		relay_forget_if_gone(watch, events);
 		pump(connection);
 		return;
 	}
@@ -488,7 +459,7 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 		return;
 	if (connection->is_checked)
 		connection->deadline_ns = 0;
-	forget_if_gone(watch, events);
+	relay_forget_if_gone(watch, events);
 	pump(connection);
 }
 

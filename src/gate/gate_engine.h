@@ -18,7 +18,10 @@ struct gate {
 	int page_fd;
 	int fds[JAR_SOCKETS_MAX];
 	size_t fd_count, taken; /* those that are there, of those that came */
-	pid_t pid;              /* 0: none */
+	int host_fds[PUBLISH_MAX];
+	size_t host_fd_count;
+	struct network_seen published;
+	pid_t pid; /* 0: none */
 	int control_fd;
 	int pidfd;
 	struct loop_watch control, process;

@@ -28,6 +28,7 @@
 #define CONNECTION_FDS 6
 #define OTHER_FDS 512
 #define CONNECTIONS_MAX 16384
+#define VISITORS_MAX 1024
 
 /* --- time --------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,7 @@ static void on_tick(struct loop_timer *timer)
 
 	has_deadlines |= connection_check_time(gate, now_ns);
 	has_deadlines |= ask_check_time(gate, now_ns);
+	has_deadlines |= publish_check_time(gate, now_ns);
 	answer_check_time(gate, now_ns);
 	if (gate->is_paused && gate->connection_count < gate->connection_room)
 		gate_pause(gate, false);
@@ -138,10 +140,17 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	close_listeners(gate);
 	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
 	connection_drain(gate);
+	publish_drain(gate);
 	gate_want_tick(gate);
 }
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
+
+/* Behind the jar's sockets and the vault. */
+static unsigned first_door_fd(const struct gate_page *page)
+{
+	return GATE_FIRST_SOCKET_FD + page->socket_count + !!page->has_vault;
+}
 
 static int map_page(struct gate_process *gate)
 {
@@ -156,10 +165,11 @@ static int map_page(struct gate_process *gate)
 		return -errno;
 	close(GATE_PAGE_FD);
 	if (gate->page->magic != GATE_PAGE_MAGIC || gate->page->socket_count > GATE_LISTENERS_MAX ||
+	    gate->page->published_count > PUBLISH_MAX ||
 	    gate->page->rule_count > ((size_t)status.st_size - sizeof(*gate->page)) / sizeof(*gate->page->rules))
 		return -EINVAL;
 	/* Descriptors that the engine was started with are not for this process. */
-	sys_close_range(GATE_FIRST_SOCKET_FD + gate->page->socket_count + !!gate->page->has_vault, ~0U);
+	sys_close_range(first_door_fd(gate->page) + gate->page->published_count, ~0U);
 	gate->rules.items = gate->page->rules;
 	gate->rules.count = gate->page->rule_count;
 	return 0;
@@ -188,8 +198,11 @@ static int watch_sockets(struct gate_process *gate)
 
 	for (uint32_t i = 0; i < gate->page->socket_count && rc == 0; i++) {
 		int fd = GATE_FIRST_SOCKET_FD + (int)i;
-		loop_watch_function *function = function_of(gate, fd);
+		loop_watch_function *function;
 
+		if (publish_take_socket(gate, fd))
+			continue;
+		function = function_of(gate, fd);
 		if (!function)
 			return -EINVAL;
 		/* The jar has asked for fewer: what waits longer than that is asked for again only after a second. */
@@ -197,7 +210,7 @@ static int watch_sockets(struct gate_process *gate)
 			listen(fd, BACKLOG);
 		rc = loop_add(gate->loop, &gate->listeners[gate->listener_count++], fd, EPOLLIN, function, gate);
 	}
-	return rc;
+	return rc < 0 ? rc : publish_begin(gate, (int)first_door_fd(gate->page));
 }
 
 static void find_room(struct gate_process *gate)
@@ -208,6 +221,11 @@ static void find_room(struct gate_process *gate)
 	gate->connection_room = 1;
 	if (limit.rlim_cur > OTHER_FDS + CONNECTION_FDS)
 		gate->connection_room = MIN_OF((limit.rlim_cur - OTHER_FDS) / CONNECTION_FDS, CONNECTIONS_MAX);
+	/* Those from the host's side cannot take all of it, and neither can the jar's. */
+	if (gate->page->published_count) {
+		gate->visitor_room = MIN_OF(MAX_OF(gate->connection_room / 2, (size_t)1), (size_t)VISITORS_MAX);
+		gate->connection_room = MAX_OF(gate->connection_room - gate->visitor_room, (size_t)1);
+	}
 }
 
 static int open_vault(struct gate_process *gate)
@@ -252,10 +270,12 @@ int gate_main(struct gate_inspector *inspector)
 
 	if (rc < 0)
 		_exit(125);
-	while (!gate.drain_until_ns || (gate.connections && sys_monotonic_ns() < gate.drain_until_ns)) {
+	while (!gate.drain_until_ns ||
+	       ((gate.connections || gate.visitors) && sys_monotonic_ns() < gate.drain_until_ns)) {
 		if (loop_turn(gate.loop) < 0)
 			break;
 		connection_sweep(&gate);
+		publish_sweep(&gate);
 	}
 	_exit(0);
 }

@@ -14,6 +14,7 @@
 
 #include "limits/denial.h"
 #include "policy/net_rules.h"
+#include "policy/publish.h"
 
 #define GATE_HOSTS_MAX 256
 #define GATE_HOST_SIZE 256
@@ -39,9 +40,11 @@ struct gate_denial {
 struct gate_page {
 	/* by the engine, before the start */
 	uint32_t magic;
-	uint32_t socket_count; /* descriptors from GATE_FIRST_SOCKET_FD on */
-	uint32_t has_vault;    /* behind these: what only an inspecting gate may know */
-	uint32_t rule_count;   /* behind this structure */
+	uint32_t socket_count;           /* descriptors from GATE_FIRST_SOCKET_FD on */
+	uint32_t has_vault;              /* behind these: what only an inspecting gate may know */
+	uint32_t published_count;        /* listeners of the host's, behind these ... */
+	uint16_t published[PUBLISH_MAX]; /* ... each for this port of the jar */
+	uint32_t rule_count;             /* behind this structure */
 	int32_t landlock_abi;
 	uint32_t leads_all;      /* every connection comes to the gate */
 	uint32_t may_ask;        /* ask about what no rule decides, */

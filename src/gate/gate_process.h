@@ -29,6 +29,7 @@ struct dns_stream;
 struct later_rule;
 struct gate_process;
 struct question;
+struct visitor;
 
 struct gate_pipe {
 	int read_fd, write_fd; /* -1: none */
@@ -66,6 +67,13 @@ struct gate_inspector {
 	void *state;
 };
 
+/* Where sockets of the jar's network are made, of one family: gate_publish.c. */
+struct gate_nursery {
+	struct loop_watch listener; /* its loop is NULL: the jar has none */
+	int dialler_fd;
+	bool is_busy;
+};
+
 struct gate_process {
 	struct loop *loop;
 	struct gate_inspector *inspector; /* NULL: what would have to be inspected is refused */
@@ -92,6 +100,13 @@ struct gate_process {
 	struct connection *dead; /* freed when no callback can have them any more */
 	struct dns_stream *streams;
 	size_t stream_count;
+	struct gate_nursery nurseries[2];     /* IPv4, IPv6 */
+	struct loop_watch doors[PUBLISH_MAX]; /* listeners of the host's */
+	size_t door_count;
+	bool are_doors_shut;      /* there is no room for visitors */
+	struct visitor *visitors; /* youngest first */
+	size_t visitor_count, visitor_room;
+	struct visitor *dead_visitors;
 	struct gate_pipe pipes[GATE_PIPES_MAX]; /* empty ones, for whoever has something to move */
 	size_t pipe_count;
 	struct loop_timer tick;
@@ -171,6 +186,15 @@ void connection_check_rules(struct gate_process *gate);
 /* The jar is gone: only what it has sent is still brought to its end. */
 void connection_drain(struct gate_process *gate);
 void connection_sweep(struct gate_process *gate);
+
+/* gate_publish.c: from the host to servers of the jar's. */
+/* A socket that the jar's network came with and that no connection of the jar's comes to. False: it is another. */
+bool publish_take_socket(struct gate_process *gate, int fd);
+/* The listeners of the host's, from @first_fd on. 0 or a negative errno. */
+int publish_begin(struct gate_process *gate, int first_fd);
+bool publish_check_time(struct gate_process *gate, uint64_t now_ns);
+void publish_drain(struct gate_process *gate);
+void publish_sweep(struct gate_process *gate);
 
 /* gate_main.c */
 /* Something has a deadline now. */

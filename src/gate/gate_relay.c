@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,7 +72,7 @@ static ssize_t fill_by_hand(struct relay_half *half, int from_fd)
 
 static int fill(struct gate_process *gate, struct relay_half *half, int from_fd, struct gate_host *host, bool is_out)
 {
-	uint64_t room = account_room(gate->page);
+	uint64_t room = half->is_free ? PIPE_BYTES : account_room(gate->page);
 	ssize_t len;
 	int rc;
 
@@ -91,7 +92,8 @@ static int fill(struct gate_process *gate, struct relay_half *half, int from_fd,
 		return -errno;
 	half->is_ended = len == 0;
 	half->held = (size_t)len;
-	account_add(gate->page, host, is_out, (uint64_t)len);
+	if (!half->is_free)
+		account_add(gate->page, host, is_out, (uint64_t)len);
 	return 0;
 }
 
@@ -123,4 +125,31 @@ int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, 
 	if (!half->held)
 		give_pipe_back(gate, &half->pipe);
 	return rc == -EAGAIN || rc == -EINTR ? 0 : rc;
+}
+
+/* @out is what this side sends, @in what it is given. */
+static uint32_t interest(const struct relay_half *out, const struct relay_half *in)
+{
+	return (!out->held && !out->is_ended && !out->is_starved ? EPOLLIN : 0) | (in->held ? EPOLLOUT : 0);
+}
+
+bool relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,
+		  const struct relay_half *down)
+{
+	uint32_t client_events = interest(up, down), server_events = interest(down, up);
+
+	/* One that has hung up is not listened to any more; what it left is fetched when the other can take it. */
+	if (!client->loop && client_events & EPOLLIN)
+		server_events |= EPOLLOUT;
+	if (!server->loop && server_events & EPOLLIN)
+		client_events |= EPOLLOUT;
+	loop_change(client, client_events);
+	loop_change(server, server_events);
+	return up->is_starved || down->is_starved;
+}
+
+void relay_forget_if_gone(struct loop_watch *watch, uint32_t events)
+{
+	if (events & (EPOLLHUP | EPOLLERR) && !watch->events)
+		loop_remove(watch);
 }

@@ -68,7 +68,7 @@ static int open_socket(const struct jar_socket *wanted)
 			return -errno;
 	if (bind(fd, &wanted->address.any, address_len) < 0)
 		return -errno;
-	if (wanted->type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0)
+	if (wanted->backlog && listen(fd, wanted->backlog) < 0)
 		return -errno;
 	return take_fd(&fd);
 }

@@ -130,6 +130,7 @@ struct jar_part {
 /* One socket of STEP_SOCKETS, which nobody in the jar ever has. */
 struct jar_socket {
 	int type, protocol;
+	int backlog;        /* 0: it does not listen */
 	bool may_be_absent; /* a kernel without IPv6 has none */
 	struct {
 		int level, name;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "limits/denial.h"
+#include "policy/publish.h"
 
 enum stream_index { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
 
@@ -69,6 +70,8 @@ struct network_host {
 LIST_TYPE(struct network_host, network_host_list);
 
 struct network_seen {
+	struct publish published[PUBLISH_MAX]; /* with their real ports of the host */
+	size_t published_count;
 	bool has_gate;
 	bool has_died; /* the gate, before the run was over */
 	struct network_host_list hosts;

@@ -561,7 +561,8 @@ static struct jar_socket *add_socket(struct plan_build *build, int type, bool is
 	struct plan_gate *gate = &build->plan->gate;
 	struct jar_socket *made = gate->socket_count < JAR_SOCKETS_MAX ? &gate->sockets[gate->socket_count++] : &spare;
 
-	*made = (struct jar_socket){.type = type, .may_be_absent = is_ipv6};
+	*made = (struct jar_socket){
+		.type = type, .may_be_absent = is_ipv6, .backlog = type == SOCK_STREAM ? SOMAXCONN : 0};
 	if (is_ipv6) {
 		made->address.ipv6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
 		add_option(made, IPPROTO_IPV6, IPV6_V6ONLY);
@@ -586,15 +587,22 @@ static void add_dns_sockets(struct plan_build *build)
 	}
 }
 
-/* On a port that no program of the jar can ask for: it is below 1024. */
-static void add_listener(struct plan_build *build, bool is_ipv6)
+static struct jar_socket *add_loopback_socket(struct plan_build *build, bool is_ipv6, uint16_t port)
 {
-	struct jar_socket *made = add_socket(build, SOCK_STREAM, is_ipv6, GATE_LISTENER_PORT);
+	struct jar_socket *made = add_socket(build, SOCK_STREAM, is_ipv6, port);
 
 	if (is_ipv6)
 		made->address.ipv6.sin6_addr = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
 	else
 		made->address.ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return made;
+}
+
+/* On a port that no program of the jar can ask for: it is below 1024. */
+static void add_listener(struct plan_build *build, bool is_ipv6)
+{
+	struct jar_socket *made = add_loopback_socket(build, is_ipv6, GATE_LISTENER_PORT);
+
 	add_option(made, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_TRANSPARENT_OPTION : IP_TRANSPARENT);
 }
 
@@ -617,6 +625,13 @@ static void add_watching_sockets(struct plan_build *build)
 	made = add_socket(build, SOCK_RAW, true, 0);
 	made->protocol = IPPROTO_TCP;
 	made->options[0].name = IPV6_RECVPKTINFO;
+}
+
+/* A listener, and a socket that connects to it: of such a pair the gate makes as many others as it needs. */
+static void add_nursery(struct plan_build *build, bool is_ipv6)
+{
+	add_loopback_socket(build, is_ipv6, GATE_NURSERY_PORT);
+	add_loopback_socket(build, is_ipv6, 0)->backlog = 0;
 }
 
 static int add_port_listeners(struct plan_build *build)
@@ -675,17 +690,21 @@ static int add_sockets(struct plan_build *build)
 		build->has_failed = true;
 		return 0;
 	}
-	add_dns_sockets(build);
-	if (build->host->lacks_nft) {
+	if (gate->leads_out)
+		add_dns_sockets(build);
+	if (gate->leads_out && build->host->lacks_nft) {
 		rc = add_port_listeners(build);
-	} else {
+	} else if (gate->leads_out) {
 		add_listener(build, false);
 		if (leads_ipv6(&gate->rules) || gate->may_change || gate->may_ask)
 			add_listener(build, true);
 	}
-	add_watching_sockets(build);
+	if (gate->leads_out)
+		add_watching_sockets(build);
 	if (gate->may_change && !build->host->lacks_nft)
 		add_rules_socket(build);
+	for (int is_ipv6 = 0; is_ipv6 <= 1 && gate->published_count; is_ipv6++)
+		add_nursery(build, is_ipv6);
 	step = plan_add(build, &build->plan->core.steps, STEP_SOCKETS);
 	step->value = gate->socket_count;
 	step->bytes = gate->sockets;
@@ -732,10 +751,44 @@ static int check_inspection(struct plan_build *build)
 	return 0;
 }
 
+static int read_published(struct plan_build *build)
+{
+	const struct string_list *texts = &build->policy->publish;
+	struct plan_gate *gate = &build->plan->gate;
+
+	for (size_t i = 0; i < texts->count && gate->published_count < PUBLISH_MAX; i++) {
+		const char *why = publish_parse(texts->items[i], &gate->published[gate->published_count++]);
+
+		if (why)
+			return error_set(build->error, STAGE_POLICY, 0, "publish '%s': %s", texts->items[i], why);
+	}
+	return 0;
+}
+
+static int check_published(struct plan_build *build)
+{
+	if (build->policy->net == NET_HOST) {
+		error_set(build->error, STAGE_POLICY, 0,
+			  "publish: with net 'host' a server in the jar listens on the host itself");
+		return error_hint(build->error, "leave publish out, or say net 'none' or 'gate'");
+	}
+	if (plan_is_for_calls(build->plan)) {
+		error_set(build->error, STAGE_POLICY, 0, "publish: each call has a network of its own");
+		return error_hint(build->error, "run the server as a command");
+	}
+	return build->plan->rung == RUNG_NAMESPACE ? 0 : plan_needs_namespace(build, "publish");
+}
+
 int plan_check_network(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 
+	if (policy->publish.count) {
+		int rc = check_published(build);
+
+		if (rc < 0)
+			return rc;
+	}
 	if (policy->net == NET_HOST && policy->allow_net.count) {
 		error_set(build->error, STAGE_POLICY, 0,
 			  "allow_net names hosts, and net 'host' gives the command all of the host's network");
@@ -757,20 +810,26 @@ int plan_check_network(struct plan_build *build)
 
 int plan_gate(struct plan_build *build)
 {
+	struct plan_gate *gate = &build->plan->gate;
 	int rc;
 
-	if (build->policy->net != NET_GATE)
+	gate->leads_out = build->policy->net == NET_GATE;
+	gate->is_wanted = gate->leads_out || build->policy->publish.count;
+	if (!gate->is_wanted)
 		return 0;
-	build->plan->gate.is_wanted = true;
-	build->plan->gate.may_change = build->plan->kind == PLAN_SESSION;
-	build->plan->gate.may_ask = build->policy->ask == ASK_NET;
-	build->plan->gate.ask_timeout_ns = build->policy->ask_timeout_ns;
-	rc = read_rules(build);
+	gate->may_change = gate->leads_out && build->plan->kind == PLAN_SESSION;
+	gate->may_ask = gate->leads_out && build->policy->ask == ASK_NET;
+	gate->ask_timeout_ns = build->policy->ask_timeout_ns;
+	rc = read_published(build);
+	if (rc == 0 && gate->leads_out)
+		rc = read_rules(build);
 	if (rc < 0)
 		return rc;
-	add_routes(build);
-	if (!build->host->lacks_nft)
-		rc = add_table(build);
+	if (gate->leads_out) {
+		add_routes(build);
+		if (!build->host->lacks_nft)
+			rc = add_table(build);
+	}
 	return rc < 0 ? rc : add_sockets(build);
 }
 

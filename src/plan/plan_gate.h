@@ -9,6 +9,7 @@
 
 #include "jar/jar_plan.h"
 #include "policy/net_rules.h"
+#include "policy/publish.h"
 
 /* The jar's own address, 198.18.0.1: of its resolver, and the source of what it sends. */
 #define GATE_SELF_ADDRESS 0xc6120001U
@@ -17,10 +18,15 @@
 /* 198.18.1.0: the first name's. */
 #define GATE_FIRST_NAME 0xc6120100U
 #define GATE_LISTENER_PORT 1
+/* Where the gate makes further sockets of the jar's network, to connect to what the jar publishes. */
+#define GATE_NURSERY_PORT 2
 
 struct plan_gate {
-	bool is_wanted; /* net is gate */
+	bool is_wanted; /* for what follows: hosts that can be reached, ports that are published, or both */
+	bool leads_out; /* net is gate */
 	struct net_rule_list rules;
+	struct publish published[PUBLISH_MAX];
+	size_t published_count;
 	struct jar_socket *sockets;
 	size_t socket_count;
 	struct text routes, ipv6_routes, table; /* messages for the kernel */

@@ -203,10 +203,16 @@ void plan_print(const struct plan *plan, struct text *out)
 		text_append_string(out, i ? " " : "through the gate: ");
 		net_rule_format(&plan->gate.rules.items[i], out);
 	}
-	if (plan->gate.is_wanted)
+	if (plan->gate.leads_out)
 		text_append_string(out, plan->gate.rules.count ? "\n" : "through the gate: nothing\n");
 	if (plan->gate.may_ask)
 		text_append_string(out, "what no rule decides is asked\n");
+	for (size_t i = 0; i < plan->gate.published_count; i++) {
+		text_append_string(out, i ? " " : "published at 127.0.0.1: ");
+		publish_format(&plan->gate.published[i], out);
+	}
+	if (plan->gate.published_count)
+		text_append_char(out, '\n');
 	text_append_string(out, "environment:");
 	for (size_t i = 0; i < plan->core.env.count; i++)
 		text_append_format(out, " %.*s", (int)strcspn(plan->core.env.items[i], "="), plan->core.env.items[i]);
@@ -323,6 +329,18 @@ static void write_landlock(const struct plan *plan, struct json_writer *writer)
 	json_close_object(writer);
 }
 
+static void write_published(const struct plan_gate *gate, struct json_writer *writer)
+{
+	json_open_array(writer, "publish");
+	for (size_t i = 0; i < gate->published_count; i++) {
+		AUTO_TEXT entry = {0};
+
+		publish_format(&gate->published[i], &entry);
+		json_write_string(writer, NULL, text_string(&entry));
+	}
+	json_close_array(writer);
+}
+
 static void write_rules(const struct plan_gate *gate, struct json_writer *writer)
 {
 	json_open_array(writer, "allow_net");
@@ -420,6 +438,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 		write_steps(&plan->core.minder, &writer, "minder");
 	write_landlock(plan, &writer);
 	write_rules(&plan->gate, &writer);
+	write_published(&plan->gate, &writer);
 	print_profile(plan, &profile);
 	if (plan->core.filter_len)
 		seccomp_print_json(&profile, syscall_native_arch(), &writer, "seccomp");

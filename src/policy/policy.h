@@ -105,6 +105,7 @@ struct policy {
 	struct string_list allow_net; /* rules in their canonical form: net_rules.h */
 	enum ask_mode ask;
 	uint64_t ask_timeout_ns;
+	struct string_list publish;  /* in their canonical form: publish.h */
 	char *hostname;              /* NULL: the caller's */
 	struct string_list pass_env; /* names; a '*' at the end matches any rest */
 	POLICY_LIST(struct policy_env, env);

@@ -238,6 +238,16 @@ const struct policy_key policy_keys[] = {
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
+		.name = "publish",
+		.flag = "publish",
+		.placeholder = "[HOSTPORT:]PORT",
+		.help = "a port that a server in the jar listens on, to be reached at the host's 127.0.0.1; HOSTPORT 0 or left out: any that is free",
+		.type = POLICY_PORTS,
+		.scope = SCOPE_JAR,
+		MEMBER(publish),
+		.tightening = TIGHTEN_SHORTEN,
+	},
+	{
 		.name = "hostname",
 		.flag = "hostname",
 		.placeholder = "NAME",

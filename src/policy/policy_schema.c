@@ -9,11 +9,13 @@
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_value.h"
+#include "policy/publish.h"
 
 #define DURATION_PATTERN "^[0-9]+(\\.[0-9]+)?(ms|s|m|h)?$"
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)?[KMGTkmgt]?$"
 #define OUTPUT_PATTERN "^([0-9]+(\\.[0-9]+)?[KMGTkmgt]?|std(out|err)=[0-9A-Za-z.]+,std(out|err)=[0-9A-Za-z.]+)$"
 #define HOSTNAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+#define PUBLISH_PATTERN "^([0-9]{1,5}:)?[0-9]{4,5}$"
 #define VARIABLE_PATTERN "^([^=*]+\\*?|\\*)$"
 
 typedef void schema_fn(struct json_writer *writer, const struct policy_key *key);
@@ -206,6 +208,19 @@ static void schema_rules(struct json_writer *writer, const struct policy_key *ke
 	write_list_of_either(writer, write_rule_object);
 }
 
+static void schema_ports(struct json_writer *writer, const struct policy_key *key)
+{
+	(void)key;
+	json_write_string(writer, "type", "array");
+	json_write_integer(writer, "maxItems", PUBLISH_MAX);
+	json_open_object(writer, "items");
+	write_types(writer, "integer", "string", false);
+	json_write_integer(writer, "minimum", PUBLISH_PORT_MIN);
+	json_write_integer(writer, "maximum", UINT16_MAX);
+	json_write_string(writer, "pattern", PUBLISH_PATTERN);
+	json_close_object(writer);
+}
+
 static void schema_mounts(struct json_writer *writer, const struct policy_key *key)
 {
 	(void)key;
@@ -240,26 +255,13 @@ static void schema_version(struct json_writer *writer, const struct policy_key *
 }
 
 static schema_fn *const schemas[] = {
-	[POLICY_BOOL] = schema_bool,
-	[POLICY_WORD] = schema_word,
-	[POLICY_SWITCH] = schema_word,
-	[POLICY_DURATION] = schema_limit,
-	[POLICY_SIZE] = schema_limit,
-	[POLICY_COUNT] = schema_limit,
-	[POLICY_STRING] = schema_hostname,
-	[POLICY_WORKDIR] = schema_path,
-	[POLICY_PATH] = schema_path,
-	[POLICY_MOUNTS] = schema_mounts,
-	[POLICY_PATHS] = schema_paths,
-	[POLICY_TMPFS] = schema_paths,
-	[POLICY_STRINGS] = schema_strings,
-	[POLICY_RULES] = schema_rules,
-	[POLICY_NAMES] = schema_names,
-	[POLICY_ENV] = schema_env,
-	[POLICY_GUARANTEES] = schema_guarantees,
-	[POLICY_OUTPUT] = schema_output,
-	[POLICY_VERSION] = schema_version,
-	[POLICY_EXTENDS] = schema_path,
+	[POLICY_BOOL] = schema_bool,       [POLICY_WORD] = schema_word,       [POLICY_SWITCH] = schema_word,
+	[POLICY_DURATION] = schema_limit,  [POLICY_SIZE] = schema_limit,      [POLICY_COUNT] = schema_limit,
+	[POLICY_STRING] = schema_hostname, [POLICY_WORKDIR] = schema_path,    [POLICY_PATH] = schema_path,
+	[POLICY_MOUNTS] = schema_mounts,   [POLICY_PATHS] = schema_paths,     [POLICY_TMPFS] = schema_paths,
+	[POLICY_STRINGS] = schema_strings, [POLICY_RULES] = schema_rules,     [POLICY_PORTS] = schema_ports,
+	[POLICY_NAMES] = schema_names,     [POLICY_ENV] = schema_env,         [POLICY_GUARANTEES] = schema_guarantees,
+	[POLICY_OUTPUT] = schema_output,   [POLICY_VERSION] = schema_version, [POLICY_EXTENDS] = schema_path,
 };
 _Static_assert(ARRAY_LEN(schemas) == POLICY_TYPE_COUNT, "every type has a schema");
 

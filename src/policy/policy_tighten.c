@@ -340,6 +340,14 @@ static int judge_paths(const struct change *change)
 	return 0;
 }
 
+static int judge_ports(const struct change *change)
+{
+	for (size_t i = 0; i < change->after->publish.count; i++)
+		if (!string_list_has(&change->before->publish, change->after->publish.items[i]))
+			return refuse_entry(change, change->after->publish.items[i]);
+	return 0;
+}
+
 static int judge_guarantees(const struct change *change)
 {
 	uint32_t added = change->after->optional & ~change->before->optional;
@@ -352,7 +360,7 @@ static int judge_shorten(const struct change *change)
 	static judge_fn *const judges[POLICY_TYPE_COUNT] = {
 		[POLICY_MOUNTS] = judge_mounts, [POLICY_TMPFS] = judge_tmpfs,           [POLICY_NAMES] = judge_names,
 		[POLICY_ENV] = judge_env,       [POLICY_GUARANTEES] = judge_guarantees, [POLICY_RULES] = judge_rules,
-		[POLICY_PATHS] = judge_paths,
+		[POLICY_PATHS] = judge_paths,   [POLICY_PORTS] = judge_ports,
 	};
 
 	return judges[change->origin.key->type](change);

@@ -18,6 +18,7 @@
 #include "policy/net_rules.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_paths.h"
+#include "policy/publish.h"
 
 typedef int read_text_fn(struct policy *policy, const char *text, const struct policy_origin *origin);
 typedef int read_json_fn(struct policy *policy, const struct json_value *value, const struct policy_origin *origin);
@@ -565,6 +566,22 @@ static int json_rule(struct policy *policy, const struct json_value *value, cons
 	return add_rule(policy, &rule, origin);
 }
 
+/* --- ports of the jar --- */
+
+static int text_port(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	const char *why = publish_add(policy_member(policy, origin->key), text);
+
+	return why ? policy_refuse(origin, text, "%s", why) : 0;
+}
+
+static int json_port(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+{
+	if (value->type != JSON_INTEGER)
+		return json_string(policy, value, origin);
+	return text_port(policy, value->number.digits, origin);
+}
+
 static void clear_strings(struct policy *policy, const struct policy_key *key)
 {
 	string_list_clear(policy_member(policy, key));
@@ -692,6 +709,7 @@ static const struct kind kinds[] = {
 	[POLICY_RULES] =
 		{"\"HOST[:PORTS]\" or {\"host\", \"ports\", \"methods\", \"paths\", \"tls\", \"private\", \"deny\", \"reason\"}",
 		 true, text_rule, json_rule, clear_strings},
+	[POLICY_PORTS] = {"a number, or \"HOSTPORT:PORT\"", true, text_port, json_port, clear_strings},
 	[POLICY_NAMES] = {"the name of a variable", true, text_variable, json_string, clear_strings},
 	[POLICY_ENV] = {"an object of strings", false, text_env, json_env, clear_env},
 	[POLICY_GUARANTEES] = {"a string", true, text_guarantee, json_string, clear_guarantees},

@@ -180,7 +180,7 @@ static void disk_word(const struct plan *plan, const struct observation *seen, s
 /* A gate has sockets, and leads to them by nf_tables or by port. */
 static void network_word(const struct plan *plan, const struct observation *seen, struct text *out)
 {
-	bool has_gate = done_step(plan, seen, STEP_SOCKETS, 0);
+	bool has_gate = done_step(plan, seen, STEP_NETLINK, NETLINK_ROUTE) && done_step(plan, seen, STEP_SOCKETS, 0);
 
 	text_append_string(out, has_gate ? "net-ns+gate" : "net-ns");
 	if (has_gate && !done_step(plan, seen, STEP_NETLINK, NETLINK_NETFILTER))
@@ -457,6 +457,18 @@ static void write_usage(const struct observation *seen, struct json_writer *writ
 	json_close_object(writer);
 }
 
+void result_write_published(const struct network_seen *network, struct json_writer *writer)
+{
+	json_open_array(writer, "published");
+	for (size_t i = 0; i < network->published_count; i++) {
+		json_open_object(writer, NULL);
+		json_write_unsigned(writer, "port", network->published[i].port);
+		json_write_unsigned(writer, "host_port", network->published[i].host_port);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+}
+
 static void write_network(const struct observation *seen, struct json_writer *writer)
 {
 	const struct network_host_list *hosts = seen ? &seen->network.hosts : NULL;
@@ -477,8 +489,7 @@ static void write_network(const struct observation *seen, struct json_writer *wr
 		json_close_object(writer);
 	}
 	json_close_array(writer);
-	json_open_array(writer, "published");
-	json_close_array(writer);
+	result_write_published(&seen->network, writer);
 	json_close_object(writer);
 }
 
@@ -541,7 +552,7 @@ static void write_notes(const struct result_source *source, struct json_writer *
 		plan_write_remark(
 			&(struct plan_remark){
 				.name = "network",
-				.why = "the gate ended before the run did: from then on no host could be reached",
+				.why = "the gate ended before the run did: from then on nothing went through it",
 				.hint = "look for whoever killed it; the kernel does when the host has no memory left",
 			},
 			writer);

@@ -61,6 +61,8 @@ void result_write(const struct result_source *source, struct json_writer *writer
 /* Parts that events have too. */
 void result_write_enforced(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 /* As a member "error": an object, or null. */
+/* "published": [{"port", "host_port"}] */
+void result_write_published(const struct network_seen *network, struct json_writer *writer);
 void result_write_error(const struct error *error, struct json_writer *writer);
 void result_write_missing(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 /* As a member "workspace": an object, or null. */

@@ -754,6 +754,8 @@ static int enter_gate(struct run *run, struct error *error)
 		run->visit.question = run_on_question;
 		run->visit.withdrawn = run_on_withdrawn;
 	}
+	if (gate)
+		gate_tell_published(gate, &run->seen.network);
 	return gate && gate_enter(gate, &run->visit) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 }
 

@@ -173,6 +173,7 @@ static void jar_on_stands(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	const struct plan *plan = &server_jar->launch.plan;
+	const struct observation *seen = session_observation(server_jar->jar);
 	uint64_t ttl_ns = server_jar->request->wire.ttl_ns;
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
@@ -184,12 +185,14 @@ static void jar_on_stands(struct server_jar *server_jar)
 		loop_arm(server_jar->object.server->loop, &jar->ttl, jar->opened_ns + ttl_ns, on_ttl_over, jar);
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "rung", rung_name(plan->rung));
-	result_write_enforced(plan, session_observation(server_jar->jar), &writer);
+	result_write_enforced(plan, seen, &writer);
 	result_write_missing(plan, NULL, &writer);
 	plan_write_limits(&plan->limits, &writer, "limits");
 	json_write_string(&writer, "workdir", plan->core.workdir);
 	engine_workspaces_look(&server_jar->launch.workspaces, false);
 	result_write_workspace(&server_jar->launch.workspaces.seen, &writer);
+	if (seen->network.published_count)
+		result_write_published(&seen->network, &writer);
 	json_close_object(&writer);
 	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
 }

@@ -218,9 +218,12 @@ static void want_next(struct serve_run *run)
 {
 	const struct observation *seen = job_seen(&run->job);
 
-	/* A layer begins when its run does: with a jar that waits it would be older than what the host changed since. */
+	/*
+	 * A layer begins when its run does: with a jar that waits it would be older than what the host changed since. Two jars cannot
+	 * have the same port of the host.
+	 */
 	if (!run->is_joined && seen && seen->has_started && !run->job.launch.corrections &&
-	    !run->job.launch.host.layers.count)
+	    !run->job.launch.host.layers.count && !seen->network.published_count)
 		prepared_want(run->object.server, run->request, &run->job.launch.host,
 			      run->server_jar ? PREPARED_DEPTH : 1);
 }

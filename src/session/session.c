@@ -415,9 +415,9 @@ int session_new(struct loop *loop, const struct session_request *request, struct
 	jar->seen.failed_step = -1;
 	rc = limiter_open(&jar->limiter, loop, jar->plan, session_on_limit, jar, error);
 	if (rc == 0 && jar->plan->gate.is_wanted && !plan_is_for_calls(jar->plan)) {
-		jar->gate = gate_new(loop, jar->plan, request->family);
-		if (!jar->gate)
-			rc = error_set(error, STAGE_ENGINE, ENOMEM, "cannot make a gate: no memory or no descriptor");
+		rc = gate_new(loop, jar->plan, request->family, &jar->gate, error);
+		if (rc == 0)
+			gate_tell_published(jar->gate, &jar->seen.network);
 	}
 	if (rc < 0) {
 		session_free(jar);
@@ -488,7 +488,7 @@ void session_free(struct session *jar)
 int session_change_rules(struct session *jar, const struct net_rule *rule, void (*function)(void *owner, int rc),
 			 void *owner, struct gate_change **out)
 {
-	return jar->gate ? gate_change(jar->gate, rule, function, owner, out) : -ENOTCONN;
+	return jar->gate && jar->plan->gate.leads_out ? gate_change(jar->gate, rule, function, owner, out) : -ENOTCONN;
 }
 
 void session_forget_change(struct gate_change *change)

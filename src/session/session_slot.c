@@ -369,8 +369,9 @@ int slot_open(struct session *jar, struct slot **out)
 	if (rc == 0)
 		rc = slot_open_cgroup(slot);
 	if (rc == 0 && jar->plan->gate.is_wanted && plan_is_for_calls(jar->plan)) {
-		slot->gate = gate_new(jar->loop, jar->plan, jar->request.family);
-		rc = slot->gate ? 0 : -ENOMEM;
+		struct error error = {0};
+
+		rc = gate_new(jar->loop, jar->plan, jar->request.family, &slot->gate, &error);
 	}
 	if (rc < 0) {
 		jar->slots = slot->next;

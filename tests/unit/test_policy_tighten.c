@@ -398,6 +398,19 @@ static void test_hosts_may_be_taken_away_and_denied(void)
 	check_refused("{}", "{\"net\": \"gate\"}", "t.json:1:9: net: a tightening policy may not widen it");
 }
 
+static void test_published_ports_may_be_taken_away(void)
+{
+	AUTO(policy_done) struct policy shorter = {0};
+
+	check_accepted(&shorter, "{\"publish\": [8000, \"9000:8001\"]}", "{\"publish\": [\"0:8000\"]}");
+	CHECK_INT(shorter.publish.count, 1);
+	check_refused("{\"publish\": [8000]}", "{\"publish\": [8001]}",
+		      "t.json:1:13: publish '8001': a tightening policy may only shorten the list; this is not in it");
+	check_refused(
+		"{\"publish\": [8000]}", "{\"publish\": [\"9000:8000\"]}",
+		"t.json:1:13: publish '9000:8000': a tightening policy may only shorten the list; this is not in it");
+}
+
 static const struct test tests[] = {
 	TEST(test_limits_may_be_lowered),
 	TEST(test_limits_may_not_be_raised),
@@ -413,6 +426,7 @@ static const struct test tests[] = {
 	TEST(test_an_unreadable_file_is_refused),
 	TEST(test_every_preset_tightens_itself),
 	TEST(test_hosts_may_be_taken_away_and_denied),
+	TEST(test_published_ports_may_be_taken_away),
 };
 
 TEST_MAIN(tests)
