@@ -86,7 +86,7 @@ class Warm {
       return await this.#read(result, answer, maxResult);
     } finally {
       signal?.removeEventListener('abort', onAbort);
-      await this.jar.close();
+      this.jar.close(); // nobody waits for it, but the program does not end before
     }
   }
 
@@ -230,10 +230,10 @@ export class Pool {
       }
       const isHeld = warm !== undefined;
       warm ??= await this.#make(keys, maxBytes, false);
-      this.#refill();
       return await warm.call(call, isHeld, onOutput, signal, maxBytes);
     } finally {
       this.#leave();
+      this.#refill(); // afterwards: the start of another process would slow this one down
     }
   }
 

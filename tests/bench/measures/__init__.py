@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, output, python, spawn, stdio, throughput, workspace
+from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, node, output, python, spawn, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -18,6 +18,7 @@ MEASURES: Dict[str, ModuleType] = {
     "output": output,
     "spawn": spawn,
     "stdio": stdio,
+    "node": node,
     "files": files,
     "memory": memory,
     "net": net,
