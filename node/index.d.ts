@@ -67,6 +67,7 @@ export interface PolicyKeys extends RunKeys {
   protect?: boolean | undefined;
   net?: 'none' | 'gate' | 'host' | undefined;
   allow_net?: string | readonly NetRule[] | undefined;
+  secrets?: string | readonly (string | Readonly<Record<string, string>>)[] | undefined;
   /** PORT, or "HOSTPORT:PORT". */
   publish?: number | string | readonly (number | string)[] | undefined;
   hostname?: string | undefined;

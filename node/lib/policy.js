@@ -17,7 +17,7 @@ import { textOf } from './text.js';
 // A string, or a comment, or a comma before a closing bracket: whichever comes first in the text.
 const JSON_EXTRAS = /("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\/|,(?=(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*[}\]])/g;
 // Keys with a list of texts or paths.
-const LISTS = new Set(['ro', 'rw', 'hide', 'tmpfs', 'cow_dirs', 'allow_net', 'publish', 'pass_env', 'redact', 'optional']);
+const LISTS = new Set(['ro', 'rw', 'hide', 'tmpfs', 'cow_dirs', 'allow_net', 'secrets', 'publish', 'pass_env', 'redact', 'optional']);
 // Options of child_process that are none here, and what to do instead.
 const OF_CHILD_PROCESS = {
   argv0: 'name the program as the first of the words',

@@ -35,6 +35,8 @@ Paths = Union[Path, Sequence[Path]]
 Shown = Union[Path, Mapping[str, Any]]
 # HOST[:PORTS], or {"host", "ports", "private", "deny", "reason"}
 NetRule = Union[str, Mapping[str, Any]]
+# NAME@HOST[:HEADER], or an object.
+NetSecret = Union[str, Mapping[str, str]]
 # A list of texts, or one.
 Texts = Union[str, Sequence[str]]
 
@@ -84,6 +86,7 @@ class PolicyKeys(RunKeys, total=False):
     protect: bool
     net: Literal["none", "gate", "host"]
     allow_net: Union[str, Sequence[NetRule]]
+    secrets: Union[str, Sequence[NetSecret]]
     ask: Literal["none", "net"]
     ask_timeout: Duration
     publish: Union[int, str, Sequence[Union[int, str]]]  # PORT, or "HOSTPORT:PORT"

@@ -45,7 +45,7 @@ def encode(value: Any) -> str:
 
 
 # Keys with a list of texts or paths.
-_LISTS = frozenset(("ro", "rw", "hide", "cow_dirs", "tmpfs", "allow_net", "publish", "pass_env", "redact", "optional"))
+_LISTS = frozenset(("ro", "rw", "hide", "cow_dirs", "tmpfs", "allow_net", "secrets", "publish", "pass_env", "redact", "optional"))
 # Keywords of subprocess that are none here, and what to do instead.
 _OF_SUBPROCESS = {
     "bufsize": "leave it out",

@@ -421,6 +421,7 @@ static enum value_kind value_kind_of(enum policy_type type)
 	case POLICY_STRING:
 	case POLICY_RULES:
 	case POLICY_PORTS:
+	case POLICY_SECRETS:
 	case POLICY_STRINGS:
 	case POLICY_NAMES:
 	case POLICY_ENV:

@@ -73,7 +73,7 @@ int launch_compile(struct launch *launch)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	/* The jar's own authority is in files that are planned. A plan that lacks something else fails without it. */
 	if (!launch->is_plan_only && launch->host.trust.program && launch->host.trust.source) {
-		rc = vault_make(&launch->vault, &launch->host, &launch->error);
+		rc = vault_make(&launch->vault, &launch->host, launch->policy, &launch->error);
 		if (rc < 0)
 			return rc;
 	}

@@ -16,6 +16,7 @@
 
 #include "base/json_write.h"
 #include "gate/gate_vault.h"
+#include "policy/net_secrets.h"
 #include "sys/calls.h"
 
 /* It takes some milliseconds. */
@@ -94,28 +95,87 @@ static int read_file(int fd, struct text *out)
 	return 0;
 }
 
-static int write_request(int fd, const struct host *host)
+/* How much room the request takes at most: it must not move while it is written, and leave a copy behind. */
+static size_t room_for(const struct host *host, const struct policy *policy)
 {
-	struct json_writer writer = {0};
+	size_t room = 4096 + 6 * (host->trust.source ? strlen(host->trust.source) : 0);
+
+	for (char *const *variable = host->environment; policy->secrets.count && variable && *variable; variable++)
+		room += 6 * strlen(*variable);
+	for (size_t i = 0; i < policy->secrets.count; i++)
+		room += 6 * (strlen(policy->secrets.items[i]) + NET_SECRET_MAX);
+	return room;
+}
+
+static int write_secrets(struct json_writer *writer, const struct host *host, const struct policy *policy,
+			 struct error *error)
+{
+	struct net_refusal refusal;
+	struct net_secret secret;
+
+	json_open_array(writer, "secrets");
+	for (size_t i = 0; i < policy->secrets.count; i++) {
+		const char *value;
+
+		if (net_secret_parse(policy->secrets.items[i], &secret, &refusal) < 0)
+			return error_set(error, STAGE_POLICY, 0, "secrets: %s", refusal.why);
+		value = secret.is_file ? NULL : host_variable(host->environment, secret.source);
+		if (!secret.is_file && !value) {
+			error_set(error, STAGE_POLICY, ENOENT, "the secret %s: the variable %s is not set", secret.name,
+				  secret.source);
+			return error_hint(
+				error,
+				"set it in the environment that belljar is started from, or name a file with from_file");
+		}
+		if (value && strlen(value) > NET_SECRET_MAX)
+			return error_set(error, STAGE_POLICY, E2BIG, "the secret %s has more than %d bytes",
+					 secret.name, NET_SECRET_MAX);
+		json_open_object(writer, NULL);
+		json_write_string(writer, "name", secret.name);
+		json_write_string(writer, "host", secret.host);
+		json_write_string(writer, "header", secret.header);
+		json_write_string(writer, "format", secret.format);
+		json_write_string(writer, "value", value);
+		json_write_string(writer, "file", secret.is_file ? secret.source : NULL);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+	return 0;
+}
+
+static int write_request(int fd, const struct host *host, const struct policy *policy, struct error *error)
+{
+	struct json_writer writer = {.has_byte_escapes = true};
 	AUTO_TEXT request = {0}, version = {0};
+	int rc;
 
 	writer.text = &request;
+	if (!text_reserve(&request, room_for(host, policy)))
+		return -ENOMEM;
 	text_append_format(&version, VAULT_VERSION_FORMAT, VAULT_VERSION_ARGUMENTS);
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "version", text_string(&version));
 	json_write_string(&writer, "bundle", host->trust.source);
 	json_write_string(&writer, "java", host->trust.java_path);
+	rc = write_secrets(&writer, host, policy, error);
 	json_close_object(&writer);
-	if (text_failed(&request))
-		return -ENOMEM;
-	return pwrite(fd, request.data, request.len, 0) == (ssize_t)request.len ? 0 : -errno;
+	if (rc == 0 && text_failed(&request))
+		rc = -ENOMEM;
+	if (rc == 0 && pwrite(fd, request.data, request.len, 0) != (ssize_t)request.len)
+		rc = -EIO;
+	if (request.data)
+		explicit_bzero(request.data, request.capacity);
+	return rc;
 }
 
-static int make(struct vault *vault, struct host *host, const int *fds, struct error *error)
+static int make(struct vault *vault, struct host *host, const struct policy *policy, const int *fds,
+		struct error *error)
 {
 	AUTO_TEXT reason = {0};
-	int rc = write_request(fds[0], host);
+	int rc = write_request(fds[0], host, policy, error);
 
+	if (error->stage != STAGE_NONE)
+		return rc;
 	if (rc == 0)
 		rc = run_maker(fds, vault->program_fd);
 	if (rc > 0) {
@@ -133,7 +193,7 @@ static int make(struct vault *vault, struct host *host, const int *fds, struct e
 		      : 0;
 }
 
-int vault_make(struct vault *vault, struct host *host, struct error *error)
+int vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error)
 {
 	int fds[FILE_COUNT], rc = 0;
 
@@ -149,7 +209,7 @@ int vault_make(struct vault *vault, struct host *host, struct error *error)
 			rc = error_set(error, STAGE_ENGINE, errno, "cannot make a file in memory: %s", strerror(errno));
 	}
 	if (rc == 0)
-		rc = make(vault, host, fds, error);
+		rc = make(vault, host, policy, fds, error);
 	if (rc == 0) {
 		vault->fd = take_fd(&fds[1]);
 		vault->is_made = true;

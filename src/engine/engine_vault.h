@@ -3,7 +3,8 @@
  * engine/engine_vault.h - have belljar-gate make what a jar needs whose requests are looked into
  *
  * The key of the jar's certificate authority goes from one process of belljar-gate to the next in a file in memory, which the engine holds
- * and does not read.
+ * and does not read. So do the values of secrets: the engine copies those of the caller's variables into the request,
+ * as late as it can, and wipes its copy; files are read by belljar-gate.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_VAULT_H
 #define BELLJAR_ENGINE_ENGINE_VAULT_H
@@ -17,7 +18,7 @@ struct vault {
 };
 
 /* Fill in host->trust.bundle and .java, and @vault. 0 or a negative errno. */
-int vault_make(struct vault *vault, struct host *host, struct error *error);
+int vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error);
 void vault_done(struct vault *vault);
 
 #endif

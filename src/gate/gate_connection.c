@@ -359,10 +359,15 @@ static void find_addresses(struct connection *connection)
 
 /* --- first bytes -------------------------------------------------------------------------------------------- */
 
+static bool is_web_port(uint16_t port)
+{
+	return port == 80 || port == 443;
+}
+
 /* The first bytes of a connection must say whom it is for. */
 static bool must_say(const struct connection *connection)
 {
-	return connection->port == 80 || connection->port == 443 || connection->is_inspected;
+	return is_web_port(connection->port) || connection->is_inspected;
 }
 
 /* Look at what the client has sent, and leave it there. True: it may go on. */
@@ -531,7 +536,9 @@ static bool identify(struct connection *connection, const union address *to)
 	if (!verdict.is_allowed && !connection->question &&
 	    ((gate->page->leads_all && !verdict.rule) || !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4)))
 		record(connection, DENIAL_BY_RULE, NULL);
-	connection->is_inspected = verdict.is_allowed && name && verdict.rule->is_inspected;
+	connection->is_inspected = verdict.is_allowed && name &&
+				   (verdict.rule->is_inspected || (is_web_port(connection->port) && gate->inspector &&
+								   gate->inspector->has_secret(gate->inspector, name)));
 	/* Nothing goes unseen where it is to be looked at. */
 	return connection->question || (verdict.is_allowed && (!connection->is_inspected || gate->inspector));
 }

@@ -64,6 +64,8 @@ struct gate_inspector {
 	const struct gate_inspection_methods *methods;
 	/* Before the walls: take what the vault has. 0 or a negative errno. */
 	int (*begin)(struct gate_inspector *inspector, int vault_fd);
+	/* Does it have something for this host, so that connections to it are inspected whatever their rule says? */
+	bool (*has_secret)(const struct gate_inspector *inspector, const char *host);
 	void *state;
 };
 

@@ -29,6 +29,7 @@ struct vault_header {
 	uint32_t magic;
 	uint32_t authority_len; /* of its key and certificate */
 	uint32_t trust_len;     /* of the authorities that hosts are checked by */
+	uint32_t secrets_len;   /* of a JSON list */
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include <openssl/ssl.h>
 
 #include "gate/gate_process.h"
+#include "inspect/inspect_secrets.h"
 
 /* --- inspect_authority.c: the certificate authority of one jar --- */
 
@@ -38,6 +39,7 @@ struct inspector {
 	struct authority *authority;
 	SSL_CTX *server_context; /* towards the jar */
 	SSL_CTX *client_context; /* towards hosts */
+	struct secrets secrets;
 };
 
 extern const struct gate_inspection_methods exchange_methods;

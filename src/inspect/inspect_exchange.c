@@ -10,10 +10,12 @@
  * here, and the host hears nothing of it. Where the host cannot be trusted, every request is answered with that.
  */
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -44,6 +46,8 @@ struct inspection {
 	char method[NET_METHOD_MAX + 1]; /* that the answer is for */
 	bool is_last;                    /* nothing follows this answer */
 	bool is_closing;                 /* nothing more is wanted of either side */
+	bool has_secret;                 /* some secret is for this host: what comes back is searched */
+	struct text held;                /* of the answer's body: it may be the beginning of a secret */
 	uint64_t deadline_ns;
 };
 
@@ -124,6 +128,57 @@ static int refuse_request(struct inspection *inspection, const struct net_rule *
 			   rule && rule->reason[0] ? ": " : "", rule ? rule->reason : "");
 }
 
+static int refuse_placeholder(struct inspection *inspection, const struct secret *secret)
+{
+	record(inspection, DENIAL_MALFORMED, "a placeholder of a secret where it may not stand");
+	return answer_here(
+		inspection, 403, "Forbidden", true,
+		"the placeholder of the secret %s may stand in the header %s of requests to %s over TLS, and nowhere "
+		"else in the head of a request",
+		secret->name, secret->header, secret->host);
+}
+
+static bool is_alone(const struct http_header *header)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < head.header_count; i++)
+		count += head.headers[i].name.len == header->name.len &&
+			 !strncasecmp(head.headers[i].name.bytes, header->name.bytes, header->name.len);
+	return count == 1;
+}
+
+static bool is_safe(const struct inspection *inspection)
+{
+	return inspection->server.ssl && inspection->server.is_ready;
+}
+
+/* What a header is for the secrets; the target of the request is one without a name. */
+static enum secret_use look(const struct inspection *inspection, const struct http_header *header,
+			    const struct secret **out)
+{
+	return secrets_look(&inspection->inspector->secrets, inspection->host, is_safe(inspection), header->name,
+			    header->value, out);
+}
+
+static int check_placeholders(struct inspection *inspection)
+{
+	const struct http_header target = {{"", 0}, head.target};
+	const struct secret *secret;
+
+	if (look(inspection, &target, &secret) != SECRET_NONE)
+		return refuse_placeholder(inspection, secret);
+	for (size_t i = 0; i < head.header_count; i++) {
+		enum secret_use use = look(inspection, &head.headers[i], &secret);
+		const struct http_header name = {{"", 0}, head.headers[i].name};
+
+		if (use == SECRET_MISPLACED || (use == SECRET_PUT && !is_alone(&head.headers[i])) ||
+		    look(inspection, &name, &secret) != SECRET_NONE)
+			return refuse_placeholder(inspection, secret);
+	}
+	return 0;
+}
+
 static int check_request(struct inspection *inspection)
 {
 	AUTO_TEXT target = {0};
@@ -144,27 +199,51 @@ static int check_request(struct inspection *inspection)
 		return -ENOMEM;
 	verdict = rules_decide_request(inspection->gate, inspection->host, inspection->port, head.method,
 				       text_string(&target));
-	return verdict.is_allowed ? 0 : refuse_request(inspection, verdict.rule);
+	return verdict.is_allowed ? check_placeholders(inspection) : refuse_request(inspection, verdict.rule);
+}
+
+/* Parts of an answer, and compressed ones, could not be searched. */
+static bool is_for_search(const struct inspection *inspection, const struct http_header *header)
+{
+	return inspection->has_secret && (http_is(header->name, "Accept-Encoding") || http_is(header->name, "Range") ||
+					  http_is(header->name, "If-Range"));
+}
+
+static void pass_header(const struct inspection *inspection, const struct http_header *header, struct text *out)
+{
+	const struct secret *secret;
+
+	if (http_is_for_one_hop(&head, header) || is_for_search(inspection, header))
+		return;
+	if (look(inspection, header, &secret) == SECRET_PUT)
+		secret_write_header(secret, out);
+	else
+		text_append_format(out, "%.*s: %.*s\r\n", (int)header->name.len, header->name.bytes,
+				   (int)header->value.len, header->value.bytes);
 }
 
 static bool pass_request(struct inspection *inspection)
 {
 	AUTO_TEXT out = {0};
+	bool is_passed;
 
+	/* A head is no longer than this, also with values in it: no copy of a value is left where it grew. */
+	if (inspection->has_secret)
+		text_reserve(&out, HTTP_HEAD_MAX + 2 * (NET_SECRET_MAX + NET_SECRET_FORMAT_SIZE));
 	text_append_format(&out, "%s %.*s HTTP/1.1\r\n", head.method, (int)head.target.len, head.target.bytes);
-	for (size_t i = 0; i < head.header_count; i++) {
-		const struct http_header *header = &head.headers[i];
-
-		if (!http_is_for_one_hop(&head, header))
-			text_append_format(&out, "%.*s: %.*s\r\n", (int)header->name.len, header->name.bytes,
-					   (int)header->value.len, header->value.bytes);
-	}
+	for (size_t i = 0; i < head.header_count; i++)
+		pass_header(inspection, &head.headers[i], &out);
+	if (inspection->has_secret)
+		text_append_string(&out, "Accept-Encoding: identity\r\n");
 	if (head.body_kind == HTTP_BODY_CHUNKED)
 		text_append_string(&out, "Transfer-Encoding: chunked\r\n");
 	if (head.is_last)
 		text_append_string(&out, "Connection: close\r\n");
 	text_append_string(&out, "\r\n");
-	return !text_failed(&out) && stream_write(&inspection->server, out.data, out.len);
+	is_passed = !text_failed(&out) && stream_write(&inspection->server, out.data, out.len);
+	if (inspection->has_secret && out.data)
+		OPENSSL_cleanse(out.data, out.capacity);
+	return is_passed;
 }
 
 static int read_request(struct inspection *inspection)
@@ -200,8 +279,21 @@ static int read_request(struct inspection *inspection)
 	return rc;
 }
 
-/* Pass on what has come of a body. @bytes is used up, or -EINVAL. */
-static ssize_t pass_body(struct http_body *body, const struct text *from, struct stream *to)
+/* What of a part may go on, once it is searched. */
+static struct http_slice search(struct inspection *inspection, struct http_slice part, bool is_end)
+{
+	struct text *held = &inspection->held;
+
+	text_append(held, part.bytes, part.len);
+	if (text_failed(held) || !held->len)
+		return (struct http_slice){"", 0};
+	return (struct http_slice){held->data,
+				   secrets_hide(&inspection->inspector->secrets, held->data, held->len, is_end)};
+}
+
+/* Pass on what has come of a body; with @searching, what goes back to the jar. How many bytes are used up, or a negative errno. */
+static ssize_t pass_body(struct http_body *body, const struct text *from, struct stream *to,
+			 struct inspection *searching)
 {
 	size_t used = 0;
 
@@ -213,8 +305,12 @@ static ssize_t pass_body(struct http_body *body, const struct text *from, struct
 		if (len < 0)
 			return len;
 		used += (size_t)len;
+		if (searching)
+			part = search(searching, part, body->is_done);
 		if (part.len)
 			http_body_write(body->kind, part, &out);
+		if (searching)
+			text_consume(&searching->held, part.len);
 		if (body->is_done && body->kind == HTTP_BODY_CHUNKED)
 			http_body_write(body->kind, (struct http_slice){"", 0}, &out);
 		if (text_failed(&out) || !stream_write(to, out.data, out.len))
@@ -225,7 +321,7 @@ static ssize_t pass_body(struct http_body *body, const struct text *from, struct
 
 static int send_body(struct inspection *inspection)
 {
-	ssize_t used = pass_body(&inspection->request, &inspection->client.in, &inspection->server);
+	ssize_t used = pass_body(&inspection->request, &inspection->client.in, &inspection->server, NULL);
 
 	if (used < 0)
 		return -EPIPE;
@@ -266,10 +362,13 @@ static int pass_answer(struct inspection *inspection)
 	if (is_final && inspection->is_last)
 		text_append_string(&out, "Connection: close\r\n");
 	text_append_string(&out, "\r\n");
+	if (!text_failed(&out) && inspection->has_secret)
+		secrets_hide(&inspection->inspector->secrets, out.data, out.len, true);
 	if (text_failed(&out) || !stream_write(&inspection->client, out.data, out.len))
 		return -EPIPE;
 	if (!is_final)
 		return 1;
+	text_clear(&inspection->held);
 	http_body_init(&inspection->answer, head.body_kind, head.body_bytes);
 	inspection->state = ANSWER_BODY;
 	return inspection->answer.is_done ? end_exchange(inspection) : 1;
@@ -278,6 +377,21 @@ static int pass_answer(struct inspection *inspection)
 static int bad_answer(struct inspection *inspection, const char *why)
 {
 	return answer_here(inspection, 502, "Bad Gateway", true, "%s %s", inspection->host, why);
+}
+
+/* Why an answer that can be read is not passed on; NULL: it is. */
+static const char *unfit_answer(const struct inspection *inspection)
+{
+	if (head.status == 101)
+		return "a change of protocol that nobody asked for";
+	if (!inspection->has_secret)
+		return NULL;
+	if (head.status == 206)
+		return "a part of an answer, in which a secret could not be found";
+	for (size_t i = 0; i < head.header_count; i++)
+		if (http_is(head.headers[i].name, "Content-Encoding") && !http_is(head.headers[i].value, "identity"))
+			return "a compressed answer, in which a secret could not be found";
+	return NULL;
 }
 
 static int read_answer(struct inspection *inspection)
@@ -290,8 +404,8 @@ static int read_answer(struct inspection *inspection)
 	if (!server->in.len)
 		return server->is_ended ? bad_answer(inspection, "has ended the connection without an answer") : 0;
 	len = http_read_answer(server->in.data, server->in.len, inspection->method, &head);
-	if (len > 0 && head.status == 101) {
-		head.why = "a change of protocol that nobody asked for";
+	if (len > 0 && unfit_answer(inspection)) {
+		head.why = unfit_answer(inspection);
 		len = -EINVAL;
 	}
 	if (len == 0 && server->is_ended)
@@ -309,7 +423,8 @@ static int read_answer(struct inspection *inspection)
 static int read_answer_body(struct inspection *inspection)
 {
 	struct stream *server = &inspection->server;
-	ssize_t used = pass_body(&inspection->answer, &server->in, &inspection->client);
+	ssize_t used = pass_body(&inspection->answer, &server->in, &inspection->client,
+				 inspection->has_secret ? inspection : NULL);
 
 	if (used < 0)
 		return -EPIPE;
@@ -319,6 +434,8 @@ static int read_answer_body(struct inspection *inspection)
 		if (inspection->answer.kind != HTTP_BODY_REST || server->is_cut)
 			return -EPIPE;
 		inspection->answer.is_done = true;
+		if (!stream_write(&inspection->client, inspection->held.data, inspection->held.len))
+			return -EPIPE;
 	}
 	return inspection->answer.is_done ? end_exchange(inspection) : used > 0;
 }
@@ -468,6 +585,7 @@ static void exchange_free(struct inspection *inspection)
 {
 	stream_done(&inspection->client);
 	stream_done(&inspection->server);
+	text_done(&inspection->held);
 	free(inspection);
 }
 
@@ -499,6 +617,7 @@ static struct inspection *exchange_start(struct gate_process *gate, const struct
 	if (!made)
 		return NULL;
 	*made = (struct inspection){.inspector = inspector, .gate = gate, .host = what->host, .port = what->port};
+	made->has_secret = secrets_are_for(&inspector->secrets, what->host);
 	made->deadline_ns = what->is_tls ? sys_monotonic_ns() + HANDSHAKE_NS : 0;
 	if (what->is_tls) {
 		client = new_ssl(inspector->server_context, true);

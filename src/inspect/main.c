@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "base/json_read.h"
+#include "base/json_write.h"
 #include "gate/gate.h"
 #include "gate/gate_vault.h"
 #include "inspect/inspect.h"
@@ -81,12 +81,67 @@ static bool read_path(const char *path, struct text *out)
 	return read_all(fd, out);
 }
 
+/* The value of one secret, out of a file. */
+static int read_secret_file(const char *path, struct text *out)
+{
+	if (!read_path(path, out))
+		return fail("cannot read the secret in '%s': %s", path, strerror(errno));
+	if (out->len && out->data[out->len - 1] == '\n')
+		out->len--;
+	return 0;
+}
+
+static int write_secret(struct json_writer *writer, const struct json_value *secret)
+{
+	static const char *const names[] = {"name", "host", "header", "format"};
+	const struct json_member *found = secret->type == JSON_OBJECT ? json_find(secret, "value") : NULL;
+	const struct json_value *value = found && found->value.type == JSON_STRING ? &found->value : NULL;
+	AUTO_TEXT text = {0};
+	const char *fault;
+	int rc = 0;
+
+	if (secret->type != JSON_OBJECT || !member(secret, "name"))
+		return fail("the request cannot be read");
+	if (value)
+		text_append(&text, value->string.bytes, value->string.len);
+	else
+		rc = read_secret_file(member(secret, "file"), &text);
+	if (rc)
+		return rc;
+	fault = secret_value_fault(text_string(&text), text.len);
+	if (fault)
+		return fail("the value of the secret %s will not do: %s", member(secret, "name"), fault);
+	json_open_object(writer, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		json_write_string(writer, names[i], member(secret, names[i]));
+	json_write_bytes(writer, "value", text.data, text.len);
+	json_close_object(writer);
+	OPENSSL_cleanse(text.data, text.len);
+	return 0;
+}
+
+static int write_secrets(const struct json_value *request, struct text *out)
+{
+	struct json_writer writer = {.text = out, .has_byte_escapes = true};
+	const struct json_member *list = json_find(request, "secrets");
+	int rc = 0;
+
+	json_open_array(&writer, NULL);
+	for (size_t i = 0; list && list->value.type == JSON_LIST && i < list->value.list.count && !rc; i++)
+		rc = write_secret(&writer, &list->value.list.items[i]);
+	json_close_array(&writer);
+	return rc;
+}
+
 static int make_files(const struct json_value *request, const struct authority *authority, struct text *vault)
 {
-	AUTO_TEXT trust = {0}, java = {0}, java_made = {0}, der = {0}, key = {0};
+	AUTO_TEXT trust = {0}, java = {0}, java_made = {0}, der = {0}, key = {0}, secrets = {0};
+	int rc = write_secrets(request, &secrets);
 	struct vault_header header = {.magic = VAULT_MAGIC};
 	const char *bundle_path = member(request, "bundle");
 
+	if (rc)
+		return rc;
 	if (!read_path(bundle_path, &trust) || !trust.len)
 		return fail("cannot read the authorities that this host trusts, '%s': %s",
 			    bundle_path ? bundle_path : "", strerror(errno));
@@ -94,10 +149,13 @@ static int make_files(const struct json_value *request, const struct authority *
 		return fail("cannot write the certificate of the jar's authority");
 	header.authority_len = (uint32_t)key.len;
 	header.trust_len = (uint32_t)trust.len;
+	header.secrets_len = (uint32_t)secrets.len;
 	text_append(vault, &header, sizeof(header));
 	text_append(vault, key.data, key.len);
 	text_append(vault, trust.data, trust.len);
+	text_append(vault, secrets.data, secrets.len);
 	OPENSSL_cleanse(key.data, key.len);
+	OPENSSL_cleanse(secrets.data, secrets.len);
 	if (trust.data[trust.len - 1] != '\n')
 		text_append_char(&trust, '\n');
 	if (!authority_write_pem(authority, &trust) || !write_all(VAULT_BUNDLE_FD, &trust))
@@ -111,7 +169,7 @@ static int make_files(const struct json_value *request, const struct authority *
 static int make(void)
 {
 	AUTO_TEXT text = {0}, vault = {0}, version = {0};
-	struct json_input input = {.name = "request", .stage = STAGE_ENGINE};
+	struct json_input input = {.name = "request", .stage = STAGE_ENGINE, .has_byte_escapes = true};
 	struct authority *authority;
 	AUTO_JSON request = {0};
 	struct error error = {0};
@@ -191,6 +249,23 @@ static bool make_contexts(struct inspector *inspector, const char *trust, size_t
 	       read_trust(client, trust, trust_len);
 }
 
+static bool read_secrets(struct inspector *inspector, const char *bytes, size_t len)
+{
+	struct json_input input = {
+		.name = "vault", .bytes = bytes, .len = len, .stage = STAGE_ENGINE, .has_byte_escapes = true};
+	AUTO_JSON list = {0};
+	struct error error = {0};
+
+	return json_parse(&input, &list, &error) == 0 && secrets_read(&inspector->secrets, &list);
+}
+
+static bool has_secret(const struct gate_inspector *gate_inspector, const char *host)
+{
+	const struct inspector *inspector = gate_inspector->state;
+
+	return secrets_are_for(&inspector->secrets, host);
+}
+
 static int begin(struct gate_inspector *gate_inspector, int vault_fd)
 {
 	struct inspector *inspector = gate_inspector->state;
@@ -207,9 +282,10 @@ static int begin(struct gate_inspector *gate_inspector, int vault_fd)
 	memcpy(&header, vault.data, sizeof(header));
 	at = vault.data + sizeof(header);
 	if (header.magic == VAULT_MAGIC &&
-	    vault.len == sizeof(header) + (uint64_t)header.authority_len + header.trust_len) {
+	    vault.len == sizeof(header) + (uint64_t)header.authority_len + header.trust_len + header.secrets_len) {
 		inspector->authority = authority_read((const uint8_t *)at, header.authority_len);
-		if (inspector->authority && make_contexts(inspector, at + header.authority_len, header.trust_len))
+		if (inspector->authority && make_contexts(inspector, at + header.authority_len, header.trust_len) &&
+		    read_secrets(inspector, at + header.authority_len + header.trust_len, header.secrets_len))
 			rc = 0;
 	}
 	OPENSSL_cleanse(vault.data, vault.len);
@@ -220,7 +296,7 @@ int main(int argc, char **argv)
 {
 	static struct inspector inspector;
 	static struct gate_inspector gate_inspector = {
-		.methods = &exchange_methods, .begin = begin, .state = &inspector};
+		.methods = &exchange_methods, .begin = begin, .has_secret = has_secret, .state = &inspector};
 
 	if (argc == 2 && !strcmp(argv[1], VAULT_ARGUMENT))
 		return make();

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "policy/net_secrets.h"
 #include "policy/policy_build.h"
 
 /* A withheld value shorter than this is not worth redacting: it would tear holes into ordinary text. */
@@ -158,6 +159,10 @@ int plan_environment(struct plan_build *build)
 	const struct policy *policy = build->policy;
 	struct plan *plan = build->plan;
 
+	/* Nothing may take the place of a placeholder, or the value itself would be inside. */
+	for (size_t i = 0; i < plan->gate.secrets.count; i++)
+		add_variable(build, plan->gate.secrets.items[i],
+			     plan_format(build, NET_SECRET_PLACEHOLDER "%s", plan->gate.secrets.items[i]));
 	/* What was set by name comes first: it wins over what would be inherited. */
 	for (size_t i = 0; i < policy->env.count; i++)
 		add_variable(build, policy->env.items[i].name, policy->env.items[i].value);

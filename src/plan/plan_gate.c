@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "plan/plan_build.h"
-#include "policy/net_rules.h"
+#include "policy/net_secrets.h"
 
 #define LOOPBACK_INDEX 1
 #define DNS_PORT 53
@@ -731,14 +731,45 @@ static int read_rules(struct plan_build *build)
 	return 0;
 }
 
+/* A secret is of use where its host can be reached, and nowhere else. */
+static int check_secrets(struct plan_build *build)
+{
+	const struct policy *policy = build->policy;
+	struct net_rule_list rules = {0};
+	AUTO_FREE struct net_rule *items = NULL;
+	struct net_refusal refusal;
+	struct net_secret secret;
+
+	for (size_t i = 0; i < policy->allow_net.count; i++) {
+		struct net_rule *rule = list_add(&rules);
+
+		items = rules.items;
+		if (!rule || net_rule_parse(policy->allow_net.items[i], rule, &refusal) < 0)
+			return error_set(build->error, STAGE_PLAN, ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < policy->secrets.count; i++) {
+		if (net_secret_parse(policy->secrets.items[i], &secret, &refusal) < 0)
+			return error_set(build->error, STAGE_POLICY, 0, "secrets: %s", refusal.why);
+		if (!net_decide_name(&rules, secret.host, 0).is_allowed) {
+			error_set(build->error, STAGE_POLICY, 0,
+				  "the secret %s is for the host %s, which no rule allows", secret.name, secret.host);
+			return error_hint(build->error, "add --allow-net %s", secret.host);
+		}
+		if (string_list_add(&build->plan->gate.secrets, secret.name) < 0)
+			build->has_failed = true;
+	}
+	return 0;
+}
+
 /* A look into requests needs a program of its own, and authorities to check hosts by. */
 static int check_inspection(struct plan_build *build)
 {
 	const struct host_trust *trust = &build->host->trust;
 
 	if (!trust->program) {
-		error_set(build->error, STAGE_HOST, ENOENT,
-			  "rules with methods, paths or \"inspect\" need the program belljar-gate, which is not here");
+		error_set(
+			build->error, STAGE_HOST, ENOENT,
+			"secrets, and rules with methods, paths or \"inspect\", need the program belljar-gate, which is not here");
 		return error_hint(build->error, "install belljar-gate beside belljar, or name it in the variable "
 						"BELLJAR_GATE; or allow the hosts as a whole");
 	}
@@ -748,7 +779,7 @@ static int check_inspection(struct plan_build *build)
 		return error_hint(build->error, "install the package ca-certificates");
 	}
 	build->plan->gate.trust_path = plan_string(build, trust->paths.items[0]);
-	return 0;
+	return check_secrets(build);
 }
 
 static int read_published(struct plan_build *build)
@@ -805,6 +836,11 @@ int plan_check_network(struct plan_build *build)
 		plan_note(build, "network", "net is 'none': no host of allow_net can be reached", "say net 'gate'");
 	if (policy->net == NET_GATE && build->plan->rung != RUNG_NAMESPACE)
 		return plan_needs_namespace(build, "net 'gate'");
+	if (policy->net != NET_GATE && policy->secrets.count) {
+		error_set(build->error, STAGE_POLICY, 0, "secrets need a gate, and net is '%s'",
+			  policy->net == NET_HOST ? "host" : "none");
+		return error_hint(build->error, "allow the secret's host with allow_net");
+	}
 	return policy->net == NET_GATE && policy_is_inspecting(policy) ? check_inspection(build) : 0;
 }
 
@@ -837,6 +873,7 @@ void plan_gate_done(struct plan_gate *gate)
 {
 	free(gate->rules.items);
 	free(gate->sockets);
+	string_list_done(&gate->secrets);
 	text_done(&gate->routes);
 	text_done(&gate->ipv6_routes);
 	text_done(&gate->table);

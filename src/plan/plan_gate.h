@@ -34,7 +34,8 @@ struct plan_gate {
 	   sockets, for the engine alone, is one by which the engine can lead more addresses there. */
 	bool may_change;
 	/* Where requests are looked into: the jar's list of authorities, and what its gate is started with. Borrowed. */
-	const char *trust_path; /* NULL: they are not */
+	const char *trust_path;     /* NULL: they are not */
+	struct string_list secrets; /* names of variables that have a placeholder */
 	bool has_vault;
 	int vault_fd, program_fd;
 	/* What no rule decides is asked: all TCP is led to the gate. */

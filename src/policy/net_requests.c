@@ -254,6 +254,8 @@ bool policy_is_inspecting(const struct policy *policy)
 	struct net_refusal refusal;
 	struct net_rule rule;
 
+	if (policy->secrets.count)
+		return true;
 	for (size_t i = 0; i < policy->allow_net.count; i++)
 		if (policy->allow_net.items[i][0] == '{' &&
 		    net_rule_parse(policy->allow_net.items[i], &rule, &refusal) == 0 && rule.is_inspected)

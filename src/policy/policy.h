@@ -103,6 +103,7 @@ struct policy {
 	bool has_protect;
 	enum net_mode net;
 	struct string_list allow_net; /* rules in their canonical form: net_rules.h */
+	struct string_list secrets;   /* likewise: net_secrets.h */
 	enum ask_mode ask;
 	uint64_t ask_timeout_ns;
 	struct string_list publish;  /* in their canonical form: publish.h */
@@ -132,7 +133,7 @@ struct policy {
 	uint64_t replaced_keys; /* of those, what a document said: of a list, nothing of the default is left */
 };
 
-/* Does a rule of it need a look into requests? */
+/* Does a rule of it, or a secret, need a look into requests? */
 bool policy_is_inspecting(const struct policy *policy);
 
 #endif

@@ -215,6 +215,16 @@ const struct policy_key policy_keys[] = {
 		.tightening = TIGHTEN_SHORTEN,
 	},
 	{
+		.name = "secrets",
+		.flag = "secret",
+		.placeholder = "NAME@HOST[:HEADER]",
+		.help = "the gate puts the caller's variable NAME into that header for that host; inside NAME has a placeholder",
+		.type = POLICY_SECRETS,
+		.scope = SCOPE_JAR,
+		MEMBER(secrets),
+		.tightening = TIGHTEN_SHORTEN,
+	},
+	{
 		.name = "ask",
 		.flag = "ask",
 		.placeholder = "none|net",

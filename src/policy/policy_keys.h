@@ -25,10 +25,11 @@ enum policy_type {
 	POLICY_PATHS,
 	POLICY_TMPFS, /* PATH[:SIZE] */
 	POLICY_STRINGS,
-	POLICY_RULES, /* of the network: HOST[:PORTS]; in JSON also an object */
-	POLICY_PORTS, /* [HOSTPORT:]PORT; in JSON also a number */
-	POLICY_NAMES, /* names of environment variables */
-	POLICY_ENV,   /* NAME=VALUE; in JSON an object */
+	POLICY_RULES,   /* of the network: HOST[:PORTS]; in JSON also an object */
+	POLICY_SECRETS, /* NAME@HOST[:HEADER]; in JSON also an object */
+	POLICY_PORTS,   /* [HOSTPORT:]PORT; in JSON also a number */
+	POLICY_NAMES,   /* names of environment variables */
+	POLICY_ENV,     /* NAME=VALUE; in JSON an object */
 	POLICY_GUARANTEES,
 	POLICY_VERSION, /* file only */
 	POLICY_EXTENDS, /* file only */

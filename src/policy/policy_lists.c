@@ -207,6 +207,7 @@ void policy_done(struct policy *policy)
 	string_list_done(&policy->cow_dirs);
 	string_list_done(&policy->allow_net);
 	string_list_done(&policy->publish);
+	string_list_done(&policy->secrets);
 	string_list_done(&policy->pass_env);
 	string_list_done(&policy->redact);
 	free(policy->workdir);
@@ -240,6 +241,8 @@ static int copy_lists(const struct policy *from, struct policy *to)
 	if (rc == 0)
 		rc = string_list_copy(&to->publish, &from->publish);
 	if (rc == 0)
+		rc = string_list_copy(&to->secrets, &from->secrets);
+	if (rc == 0)
 		rc = string_list_copy(&to->pass_env, &from->pass_env);
 	if (rc == 0)
 		rc = string_list_copy(&to->redact, &from->redact);
@@ -261,7 +264,7 @@ int policy_copy(const struct policy *from, struct policy *out)
 	memset(&copy.mounts, 0, sizeof(copy.mounts));
 	memset(&copy.tmpfs, 0, sizeof(copy.tmpfs));
 	memset(&copy.env, 0, sizeof(copy.env));
-	copy.hide = copy.cow_dirs = copy.allow_net = copy.publish = copy.pass_env = copy.redact =
+	copy.hide = copy.cow_dirs = copy.allow_net = copy.secrets = copy.publish = copy.pass_env = copy.redact =
 		(struct string_list){0};
 	copy.workdir = copy.cd = copy.hostname = copy.workspace_name = NULL;
 

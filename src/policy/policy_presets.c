@@ -20,7 +20,7 @@ static const char agent[] =
 	"  \"ro\": [], \"rw\": [], \"hide\": [],\n"
 	"  \"tmpfs\": [\"/tmp\", \"/var/tmp\", \"/dev/shm\", \"/run\"],\n"
 	"  \"system\": true, \"toolchains\": true, \"protect\": true,\n"
-	"  \"net\": \"none\", \"allow_net\": [], \"ask\": \"none\", \"ask_timeout\": \"60s\", \"publish\": [],\n"
+	"  \"net\": \"none\", \"allow_net\": [], \"secrets\": [], \"ask\": \"none\", \"ask_timeout\": \"60s\", \"publish\": [],\n"
 	"  \"hostname\": null,\n"
 	"  \"pass_env\": [\"PATH\", \"HOME\", \"USER\", \"LOGNAME\", \"LANG\", \"LANGUAGE\", \"LC_*\", \"TERM\",\n"
 	"    \"COLORTERM\", \"NO_COLOR\", \"SHELL\", \"TMPDIR\", \"TZ\", \"GIT_AUTHOR_*\", \"GIT_COMMITTER_*\"],\n"

@@ -183,13 +183,28 @@ static void print_extends(struct json_writer *writer, const struct policy *polic
 }
 
 static print_fn *const printers[] = {
-	[POLICY_BOOL] = print_bool,       [POLICY_WORD] = print_word,       [POLICY_SWITCH] = print_word,
-	[POLICY_DURATION] = print_limit,  [POLICY_SIZE] = print_limit,      [POLICY_COUNT] = print_limit,
-	[POLICY_STRING] = print_string,   [POLICY_WORKDIR] = print_workdir, [POLICY_PATH] = print_string,
-	[POLICY_MOUNTS] = print_mounts,   [POLICY_PATHS] = print_strings,   [POLICY_TMPFS] = print_tmpfs,
-	[POLICY_STRINGS] = print_strings, [POLICY_RULES] = print_rules,     [POLICY_PORTS] = print_strings,
-	[POLICY_NAMES] = print_strings,   [POLICY_ENV] = print_env,         [POLICY_GUARANTEES] = print_guarantees,
-	[POLICY_OUTPUT] = print_output,   [POLICY_VERSION] = print_version, [POLICY_EXTENDS] = print_extends,
+	[POLICY_BOOL] = print_bool,
+	[POLICY_WORD] = print_word,
+	[POLICY_SWITCH] = print_word,
+	[POLICY_DURATION] = print_limit,
+	[POLICY_SIZE] = print_limit,
+	[POLICY_COUNT] = print_limit,
+	[POLICY_STRING] = print_string,
+	[POLICY_WORKDIR] = print_workdir,
+	[POLICY_PATH] = print_string,
+	[POLICY_MOUNTS] = print_mounts,
+	[POLICY_PATHS] = print_strings,
+	[POLICY_TMPFS] = print_tmpfs,
+	[POLICY_STRINGS] = print_strings,
+	[POLICY_RULES] = print_rules,
+	[POLICY_PORTS] = print_strings,
+	[POLICY_SECRETS] = print_rules,
+	[POLICY_NAMES] = print_strings,
+	[POLICY_ENV] = print_env,
+	[POLICY_GUARANTEES] = print_guarantees,
+	[POLICY_OUTPUT] = print_output,
+	[POLICY_VERSION] = print_version,
+	[POLICY_EXTENDS] = print_extends,
 };
 _Static_assert(ARRAY_LEN(printers) == POLICY_TYPE_COUNT, "every type is printed");
 

@@ -202,6 +202,30 @@ static void write_list_of_either(struct json_writer *writer, void (*write_object
 	json_close_object(writer);
 }
 
+static void write_secret_object(struct json_writer *writer)
+{
+	static const char *const names[] = {"name", "host", "header", "format", "from_env", "from_file"};
+
+	json_open_object(writer, NULL);
+	json_write_string(writer, "type", "object");
+	json_open_object(writer, "properties");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		write_typed_property(writer, names[i], "string");
+	json_close_object(writer);
+	json_open_array(writer, "required");
+	json_write_string(writer, NULL, "name");
+	json_write_string(writer, NULL, "host");
+	json_close_array(writer);
+	json_write_bool(writer, "additionalProperties", false);
+	json_close_object(writer);
+}
+
+static void schema_secrets(struct json_writer *writer, const struct policy_key *key)
+{
+	(void)key;
+	write_list_of_either(writer, write_secret_object);
+}
+
 static void schema_rules(struct json_writer *writer, const struct policy_key *key)
 {
 	(void)key;
@@ -255,13 +279,28 @@ static void schema_version(struct json_writer *writer, const struct policy_key *
 }
 
 static schema_fn *const schemas[] = {
-	[POLICY_BOOL] = schema_bool,       [POLICY_WORD] = schema_word,       [POLICY_SWITCH] = schema_word,
-	[POLICY_DURATION] = schema_limit,  [POLICY_SIZE] = schema_limit,      [POLICY_COUNT] = schema_limit,
-	[POLICY_STRING] = schema_hostname, [POLICY_WORKDIR] = schema_path,    [POLICY_PATH] = schema_path,
-	[POLICY_MOUNTS] = schema_mounts,   [POLICY_PATHS] = schema_paths,     [POLICY_TMPFS] = schema_paths,
-	[POLICY_STRINGS] = schema_strings, [POLICY_RULES] = schema_rules,     [POLICY_PORTS] = schema_ports,
-	[POLICY_NAMES] = schema_names,     [POLICY_ENV] = schema_env,         [POLICY_GUARANTEES] = schema_guarantees,
-	[POLICY_OUTPUT] = schema_output,   [POLICY_VERSION] = schema_version, [POLICY_EXTENDS] = schema_path,
+	[POLICY_BOOL] = schema_bool,
+	[POLICY_WORD] = schema_word,
+	[POLICY_SWITCH] = schema_word,
+	[POLICY_DURATION] = schema_limit,
+	[POLICY_SIZE] = schema_limit,
+	[POLICY_COUNT] = schema_limit,
+	[POLICY_STRING] = schema_hostname,
+	[POLICY_WORKDIR] = schema_path,
+	[POLICY_PATH] = schema_path,
+	[POLICY_MOUNTS] = schema_mounts,
+	[POLICY_PATHS] = schema_paths,
+	[POLICY_TMPFS] = schema_paths,
+	[POLICY_STRINGS] = schema_strings,
+	[POLICY_RULES] = schema_rules,
+	[POLICY_PORTS] = schema_ports,
+	[POLICY_SECRETS] = schema_secrets,
+	[POLICY_NAMES] = schema_names,
+	[POLICY_ENV] = schema_env,
+	[POLICY_GUARANTEES] = schema_guarantees,
+	[POLICY_OUTPUT] = schema_output,
+	[POLICY_VERSION] = schema_version,
+	[POLICY_EXTENDS] = schema_path,
 };
 _Static_assert(ARRAY_LEN(schemas) == POLICY_TYPE_COUNT, "every type has a schema");
 

@@ -348,6 +348,16 @@ static int judge_ports(const struct change *change)
 	return 0;
 }
 
+static int judge_secrets(const struct change *change)
+{
+	const struct string_list *before = &change->before->secrets, *after = &change->after->secrets;
+
+	for (size_t i = 0; i < after->count; i++)
+		if (!string_list_has(before, after->items[i]))
+			return refuse_entry(change, after->items[i]);
+	return 0;
+}
+
 static int judge_guarantees(const struct change *change)
 {
 	uint32_t added = change->after->optional & ~change->before->optional;
@@ -358,9 +368,11 @@ static int judge_guarantees(const struct change *change)
 static int judge_shorten(const struct change *change)
 {
 	static judge_fn *const judges[POLICY_TYPE_COUNT] = {
-		[POLICY_MOUNTS] = judge_mounts, [POLICY_TMPFS] = judge_tmpfs,           [POLICY_NAMES] = judge_names,
-		[POLICY_ENV] = judge_env,       [POLICY_GUARANTEES] = judge_guarantees, [POLICY_RULES] = judge_rules,
-		[POLICY_PATHS] = judge_paths,   [POLICY_PORTS] = judge_ports,
+		[POLICY_MOUNTS] = judge_mounts,         [POLICY_TMPFS] = judge_tmpfs,
+		[POLICY_NAMES] = judge_names,           [POLICY_ENV] = judge_env,
+		[POLICY_GUARANTEES] = judge_guarantees, [POLICY_RULES] = judge_rules,
+		[POLICY_PATHS] = judge_paths,           [POLICY_PORTS] = judge_ports,
+		[POLICY_SECRETS] = judge_secrets,
 	};
 
 	return judges[change->origin.key->type](change);

@@ -15,7 +15,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
-#include "policy/net_rules.h"
+#include "policy/net_secrets.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_paths.h"
 #include "policy/publish.h"
@@ -582,6 +582,41 @@ static int json_port(struct policy *policy, const struct json_value *value, cons
 	return text_port(policy, value->number.digits, origin);
 }
 
+/* --- secrets: nothing that was given is shown, since somebody may have given the value itself --- */
+
+static int add_secret(struct policy *policy, const struct net_secret *secret, const struct policy_origin *origin)
+{
+	AUTO_TEXT text = {0};
+
+	if (policy->secrets.count == NET_SECRETS_MAX)
+		return policy_refuse(origin, NULL, "there are more than %d secrets", NET_SECRETS_MAX);
+	net_secret_format(secret, &text);
+	return text_failed(&text) ? policy_refuse_errno(origin, -ENOMEM)
+				  : add_string(policy, text_string(&text), origin);
+}
+
+static int text_secret(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	struct net_refusal refusal;
+	struct net_secret secret;
+
+	if (net_secret_parse(text, &secret, &refusal) < 0)
+		return policy_refuse(origin, NULL, "%s", refusal.why);
+	return add_secret(policy, &secret, origin);
+}
+
+static int json_secret(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
+{
+	struct net_refusal refusal;
+	struct net_secret secret;
+
+	if (value->type != JSON_OBJECT)
+		return json_string(policy, value, origin);
+	if (net_secret_parse_object(value, &secret, &refusal) < 0)
+		return policy_refuse(origin, NULL, "%s", refusal.why);
+	return add_secret(policy, &secret, origin);
+}
+
 static void clear_strings(struct policy *policy, const struct policy_key *key)
 {
 	string_list_clear(policy_member(policy, key));
@@ -710,6 +745,9 @@ static const struct kind kinds[] = {
 		{"\"HOST[:PORTS]\" or {\"host\", \"ports\", \"methods\", \"paths\", \"tls\", \"private\", \"deny\", \"reason\"}",
 		 true, text_rule, json_rule, clear_strings},
 	[POLICY_PORTS] = {"a number, or \"HOSTPORT:PORT\"", true, text_port, json_port, clear_strings},
+	[POLICY_SECRETS] =
+		{"\"NAME@HOST[:HEADER]\" or {\"name\", \"host\", \"header\", \"format\", \"from_env\", \"from_file\"}",
+		 true, text_secret, json_secret, clear_strings},
 	[POLICY_NAMES] = {"the name of a variable", true, text_variable, json_string, clear_strings},
 	[POLICY_ENV] = {"an object of strings", false, text_env, json_env, clear_env},
 	[POLICY_GUARANTEES] = {"a string", true, text_guarantee, json_string, clear_guarantees},

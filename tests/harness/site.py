@@ -8,6 +8,7 @@ authority that its certificate is from, starts it, and knows what it was asked f
 
 from __future__ import annotations
 
+import gzip
 import http.server
 import os
 import shutil
@@ -41,8 +42,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with open(self.folder / "log", "a", encoding="utf-8") as log:
             log.write(line)
 
-    def _answer(self, code: int, body: bytes, kind: str = "") -> None:
+    def _drip(self, body: bytes) -> None:
+        """The same three times, in the head, and in the body as chunks of three bytes each."""
+        self.send_response(200)
+        self.send_header("X-Said", body.decode())
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        body *= 3
+        for at in range(0, len(body), 3):
+            piece = body[at : at + 3]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _answer(self, code: int, body: bytes, kind: str = "", encoding: str = "") -> None:
         self.send_response(code)
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Length", str(len(body)))
         if kind:
             self.send_header("Content-Type", kind)
@@ -70,6 +86,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(200, f"hello from {self.headers['Host']}\n".encode(), "text/plain")
         elif path == "/echo":
             self._answer(200, body, "application/octet-stream")
+        elif path == "/seen":
+            self._answer(200, f"{self.command} {self.path}\n{self.headers}".encode(), "text/plain")
+        elif path == "/drip":
+            self._drip(f"<{self.headers.get('Authorization', '')}>".encode())
+        elif path == "/packed":
+            self._answer(200, gzip.compress(str(self.headers).encode()), encoding="gzip")
         elif path == "/moved":
             self.send_response(302)
             self.send_header("Location", f"https://{query}/hello")

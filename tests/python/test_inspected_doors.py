@@ -22,7 +22,7 @@ from harness.site import Site  # noqa: E402
 from package_case import PackageCase, tearDownModule  # noqa: E402, F401
 
 PROGRAM = r"""
-import json, ssl, sys, urllib.error, urllib.request
+import inspect, json, os, sys, urllib.error, urllib.request
 import belljar
 
 HOST = sys.argv[1]
@@ -57,8 +57,25 @@ with belljar.Jar(net="gate", workdir=None) as jar:
         said["late"] = str(error)
 with belljar.Pool(allow_net=RULES) as pool:
     said["calls"] = [pool.call(both, HOST) for _ in range(3)]
+
+
+def header(host):
+    request = urllib.request.Request(f"https://{host}/drip", headers={"Authorization": os.environ["DOOR_KEY"]})
+    return urllib.request.urlopen(request, timeout=40).read().decode()
+
+
+secret = {"allow_net": [HOST], "secrets": [f"DOOR_KEY@{HOST}"]}
+shown = "import os, urllib.request\n" + inspect.getsource(header) + f"print(header({HOST!r}), end='')"
+said["secret runs"] = [belljar.run(["python3", "-c", shown], workdir=None, **secret).stdout for _ in range(3)]
+with belljar.Jar(workdir=None, **secret) as jar:
+    said["secret jar"] = jar.run(["python3", "-c", shown]).stdout
+with belljar.Pool(**secret) as pool:
+    said["secret call"] = pool.call(header, HOST)
 print(json.dumps(said))
 """
+
+
+KEY = "a key of the caller's"
 
 
 class Doors(PackageCase):
@@ -78,9 +95,11 @@ class Doors(PackageCase):
         site = Site(folder, internet.SITE_NAME)
         site.start(world, internet.SITE)
         gate = os.path.join(os.path.dirname(paths.belljar()), "belljar-gate")
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "SSL_CERT_FILE": str(site.authority), "BELLJAR_GATE": gate}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "SSL_CERT_FILE": str(site.authority), "BELLJAR_GATE": gate, "DOOR_KEY": KEY}
+        program = folder / "program.py"
+        program.write_text(PROGRAM)
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, f"www.{internet.SITE_NAME}"],
+            [sys.executable, str(program), f"www.{internet.SITE_NAME}"],
             capture_output=True, text=True, env=env, timeout=BOUND, check=False, preexec_fn=world.enter,
         )  # fmt: skip
         if done.returncode != 0:
@@ -91,6 +110,11 @@ class Doors(PackageCase):
         self.assertEqual(self.said["runs"], ["200 403\n"] * 4)
         self.assertEqual(self.said["jar"], ["200 403\n"] * 2)
         self.assertEqual(self.said["calls"], [[200, 403]] * 3)
+
+    def test_every_door_puts_secrets_in(self) -> None:
+        expected = f"<Bearer {'*' * len(KEY)}>" * 3
+        self.assertEqual(self.said["secret runs"], [expected] * 3)
+        self.assertEqual((self.said["secret jar"], self.said["secret call"]), (expected, expected))
 
     def test_rules_of_a_jar_that_stands(self) -> None:
         self.assertEqual((self.said["denied"], self.said["changed"]), (1, "403 404\n"))

@@ -37,6 +37,7 @@ static enum client_shape shape_for(enum policy_type type)
 	case POLICY_TMPFS:
 	case POLICY_RULES:
 	case POLICY_PORTS:
+	case POLICY_SECRETS:
 	case POLICY_STRINGS:
 	case POLICY_NAMES:
 	case POLICY_GUARANTEES:

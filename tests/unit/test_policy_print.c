@@ -41,7 +41,7 @@ static void test_agent_is_printed_in_full(void)
 		text_string(&text),
 		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"workspace\":\"direct\",\"workspace_name\":null,\"cow_dirs\":[],\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],"
 		"\"tmpfs\":[\"/tmp\",\"/var/tmp\",\"/dev/shm\",\"/run\",\"/home/user\"],\"system\":true,\"toolchains\":true,"
-		"\"protect\":true,\"net\":\"none\",\"allow_net\":[],\"ask\":\"none\",\"ask_timeout\":\"1m\",\"publish\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
+		"\"protect\":true,\"net\":\"none\",\"allow_net\":[],\"secrets\":[],\"ask\":\"none\",\"ask_timeout\":\"1m\",\"publish\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
 		"\"LANG\",\"LANGUAGE\",\"LC_*\",\"TERM\",\"COLORTERM\",\"NO_COLOR\",\"SHELL\",\"TMPDIR\",\"TZ\","
 		"\"GIT_AUTHOR_*\",\"GIT_COMMITTER_*\"],\"env\":{},\"timeout\":null,\"grace\":\"3s\",\"cpu_time\":null,"
 		"\"memory\":null,\"pids\":1024,\"disk\":null,\"file_size\":null,\"fds\":1024,\"core\":\"0\",\"net_connections\":null,\"net_bytes\":null,\"output\":null,"

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspect/inspect_secrets.h - secrets: where a placeholder may stand, and what must not come back
+ *
+ * Pure. The value of a secret goes into one header of one host. A placeholder that stands anywhere else in the head of a request
+ * is a mistake or an attempt, and the request is refused. In what comes back every value is made unreadable, with as many bytes as
+ * it has, so that lengths stay as they are.
+ */
+#ifndef BELLJAR_INSPECT_INSPECT_SECRETS_H
+#define BELLJAR_INSPECT_INSPECT_SECRETS_H
+
+#include "base/json_read.h"
+#include "inspect/inspect_http.h"
+#include "policy/net_secrets.h"
+
+struct secret {
+	char name[NET_SECRET_NAME_SIZE];
+	char placeholder[sizeof(NET_SECRET_PLACEHOLDER) + NET_SECRET_NAME_SIZE];
+	char host[NET_NAME_SIZE];
+	char header[NET_SECRET_HEADER_SIZE];
+	char format[NET_SECRET_FORMAT_SIZE];
+	char value[NET_SECRET_MAX + 1];
+	size_t value_len;
+};
+
+struct secrets {
+	struct secret *items; /* NET_SECRETS_MAX of them, or NULL */
+	size_t count;
+};
+
+/* Read a list of objects with "name", "host", "header", "format" and "value". False: it is none. The JSON is wiped of values. */
+bool secrets_read(struct secrets *secrets, struct json_value *list);
+void secrets_done(struct secrets *secrets);
+/* Why this cannot be a value; NULL: it can. */
+const char *secret_value_fault(const char *value, size_t len);
+
+bool secrets_are_for(const struct secrets *secrets, const char *host);
+
+enum secret_use {
+	SECRET_NONE,      /* no placeholder stands there */
+	SECRET_PUT,       /* the value of *@out is to be put in */
+	SECRET_MISPLACED, /* that of *@out may not stand there */
+};
+
+/* @header is empty for what is no header. @is_safe: the connection is encrypted, and the host is known to be the host. */
+enum secret_use secrets_look(const struct secrets *secrets, const char *host, bool is_safe, struct http_slice header,
+			     struct http_slice value, const struct secret **out);
+void secret_write_header(const struct secret *secret, struct text *out);
+
+/*
+ * Make every value in @bytes unreadable. How many of them are final: what could be the beginning of a value has to wait for more,
+ * unless @is_end.
+ */
+size_t secrets_hide(const struct secrets *secrets, char *bytes, size_t len, bool is_end);
+
+#endif
