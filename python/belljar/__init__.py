@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from ._tree import kill_tree as kill_tree
     from ._watch import FileEvent as FileEvent
     from ._watch import Watch as Watch
+    from ._workspace import Change as Change
+    from ._workspace import Workspace as Workspace
+    from ._workspace import WorkspaceError as WorkspaceError
 
 __version__ = "0.1.0"
 
@@ -77,6 +80,7 @@ _HOME = {
     "CallTimeout": "_errors",
     "Cell": "_cells",
     "CellError": "_cells",
+    "Change": "_workspace",
     "Cure": "_denied",
     "DEVNULL": "_request",
     "Denial": "_denied",
@@ -103,6 +107,8 @@ _HOME = {
     "UnavailableError": "_errors",
     "Variable": "_cells",
     "Watch": "_watch",
+    "Workspace": "_workspace",
+    "WorkspaceError": "_workspace",
     "call": "_pool",
     "call_async": "_pool",
     "capabilities": "_host",

@@ -21,6 +21,7 @@ from ._process import Process
 from ._request import Args, Request, current_directory, environ_text, open_frame, shows_jar_options
 from ._result import Result, failure
 from ._run import finish
+from ._workspace import JarWorkspace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +37,7 @@ Self = TypeVar("Self", bound="Jar")
 
 
 @public
-class Jar(Closing, AsyncClosing, JarFiles):
+class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
     """A jar that stays open for many runs, one after the other or at the same time, over the same files. close() removes it all.
 
     Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
@@ -92,6 +93,7 @@ class Jar(Closing, AsyncClosing, JarFiles):
         cwd = current_directory()
         self._policy, self._keys = fixed_policy(policy, cwd), anchored(normal_keys(keys), cwd)
         self._environ: Optional[str] = environ_text()
+        self._ttl = ttl
         return open_frame(self._policy, self._keys, self._environ, ttl=ttl)
 
     def _prepare(self) -> None:
@@ -324,6 +326,20 @@ class Jar(Closing, AsyncClosing, JarFiles):
         from ._loops import run_blocking
 
         return await run_blocking(lambda: self.shell(**options), lambda made: made.close())
+
+    # --- its layer: see JarWorkspace ---
+
+    def _restart(self, workspace: Optional[str]) -> None:
+        self._backend = None
+        keys = {**self._keys, "workspace": "cow", **({"workspace_name": workspace} if workspace else {})}
+        self._open(open_frame(self._policy, keys, self._environ, ttl=self._ttl))
+
+    def _twin(self: Self, workspace: Optional[str]) -> Self:
+        made = type(self).__new__(type(self))
+        made._policy, made._keys, made._environ, made._ttl = self._policy, self._keys, self._environ, self._ttl
+        made._on_ask = self._on_ask
+        made._restart(workspace)
+        return made
 
     # --- files: see JarFiles ---
 
