@@ -638,6 +638,40 @@ static bool is_stood_on(const struct workspace_list *list, const char *id)
 	return false;
 }
 
+static bool is_empty(int directory_fd)
+{
+	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
+	struct directory list = {.fd = directory_fd, .buffer = entries, .size = sizeof(entries)};
+
+	return !directory_next(&list);
+}
+
+/* Nobody gave it a name or uses it, and there is nothing in it: whoever made it was killed. */
+static bool is_abandoned(const struct workspace_home *home, const struct workspace_meta *meta)
+{
+	AUTO_CLOSE int store = -1, lock = -1, place = -1, upper = -1;
+
+	if (meta->is_frozen || meta->name || meta->layers.count)
+		return false;
+	store = workspace_open_private(home->fd, meta->id);
+	lock = store < 0 ? store : take_lock(store, meta->id, NULL);
+	if (meta->place)
+		place = workspace_open_private(AT_FDCWD, meta->place);
+	/* A file system that is not there now may come back. */
+	if (lock < 0 || (meta->place && place < 0))
+		return false;
+	if (meta->place) {
+		close_fd(&store);
+		store = workspace_open_private(place, meta->id);
+		if (store < 0)
+			return store == -ENOENT;
+	}
+	upper = openat(store, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (upper < 0)
+		return errno == ENOENT;
+	return meta->kind == WORKSPACE_COPY ? !meta->copied_ns : is_empty(upper);
+}
+
 /* The common lock is held: nobody makes a store meanwhile. */
 void store_hide_useless(const struct workspace_home *home)
 {
@@ -652,7 +686,8 @@ void store_hide_useless(const struct workspace_home *home)
 	if (fd < 0 || list_all(home, &list, &damaged) < 0 || list.count >= WORKSPACE_STORES_MAX)
 		return;
 	for (size_t i = 0; i < list.count && !damaged; i++)
-		if (list.items[i].is_frozen && !is_stood_on(&list, list.items[i].id))
+		if (list.items[i].is_frozen ? !is_stood_on(&list, list.items[i].id)
+					    : is_abandoned(home, &list.items[i]))
 			hide(home, list.items[i].id);
 	/* Made, and its maker killed before it was written down. */
 	while ((entry = directory_next(&names))) {

@@ -243,6 +243,7 @@ static void test_sweep_removes_what_was_never_finished_and_nothing_else(void)
 
 	CHECK_INT(create(NULL, NULL, &workspace), 0);
 	memcpy(id, workspace.meta.id, sizeof(id));
+	write_file(workspace.upper_fd, "f", "x");
 	workspace_done(&workspace);
 	CHECK(mkdirat(home.fd, "lusab-babad", 0700) == 0);
 	CHECK(mkdirat(home.fd, ".gone-lusab-babab", 0700) == 0);
@@ -252,6 +253,36 @@ static void test_sweep_removes_what_was_never_finished_and_nothing_else(void)
 	CHECK(unlinkat(home.fd, "somebody's", AT_REMOVEDIR) == 0);
 	CHECK_INT(workspace_open(&home, id, WORKSPACE_WRITE, &workspace, fresh()), 0);
 	CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
+}
+
+static void test_sweep_removes_what_a_killed_run_did_not_use(void)
+{
+	struct workspace empty, used, named, half, changed;
+	struct workspace_request copy = {.workdir_fd = workdir_fd, .workdir = at("/project"), .kind = WORKSPACE_COPY};
+	char ids[2][WORKSPACE_ID_SIZE];
+
+	CHECK_INT(create(NULL, NULL, &empty), 0);
+	CHECK_INT(create(NULL, NULL, &used), 0);
+	CHECK_INT(create("named", NULL, &named), 0);
+	CHECK_INT(create(NULL, NULL, &changed), 0);
+	CHECK_INT(workspace_create(&home, &copy, &half, fresh()), 0);
+	write_file(changed.upper_fd, "f", "x");
+	write_file(half.upper_fd, "f", "x");
+	memcpy(ids[0], named.meta.id, WORKSPACE_ID_SIZE);
+	memcpy(ids[1], changed.meta.id, WORKSPACE_ID_SIZE);
+	workspace_done(&empty);
+	workspace_done(&named);
+	workspace_done(&changed);
+	workspace_done(&half);
+	workspace_sweep(&home);
+	CHECK_INT(count_entries(home.path), 3);
+	workspace_done(&used);
+	workspace_sweep(&home);
+	CHECK_INT(count_entries(home.path), 2);
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		CHECK_INT(workspace_open(&home, ids[i], WORKSPACE_WRITE, &named, fresh()), 0);
+		CHECK_INT(workspace_remove(&home, &named, fresh()), 0);
+	}
 }
 
 static void test_a_damaged_store_keeps_every_layer(void)
@@ -355,6 +386,7 @@ static const struct test tests[] = {
 	TEST(test_a_checkpoint_freezes_what_was_written_and_rollback_drops_the_rest),
 	TEST(test_a_layer_stays_while_a_fork_stands_on_it),
 	TEST(test_sweep_removes_what_was_never_finished_and_nothing_else),
+	TEST(test_sweep_removes_what_a_killed_run_did_not_use),
 	TEST(test_a_damaged_store_keeps_every_layer),
 	TEST(test_a_killed_checkpoint_is_finished_by_the_next),
 	TEST(test_state_inside_the_workdir_is_refused),
