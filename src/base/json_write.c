@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_read.h"
 #include "base/utf8.h"
 
 static const char replacement_character[] = "\xef\xbf\xbd";
@@ -200,4 +201,37 @@ void json_write_error(struct json_writer *writer, const char *key, const struct 
 	json_write_string(writer, "message", error->message);
 	json_write_string(writer, "hint", error->hint[0] ? error->hint : NULL);
 	json_close_object(writer);
+}
+
+void json_write_value(struct json_writer *writer, const char *key, const struct json_value *value)
+{
+	switch (value->type) {
+	case JSON_NULL:
+		json_write_null(writer, key);
+		break;
+	case JSON_BOOL:
+		json_write_bool(writer, key, value->boolean);
+		break;
+	case JSON_INTEGER:
+	case JSON_REAL:
+		json_write_raw(writer, key, value->number.digits, strlen(value->number.digits));
+		break;
+	case JSON_STRING:
+		json_write_bytes(writer, key, value->string.bytes, value->string.len);
+		break;
+	case JSON_LIST:
+		json_open_array(writer, key);
+		for (size_t i = 0; i < value->list.count; i++)
+			json_write_value(writer, NULL, &value->list.items[i]);
+		json_close_array(writer);
+		break;
+	case JSON_OBJECT:
+		json_open_object(writer, key);
+		for (size_t i = 0; i < value->object.count; i++)
+			json_write_value(writer, value->object.members[i].name, &value->object.members[i].value);
+		json_close_object(writer);
+		break;
+	case JSON_TYPE_COUNT:
+		break;
+	}
 }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 struct error;
+struct json_value;
 
 struct json_writer {
 	struct text *text;
@@ -34,6 +35,8 @@ void json_write_bool(struct json_writer *writer, const char *key, bool value);
 void json_write_null(struct json_writer *writer, const char *key);
 /* As it stands in a result; NULL writes null. */
 void json_write_error(struct json_writer *writer, const char *key, const struct error *error);
+/* A value as it was read, but for white space and comments. */
+void json_write_value(struct json_writer *writer, const char *key, const struct json_value *value);
 /* @json is a complete JSON value already. */
 void json_write_raw(struct json_writer *writer, const char *key, const char *json, size_t len);
 

@@ -28,6 +28,7 @@ int command_policy(const struct invocation *invocation, struct run_options *opti
 int command_net(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_why(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_mcp(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_hook(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);
@@ -44,5 +45,7 @@ int command_help(const struct invocation *invocation, struct run_options *option
 int print_out(const struct text *text, const struct messenger *messenger);
 
 #define EXIT_BELLJAR 125
+/* With any other failure an agent would go on, and run the command as it is. */
+#define EXIT_HOOK_BLOCKS 2
 
 #endif

@@ -38,6 +38,7 @@ static const struct command_entry entries[] = {
 	{COMMAND_WORKSPACE, command_workspace},
 	{COMMAND_WHY, command_why},
 	{COMMAND_MCP, command_mcp},
+	{COMMAND_HOOK, command_hook},
 };
 
 int print_out(const struct text *text, const struct messenger *messenger)
@@ -149,7 +150,7 @@ static int run_command(struct invocation *invocation, const struct command_entry
 	if (rc < 0) {
 		write_failure(&options, &error, &messenger);
 		message_error(&messenger, &error);
-		rc = EXIT_BELLJAR;
+		rc = entry->command == COMMAND_HOOK ? EXIT_HOOK_BLOCKS : EXIT_BELLJAR;
 	} else if (options.has_help) {
 		help_print_command(entry->command, &help);
 		rc = print_out(&help, &messenger);

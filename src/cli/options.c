@@ -201,6 +201,7 @@ static const struct {
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
 	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_PROFILE] = {.set = set_profile},
+	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},
 	[OPTION_STAT] = {.bool_offset = offsetof(struct run_options, has_stat)},
@@ -624,7 +625,8 @@ int options_parse(enum cli_command command, int argc, char *const *argv, const s
 	};
 	int rc;
 
-	*out = (struct run_options){.status_fd = -1, .has_pty = command == COMMAND_SHELL};
+	*out = (struct run_options){
+		.status_fd = -1, .has_pty = command == COMMAND_SHELL, .arguments = argv, .argument_count = argc};
 	if (!uses)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
 	scan_words(&scan);

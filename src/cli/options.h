@@ -28,6 +28,7 @@ enum cli_command {
 	COMMAND_APPLY = 1 << 12,
 	COMMAND_DISCARD = 1 << 13,
 	COMMAND_WORKSPACE = 1 << 14,
+	COMMAND_HOOK = 1 << 15,
 };
 
 struct command_row {
@@ -77,6 +78,7 @@ enum option_id {
 	OPTION_ATTEMPT,
 	OPTION_PROFILE,
 	OPTION_STDIO,
+	OPTION_YES,
 	OPTION_PATCH,
 	OPTION_STAT,
 	OPTION_TAR,
@@ -151,10 +153,13 @@ struct run_options {
 	const char *prove_rung;          /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
-	const char *profile; /* doctor: print this profile instead; NULL: not asked for */
-	bool has_help;       /* --help was given: nothing else was looked at, print the command's help */
-	int status_fd;       /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
-	int verbosity;       /* -1 quiet, 0, 1 */
+	const char *profile;    /* doctor: print this profile instead; NULL: not asked for */
+	bool has_help;          /* --help was given: nothing else was looked at, print the command's help */
+	bool is_agreed;         /* hook: make the change that was shown */
+	char *const *arguments; /* all words as they were given; borrowed */
+	int argument_count;
+	int status_fd; /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
+	int verbosity; /* -1 quiet, 0, 1 */
 	enum color_choice color;
 	char *const *command; /* run, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define COMMANDS_WITH_POLICY (COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP)
+#define COMMANDS_WITH_POLICY                                                                                           \
+	(COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP | COMMAND_HOOK)
 #define COMMANDS_OF_WORKSPACES (COMMAND_DIFF | COMMAND_APPLY | COMMAND_DISCARD | COMMAND_WORKSPACE)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
@@ -19,10 +20,11 @@ static const char *const policy_actions[] = {"show", "check", "schema", NULL};
 static const char *const net_actions[] = {"check", NULL};
 static const char *const workspace_actions[] = {"list", "show",   "checkpoint", "rollback",
 						"fork", "export", "remove",     NULL};
+static const char *const hook_words[] = {"claude", "codex", "gemini", "install", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run",  "shell", "plan",   "doctor",  "policy",    "net",
-					    "why",  "diff",  "apply",  "discard", "workspace", "completion",
-					    "help", "mcp",   "engine", NULL};
+static const char *const command_names[] = {"run",  "shell", "plan",  "doctor",  "policy",    "net",
+					    "why",  "diff",  "apply", "discard", "workspace", "completion",
+					    "help", "mcp",   "hook",  "engine",  NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -121,6 +123,16 @@ const struct command_row cli_commands[] = {
 		.first_words = workspace_actions,
 		.word_count_min = 1,
 		.word_count_max = 3,
+	},
+	{
+		.command = COMMAND_HOOK,
+		.name = "hook",
+		.arguments = "[install] claude|codex|gemini [options]",
+		.summary = "have a coding agent's commands run in jars",
+		.first_words = hook_words,
+		.word_count_min = 1,
+		.word_count_max = 2,
+		.takes_policy = true,
 	},
 	{
 		.command = COMMAND_COMPLETION,
@@ -288,6 +300,12 @@ static const struct option_row cli_options[] = {
 		.value_kind = VALUE_WORD,
 		.words = profile_words,
 		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_YES,
+		.flag = "yes",
+		.help = "with install: make the change to the agent's settings, do not only show it",
+		.commands = COMMAND_HOOK,
 	},
 	{
 		.id = OPTION_STDIO,

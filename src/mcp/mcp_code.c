@@ -98,7 +98,7 @@ static void copy_member(const struct json_value *answer, struct json_writer *wri
 	const struct json_member *member = json_find(answer, name);
 
 	if (member && member->value.type == type)
-		mcp_write_value(writer, name, &member->value);
+		json_write_value(writer, name, &member->value);
 	else
 		json_write_null(writer, name);
 }

@@ -213,7 +213,7 @@ void mcp_tool_jar_open(struct mcp_request *request)
 		return;
 	}
 	if (tighten) {
-		mcp_write_value(&writer, NULL, &tighten->value);
+		json_write_value(&writer, NULL, &tighten->value);
 		if (policy_tighten_document(&policy, text_string(&document), document.len, "tighten",
 					    request->server->options->context, &error) < 0) {
 			mcp_refuse(request, "%s%s%s", error.message, error.hint[0] ? "\nhint: " : "", error.hint);

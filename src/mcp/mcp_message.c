@@ -47,39 +47,6 @@ void mcp_result_done(struct mcp_result *result)
 	text_done(&result->images);
 }
 
-void mcp_write_value(struct json_writer *writer, const char *key, const struct json_value *value)
-{
-	switch (value->type) {
-	case JSON_NULL:
-		json_write_null(writer, key);
-		break;
-	case JSON_BOOL:
-		json_write_bool(writer, key, value->boolean);
-		break;
-	case JSON_INTEGER:
-	case JSON_REAL:
-		json_write_raw(writer, key, value->number.digits, strlen(value->number.digits));
-		break;
-	case JSON_STRING:
-		json_write_bytes(writer, key, value->string.bytes, value->string.len);
-		break;
-	case JSON_LIST:
-		json_open_array(writer, key);
-		for (size_t i = 0; i < value->list.count; i++)
-			mcp_write_value(writer, NULL, &value->list.items[i]);
-		json_close_array(writer);
-		break;
-	case JSON_OBJECT:
-		json_open_object(writer, key);
-		for (size_t i = 0; i < value->object.count; i++)
-			mcp_write_value(writer, value->object.members[i].name, &value->object.members[i].value);
-		json_close_object(writer);
-		break;
-	case JSON_TYPE_COUNT:
-		break;
-	}
-}
-
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
 static void open_answer(struct json_writer *writer, const struct mcp_asker *asker)
@@ -308,7 +275,7 @@ static void write_id(struct text *out, const struct json_value *id)
 	struct json_writer writer = {.text = out};
 
 	if (id && (id->type == JSON_STRING || id->type == JSON_INTEGER || id->type == JSON_REAL))
-		mcp_write_value(&writer, NULL, id);
+		json_write_value(&writer, NULL, id);
 }
 
 static void cancel(struct mcp_request *request)
@@ -358,7 +325,7 @@ static bool read_era(struct mcp_request *request)
 	json_open_array(&writer, "supported");
 	json_write_string(&writer, NULL, MODERN_VERSION);
 	json_close_array(&writer);
-	mcp_write_value(&writer, "requested", version);
+	json_write_value(&writer, "requested", version);
 	json_close_object(&writer);
 	if (request->asker.id.len)
 		send_error(request->server, &request->asker, CODE_VERSION,

@@ -92,8 +92,6 @@ struct mcp_request {
 /* --- mcp_message.c --- */
 
 void mcp_receive(struct mcp_server *server, const char *line, size_t len);
-/* A JSON value as it was read, but for white space. */
-void mcp_write_value(struct json_writer *writer, const char *key, const struct json_value *value);
 
 /* What a tool came to. Both texts may be empty; @structured is a JSON object. */
 struct mcp_result {

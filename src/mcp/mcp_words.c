@@ -174,7 +174,7 @@ void mcp_tell_run(const struct belljar_result *result, const char *out_path, con
 			document.type == JSON_OBJECT ? json_find(&document, copied[i]) : NULL;
 
 		if (member)
-			mcp_write_value(&writer, copied[i], &member->value);
+			json_write_value(&writer, copied[i], &member->value);
 	}
 	if (wall_us != UINT64_MAX)
 		json_write_milliseconds(&writer, "duration_ms", wall_us);
