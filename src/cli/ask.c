@@ -3,7 +3,8 @@
  * cli/ask.c - questions about what no rule decides, on the terminal
  *
  * Names that are asked about have been brought into a form that has only letters, digits, dots and hyphens, so they can do nothing
- * to a terminal. What was typed before a question is shown is no answer to it, and is dropped.
+ * to a terminal. What was typed before a question is shown is no answer to it, and is dropped. While it is shown the command
+ * writes nothing to the terminal, so it cannot put another question in its place.
  */
 #include "cli/ask.h"
 
@@ -13,7 +14,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "policy/policy_edit.h"
+/*
+ * What the command has written may have begun a sequence, or made the terminal hide what follows. Cancel the sequence, end a
+ * string, and show characters as they are, on a line of their own.
+ */
+#define PLAIN "\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\r\n"
 
 static bool is_in_foreground(const struct asking *asking)
 {
@@ -39,14 +44,14 @@ static void print_question(const struct asking *asking)
 	AUTO_TEXT rule = {0}, file = {0};
 
 	rule_of(question, &rule);
-	dprintf(asking->fd, "belljar: the command wants to reach %s%s. Allow it?\n", text_string(&rule),
-		places[question->place]);
-	if (asking->policy_file) {
-		message_escape(&file, asking->policy_file);
+	dprintf(asking->fd, "%sbelljar: the command wants to reach %s%s. Allow it?\n", asking->is_dumb ? "" : PLAIN,
+		text_string(&rule), places[question->place]);
+	if (asking->file.path) {
+		message_escape(&file, asking->file.path);
 		dprintf(asking->fd, "  a: always, which adds \"%s\" to allow_net in %s\n", text_string(&rule),
 			text_string(&file));
 	}
-	dprintf(asking->fd, "  o: once  r: in this run%s  n: no > ", asking->policy_file ? "  a: always" : "");
+	dprintf(asking->fd, "  o: once  r: in this run%s  n: no > ", asking->file.path ? "  a: always" : "");
 }
 
 static void on_terminal(struct loop_watch *watch, uint32_t events);
@@ -59,7 +64,7 @@ static void hide(struct asking *asking)
 	loop_remove(&asking->watch);
 	if (asking->terminal->fd >= 0)
 		terminal_raw(asking->terminal);
-	engine_hold_input(asking->engine, false);
+	engine_hold_terminal(asking->engine, false);
 }
 
 static void answer_first(struct asking *asking, enum net_answer answer)
@@ -81,7 +86,7 @@ static void show(struct asking *asking)
 		return;
 	}
 	if (!asking->is_shown) {
-		engine_hold_input(asking->engine, true);
+		engine_hold_terminal(asking->engine, true);
 		terminal_restore(asking->terminal);
 		if (loop_add(asking->loop, &asking->watch, asking->fd, EPOLLIN, on_terminal, asking) < 0) {
 			answer_first(asking, NET_DENY);
@@ -95,7 +100,7 @@ static void show(struct asking *asking)
 
 /* --- what is answered --------------------------------------------------------------------------------------- */
 
-static void add_to_file(const struct asking *asking)
+static void add_to_file(struct asking *asking)
 {
 	const struct policy_context context = {.current_directory = asking->invocation->current_directory,
 					       .home = asking->invocation->home};
@@ -103,8 +108,8 @@ static void add_to_file(const struct asking *asking)
 	struct error error = {0};
 
 	rule_of(&asking->queue[0], &rule);
-	if (policy_edit_file(asking->policy_file, text_string(&rule), &context, &error) == 0) {
-		message_escape(&words, asking->policy_file);
+	if (policy_edit_add_rule(&asking->file, text_string(&rule), &context, &error) == 0) {
+		message_escape(&words, asking->file.path);
 		dprintf(asking->fd, "belljar: added \"%s\" to allow_net in %s\n", text_string(&rule),
 			text_string(&words));
 		return;
@@ -125,7 +130,7 @@ static bool take_answer(struct asking *asking, char letter)
 		answer_first(asking, NET_RUN);
 		return true;
 	case 'a':
-		if (!asking->policy_file)
+		if (!asking->file.path)
 			return false;
 		add_to_file(asking);
 		answer_first(asking, NET_RUN);
@@ -211,6 +216,14 @@ void ask_again(struct asking *asking)
 	show(asking);
 }
 
+static bool is_dumb(char *const *environment)
+{
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, "TERM=", 5))
+			return !strcmp(*environment + 5, "dumb") || !(*environment)[5];
+	return true;
+}
+
 static bool is_file(const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -226,10 +239,12 @@ bool ask_open(struct asking *asking, struct loop *loop, const struct invocation 
 		.loop = loop,
 		.terminal = terminal,
 		.invocation = invocation,
-		.policy_file = is_file(options->policy_name) ? options->policy_name : NULL,
+		.is_dumb = is_dumb(invocation->environment),
 	};
 	if (asking->fd >= 0 && !is_in_foreground(asking))
 		close_fd(&asking->fd);
+	if (asking->fd >= 0 && is_file(options->policy_name))
+		policy_edit_open(&asking->file, options->policy_name); /* without it, "always" is not offered */
 	return asking->fd >= 0;
 }
 
@@ -240,5 +255,6 @@ void ask_done(struct asking *asking)
 	loop_remove(&asking->watch);
 	asking->is_shown = false;
 	asking->count = 0;
+	policy_edit_done(&asking->file);
 	close_fd(&asking->fd);
 }

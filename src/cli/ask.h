@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "policy/policy_edit.h"
 
 #define ASK_QUEUE_MAX 16
 
@@ -19,11 +20,12 @@ struct asking {
 	struct loop_watch watch;
 	struct engine_run *engine; /* set once it is there */
 	struct terminal *terminal; /* borrowed; raw while the command has a terminal of its own */
-	const char *policy_file;   /* to which "always" adds a rule; NULL: there is none */
+	struct policy_edit file;   /* to which "always" adds a rule; all zeroes: there is none */
 	const struct invocation *invocation;
 	struct net_question queue[ASK_QUEUE_MAX]; /* the first is shown, if any is */
 	size_t count;
 	bool is_shown;
+	bool is_dumb; /* the terminal knows no sequences */
 };
 
 /* False: there is no terminal, or others have it. */

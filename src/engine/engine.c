@@ -195,6 +195,7 @@ static void engine_on_over(struct job *job)
 	AUTO_TEXT status_line = {0};
 
 	engine->is_over = true;
+	engine_outlets_hold(&engine->outlets, false); /* there is nothing left to ask about */
 	if (engine->request.mode == ENGINE_EVENTS)
 		write_events_end(engine, &source, &lines);
 	else if (engine->request.mode == ENGINE_JSON)
@@ -339,9 +340,11 @@ void engine_answer(struct engine_run *engine, uint32_t id, enum net_answer answe
 	job_answer(&engine->job, id, answer);
 }
 
-void engine_hold_input(struct engine_run *engine, bool is_held)
+void engine_hold_terminal(struct engine_run *engine, bool is_held)
 {
 	job_hold_input(&engine->job, is_held);
+	if (!is_held || !engine->is_over)
+		engine_outlets_hold(&engine->outlets, is_held);
 }
 
 void engine_resize(struct engine_run *engine, const struct winsize *window)

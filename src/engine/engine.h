@@ -73,8 +73,8 @@ bool engine_is_over_pids(const struct engine_run *run);
 void engine_cancel(struct engine_run *run, int signal_number);
 void engine_signal(struct engine_run *run, int signal_number); /* to the whole tree; SIGSTOP and SIGCONT among them */
 void engine_answer(struct engine_run *run, uint32_t id, enum net_answer answer);
-/* Take nothing from standard input for a while: somebody else reads there. */
-void engine_hold_input(struct engine_run *run, bool is_held);
+/* Somebody is asked on the terminal: what the command would read and write there waits. */
+void engine_hold_terminal(struct engine_run *run, bool is_held);
 void engine_resize(struct engine_run *run, const struct winsize *window);
 
 int engine_exit_status(const struct engine_run *run);

@@ -82,6 +82,13 @@ void engine_outlets_end(struct engine_outlets *outlets, enum stream_index stream
 	close_ended(outlets, stream);
 }
 
+void engine_outlets_hold(struct engine_outlets *outlets, bool is_held)
+{
+	for (int i = 0; i < STREAM_COUNT; i++)
+		if (outlets->is_open[i] && (!is_held || isatty(outlets->items[i].borrowed_fd)))
+			outlet_hold(&outlets->items[i], is_held);
+}
+
 bool engine_outlets_are_empty(const struct engine_outlets *outlets)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)

@@ -34,6 +34,8 @@ void engine_outlets_done(struct engine_outlets *outlets);
 bool engine_outlets_write(struct engine_outlets *outlets, enum stream_index stream, const void *bytes, size_t len);
 /* Nothing more comes for this stream: its reader is to see the end, once all is written. With @sinks only. */
 void engine_outlets_end(struct engine_outlets *outlets, enum stream_index stream);
+/* Those that are terminals: write nothing there until they are released. */
+void engine_outlets_hold(struct engine_outlets *outlets, bool is_held);
 bool engine_outlets_are_empty(const struct engine_outlets *outlets);
 /* Drop what was not taken: now, or after a second. */
 void engine_outlets_drop(struct engine_outlets *outlets);

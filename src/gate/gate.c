@@ -48,7 +48,6 @@ static int make_page(struct gate *gate)
 		memcpy(gate->page->rules, wanted->rules.items, wanted->rules.count * sizeof(*wanted->rules.items));
 	gate->page->landlock_abi = gate->plan->core.landlock_abi;
 	gate->page->may_ask = wanted->may_ask;
-	gate->page->leads_all = wanted->may_ask && wanted->table.len;
 	gate->page->ask_timeout_ns = wanted->ask_timeout_ns;
 	gate->page->id = gate->plan->owner_id;
 	gate->page->connections_max = gate->plan->limits.net_connections;

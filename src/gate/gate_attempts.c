@@ -154,7 +154,7 @@ static void judge(struct gate_process *gate, const struct attempt *attempt)
 		verdict = rules_decide_address(gate, attempt->is_ipv6, attempt->to, attempt->port);
 	}
 	/* It comes to the gate itself, and may be asked about. */
-	if (!attempt->is_datagram && gate->page->leads_all && !verdict.rule)
+	if (!attempt->is_datagram && gate->page->may_ask && !verdict.rule)
 		return;
 	if (attempt->is_datagram || !verdict.is_allowed)
 		account_refusal(gate, &refusal);

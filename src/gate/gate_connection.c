@@ -534,7 +534,7 @@ static bool identify(struct connection *connection, const union address *to)
 		ask(connection);
 	/* Attempts are seen elsewhere, but for those that might have been asked about. */
 	if (!verdict.is_allowed && !connection->question &&
-	    ((gate->page->leads_all && !verdict.rule) || !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4)))
+	    ((gate->page->may_ask && !verdict.rule) || !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4)))
 		record(connection, DENIAL_BY_RULE, NULL);
 	connection->is_inspected = verdict.is_allowed && name &&
 				   (verdict.rule->is_inspected || (is_web_port(connection->port) && gate->inspector &&

@@ -46,7 +46,6 @@ struct gate_page {
 	uint16_t published[PUBLISH_MAX]; /* ... each for this port of the jar */
 	uint32_t rule_count;             /* behind this structure */
 	int32_t landlock_abi;
-	uint32_t leads_all;      /* every connection comes to the gate */
 	uint32_t may_ask;        /* ask about what no rule decides, */
 	uint64_t ask_timeout_ns; /* and wait so long */
 	uint32_t id;             /* the host id to become; 0: stay who it is */

@@ -250,18 +250,62 @@ static int check(const struct text *old, const struct text *new, const char *pat
 	return error_hint(error, "write the rule into the list yourself: %s", rule);
 }
 
-/* In the same directory: it takes the old one's place at once, or not at all. */
-static int replace(const char *path, const struct stat *status, const struct text *document)
+int policy_edit_open(struct policy_edit *file, const char *path)
+{
+	struct policy_edit made = {.path = realpath(path, NULL), .directory_fd = -1, .held_fd = -1};
+	struct stat status;
+	char *slash = made.path ? strrchr(made.path, '/') : NULL;
+	int rc = 0;
+
+	if (!slash)
+		return -errno;
+	*slash = '\0';
+	made.directory_fd = open(slash == made.path ? "/" : made.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*slash = '/';
+	made.name = slash + 1;
+	if (made.directory_fd >= 0)
+		made.held_fd = openat(made.directory_fd, made.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (made.held_fd < 0 || fstat(made.held_fd, &status) < 0)
+		rc = -errno;
+	else if (!S_ISREG(status.st_mode))
+		rc = -EINVAL;
+	if (rc < 0) {
+		policy_edit_done(&made);
+		return rc;
+	}
+	made.device = status.st_dev;
+	made.inode = status.st_ino;
+	*file = made;
+	return 0;
+}
+
+void policy_edit_done(struct policy_edit *file)
+{
+	if (file->path) {
+		close_fd(&file->directory_fd);
+		close_fd(&file->held_fd);
+	}
+	free(file->path);
+	*file = (struct policy_edit){0};
+}
+
+static bool is_same_file(const struct policy_edit *file, const struct stat *status)
+{
+	return status->st_dev == file->device && status->st_ino == file->inode && S_ISREG(status->st_mode);
+}
+
+/* Beside the old one, whose place it takes at once or not at all. @status: of the old one. */
+static int replace(struct policy_edit *file, const struct stat *status, const struct text *document)
 {
 	AUTO_TEXT name = {0};
 	AUTO_CLOSE int fd = -1;
 	struct stat now;
 	int rc = 0;
 
-	text_append_format(&name, "%s.%d.new", path, (int)getpid());
+	text_append_format(&name, "%s.%d.new", file->name, (int)getpid());
 	if (text_failed(&name))
 		return -ENOMEM;
-	fd = open(text_string(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(file->directory_fd, text_string(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	/* Whose it was it stays where that can be; else it is ours. */
@@ -274,35 +318,47 @@ static int replace(const char *path, const struct stat *status, const struct tex
 	if (rc == 0 && fsync(fd) < 0)
 		rc = -errno;
 	/* Somebody else may have written meanwhile. */
-	if (rc == 0 && (stat(path, &now) < 0 || now.st_ino != status->st_ino || now.st_size != status->st_size ||
+	if (rc == 0 && (fstatat(file->directory_fd, file->name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!is_same_file(file, &now) || now.st_size != status->st_size ||
 			now.st_mtim.tv_sec != status->st_mtim.tv_sec || now.st_mtim.tv_nsec != status->st_mtim.tv_nsec))
 		rc = -EBUSY;
-	if (rc == 0 && rename(text_string(&name), path) < 0)
+	if (rc == 0 && fstat(fd, &now) < 0)
+		rc = -errno;
+	if (rc == 0 && renameat(file->directory_fd, text_string(&name), file->directory_fd, file->name) < 0)
 		rc = -errno;
 	if (rc < 0)
-		unlink(text_string(&name));
-	return rc;
+		unlinkat(file->directory_fd, text_string(&name), 0);
+	if (rc < 0)
+		return rc;
+	close_fd(&file->held_fd);
+	file->held_fd = take_fd(&fd);
+	file->device = now.st_dev;
+	file->inode = now.st_ino;
+	return 0;
 }
 
-int policy_edit_file(const char *path, const char *rule, const struct policy_context *context, struct error *error)
+int policy_edit_add_rule(struct policy_edit *file, const char *rule, const struct policy_context *context,
+			 struct error *error)
 {
-	AUTO_FREE char *real = realpath(path, NULL);
-	AUTO_CLOSE int fd = real ? open(real, O_RDONLY | O_CLOEXEC) : -1;
+	AUTO_CLOSE int fd = openat(file->directory_fd, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_TEXT old = {0}, new = {0};
 	struct stat status;
 	int rc;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
-		return error_set(error, STAGE_FILES, errno, "cannot read '%s': %s", path, strerror(errno));
-	rc = S_ISREG(status.st_mode) ? read_whole(fd, &old) : -EINVAL;
+		return error_set(error, STAGE_FILES, errno, "cannot read '%s': %s", file->path, strerror(errno));
+	if (!is_same_file(file, &status))
+		return error_set(error, STAGE_FILES, EBUSY,
+				 "another file than the one that was read stands at '%s' now", file->path);
+	rc = read_whole(fd, &old);
 	if (rc == 0)
 		rc = policy_edit_text(text_string(&old), old.len, rule, &new);
 	if (rc < 0)
-		return error_set(error, STAGE_FILES, -rc, "cannot add the rule %s to '%s': %s", rule, path,
+		return error_set(error, STAGE_FILES, -rc, "cannot add the rule %s to '%s': %s", rule, file->path,
 				 strerror(-rc));
-	rc = check(&old, &new, real, rule, context, error);
+	rc = check(&old, &new, file->path, rule, context, error);
 	if (rc < 0)
 		return rc;
-	rc = replace(real, &status, &new);
-	return rc < 0 ? error_set(error, STAGE_FILES, -rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
+	rc = replace(file, &status, &new);
+	return rc < 0 ? error_set(error, STAGE_FILES, -rc, "cannot write '%s': %s", file->path, strerror(-rc)) : 0;
 }

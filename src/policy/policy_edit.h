@@ -5,6 +5,8 @@
 #ifndef BELLJAR_POLICY_POLICY_EDIT_H
 #define BELLJAR_POLICY_POLICY_EDIT_H
 
+#include <sys/types.h>
+
 #include "policy/policy_build.h"
 
 /*
@@ -12,10 +14,24 @@
  * place for it.
  */
 int policy_edit_text(const char *document, size_t len, const char *rule, struct text *out);
+/* A policy file as it was before anything ran: a command that can write where it lies cannot have another one edited. */
+struct policy_edit {
+	char *path;       /* without links; NULL: there is none */
+	const char *name; /* the last part of it */
+	int directory_fd;
+	int held_fd; /* the file itself: as long as it is held no other can get its number */
+	dev_t device;
+	ino_t inode;
+};
+
+/* 0 or a negative errno. */
+int policy_edit_open(struct policy_edit *file, const char *path);
+void policy_edit_done(struct policy_edit *file); /* accepts one that is all zeroes */
 /*
- * The same in a file: another one takes its place, whole or not at all. What the file would say then is read before, and must be
- * what it says now and @rule.
+ * Add @rule: another file takes its place, whole or not at all. What it would say then is read before, and must be what it says now
+ * and @rule.
  */
-int policy_edit_file(const char *path, const char *rule, const struct policy_context *context, struct error *error);
+int policy_edit_add_rule(struct policy_edit *file, const char *rule, const struct policy_context *context,
+			 struct error *error);
 
 #endif

@@ -58,7 +58,7 @@ static size_t write_some(struct outlet *outlet, const char *bytes, size_t len)
 static void set_interest(struct outlet *outlet)
 {
 	if (!outlet->lost_error)
-		loop_change(&outlet->watch, outlet->pending.len ? EPOLLOUT : 0);
+		loop_change(&outlet->watch, outlet->pending.len && !outlet->is_held ? EPOLLOUT : 0);
 }
 
 static void on_ready(struct loop_watch *watch, uint32_t events)
@@ -66,6 +66,8 @@ static void on_ready(struct loop_watch *watch, uint32_t events)
 	struct outlet *outlet = watch->owner;
 	size_t done;
 
+	if (outlet->is_held && !(events & (EPOLLERR | EPOLLHUP)))
+		return;
 	if (events & (EPOLLERR | EPOLLHUP) && !(events & EPOLLOUT && outlet->pending.len)) {
 		/* Where nobody asked to know about readers, the next write will tell. */
 		if (!outlet->is_watching_reader) {
@@ -145,7 +147,7 @@ void outlet_write(struct outlet *outlet, const void *bytes, size_t len)
 
 	if (!len)
 		return;
-	if (!outlet->lost_error && !outlet->pending.len && !outlet->is_careful)
+	if (!outlet->lost_error && !outlet->pending.len && !outlet->is_careful && !outlet->is_held)
 		done = write_some(outlet, bytes, len);
 	if (outlet->lost_error) {
 		outlet->function(outlet);
@@ -157,7 +159,18 @@ void outlet_write(struct outlet *outlet, const void *bytes, size_t len)
 		outlet->function(outlet);
 		return;
 	}
-	if (!outlet->watch.loop && outlet->pending.len)
+	if (!outlet->watch.loop && outlet->pending.len && !outlet->is_held)
+		loop_add(outlet->loop, &outlet->watch, outlet->fd, EPOLLOUT, on_ready, outlet);
+	else
+		set_interest(outlet);
+}
+
+void outlet_hold(struct outlet *outlet, bool is_held)
+{
+	outlet->is_held = is_held;
+	if (outlet->lost_error)
+		return;
+	if (!is_held && !outlet->watch.loop && outlet->pending.len)
 		loop_add(outlet->loop, &outlet->watch, outlet->fd, EPOLLOUT, on_ready, outlet);
 	else
 		set_interest(outlet);

@@ -25,6 +25,7 @@ struct outlet {
 	bool is_socket;
 	bool is_careful;         /* could not be made non-blocking: only small writes when ready */
 	bool is_watching_reader; /* notice a reader that goes away even while there is nothing to write */
+	bool is_held;            /* write nothing for now */
 	struct text pending;
 	int lost_error; /* a positive errno: nobody takes the bytes any more */
 	outlet_function *function;
@@ -39,6 +40,9 @@ int outlet_open(struct outlet *outlet, struct loop *loop, int fd, bool is_watchi
 void outlet_done(struct outlet *outlet);
 /* Write now what can be written, keep the rest. */
 void outlet_write(struct outlet *outlet, const void *bytes, size_t len);
+
+/* Keep all that comes until it is released. */
+void outlet_hold(struct outlet *outlet, bool is_held);
 
 static inline bool outlet_is_full(const struct outlet *outlet)
 {

@@ -71,6 +71,67 @@ class Gate(AskCase):
         self.assertEqual(self.internet.log(), [])
 
 
+class Spoofing(AskCase):
+    """A command that would have another question answered, or another file edited, than is shown."""
+
+    def test_nothing_is_written_over_a_question(self) -> None:
+        """What was begun before is cancelled, and the command's output waits for the answer."""
+        terminal = self.ask(
+            f"""
+def lie():
+    while not done:
+        os.write(1, b"LIE" * 5000)
+        time.sleep(0.01)
+done = False
+thread = threading.Thread(target=lie)
+os.write(1, b"\\x1b]0;title" + b"\\x1b[8m")
+s = socket.create_connection(("good.test", {ECHO_PORT}))
+time.sleep(0.3)
+thread.start()
+s.settimeout(50)
+try:
+    s.recv(1)
+except OSError as error:
+    said = type(error).__name__
+done = True
+thread.join()
+print("said", said, flush=True)
+""",
+            env={**self.env, "TERM": "xterm"},
+        )
+        end = terminal.expect(PROMPT)
+        plain = b"\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\r\n"
+        begin = terminal.output.rindex(b"belljar: the command wants")
+        self.assertTrue(terminal.output[:begin].replace(b"\r\r\n", b"\r\n").endswith(plain), terminal.output)
+        for _ in range(20):
+            terminal.pump(0.05)
+        self.assertEqual(terminal.output[end:], b"")
+        terminal.type(b"n\n")
+        terminal.expect(b"said ConnectionResetError", after=terminal.expect(b"LIE", after=end))
+        self.assertEqual(terminal.end(), 0)
+
+    def test_the_file_that_was_read_is_the_one_that_is_edited(self) -> None:
+        policy, other = self.work / "policy.json", self.work / "other.json"
+        for swap in ("os.symlink('other.json', 'policy.json')", "os.link('other.json', 'policy.json')", "open('policy.json', 'w').write('{}')"):
+            policy.write_text('{"ask": "net"}')
+            other.write_text('{"net": "gate"}')
+            for file in (policy, other):
+                if os.geteuid() == 0:
+                    os.chown(file, 0, 0)
+            terminal = self.ask(
+                f"os.unlink('policy.json'); {swap}\nprint(talk('good.test', {ECHO_PORT}, b'hi'))",
+                "--policy", str(policy), workdir=str(self.work),
+            )
+            terminal.expect(PROMPT)
+            terminal.type(b"a\n")
+            terminal.expect(b"hi", after=terminal.expect(b"policy.json", after=terminal.expect(PROMPT)))
+            self.assertRegex(terminal.output, b"(another file than|symbolic links).*; allowed in this run")
+            self.assertEqual(terminal.end(), 0)
+            self.assertEqual(other.read_text(), '{"net": "gate"}')
+            self.assertNotIn("good.test", policy.read_text())
+            policy.unlink()
+
+
 class Replies(EngineCase):
     """Answers that no client of ours sends. Nothing leaves the host: the only answers are denials."""
 

@@ -17,12 +17,12 @@ PROMPT = b"n: no > "
 class AskCase(GateCase):
     """Somebody sits in front of a terminal."""
 
-    def ask(self, code: str, *options: str, out: Optional[Any] = None) -> Terminal:
+    def ask(self, code: str, *options: str, out: Optional[Any] = None, env: Optional[Any] = None, workdir: str = "none") -> Terminal:
         terminal = Terminal()
         self.addCleanup(terminal.close)
         terminal.start(
-            ["-C", "none", "--ask", "net", *options, "--", "python3", "-c", CLIENT + code, self.marker],
-            way=self.way, env=self.env, cwd=self.work, preexec_fn=self.internet.enter, stdout=out,
+            ["-C", workdir, "--ask", "net", *options, "--", "python3", "-c", CLIENT + code, self.marker],
+            way=self.way, env=env or self.env, cwd=self.work, preexec_fn=self.internet.enter, stdout=out,
         )
         return terminal
 
