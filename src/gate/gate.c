@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,8 @@
 
 /* What the process itself takes at most, and a little. */
 #define FINISH_NS 1300000000ULL
+/* A command that is gone by then, and has not used its network, has cost no process. */
+#define START_NS 20000000ULL
 #define MESSAGES_PER_TURN 64
 /* Control socket, page, the jar's sockets, the vault, sockets of the host's. */
 #define GATE_FDS_MAX (JAR_SOCKETS_MAX + 3 + PUBLISH_MAX)
@@ -189,16 +192,74 @@ static int start(struct gate *gate)
 
 static void close_sockets(struct gate *gate)
 {
+	for (size_t i = 0; i < gate->fd_count; i++)
+		loop_remove(&gate->first_use[i]);
 	while (gate->fd_count)
 		close(gate->fds[--gate->fd_count]);
 	while (gate->host_fd_count)
 		close(gate->host_fds[--gate->host_fd_count]);
 }
 
-int gate_take(struct gate *gate, int fd)
+static void stop_waiting(struct gate *gate)
+{
+	gate->is_waiting = false;
+	loop_disarm(&gate->later);
+	close_sockets(gate);
+}
+
+static void kill_process(struct gate *gate);
+
+/* Whoever has used the network meanwhile waits in the sockets. */
+static int start_now(struct gate *gate)
+{
+	int rc = start(gate);
+
+	/* Only the process has them: when it is gone nobody listens. */
+	stop_waiting(gate);
+	if (rc < 0) {
+		gate->has_died = true;
+		kill_process(gate);
+	}
+	return rc;
+}
+
+static void on_first_use(struct loop_watch *watch, uint32_t events)
+{
+	struct gate *gate = watch->owner;
+
+	(void)events;
+	if (gate->is_waiting)
+		start_now(gate);
+}
+
+static void on_later(struct loop_timer *timer)
+{
+	start_now(timer->owner);
+}
+
+/* While a command starts there is enough to do. */
+static int start_soon(struct gate *gate)
 {
 	int rc = 0;
 
+	gate->is_waiting = true;
+	for (size_t i = 0; i < gate->fd_count && rc == 0; i++)
+		rc = loop_add(gate->loop, &gate->first_use[i], gate->fds[i], EPOLLIN, on_first_use, gate);
+	loop_arm(gate->loop, &gate->later, sys_monotonic_ns() + START_NS, on_later, gate);
+	return rc < 0 ? start_now(gate) : 0;
+}
+
+static bool is_used(const struct gate *gate)
+{
+	struct pollfd sockets[JAR_SOCKETS_MAX];
+
+	for (size_t i = 0; i < gate->fd_count; i++)
+		sockets[i] = (struct pollfd){.fd = gate->fds[i], .events = POLLIN};
+	return poll(sockets, gate->fd_count, 0) != 0;
+}
+
+int gate_take(struct gate *gate, int fd)
+{
 	if (gate->taken >= gate->plan->gate.socket_count) {
 		close_fd(&fd);
 		return 0;
@@ -208,12 +269,7 @@ int gate_take(struct gate *gate, int fd)
 		gate->rules_fd = take_fd(&fd);
 	if (fd >= 0)
 		gate->fds[gate->fd_count++] = fd;
-	if (gate->taken == gate->plan->gate.socket_count) {
-		rc = start(gate);
-		/* Only the process has them: when it is gone nobody listens. */
-		close_sockets(gate);
-	}
-	return rc;
+	return gate->taken == gate->plan->gate.socket_count ? start_soon(gate) : 0;
 }
 
 /* --- runs --------------------------------------------------------------------------------------------------- */
@@ -323,6 +379,8 @@ int gate_send(struct gate *gate, const struct gate_message *message)
 
 	if (!len)
 		return -EMSGSIZE;
+	if (gate->is_waiting)
+		start_now(gate);
 	if (!gate->pid || gate->finished)
 		return -EPIPE;
 	return send(gate->control_fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
@@ -515,12 +573,25 @@ static void on_timer(struct loop_timer *timer)
 
 void gate_finish(struct gate *gate, void (*function)(void *owner), void *owner)
 {
+	/* What was sent at last may have come after the last turn of the loop. */
+	if (gate->is_waiting && is_used(gate))
+		start_now(gate);
 	gate->finished = function;
 	gate->owner = owner;
-	close_sockets(gate);
+	stop_waiting(gate);
 	if (gate->pid)
 		shutdown(gate->control_fd, SHUT_WR);
 	loop_arm(gate->loop, &gate->timer, gate->pid ? sys_monotonic_ns() + FINISH_NS : 0, on_timer, gate);
+}
+
+static void kill_process(struct gate *gate)
+{
+	if (gate->pid) {
+		kill(gate->pid, SIGKILL); /* nobody else waits for it */
+		while (waitpid(gate->pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+	forget_process(gate);
 }
 
 void gate_free(struct gate *gate)
@@ -529,13 +600,8 @@ void gate_free(struct gate *gate)
 		return;
 	while (gate->visits)
 		gate_leave(gate->visits, NULL);
-	close_sockets(gate);
-	if (gate->pid) {
-		reap_signal(gate->pidfd, SIGKILL);
-		while (waitpid(gate->pid, NULL, __WALL) < 0 && errno == EINTR)
-			;
-	}
-	forget_process(gate);
+	stop_waiting(gate);
+	kill_process(gate);
 	close_fd(&gate->page_fd);
 	close_fd(&gate->rules_fd);
 	free(gate->led.items);

@@ -2,9 +2,9 @@
 /*
  * gate/gate.h - the engine's side of a gate: the process through which a jar reaches the hosts its policy names
  *
- * The jar hands its sockets to the engine while it is made; with the last of them the process is started, and the engine keeps
- * none. Until then connections and questions wait in the sockets: no start waits for a gate. When the process is gone,
- * whatever ended it, the jar's network is one without a way out.
+ * The jar hands its sockets to the engine while it is made. The process is started when one of them is used, or some milliseconds
+ * later, and the engine keeps none. Until then connections and questions wait in the sockets: no start waits for a gate, and a short
+ * command that uses no network has none. When the process is gone, whatever ended it, the jar's network is one without a way out.
  */
 #ifndef BELLJAR_GATE_GATE_H
 #define BELLJAR_GATE_GATE_H
@@ -53,7 +53,7 @@ int gate_new(struct loop *loop, const struct plan *plan, struct reap_family *fam
 	     struct error *error);
 /* Which ports of the host those are. */
 void gate_tell_published(const struct gate *gate, struct network_seen *out);
-/* One of the sockets of STEP_SOCKETS; -1: it is not there. The last one starts the process. 0 or a negative errno. */
+/* One of the sockets of STEP_SOCKETS; -1: it is not there. 0 or a negative errno. */
 int gate_take(struct gate *gate, int fd);
 /*
  * The jar is gone. What it had sent is brought to its end within a second or so; then @function is called, from within the loop,

@@ -21,6 +21,9 @@ struct gate {
 	int host_fds[PUBLISH_MAX];
 	size_t host_fd_count;
 	struct network_seen published;
+	bool is_waiting; /* the process is not started yet */
+	struct loop_watch first_use[JAR_SOCKETS_MAX];
+	struct loop_timer later;
 	pid_t pid; /* 0: none */
 	int control_fd;
 	int pidfd;

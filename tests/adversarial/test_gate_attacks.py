@@ -329,6 +329,33 @@ said = [scan(a) for a in (socket.gethostbyname("good.test"), "{SERVER}", "{OTHER
         self.assertEqual(self.internet.log(), [])
 
 
+class NoProcess(AttackCase):
+    """A gate whose process cannot be executed."""
+
+    way = Way("no process", ("execveat",), ("--rung", "namespace"), "namespace", ("userns",))
+
+    def test_nothing_gets_through(self) -> None:
+        said = self.say(
+            [f"good.test:{ECHO_PORT}", f"203.0.113.0/24:{ECHO_PORT}"],
+            f"said = [look('good.test'), talk('{SERVER}', {ECHO_PORT}), talk('{SERVER}', {ECHO_PORT}), talk('127.0.0.1', {ECHO_PORT})]",
+        )
+        self.assertEqual(said[0], "gaierror")  # type: ignore[index]
+        # The first may have been there when the listener was closed.
+        self.assertIn(said[1], (REFUSED, RESET))  # type: ignore[index]
+        self.assertEqual(said[2:], [REFUSED, REFUSED])  # type: ignore[index]
+        self.assertIn("the gate ended before the run did", str(self.result["notes"]))
+        self.assertEqual(self.internet.log(), [])
+
+    def test_a_short_command_without_network_needs_none(self) -> None:
+        """On a busy host a short command may not be short enough: of some, one is."""
+        for _ in range(200):
+            result = self.json("-C", "none", *self.rules("good.test"), *self.sh("exit 3"), preexec_fn=self.internet.enter)
+            self.assertEqual((result["exit_code"], result["network"]["hosts"]), (3, []))
+            if "the gate ended" not in str(result["notes"]):
+                return
+        self.fail("each of them had a process")
+
+
 class Neighbours(AttackCase):
     """Several jars at once."""
 

@@ -122,6 +122,7 @@ static const struct {
 	{"close_range", CALL_CLOSE_RANGE, ENOSYS},
 	{"openat2", CALL_OPENAT2, ENOSYS},
 	{"epoll_pwait2", CALL_EPOLL_PWAIT2, ENOSYS},
+	{"execveat", SYS_execveat, ENOSYS},
 };
 enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
 
