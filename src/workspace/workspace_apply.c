@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "workspace/workspace_applied.h"
+#include "workspace/workspace_borrow.h"
 #include "workspace/workspace_inside.h"
 #include "workspace/workspace_risk.h"
 #include "workspace/workspace_step.h"
@@ -97,24 +98,17 @@ static void hold_back(struct change *change, const char *why)
 }
 
 /*
- * A directory that was renamed as a whole is applied whole: what of it is not in the upper is only in the old directory, and
- * that goes only when everything has arrived.
+ * What of a renamed directory is not in the layer is only in the old one, which changes while we apply. workspace_settle() has
+ * taken it into the layer, unless something has that mounted or it is frozen.
  */
 static void choose_renamed(struct change_list *list)
 {
-	for (size_t i = 0; i + 1 < list->renamed.count; i += 2) {
-		const char *new = list->renamed.items[i], *old = list->renamed.items[i + 1];
-		bool is_whole = true;
-
+	for (size_t i = 0; i < list->renamed.count; i++)
 		for (size_t k = 0; k < list->count; k++)
-			if (change_is_within(list->items[k].path, new) && !is_due(&list->items[k]))
-				is_whole = false;
-		for (size_t k = 0; k < list->count && !is_whole; k++)
-			if (is_due(&list->items[k]) &&
-			    (change_is_within(list->items[k].path, new) || change_is_within(list->items[k].path, old)))
+			if (is_due(&list->items[k]) && change_is_within(list->items[k].path, list->renamed.items[i]))
 				hold_back(&list->items[k],
-					  "belongs to a renamed directory, which is applied whole or not at all");
-	}
+					  "belongs to a renamed directory: it can be applied when no jar "
+					  "and no checkpoint has it");
 }
 
 static void choose(const struct apply_request *request)
@@ -323,32 +317,6 @@ static int set_mode(struct applying *applying, const struct change *change)
 	return step_set_mode(&applying->stepper, change);
 }
 
-/* Everything of a renamed directory has arrived: from here on it is the workdir's, and the old one may go. */
-static void settle_renamed(struct applying *applying)
-{
-	struct change_list *list = applying->request->changes;
-
-	for (size_t i = 0; i + 1 < list->renamed.count && applying->rc == 0; i += 2) {
-		const char *new = list->renamed.items[i], *old = list->renamed.items[i + 1];
-		bool is_whole = applying->stepper.may_move, has_any = false;
-
-		for (size_t k = 0; k < list->count; k++) {
-			if (!change_is_within(list->items[k].path, new) || list->items[k].kind == CHANGE_DELETED)
-				continue;
-			has_any = true;
-			is_whole &= !!(list->items[k].flags & CHANGE_IS_DONE);
-		}
-		if (!has_any)
-			continue;
-		if (is_whole && step_drop_directory(&applying->stepper, applying->request->workspace, new) == 0)
-			continue;
-		/* In a jar that goes on, or above a frozen layer, both must stay as they are. */
-		for (size_t k = 0; k < list->count; k++)
-			if (is_due(&list->items[k]) && change_is_within(list->items[k].path, old))
-				hold_back(&list->items[k], "the workspace still shows it under its new name");
-	}
-}
-
 /* Those that go up are from the inside out. */
 static const struct phase {
 	phase_test *test;
@@ -462,7 +430,7 @@ int workspace_settle(const struct workspace_view *view, const struct workspace *
 	int rc = step_begin(&stepper, view, workspace, false, error);
 
 	step_end(&stepper, workspace);
-	return rc;
+	return rc == 0 ? workspace_borrow(view, workspace, error) : rc;
 }
 
 int workspace_apply(const struct apply_request *request, struct apply_outcome *out, struct error *error)
@@ -478,11 +446,8 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 	drop_ours(&applying);
 	for (size_t i = 0; i < request->changes->count; i++)
 		applying.total += is_due(&request->changes->items[i]);
-	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++) {
-		if (phases[i].test == is_removal)
-			settle_renamed(&applying);
+	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++)
 		run_phase(&applying, &phases[i]);
-	}
 	if (!request->is_dry_run) {
 		finish_directories(&applying);
 		applied_note(request->view, request->workspace, request->changes);

@@ -36,7 +36,10 @@ struct apply_request {
 	void *context;
 };
 
-/* Finish or undo what an apply that was killed left behind. Before the changes are listed. */
+/*
+ * Before the changes are listed: finish or undo what an apply that was killed left behind, and take into the upper what of
+ * renamed directories only the workdir has. Nothing may have the workspace mounted.
+ */
 int workspace_settle(const struct workspace_view *view, const struct workspace *workspace, struct error *error);
 
 /*

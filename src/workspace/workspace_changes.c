@@ -159,6 +159,7 @@ int workspace_changes(const struct workspace_view *view, struct change_list *out
 	int rc = workspace_walk(&walk);
 
 	list.renamed = walk.renamed;
+	string_list_done(&walk.borrowed);
 	if (rc < 0) {
 		change_list_done(&list);
 		return walk_error(&walk, rc, error);
@@ -281,6 +282,7 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 		return rc;
 	rc = workspace_walk(&walk);
 	string_list_done(&walk.renamed);
+	string_list_done(&walk.borrowed);
 	if (rc < 0 && rc != -E2BIG)
 		return walk_error(&walk, rc, error);
 	summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;

@@ -23,7 +23,6 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#include "reap/reap.h"
 #include "sys/calls.h"
 
 #define NOREPLACE 1U
@@ -228,7 +227,7 @@ static void recover(struct stepper *stepper, const struct journal_record *record
 
 /* --- making what is new ------------------------------------------------------------------------------------------- */
 
-static int copy_data(struct stepper *stepper, int from, int to, uint64_t size)
+int step_copy_data(int from, int to, uint64_t size, uint64_t *copied)
 {
 	off_t at = 0;
 
@@ -263,7 +262,7 @@ static int copy_data(struct stepper *stepper, int from, int to, uint64_t size)
 			if (!count)
 				return 0;
 			at += count;
-			stepper->copied_bytes += (uint64_t)count;
+			*copied += (uint64_t)count;
 		}
 	}
 	return 0;
@@ -296,7 +295,7 @@ static int copy_file(struct stepper *stepper, int source, int directory_fd, cons
 		return -errno;
 	if (fstat(source, &status) < 0 || !S_ISREG(status.st_mode))
 		return -EBADMSG;
-	rc = copy_data(stepper, source, to, (uint64_t)status.st_size);
+	rc = step_copy_data(source, to, (uint64_t)status.st_size, &stepper->copied_bytes);
 	if (rc == 0)
 		rc = view_copy_xattrs(source, to);
 	if (rc < 0)
@@ -581,21 +580,6 @@ int step_unhide(struct stepper *stepper, const struct change *change)
 		return 0;
 	fd = view_open_directory(stepper->view->fds[0], change->path);
 	return fd < 0 ? fd : view_clear_opaque(stepper->view, fd);
-}
-
-int step_drop_directory(struct stepper *stepper, const struct workspace *workspace, const char *path)
-{
-	const char *name;
-	int upper = enter_layer(stepper, 0, path, &name), rc;
-
-	if (upper < 0)
-		return upper;
-	reap_sweep_at(workspace->parts_fd, ".dropped");
-	rc = rename_with(upper, name, workspace->parts_fd, ".dropped", NOREPLACE);
-	directory_done(&stepper->layer);
-	if (rc == 0)
-		reap_sweep_at(workspace->parts_fd, ".dropped");
-	return rc;
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */

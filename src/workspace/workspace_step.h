@@ -27,6 +27,9 @@ struct stepper {
 	struct string_list saved; /* what was put aside, because both sides had changed it in the middle of a step */
 };
 
+/* Blocks are shared where the file system can, holes are kept. *@copied grows by what was copied. */
+int step_copy_data(int from, int to, uint64_t size, uint64_t *copied);
+
 /* Opens the journal in the store and settles a step that was left in it. */
 int step_begin(struct stepper *stepper, const struct workspace_view *view, const struct workspace *workspace,
 	       bool may_move, struct error *error);
@@ -44,8 +47,6 @@ int step_remove(struct stepper *stepper, const struct change *change);
 int step_set_mode(struct stepper *stepper, const struct change *change);
 /* A directory that the workdir has not is about to be there: the upper's must not hide what will be in it. */
 int step_unhide(struct stepper *stepper, const struct change *change);
-/* Drop the upper's directory @path with all in it: the workdir has the same by now. */
-int step_drop_directory(struct stepper *stepper, const struct workspace *workspace, const char *path);
 /* Take what was applied out of the upper. */
 void step_forget(struct stepper *stepper, const struct change *change);
 

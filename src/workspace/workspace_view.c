@@ -189,6 +189,16 @@ int view_clear_opaque(const struct workspace_view *view, int directory_fd)
 	return rc;
 }
 
+int view_end_redirect(const struct workspace_view *view, int directory_fd)
+{
+	char attribute[MARK_SIZE];
+
+	/* In this order: with both marks, the first of them counts. */
+	if (fsetxattr(directory_fd, mark(view, "opaque", attribute), "y", 1, 0) < 0)
+		return -errno;
+	return fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA ? -errno : 0;
+}
+
 bool view_was_copied_up(const struct workspace_view *view, int fd)
 {
 	char attribute[MARK_SIZE];

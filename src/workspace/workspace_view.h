@@ -76,6 +76,8 @@ bool view_is_whiteout(const struct workspace_view *view, int directory_fd, const
 bool view_is_opaque(const struct workspace_view *view, int directory_fd);
 /* Take that mark away. */
 int view_clear_opaque(const struct workspace_view *view, int directory_fd);
+/* Everything of a renamed directory is in the layer: it hides what is below, and leads nowhere any more. */
+int view_end_redirect(const struct workspace_view *view, int directory_fd);
 /* Was the open file copied from a lower layer by overlay? */
 bool view_was_copied_up(const struct workspace_view *view, int fd);
 /*

@@ -35,6 +35,7 @@ struct place {
 	struct source sources[SOURCES_MAX];
 	unsigned source_count;
 	bool has_base;
+	bool is_moved;  /* of a whole copy: it may have been renamed, with all in it */
 	bool is_hiding; /* a name that is missing here is removed, not seen through to the workdir */
 };
 
@@ -298,8 +299,12 @@ static bool is_nobodys(struct walk *walk, const struct opened *opened, const cha
 
 	if (view->kind != WORKSPACE_COPY)
 		return false;
-	if (found->status.st_mode)
-		return !S_ISDIR(found->status.st_mode) && view_changed_ns(&found->status) < view->copied_ns;
+	if (found->status.st_mode) {
+		if (S_ISDIR(found->status.st_mode) || view_changed_ns(&found->status) >= view->copied_ns)
+			return false;
+		/* Untouched, but perhaps not where it was. If the host touched its side, that is the host's business. */
+		return !opened->place->is_moved || (old->st_mode && view_is_touched(view, old));
+	}
 	/* Not in the copy: removed by the command, or made in the workdir since. */
 	if (opened->place->source_count && fstat(opened->fds[0], &directory) == 0 &&
 	    view_changed_ns(&directory) < view->copied_ns)
@@ -395,11 +400,24 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 			found->directory->is_hiding |= !is_transparent(pass->walk, found->directory);
 		}
 	}
-	if (found->directory)
+	if (found->directory) {
 		found->directory->is_hiding |= opened->place->is_hiding;
+		found->directory->is_moved =
+			opened->place->is_moved || view_changed_ns(&found->status) >= pass->walk->view->copied_ns;
+	}
 	if (rc == 0 && found->directory && !found->is_closed)
 		rc = wait_for(pass, take_ptr(found->directory));
 	return rc;
+}
+
+static int borrow(struct walk *walk, const struct place *place, unsigned index, const char *name)
+{
+	AUTO_FREE char *path = join(place->path, name), *old_path = join(source_path(place, index), name);
+
+	if (!path || !old_path)
+		return -ENAMETOOLONG;
+	return string_list_add(&walk->borrowed, path) < 0 || string_list_add(&walk->borrowed, old_path) < 0 ? -ENOMEM
+													    : 0;
 }
 
 static int look_at(struct pass *pass, const struct opened *opened, const char *name)
@@ -414,6 +432,9 @@ static int look_at(struct pass *pass, const struct opened *opened, const char *n
 	if (opened->base >= 0 && fstatat(opened->base, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
 		old = (struct stat){0};
 	rc = find_new(walk, opened, name, &found);
+	if (rc == 0 && found.status.st_mode && opened->place->is_hiding &&
+	    opened->place->sources[found.index].layer == walk->view->layer_count)
+		rc = borrow(walk, opened->place, found.index, name);
 	if (rc == 0)
 		rc = decide(pass, opened, name, &found, &old);
 	place_free(found.directory);

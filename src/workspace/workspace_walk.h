@@ -15,7 +15,9 @@ struct walk {
 	uint64_t compare_bytes; /* so many may be compared; beyond, same size counts as different */
 	uint64_t entry_count, entry_max;
 	struct string_list renamed; /* the caller's to free: the new path, then the old one */
-	char refused[256];          /* what was forged, for the message */
+	struct string_list
+		borrowed;  /* ... what of such a directory only the workdir has: its new path, then its old one */
+	char refused[256]; /* what was forged, for the message */
 };
 
 int workspace_walk(struct walk *walk);

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`diff`, `apply`, `discard` and `workspace`, of layers that real commands have written."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from harness import paths
+from harness.bounds import BOUND
+from harness.case import on_ways
+from harness.runner import LANDLOCK, NAMESPACE, Completed
+from harness.workspace_case import CHANGES, WorkspaceCase
+
+# How long random changes are made and compared; more with BELLJAR_TEST_SOAK, in seconds.
+PROPERTY_SECONDS = float(os.environ.get("BELLJAR_TEST_SOAK", "2"))
+
+# Makes random changes below the current directory, the same for the same seed. What the system refuses is refused alike.
+RANDOM_CHANGES = r"""
+import os, random, shutil, sys
+dice = random.Random(int(sys.argv[1]))
+names = ["a", "b", "c d", "e\n", "\udcff", "f.txt", "g", "h"]
+
+def some(depth=3):
+    return "/".join(dice.choice(names) for _ in range(dice.randint(1, depth)))
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+def remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+def sparse(path):
+    with open(path, "r+b" if os.path.isfile(path) else "wb") as file:
+        file.truncate(dice.randint(0, 200000))
+        file.seek(dice.randint(0, 100000))
+        file.write(b"x" * dice.randint(0, 10))
+
+def mapped(path):
+    import mmap
+    with open(path, "r+b") as file:
+        with mmap.mmap(file.fileno(), 0) as memory:
+            memory[0:1] = b"Z"
+
+def swap(one, two):
+    shutil.move(one, "swap.tmp"); shutil.move(two, one); shutil.move("swap.tmp", two)
+
+for step in range(int(sys.argv[2])):
+    one, two = some(), some()
+    action = dice.choice([
+        lambda: write(one, "%d" % dice.randint(0, 9) * dice.randint(0, 50)),
+        lambda: write(one, "line\n" * dice.randint(0, 50)),
+        lambda: os.makedirs(one),
+        lambda: remove(one),
+        lambda: shutil.move(one, two),
+        lambda: os.rename(one, two) if not os.path.isdir(one) else None,
+        lambda: os.symlink(dice.choice(names), one),
+        lambda: os.chmod(one, dice.choice([0o700, 0o755, 0o750, 0o711])) if not os.path.islink(one) else None,
+        lambda: os.chmod(one, dice.choice([0o600, 0o644])) if os.path.isfile(one) and not os.path.islink(one) else None,
+        lambda: os.setxattr(one, "user.x", b"%d" % dice.randint(0, 3), follow_symlinks=False),
+        lambda: sparse(one),
+        lambda: mapped(one),
+        lambda: swap(one, two),
+        lambda: os.link(one, two, follow_symlinks=False) if dice.random() < 0.3 else None,
+    ])
+    try:
+        action()
+    except (OSError, ValueError, shutil.Error):
+        pass
+"""
+
+
+def tree(top: Path) -> Dict[bytes, Tuple[Any, ...]]:
+    """What there is below a directory, as far as it can be the same in two places."""
+    found: Dict[bytes, Tuple[Any, ...]] = {}
+    for directory, names, files in os.walk(os.fsencode(top)):
+        for name in [*names, *files]:
+            path = os.path.join(directory, name)
+            facts = os.lstat(path)
+            content: Any = None
+            if stat.S_ISLNK(facts.st_mode):
+                content = os.readlink(path)
+            elif stat.S_ISREG(facts.st_mode):
+                content = Path(os.fsdecode(path)).read_bytes()
+            attributes = {
+                name: os.getxattr(path, name, follow_symlinks=False)
+                for name in os.listxattr(path, follow_symlinks=False)
+                if name.startswith("user.")
+            }
+            mode = 0 if stat.S_ISLNK(facts.st_mode) else stat.S_IMODE(facts.st_mode)
+            found[os.path.relpath(path, os.fsencode(top))] = (stat.S_IFMT(facts.st_mode), mode, content, attributes)
+    return found
+
+
+class ApplyCase(WorkspaceCase):
+    """With the commands that decide."""
+
+    def decide(self, *words: str, status: int = 0) -> Completed:
+        done = self.belljar(*words)
+        self.assertEqual(done.status, status, done)
+        return done
+
+    def diff(self, *words: str) -> List[str]:
+        """The lines of a summary that are changes."""
+        lines = self.decide("diff", *words).stdout.decode("utf-8", "surrogateescape").splitlines()
+        return [line for line in lines if line[1:2] in set("AMTmDR") and line[2:3] == " "]
+
+    def cow(self, script: str, *options: str) -> Dict[str, Any]:
+        result = self.json("--cow", *options, *self.sh(script))
+        self.assertEqual(result["exit_code"], 0, result)
+        return self.layer(result)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Applied(ApplyCase):
+    """Layer or copy: afterwards the workdir is as if the command had worked in it."""
+
+    def test_the_same_changes_arrive(self) -> None:
+        self.fill(self.work)
+        native = self.base / "native"
+        shutil.copytree(self.work, native, symlinks=True)
+        (self.work / "hard2").unlink()  # a second name for a file is a file of its own in a layer
+        (self.work / "hard2").write_text("hard1\n")
+        subprocess.run(["sh", "-c", CHANGES], cwd=native, check=True)
+        self.cow(CHANGES)
+        self.decide("apply")
+        self.assertEqual(tree(self.work), tree(native))
+        self.assertEqual(self.stores(), [])
+
+    def test_random_changes_arrive(self) -> None:
+        until = time.monotonic() + PROPERTY_SECONDS
+        seed = random.SystemRandom().randrange(1 << 30)
+        rounds = 0
+        while rounds == 0 or time.monotonic() < until:
+            seed += 1
+            rounds += 1
+            with self.subTest(seed=seed):
+                native = self.base / "native"
+                for top in (self.work, native):
+                    subprocess.run(["rm", "-rf", top], check=True)
+                    top.mkdir()
+                for top in (self.work, native):
+                    subprocess.run([sys.executable, "-c", RANDOM_CHANGES, str(seed), "60"], cwd=top, check=True)
+                    # Links between what was there before are broken by a layer; begin without any.
+                    for path in top.rglob("*"):
+                        if path.is_file() and not path.is_symlink() and path.lstat().st_nlink > 1:
+                            copy = path.with_name("copy")
+                            shutil.copy2(path, copy)
+                            copy.replace(path)
+                self.assertEqual(tree(self.work), tree(native))
+                change = [sys.executable, "-c", RANDOM_CHANGES, str(seed + (1 << 31)), "60"]
+                subprocess.run(change, cwd=native, check=True)
+                result = self.json("--cow", "--", "python3", *change[1:])
+                self.assertEqual(result["exit_code"], 0, result)
+                if self.layer(result)["id"]:
+                    self.decide("apply")
+                ours, theirs = tree(self.work), tree(native)
+                different = {path: (ours.get(path), theirs.get(path)) for path in {*ours, *theirs} if ours.get(path) != theirs.get(path)}
+                self.assertEqual(different, {})
+                self.assertEqual(self.stores(), [])
+
+    def test_a_conflict_is_told_and_nothing_of_it_written(self) -> None:
+        self.fill(self.work)
+        self.cow("echo theirs > changed; rm removed; echo new > new")
+        (self.work / "changed").write_text("ours\n")
+        (self.work / "removed").write_text("ours\n")
+        self.assertEqual(
+            [line[:10] for line in self.diff()], ["!M changed", " A new", "!D removed"]
+        )
+        done = self.decide("apply", status=1)
+        self.assertIn(b"conflict: changed: changed in the workdir since", done.stderr)
+        self.assertEqual((self.work / "changed").read_text(), "ours\n")
+        self.assertEqual((self.work / "removed").read_text(), "ours\n")
+        self.assertEqual((self.work / "new").read_text(), "new\n")
+        self.decide("apply", "--theirs", "changed", "--ours", "removed")
+        self.assertEqual((self.work / "changed").read_text(), "theirs\n")
+        self.assertEqual((self.work / "removed").read_text(), "ours\n")
+
+    def test_a_partial_apply_takes_only_what_was_named(self) -> None:
+        self.fill(self.work)
+        self.cow("rm removed changed; mkdir d; echo 1 > d/one; echo 2 > d/two; rm -r tree")
+        self.decide("apply", "d/one", "removed")
+        self.assertFalse((self.work / "removed").exists())
+        self.assertTrue((self.work / "changed").exists())
+        self.assertTrue((self.work / "tree/a/b").exists())
+        self.assertEqual(os.listdir(self.work / "d"), ["one"])
+        self.assertEqual(self.diff(), [" D changed", " A d/two", " D tree/", " D tree/a/", " D tree/a/b"])
+        if self.way is NAMESPACE:
+            self.decide("discard", "tree")
+            self.assertEqual(self.diff(), [" D changed", " A d/two"])
+        self.decide("discard")
+        self.assertEqual(self.stores(), [])
+
+
+@on_ways(NAMESPACE)
+class Shown(ApplyCase):
+    """What people and programs see of it."""
+
+    def test_git_takes_the_patch(self) -> None:
+        if not shutil.which("git"):
+            self.skipTest("needs:git")
+        self.fill(self.work)
+        script = (
+            "printf 'no end' > no_newline; printf 'a\\0b' > binary; head -c 100000 /dev/urandom > noise; chmod +x mode;"
+            "ln -sf elsewhere symlink; rm removed; mkdir 'd e'; echo x > 'd e/f g'; echo x > \"$(printf 'q\"\\\\\\n\\303\\244\\377')\";"
+            "seq 300 > lines; mv moved renamed; : > empty; seq 200 | sed s/77/x/ > grown; rm tree/a/b; ln -s x tree/a/b"
+        )
+        (self.work / "grown").write_text("".join(f"{i}\n" for i in range(1, 201)))
+        twin = self.base / "twin"
+        shutil.copytree(self.work, twin, symlinks=True)
+        self.cow(script)
+        patch = self.decide("diff", "--patch").stdout
+        self.assertEqual(patch, self.decide("workspace", "export").stdout)
+        subprocess.run(["git", "apply", "-"], input=patch, cwd=twin, check=True, timeout=BOUND, env={**self.env, "GIT_CEILING_DIRECTORIES": str(self.base)})
+        self.decide("apply")
+        self.assertEqual(
+            {path: facts for path, facts in tree(twin).items()}, {path: facts for path, facts in tree(self.work).items()}
+        )
+
+    def test_every_deletion_has_a_line(self) -> None:
+        (self.work / "many").mkdir()
+        for index in range(300):
+            (self.work / f"many/{index}").write_text("x")
+        self.cow("rm -r many")
+        self.assertEqual(len(self.diff()), 301)
+        self.decide("apply")
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_json_has_digests_of_both_sides(self) -> None:
+        self.fill(self.work)
+        self.cow("printf abc > changed; chmod 600 mode; rm removed; mv moved elsewhere")
+        found = json.loads(self.decide("diff", "--json").stdout)
+        changes = {change["path"]: change for change in found["changes"]}
+        self.assertEqual(found["workdir"], str(self.work))
+        self.assertEqual(
+            changes["changed"]["after"]["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        )
+        self.assertEqual(changes["removed"]["after"], None)
+        self.assertEqual((changes["mode"]["change"], changes["mode"]["after"]["mode"]), ("mode", "0600"))
+        self.assertEqual(changes["elsewhere"]["renamed_from"], "moved")
+
+    def test_names_cannot_steer_a_terminal(self) -> None:
+        self.cow("echo x > \"$(printf 'a\\033[2Jb\\nM c')\"")
+        out = self.decide("diff").stdout
+        self.assertNotIn(b"\x1b", out)
+        self.assertEqual(len(self.diff()), 1)
+
+    def test_the_archive_has_what_is_new(self) -> None:
+        self.fill(self.work)
+        self.cow("echo new > new; mkdir -p deep/er; ln -s new link; rm removed; echo more >> changed")
+        archive = tarfile.open(fileobj=io.BytesIO(self.decide("workspace", "export", "--tar").stdout))
+        self.assertEqual(archive.getnames(), ["changed", "deep", "deep/er", "link", "new"])
+        member = archive.extractfile("changed")
+        self.assertEqual(member.read() if member else b"", b"changed\nmore\n")
+
+    def test_what_others_obey_is_refused_and_told_apart(self) -> None:
+        self.cow("echo x > .envrc; echo x > Makefile; echo '#!/bin/sh' > tool; chmod +x tool; ln -s /etc/passwd out")
+        out = self.decide("diff").stdout.decode()
+        refused, apart = out.split("Look at these")
+        self.assertIn(".envrc: ", refused.split("Not applied")[1])
+        self.assertIn("out: the link leads out", refused.split("Not applied")[1])
+        self.assertIn("Makefile: ", apart)
+        self.assertIn("tool: a program that is new", apart)
+        self.decide("apply", status=1)
+        self.assertEqual(sorted(os.listdir(self.work)), ["Makefile", "tool"])
+        self.decide("apply", "--allow-risky", "out", "--allow-risky", ".envrc")
+        self.assertEqual(sorted(os.listdir(self.work)), [".envrc", "Makefile", "out", "tool"])
+
+
+@on_ways(NAMESPACE)
+class Named(ApplyCase):
+    """Workspaces that stay."""
+
+    def test_checkpoints_and_forks_on_disk(self) -> None:
+        self.fill(self.work)
+        self.cow("echo one > one", "--workspace", "w")
+        first = self.decide("workspace", "checkpoint", "w", "first").stdout.decode().strip()
+        self.cow("echo two > two; rm removed", "--workspace", "w")
+        self.assertEqual(self.diff("w"), [" A one", " D removed", " A two"])
+        forks = self.decide("workspace", "fork", "w", "3").stdout.decode().split()
+        self.assertEqual(len(forks), 3)
+        self.cow("echo three > three; rm two", "--workspace", forks[1])
+        self.assertEqual(self.diff(forks[1]), [" A one", " D removed", " A three"])
+        self.assertEqual(self.diff(forks[0]), [" A one", " D removed", " A two"])
+        self.decide("workspace", "rollback", "w", first)
+        self.assertEqual(self.diff("w"), [" A one"])
+        self.assertIn("first", self.decide("workspace", "show", "w").stdout.decode())
+        self.decide("apply", forks[1])
+        self.assertEqual((self.work / "three").read_text(), "three\n")
+        self.assertFalse((self.work / "removed").exists())
+        for fork in (forks[0], forks[2]):
+            self.decide("discard", fork)
+        self.decide("workspace", "remove", "w")
+        self.assertEqual(self.stores(), [])
+        self.assertEqual(self.decide("workspace", "list").stdout, b"")
+
+    def test_a_named_one_begins_anew_when_it_was_applied(self) -> None:
+        (self.work / "f").write_text("0\n")
+        self.cow("echo 1 >> f", "--workspace", "w")
+        self.decide("apply", "w")
+        self.assertEqual(self.diff("w"), [])
+        self.cow("echo 2 >> f", "--workspace", "w")
+        self.decide("apply", "w")
+        self.assertEqual((self.work / "f").read_text(), "0\n1\n2\n")
+
+    def test_one_in_use_is_neither_applied_nor_dropped(self) -> None:
+        process = self.start("--workspace", "w", *self.sh("echo x > f; echo ready; read line"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdin and process.stdout
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assertEqual(self.diff("w"), [" A f"])
+        for words in (("apply", "w"), ("discard", "w"), ("workspace", "remove", "w")):
+            self.assertIn(b"is in use", self.decide(*words, status=125).stderr)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        process.wait(BOUND)
+        process.stdout.close()
+        self.decide("apply", "w")
+        self.assertEqual((self.work / "f").read_text(), "x\n")
+
+    def test_the_workspace_of_a_directory_above_is_found(self) -> None:
+        (self.work / "sub").mkdir()
+        self.cow("echo x > sub/f; echo y > g")
+        done = self.belljar("apply", "f", cwd=self.work / "sub")
+        self.assertEqual(done.status, 0, done)
+        self.assertEqual((self.work / "sub/f").read_text(), "x\n")
+        self.assertFalse((self.work / "g").exists())
+        self.assertIn(b"has no workspace", self.belljar("diff", cwd=self.home).stderr)
+
+
+class FullDisk(ApplyCase):
+    """A small file system in a mount namespace of its own."""
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs:root")
+    def test_what_does_not_fit_stays_in_the_workspace(self) -> None:
+        script = (
+            'set -e; mount -t tmpfs -o size=4M t "$1"; cd "$1"; "$2" run --cow -- sh -c '
+            '"for i in 1 2 3 4 5 6 7 8; do head -c 900000 /dev/zero > f\\$i; done"; '
+            '"$2" apply && exit 9; test $? = 125; ls; rm hog 2>/dev/null || true; mount -o remount,size=64M "$1"; "$2" apply; ls -a; wc -c f*'
+        )
+        # The layer is elsewhere, so that files are copied: the state directory is not on this file system.
+        self.env["XDG_STATE_HOME"] = str(self.home)
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", str(self.work), str(paths.belljar())],
+            env=self.env, capture_output=True, timeout=BOUND, check=False,
+        )
+        self.assertEqual(done.returncode, 0, done)
+
+
+if __name__ == "__main__":
+    unittest.main()
