@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -164,6 +166,20 @@ class Deciding(WorkspaceCase):
         self.assertEqual((self.work / "n").read_text(), "x\n")
         with self.assertRaises(belljar.WorkspaceError):
             belljar.Workspace.open("nothing")
+
+    def test_the_example_applies_the_smallest_fix_that_works(self) -> None:
+        example = Path(__file__).resolve().parents[2] / "examples/best_of.py"
+        if not example.exists():
+            self.skipTest("the examples are not here")
+        fixes = ["echo 1 > a", "echo 2 > a; rm b", "echo 2 > a", "false"]
+        found = subprocess.run(
+            [sys.executable, str(example), "touch junk; grep -q 2 a", *fixes],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        self.assertEqual((found.returncode, found.stdout), (0, "applied: echo 2 > a\n"), found)
+        self.assertEqual(sorted(os.listdir(self.work)), ["a", "b", "c"])
+        self.assertEqual((self.work / "a").read_text(), "2\n")
+        self.assertEqual(self.stores(), 0)
 
     def test_in_an_event_loop(self) -> None:
         async def main() -> None:
