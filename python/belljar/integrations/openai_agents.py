@@ -18,7 +18,7 @@ import time
 import uuid
 from collections import deque
 from pathlib import Path
-from typing import Any, BinaryIO, Deque, Dict, List, Literal, Optional, Set, Tuple, Union
+from typing import Any, BinaryIO, Deque, Dict, List, Literal, Optional, Tuple, Union
 
 from .._async import AsyncProcess
 from .._errors import BelljarError, StartError
@@ -122,8 +122,6 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         self.state = state
         self._policy, self._keys = policy, keys
         self._terminals: Dict[int, _Terminal] = {}
-        self._servers: Dict[int, asyncio.Server] = {}
-        self._links: Set[asyncio.Task[Any]] = set()
 
     # --- from start to end ---
 
@@ -138,7 +136,10 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
         is_there = await self.running()
         if not is_there:
             await self._shutdown_backend()  # what is left of one that was ended
-            _jars[self.state.session_id] = await Jar.open_async(self._policy, **self._keys)
+            keys = dict(self._keys)
+            if keys.get("net") != "host":
+                keys["publish"] = [*keys.get("publish", ()), *self.state.exposed_ports]
+            _jars[self.state.session_id] = await Jar.open_async(self._policy, **keys)
         self._set_start_state_preserved(is_there)
 
     async def running(self) -> bool:
@@ -149,11 +150,6 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             return False
 
     async def _shutdown_backend(self) -> None:
-        for server in self._servers.values():
-            server.close()
-        self._servers.clear()
-        for link in self._links:
-            link.cancel()
         jar = _jars.pop(self.state.session_id, None)
         if jar is not None:
             await jar.close_async()
@@ -280,23 +276,7 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
 
     async def _resolve_exposed_port(self, port: int) -> ExposedPortEndpoint:
         """A port of this host's loopback that leads to one in the jar."""
-        if port not in self._servers:
-
-            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                # Where nobody listens inside, or the session ends, the connection is closed: that is all a client can be told.
-                with contextlib.closing(writer), contextlib.suppress(OSError, BelljarError, RuntimeError):
-                    inside = await asyncio.open_connection(sock=await self.jar.connect_async(port))
-                    with contextlib.closing(inside[1]):
-                        await asyncio.gather(_copy(reader, inside[1]), _copy(inside[0], writer))
-
-            def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                link = asyncio.ensure_future(serve(reader, writer))
-                self._links.add(link)
-                link.add_done_callback(self._links.discard)
-
-            self._servers[port] = await asyncio.start_server(accept, "127.0.0.1", 0)
-        host, number = self._servers[port].sockets[0].getsockname()[:2]
-        return ExposedPortEndpoint(host=host, port=number, tls=False)
+        return ExposedPortEndpoint(host="127.0.0.1", port=self.jar.published.get(port, port), tls=False)
 
     # --- files ---
 
@@ -359,16 +339,6 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             result = await self.jar.run_async(["tar", "-C", root, "-xf", "-"], stdin=archive, timeout=None)
         if not result.ok:
             raise WorkspaceArchiveWriteError(path=Path(root), context={"reason": result.stderr.strip()})
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until either end is gone."""
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
 
 
 class JarSandboxClient(BaseSandboxClient[Optional[JarSandboxClientOptions]]):  # type: ignore[misc]
