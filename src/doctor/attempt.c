@@ -18,20 +18,20 @@ static const char *const verdict_names[] = {
 
 void prove_facts_print(const struct prove_facts *facts, struct text *out)
 {
-	text_append_format(out, "%s %s %d %d %d %d %d %jx %d", facts->base, facts->token, facts->tcp_port,
-			   facts->udp_port, facts->shared_memory_id, facts->engine_pid, facts->victim_pid,
-			   (uintmax_t)facts->victim_address, facts->pids_max);
+	text_append_format(out, "%s %s %d %d %d %d %d %d %jx %d", facts->base, facts->token, facts->tcp_port,
+			   facts->udp_port, facts->gate_port, facts->shared_memory_id, facts->engine_pid,
+			   facts->victim_pid, (uintmax_t)facts->victim_address, facts->pids_max);
 }
 
 static bool read_facts(const char *text, struct prove_facts *facts)
 {
 	uintmax_t address = 0;
-	int count = sscanf(text, "%79s %19s %d %d %d %d %d %jx %d", facts->base, facts->token, &facts->tcp_port,
-			   &facts->udp_port, &facts->shared_memory_id, &facts->engine_pid, &facts->victim_pid, &address,
-			   &facts->pids_max);
+	int count = sscanf(text, "%79s %19s %d %d %d %d %d %d %jx %d", facts->base, facts->token, &facts->tcp_port,
+			   &facts->udp_port, &facts->gate_port, &facts->shared_memory_id, &facts->engine_pid,
+			   &facts->victim_pid, &address, &facts->pids_max);
 
 	facts->victim_address = (uintptr_t)address;
-	return count == 9;
+	return count == 10;
 }
 
 bool prove_answer_read(const char *line, struct answer *answer, char *call, size_t capacity)

@@ -37,6 +37,8 @@ attempt_function attempt_control, attempt_read, attempt_stat, attempt_list, atte
 attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_stream, attempt_unix_datagram,
 	attempt_abstract_stream, attempt_abstract_datagram, attempt_pair_datagram, attempt_abstract_name,
 	attempt_packet, attempt_vsock;
+/* attempt_gate.c */
+attempt_function attempt_gate;
 /* engine_attempt_processes.c */
 attempt_function attempt_signal_engine, attempt_signal_other, attempt_pidfd_other, attempt_owner_other,
 	attempt_trace_engine, attempt_trace_other, attempt_write_memory, attempt_other_environment,

@@ -78,6 +78,13 @@ static int make_policy(const struct prover *prover, const struct attempt *attemp
 	if (attempt->memory_bytes)
 		policy->memory_bytes = attempt->memory_bytes;
 	policy->rung = RUNG_PROCESS;
+	if (attempt->has_gate) {
+		policy->net = NET_GATE;
+		if (string_list_add_format(&policy->allow_net, "host:%d", prover->stage.facts.gate_port) < 0) {
+			policy_done(policy);
+			return error_set(prover->error, STAGE_ENGINE, ENOMEM, "out of memory");
+		}
+	}
 	policy->optional = ~0U;
 	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
 	if (!policy->workdir || text_failed(&text) || policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
@@ -169,6 +176,13 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	struct loop *loop = loop_new();
 	int rc;
 
+	/* There is no gate on other rungs, and none leads anywhere without internet sockets. */
+	if (attempt->has_gate && (prover->rung != RUNG_NAMESPACE || !prover->stage.facts.gate_port)) {
+		loop_free(loop);
+		errno = EOPNOTSUPP;
+		out->answer = answer_skipped("connect");
+		return 0;
+	}
 	if (output < 0 || noise < 0 || !loop) {
 		loop_free(loop);
 		return error_set(prover->error, STAGE_ENGINE, errno, "cannot run an attempt: %s", strerror(errno));

@@ -34,6 +34,7 @@ enum layer {
 	LAYER_SESSION,      /* a session of its own, without a controlling terminal */
 	LAYER_TREE,         /* what is left at the end of the run is killed: pid namespace or subreaper */
 	LAYER_LIMITS,       /* rlimit or cgroup */
+	LAYER_GATE,         /* the process that leads out of the jar, to the hosts that the policy names */
 	LAYER_HOST,         /* the host's own settings, not Belljar */
 	LAYER_COUNT,
 };
@@ -67,6 +68,7 @@ struct prove_facts {
 	char token[PROVE_TOKEN_MAX];
 	int tcp_port;
 	int udp_port;
+	int gate_port; /* which the gate leads to, in jars that have one; somebody answers there */
 	int shared_memory_id;
 	int engine_pid;
 	int victim_pid;
@@ -98,6 +100,7 @@ struct attempt {
 	attempt_function *function;
 	enum layer alternative; /* as good: depends on the kernel or on who the caller is */
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
+	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 };
 
 extern const struct attempt attempts[];

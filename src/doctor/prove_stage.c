@@ -266,6 +266,37 @@ static int make_victim(struct prove_stage *stage)
 	return prlimit(pid, RLIMIT_CORE, NULL, &stage->victim_limit) < 0 ? -errno : 0;
 }
 
+/* Who comes by the gate is told the token: so it is known that bytes came all the way. */
+static void be_server(int listener, const char *token) __attribute__((noreturn));
+static void be_server(int listener, const char *token)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;) {
+		AUTO_CLOSE int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+		if (peer >= 0)
+			send(peer, token, strlen(token), MSG_NOSIGNAL);
+	}
+}
+
+static int make_server(struct prove_stage *stage)
+{
+	AUTO_CLOSE int listener = listen_inet(SOCK_STREAM, &stage->facts.gate_port);
+	pid_t pid;
+
+	if (listener < 0)
+		return 0;
+	if (fcntl(listener, F_SETFL, 0) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		be_server(listener, stage->facts.token);
+	stage->server = pid;
+	return 0;
+}
+
 int stage_build(struct prove_stage *stage, struct error *error)
 {
 	AUTO_CLOSE int root = -1;
@@ -273,6 +304,8 @@ int stage_build(struct prove_stage *stage, struct error *error)
 
 	if (rc == 0)
 		rc = make_listeners(stage);
+	if (rc == 0)
+		rc = make_server(stage);
 	if (rc == 0)
 		rc = make_victim(stage);
 	if (rc < 0)
@@ -290,6 +323,10 @@ void stage_done(struct prove_stage *stage)
 	if (stage->facts.victim_pid > 0) {
 		kill(stage->facts.victim_pid, SIGKILL);
 		waitpid(stage->facts.victim_pid, NULL, 0);
+	}
+	if (stage->server > 0) {
+		kill(stage->server, SIGKILL);
+		waitpid(stage->server, NULL, 0);
 	}
 	if (stage->victim_page)
 		munmap(stage->victim_page, VICTIM_PAGE_BYTES);

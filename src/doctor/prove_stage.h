@@ -25,6 +25,7 @@ struct prove_stage {
 	char work[PROVE_PATH_MAX + 8];
 	int listeners[LISTEN_COUNT];
 	int fifo;
+	pid_t server;  /* answers at gate_port; 0: nobody does */
 	int leaked_fd; /* not close-on-exec, on purpose */
 	char *victim_page;
 	struct rlimit victim_limit;

@@ -25,6 +25,7 @@ static const char *const layer_names[] = {
 	[LAYER_SESSION] = "session",
 	[LAYER_TREE] = "tree",
 	[LAYER_LIMITS] = "limits",
+	[LAYER_GATE] = "gate",
 	[LAYER_HOST] = "host",
 };
 _Static_assert(ARRAY_LEN(layer_names) == LAYER_COUNT, "every layer has a name");
@@ -98,6 +99,8 @@ const struct attempt attempts[] = {
 	{"pair-datagram", "the same by one end of a socket pair", ON(NET_NS, SECCOMP), "abstract_sockets", 0,
 	 attempt_pair_datagram, LAYER_LANDLOCK},
 	{"abstract-name", "take an abstract name of the host", ON(NET_NS, SECCOMP), "abstract_names", 0, attempt_abstract_name},
+	{"gate", "reach a port of the host's that allow_net does not name, beside one that it does", ON(GATE, NONE), NULL, 0,
+	 attempt_gate, .has_gate = true},
 	{"packet-socket", "make a packet socket", ON(SECCOMP, SECCOMP), NULL, 0, attempt_packet},
 	{"vsock", "make a socket to the hypervisor", ON(SECCOMP, SECCOMP), NULL, 0, attempt_vsock},
 

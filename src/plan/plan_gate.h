@@ -43,6 +43,8 @@ struct plan_gate {
 	uint64_t ask_timeout_ns;
 };
 
+/* A message for the kernel that leads something to a gate, to try whether a host can; as plan_gate_lead(). */
+uint64_t plan_gate_sample(struct text *out);
 /* Does the jar's network, as it was planned, lead everything that @rule is about to the gate? */
 bool plan_gate_leads(const struct plan_gate *gate, const struct net_rule *rule);
 /* A message for the kernel that leads the addresses of @rule there too. How many acknowledgements follow; 0: no memory. */

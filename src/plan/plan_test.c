@@ -27,7 +27,7 @@ static const struct {
 } layers[] = {
 	{"mount-ns", BUILD_STEPS, 0},
 	{"pid-ns", 0, CLONE_NEWPID},
-	{"net-ns", KIND(LOOPBACK), CLONE_NEWNET},
+	{"net-ns", KIND(LOOPBACK) | KIND(NETLINK) | KIND(SOCKETS), CLONE_NEWNET},
 	{"ipc-ns", 0, CLONE_NEWIPC},
 	{"landlock", KIND(LANDLOCK) | KIND(SCOPE), 0},
 	{"seccomp", KIND(SECCOMP), 0},
@@ -70,6 +70,9 @@ static int leave_out(struct plan *plan, const char *name, size_t len, struct err
 		plan->core.namespaces &= ~layers[i].namespaces;
 		if (layers[i].namespaces & CLONE_NEWPID)
 			show_host_proc(plan);
+		/* What a gate does to a network is never done to the host's. */
+		if (layers[i].namespaces & CLONE_NEWNET)
+			plan->gate.is_wanted = false;
 		return 0;
 	}
 	return error_set(error, STAGE_USAGE, 0, VARIABLE " there is no layer '%.*s'", (int)len, name);

@@ -52,7 +52,7 @@ CALLS = [
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung.
 GUARDS = ["protected", "guard-config", "guard-link", "guard-gitlink"]
-LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "see-other", "init-cmdline", "inotify"}
+LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "gate", "see-other", "init-cmdline", "inotify"}
 
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
@@ -123,7 +123,7 @@ class Doctor(JarCase):
         self.assertEqual(status, 1 if answer["best_rung"] == "process" else 0)
         names = [capability["name"] for capability in answer["capabilities"]]
         self.assertEqual(len(names), len(set(names)))
-        for name in ("kernel", "user-namespaces", "proc-mount", "landlock", "seccomp", "cgroup2", "cgroup1-memory", "pidfd"):
+        for name in ("kernel", "user-namespaces", "proc-mount", "landlock", "seccomp", "cgroup2", "cgroup1-memory", "pidfd", "nf-tables", "ipv6"):
             self.assertIn(name, names)
         self.assertEqual("id-mapped-mounts" in names, os.geteuid() == 0)
         for capability in answer["capabilities"]:
@@ -132,6 +132,23 @@ class Doctor(JarCase):
             self.assertTrue(capability["purpose"])
         self.assertEqual([rung["name"] for rung in answer["rungs"]], ["namespace", "landlock", "process"])
         self.assertNotIn("attempts", answer)
+
+    def test_what_a_gate_can_do(self) -> None:
+        """Each fact is tried: where the kernel refuses, or a program is not there, it says so."""
+        host.need("userns")
+
+        def facts(**options: Any) -> Dict[str, Any]:
+            return {item["name"]: item for item in self.found(**options)[1]["capabilities"]}
+
+        self.assertIs(facts(way=Way("ports", ("nftables",)))["nf-tables"]["found"], False)
+        self.assertIn("nft_tproxy", facts(way=Way("ports", ("nftables",)))["nf-tables"]["remedy"])
+        count = sum(line.split()[:1] == ["nameserver"] for line in Path("/etc/resolv.conf").read_text().splitlines())
+        self.assertEqual(facts()["name-servers"]["found"], count > 0)
+        program = self.directory("programs") / "belljar-gate"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        found = facts(env={**self.env, "BELLJAR_GATE": str(program)})["belljar-gate"]
+        self.assertTrue(found["found"] and found["value"].endswith("belljar-gate"), found)
 
     def test_the_best_rung_is_what_a_run_gets(self) -> None:
         for way in (Way("any"), NO_USERNS, *(Way(word, (word,)) for word in ("newmount", "mount_setattr", "clone3", "pidfd"))):

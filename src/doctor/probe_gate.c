@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/probe_gate.c - what a gate, through which a jar reaches hosts, can do here
+ */
+#include "doctor/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "host/host.h"
+#include "host/host_trust.h"
+#include "plan/plan_gate.h"
+#include "sys/calls.h"
+
+#define ANSWER_BYTES 8192
+#define FILE_BYTES 16384
+
+/* Send messages, and read so many acknowledgements: 0 or a negative errno. */
+static int exchange(int fd, const struct text *messages, uint64_t awaited)
+{
+	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+
+	if (send(fd, messages->data, messages->len, 0) < 0)
+		return -errno;
+	while (awaited) {
+		ssize_t len = recv(fd, answer, sizeof(answer), 0);
+
+		if (len < 0)
+			return -errno;
+		for (struct nlmsghdr *at = (void *)answer; NLMSG_OK(at, (size_t)len); at = NLMSG_NEXT(at, len)) {
+			const struct nlmsgerr *result = NLMSG_DATA(at);
+
+			if (at->nlmsg_type == NLMSG_ERROR && result->error)
+				return result->error;
+			awaited -= at->nlmsg_type == NLMSG_ERROR && awaited;
+		}
+	}
+	return 0;
+}
+
+/* In a network of its own, which is gone with this child. */
+static void try_nf_tables(struct finding *finding)
+{
+	AUTO_CLOSE int fd = -1;
+	AUTO_TEXT messages = {0};
+	uint64_t awaited = plan_gate_sample(&messages);
+	int rc = unshare(CLONE_NEWNET | (geteuid() ? CLONE_NEWUSER : 0)) < 0 ? -errno : 0;
+
+	if (rc == 0) {
+		fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+		rc = fd < 0 ? -errno : exchange(fd, &messages, awaited);
+	}
+	finding->is_found = rc == 0;
+	finding_value(finding, "%s", rc < 0 ? strerror(-rc) : "with tproxy");
+}
+
+void probe_nf_tables(struct finding *finding)
+{
+	finding_in_child(finding, try_nf_tables);
+	if (!finding->is_found)
+		finding_remedy(finding,
+			       "load the kernel modules nf_tables and nft_tproxy; without them a gate has at most 24 "
+			       "ports, which servers in the jar cannot use\n");
+}
+
+void probe_ipv6(struct finding *finding)
+{
+	AUTO_CLOSE int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	finding->is_found = fd >= 0;
+	finding_value(finding, "%s", fd < 0 ? strerror(errno) : "sockets can be made");
+}
+
+void probe_name_servers(struct finding *finding)
+{
+	char content[FILE_BYTES];
+	unsigned count = 0;
+
+	if (sys_read_file(AT_FDCWD, "/etc/resolv.conf", content, sizeof(content)) < 0)
+		content[0] = '\0';
+	for (const char *line = content; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		count += !strncmp(line, "nameserver", 10) && strchr(" \t", line[10]) && line[10];
+	}
+	finding->is_found = count > 0;
+	if (count)
+		finding_value(finding, "%u in /etc/resolv.conf", count);
+	else
+		finding_value(finding, "none in /etc/resolv.conf: 127.0.0.1 is asked");
+	if (!count)
+		finding_remedy(finding, "name a server in /etc/resolv.conf, or have one on 127.0.0.1\n");
+}
+
+void probe_inspecting_gate(struct finding *finding)
+{
+	struct host host = {.environment = environ};
+
+	if (host_survey_trust(&host) < 0 || !host.trust.program) {
+		finding_value(finding, "not installed");
+		finding_remedy(finding, "install the program belljar-gate beside belljar\n");
+	} else {
+		finding->is_found = true;
+		finding_value(finding, "%s", host.trust.program);
+	}
+	host_trust_done(&host.trust);
+}
