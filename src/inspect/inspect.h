@@ -40,6 +40,7 @@ struct inspector {
 	SSL_CTX *server_context; /* towards the jar */
 	SSL_CTX *client_context; /* towards hosts */
 	struct secrets secrets;
+	size_t count; /* of connections that are inspected now */
 };
 
 extern const struct gate_inspection_methods exchange_methods;

@@ -30,11 +30,13 @@
 /* To read the end of what is answered already, so that the answer is not lost in a reset. */
 #define CLOSING_NS 5000000000ULL
 #define TURNS_MAX 16
+/* Each may have a megabyte waiting, in memory that is not the jar's. */
+#define INSPECTIONS_MAX 256
 
 enum answer_state { ANSWER_NONE, ANSWER_HEAD, ANSWER_BODY };
 
 struct inspection {
-	const struct inspector *inspector;
+	struct inspector *inspector;
 	struct gate_process *gate;
 	const char *host;
 	uint16_t port;
@@ -581,11 +583,13 @@ static int exchange_pump(struct inspection *inspection, struct gate_inspection_w
 	return 0;
 }
 
+/* Accepts what exchange_start() has made. */
 static void exchange_free(struct inspection *inspection)
 {
 	stream_done(&inspection->client);
 	stream_done(&inspection->server);
 	text_done(&inspection->held);
+	inspection->inspector->count--;
 	free(inspection);
 }
 
@@ -610,13 +614,14 @@ static SSL *new_ssl(SSL_CTX *context, bool is_server)
 
 static struct inspection *exchange_start(struct gate_process *gate, const struct gate_inspected *what)
 {
-	const struct inspector *inspector = gate->inspector->state;
-	struct inspection *made = calloc(1, sizeof(*made));
+	struct inspector *inspector = gate->inspector->state;
+	struct inspection *made = inspector->count < INSPECTIONS_MAX ? calloc(1, sizeof(*made)) : NULL;
 	SSL *client = NULL, *server = NULL;
 
 	if (!made)
 		return NULL;
 	*made = (struct inspection){.inspector = inspector, .gate = gate, .host = what->host, .port = what->port};
+	inspector->count++;
 	made->has_secret = secrets_are_for(&inspector->secrets, what->host);
 	made->deadline_ns = what->is_tls ? sys_monotonic_ns() + HANDSHAKE_NS : 0;
 	if (what->is_tls) {

@@ -158,6 +158,35 @@ said = [issuer("%s"), issuer("api.%s")]
         self.assertEqual(host["bytes_out"] + host["bytes_in"], 100 << 10)
 
 
+    def test_more_connections_than_a_gate_reads_at_once(self) -> None:
+        """Those beyond are reset; when there is room again, all goes on."""
+        said = self.inspect(
+            [rule(tls="inspect")],
+            f"""
+import time
+context, held = ssl.create_default_context(), []
+for _ in range(256):
+    s = socket.create_connection(("{WWW}", 443), 40)
+    held.append(context.wrap_socket(s, server_hostname="{WWW}"))
+try:
+    context.wrap_socket(socket.create_connection(("{WWW}", 443), 40), server_hostname="{WWW}")
+    said.append("connected")
+except OSError as error:
+    said.append(type(error).__name__)
+for t in held:
+    t.close()
+for _ in range(100):
+    answer = ask("GET", "/hello")
+    if answer[0] == 200:
+        break
+    time.sleep(0.1)
+said.append(answer[0])
+""",
+        )
+        self.assertIn(said[0], ("ConnectionResetError", "SSLEOFError", "SSLZeroReturnError"))
+        self.assertEqual(said[1], 200)
+
+
 class Framing(InspectCase):
     """What could be read in two ways reaches no server."""
 

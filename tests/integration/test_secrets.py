@@ -14,7 +14,8 @@ from harness.internet import SITE_NAME
 
 from integration.test_inspect import ASK, WWW, InspectCase, rule
 
-VALUE = "s3cr3t-value-0123456789"
+# Another one for each process: modules run at the same time.
+VALUE = f"s3cr3t-value-{os.getpid():010d}"
 HOLDER = "belljar-placeholder-for-TOKEN"
 STARS = "*" * len(VALUE)
 

@@ -30,6 +30,8 @@ FIRST_BUILDS = ("release", "wheel", "tools", "testing")
 LATER_BUILDS = ("asan", "gcc", "checked", "library", "fuzz")
 # Where all tests are run, only this much of a build is made.
 PARTS_OF_BUILDS = {"checked": "checked/belljar"}
+# What tests of the program need beside it: belljar-gate is made with the library's compiler.
+ALSO_BUILT = {"release": ["library/belljar-gate"]}
 # Parts whose tests run the engine, and so could leave something behind.
 ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "node", "node-adapters", "integrations", "clients", "sanitizer", "checked")
 
@@ -69,6 +71,8 @@ def fill(stage: Stage, name: str) -> None:
     program = made / ("belljar" if name == "release" else f"{name}/belljar")
     if name in ("release", "testing", "asan", "checked") and program.exists():
         stage.add_program(program, "belljar" if name == "release" else f"belljar-{name}")
+    if name == "release" and (made / "belljar-gate").exists():
+        stage.add_program(made / "belljar-gate", "belljar-gate")
     folder = {"release": "python", "wheel": "wheel"}.get(name)
     if folder is not None and (made / folder).is_dir():
         stage.add_folder(made / folder, folder)
@@ -81,6 +85,7 @@ def build(report: Report, context: Context, name: str, is_counted: bool) -> None
     start, used = time.monotonic(), process.processor_seconds()
     try:
         command = [str(SOURCE / "dev"), "build", PARTS_OF_BUILDS.get(name, name) if is_counted else name]
+        command += ALSO_BUILT.get(name, [])
         finished = process.run(command, timeout_seconds=BUILD_TIMEOUT_SECONDS, gives_way=name not in FIRST_BUILDS)
         failure = "" if finished.status == 0 else finished.output or f"exit status {finished.status}"
         if not failure:
