@@ -28,6 +28,8 @@ int command_policy(const struct invocation *invocation, struct run_options *opti
 int command_net(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_why(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_mcp(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_mcp_wrap(const struct invocation *invocation, struct run_options *options,
+		     const struct messenger *messenger);
 int command_hook(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,

@@ -39,6 +39,7 @@ static const struct command_entry entries[] = {
 	{COMMAND_WHY, command_why},
 	{COMMAND_MCP, command_mcp},
 	{COMMAND_HOOK, command_hook},
+	{COMMAND_MCP_WRAP, command_mcp_wrap},
 };
 
 int print_out(const struct text *text, const struct messenger *messenger)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/units.h"
 
 /* A flag of the policy as it was met, or a file for --tighten (then @key is NULL). */
 struct flag_use {
@@ -166,6 +167,34 @@ static void add_path(struct scan *scan, struct string_list *list, const char *va
 		scan->rc = error_set(scan->error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
 }
 
+static void add_allowed_tool(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->allowed_tools, value);
+}
+
+static void add_denied_tool(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->denied_tools, value);
+}
+
+static void set_log(struct scan *scan, const char *value)
+{
+	scan->options->log_path = value;
+}
+
+static void set_answer_max(struct scan *scan, const char *value)
+{
+	if (units_parse_size(value, &scan->options->answer_bytes_max) < 0 || scan->options->answer_bytes_max < 4096 ||
+	    scan->options->answer_bytes_max > (uint64_t)1 << 30)
+		refuse(scan, "such as 1M", "--answer-max must be a size from 4K to 1G");
+}
+
+static void set_rate(struct scan *scan, const char *value)
+{
+	if (units_parse_count(value, &scan->options->rate_max) < 0 || !scan->options->rate_max)
+		refuse(scan, "such as 100", "--rate must be a number of messages in a second, or 'none'");
+}
+
 static void add_theirs(struct scan *scan, const char *value)
 {
 	add_path(scan, &scan->options->theirs, value);
@@ -201,6 +230,11 @@ static const struct {
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
 	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_PROFILE] = {.set = set_profile},
+	[OPTION_ALLOW_TOOL] = {.set = add_allowed_tool},
+	[OPTION_DENY_TOOL] = {.set = add_denied_tool},
+	[OPTION_LOG] = {.set = set_log},
+	[OPTION_ANSWER_MAX] = {.set = set_answer_max},
+	[OPTION_RATE] = {.set = set_rate},
 	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},
@@ -625,8 +659,12 @@ int options_parse(enum cli_command command, int argc, char *const *argv, const s
 	};
 	int rc;
 
-	*out = (struct run_options){
-		.status_fd = -1, .has_pty = command == COMMAND_SHELL, .arguments = argv, .argument_count = argc};
+	*out = (struct run_options){.status_fd = -1,
+				    .has_pty = command == COMMAND_SHELL,
+				    .arguments = argv,
+				    .argument_count = argc,
+				    .answer_bytes_max = OPTIONS_ANSWER_BYTES_MAX,
+				    .rate_max = LIMIT_NONE};
 	if (!uses)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
 	scan_words(&scan);
@@ -649,6 +687,8 @@ void options_done(struct run_options *options)
 	if (!options)
 		return;
 	policy_done(&options->policy);
+	string_list_done(&options->allowed_tools);
+	string_list_done(&options->denied_tools);
 	string_list_done(&options->theirs);
 	string_list_done(&options->ours);
 	string_list_done(&options->risky);

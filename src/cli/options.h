@@ -29,6 +29,7 @@ enum cli_command {
 	COMMAND_DISCARD = 1 << 13,
 	COMMAND_WORKSPACE = 1 << 14,
 	COMMAND_HOOK = 1 << 15,
+	COMMAND_MCP_WRAP = 1 << 16,
 };
 
 struct command_row {
@@ -79,6 +80,11 @@ enum option_id {
 	OPTION_PROFILE,
 	OPTION_STDIO,
 	OPTION_YES,
+	OPTION_ALLOW_TOOL,
+	OPTION_DENY_TOOL,
+	OPTION_LOG,
+	OPTION_ANSWER_MAX,
+	OPTION_RATE,
 	OPTION_PATCH,
 	OPTION_STAT,
 	OPTION_TAR,
@@ -126,6 +132,7 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 #define OPTIONS_WORDS_MAX 4096
 #define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
+#define OPTIONS_ANSWER_BYTES_MAX ((uint64_t)16 << 20)
 #define OPTIONS_AGENT_TIMEOUT_NS ((uint64_t)120 * 1000000000)
 #define OPTIONS_AGENT_MEMORY_BYTES ((uint64_t)2 << 30)
 #define OPTIONS_AGENT_OUTPUT_BYTES ((uint64_t)1 << 20)
@@ -153,10 +160,13 @@ struct run_options {
 	const char *prove_rung;          /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
-	const char *profile;    /* doctor: print this profile instead; NULL: not asked for */
-	bool has_help;          /* --help was given: nothing else was looked at, print the command's help */
-	bool is_agreed;         /* hook: make the change that was shown */
-	char *const *arguments; /* all words as they were given; borrowed */
+	const char *profile; /* doctor: print this profile instead; NULL: not asked for */
+	bool has_help;       /* --help was given: nothing else was looked at, print the command's help */
+	struct string_list allowed_tools, denied_tools; /* mcp-wrap */
+	const char *log_path;                           /* mcp-wrap; NULL: none */
+	uint64_t answer_bytes_max, rate_max;            /* mcp-wrap */
+	bool is_agreed;                                 /* hook: make the change that was shown */
+	char *const *arguments;                         /* all words as they were given; borrowed */
 	int argument_count;
 	int status_fd; /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
 	int verbosity; /* -1 quiet, 0, 1 */

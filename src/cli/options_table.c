@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define COMMANDS_WITH_POLICY                                                                                           \
-	(COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP | COMMAND_HOOK)
+	(COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP | COMMAND_HOOK |         \
+	 COMMAND_MCP_WRAP)
 #define COMMANDS_OF_WORKSPACES (COMMAND_DIFF | COMMAND_APPLY | COMMAND_DISCARD | COMMAND_WORKSPACE)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
@@ -22,9 +23,9 @@ static const char *const workspace_actions[] = {"list", "show",   "checkpoint", 
 						"fork", "export", "remove",     NULL};
 static const char *const hook_words[] = {"claude", "codex", "gemini", "install", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run",  "shell", "plan",  "doctor",  "policy",    "net",
-					    "why",  "diff",  "apply", "discard", "workspace", "completion",
-					    "help", "mcp",   "hook",  "engine",  NULL};
+static const char *const command_names[] = {"run",  "shell", "plan",     "doctor",  "policy",    "net",
+					    "why",  "diff",  "apply",    "discard", "workspace", "completion",
+					    "help", "mcp",   "mcp-wrap", "hook",    "engine",    NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -123,6 +124,14 @@ const struct command_row cli_commands[] = {
 		.first_words = workspace_actions,
 		.word_count_min = 1,
 		.word_count_max = 3,
+	},
+	{
+		.command = COMMAND_MCP_WRAP,
+		.name = "mcp-wrap",
+		.arguments = "[options] [--] COMMAND [ARG...]",
+		.summary = "run an MCP server in a jar, and choose which of its tools can be used",
+		.takes_command_line = true,
+		.takes_policy = true,
 	},
 	{
 		.command = COMMAND_HOOK,
@@ -300,6 +309,47 @@ static const struct option_row cli_options[] = {
 		.value_kind = VALUE_WORD,
 		.words = profile_words,
 		.commands = COMMAND_DOCTOR,
+	},
+	{
+		.id = OPTION_ALLOW_TOOL,
+		.flag = "allow-tool",
+		.placeholder = "PATTERN",
+		.help = "only tools that match such a pattern can be seen and called",
+		.heading = "Tools",
+		.is_repeatable = true,
+		.commands = COMMAND_MCP_WRAP,
+	},
+	{
+		.id = OPTION_DENY_TOOL,
+		.flag = "deny-tool",
+		.placeholder = "PATTERN",
+		.help = "tools that match it cannot, whatever allows them",
+		.is_repeatable = true,
+		.commands = COMMAND_MCP_WRAP,
+	},
+	{
+		.id = OPTION_LOG,
+		.flag = "log",
+		.placeholder = "FILE",
+		.help = "add a line of JSON for each call",
+		.value_kind = VALUE_FILE,
+		.commands = COMMAND_MCP_WRAP,
+	},
+	{
+		.id = OPTION_ANSWER_MAX,
+		.flag = "answer-max",
+		.placeholder = "SIZE",
+		.help = "end a server that sends a longer message",
+		.default_text = "16M",
+		.commands = COMMAND_MCP_WRAP,
+	},
+	{
+		.id = OPTION_RATE,
+		.flag = "rate",
+		.placeholder = "N",
+		.help = "take no more messages of the server in a second; the rest wait",
+		.default_text = "none",
+		.commands = COMMAND_MCP_WRAP,
 	},
 	{
 		.id = OPTION_YES,

@@ -19,4 +19,17 @@ struct mcp_options {
 /* Serve the client at standard input and output until it hangs up. 0, or a negative errno with the reason. */
 int mcp_serve(const struct mcp_options *options, struct error *error);
 
+/* Somebody else's server, in a jar. */
+struct mcp_wrap_options {
+	struct mcp_options server;
+	char *const *argv;                          /* NULL-terminated */
+	const struct string_list *allowed, *denied; /* patterns of tools; no @allowed: all that are not @denied */
+	uint64_t answer_bytes_max;                  /* of one message of the server */
+	uint64_t rate_max;                          /* messages of the server in a second; LIMIT_NONE: no limit */
+	int log_fd;                                 /* a line for each call; -1: none is wanted */
+};
+
+/* Pass on what the client at standard input and output and the server say to each other. The server's exit status, or a negative errno. */
+int mcp_wrap(const struct mcp_wrap_options *options, struct error *error);
+
 #endif

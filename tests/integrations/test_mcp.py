@@ -47,6 +47,22 @@ class MCP(IntegrationCase):
             self.run_loop(main(mode))
             self.wait_for(lambda: not self.marked(), "the server is gone")
 
+    def test_a_server_that_is_wrapped(self) -> None:
+        (self.work / "server.py").write_text(SERVER.replace("server.run()", "@server.tool()\ndef away() -> str:\n    return ''\n\nserver.run()"))
+        shown = ["--ro", sys.prefix, "--ro", sys.base_prefix]
+        words = [command_line(["true"])[0], "mcp-wrap", "-C", str(self.work), *shown, "--deny-tool", "aw*", "--", sys.executable, "server.py", self.marker]
+
+        async def main(mode: str) -> None:
+            server = StdioServerParameters(command=words[0], args=words[1:], env={"SECRET_TOKEN": "x"})
+            async with Client(server, mode=mode) as client:
+                self.assertEqual([tool.name for tool in (await client.list_tools()).tools], ["home"])
+                self.assertEqual((await client.call_tool("home", {})).content[0].text, "False None")
+                self.assertTrue((await client.call_tool("away", {})).is_error)
+
+        for mode in ("auto", "legacy"):
+            self.run_loop(main(mode))
+            self.wait_for(lambda: not self.marked(), "the server is gone")
+
     def test_the_tools_of_belljar_itself(self) -> None:
         words = [command_line(["true"])[0], "mcp", "-C", str(self.work)]
 

@@ -121,6 +121,7 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 		{COMMAND_WHY, "belljar-why.1"},
 		{COMMAND_MCP, "belljar-mcp.1"},
 		{COMMAND_HOOK, "belljar-hook.1"},
+		{COMMAND_MCP_WRAP, "belljar-mcp-wrap.1"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
