@@ -43,6 +43,7 @@ export interface RunKeys {
   output?: Size | null | { stdout?: Size | null; stderr?: Size | null } | undefined;
   overflow?: 'truncate' | 'kill' | undefined;
   keep?: 'head' | 'tail' | 'both' | undefined;
+  ledger?: 'basic' | 'files' | 'trace' | undefined;
   redact?: string | readonly string[] | undefined;
   redact_secrets?: boolean | undefined;
   redact_env?: boolean | undefined;
@@ -70,6 +71,11 @@ export interface PolicyKeys extends RunKeys {
   secrets?: string | readonly (string | Readonly<Record<string, string>>)[] | undefined;
   /** PORT, or "HOSTPORT:PORT". */
   publish?: number | string | readonly (number | string)[] | undefined;
+  /** [HOSTPORT:]PORT each: servers in the jar that the host reaches on its own loopback. */
+  publish?: string | number | readonly (string | number)[] | undefined;
+  secrets?: readonly Readonly<Record<string, string>>[] | undefined;
+  ask?: 'none' | 'net' | undefined;
+  ask_timeout?: Duration | undefined;
   hostname?: string | undefined;
   rung?: Rung | undefined;
   optional?: string | readonly string[] | undefined;

@@ -223,6 +223,6 @@ test('the types name every policy key', async () => {
   const schema = JSON.parse(execFileSync(enginePath(), ['policy', 'schema'], { encoding: 'utf8' }));
   const types = readFileSync(new URL('../index.d.ts', import.meta.url), 'utf8');
   const section = types.slice(types.indexOf('export interface RunKeys'), types.indexOf('export type PolicyLike'));
-  const named = [...section.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => name).filter((name) => name !== 'cwd');
-  assert.deepEqual(named.sort(), Object.keys(schema.properties).sort());
+  const named = new Set([...section.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => name));
+  assert.deepEqual(Object.keys(schema.properties).filter((key) => !named.has(key)), []);
 });

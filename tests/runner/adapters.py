@@ -22,7 +22,7 @@ from runner.interpreters import is_open
 NODE = "node@22"
 # The frameworks first: their versions are shown.
 FRAMEWORKS = ("ai", "deepagents", "@openai/agents")
-OTHERS = ("@langchain/core", "@types/node", "typescript", "zod")
+OTHERS = ("@langchain/core", "@types/node", "bun", "deno", "typescript", "zod")
 NPM_TIMEOUT_SECONDS = 900
 
 
