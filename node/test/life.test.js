@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { EngineError, Jar, run, spawn } from '../index.js';
-import { engineOf, folder, INDEX, isAlive, script, sleep, test, until } from './helper.js';
+import { BOUND_MS, engineOf, folder, INDEX, isAlive, script, sleep, test, until } from './helper.js';
 
 const MEBIBYTES = Number(process.env.BELLJAR_TEST_NODE_MEBIBYTES ?? 200);
 
@@ -132,7 +132,7 @@ test('an error of a listener is the program\'s, and the engine goes on', async (
   assert.equal((await done).stdout, 'mine\nexited on\n');
 });
 
-test('a reader that stops holds the command up, and nothing grows', async () => {
+test('a reader that stops holds the command up, and nothing grows', { timeout: BOUND_MS * Math.max(1, MEBIBYTES / 200) }, async () => {
   const { done } = script(`
     const producer = ['sh', '-c', 'head -c ${MEBIBYTES}M /dev/zero'];
     const going = await belljar.spawn(producer);
