@@ -79,8 +79,10 @@ static const struct json_value *find(const struct json_value *object, const char
 /* One refusal: what, why, and what would allow it. */
 static void tell_refusal(struct text *words, const struct json_value *entry)
 {
-	static const char *const names[] = {"what", "why", "cure"};
-	static const char *const before[] = {"refused: ", ": ", "; to allow it: "};
+	static const char *const names[] = {"what", "why", "warning"};
+	static const char *const before[] = {"refused: ", ": ", "; "};
+	const struct json_value *cure = find(entry, "cure", JSON_OBJECT);
+	const struct json_value *flag = cure ? find(cure, "flag", JSON_STRING) : NULL;
 
 	text_append_char(words, '[');
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -89,6 +91,8 @@ static void tell_refusal(struct text *words, const struct json_value *entry)
 		if (value && value->string.len)
 			text_append_format(words, "%s%.400s", before[i], value->string.bytes);
 	}
+	if (flag)
+		text_append_format(words, "; whoever started this server can allow it with %.400s", flag->string.bytes);
 	text_append_string(words, "]\n");
 }
 

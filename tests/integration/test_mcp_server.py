@@ -11,7 +11,7 @@ import signal
 import unittest
 from pathlib import Path
 
-from harness import census
+from harness import census, host
 from harness.case import JarCase
 from harness.mcp import META, VERSION, Server
 
@@ -120,6 +120,13 @@ class Run(McpCase):
         # No more than the server's own.
         server = self.server("--timeout", "300ms")
         self.assertEqual(server.data("run", command="sleep 60", timeout_seconds=50)["outcome"], "timeout")
+
+    def test_a_refusal_says_what_would_allow_it(self) -> None:
+        host.need("userns")
+        server = self.server("--allow-net", "allowed.example")
+        result = server.tool("run", command="getent hosts other.example")
+        self.assertEqual(result["structuredContent"]["denied"][0]["what"], "other.example")
+        self.assertRegex(result["content"][0]["text"], r"\[refused: other.example: .*; whoever started this server can allow it with --allow-net other.example")
 
     def test_long_output_is_shortened_and_can_be_read(self) -> None:
         server = self.server()
