@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
+#include "answer/answer_refusals.h"
 #include "sys/calls.h"
 
 /* So many questions are answered before the engine is listened to again. */
@@ -361,8 +362,11 @@ static int answer(const struct answer_places *places, int listener_fd, const str
 	AUTO_CLOSE int memory_fd = -1;
 	char path[32];
 
-	if (!call)
-		return -ENOSYS;
+	/* The filter asks about nothing else but what it refuses. */
+	if (!call) {
+		answer_note_refusal(question);
+		return -EPERM;
+	}
 	snprintf(path, sizeof(path), "/proc/%d", (int)question->pid);
 	proc_fd = sys_open(path, O_PATH | O_DIRECTORY);
 	if (proc_fd < 0)

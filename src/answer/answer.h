@@ -12,6 +12,7 @@
 
 #include "answer/answer_listener.h"
 #include "base/base.h"
+#include "control/control_message.h"
 
 struct stat;
 
@@ -37,6 +38,11 @@ bool answer_is_in_place(const struct answer_places *places, int fd, const struct
 int answer_try_listener(void);
 /* Answer some of what the filter asks about, without waiting for more. *@listener_fd is closed when nobody can ask any more. */
 void answer_some(const struct answer_places *places, int *listener_fd);
+/*
+ * Fill in JAR_DENIED for a call that was refused and that was not told yet, or, if @is_end, whose count has grown since. False: there is
+ * none.
+ */
+bool answer_next_refusal(struct jar_message *message, bool is_end);
 /* Whether there is an answer to a call other than that there is no such call. */
 bool answer_knows(int number);
 

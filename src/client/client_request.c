@@ -64,6 +64,7 @@ static const struct {
 	{"hide", SHAPE_LIST},       {"cow_dirs", SHAPE_LIST},
 	{"workspace", SHAPE_WORD},  {"workspace_name", SHAPE_WORD},
 	{"hostname", SHAPE_WORD},   {"keep", SHAPE_WORD},
+	{"ledger", SHAPE_WORD},
 	{"net", SHAPE_WORD},        {"optional", SHAPE_LIST},
 	{"overflow", SHAPE_WORD},   {"pass_env", SHAPE_LIST},
 	{"publish", SHAPE_LIST},    {"redact", SHAPE_LIST},

@@ -22,6 +22,7 @@ static const struct {
 	[JAR_TERMINAL] = {0},
 	[JAR_STARTED] = {PART(started)},
 	[JAR_WRITTEN] = {PART(written)},
+	[JAR_DENIED] = {PART(denied)},
 	[JAR_EXITED] = {PART(exited)},
 	[JAR_LEFT] = {PART(left)},
 	[JAR_EMPTY] = {PART(empty)},

@@ -22,6 +22,7 @@ enum jar_message_kind {
 	JAR_TERMINAL, /* attached: the master of the command's pty; before JAR_STARTED */
 	JAR_STARTED,
 	JAR_WRITTEN,
+	JAR_DENIED, /* a system call was refused: for the first time, and so often when the command has ended */
 	JAR_EXITED,
 	JAR_LEFT,  /* in place of JAR_EXITED: the command has ended, and what it started goes on */
 	JAR_EMPTY, /* of one that the engine goes on after: every process but the sender is dead and reaped */
@@ -40,6 +41,9 @@ enum jar_message_kind {
 	JAR_TASK,   /* carry it out; paths follow as text, each with its NUL; attached: the socket for the answer */
 	JAR_MESSAGE_KIND_COUNT,
 };
+
+/* Of a process, as the kernel has it. */
+#define JAR_NAME_BYTES 16
 
 /* What the engine's meter looks at. */
 enum jar_view {
@@ -93,6 +97,12 @@ struct jar_message {
 		struct {
 			uint64_t bytes; /* by all that was waited for */
 		} written;
+		struct {
+			uint64_t count;   /* so far; of number -1: of all that there was no room for */
+			uint64_t last_ns; /* the last time */
+			int32_t number;
+			char process[JAR_NAME_BYTES]; /* the first that tried */
+		} denied;
 		struct jar_end exited;
 		struct {
 			struct rusage usage; /* by the tree */

@@ -84,6 +84,7 @@ void jar_end_tree(struct jar_inside *inside)
 
 void jar_leave(struct jar_inside *inside, int status)
 {
+	jar_report_refusals(inside, true);
 	jar_end_tree(inside);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
 	if (inside->report_left)
@@ -146,7 +147,7 @@ static void start_command(struct jar_inside *inside)
 	pid_t pid;
 
 	/* Out of the way of the numbers that the command will have. */
-	if (inside->plan->filter_asks)
+	if (inside->plan->filter_asks && inside->build.listener_fd < 0)
 		rc = answer_open_sockets(&listener_socket, &inside->build.listener_socket, lowest);
 	if (rc < 0)
 		jar_fail(inside, rc);
@@ -161,7 +162,7 @@ static void start_command(struct jar_inside *inside)
 	if (rc < 0)
 		jar_fail(inside, rc);
 	close_fd(&inside->build.listener_socket);
-	answer_take_listener(listener_socket, &inside->listener_fd);
+	answer_take_listener(listener_socket, &inside->build.listener_fd);
 	inside->pid = pid;
 	jar_report_start(inside);
 	for (size_t i = inside->command.has_pty ? JAR_STREAM_FDS : 0; i < inside->command.fd_count; i++)
@@ -197,6 +198,14 @@ static void report_written(struct jar_inside *inside)
 		return;
 	inside->written_bytes = written;
 	jar_report(inside, &(struct jar_message){.kind = JAR_WRITTEN, .written = {.bytes = written}}, -1);
+}
+
+void jar_report_refusals(struct jar_inside *inside, bool is_end)
+{
+	struct jar_message message;
+
+	while (answer_next_refusal(&message, is_end))
+		jar_report(inside, &message, -1);
 }
 
 bool jar_reap(struct jar_inside *inside)
@@ -267,13 +276,14 @@ static void watch_over(struct jar_inside *inside)
 
 	jar_catch_children(&all_but_child);
 	while (!jar_reap(inside)) {
-		waiting[2].fd = inside->listener_fd;
+		waiting[2].fd = inside->build.listener_fd;
 		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
 			jar_on_request(inside);
 		if (waiting[2].revents)
-			answer_some(&inside->build.places, &inside->listener_fd);
+			answer_some(&inside->build.places, &inside->build.listener_fd);
+		jar_report_refusals(inside, false);
 		if (!waiting[1].revents)
 			continue;
 		if (!jar_reap(inside))
@@ -281,13 +291,14 @@ static void watch_over(struct jar_inside *inside)
 		break;
 	}
 	/* What is left is about to be killed, and is no longer waited upon. */
-	close_fd(&inside->listener_fd);
+	close_fd(&inside->build.listener_fd);
 }
 
 void jar_report_end(struct jar_inside *inside)
 {
 	inside->end.ended_ns = sys_monotonic_ns();
 	report_written(inside);
+	jar_report_refusals(inside, true);
 	/* Where nothing is left, JAR_EMPTY tells the end too. */
 	inside->end.is_last = inside->report_left && is_alone(inside);
 	if (!inside->end.is_last)

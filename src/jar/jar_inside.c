@@ -130,8 +130,8 @@ void jar_inside(const struct jar_plan *plan, jar_main_function *main, const stru
 			  .view_fds = {-1, -1, -1, -1, -1, -1},
 			  .run_directory_fd = -1,
 			  .listener_socket = -1,
+			  .listener_fd = -1,
 			  .written_fd = -1},
-		.listener_fd = -1,
 	};
 	sigset_t all;
 

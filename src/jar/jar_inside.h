@@ -33,6 +33,7 @@ struct jar_build {
 	int run_directory_fd;        /* held as long as the jar's first process lives; -1: there is none */
 	struct answer_places places; /* held as long */
 	int listener_socket; /* of a child that becomes a command: to its minder, for its filter's listener; else -1 */
+	int listener_fd;     /* of the command's filter, if that asks and until nobody can ask any more; else -1 */
 	int written_fd;      /* what this process and all it has waited for have written; -1: nobody wants to know */
 };
 
@@ -68,8 +69,7 @@ struct jar_inside {
 	uint64_t written_bytes;
 	struct jar_message start; /* JAR_STARTED, or why not */
 	struct jar_end end;
-	pid_t pid;       /* the command's */
-	int listener_fd; /* of its filter, if that asks and until nobody can ask any more; else -1 */
+	pid_t pid; /* the command's */
 	void (*report_left)(
 		struct jar_inside *inside); /* of a session: tell the engine that nothing is left; else NULL */
 	/* A process of the tree that is another's child, the fork of a zygote: see call/. NULL: there is none. */
@@ -123,6 +123,8 @@ int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uin
 void jar_supervise(struct jar_inside *inside) __attribute__((noreturn));
 /* Tell what `start` says; if the command was not started, leave. */
 void jar_report_start(struct jar_inside *inside);
+/* Tell which system calls were refused: those that were not told yet, at the end also how often. */
+void jar_report_refusals(struct jar_inside *inside, bool is_end);
 /* Watch over the command, tell its end, and end what it left. */
 void jar_watch_to_end(struct jar_inside *inside);
 /* The command has ended with the status in `end`. */

@@ -145,7 +145,11 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 	if (!build->plan->filter_asks)
 		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
 	listener_fd = answer_listen(build->plan->filter, build->plan->filter_len);
-	return listener_fd < 0 ? listener_fd : answer_send_listener(build->listener_socket, listener_fd);
+	/* Behind its own walls the first process answers itself, and makes no call that it would have to ask itself about. */
+	if (listener_fd >= 0 && build->listener_socket < 0)
+		build->listener_fd = take_fd(&listener_fd);
+	return listener_fd < 0 ? MIN_OF(build->listener_fd, 0)
+			       : answer_send_listener(build->listener_socket, listener_fd);
 }
 
 int jar_run_directory(struct jar_build *build, const struct plan_step *step)

@@ -12,6 +12,8 @@
 #include "base/list.h"
 
 #define DENIALS_MAX 256
+/* Of system calls, beside those. */
+#define DENIED_CALLS_MAX 64
 #define DENIAL_WHAT_SIZE 256
 #define DENIAL_PROCESS_SIZE 16
 
@@ -19,6 +21,7 @@ enum denial_kind {
 	DENIAL_NET,  /* a connection to a host and port, or a datagram */
 	DENIAL_NAME, /* a name that was looked up */
 	DENIAL_HTTP, /* a request over a connection that is looked into */
+	DENIAL_CALL, /* a system call */
 	DENIAL_KIND_COUNT,
 };
 
@@ -43,7 +46,7 @@ struct denial {
 	uint16_t port; /* DENIAL_NET */
 	uint64_t count;
 	uint64_t last_ns;            /* when it was seen last, by the monotonic clock */
-	char what[DENIAL_WHAT_SIZE]; /* a host */
+	char what[DENIAL_WHAT_SIZE]; /* a host, or the name of a call */
 	char detail[DENIAL_WHAT_SIZE];
 	char process[DENIAL_PROCESS_SIZE]; /* its name; empty: not known */
 };
@@ -52,7 +55,8 @@ LIST_TYPE(struct denial, denial_list);
 
 struct denied_seen {
 	struct denial_list list;
-	uint64_t more; /* attempts at other things */
+	uint64_t more;       /* attempts at other things */
+	uint64_t more_calls; /* the same, of system calls */
 };
 
 #endif

@@ -61,9 +61,11 @@ static int compile_filter(struct plan_build *build)
 		for (int slot = 0; slot < (plan_has_minders(plan) ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
 			profile.protected_pids[profile.protected_count++] = JAR_PID_PLACEHOLDER(slot);
 	}
+	/* One filter has one listener: where a jar's first process loads it for many runs, nobody could say whose call it was. */
+	profile.tells = build->host->has_seccomp_listeners && (plan->rung == RUNG_LANDLOCK || !plan_has_minders(plan));
 	plan->filter_parts = profile.parts;
-	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA;
-	if (plan->core.filter_asks)
+	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA || profile.tells;
+	if (profile.parts & SECCOMP_ASK_METADATA)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
@@ -71,6 +73,7 @@ static int compile_filter(struct plan_build *build)
 		return rc;
 	/* It has to enter the namespaces of its forks, and hides from them. */
 	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED);
+	profile.tells = false;
 	return compile_profile(build, &profile, &plan->core.zygote.filter, &plan->core.zygote.filter_len);
 }
 

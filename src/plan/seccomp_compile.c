@@ -90,9 +90,15 @@ static void collect_rows(struct compiler *compiler, size_t rule_count, enum secc
 	}
 }
 
-static bool is_same_row(const struct seccomp_rule *one, const struct seccomp_rule *other)
+static uint32_t answer_of(const struct compiler *compiler, const struct seccomp_rule *rule)
 {
-	bool is_same = one->answer == other->answer;
+	return compiler->profile->tells && seccomp_is_told(rule) ? SECCOMP_RET_USER_NOTIF : rule->answer;
+}
+
+static bool is_same_row(const struct compiler *compiler, const struct seccomp_rule *one,
+			const struct seccomp_rule *other)
+{
+	bool is_same = answer_of(compiler, one) == answer_of(compiler, other);
 
 	for (size_t i = 0; is_same && i < SECCOMP_CONDITION_MAX; i++) {
 		const struct seccomp_condition *a = &one->conditions[i], *b = &other->conditions[i];
@@ -105,7 +111,7 @@ static bool is_same_row(const struct seccomp_rule *one, const struct seccomp_rul
 
 static bool is_same_chain(const struct compiler *compiler, int16_t one, int16_t other)
 {
-	while (one >= 0 && other >= 0 && is_same_row(&compiler->rules[one], &compiler->rules[other])) {
+	while (one >= 0 && other >= 0 && is_same_row(compiler, &compiler->rules[one], &compiler->rules[other])) {
 		one = compiler->next_row[one];
 		other = compiler->next_row[other];
 	}
@@ -154,7 +160,7 @@ static void collect_ranges(struct compiler *compiler, enum seccomp_arch arch)
 		else if (row < 0)
 			add_range(compiler, number, is_known[number] ? SECCOMP_RET_ALLOW : unknown_answer, -1);
 		else if (seccomp_condition_count(&compiler->rules[row]) == 0)
-			add_range(compiler, number, compiler->rules[row].answer, -1);
+			add_range(compiler, number, answer_of(compiler, &compiler->rules[row]), -1);
 		else
 			add_range(compiler, number, SECCOMP_RET_ALLOW, shared_chain(compiler, row));
 	}
@@ -290,7 +296,7 @@ static void emit_condition_load(struct compiler *compiler, const struct seccomp_
 static size_t emit_row(struct compiler *compiler, const struct seccomp_rule *rule, const struct seccomp_rule *previous,
 		       size_t on_false)
 {
-	size_t place = return_place(compiler, rule->answer);
+	size_t place = return_place(compiler, answer_of(compiler, rule));
 	bool is_load_needed = !previous;
 
 	for (size_t i = seccomp_condition_count(rule); i-- > 0;) {
@@ -312,7 +318,7 @@ static size_t emit_chain(struct compiler *compiler, int16_t row, const struct se
 	size_t on_false;
 
 	if (!rule || seccomp_condition_count(rule) == 0)
-		return return_place(compiler, rule ? rule->answer : SECCOMP_RET_ALLOW);
+		return return_place(compiler, rule ? answer_of(compiler, rule) : SECCOMP_RET_ALLOW);
 	on_false = emit_chain(compiler, compiler->next_row[row], rule);
 	return emit_row(compiler, rule, previous, on_false);
 }

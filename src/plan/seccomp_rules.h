@@ -18,6 +18,7 @@
 #ifndef BELLJAR_PLAN_SECCOMP_RULES_H
 #define BELLJAR_PLAN_SECCOMP_RULES_H
 
+#include <errno.h>
 #include <linux/seccomp.h>
 #include <sys/types.h>
 
@@ -144,6 +145,8 @@ struct seccomp_profile {
 	/* For SECCOMP_OWN_IDS: those that the command has inside. */
 	uid_t uid;
 	gid_t gid;
+	/* What is refused and worth telling is asked about, and whoever answers refuses it and counts: see seccomp_is_told(). */
+	bool tells;
 };
 
 /*
@@ -191,6 +194,16 @@ extern const size_t seccomp_rule_count;
 static inline int seccomp_answer_errno(uint32_t answer)
 {
 	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO ? (int)(answer & SECCOMP_RET_DATA) : 0;
+}
+
+/*
+ * Is the ledger told of what this row refuses? EPERM means that a program may not; what it gets ENOSYS for it does without, and
+ * some of that (clone3) it tries all the time. Of the parts those whose calls nobody makes often, and nobody is asked about.
+ */
+static inline bool seccomp_is_told(const struct seccomp_rule *rule)
+{
+	return rule->part & (SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL) &&
+	       rule->answer == (SECCOMP_RET_ERRNO | EPERM);
 }
 
 /* More rows than this the compiler has no room for; the table asserts it. */

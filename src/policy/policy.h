@@ -21,6 +21,7 @@ enum net_mode { NET_NONE, NET_GATE, NET_HOST };
 enum ask_mode { ASK_NONE, ASK_NET };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
+enum ledger_level { LEDGER_BASIC };
 /* From weak to strong, so that "at least" is a comparison. */
 enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
 
@@ -124,6 +125,7 @@ struct policy {
 	struct output_limit output;
 	enum overflow_mode overflow;
 	enum keep_mode keep;
+	enum ledger_level ledger;
 	struct string_list redact;
 	bool has_redact_secrets;
 	bool has_redact_env;

@@ -29,7 +29,7 @@ static const char agent[] =
 	"  \"memory\": null, \"pids\": 1024, \"disk\": null,\n"
 	"  \"file_size\": null, \"fds\": 1024, \"core\": 0,\n"
 	"  \"net_connections\": null, \"net_bytes\": null,\n"
-	"  \"output\": null, \"overflow\": \"truncate\", \"keep\": \"head\",\n"
+	"  \"output\": null, \"overflow\": \"truncate\", \"keep\": \"head\", \"ledger\": \"basic\",\n"
 	"  \"redact\": [], \"redact_secrets\": false, \"redact_env\": false,\n"
 	"  \"rung\": \"landlock\",\n"
 	"  \"optional\": []\n"

@@ -12,7 +12,8 @@
 #include "base/escape.h"
 #include "plan/plan_explain.h"
 
-static const char *const kind_names[] = {[DENIAL_NET] = "net", [DENIAL_NAME] = "name", [DENIAL_HTTP] = "http"};
+static const char *const kind_names[] = {
+	[DENIAL_NET] = "net", [DENIAL_NAME] = "name", [DENIAL_HTTP] = "http", [DENIAL_CALL] = "syscall"};
 _Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a name");
 
 /* --- what there is to say about one ------------------------------------------------------------------------- */
@@ -29,6 +30,8 @@ static const char *access_of(const struct denial *denial)
 		return "resolve";
 	if (denial->kind == DENIAL_HTTP)
 		return "request";
+	if (denial->kind == DENIAL_CALL)
+		return "call";
 	return denial->reason == DENIAL_DATAGRAM ? "send" : "connect";
 }
 
@@ -47,6 +50,10 @@ static void format_what(const struct denial *denial, struct text *out)
 		denial->reason == DENIAL_REQUEST ? memchr(denial->detail, ' ', sizeof(denial->detail)) : NULL;
 	struct plan_endpoint endpoint;
 
+	if (denial->kind == DENIAL_CALL) {
+		escape_append(out, denial->what, sizeof(denial->what));
+		return;
+	}
 	if (space && endpoint_of(denial, &endpoint)) {
 		char method[DENIAL_WHAT_SIZE] = "";
 
@@ -87,6 +94,10 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	struct plan_network_rules network = plan_network_rules(plan);
 	struct plan_endpoint endpoint = {0}, address = {0};
 
+	if (denial->kind == DENIAL_CALL) {
+		plan_explain_call(plan, denial->what, out);
+		return;
+	}
 	/* A name that was redacted is none that a rule could be about. */
 	if (!endpoint_of(denial, &endpoint)) {
 		text_append_string(&out->why, "no rule allows it");
@@ -155,13 +166,13 @@ static int compare(const void *left, const void *right)
 }
 
 struct order {
-	const struct denial *items[DENIALS_MAX];
+	const struct denial *items[DENIALS_MAX + DENIED_CALLS_MAX];
 	size_t count;
 };
 
 static void put_in_order(const struct denied_seen *denied, struct order *order)
 {
-	order->count = MIN_OF(denied->list.count, (size_t)DENIALS_MAX);
+	order->count = MIN_OF(denied->list.count, ARRAY_LEN(order->items));
 	for (size_t i = 0; i < order->count; i++)
 		order->items[i] = &denied->list.items[i];
 	qsort(order->items, order->count, sizeof(*order->items), compare);
@@ -201,7 +212,7 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 	for (size_t i = 0; i < order.count; i++)
 		result_write_denial(plan, order.items[i], writer, NULL);
 	json_close_array(writer);
-	json_write_unsigned(writer, "denied_more", plan && seen ? seen->denied.more : 0);
+	json_write_unsigned(writer, "denied_more", plan && seen ? seen->denied.more + seen->denied.more_calls : 0);
 }
 
 /* --- in words ----------------------------------------------------------------------------------------------- */
@@ -209,8 +220,10 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
 			struct text *cure)
 {
-	static const char *const verbs[] = {
-		[DENIAL_NET] = "connect to", [DENIAL_NAME] = "look up", [DENIAL_HTTP] = "request"};
+	static const char *const verbs[] = {[DENIAL_NET] = "connect to",
+					    [DENIAL_NAME] = "look up",
+					    [DENIAL_HTTP] = "request",
+					    [DENIAL_CALL] = "the system call"};
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	struct order order = {.count = 0};
 	const struct denial *denial;
@@ -222,6 +235,10 @@ bool result_tell_denial(const struct plan *plan, const struct observation *seen,
 	explain(plan, denial, &explanation);
 	text_append_format(what, "%s ", verbs[denial->kind]);
 	format_what(denial, what);
+	if (denial->process[0]) {
+		text_append_string(what, " by ");
+		escape_append(what, denial->process, sizeof(denial->process));
+	}
 	if (denial->count > 1)
 		text_append_format(what, " (%llu times)", (unsigned long long)denial->count);
 	text_append_format(what, ": %s", text_string(&explanation.why));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/denials.c - names of what was refused are redacted like what the command prints: it chose them
+ * run/denials.c - what a run was refused: system calls, as its jar reports them; names, redacted like what the command prints
  */
 #include "run/denials.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "plan/syscall_numbers.h"
 #include "redact/redact.h"
 
 static void redact_name(const struct redactor *redactor, char *name, size_t size)
@@ -23,4 +25,49 @@ void denials_redact(const struct redactor *redactor, struct denial *denials, siz
 		redact_name(redactor, denials[i].detail, sizeof(denials[i].detail));
 		redact_name(redactor, denials[i].process, sizeof(denials[i].process));
 	}
+}
+
+static struct denial *find_call(struct denied_seen *seen, const char *name, size_t *count)
+{
+	struct denial *found = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < seen->list.count; i++) {
+		struct denial *denial = &seen->list.items[i];
+
+		if (denial->kind != DENIAL_CALL)
+			continue;
+		(*count)++;
+		if (!strcmp(denial->what, name))
+			found = denial;
+	}
+	return found;
+}
+
+const struct denial *denials_note_call(struct denied_seen *seen, const struct jar_message *message)
+{
+	const char *name = message->denied.number < 0
+				   ? NULL
+				   : syscall_name((uint32_t)message->denied.number, syscall_native_arch());
+	struct denial *denial = NULL;
+	size_t count = 0;
+	bool is_new;
+
+	if (name)
+		denial = find_call(seen, name, &count);
+	is_new = !denial;
+	if (!denial && name && count < DENIED_CALLS_MAX)
+		denial = list_add(&seen->list);
+	if (!denial) {
+		seen->more_calls = MAX_OF(seen->more_calls, message->denied.count);
+		return NULL;
+	}
+	if (is_new) {
+		*denial = (struct denial){.kind = DENIAL_CALL};
+		snprintf(denial->what, sizeof(denial->what), "%s", name);
+		snprintf(denial->process, sizeof(denial->process), "%.*s", JAR_NAME_BYTES - 1, message->denied.process);
+	}
+	denial->count = message->denied.count;
+	denial->last_ns = message->denied.last_ns;
+	return is_new ? denial : NULL;
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/denials.h - names of what was refused are redacted like what the command prints: it chose them
+ * run/denials.h - what a run was refused: system calls, as its jar reports them; names, redacted like what the command prints
  */
 #ifndef BELLJAR_RUN_DENIALS_H
 #define BELLJAR_RUN_DENIALS_H
 
+#include "control/control_message.h"
 #include "limits/denial.h"
 
 struct redactor;
 
 /* @redactor may be NULL. */
 void denials_redact(const struct redactor *redactor, struct denial *denials, size_t count);
+
+/*
+ * What a JAR_DENIED says. The entry that it is about, if it is new there, else NULL. The sender could say anything: so many entries are
+ * kept, and no more.
+ */
+const struct denial *denials_note_call(struct denied_seen *seen, const struct jar_message *message);
 
 #endif

@@ -445,6 +445,7 @@ static void on_emptied(struct run *run, const struct rusage *usage)
 static void run_on_message(void *owner, const struct jar_message *message, int fd)
 {
 	struct run *run = owner;
+	const struct denial *denial;
 
 	run->seen.steps_done = message->steps_done;
 	run->seen.entry_done = message->entry_done;
@@ -454,6 +455,11 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		return;
 	case JAR_WRITTEN:
 		limiter_written(slot_limiter(run->slot), message->written.bytes);
+		return;
+	case JAR_DENIED:
+		denial = denials_note_call(&run->seen.denied, message);
+		if (denial)
+			run_on_denial(run, denial);
 		return;
 	case JAR_TERMINAL:
 		if (fd >= 0)

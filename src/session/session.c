@@ -210,6 +210,7 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 		break;
 	case JAR_EXEC_FAILED:
 	case JAR_TERMINAL:
+	case JAR_DENIED:
 	case JAR_LEFT:
 	case JAR_EMPTY:
 	case JAR_SIGNAL:

@@ -206,7 +206,7 @@ static void await_start(struct jar_inside *inside, int socket_fd)
 			/* A command that could reach it may have stopped it. */
 			if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
 				kill(inside->pid, SIGCONT);
-	} while (answer_take_listener(socket_fd, &inside->listener_fd));
+	} while (answer_take_listener(socket_fd, &inside->build.listener_fd));
 	close(socket_fd);
 	if (!shared->start.kind)
 		jar_leave(inside, 0);
@@ -230,6 +230,7 @@ static bool report_left_behind(struct jar_inside *inside)
 	struct jar_message message = {.kind = JAR_LEFT};
 
 	inside->pid = -1; /* the number may be another's from now on */
+	jar_report_refusals(inside, true);
 	inside->end.ended_ns = sys_monotonic_ns();
 	inside->end.is_last = !has_children();
 	if (inside->end.is_last)
@@ -256,15 +257,16 @@ static void watch_detached(struct jar_inside *inside)
 		}
 		if (has_ended && !has_children())
 			break;
-		waiting[1].fd = inside->listener_fd;
+		waiting[1].fd = inside->build.listener_fd;
 		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
 			jar_on_request(inside);
 		if (waiting[1].revents)
-			answer_some(&inside->build.places, &inside->listener_fd);
+			answer_some(&inside->build.places, &inside->build.listener_fd);
+		jar_report_refusals(inside, false);
 	}
-	close_fd(&inside->listener_fd);
+	close_fd(&inside->build.listener_fd);
 }
 
 void session_supervise(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)

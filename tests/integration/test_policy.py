@@ -14,7 +14,7 @@ from harness.runner import Completed
 
 KEYS = (
     "workdir workdir_mode workspace workspace_name cow_dirs cd ro rw hide tmpfs system toolchains protect net allow_net ask ask_timeout publish hostname pass_env env timeout grace "
-    "cpu_time memory pids disk file_size fds core net_connections net_bytes output overflow keep redact "
+    "cpu_time memory pids disk file_size fds core net_connections net_bytes output overflow keep ledger redact "
     "redact_secrets redact_env rung optional"
 ).split()
 

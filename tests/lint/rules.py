@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "base": "",
     "sys": "base",
     "reap": "base sys",
-    "answer": "base sys",
+    "answer": "base sys control",
     "control": "base",
     "jar": "base sys reap answer control",
     "policy": "base",
@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "session": "base sys reap answer task jar plan limits gate",
     "call": "base sys jar session",
     "redact": "base",
-    "run": "base sys reap jar policy plan limits gate session redact",
+    "run": "base sys reap control jar policy plan limits gate session redact",
     "result": "base policy host plan limits run",
     "wire": "base",
     "mux": "base sys wire",
@@ -50,7 +50,7 @@ FILE_MAX_LINES = 800
 
 # What makes a jar and watches over it with privilege, short enough to be read in an afternoon.
 CORE_FOLDERS = ("jar", "sys")
-CORE_MAX_LINES = 2540
+CORE_MAX_LINES = 2555
 # All that the planner knows of the core.
 CORE_INPUT = "jar/jar_plan.h"
 

@@ -45,7 +45,7 @@ static void test_agent_is_printed_in_full(void)
 		"\"LANG\",\"LANGUAGE\",\"LC_*\",\"TERM\",\"COLORTERM\",\"NO_COLOR\",\"SHELL\",\"TMPDIR\",\"TZ\","
 		"\"GIT_AUTHOR_*\",\"GIT_COMMITTER_*\"],\"env\":{},\"timeout\":null,\"grace\":\"3s\",\"cpu_time\":null,"
 		"\"memory\":null,\"pids\":1024,\"disk\":null,\"file_size\":null,\"fds\":1024,\"core\":\"0\",\"net_connections\":null,\"net_bytes\":null,\"output\":null,"
-		"\"overflow\":\"truncate\",\"keep\":\"head\",\"redact\":[],\"redact_secrets\":false,\"redact_env\":false,"
+		"\"overflow\":\"truncate\",\"keep\":\"head\",\"ledger\":\"basic\",\"redact\":[],\"redact_secrets\":false,\"redact_env\":false,"
 		"\"rung\":\"landlock\",\"optional\":[]}");
 }
 
