@@ -44,7 +44,6 @@ export interface RunKeys {
   overflow?: 'truncate' | 'kill' | undefined;
   keep?: 'head' | 'tail' | 'both' | undefined;
   ledger?: 'basic' | 'files' | 'trace' | undefined;
-  ledger?: 'basic' | undefined;
   redact?: string | readonly string[] | undefined;
   redact_secrets?: boolean | undefined;
   redact_env?: boolean | undefined;

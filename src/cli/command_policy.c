@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/command_policy_diff.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "doctor/doctor.h"
+#include "engine/engine_why.h"
+#include "policy/policy_document.h"
 
 static struct policy_context context_of(const struct invocation *invocation)
 {
@@ -64,6 +68,93 @@ static int show(const struct invocation *invocation, const char *name, const str
 	return print_out(&out, messenger);
 }
 
+static int say_usage(const struct messenger *messenger, const char *words)
+{
+	struct error error = {0};
+
+	error_set(&error, STAGE_USAGE, 0, "%s", words);
+	message_error(messenger, &error);
+	return EXIT_BELLJAR;
+}
+
+static int diff(const struct invocation *invocation, const struct run_options *options,
+		const struct messenger *messenger)
+{
+	struct policy_context context = context_of(invocation);
+	struct error error = {0};
+	AUTO_TEXT out = {0};
+
+	if (options->word_count != 3)
+		return say_usage(messenger, "say which two policies: `belljar policy diff A B`");
+	if (policy_diff(options->words[1], options->words[2], &context, &out, &error) < 0) {
+		message_error(messenger, &error);
+		return EXIT_BELLJAR;
+	}
+	if (print_out(&out, messenger) != 0)
+		return EXIT_BELLJAR;
+	return out.len ? 1 : 0;
+}
+
+/* The file once more, for what it says of itself. */
+static int read_musts(const char *name, const struct policy_context *context, struct policy_must_list *musts,
+		      struct error *error)
+{
+	AUTO_POLICY_FILE file = {0};
+	AUTO_FREE char *path = NULL;
+	AUTO_JSON document = {0};
+	int rc = policy_file_path(name, context, &path, error);
+
+	if (rc == 0)
+		rc = policy_file_read(path, name, NULL, &file, error);
+	if (rc == 0)
+		rc = json_parse(&(struct json_input){.name = name,
+						     .bytes = text_string(&file.bytes),
+						     .len = file.bytes.len,
+						     .stage = STAGE_POLICY},
+				&document, error);
+	if (rc == 0 && document.type == JSON_OBJECT)
+		rc = policy_musts_take(&document, name, musts, error);
+	if (rc == 0 && !musts->count) {
+		rc = error_set(error, STAGE_POLICY, 0,
+			       "%s has neither must_allow nor must_deny: there is nothing to test", name);
+		error_hint(error, "\"must_deny\": [\"/etc/shadow read\"]");
+	}
+	return rc;
+}
+
+static int test(const struct invocation *invocation, const char *name, const struct messenger *messenger)
+{
+	struct policy_context context = context_of(invocation);
+	AUTO(policy_musts_done) struct policy_must_list musts = {0};
+	AUTO(policy_done) struct policy policy = {0};
+	struct engine_request request = {
+		.policy = &policy,
+		.mode = ENGINE_PASS,
+		.status_fd = -1,
+		.stdin_choice = ENGINE_STDIN_NULL,
+		.stdin_fd = -1,
+		.environment = invocation->environment,
+		.current_directory = invocation->current_directory,
+		.is_rung_limited = true,
+		.rung_max = engine_best_rung(),
+	};
+	struct error error = {0};
+	AUTO_TEXT out = {0};
+	int rc = policy_init(&policy, &context, &error);
+
+	if (rc == 0)
+		rc = policy_load(&policy, name, &context, &error);
+	if (rc == 0)
+		rc = read_musts(name, &context, &musts, &error);
+	if (rc == 0)
+		rc = engine_test_policy(&request, &musts, name, invocation->home, &out, &error);
+	if (rc < 0) {
+		message_error(messenger, &error);
+		return EXIT_BELLJAR;
+	}
+	return print_out(&out, messenger) == 0 ? rc : EXIT_BELLJAR;
+}
+
 int command_policy(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	const char *verb = options->words[0], *name = options->word_count > 1 ? options->words[1] : NULL;
@@ -75,6 +166,13 @@ int command_policy(const struct invocation *invocation, struct run_options *opti
 			text_append_char(&out, '\n');
 		return print_out(&out, messenger);
 	}
+	if (!strcmp(verb, "diff"))
+		return diff(invocation, options, messenger);
+	if (options->word_count > 2)
+		return say_usage(messenger, "one policy at a time; two are compared by `belljar policy diff A B`");
+	if (!strcmp(verb, "test"))
+		return name ? test(invocation, name, messenger)
+			    : say_usage(messenger, "say which policy file: `belljar policy test FILE`");
 	return show(invocation, name, messenger, !strcmp(verb, "show"));
 }
 

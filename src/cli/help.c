@@ -39,6 +39,8 @@ static const struct example examples[] = {
 	{COMMAND_POLICY, "belljar policy show strict", "a preset in full"},
 	{COMMAND_POLICY, "belljar policy check ./policy.json", "exit 0, or 125 and the line and column"},
 	{COMMAND_POLICY, "belljar policy schema > belljar.schema.json", "for an editor"},
+	{COMMAND_POLICY, "belljar policy test ./policy.json", "exit 0 if it allows and denies what it says it must"},
+	{COMMAND_POLICY, "belljar policy diff agent ./policy.json", "what the second allows and limits otherwise"},
 	{COMMAND_NET, "belljar net check --allow-net '*.example.org' www.example.org:443",
 	 "exit 0: it may be reached; 1: not"},
 	{COMMAND_NET, "belljar net check ./policy.json 10.1.2.3:5432", "with the rules of a file"},

@@ -17,7 +17,7 @@
 	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
 	 COMMAND_HELP | COMMAND_ENGINE)
 
-static const char *const policy_actions[] = {"show", "check", "schema", NULL};
+static const char *const policy_actions[] = {"show", "check", "schema", "test", "diff", NULL};
 static const char *const net_actions[] = {"check", NULL};
 static const char *const workspace_actions[] = {"list", "show",   "checkpoint", "rollback",
 						"fork", "export", "remove",     NULL};
@@ -60,11 +60,11 @@ const struct command_row cli_commands[] = {
 	{
 		.command = COMMAND_POLICY,
 		.name = "policy",
-		.arguments = "show|check|schema [FILE]",
-		.summary = "effective policy; errors with line and column; JSON Schema",
+		.arguments = "show|check|schema [FILE] | test FILE | diff A B",
+		.summary = "effective policy; errors with line and column; JSON Schema; tests; differences",
 		.first_words = policy_actions,
 		.word_count_min = 1,
-		.word_count_max = 2,
+		.word_count_max = 3,
 	},
 	{
 		.command = COMMAND_NET,

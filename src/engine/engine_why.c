@@ -84,15 +84,22 @@ static void write_answer(const struct answer *answer, bool is_json, struct text 
 
 /* --- questions ---------------------------------------------------------------------------------------------- */
 
-static int explain_path(const struct engine_request *request, const struct plan *plan, const char *path,
-			const char *access, bool is_json, struct text *out)
+static struct plan_looker looker_of(const struct engine_request *request)
 {
 	struct plan_looker looker = {.look = look, .uid = geteuid(), .gid = getegid(), .home = NULL};
-	int rc = 0;
 
 	for (char *const *variable = request->environment; variable && *variable; variable++)
 		if (!strncmp(*variable, "HOME=/", 6))
 			looker.home = *variable + 5;
+	return looker;
+}
+
+static int explain_path(const struct engine_request *request, const struct plan *plan, const char *path,
+			const char *access, bool is_json, struct text *out)
+{
+	struct plan_looker looker = looker_of(request);
+	int rc = 0;
+
 	for (int i = 0; i < PLAN_ACCESS_COUNT; i++) {
 		AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 		const struct answer answer = {path, plan_access_names[i], "file", &explanation};
@@ -168,23 +175,31 @@ static int refuse_question(const char *question, struct error *error)
 	return error_hint(error, "a path begins with '/', './' or '~/'; a host is HOST:PORT");
 }
 
-int engine_why(const struct engine_request *request, const char *question, const char *access, bool is_json,
-	       struct text *out, struct error *error)
+/* The plan of a jar with these options, whatever runs in it. */
+static int make_plan(const struct engine_request *request, struct job *job, struct error *error)
 {
 	static char *command[] = {(char *)"true", NULL};
-	struct job job = {.launch = launch_of(request)};
-	struct launch *launch = &job.launch;
-	int rc = job_set_command(&job, command, 1, false, &launch->error);
+	struct launch *launch = &job->launch;
+	int rc = job_set_command(job, command, 1, false, &launch->error);
 
-	launch->request = (struct plan_request){.argv = &job.argv, .is_captured = request->mode == ENGINE_JSON};
+	launch->request = (struct plan_request){.argv = &job->argv, .is_captured = request->mode == ENGINE_JSON};
 	if (rc == 0)
 		rc = launch_survey(launch);
 	if (rc == 0)
 		rc = launch_compile(launch);
 	if (rc < 0)
 		*error = launch->error;
-	else
-		rc = explain(request, &launch->plan, question, access, is_json, out);
+	return rc;
+}
+
+int engine_why(const struct engine_request *request, const char *question, const char *access, bool is_json,
+	       struct text *out, struct error *error)
+{
+	struct job job = {.launch = launch_of(request)};
+	int rc = make_plan(request, &job, error);
+
+	if (rc == 0)
+		rc = explain(request, &job.launch.plan, question, access, is_json, out);
 	if (rc == -EINVAL && error->stage == STAGE_NONE)
 		refuse_question(question, error);
 	job_done(&job);
@@ -213,4 +228,61 @@ int engine_why_host(const struct policy *policy, const char *question, const cha
 		rc = explain_endpoint(&network, &endpoint, question, false, out);
 	free(rules.items);
 	return rc;
+}
+
+/* --- policies that say what they must do -------------------------------------------------------------------- */
+
+static int explain_must(const struct engine_request *request, const struct plan *plan, const struct policy_must *must,
+			const char *home, struct plan_explanation *out)
+{
+	struct plan_network_rules network = plan_network_rules(plan);
+	struct plan_looker looker = looker_of(request);
+	struct plan_endpoint endpoint;
+	AUTO_TEXT path = {0};
+
+	if (must->access) {
+		text_append_format(&path, "%s%s", must->question[0] == '~' ? (home ? home : "/nonexistent") : "",
+				   must->question + (must->question[0] == '~'));
+		for (int i = 0; i < PLAN_ACCESS_COUNT; i++)
+			if (!strcmp(must->access, plan_access_names[i]))
+				plan_explain_path(plan, &looker, text_string(&path), (enum plan_access)i, out);
+		return 0;
+	}
+	if (plan_explain_call(plan, must->question, out))
+		return 0;
+	if (!plan_read_endpoint(must->question, &endpoint))
+		return -EINVAL;
+	plan_explain_host(&network, &endpoint, out);
+	return 0;
+}
+
+int engine_test_policy(const struct engine_request *request, const struct policy_must_list *musts, const char *name,
+		       const char *home, struct text *out, struct error *error)
+{
+	struct job job = {.launch = launch_of(request)};
+	int rc = make_plan(request, &job, error), broken = 0;
+
+	for (size_t i = 0; rc == 0 && i < musts->count; i++) {
+		AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+		const struct policy_must *must = &musts->items[i];
+
+		rc = explain_must(request, &job.launch.plan, must, home, &explanation);
+		if (rc < 0) {
+			error_set(error, STAGE_POLICY, 0,
+				  "%s:%u:%u: '%s' is neither a path, nor a host and port, nor a system call", name,
+				  must->line, must->column, must->question);
+			break;
+		}
+		if (explanation.is_allowed == must->is_allowed)
+			continue;
+		broken = 1;
+		text_append_format(out, "%s:%u:%u: %s: %s%s%s is %s: %s\n", name, must->line, must->column,
+				   must->is_allowed ? "must_allow" : "must_deny", must->question,
+				   must->access ? " " : "", must->access ? must->access : "",
+				   explanation.is_allowed ? "allowed" : "refused", text_string(&explanation.why));
+		if (explanation.flag.len)
+			text_append_format(out, "  allowed with: %s\n", text_string(&explanation.flag));
+	}
+	job_done(&job);
+	return rc < 0 ? rc : broken;
 }

@@ -6,6 +6,7 @@
 #define BELLJAR_ENGINE_ENGINE_WHY_H
 
 #include "engine/engine.h"
+#include "policy/policy_musts.h"
 
 /*
  * Answer a question about a path, a host or a system call for the jar of @request, and run nothing. @access of a path is "read",
@@ -19,5 +20,12 @@ int engine_why(const struct engine_request *request, const char *question, const
  */
 int engine_why_host(const struct policy *policy, const char *question, const char *method, const char *path,
 		    bool *is_answered, struct text *out, struct error *error);
+
+/*
+ * Does the jar of @request keep what a policy file says of itself? @name is the file's, @home what '~' stands for. Says which line does not
+ * hold. 0, 1 if something does not hold, or a negative errno.
+ */
+int engine_test_policy(const struct engine_request *request, const struct policy_must_list *musts, const char *name,
+		       const char *home, struct text *out, struct error *error);
 
 #endif

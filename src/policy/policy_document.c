@@ -14,6 +14,7 @@
 
 #include "base/suggest.h"
 #include "policy/policy_value.h"
+#include "policy/policy_musts.h"
 
 void policy_file_done(struct policy_file *file)
 {
@@ -143,6 +144,9 @@ int policy_document_parse(const char *bytes, size_t len, const char *name, struc
 	if (value.type != JSON_OBJECT)
 		return error_set(error, STAGE_POLICY, 0, "%s:%u:%u: a policy must be an object, not %s", name,
 				 value.line, value.column, json_type_name(value.type));
+	rc = policy_musts_take(&value, name, NULL, error);
+	if (rc < 0)
+		return rc;
 	*out = value;
 	value = (struct json_value){0};
 	return 0;

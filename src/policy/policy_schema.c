@@ -314,6 +314,18 @@ static void write_description(struct json_writer *writer, const struct policy_ke
 	json_write_string(writer, "description", text_string(&text));
 }
 
+/* No keys of a policy: they say what it must come to. */
+static void write_musts(struct json_writer *writer, const char *name, const char *description)
+{
+	json_open_object(writer, name);
+	json_write_string(writer, "description", description);
+	json_write_string(writer, "type", "array");
+	json_open_object(writer, "items");
+	json_write_string(writer, "type", "string");
+	json_close_object(writer);
+	json_close_object(writer);
+}
+
 void policy_print_schema(struct text *out)
 {
 	struct json_writer writer = {.text = out, .indent = 2};
@@ -329,6 +341,9 @@ void policy_print_schema(struct text *out)
 		schemas[policy_keys[i].type](&writer, &policy_keys[i]);
 		json_close_object(&writer);
 	}
+	write_musts(&writer, "must_allow",
+		    "what `belljar policy test` finds allowed: \"PATH read|write|exec\", HOST:PORT, a call");
+	write_musts(&writer, "must_deny", "the same for what must be refused");
 	json_close_object(&writer);
 	json_write_bool(&writer, "additionalProperties", false);
 	json_close_object(&writer);

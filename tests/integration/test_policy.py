@@ -13,7 +13,7 @@ from harness.result import parse_json
 from harness.runner import Completed
 
 KEYS = (
-    "workdir workdir_mode workspace workspace_name cow_dirs cd ro rw hide tmpfs system toolchains protect net allow_net ask ask_timeout publish hostname pass_env env timeout grace "
+    "workdir workdir_mode workspace workspace_name cow_dirs cd ro rw hide tmpfs system toolchains protect net allow_net ask ask_timeout secrets publish hostname pass_env env timeout grace "
     "cpu_time memory pids disk file_size fds core net_connections net_bytes output overflow keep ledger redact "
     "redact_secrets redact_env rung optional"
 ).split()
@@ -193,7 +193,7 @@ class Schema(PolicyCase):
         self.assertEqual(done.status, 0, done)
         schema = parse_json(done.stdout)
         self.assertLessEqual(set(KEYS), set(schema["properties"]))
-        self.assertEqual(set(schema["properties"]) - set(KEYS) - {"version", "extends", "$schema"}, set())
+        self.assertEqual(set(schema["properties"]) - set(KEYS) - {"version", "extends", "$schema", "must_allow", "must_deny"}, set())
         self.assertIs(schema["additionalProperties"], False)
 
 

@@ -266,8 +266,8 @@ static void test_policy_words(void)
 		CHECK_REFUSED(STAGE_USAGE, "does not know 'chekc'", "did you mean 'check'?");
 	}
 	{
-		PARSE(COMMAND_POLICY, "show", "a", "b");
-		CHECK_REFUSED(STAGE_USAGE, "does not take 'b'", "");
+		PARSE(COMMAND_POLICY, "diff", "a", "b", "c");
+		CHECK_REFUSED(STAGE_USAGE, "does not take 'c'", "");
 	}
 	{
 		PARSE(COMMAND_POLICY, "check", "--", "--odd.json");
