@@ -205,10 +205,10 @@ static const char *read_request_line(struct http_slice line, struct http_head *h
 	size_t method_len = space ? (size_t)(space - line.bytes) : 0, version_len = sizeof(version) - 1;
 	struct http_slice method = {line.bytes, method_len};
 
-	if (!is_token(method) || method_len > NET_METHOD_MAX)
+	if (!space || !is_token(method) || method_len > NET_METHOD_MAX)
 		return "a first line that is no request";
 	if (line.len < method_len + 2 + version_len ||
-	    memcmp(line.bytes + line.len - version_len, version, version_len))
+	    memcmp(line.bytes + line.len - version_len, version, version_len) != 0)
 		return "a request that is not HTTP/1.1";
 	memcpy(head->method, line.bytes, method_len);
 	head->method[method_len] = '\0';
@@ -228,7 +228,7 @@ static const char *read_status_line(struct http_slice line, struct http_head *he
 	static const char begin[] = "HTTP/1.";
 	const char *at = line.bytes + sizeof(begin) - 1;
 
-	if (line.len < 12 || memcmp(line.bytes, begin, sizeof(begin) - 1) || (at[0] != '0' && at[0] != '1') ||
+	if (line.len < 12 || memcmp(line.bytes, begin, sizeof(begin) - 1) != 0 || (at[0] != '0' && at[0] != '1') ||
 	    at[1] != ' ' || (line.len > 12 && at[5] != ' '))
 		return "a first line that is no status";
 	for (int i = 2; i < 5; i++) {

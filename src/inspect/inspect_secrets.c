@@ -151,12 +151,11 @@ size_t secrets_hide(const struct secrets *secrets, char *bytes, size_t len, bool
 
 	for (size_t i = 0; i < secrets->count; i++) {
 		const struct secret *secret = &secrets->items[i];
-		char *at = bytes;
+		char *found;
 
-		while (at && (at = memmem(at, len - (size_t)(at - bytes), secret->value, secret->value_len))) {
-			memset(at, '*', secret->value_len);
-			at += secret->value_len;
-		}
+		for (size_t at = 0; (found = memmem(bytes + at, len - at, secret->value, secret->value_len));
+		     at = (size_t)(found - bytes) + secret->value_len)
+			memset(found, '*', secret->value_len);
 	}
 	for (size_t i = 0; i < secrets->count && !is_end; i++)
 		begun = MAX_OF(begun, begun_at_end(&secrets->items[i], bytes, len));

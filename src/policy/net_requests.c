@@ -67,7 +67,7 @@ int net_method_add(struct net_rule *rule, const char *method, size_t len)
 
 int net_path_add(struct net_rule *rule, const char *path, size_t len)
 {
-	char clean[NET_TARGET_MAX];
+	char clean[NET_TARGET_MAX] = "";
 
 	if (!len || path[0] != '/')
 		return -EINVAL;
@@ -172,7 +172,7 @@ static bool is_match(const char *pattern, size_t len, const char *path)
 
 static bool has_path(const struct net_rule *rule, const char *target)
 {
-	char path[NET_TARGET_MAX];
+	char path[NET_TARGET_MAX] = "";
 
 	if (!rule->paths[0])
 		return true;
