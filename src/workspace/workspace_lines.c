@@ -226,8 +226,8 @@ int lines_compare(struct line_list *old, struct line_list *new, struct edit_list
 	if (!removed || !added)
 		return -ENOMEM;
 	problem = (struct problem){
-		.old = old->items + start,
-		.new = new->items + start,
+		.old = old->count ? old->items + start : NULL,
+		.new = new->count ? new->items + start : NULL,
 		.old_count = (long)(old_end - start),
 		.new_count = (long)(new_end - start),
 	};
