@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OVERLAY_ATTEMPTS_MAX 5
+
 static const struct plan_step *failed_step(const struct plan *plan, const struct observation *seen)
 {
 	const struct plan_step_list *list = seen->failed_in_entry ? &plan->core.entry : &plan->core.steps;
@@ -28,6 +30,14 @@ static bool has_overlay_below(const struct host *host)
 {
 	for (size_t i = 0; i < host->layers.count; i++)
 		if (host->layers.items[i].is_on_overlay)
+			return true;
+	return false;
+}
+
+static bool has_found_layer(const struct host *host)
+{
+	for (size_t i = 0; i < host->layers.count; i++)
+		if (host->layers.items[i].is_found)
 			return true;
 	return false;
 }
@@ -73,6 +83,11 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	/* As the workdir of root's jar would be, if it were bound. */
 	if (step->kind == STEP_OVERLAY && step->flags & STEP_ID_MAPPED && has_overlay_below(host)) {
 		host->has_id_mapped_mounts = false;
+		return true;
+	}
+	/* The engine of a jar before this one was killed, and the jar is about to end: that takes a moment. */
+	if (step->kind == STEP_OVERLAY && has_found_layer(host) && host->overlay_attempts < OVERLAY_ATTEMPTS_MAX) {
+		host->overlay_attempts++;
 		return true;
 	}
 	/* Whatever keeps the kernel from it: a copy needs no overlay. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "host/host_cgroup.h"
 #include "host/host_layers.h"
@@ -68,7 +69,8 @@ static int drop_mark(const struct workspace *workspace, struct error *error)
 {
 	/* All of `work` is the kernel's own, and of no use to the next mount. */
 	reap_sweep_at(workspace->parts_fd, "work");
-	if (mkdirat(workspace->parts_fd, "work", 0700) == 0)
+	/* If a jar whose engine was killed still has it, mounting tells, and is tried again. */
+	if (mkdirat(workspace->parts_fd, "work", 0700) == 0 || errno == EEXIST)
 		return 0;
 	return error_set(error, STAGE_FILES, errno, "cannot make '%s/work' anew: %s", workspace->parts_path,
 			 strerror(errno));
@@ -112,6 +114,11 @@ static int find_named(const struct workspace_home *home, const char *name, const
 	rc = workspace_open(home, id, WORKSPACE_WRITE, out, error);
 	if (rc < 0)
 		return rc;
+	/* Whoever made the copy was killed before it was whole. */
+	if (out->meta.kind == WORKSPACE_COPY && !out->meta.copied_ns) {
+		workspace_remove(home, out, NULL);
+		return 0;
+	}
 	/* Another directory's of that name is not ours; an id leaves no doubt what is meant. */
 	if (strcmp(id, name) != 0 &&
 	    (out->meta.workdir_device != layer->path.device || out->meta.workdir_inode != layer->path.inode)) {
@@ -154,6 +161,7 @@ static int open_one(struct engine_workspaces *workspaces, struct host_layer *lay
 		return make_one(&workspaces->home, name, layer, kind, out, error);
 	if (rc < 0)
 		return rc;
+	layer->is_found = true;
 	layer->is_copied = out->meta.kind == WORKSPACE_COPY;
 	layer->is_from_before_boot = is_from_before_boot(out);
 	rc = layer->is_copied ? 0 : drop_mark(out, error);
@@ -253,13 +261,28 @@ static bool are_right(const struct engine_workspaces *workspaces, const struct h
 	return workspaces->count == host->layers.count;
 }
 
+/* A moment later; longer each time, and less than a second in all. */
+static int try_again(struct engine_workspaces *workspaces, const struct host *host, struct error *error)
+{
+	struct timespec moment = {.tv_nsec = 10000000L << host->overlay_attempts};
+	int rc = 0;
+
+	nanosleep(&moment, NULL);
+	for (size_t i = 0; i < workspaces->count && rc == 0; i++)
+		if (host->layers.items[i].is_found && !host->layers.items[i].is_copied)
+			rc = drop_mark(&workspaces->items[i], error);
+	return rc;
+}
+
 int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
 			   char *const *environment, struct error *error)
 {
 	int rc = 0;
 
-	if (!host->layers.count || are_right(workspaces, host))
+	if (!host->layers.count)
 		return 0;
+	if (are_right(workspaces, host))
+		return host->overlay_attempts ? try_again(workspaces, host, error) : 0;
 	engine_workspaces_close(workspaces);
 	host_forget_stores(host);
 	rc = workspace_home_open(environment, &workspaces->home, error);

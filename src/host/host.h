@@ -91,6 +91,7 @@ struct host_layer {
 	struct host_path store;       /* the directory with `upper` and `work` in it */
 	struct host_path upper;       /* a copy of the whole directory, where there are no layers */
 	struct host_path_list frozen; /* what lies between `upper` and the directory, topmost first */
+	bool is_found;                /* the store is another jar's of before */
 	bool is_copied;               /* the store was made where there are no layers, and has a copy */
 	bool is_from_before_boot;     /* the host was started again since the store was last written to */
 };
@@ -125,6 +126,7 @@ struct host {
 	bool hides_memory;          /* of processes of the same user that are our descendants (Yama) */
 	bool lacks_nft;             /* a gate was refused nf_tables */
 	bool lacks_overlay;         /* a layer was refused */
+	unsigned overlay_attempts;  /* how often one that was found was refused: a killed jar may still let go of it */
 	bool pipes_core_dumps;      /* the kernel hands them to a program, whatever the limit of their size but 1 */
 	int landlock_abi;           /* 0: none */
 	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */

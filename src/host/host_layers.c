@@ -124,7 +124,8 @@ void host_forget_stores(struct host *host)
 		host_path_done(&host->layers.items[i].store);
 		host_path_done(&host->layers.items[i].upper);
 		host_path_list_done(&host->layers.items[i].frozen);
-		host->layers.items[i].is_copied = host->layers.items[i].is_from_before_boot = false;
+		host->layers.items[i].is_found = host->layers.items[i].is_copied = false;
+		host->layers.items[i].is_from_before_boot = false;
 	}
 	host_path_list_done(&host->stores);
 }
