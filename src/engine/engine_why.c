@@ -152,6 +152,7 @@ static int explain(const struct engine_request *request, const struct plan *plan
 	struct plan_network_rules network = plan_network_rules(plan);
 	int rc;
 
+	network.is_asked = plan->gate.may_ask;
 	if (question[0] == '/')
 		return explain_path(request, plan, question, access, is_json, out);
 	rc = explain_call(plan, question, is_json, out);
@@ -210,7 +211,7 @@ int engine_why_host(const struct policy *policy, const char *question, const cha
 		    bool *is_answered, struct text *out, struct error *error)
 {
 	struct net_rule_list rules = {0};
-	struct plan_network_rules network = {policy->net, true, &rules};
+	struct plan_network_rules network = {policy->net, true, &rules, policy->ask == ASK_NET};
 	struct plan_endpoint endpoint;
 	struct net_refusal refusal;
 	int rc = 0;

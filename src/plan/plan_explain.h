@@ -44,6 +44,7 @@ struct plan_network_rules {
 	enum net_mode net;
 	bool may_have_gate; /* the rung can have one */
 	const struct net_rule_list *rules;
+	bool is_asked; /* what no rule decides is asked; of what has happened the answer is known, and this is false */
 };
 
 struct plan_network_rules plan_network_rules(const struct plan *plan);

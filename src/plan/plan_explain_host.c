@@ -151,7 +151,7 @@ struct plan_network_rules plan_network_rules(const struct plan *plan)
 {
 	const struct plan *jar = plan->jar ? plan->jar : plan;
 
-	return (struct plan_network_rules){jar->net, jar->rung == RUNG_NAMESPACE, &jar->gate.rules};
+	return (struct plan_network_rules){jar->net, jar->rung == RUNG_NAMESPACE, &jar->gate.rules, false};
 }
 
 static struct net_verdict decide(const struct net_rule_list *rules, const struct plan_endpoint *endpoint)
@@ -161,6 +161,14 @@ static struct net_verdict decide(const struct net_rule_list *rules, const struct
 	if (endpoint->method)
 		return net_decide_request(rules, endpoint->name, endpoint->port, endpoint->method, endpoint->path);
 	return net_decide_name(rules, endpoint->name, endpoint->port);
+}
+
+/* As the gate has it. */
+static bool may_be_asked_about(const struct plan_endpoint *endpoint)
+{
+	if (!endpoint->is_address)
+		return strcmp(endpoint->name, NET_HOST_NAME) != 0;
+	return address_place(endpoint->is_ipv6, endpoint->address).kind != ADDRESS_SPECIAL;
 }
 
 static void explain_by_rules(const struct plan_network_rules *network, const struct plan_endpoint *endpoint,
@@ -175,7 +183,8 @@ static void explain_by_rules(const struct plan_network_rules *network, const str
 	if (verdict.rule)
 		net_rule_format(verdict.rule, &rule);
 	if (!verdict.rule) {
-		text_append_string(&out->why, "no rule of allow_net is about it");
+		text_append_format(&out->why, "no rule of allow_net is about it%s",
+				   network->is_asked && may_be_asked_about(endpoint) ? ": it is asked about" : "");
 		cure(network, endpoint, out);
 	} else if (!verdict.is_allowed && !verdict.rule->is_deny) {
 		text_append_format(&out->why, "by the rule %s", text_string(&rule));

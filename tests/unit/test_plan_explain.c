@@ -24,6 +24,7 @@ static void check_host(const char *const *flags, const char *text, bool is_allow
 	CHECK_INT(plan_compile(&made.plan, &made.policy, &made.host, &request, &made.error), 0);
 	CHECK(plan_read_endpoint(text, &endpoint));
 	network = plan_network_rules(&made.plan);
+	network.is_asked = made.plan.gate.may_ask;
 	plan_explain_host(&network, &endpoint, &explanation);
 	CHECK_INT(explanation.is_allowed, is_allowed);
 	CHECK_STRING(text_string(&explanation.why), why);
@@ -35,6 +36,7 @@ static void test_the_smallest_rule_for_a_host(void)
 {
 	static const char *const rules[] = {"allow-net", "good.test", "allow-net", "0.0.0.0/0:443", NULL};
 	static const char *const none[] = {NULL};
+	static const char *const asked[] = {"ask", "net", NULL};
 	static const char *const all[] = {"net", "host", NULL};
 	static const char nobody[] = "no rule of allow_net is about it";
 
@@ -49,6 +51,10 @@ static void test_the_smallest_rule_for_a_host(void)
 	check_host(rules, "[2001:db9::1]:80", false, nobody, "--allow-net [2001:db9::1]:80");
 	check_host(rules, "host.belljar.internal:5432", false, nobody, "--allow-net host:5432");
 	check_host(rules, "127.0.0.1:80", true, "it is the jar's own loopback, not the host's", "");
+	check_host(asked, "good.test:443", false, "no rule of allow_net is about it: it is asked about",
+		   "--allow-net good.test:443");
+	check_host(asked, "169.254.169.254:80", false, nobody, "");
+	check_host(asked, "host.belljar.internal:5432", false, nobody, "--allow-net host:5432");
 	check_host(none, "good.test:443", false, "net is 'none'", "--allow-net good.test:443");
 	check_host(none, "localhost:80", true, "it is the jar's own loopback, not the host's", "");
 	check_host(all, "good.test:443", true, "net is 'host'", "");
