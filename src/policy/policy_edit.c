@@ -345,9 +345,9 @@ int policy_edit_add_rule(struct policy_edit *file, const char *rule, const struc
 	struct stat status;
 	int rc;
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fd < 0 && errno != ELOOP)
 		return error_set(error, STAGE_FILES, errno, "cannot read '%s': %s", file->path, strerror(errno));
-	if (!is_same_file(file, &status))
+	if (fd < 0 || fstat(fd, &status) < 0 || !is_same_file(file, &status))
 		return error_set(error, STAGE_FILES, EBUSY,
 				 "another file than the one that was read stands at '%s' now", file->path);
 	rc = read_whole(fd, &old);

@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import time
 import unittest
 from pathlib import Path
 
 from harness import census, wire
 from harness.ask_case import PROMPT, AskCase
+from harness.bounds import BOUND
 from harness.engine_case import EngineCase
 from harness.gate_case import CLIENT
 from harness.internet import ECHO_PORT
@@ -22,7 +24,6 @@ class Storm(AskCase):
     def test_ten_thousand_names_ask_sixteen_questions(self) -> None:
         terminal = self.ask(
             f"""
-import resource
 said = []
 names = [f"n{{i}}.test" for i in range(10000)]
 found = [name for name in names if isinstance(look(name), list)]
@@ -32,21 +33,25 @@ threads = [threading.Thread(target=one, args=(name,)) for name in found[:100] fo
 for t in threads: t.start()
 deadline = time.monotonic() + 30
 while len(said) < 168 and time.monotonic() < deadline: time.sleep(0.01)
-print(len(found), len(said), set(said), flush=True)
-print(look("good.test"), flush=True)
+early = [len(found), len(said), sorted(set(said)), look("good.test")]
+open("ready", "w").close()
 for t in threads: t.join()
+print("early", early)
 print("in all", len(said), sorted(set(said)))
 """,
-            "--allow-net", f"good.test:{ECHO_PORT}",
+            "--allow-net", f"good.test:{ECHO_PORT}", workdir=str(self.work),
         )
-        # Of 100 names with two connections each, 16 are asked about; the others are refused at once.
-        terminal.expect(b"2048 168 {'ConnectionResetError'}")
-        # A name with a rule still finds room.
-        terminal.expect(b"198.18.")
-        end = 0
-        for _ in range(16):
-            end = terminal.expect(PROMPT, after=end)
+        end = terminal.expect(PROMPT)
+        # The others are refused while the first questions wait.
+        deadline = time.monotonic() + BOUND
+        while time.monotonic() < deadline and not (self.work / "ready").exists():
+            terminal.pump()
+        for _ in range(15):
             terminal.type(b"n\n")
+            end = terminal.expect(PROMPT, after=end)
+        terminal.type(b"n\n")
+        # Of 100 names with two connections each, 16 are asked about; the others are refused at once. A name with a rule still finds room.
+        terminal.expect(b"early [2048, 168, ['ConnectionResetError'], ['198.18.")
         terminal.expect(b"in all 200 ['ConnectionResetError']")
         self.assertEqual(terminal.end(), 0)
         self.assertEqual((self.asked(), self.reached()), ([], []))
@@ -59,7 +64,6 @@ class Gate(AskCase):
                 f"s = socket.create_connection(('good.test', {ECHO_PORT})); s.settimeout(3)\n"
                 "print('made', flush=True)\ntry:\n    print(s.recv(1))\nexcept OSError as error:\n    print(type(error).__name__)"
             )
-            terminal.expect(b"made")
             terminal.expect(PROMPT)
             gates = [pid for pid in census.descendants(terminal.pid()) if b"gate-process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
             self.assertEqual(len(gates), 1)
@@ -125,7 +129,7 @@ print("said", said, flush=True)
             terminal.expect(PROMPT)
             terminal.type(b"a\n")
             terminal.expect(b"hi", after=terminal.expect(b"policy.json", after=terminal.expect(PROMPT)))
-            self.assertRegex(terminal.output, b"(another file than|symbolic links).*; allowed in this run")
+            self.assertRegex(terminal.output, b"another file than.*; allowed in this run")
             self.assertEqual(terminal.end(), 0)
             self.assertEqual(other.read_text(), '{"net": "gate"}')
             self.assertNotIn("good.test", policy.read_text())
