@@ -400,6 +400,9 @@ def clients_group(clients: Clients, path: pathlib.Path, kind: str) -> Group:
 # --- the Node package ---
 
 
+SAME_FOR_EVERYBODY_IN_NODE = ("docs.test.js", "package.test.js")
+
+
 def find_node() -> str | None:
     """The distribution's, which everybody can use, else the first one."""
     return shutil.which("node", path=SYSTEM_PATH) or shutil.which("node")
@@ -427,8 +430,13 @@ def node_group(path: pathlib.Path, kind: str) -> Group:
 
 
 def node_groups(stage: Stage, folder: pathlib.Path) -> list[Group]:
-    """Each file, as root and as an ordinary user."""
-    return [node_group(path, kind) for kind in stage.kinds() for path in sorted(folder.glob("*.test.js"))]
+    """Each file, as root and as an ordinary user; those that are the same for everybody once."""
+    return [
+        node_group(path, kind)
+        for kind in stage.kinds()
+        for path in sorted(folder.glob("*.test.js"))
+        if kind == stage.kinds()[-1] or path.name not in SAME_FOR_EVERYBODY_IN_NODE
+    ]
 
 
 def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
