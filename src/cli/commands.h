@@ -34,6 +34,7 @@ int command_hook(const struct invocation *invocation, struct run_options *option
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);
+int command_try(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_apply(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_discard(const struct invocation *invocation, struct run_options *options,

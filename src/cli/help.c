@@ -60,6 +60,8 @@ static const struct example examples[] = {
 	{COMMAND_ENGINE, "belljar engine",
 	 "started by libbelljar and the Python package, with a socket as descriptor 3"},
 	{COMMAND_HELP, "belljar help run", "the same as 'belljar run --help'"},
+	{COMMAND_TRY, "belljar try -- ./agent.sh", "then decide about each file"},
+	{COMMAND_TRY, "belljar try --apply 'src/*' -- make format", "in a script: only what is below src"},
 	{COMMAND_DIFF, "belljar diff", "what the last workspace of this directory changes"},
 	{COMMAND_DIFF, "belljar diff --patch src", "as a patch, below src only"},
 	{COMMAND_APPLY, "belljar apply", "all of it that is neither in conflict nor risky"},

@@ -210,6 +210,11 @@ static void add_risky(struct scan *scan, const char *value)
 	add_path(scan, &scan->options->risky, value);
 }
 
+static void add_pattern(struct scan *scan, const char *value)
+{
+	add_path(scan, &scan->options->apply_patterns, value);
+}
+
 /* What each option does: a function, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
@@ -244,6 +249,8 @@ static const struct {
 	[OPTION_THEIRS] = {.set = add_theirs},
 	[OPTION_OURS] = {.set = add_ours},
 	[OPTION_ALLOW_RISKY] = {.set = add_risky},
+	[OPTION_APPLY] = {.set = add_pattern},
+	[OPTION_DISCARD] = {.bool_offset = offsetof(struct run_options, has_discard)},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},
@@ -564,6 +571,8 @@ static void check_combinations(struct scan *scan)
 	if (options->has_json && options->has_events)
 		refuse(scan, "the last event holds the same result object",
 		       "--json and --events cannot go together: both write to stdout");
+	if (options->is_agreed + options->has_discard + (options->apply_patterns.count > 0) > 1)
+		refuse(scan, NULL, "of --yes, --apply and --discard only one can be given");
 	if (options->has_patch + options->has_stat + options->has_json > 1 && scan->command->command == COMMAND_DIFF)
 		refuse(scan, NULL, "of --patch, --stat and --json only one can be given");
 	if (options->has_bytes && !options->has_json && !options->has_events)
@@ -692,5 +701,6 @@ void options_done(struct run_options *options)
 	string_list_done(&options->theirs);
 	string_list_done(&options->ours);
 	string_list_done(&options->risky);
+	string_list_done(&options->apply_patterns);
 	*options = (struct run_options){.status_fd = -1};
 }

@@ -28,6 +28,7 @@ enum cli_command {
 	COMMAND_APPLY = 1 << 12,
 	COMMAND_DISCARD = 1 << 13,
 	COMMAND_WORKSPACE = 1 << 14,
+	COMMAND_TRY = 1 << 16,
 	COMMAND_HOOK = 1 << 15,
 	COMMAND_MCP_WRAP = 1 << 16,
 };
@@ -92,6 +93,8 @@ enum option_id {
 	OPTION_THEIRS,
 	OPTION_OURS,
 	OPTION_ALLOW_RISKY,
+	OPTION_APPLY,
+	OPTION_DISCARD,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -150,14 +153,16 @@ struct run_options {
 	bool has_events;
 	bool has_timing;
 	bool is_dying_with_parent;
-	bool has_prove;                  /* doctor */
-	bool has_stdio;                  /* engine */
-	bool has_patch, has_stat;        /* diff */
-	bool has_tar;                    /* workspace export */
-	bool is_dry_run;                 /* apply */
-	struct string_list theirs, ours; /* apply */
-	struct string_list risky;        /* apply: what may be applied though it is risky */
-	const char *prove_rung;          /* doctor; NULL: the best */
+	bool has_prove;                    /* doctor */
+	bool has_stdio;                    /* engine */
+	bool has_patch, has_stat;          /* diff */
+	bool has_tar;                      /* workspace export */
+	bool is_dry_run;                   /* apply */
+	bool has_discard;                  /* try */
+	struct string_list apply_patterns; /* try */
+	struct string_list theirs, ours;   /* apply */
+	struct string_list risky;          /* apply: what may be applied though it is risky */
+	const char *prove_rung;            /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
 	const char *profile; /* doctor: print this profile instead; NULL: not asked for */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define COMMANDS_WITH_POLICY                                                                                           \
-	(COMMAND_RUN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP | COMMAND_HOOK |         \
-	 COMMAND_MCP_WRAP)
+	(COMMAND_RUN | COMMAND_TRY | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP |          \
+	 COMMAND_HOOK | COMMAND_MCP_WRAP)
 #define COMMANDS_OF_WORKSPACES (COMMAND_DIFF | COMMAND_APPLY | COMMAND_DISCARD | COMMAND_WORKSPACE)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
@@ -23,9 +23,9 @@ static const char *const workspace_actions[] = {"list", "show",   "checkpoint", 
 						"fork", "export", "remove",     NULL};
 static const char *const hook_words[] = {"claude", "codex", "gemini", "install", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run",  "shell", "plan",     "doctor",  "policy",    "net",
-					    "why",  "diff",  "apply",    "discard", "workspace", "completion",
-					    "help", "mcp",   "mcp-wrap", "hook",    "engine",    NULL};
+static const char *const command_names[] = {"run", "try",      "shell", "plan",    "doctor",    "policy",     "net",
+					    "why", "diff",     "apply", "discard", "workspace", "completion", "help",
+					    "mcp", "mcp-wrap", "hook",  "engine",  NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -33,6 +33,14 @@ const struct command_row cli_commands[] = {
 		.name = "run",
 		.arguments = "[options] [--] COMMAND [ARG...]",
 		.summary = "run one command in a fresh jar",
+		.takes_command_line = true,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_TRY,
+		.name = "try",
+		.arguments = "[options] [--] COMMAND [ARG...]",
+		.summary = "run a command, show what it changed, then apply, pick or drop it",
 		.takes_command_line = true,
 		.takes_policy = true,
 	},
@@ -219,7 +227,7 @@ static const struct option_row cli_options[] = {
 		.flag = "shell",
 		.help = "COMMAND is one string for /bin/sh -c",
 		.heading = "Command",
-		.commands = COMMAND_RUN | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_STDIN,
@@ -229,13 +237,13 @@ static const struct option_row cli_options[] = {
 		.default_text = "inherit",
 		.value_kind = VALUE_FILE,
 		.words = stdin_words,
-		.commands = COMMAND_RUN | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_PTY,
 		.flag = "pty",
 		.help = "give the command a terminal of its own; without it stdout and stderr are pipes",
-		.commands = COMMAND_RUN | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_DIE_WITH_PARENT,
@@ -408,13 +416,34 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_APPLY,
 	},
 	{
+		.id = OPTION_YES,
+		.flag = "yes",
+		.help = "apply everything that is neither in conflict nor risky; ask nothing",
+		.commands = COMMAND_TRY,
+	},
+	{
+		.id = OPTION_APPLY,
+		.flag = "apply",
+		.placeholder = "PATTERN",
+		.help = "apply what matches, such as 'src/*.c', and keep the rest; ask nothing",
+		.value_kind = VALUE_ANY,
+		.is_repeatable = true,
+		.commands = COMMAND_TRY,
+	},
+	{
+		.id = OPTION_DISCARD,
+		.flag = "discard",
+		.help = "drop everything; ask nothing",
+		.commands = COMMAND_TRY,
+	},
+	{
 		.id = OPTION_ALLOW_RISKY,
 		.flag = "allow-risky",
 		.placeholder = "PATH",
 		.help = "apply what is below PATH even if other programs run or obey it, if it leads out, or if it has set-id bits",
 		.value_kind = VALUE_FILE,
 		.is_repeatable = true,
-		.commands = COMMAND_APPLY,
+		.commands = COMMAND_APPLY | COMMAND_TRY,
 	},
 	{
 		.id = OPTION_TIMING,

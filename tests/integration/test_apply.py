@@ -21,6 +21,7 @@ from harness import paths
 from harness.bounds import BOUND
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE, Completed
+from harness.terminal import Terminal
 from harness.workspace_case import CHANGES, WorkspaceCase
 
 # How long random changes are made and compared; more with BELLJAR_TEST_SOAK, in seconds.
@@ -62,12 +63,13 @@ def swap(one, two):
 
 for step in range(int(sys.argv[2])):
     one, two = some(), some()
+    nested = (one + "/").startswith(two + "/") or (two + "/").startswith(one + "/")
     action = dice.choice([
         lambda: write(one, "%d" % dice.randint(0, 9) * dice.randint(0, 50)),
         lambda: write(one, "line\n" * dice.randint(0, 50)),
         lambda: os.makedirs(one),
         lambda: remove(one),
-        lambda: shutil.move(one, two),
+        lambda: None if nested else shutil.move(one, two),
         lambda: os.rename(one, two) if not os.path.isdir(one) else None,
         lambda: os.symlink(dice.choice(names), one),
         lambda: os.chmod(one, dice.choice([0o700, 0o755, 0o750, 0o711])) if not os.path.islink(one) else None,
@@ -75,7 +77,7 @@ for step in range(int(sys.argv[2])):
         lambda: os.setxattr(one, "user.x", b"%d" % dice.randint(0, 3), follow_symlinks=False),
         lambda: sparse(one),
         lambda: mapped(one),
-        lambda: swap(one, two),
+        lambda: None if nested else swap(one, two),
         lambda: os.link(one, two, follow_symlinks=False) if dice.random() < 0.3 else None,
     ])
     try:
@@ -340,6 +342,89 @@ class Named(ApplyCase):
         self.assertEqual((self.work / "sub/f").read_text(), "x\n")
         self.assertFalse((self.work / "g").exists())
         self.assertIn(b"has no workspace", self.belljar("diff", cwd=self.home).stderr)
+
+
+@on_ways(NAMESPACE)
+class Tried(ApplyCase):
+    """`try`: in a pipe, and with a person in front of it."""
+
+    script = "echo more >> changed; rm removed; mkdir -p d; echo x > d/f; echo x > .envrc; exit 3"
+
+    def attempt(self, *options: str) -> Completed:
+        shutil.rmtree(self.work)
+        self.work.mkdir()
+        self.fill(self.work)
+        return self.belljar("try", *options, *self.sh(self.script))
+
+    def test_in_a_pipe_options_decide_and_nothing_is_asked(self) -> None:
+        done = self.attempt("--discard")
+        self.assertEqual((done.status, self.stores()), (3, []), done)
+        self.assertEqual((self.work / "changed").read_text(), "changed\n")
+        done = self.attempt("--apply", "d/*", "--apply", "removed")
+        self.assertEqual((done.status, len(self.stores())), (3, 1), done)
+        self.assertTrue((self.work / "d/f").exists())
+        self.assertFalse((self.work / "removed").exists())
+        self.assertEqual((self.work / "changed").read_text(), "changed\n")
+        done = self.attempt("--yes")
+        self.assertEqual(done.status, 1, done)
+        self.assertIn(b"refused: .envrc", done.stderr)
+        self.assertFalse((self.work / ".envrc").exists())
+        self.assertEqual((self.work / "changed").read_text(), "changed\nmore\n")
+        done = self.attempt("--yes", "--allow-risky", ".envrc")
+        self.assertEqual(done.status, 3, done)
+        self.assertTrue((self.work / ".envrc").exists())
+        done = self.attempt()
+        self.assertEqual(done.status, 3, done)
+        self.assertIn(b" D removed\n", done.stdout)
+        self.assertIn(b"kept as the workspace", done.stderr)
+        self.assertTrue((self.work / "removed").exists())
+
+    def test_without_changes_nothing_is_asked(self) -> None:
+        done = self.belljar("try", *self.sh("exit 4"))
+        self.assertEqual((done.status, self.stores()), (4, []), done)
+        self.assertIn(b"nothing was changed", done.stderr)
+
+    def test_files_are_picked_by_keyboard(self) -> None:
+        self.fill(self.work)
+        terminal = Terminal(24, 80)
+        self.addCleanup(terminal.close)
+        terminal.start(self.sh(self.script), way=self.way, verb="try", env={**self.env, "TERM": "xterm"}, cwd=self.work)
+        at = terminal.expect(b"[a/p/d/s/k/x] ")
+        self.assertIn(b"D removed", terminal.output)
+        terminal.type(b"d\r")
+        at = terminal.expect(b"+more", after=at)
+        at = terminal.expect(b"[a/p/d/s/k/x] ", after=at)
+        terminal.type(b"p\r")
+        at = terminal.expect(b"1 of 5", after=at)
+        terminal.type(b" ")  # .envrc, which cannot be taken
+        terminal.type(b"j")
+        at = terminal.expect(b"2 of 5", after=at)
+        terminal.type(b" ")  # changed
+        at = terminal.expect(b"[x]", after=at)
+        terminal.type(b"\x1b[B")
+        at = terminal.expect(b"3 of 5", after=at)
+        terminal.type(b"\r")
+        self.assertEqual(terminal.end(), 3)
+        self.assertEqual((self.work / "changed").read_text(), "changed\nmore\n")
+        self.assertTrue((self.work / "removed").exists())
+        self.assertFalse((self.work / "d").exists())
+        self.assertFalse((self.work / ".envrc").exists())
+        self.assertEqual(terminal.read_modes(), terminal.modes)
+
+    def test_a_shell_goes_on_in_the_same_workspace(self) -> None:
+        self.fill(self.work)
+        terminal = Terminal(24, 80)
+        self.addCleanup(terminal.close)
+        terminal.start(self.sh("rm removed"), way=self.way, verb="try", env={**self.env, "TERM": "xterm", "SHELL": "/bin/sh"}, cwd=self.work)
+        at = terminal.expect(b"[a/p/d/s/k/x] ")
+        terminal.type(b"s\r")
+        at = terminal.expect(b"a shell in a jar", after=at)
+        terminal.type(b"ls removed; echo x > by_hand; exit\r")
+        at = terminal.expect(b"A by_hand", after=at)
+        at = terminal.expect(b"[a/p/d/s/k/x] ", after=at)
+        terminal.type(b"a\r")
+        self.assertEqual(terminal.end(), 0)
+        self.assertEqual(((self.work / "by_hand").read_text(), (self.work / "removed").exists()), ("x\n", False))
 
 
 class FullDisk(ApplyCase):

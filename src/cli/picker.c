@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/picker.c - choose some of many changes by keyboard
+ *
+ * On the terminal's second screen, so that what was there before comes back. What cannot be applied can be seen, not chosen.
+ */
+#include "cli/picker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "cli/changes_print.h"
+#include "cli/terminal.h"
+
+#define ENTER_SCREEN "\033[?1049h\033[?25l"
+#define ESCAPE_MS 100
+#define LEAVE_SCREEN "\033[?25h\033[?1049l"
+
+struct picker {
+	const struct change_list *list;
+	bool *taken;
+	size_t at, top;
+	size_t rows, columns;
+};
+
+static bool can_be_taken(const struct change *change)
+{
+	return !(change->flags & (CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED));
+}
+
+static void write_all(const struct text *text)
+{
+	for (size_t done = 0; done < text->len;) {
+		ssize_t count = write(STDOUT_FILENO, text->data + done, text->len - done);
+
+		if (count < 0 && errno != EINTR)
+			return;
+		done += count > 0 ? (size_t)count : 0;
+	}
+}
+
+/* As many characters as fit. The line is harmless already: one character is one column or two, and a long one is cut early. */
+static void append_cut(struct text *out, const char *line, size_t columns)
+{
+	size_t len = strlen(line), at = 0;
+	bool is_cut;
+
+	for (size_t used = 0; at < len && used < columns; used++) {
+		size_t step = utf8_character((const unsigned char *)line + at, len - at, &is_cut);
+
+		/* What is not plain may be wide. */
+		if (step > 1 && ++used >= columns)
+			break;
+		at += step ? step : 1;
+	}
+	text_append(out, line, at);
+}
+
+static void draw(struct picker *picker)
+{
+	AUTO_TEXT out = {0};
+	size_t shown = picker->rows - 2;
+
+	if (picker->at < picker->top)
+		picker->top = picker->at;
+	if (picker->at >= picker->top + shown)
+		picker->top = picker->at - shown + 1;
+	text_append_string(&out, "\033[H\033[2J");
+	for (size_t i = picker->top; i < picker->top + shown && i < picker->list->count; i++) {
+		const struct change *change = &picker->list->items[i];
+		AUTO_TEXT line = {0};
+
+		text_append_format(&line, "%c[%c] ", i == picker->at ? '>' : ' ',
+				   picker->taken[i]       ? 'x'
+				   : can_be_taken(change) ? ' '
+							  : '-');
+		changes_print_one(&line, change, false);
+		if (change->flags & CHANGE_IS_REFUSED)
+			text_append_format(&line, ": refused: %s", change->why);
+		if (i == picker->at)
+			text_append_string(&out, "\033[7m");
+		append_cut(&out, text_string(&line), picker->columns - 1);
+		text_append_string(&out, "\033[0m\r\n");
+	}
+	text_append_format(&out, "\033[%zu;1H%zu of %zu   ", picker->rows, picker->at + 1, picker->list->count);
+	append_cut(&out, "space: take  a: all  n: none  enter: apply  q: back", picker->columns - 20);
+	write_all(&out);
+}
+
+/* The next byte; -1: none within @timeout_ms (-1: however long it takes), or the terminal is gone. */
+static int read_byte(int timeout_ms)
+{
+	struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+	unsigned char byte;
+
+	if (poll(&ready, 1, timeout_ms) <= 0)
+		return -1;
+	return read(STDIN_FILENO, &byte, 1) == 1 ? byte : -1;
+}
+
+/* One key; an arrow counts as its letter. 0: the terminal is gone. */
+static char read_key(void)
+{
+	int key = read_byte(-1);
+
+	if (key < 0)
+		return 0;
+	if (key != '\033')
+		return (char)key;
+	/* The key itself, or what an arrow sends: then more comes at once. */
+	key = read_byte(ESCAPE_MS);
+	if (key != '[' && key != 'O')
+		return '\033';
+	key = read_byte(ESCAPE_MS);
+	return key == 'A' ? 'k' : key == 'B' ? 'j' : '?';
+}
+
+static void take_all(struct picker *picker, bool is_taken)
+{
+	for (size_t i = 0; i < picker->list->count; i++)
+		picker->taken[i] = is_taken && can_be_taken(&picker->list->items[i]);
+}
+
+/* True: enter; false: q. */
+static bool work(struct picker *picker)
+{
+	for (;;) {
+		char key;
+
+		draw(picker);
+		key = read_key();
+		if (key == 0 || key == 'q' || key == 3 || key == 4 || key == '\033')
+			return false;
+		if (key == '\r' || key == '\n')
+			return true;
+		if (key == 'j' && picker->at + 1 < picker->list->count)
+			picker->at++;
+		else if (key == 'k' && picker->at > 0)
+			picker->at--;
+		else if (key == ' ' && can_be_taken(&picker->list->items[picker->at]))
+			picker->taken[picker->at] = !picker->taken[picker->at];
+		else if (key == 'a' || key == 'n')
+			take_all(picker, key == 'a');
+	}
+}
+
+bool pick_changes(const struct change_list *list, struct string_list *paths)
+{
+	struct picker picker = {.list = list, .taken = calloc(list->count + 1, sizeof(bool))};
+	struct terminal terminal;
+	struct winsize window;
+	bool is_done = false;
+
+	terminal_open(&terminal, STDIN_FILENO);
+	terminal_size(&window);
+	picker.rows = MAX_OF(window.ws_row, 4);
+	picker.columns = MAX_OF(window.ws_col, 24);
+	if (picker.taken && terminal.fd >= 0 && list->count) {
+		terminal_raw(&terminal);
+		write_all(&(struct text){.data = (char[]){ENTER_SCREEN}, .len = strlen(ENTER_SCREEN)});
+		is_done = work(&picker);
+		write_all(&(struct text){.data = (char[]){LEAVE_SCREEN}, .len = strlen(LEAVE_SCREEN)});
+	}
+	terminal_done(&terminal);
+	for (size_t i = 0; is_done && i < list->count; i++)
+		if (picker.taken[i] && string_list_add(paths, list->items[i].path) < 0)
+			is_done = false;
+	free(picker.taken);
+	return is_done && paths->count;
+}
