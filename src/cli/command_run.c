@@ -208,6 +208,14 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));
 	say_what_was_refused(engine, messenger);
+	for (size_t i = 0;; i++) {
+		AUTO_TEXT layer = {0};
+
+		if (!engine_workspace(engine, i, &layer))
+			break;
+		if (layer.len)
+			message_note(messenger, "%s", text_string(&layer));
+	}
 	if (has_timing) {
 		engine_print_timing(engine, &timing);
 		for (char *line = timing.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {

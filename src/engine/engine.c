@@ -9,6 +9,7 @@
  */
 #include "engine/engine.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -392,6 +393,24 @@ bool engine_denied(const struct engine_run *engine, size_t index, struct text *w
 	if (!source.plan || !source.seen || result_exit_status(&source) == 0)
 		return false;
 	return result_tell_denial(source.plan, source.seen, index, what, cure);
+}
+
+bool engine_workspace(const struct engine_run *engine, size_t index, struct text *words)
+{
+	struct result_source source = source_of(engine);
+	const struct result_workspace *workspace;
+
+	if (!source.workspaces || index >= source.workspaces->count)
+		return false;
+	workspace = &source.workspaces->items[index];
+	if (workspace->id)
+		text_append_format(
+			words,
+			"%" PRIu64 " added, %" PRIu64 " modified, %" PRIu64
+			" deleted: in the workspace %s, not in '%s'; see `belljar diff %s`, then `apply` or `discard`",
+			workspace->added, workspace->modified, workspace->deleted, workspace->id, workspace->path,
+			workspace->id);
+	return true;
 }
 
 bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint, bool *is_quiet)

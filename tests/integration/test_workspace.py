@@ -44,6 +44,12 @@ class HostFiles(WorkspaceCase):
         self.assertEqual([layer[key] for key in ("id", "added", "modified", "deleted", "bytes")], [None, 0, 0, 0, 0])
         self.assertEqual(self.stores(), [])
 
+    def test_the_command_line_says_where_changes_are(self) -> None:
+        said = self.jar("--cow", *self.sh("echo x > new")).stderr.decode()
+        self.assertRegex(said, r"1 added, 0 modified, 0 deleted: in the workspace [a-z-]+, not in .*; see `belljar diff [a-z-]+`")
+        self.assertNotIn("workspace", self.jar("-q", "--cow", *self.sh("echo x > new")).stderr.decode())
+        self.assertNotIn("in the workspace", self.jar("--cow", *self.sh("true")).stderr.decode())
+
     def test_a_named_one_goes_on(self) -> None:
         self.fill(self.work)
         first = self.json("--workspace", "attempt", *self.sh("echo one >> changed; rm removed; mkdir d"))
