@@ -55,6 +55,7 @@ LONG_MODULES = (
 )
 # What takes long there; all run under --only sanitizer.
 SLOW_SANITIZED = (
+    "test_ask_attacks",
     "test_cancel",
     "test_compat",
     "test_descriptors",
@@ -62,12 +63,16 @@ SLOW_SANITIZED = (
     "test_end_of_run",
     "test_ends",
     "test_engine_tasks",
+    "test_gate_attacks",
+    "test_gate_clients",
     "test_git",
     "test_host_git",
     "test_limits",
     "test_metadata",
     "test_output_gone",
     "test_pty",
+    "test_publish",
+    "test_publish_attacks",
     "test_quiet_ends",
     "test_residue",
     "test_seed_holes",
@@ -77,6 +82,8 @@ SLOW_SANITIZED = (
     "test_swaps",
     "test_timeout",
     "test_usage",
+    "test_why",
+    "test_workspace_bounds",
 )
 # Of the heap that finds mistakes the server makes most use; all run under --only checked.
 CHECKED_MODULES = ("test_engine_socket", "test_engine_stdio")
