@@ -173,8 +173,10 @@ static void want_socket(struct gate_process *gate, bool is_ipv6)
 		return;
 	/* Where the jar has used up its ports, the next tick tries again. */
 	disconnect(nursery->dialler_fd);
-	if (connect(nursery->dialler_fd, &to.any, len) < 0 && errno != EINPROGRESS)
+	if (connect(nursery->dialler_fd, &to.any, len) < 0 && errno != EINPROGRESS) {
+		gate_want_tick(gate);
 		return;
+	}
 	nursery->is_busy = true;
 	loop_change(&nursery->listener, EPOLLIN);
 }

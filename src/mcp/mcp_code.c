@@ -71,6 +71,7 @@ struct mcp_interpreter {
 	int request_fd;
 	struct outlet outlets[OUTLET_COUNT];
 	struct code_call *call; /* at work; NULL: none */
+	int64_t number;         /* of the last piece: an answer has to be about it */
 };
 
 void mcp_interpreter_free(struct mcp_interpreter *interpreter)
@@ -229,6 +230,13 @@ static void on_stream(struct loop_watch *watch, uint32_t events)
 		loop_remove(watch);
 }
 
+static bool is_about(const struct json_value *answer, int64_t number)
+{
+	const struct json_member *member = json_find(answer, "number");
+
+	return member && member->value.type == JSON_INTEGER && member->value.number.integer == number;
+}
+
 static void take_answer(struct mcp_interpreter *interpreter, size_t len)
 {
 	struct outlet *outlet = &interpreter->outlets[OUTLET_ANSWER];
@@ -239,7 +247,8 @@ static void take_answer(struct mcp_interpreter *interpreter, size_t len)
 				   .max_bytes = ANSWER_MAX};
 	AUTO_JSON answer = {0};
 	struct error error = {0};
-	bool is_good = json_parse(&input, &answer, &error) == 0 && answer.type == JSON_OBJECT;
+	bool is_good = json_parse(&input, &answer, &error) == 0 && answer.type == JSON_OBJECT &&
+		       is_about(&answer, interpreter->number);
 
 	text_consume(&outlet->text, len + 1);
 	drain(&interpreter->outlets[OUTLET_STDOUT]);
@@ -430,10 +439,12 @@ static bool find_language(const struct mcp_request *request, enum mcp_language *
 
 static bool send_code(struct mcp_interpreter *interpreter, const char *code)
 {
-	size_t len = strlen(code) + 1;
+	AUTO_TEXT piece = {0};
 
+	text_append_format(&piece, "%lld\n%s", (long long)++interpreter->number, code);
 	/* The pipe has room for all of it, and is empty between pieces unless the inside does not read. */
-	return write(interpreter->request_fd, code, len) == (ssize_t)len;
+	return !text_failed(&piece) &&
+	       write(interpreter->request_fd, piece.data, piece.len + 1) == (ssize_t)piece.len + 1;
 }
 
 void mcp_tool_run_code(struct mcp_request *request)

@@ -96,7 +96,7 @@ class RefusedCalls(AttackCase):
 
     def engine_of(self, pid: int) -> int:
         """`deny` becomes belljar, so this is belljar itself."""
-        self.assertEqual(Path(f"/proc/{pid}/comm").read_text(), "belljar\n")
+        self.assertTrue(Path(f"/proc/{pid}/comm").read_text().startswith("belljar"))
         return pid
 
     def wait_for(self, path: Path) -> None:

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple, Type
 
-from harness import census, host, paths, runner
+from harness import census, host, paths, runner, trees
 from harness.bounds import BOUND
 from harness.result import Event, Result
 from harness.runner import ANY, WAYS, Arg, Completed, StatusPipe, Way
@@ -34,7 +34,7 @@ class JarCase(unittest.TestCase):
         host.need(*self.way.needs)
         census.adopt_orphans()
         self.base = Path(tempfile.mkdtemp(prefix="bjt-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
+        self.addCleanup(trees.remove, self.base)
         self.base.chmod(0o755)
         self.work = self.directory("work")
         self.home = self.directory("home")

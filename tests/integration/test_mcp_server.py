@@ -255,19 +255,21 @@ class Code(McpCase):
 
     def test_what_the_inside_forges_is_only_about_itself(self) -> None:
         server = self.server()
-        answer = json.dumps({"value": "forged", "error": None, "images": ['x"}']}).encode() + b"\0"
-        forged = f"import os\nos.write(4, {answer!r})"
-        result = server.tool("run_code", language="python", code=forged)
+        # It finds the number of its piece, and answers in the driver's place.
+        find = "import json, os, sys\nframe = sys._getframe()\nwhile frame.f_back: frame = frame.f_back\nnumber = int(frame.f_globals['number'])\n"
+        forge = find + "os.write(4, json.dumps({'number': number, 'value': 'forged', 'error': None, 'images': ['x\"}']}).encode() + bytes(1))"
+        result = server.tool("run_code", language="python", code=forge)
         self.assertEqual((result["structuredContent"]["value"], len(result["content"])), ("forged", 1))
-        # The real answer of that piece has nobody waiting for it: such an interpreter is not trusted any more.
-        self.code(server, "bash", "echo a while")
-        self.assertEqual(self.code(server, "python", "1 + 1")["value"], "2")
-        for answer in (b"nonsense\0", b"[]\0", b'{"value":5,"error":[],"images":{}}\0', b"\0"):
-            code = f"import os, time\nos.write(4, {answer!r})\ntime.sleep(0.2)"
-            server.tool("run_code", language="python", code=code)
-            self.assertEqual(server.data("run", command="echo alive")["stdout"], "alive\n")
+        # The driver's own answer comes after that, about a piece that is over: no later one gets it.
+        answers = [server.data("run_code", language="python", code="1 + 1") for _ in range(2)]
+        self.assertEqual(answers[1]["value"], "2", answers)
+        self.assertIn(answers[0]["value"], ("2", None), answers)
+        for answer in (b"nonsense\0", b"[]\0", b'{"value":"5","error":null}\0', b'{"number":99,"value":"5"}\0', b"\0"):
+            code = f"import os, time\nos.write(4, {answer!r})\ntime.sleep(60)"
+            self.assertIn("variables are gone", str(self.code(server, "python", code)["error"]))
         self.assertIn("too long", str(self.code(server, "python", "import os\nwhile True: os.write(4, b'x' * 65536)")["error"]))
-        self.assertIn("gone", str(self.code(server, "python", "import os\nos.closerange(0, 99)\nos._exit(3)")["error"]))
+        self.assertIn("variables are gone", str(self.code(server, "python", "import os\nos.closerange(0, 99)\nos._exit(3)")["error"]))
+        self.assertEqual(server.data("run", command="echo alive")["stdout"], "alive\n")
 
     def test_output_without_end_costs_no_memory(self) -> None:
         server = self.server()

@@ -147,7 +147,7 @@ class Ports(PublishCase):
 
     def test_several_ports(self) -> None:
         code = "threading.Thread(target=each, args=(echo, 8001), daemon=True).start()\n"
-        code += "each(lambda c: (c.sendall(b'eight'), c.close()))"
+        code += "each(lambda c: (c.recv(2), c.sendall(b'eight'), c.close()))"
         self.serve(code, "--publish", "0:8001", "--publish", "8002")
         ports = {entry["port"]: entry["host_port"] for entry in self.started["published"]}
         self.assertEqual(sorted(ports), [8000, 8001, 8002])

@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict
 
-from harness import host, paths
+from harness import host, paths, trees
 from harness.bounds import BOUND
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE
@@ -211,8 +211,8 @@ class Places(WorkspaceCase):
     def test_a_tmpfs(self) -> None:
         """Its store is on the same file system, so that files can be applied by moving them."""
         shm = Path(tempfile.mkdtemp(prefix="bjt-", dir="/dev/shm"))
-        self.addCleanup(shutil.rmtree, shm, ignore_errors=True)
-        self.addCleanup(shutil.rmtree, f"/dev/shm/.belljar-ws-{os.geteuid()}", ignore_errors=True)
+        self.addCleanup(trees.remove, shm)
+        self.addCleanup(trees.remove, f"/dev/shm/.belljar-ws-{os.geteuid()}")
         shm.chmod(0o755)
         self.fill(shm)
         before = fingerprint(shm)

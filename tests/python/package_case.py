@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Callable, List
 
 from belljar import _engine
-from harness import census
+from harness import census, trees
 
 BOUND_SECONDS = 60
 
@@ -46,7 +45,7 @@ class PackageCase(unittest.TestCase):
     def setUp(self) -> None:
         warnings.simplefilter("error", ResourceWarning)
         self.base = Path(tempfile.mkdtemp(prefix="bjt-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
+        self.addCleanup(trees.remove, self.base)
         self.base.chmod(0o755)
         self.work = self.base / "work"
         self.work.mkdir()

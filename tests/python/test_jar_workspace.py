@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,8 @@ import unittest
 from pathlib import Path
 
 import belljar
-from package_case import PackageCase
+from harness import trees
+from package_case import PackageCase, tearDownModule  # noqa: F401
 
 
 class WorkspaceCase(PackageCase):
@@ -22,7 +22,7 @@ class WorkspaceCase(PackageCase):
     def setUp(self) -> None:
         super().setUp()
         state = tempfile.mkdtemp(prefix="bjt-", dir="/tmp")
-        self.addCleanup(shutil.rmtree, state, ignore_errors=True)
+        self.addCleanup(trees.remove, state)
         self.state = Path(state)
         before = os.environ.get("XDG_STATE_HOME")
         os.environ["XDG_STATE_HOME"] = state

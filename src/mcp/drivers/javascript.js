@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside a jar: run pieces of JavaScript that arrive at descriptor 3, and answer each at descriptor 4.
-// A piece is its text and a NUL; an answer is JSON and a NUL. A shell has put output to its place before.
+// A piece is its number, a newline, its text and a NUL; an answer is JSON with that number, and a NUL. A shell has put output to its place before.
 // The console of Node knows how to keep const and let from piece to piece, and how to wait for `await`.
 const fs = require('fs');
 const repl = require('repl');
@@ -12,7 +12,7 @@ const server = repl.start({ prompt: '', input: new PassThrough(), output: nowher
 Object.assign(globalThis, { require, console });
 
 function answer(value, error) {
-  const data = Buffer.from(JSON.stringify({ value, error, images: [] }) + '\0');
+  const data = Buffer.from(JSON.stringify({ number, value, error, images: [] }) + '\0');
   for (let at = 0; at < data.length;) at += fs.writeSync(4, data, at);
 }
 
@@ -23,6 +23,7 @@ function words(error) {
 
 let waiting = Buffer.alloc(0);
 let isBusy = false;
+let number = 0;
 let fail = () => {};
 // An error that nobody catches comes here, during a piece or after it; the console would only print it.
 if (server._domain) server._domain.removeAllListeners('error').on('error', (error) => fail(error));
@@ -31,7 +32,9 @@ process.on('uncaughtException', (error) => fail(error));
 function next() {
   const end = waiting.indexOf(0);
   if (isBusy || end < 0) return;
-  const text = waiting.subarray(0, end).toString();
+  const piece = waiting.subarray(0, end).toString();
+  const text = piece.slice(piece.indexOf('\n') + 1);
+  number = parseInt(piece, 10);
   waiting = waiting.subarray(end + 1);
   isBusy = true;
   const done = (error, value) => {

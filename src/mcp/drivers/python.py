@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inside a jar: run pieces of Python that arrive at descriptor 3, and answer each at descriptor 4.
 
-A piece is its text and a NUL; an answer is JSON and a NUL. Output goes to descriptors 5 and 6.
+A piece is its number, a newline, its text and a NUL; an answer is JSON with that number, and a NUL. Output goes to descriptors 5 and 6.
 """
 
 import ast
@@ -79,16 +79,14 @@ def run(code):
     return value
 
 
-count = 0
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 while True:
-    text = read_piece()
-    count += 1
-    answer = {"value": None, "error": None, "images": []}
+    number, _, text = read_piece().partition("\n")
+    answer = {"number": int(number), "value": None, "error": None, "images": []}
     try:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            value = execute(text, f"<cell {count}>")
+            value = execute(text, f"<cell {number}>")
             if value is not None:
                 answer["value"] = repr(value)[:100000]
                 cell.__dict__["_"] = value

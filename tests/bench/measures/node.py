@@ -58,5 +58,5 @@ def measure(bench: Bench) -> Dict[str, Table]:
         "output": make_table(
             f"{mebibytes} MiB of output read by Node", "MB/s", "spawn", found["output"], is_rate=True, commands=COMMANDS
         ),
-        "memory": make_table("Memory of the Node program (RSS)", "KiB", "node alone", found["memory"]),
+        "memory": make_table("Memory of the Node program (RSS)", "KiB", "node alone", found["memory"], commands={row: "process.memoryUsage().rss" for row in found["memory"]}),
     }
