@@ -213,7 +213,11 @@ export class Kept {
   #abort(busy) {
     if (busy !== this.#busy) return;
     clearTimeout(busy.timer);
-    if (busy.isAborting) return this.#kill();
+    if (busy.isAborting) {
+      // What the command says as it is killed is no answer: the shell goes with it.
+      busy.isKilled = true;
+      return this.#kill();
+    }
     busy.isAborting = true;
     this.#live.channel.signal(constants.signals.SIGINT);
     busy.timer = setTimeout(() => this.#abort(busy), this.settings.grace * 1000);
@@ -246,7 +250,7 @@ export class Kept {
         this.#busy = undefined;
       }
       this.#live.channel.consumed(size);
-      if (this.#scanners.stdout.found !== undefined && this.#scanners.stderr.found !== undefined) {
+      if (this.#scanners.stdout.found !== undefined && this.#scanners.stderr.found !== undefined && !busy.isKilled) {
         this.#waiting.unshift(...(busy.behind ?? []));
         this.#busy = undefined;
         busy.resolve();

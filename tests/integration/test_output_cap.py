@@ -193,10 +193,10 @@ class Truncate(JarCase):
 
     @staticmethod
     def resident_kb(pid: int) -> int:
-        """VmRSS of a process, 0 where it is gone."""
+        """Memory of a process's own, without the pages of the program's file; 0 where it is gone."""
         try:
             with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-                found = re.search(r"VmRSS:\s+(\d+) kB", status.read())
+                found = re.search(r"RssAnon:\s+(\d+) kB", status.read())
         except OSError:
             return 0
         return int(found.group(1)) if found else 0

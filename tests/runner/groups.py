@@ -55,6 +55,7 @@ LONG_MODULES = (
 )
 # What takes long there; all run under --only sanitizer.
 SLOW_SANITIZED = (
+    "test_argv",
     "test_ask_attacks",
     "test_cancel",
     "test_compat",
@@ -69,7 +70,9 @@ SLOW_SANITIZED = (
     "test_host_git",
     "test_limits",
     "test_metadata",
+    "test_output_cap",
     "test_output_gone",
+    "test_passthrough",
     "test_pty",
     "test_publish",
     "test_publish_attacks",
@@ -77,6 +80,7 @@ SLOW_SANITIZED = (
     "test_residue",
     "test_seed_holes",
     "test_soak",
+    "test_stdin",
     "test_storms",
     "test_streams",
     "test_swaps",
@@ -85,8 +89,8 @@ SLOW_SANITIZED = (
     "test_why",
     "test_workspace_bounds",
 )
-# Of the heap that finds mistakes the server makes most use; all run under --only checked.
-CHECKED_MODULES = ("test_engine_socket", "test_engine_stdio")
+# Of the heap that finds mistakes the server makes most use; one module runs with it, and all under --only checked.
+CHECKED_MODULES = ("test_engine_stdio",)
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
