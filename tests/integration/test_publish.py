@@ -151,7 +151,7 @@ class Ports(PublishCase):
         self.serve(code, "--publish", "0:8001", "--publish", "8002")
         ports = {entry["port"]: entry["host_port"] for entry in self.started["published"]}
         self.assertEqual(sorted(ports), [8000, 8001, 8002])
-        self.wait_for(lambda: self.talk(ports[8001]) == b"hi", "both listen")
+        self.wait_for(lambda: self.talk(ports[8000], count=5) == b"eight" and self.talk(ports[8001]) == b"hi", "both listen")
         said = [self.talk(ports[8000], count=5), self.talk(ports[8001]), self.talk(ports[8002])]
         self.assertEqual(said, [b"eight", b"hi", "ConnectionResetError"])
 
