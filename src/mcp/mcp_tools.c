@@ -5,10 +5,8 @@
  * Few, and stable: a model reads all of this. Annotations say what is true of a jar with the server's policy, so that a client that
  * asks its user before dangerous tools asks for the right ones. Schemas stand here as the text that is sent.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "mcp/mcp_server.h"
 
 #define JAR_ARGUMENT                                                                                                   \
@@ -191,28 +189,34 @@ void mcp_list_tools(struct mcp_server *server, struct json_writer *writer)
 
 /* --- arguments ---------------------------------------------------------------------------------------------- */
 
-/* Is this a property of the tool's schema? The table is the only place that knows. */
-static bool has_argument(const struct tool *tool, const char *name)
+/* The argument that the tool's schema does not have; NULL: it has all. The table is the only place that knows them. */
+static const char *unknown_argument(const struct tool *tool, const struct json_value *arguments)
 {
-	char quoted[96];
+	struct json_input input = {
+		.name = tool->name, .bytes = tool->input, .len = strlen(tool->input), .stage = STAGE_ENGINE};
+	const struct json_member *properties;
+	struct error error = {0};
+	AUTO_JSON schema = {0};
 
-	return snprintf(quoted, sizeof(quoted), "\"%s\":{", name) < (int)sizeof(quoted) && strstr(tool->input, quoted);
+	properties = json_parse(&input, &schema, &error) == 0 ? json_find(&schema, "properties") : NULL;
+	for (size_t i = 0; arguments && i < arguments->object.count; i++)
+		if (!properties || !json_find(&properties->value, arguments->object.members[i].name))
+			return arguments->object.members[i].name;
+	return NULL;
 }
 
 bool mcp_call_tool(struct mcp_request *request)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		const char *unknown;
+
 		if (strcmp(tools[i].name, request->tool))
 			continue;
-		for (size_t j = 0; request->arguments && j < request->arguments->object.count; j++) {
-			const char *name = request->arguments->object.members[j].name;
-
-			if (!has_argument(&tools[i], name)) {
-				mcp_refuse(request, "the tool '%s' has no argument '%.60s'", request->tool, name);
-				return true;
-			}
-		}
-		tools[i].function(request);
+		unknown = unknown_argument(&tools[i], request->arguments);
+		if (unknown)
+			mcp_refuse(request, "the tool '%s' has no argument '%.60s'", request->tool, unknown);
+		else
+			tools[i].function(request);
 		return true;
 	}
 	return false;

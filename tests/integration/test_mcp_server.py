@@ -194,6 +194,8 @@ class Run(McpCase):
             ({}, "needs 'command', a string"),
             ({"command": 5}, "needs 'command', a string"),
             ({"comand": "true"}, "no argument 'comand'"),
+            ({"command": "true", "properties": {}}, "no argument 'properties'"),
+            ({"command": "true", "description": ""}, "no argument 'description'"),
             ({"command": "true", "timeout_seconds": "5"}, "must be a number"),
             ({"command": "true", "timeout_seconds": -1}, "must be a number"),
             ({"command": "true", "jar": "jar-none"}, "there is no jar 'jar-none'"),

@@ -40,7 +40,8 @@ class Runs(PackageCase):
         (self.work / "nested").mkdir()
         with belljar.Jar() as jar:
             for run in (jar.run, belljar.run):
-                script = "rm -rf .envrc nested/*; echo x > .envrc; mkdir -p nested/objects nested/refs; touch nested/HEAD nested/config"
+                # In the tick of the clock in which a run begins nobody can tell what was before it: so it waits for others.
+                script = "sleep 0.05; rm -rf .envrc nested/*; echo x > .envrc; mkdir -p nested/objects nested/refs; touch nested/HEAD; echo '[core] fsmonitor = x' > nested/config; sleep 0.05"
                 first = run(script, shell=True, check=True)
                 second = run(["true"])
                 third = run("echo y >> .envrc 2>/dev/null; rm -f .envrc; echo z > AGENTS.md; sleep 0.05", shell=True)
