@@ -102,8 +102,7 @@ static void show(struct asking *asking)
 
 static void add_to_file(struct asking *asking)
 {
-	const struct policy_context context = {.current_directory = asking->invocation->current_directory,
-					       .home = asking->invocation->home};
+	const struct policy_context context = context_of(asking->invocation);
 	AUTO_TEXT rule = {0}, words = {0};
 	struct error error = {0};
 

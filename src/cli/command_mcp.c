@@ -12,10 +12,7 @@
 
 int command_mcp(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
-	struct policy_context context = {
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
+	struct policy_context context = context_of(invocation);
 	struct mcp_options server = {
 		.policy = &options->policy, .context = &context, .environment = invocation->environment};
 	struct error error = {0};
@@ -29,10 +26,7 @@ int command_mcp(const struct invocation *invocation, struct run_options *options
 int command_mcp_wrap(const struct invocation *invocation, struct run_options *options,
 		     const struct messenger *messenger)
 {
-	struct policy_context context = {
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
+	struct policy_context context = context_of(invocation);
 	AUTO_CLOSE int log_fd = -1;
 	struct mcp_wrap_options wrap = {
 		.server = {.policy = &options->policy, .context = &context, .environment = invocation->environment},

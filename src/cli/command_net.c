@@ -34,10 +34,7 @@ static int add_file(struct policy *policy, const char *name, const struct policy
 
 int command_net(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
-	const struct policy_context context = {
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
+	const struct policy_context context = context_of(invocation);
 	int at = 1, count, rc = 0;
 	struct error error = {0};
 	bool is_answered = false;

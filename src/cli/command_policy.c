@@ -9,35 +9,18 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
-#include "doctor/doctor.h"
 #include "engine/engine_why.h"
 #include "policy/policy_document.h"
 
-static struct policy_context context_of(const struct invocation *invocation)
-{
-	return (struct policy_context){
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
-}
-
 int command_plan(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
-	struct engine_request request = {
-		.policy = &options->policy,
-		.command = options->command,
-		.command_count = options->command_count,
-		.is_shell_string = options->is_shell_string,
-		.mode = ENGINE_PASS,
-		.status_fd = -1,
-		.stdin_choice = ENGINE_STDIN_NULL,
-		.stdin_fd = -1,
-		.environment = invocation->environment,
-		.current_directory = invocation->current_directory,
-	};
+	struct engine_request request = plan_request_of(invocation, &options->policy);
 	struct error error = {0};
 	AUTO_TEXT out = {0};
 
+	request.command = options->command;
+	request.command_count = options->command_count;
+	request.is_shell_string = options->is_shell_string;
 	if (engine_plan(&request, options->has_json, &out, &error) < 0) {
 		message_error(messenger, &error);
 		return EXIT_BELLJAR;
@@ -127,17 +110,7 @@ static int test(const struct invocation *invocation, const char *name, const str
 	struct policy_context context = context_of(invocation);
 	AUTO(policy_musts_done) struct policy_must_list musts = {0};
 	AUTO(policy_done) struct policy policy = {0};
-	struct engine_request request = {
-		.policy = &policy,
-		.mode = ENGINE_PASS,
-		.status_fd = -1,
-		.stdin_choice = ENGINE_STDIN_NULL,
-		.stdin_fd = -1,
-		.environment = invocation->environment,
-		.current_directory = invocation->current_directory,
-		.is_rung_limited = true,
-		.rung_max = engine_best_rung(),
-	};
+	struct engine_request request = question_of(invocation, &policy);
 	struct error error = {0};
 	AUTO_TEXT out = {0};
 	int rc = policy_init(&policy, &context, &error);

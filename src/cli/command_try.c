@@ -33,10 +33,7 @@ static int fail(const struct messenger *messenger, const struct error *error)
 static int set_key(struct run_options *options, const struct invocation *invocation, const char *name,
 		   const char *value, struct error *error)
 {
-	const struct policy_context context = {
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
+	const struct policy_context context = context_of(invocation);
 
 	return policy_set_flag(&options->policy, policy_key_by_name(name), value, false, &context, error);
 }

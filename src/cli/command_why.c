@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "doctor/doctor.h"
 #include "engine/engine_why.h"
 
 /* Paths as a shell's user writes them: "~/x", "./x", "x/y", and names of files that are here. */
@@ -31,17 +30,7 @@ static void make_absolute(const struct invocation *invocation, const char *word,
 int command_why(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	static const char *const accesses[] = {"read", "write", "exec", NULL};
-	struct engine_request request = {
-		.policy = &options->policy,
-		.mode = ENGINE_PASS,
-		.status_fd = -1,
-		.stdin_choice = ENGINE_STDIN_NULL,
-		.stdin_fd = -1,
-		.environment = invocation->environment,
-		.current_directory = invocation->current_directory,
-		.is_rung_limited = true,
-		.rung_max = engine_best_rung(),
-	};
+	struct engine_request request = question_of(invocation, &options->policy);
 	const char *access = options->word_count > 1 ? options->words[1] : NULL;
 	struct error error = {0};
 	AUTO_TEXT out = {0}, question = {0};

@@ -5,20 +5,9 @@
 #ifndef BELLJAR_CLI_COMMANDS_H
 #define BELLJAR_CLI_COMMANDS_H
 
+#include "cli/invocation.h"
 #include "cli/message.h"
 #include "cli/options.h"
-#include "engine/engine.h"
-
-/* What main() was started with. */
-struct invocation {
-	char *const *environment;
-	char *current_directory; /* NULL: it no longer exists */
-	char *home;              /* NULL: none */
-	char *argv_memory;       /* memory of arguments and environment, which /proc shows */
-	size_t argv_memory_len;
-	bool has_stdin; /* descriptor 0 was open */
-	int parent_fd;  /* readable when whoever started us is gone; -1: it was not asked for */
-};
 
 /* Each returns what the process exits with. @options is parsed; the messenger is ready. */
 int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);

@@ -127,10 +127,7 @@ static void write_failure(const struct run_options *options, const struct error 
 
 static int run_command(struct invocation *invocation, const struct command_entry *entry, int argc, char **argv)
 {
-	struct policy_context context = {
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
-		.home = invocation->home,
-	};
+	struct policy_context context = context_of(invocation);
 	struct run_options options;
 	struct messenger messenger;
 	struct error error = {0};

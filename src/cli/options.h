@@ -28,9 +28,9 @@ enum cli_command {
 	COMMAND_APPLY = 1 << 12,
 	COMMAND_DISCARD = 1 << 13,
 	COMMAND_WORKSPACE = 1 << 14,
-	COMMAND_TRY = 1 << 17,
 	COMMAND_HOOK = 1 << 15,
 	COMMAND_MCP_WRAP = 1 << 16,
+	COMMAND_TRY = 1 << 17,
 };
 
 struct command_row {

@@ -7,6 +7,22 @@
 
 #include "test_options.h"
 
+/* Two commands with one bit would take each other's options. */
+static void test_every_command_has_a_bit_of_its_own(void)
+{
+	unsigned seen = 0;
+
+	for (size_t i = 0; i < cli_command_count; i++) {
+		unsigned bit = cli_commands[i].command;
+
+		CHECK(bit && !(bit & (bit - 1)));
+		CHECK(!(seen & bit));
+		seen |= bit;
+	}
+	/* And none is without a command. */
+	CHECK(!(seen & (seen + 1)));
+}
+
 /* Where options end. */
 
 static void test_command_begins_at_the_first_word(void)
@@ -509,6 +525,7 @@ static const struct test tests[] = {
 	TEST(test_two_dashes_end_the_options),
 	TEST(test_one_dash_is_a_word),
 	TEST(test_empty_command_goes_through),
+	TEST(test_every_command_has_a_bit_of_its_own),
 	TEST(test_no_words_at_all_is_safe),
 	TEST(test_missing_command_is_refused),
 	TEST(test_value_in_the_next_word_or_after_equals),
