@@ -19,8 +19,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/http.h"
 #include "inspect/inspect.h"
-#include "inspect/inspect_http.h"
 #include "inspect/inspect_stream.h"
 #include "sys/calls.h"
 
@@ -45,11 +45,11 @@ struct inspection {
 	struct http_body request, answer;
 	bool is_sending; /* a request's head has gone, not all of its body */
 	enum answer_state state;
-	char method[NET_METHOD_MAX + 1]; /* that the answer is for */
-	bool is_last;                    /* nothing follows this answer */
-	bool is_closing;                 /* nothing more is wanted of either side */
-	bool has_secret;                 /* some secret is for this host: what comes back is searched */
-	struct text held;                /* of the answer's body: it may be the beginning of a secret */
+	char method[HTTP_METHOD_MAX + 1]; /* that the answer is for */
+	bool is_last;                     /* nothing follows this answer */
+	bool is_closing;                  /* nothing more is wanted of either side */
+	bool has_secret;                  /* some secret is for this host: what comes back is searched */
+	struct text held;                 /* of the answer's body: it may be the beginning of a secret */
 	uint64_t deadline_ns;
 };
 

@@ -9,8 +9,8 @@
 #ifndef BELLJAR_INSPECT_INSPECT_SECRETS_H
 #define BELLJAR_INSPECT_INSPECT_SECRETS_H
 
+#include "base/http.h"
 #include "base/json_read.h"
-#include "inspect/inspect_http.h"
 #include "policy/net_secrets.h"
 
 struct secret {

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/http.h"
 #include "policy/policy.h"
 
 static bool is_method_char(char c)
@@ -57,7 +58,7 @@ static int list_insert(char *list, size_t size, char separator, const char *word
 
 int net_method_add(struct net_rule *rule, const char *method, size_t len)
 {
-	if (!len || len > NET_METHOD_MAX)
+	if (!len || len > HTTP_METHOD_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < len; i++)
 		if (!is_method_char(method[i]))

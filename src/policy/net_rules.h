@@ -18,7 +18,6 @@
 #define NET_NAME_SIZE 254
 #define NET_PORTS_MAX 16
 #define NET_REASON_SIZE 201
-#define NET_METHOD_MAX 24
 #define NET_METHODS_SIZE 160
 #define NET_PATHS_SIZE 1024
 /* The longest path that a rule is compared with. */

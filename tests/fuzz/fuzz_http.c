@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_http.c - heads and bodies of HTTP/1.1, as an inspecting gate reads them
+ * tests/fuzz/fuzz_http.c - heads and bodies of HTTP/1.1, and paths as a gate reads them
  *
  * Input: one byte that says which, then the bytes. However the bytes are cut, a head is judged the same, and a body is the same; what
  * is written anew is read as the same body.
@@ -8,7 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "inspect/inspect_http.h"
+#include "base/http.h"
+#include "policy/net_rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

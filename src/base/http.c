@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspect/inspect_http.c - HTTP/1.1, read strictly
+ * base/http.c - HTTP/1.1, read strictly
  *
  * More than 200 lines: heads and bodies are read by the same rules, and belong together.
  */
-#include "inspect/inspect_http.h"
+#include "base/http.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -205,7 +205,7 @@ static const char *read_request_line(struct http_slice line, struct http_head *h
 	size_t method_len = space ? (size_t)(space - line.bytes) : 0, version_len = sizeof(version) - 1;
 	struct http_slice method = {line.bytes, method_len};
 
-	if (!space || !is_token(method) || method_len > NET_METHOD_MAX)
+	if (!space || !is_token(method) || method_len > HTTP_METHOD_MAX)
 		return "a first line that is no request";
 	if (line.len < method_len + 2 + version_len ||
 	    memcmp(line.bytes + line.len - version_len, version, version_len) != 0)

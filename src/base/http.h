@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspect/inspect_http.h - HTTP/1.1 as a gate reads it: strictly, or not at all
+ * base/http.h - HTTP/1.1, read strictly or not at all
  *
- * Pure and bounded. What two programs could read in two ways is refused: the server behind the gate reads it again. Whatever is
- * passed on is written anew from what was understood.
+ * Pure and bounded. What two programs could read in two ways is refused: a server behind a gate reads it again. Whatever is passed
+ * on is written anew from what was understood.
  */
-#ifndef BELLJAR_INSPECT_INSPECT_HTTP_H
-#define BELLJAR_INSPECT_INSPECT_HTTP_H
+#ifndef BELLJAR_BASE_HTTP_H
+#define BELLJAR_BASE_HTTP_H
 
 #include "base/text.h"
-#include "policy/net_rules.h"
 
 #define HTTP_HEAD_MAX (64 << 10)
 #define HTTP_HEADERS_MAX 128
+#define HTTP_METHOD_MAX 24
 #define HTTP_TRAILERS_MAX (16 << 10)
 
 enum http_body_kind {
@@ -33,7 +33,7 @@ struct http_header {
 };
 
 struct http_head {
-	char method[NET_METHOD_MAX + 1];
+	char method[HTTP_METHOD_MAX + 1];
 	struct http_slice target;
 	int status;               /* of an answer */
 	struct http_slice reason; /* may be empty */

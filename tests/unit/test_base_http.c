@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_inspect_http.c - HTTP/1.1 as a gate reads it: what is a head, what a body, and what is neither
+ * tests/unit/test_base_http.c - HTTP/1.1: what is a head, what a body, and what is neither
  */
-#include "inspect/inspect_http.h"
+#include "base/http.h"
 
 #include <errno.h>
 
