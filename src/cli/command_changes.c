@@ -9,12 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json_write.h"
 #include "cli/changes_print.h"
 #include "cli/pager.h"
 #include "cli/workspace_words.h"
-#include "workspace/workspace_patch.h"
-#include "workspace/workspace_risk.h"
 
 #define EXIT_NOT_ALL 1
 #define PROGRESS_AFTER_NS 1000000000ULL
@@ -36,61 +33,6 @@ static int fail(const struct messenger *messenger, const struct error *error)
 
 /* --- diff --------------------------------------------------------------------------------------------------------- */
 
-/* Keep only what lies below the paths. Renames stay if either end does. */
-static void keep_paths(struct change_list *list, const struct string_list *paths)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; paths->count && i < list->count; i++) {
-		bool is_named = false;
-
-		for (size_t k = 0; k < paths->count; k++)
-			is_named |= change_is_within(list->items[i].path, paths->items[k]);
-		if (is_named) {
-			struct change other = list->items[kept];
-
-			list->items[kept] = list->items[i];
-			if (kept != i)
-				list->items[i] = other;
-			kept++;
-		}
-	}
-	/* The rest is behind, to be freed with the list. */
-	for (size_t i = kept; paths->count && i < list->count; i++) {
-		free(list->items[i].path);
-		free(list->items[i].layer_path);
-		free(list->items[i].conflict);
-	}
-	if (paths->count)
-		list->count = kept;
-}
-
-static void print_json(struct text *out, const struct chosen *chosen, const struct change_list *list)
-{
-	struct json_writer json = {.text = out, .has_byte_escapes = true};
-
-	json_open_object(&json, NULL);
-	json_write_string(&json, "id", chosen->workspace.meta.id);
-	json_write_string(&json, "name", chosen->workspace.meta.name);
-	json_write_string(&json, "workdir", chosen->workspace.meta.workdir);
-	json_open_array(&json, "changes");
-	for (size_t i = 0; i < list->count; i++)
-		patch_json(&chosen->view, &list->items[i], &json);
-	json_close_array(&json);
-	json_close_object(&json);
-	text_append_char(out, '\n');
-}
-
-static int list_changes(struct chosen *chosen, const struct string_list *allowed, struct change_list *list,
-			struct error *error)
-{
-	int rc = workspace_changes(&chosen->view, list, error);
-
-	if (rc == 0)
-		workspace_judge(&chosen->view, list, allowed);
-	return rc;
-}
-
 int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	AUTO(chosen_done) struct chosen chosen = {0};
@@ -103,19 +45,21 @@ int command_diff(const struct invocation *invocation, struct run_options *option
 	if (rc == 0)
 		rc = chosen_take_paths(&chosen, invocation, options, &error);
 	if (rc == 0)
-		rc = list_changes(&chosen, NULL, &list, &error);
+		rc = workspace_judged_changes(&chosen.opened.view, NULL, &list, &error);
 	if (rc < 0)
 		return fail(messenger, &error);
-	keep_paths(&list, &chosen.paths);
-	workspace_find_renames(&chosen.view, &list);
-	if (options->has_json)
-		print_json(&out, &chosen, &list);
-	else if (options->has_patch)
-		rc = changes_print_patch(&out, &chosen.view, &list, isatty(STDOUT_FILENO), has_color);
-	else if (options->has_stat)
-		rc = changes_print_stat(&out, &chosen.view, &list, has_color);
-	else
+	change_list_keep(&list, &chosen.paths);
+	workspace_find_renames(&chosen.opened.view, &list);
+	if (options->has_json) {
+		workspace_write_changes(&chosen.opened, &list, &out);
+		text_append_char(&out, '\n');
+	} else if (options->has_patch) {
+		rc = changes_print_patch(&out, &chosen.opened.view, &list, isatty(STDOUT_FILENO), has_color);
+	} else if (options->has_stat) {
+		rc = changes_print_stat(&out, &chosen.opened.view, &list, has_color);
+	} else {
 		changes_print(&out, &list, has_color);
+	}
 	if (rc < 0 || text_failed(&out)) {
 		error_set(&error, STAGE_FILES, rc < 0 ? -rc : ENOMEM, "cannot show the changes: %s",
 			  strerror(rc < 0 ? -rc : ENOMEM));
@@ -192,55 +136,13 @@ static void say_outcome(const struct messenger *messenger, const struct apply_ou
 			     is_kept ? "; the rest is in the workspace " : "", is_kept ? id : "");
 }
 
-static void print_outcome_json(struct text *out, const struct apply_outcome *outcome, const struct change_list *list,
-			       bool is_kept)
-{
-	struct json_writer json = {.text = out, .has_byte_escapes = true};
-
-	json_open_object(&json, NULL);
-	json_write_unsigned(&json, "applied", outcome->applied);
-	json_write_unsigned(&json, "conflicts", outcome->conflicts);
-	json_write_unsigned(&json, "refused", outcome->refused);
-	json_write_unsigned(&json, "failed", outcome->failed);
-	json_write_unsigned(&json, "dropped", outcome->dropped);
-	json_write_unsigned(&json, "left", outcome->left);
-	json_write_bool(&json, "kept", is_kept);
-	json_open_array(&json, "not_applied");
-	for (size_t i = 0; i < list->count; i++) {
-		const struct change *change = &list->items[i];
-
-		if (change->flags & (CHANGE_IS_DONE | CHANGE_IS_DROPPED) || !(change->flags & CHANGE_IS_CHOSEN))
-			continue;
-		json_open_object(&json, NULL);
-		json_write_string(&json, "path", change->path);
-		json_write_string(&json, "reason",
-				  change->flags & CHANGE_HAS_FAILED   ? "failed"
-				  : change->flags & CHANGE_IS_REFUSED ? "refused"
-								      : "conflict");
-		json_write_string(&json, "why", change->conflict ? change->conflict : change->why);
-		json_close_object(&json);
-	}
-	json_close_array(&json);
-	json_close_object(&json);
-	text_append_char(out, '\n');
-}
-
-/* Everything was applied or dropped: an unnamed workspace has done its work, a named one begins anew. */
-static int finish(struct chosen *chosen, struct error *error)
-{
-	workspace_view_done(&chosen->view);
-	if (chosen->workspace.meta.name)
-		return workspace_reset(&chosen->home, &chosen->workspace, error);
-	return workspace_remove(&chosen->home, &chosen->workspace, error);
-}
-
 int apply_chosen(struct chosen *chosen, struct change_list *list, const struct apply_order *order,
 		 const struct messenger *messenger)
 {
 	struct progress progress = {.messenger = messenger, .begun_ns = now_ns()};
 	struct apply_request request = {
-		.view = &chosen->view,
-		.workspace = &chosen->workspace,
+		.view = &chosen->opened.view,
+		.workspace = &chosen->opened.workspace,
 		.changes = list,
 		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours},
 		.is_dry_run = order->is_dry_run,
@@ -255,15 +157,17 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 	bool is_kept;
 	int rc = workspace_apply(&request, &outcome, &error);
 
-	memcpy(id, chosen->workspace.meta.id, sizeof(id));
+	memcpy(id, chosen->opened.workspace.meta.id, sizeof(id));
 	end_progress(&progress);
 	say_what_stays(messenger, list);
 	is_kept = rc < 0 || outcome.conflicts || outcome.refused || outcome.failed || outcome.left;
 	if (rc == 0 && !is_kept && !order->is_dry_run)
-		rc = finish(chosen, &error);
+		rc = workspace_finish(&chosen->opened, &error);
 	say_outcome(messenger, &outcome, order->is_dry_run, is_kept, id);
-	if (order->has_json)
-		print_outcome_json(&out, &outcome, list, is_kept || order->is_dry_run);
+	if (order->has_json) {
+		workspace_write_outcome(&outcome, list, is_kept || order->is_dry_run, &out);
+		text_append_char(&out, '\n');
+	}
 	if (rc < 0)
 		message_error(messenger, &error);
 	if (print_out(&out, messenger) != 0)
@@ -300,9 +204,9 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->risky, &risky, &error);
 	if (rc == 0)
-		rc = workspace_settle(&chosen.view, &chosen.workspace, &error);
+		rc = workspace_settle(&chosen.opened.view, &chosen.opened.workspace, &error);
 	if (rc == 0)
-		rc = list_changes(&chosen, &risky, &list, &error);
+		rc = workspace_judged_changes(&chosen.opened.view, &risky, &list, &error);
 	return rc < 0 ? fail(messenger, &error) : apply_chosen(&chosen, &list, &order, messenger);
 }
 
@@ -311,27 +215,18 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 /* Some changes only: what the upper has of them goes, and what cannot go is told. */
 static int discard_paths(struct chosen *chosen, const struct messenger *messenger, struct error *error)
 {
-	AUTO(change_list_done) struct change_list list = {0};
-	AUTO(change_list_done) struct change_list after = {0};
-	size_t before, dropped = 0;
-	int rc = list_changes(chosen, NULL, &list, error);
+	AUTO(change_list_done) struct change_list left = {0};
+	size_t dropped;
+	int rc = workspace_drop_paths(&chosen->opened, &chosen->paths, &left, &dropped, error);
 
-	if (rc == 0)
-		rc = workspace_drop(&chosen->view, &chosen->workspace, &list, &chosen->paths, error);
-	if (rc == 0)
-		rc = list_changes(chosen, NULL, &after, error);
 	if (rc < 0)
 		return rc;
-	keep_paths(&list, &chosen->paths);
-	keep_paths(&after, &chosen->paths);
-	before = list.count;
-	dropped = before - MIN_OF(after.count, before);
-	for (size_t i = 0; i < after.count; i++)
-		message_note(messenger, "cannot be dropped by itself: %s", after.items[i].path);
-	if (after.count)
+	for (size_t i = 0; i < left.count; i++)
+		message_note(messenger, "cannot be dropped by itself: %s", left.items[i].path);
+	if (left.count)
 		message_hint(messenger, "it belongs to a checkpoint, or to a directory that was replaced as a whole");
 	message_note(messenger, "%zu changes dropped", dropped);
-	return after.count ? EXIT_NOT_ALL : 0;
+	return left.count ? EXIT_NOT_ALL : 0;
 }
 
 int command_discard(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
@@ -345,15 +240,16 @@ int command_discard(const struct invocation *invocation, struct run_options *opt
 	if (rc < 0)
 		return fail(messenger, &error);
 	has_paths = chosen.next_word < options->word_count;
-	memcpy(id, chosen.workspace.meta.id, sizeof(id));
+	memcpy(id, chosen.opened.workspace.meta.id, sizeof(id));
 	if (has_paths) {
 		rc = chosen_take_paths(&chosen, invocation, options, &error);
 		if (rc == 0)
-			rc = workspace_view_open(&chosen.home, &chosen.workspace, &chosen.view, &error);
+			rc = workspace_view_open(&chosen.opened.home, &chosen.opened.workspace, &chosen.opened.view,
+						 &error);
 		if (rc == 0)
 			rc = discard_paths(&chosen, messenger, &error);
 	} else {
-		rc = workspace_remove(&chosen.home, &chosen.workspace, &error);
+		rc = workspace_remove(&chosen.opened.home, &chosen.opened.workspace, &error);
 		if (rc == 0)
 			message_note(messenger, "the workspace %s is gone", id);
 	}

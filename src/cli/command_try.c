@@ -124,13 +124,13 @@ static int look(struct trial *trial, struct error *error)
 	int rc = chosen_open(&trial->chosen, trial->invocation, &words, 0, WORKSPACE_WRITE, true, error);
 
 	if (rc == 0)
-		rc = workspace_settle(&trial->chosen.view, &trial->chosen.workspace, error);
+		rc = workspace_settle(&trial->chosen.opened.view, &trial->chosen.opened.workspace, error);
 	if (rc == 0)
 		rc = chosen_translate(&trial->chosen, trial->invocation, &trial->options->risky, &risky, error);
 	if (rc == 0)
-		rc = workspace_changes(&trial->chosen.view, &trial->list, error);
+		rc = workspace_changes(&trial->chosen.opened.view, &trial->list, error);
 	if (rc == 0)
-		workspace_judge(&trial->chosen.view, &trial->list, &risky);
+		workspace_judge(&trial->chosen.opened.view, &trial->list, &risky);
 	return rc;
 }
 
@@ -153,7 +153,7 @@ static int discard(struct trial *trial)
 {
 	struct error error = {0};
 
-	if (workspace_remove(&trial->chosen.home, &trial->chosen.workspace, &error) < 0)
+	if (workspace_remove(&trial->chosen.opened.home, &trial->chosen.opened.workspace, &error) < 0)
 		return fail(trial->messenger, &error);
 	message_note(trial->messenger, "dropped: the workdir is as it was");
 	return trial->status;
@@ -204,7 +204,7 @@ static void show(const struct trial *trial, bool is_patch)
 	AUTO_TEXT out = {0};
 
 	if (is_patch)
-		changes_print_patch(&out, &trial->chosen.view, &trial->list, true, has_color);
+		changes_print_patch(&out, &trial->chosen.opened.view, &trial->list, true, has_color);
 	else
 		changes_print(&out, &trial->list, has_color);
 	if (is_patch)

@@ -3,7 +3,6 @@
  * cli/command_workspace.c - `workspace`: list, show, checkpoint, rollback, fork, export and remove; none opens a jar
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +13,6 @@
 #include "cli/workspace_words.h"
 #include "workspace/workspace_archive.h"
 
-#define FORKS_MAX 256
 #define NAME_MAX_SHOWN 4096
 
 static int fail(const struct messenger *messenger, const struct error *error)
@@ -34,19 +32,6 @@ static void print_time(struct text *out, int64_t time_ns)
 	if (localtime_r(&seconds, &parts))
 		strftime(words, sizeof(words), "%Y-%m-%d %H:%M", &parts);
 	text_append_string(out, words);
-}
-
-static void write_json(struct json_writer *json, const struct workspace_meta *meta)
-{
-	json_write_string(json, "id", meta->id);
-	json_write_string(json, "name", meta->name);
-	json_write_string(json, "workdir", meta->workdir);
-	json_write_string(json, "kind", meta->kind == WORKSPACE_COPY ? "copy" : "overlay");
-	json_write_integer(json, "created", meta->created_ns / 1000000000);
-	json_open_array(json, "checkpoints");
-	for (size_t i = 0; i < meta->layers.count; i++)
-		json_write_string(json, NULL, meta->layers.items[i]);
-	json_close_array(json);
 }
 
 static int list_all(const struct invocation *invocation, const struct run_options *options,
@@ -70,7 +55,7 @@ static int list_all(const struct invocation *invocation, const struct run_option
 		json_open_array(&json, NULL);
 		for (size_t i = 0; i < list.count; i++) {
 			json_open_object(&json, NULL);
-			write_json(&json, &list.items[i]);
+			workspace_write_facts(&list.items[i], &json);
 			json_close_object(&json);
 		}
 		json_close_array(&json);
@@ -106,23 +91,16 @@ static void print_checkpoint(struct text *out, const struct workspace_home *home
 static int show(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,
 		struct error *error)
 {
-	const struct workspace_meta *meta = &chosen->workspace.meta;
+	const struct workspace_meta *meta = &chosen->opened.workspace.meta;
 	struct workspace_summary summary;
 	AUTO_TEXT out = {0};
-	struct json_writer json = {.text = &out, .has_byte_escapes = true};
-	int rc = workspace_summary(&chosen->home, &chosen->workspace, &summary, error);
+	int rc = options->has_json
+			 ? workspace_write_summary(&chosen->opened, &out, error)
+			 : workspace_summary(&chosen->opened.home, &chosen->opened.workspace, &summary, error);
 
 	if (rc < 0)
 		return rc;
 	if (options->has_json) {
-		json_open_object(&json, NULL);
-		write_json(&json, meta);
-		json_write_unsigned(&json, "added", summary.added);
-		json_write_unsigned(&json, "modified", summary.modified);
-		json_write_unsigned(&json, "deleted", summary.deleted);
-		json_write_unsigned(&json, "bytes", summary.bytes);
-		json_write_string(&json, "upper", chosen->workspace.parts_path);
-		json_close_object(&json);
 		text_append_char(&out, '\n');
 		return print_out(&out, messenger);
 	}
@@ -132,7 +110,7 @@ static int show(struct chosen *chosen, const struct run_options *options, const 
 	print_time(&out, meta->created_ns);
 	text_append_format(&out, "%s\n", meta->kind == WORKSPACE_COPY ? ", a whole copy" : "");
 	for (size_t i = 0; i < meta->layers.count; i++)
-		print_checkpoint(&out, &chosen->home, meta->layers.items[i]);
+		print_checkpoint(&out, &chosen->opened.home, meta->layers.items[i]);
 	text_append_format(
 		&out, "  %s%" PRIu64 " added, %" PRIu64 " modified, %" PRIu64 " deleted, %" PRIu64 " bytes\n",
 		summary.is_rough ? "about " : "", summary.added, summary.modified, summary.deleted, summary.bytes);
@@ -146,11 +124,12 @@ static int checkpoint(struct chosen *chosen, const struct run_options *options, 
 {
 	const char *note = chosen->next_word < options->word_count ? options->words[chosen->next_word] : NULL;
 	AUTO_TEXT out = {0};
-	int rc = workspace_checkpoint(&chosen->home, &chosen->workspace, note, error);
+	char id[WORKSPACE_ID_SIZE];
+	int rc = workspace_mark(&chosen->opened, note, id, error);
 
 	if (rc < 0)
 		return rc;
-	text_append_format(&out, "%s\n", chosen->workspace.meta.layers.items[0]);
+	text_append_format(&out, "%s\n", id);
 	return print_out(&out, messenger);
 }
 
@@ -159,48 +138,37 @@ static int rollback(struct chosen *chosen, const struct run_options *options, co
 {
 	const char *layer = chosen->next_word < options->word_count ? options->words[chosen->next_word] : NULL;
 
-	return workspace_rollback(&chosen->home, &chosen->workspace, layer, error);
+	return workspace_go_back(&chosen->opened, layer, error);
 }
 
-static int count_of(const char *word)
+static unsigned count_of(const char *word)
 {
-	int count = 0;
+	unsigned count = 0;
 
-	for (; word && *word >= '0' && *word <= '9' && count <= FORKS_MAX; word++)
-		count = count * 10 + (*word - '0');
-	return word && !*word && count <= FORKS_MAX ? count : 0;
+	for (; word && *word >= '0' && *word <= '9' && count <= WORKSPACE_FORKS_MAX; word++)
+		count = count * 10 + (unsigned)(*word - '0');
+	return word && !*word && count <= WORKSPACE_FORKS_MAX ? count : 0;
 }
 
 static int fork_it(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,
 		   struct error *error)
 {
 	const char *word = chosen->next_word < options->word_count ? options->words[chosen->next_word] : "1";
-	AUTO_CLOSE int workdir = open(chosen->workspace.meta.workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct workspace_request request = {
-		.workdir_fd = workdir,
-		.workdir = chosen->workspace.meta.workdir,
-		.kind = chosen->workspace.meta.kind,
-		.base = &chosen->workspace.meta,
-	};
+	AUTO(string_list_done) struct string_list ids = {0};
 	AUTO_TEXT out = {0};
-	int count = count_of(word);
+	unsigned count = count_of(word);
 	int rc;
 
 	if (!count) {
 		error_set(error, STAGE_USAGE, 0, "'%s' is no number of forks", word);
-		return error_hint(error, "give a number from 1 to %d", FORKS_MAX);
+		return error_hint(error, "give a number from 1 to %d", WORKSPACE_FORKS_MAX);
 	}
-	/* What was written so far becomes the layer that all of them stand on. */
-	rc = workspace_checkpoint(&chosen->home, &chosen->workspace, "fork", error);
-	for (int i = 0; i < count && rc == 0; i++) {
-		struct workspace made;
-
-		rc = workspace_create(&chosen->home, &request, &made, error);
-		if (rc < 0)
-			break;
-		text_append_format(&out, "%s\n", made.meta.id);
-		workspace_done(&made);
-	}
+	rc = workspace_fork(&chosen->opened, count, &ids, error);
+	if (rc == 0 && !ids.count)
+		rc = error_set(error, STAGE_USAGE, ENODATA,
+			       "nothing was changed in this workspace: there is nothing to fork");
+	for (size_t i = 0; i < ids.count; i++)
+		text_append_format(&out, "%s\n", ids.items[i]);
 	return print_out(&out, messenger) != 0 ? -EIO : rc;
 }
 
@@ -211,16 +179,16 @@ static int export(struct chosen *chosen, const struct run_options *options, cons
 {
 	AUTO(change_list_done) struct change_list list = {0};
 	AUTO_TEXT out = {0};
-	int rc = workspace_view_open(&chosen->home, &chosen->workspace, &chosen->view, error);
+	int rc = workspace_view_open(&chosen->opened.home, &chosen->opened.workspace, &chosen->opened.view, error);
 
 	if (rc == 0)
-		rc = workspace_changes(&chosen->view, &list, error);
+		rc = workspace_changes(&chosen->opened.view, &list, error);
 	if (rc < 0)
 		return rc;
 	if (options->has_tar)
-		return workspace_archive(&chosen->view, &list, STDOUT_FILENO, error);
-	workspace_find_renames(&chosen->view, &list);
-	rc = changes_print_patch(&out, &chosen->view, &list, false, false);
+		return workspace_archive(&chosen->opened.view, &list, STDOUT_FILENO, error);
+	workspace_find_renames(&chosen->opened.view, &list);
+	rc = changes_print_patch(&out, &chosen->opened.view, &list, false, false);
 	if (rc < 0)
 		return error_set(error, STAGE_FILES, -rc, "cannot read the changes: %s", strerror(-rc));
 	return print_out(&out, messenger);
@@ -229,7 +197,7 @@ static int export(struct chosen *chosen, const struct run_options *options, cons
 static int remove_it(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,
 		     struct error *error)
 {
-	return workspace_remove(&chosen->home, &chosen->workspace, error);
+	return workspace_remove(&chosen->opened.home, &chosen->opened.workspace, error);
 }
 
 typedef int verb_function(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/workspace_words.c - which workspace, and which of its paths, the words of a command line mean
- *
- * Paths are names, not files: what a workspace added is not in the workdir yet. So they are put together without a look at
- * the file system: one that begins with "/" must lie in the workdir, any other is taken from the current directory if that
- * is in the workdir, else from the workdir itself.
  */
 #include "cli/workspace_words.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "base/paths.h"
 
 /* The newest of @directory, or of the nearest one above it that has any. */
 static int find_here(const struct workspace_home *home, const char *directory, char id[WORKSPACE_ID_SIZE],
@@ -51,7 +45,7 @@ static int find(struct chosen *chosen, const struct invocation *invocation, cons
 
 		if (stat(directory, &status) < 0)
 			status = (struct stat){0};
-		rc = workspace_find(&chosen->home, word, status.st_dev, status.st_ino, id, &nobodys);
+		rc = workspace_find(&chosen->opened.home, word, status.st_dev, status.st_ino, id, &nobodys);
 		if (rc == 0)
 			chosen->next_word++;
 		/* An id is never a path, and a name of two workspaces must be told apart. */
@@ -61,7 +55,7 @@ static int find(struct chosen *chosen, const struct invocation *invocation, cons
 			return rc;
 		}
 	}
-	return find_here(&chosen->home, directory, id, error);
+	return find_here(&chosen->opened.home, directory, id, error);
 }
 
 int chosen_open(struct chosen *chosen, const struct invocation *invocation, const struct run_options *options,
@@ -71,69 +65,27 @@ int chosen_open(struct chosen *chosen, const struct invocation *invocation, cons
 	int rc;
 
 	*chosen = (struct chosen){0};
-	rc = workspace_home_open(invocation->environment, &chosen->home, error);
+	rc = workspace_home_open(invocation->environment, &chosen->opened.home, error);
 	if (rc == 0)
 		rc = find(chosen, invocation, options, first, id, error);
 	if (rc == 0)
-		rc = workspace_open(&chosen->home, id, access, &chosen->workspace, error);
+		rc = workspace_open(&chosen->opened.home, id, access, &chosen->opened.workspace, error);
 	if (rc == 0 && has_view)
-		rc = workspace_view_open(&chosen->home, &chosen->workspace, &chosen->view, error);
+		rc = workspace_view_open(&chosen->opened.home, &chosen->opened.workspace, &chosen->opened.view, error);
 	return rc;
 }
 
 void chosen_done(struct chosen *chosen)
 {
-	if (chosen->view.layer_count)
-		workspace_view_done(&chosen->view);
-	workspace_done(&chosen->workspace);
-	workspace_home_done(&chosen->home);
+	opened_workspace_done(&chosen->opened);
 	string_list_done(&chosen->paths);
-}
-
-/* @path, from @base, without dots and double slashes: absolute. */
-static int absolute(const char *base, const char *path, struct text *out)
-{
-	const char *const pieces[] = {path[0] == '/' ? "" : base, path};
-
-	for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
-		for (const char *part = pieces[i]; *part;) {
-			size_t len = strcspn(part, "/");
-
-			if (len == 2 && part[0] == '.' && part[1] == '.') {
-				while (out->len && out->data[--out->len] != '/')
-					;
-				if (out->data)
-					out->data[out->len] = '\0';
-			} else if (len && !(len == 1 && part[0] == '.')) {
-				text_append_char(out, '/');
-				text_append(out, part, len);
-			}
-			part += len;
-			part += strspn(part, "/");
-		}
-	}
-	return text_failed(out) ? -ENOMEM : 0;
 }
 
 static int translate(const struct chosen *chosen, const struct invocation *invocation, const char *path,
 		     struct string_list *to, struct error *error)
 {
-	const char *workdir = chosen->workspace.meta.workdir;
-	const char *here = invocation->current_directory;
-	bool is_inside = here && path_is_within(here, workdir);
-	AUTO_TEXT whole = {0};
-	const char *below;
-
-	if (absolute(is_inside ? here : workdir, path, &whole) < 0)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	if (!whole.len || !path_is_within(text_string(&whole), workdir)) {
-		error_set(error, STAGE_USAGE, EINVAL, "'%s' is not in '%s', of which the workspace is", path, workdir);
-		return error_hint(error, "paths are below the workdir; a workspace is named by its id or name");
-	}
-	below = whole.data + strlen(workdir);
-	below += strspn(below, "/");
-	return string_list_add(to, *below ? below : ".") < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory")
-							     : 0;
+	return workspace_path_below(chosen->opened.workspace.meta.workdir, invocation->current_directory, path, to,
+				    error);
 }
 
 int chosen_translate(const struct chosen *chosen, const struct invocation *invocation, const struct string_list *from,

@@ -6,13 +6,11 @@
 #define BELLJAR_CLI_WORKSPACE_WORDS_H
 
 #include "cli/commands.h"
-#include "workspace/workspace_changes.h"
+#include "workspace/workspace_order.h"
 
 /* A workspace that a command works on. */
 struct chosen {
-	struct workspace_home home;
-	struct workspace workspace;
-	struct workspace_view view;
+	struct opened_workspace opened;
 	struct string_list paths; /* below the workdir */
 	int next_word;            /* of the command line, behind what says which workspace */
 };

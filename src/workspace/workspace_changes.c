@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "workspace/workspace_risk.h"
 #include "workspace/workspace_walk.h"
 
 /* For counting after a run: so much is looked at. */
@@ -288,4 +289,32 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 	summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;
 	*out = summary;
 	return 0;
+}
+
+void change_list_keep(struct change_list *list, const struct string_list *paths)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; paths->count && i < list->count; i++) {
+		bool is_named = false;
+
+		for (size_t k = 0; k < paths->count; k++)
+			is_named |= change_is_within(list->items[i].path, paths->items[k]);
+		if (is_named) {
+			struct change other = list->items[kept];
+
+			list->items[kept] = list->items[i];
+			if (kept != i)
+				list->items[i] = other;
+			kept++;
+		}
+	}
+	/* The rest is behind, to be freed with the list. */
+	for (size_t i = kept; paths->count && i < list->count; i++) {
+		free(list->items[i].path);
+		free(list->items[i].layer_path);
+		free(list->items[i].conflict);
+	}
+	if (paths->count)
+		list->count = kept;
 }

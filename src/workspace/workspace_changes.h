@@ -82,6 +82,8 @@ static inline const char *change_layer_path(const struct change *change)
 /* Everything that is different, sorted, with conflicts found. -EBADMSG: the layer is forged. */
 int workspace_changes(const struct workspace_view *view, struct change_list *out, struct error *error);
 void change_list_done(struct change_list *list);
+/* Keep only what lies below the paths; no paths: everything. Before renames are looked for. */
+void change_list_keep(struct change_list *list, const struct string_list *paths);
 /* Find files that were deleted here and added there with the same content. */
 void workspace_find_renames(const struct workspace_view *view, struct change_list *list);
 
