@@ -95,8 +95,8 @@ int launch_compile(struct launch *launch)
 int launch_start(struct launch *launch, launch_start_function *start, void *owner)
 {
 	for (;;) {
-		int rc = engine_workspaces_open(&launch->workspaces, &launch->host, launch->policy, launch->environment,
-						&launch->error);
+		int rc = engine_workspaces_open(&launch->workspaces, &launch->host, launch->policy, &launch->stores,
+						launch->environment, &launch->error);
 
 		if (rc == 0)
 			rc = launch_compile(launch);
@@ -123,5 +123,6 @@ void launch_done(struct launch *launch)
 	forget_plan(launch);
 	vault_done(&launch->vault);
 	engine_workspaces_close(&launch->workspaces);
+	string_list_done(&launch->stores);
 	host_done(&launch->host);
 }

@@ -30,7 +30,8 @@ struct launch {
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
 	enum plan_kind kind; /* PLAN_RUN is not made here */
 	struct plan_request request;
-	bool is_plan_only; /* nothing will be started */
+	bool is_plan_only;         /* nothing will be started */
+	struct string_list stores; /* ids of those to go on with; owned. Else as the policy says */
 	/* results */
 	struct host host;
 	struct engine_workspaces workspaces; /* of the layers in the plan */

@@ -132,6 +132,26 @@ static int find_named(const struct workspace_home *home, const char *name, const
 	return rc;
 }
 
+/* 1: it is there; 0: it is gone, as one is after everything was applied or dropped. */
+static int find_store(const struct workspace_home *home, const char *id, const struct host_layer *layer,
+		      enum workspace_kind kind, struct workspace *out, struct error *error)
+{
+	struct error why = {0};
+	int rc = workspace_open(home, id, WORKSPACE_WRITE, out, &why);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc < 0) {
+		*error = why;
+		return rc;
+	}
+	rc = check_found(out, layer, kind, error);
+	if (rc == 0)
+		return 1;
+	workspace_done(out);
+	return rc;
+}
+
 static int make_one(const struct workspace_home *home, const char *name, const struct host_layer *layer,
 		    enum workspace_kind kind, struct workspace *out, struct error *error)
 {
@@ -153,10 +173,12 @@ static int make_one(const struct workspace_home *home, const char *name, const s
 }
 
 static int open_one(struct engine_workspaces *workspaces, struct host_layer *layer, enum workspace_kind kind,
-		    const char *name, struct workspace *out, struct error *error)
+		    const char *name, const char *store, struct workspace *out, struct error *error)
 {
-	int rc = name ? find_named(&workspaces->home, name, layer, kind, out, error) : 0;
+	int rc = store ? find_store(&workspaces->home, store, layer, kind, out, error) : 0;
 
+	if (rc == 0 && name)
+		rc = find_named(&workspaces->home, name, layer, kind, out, error);
 	if (rc == 0)
 		return make_one(&workspaces->home, name, layer, kind, out, error);
 	if (rc < 0)
@@ -275,7 +297,7 @@ static int try_again(struct engine_workspaces *workspaces, const struct host *ho
 }
 
 int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
-			   char *const *environment, struct error *error)
+			   const struct string_list *stores, char *const *environment, struct error *error)
 {
 	int rc = 0;
 
@@ -300,7 +322,8 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 			plan_layer_kind(host, layer) == LAYER_COPY ? WORKSPACE_COPY : WORKSPACE_OVERLAY;
 		struct workspace *item = &workspaces->items[i];
 
-		rc = open_one(workspaces, layer, kind, policy->workspace_name, item, error);
+		rc = open_one(workspaces, layer, kind, policy->workspace_name,
+			      i < stores->count ? stores->items[i] : NULL, item, error);
 		if (rc < 0)
 			break;
 		workspaces->count++;
@@ -367,7 +390,8 @@ void engine_workspaces_close(struct engine_workspaces *workspaces)
 		struct workspace_summary summary;
 
 		/* What cannot be looked at is not thrown away. */
-		if (summarize(workspaces, workspace, &summary) < 0 || is_changed(workspace, &summary))
+		if (workspaces->keeps_all || summarize(workspaces, workspace, &summary) < 0 ||
+		    is_changed(workspace, &summary))
 			workspace_done(workspace);
 		else
 			workspace_remove(&workspaces->home, workspace, NULL);

@@ -18,14 +18,16 @@ struct engine_workspaces {
 	struct workspace *items; /* one for each of host.layers */
 	size_t count;
 	struct result_workspace_list seen; /* when somebody last looked */
+	bool keeps_all;                    /* also those without changes stay: somebody goes on with them */
 };
 
 /*
  * Open or make the stores for host->layers, of the kinds that the planner will want, and tell the host facts where they are.
- * After a failed start it is called again, with other facts.
+ * After a failed start it is called again, with other facts. @stores are the ids of those to go on with, in the order of the
+ * layers; one that is not there any more is made anew.
  */
 int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
-			   char *const *environment, struct error *error);
+			   const struct string_list *stores, char *const *environment, struct error *error);
 /* Host facts for a plan that is only printed: nothing is made. */
 int engine_workspaces_pretend(struct host *host, char *const *environment);
 /* Where workspaces are kept, as a host fact, so that no jar shows it. 0 or -ENOMEM. */

@@ -108,6 +108,7 @@ void server_return_number(struct server *server, unsigned number);
 void serve_run_begin(struct channel *channel, struct wire_frame *frame);
 void serve_jar_begin(struct channel *channel, struct wire_frame *frame);
 void serve_ask_begin(struct channel *channel, struct wire_frame *frame);
+void serve_order_begin(struct channel *channel, struct wire_frame *frame);
 void serve_hello_begin(struct channel *channel, struct wire_frame *frame);
 /* The members of its answer. */
 void serve_hello_write(struct json_writer *writer);

@@ -15,10 +15,8 @@ struct first_frame {
 };
 
 static const struct first_frame first_frames[] = {
-	{FRAME_RUN, serve_run_begin},
-	{FRAME_OPEN, serve_jar_begin},
-	{FRAME_ASK, serve_ask_begin},
-	{FRAME_HELLO, serve_hello_begin},
+	{FRAME_RUN, serve_run_begin},     {FRAME_OPEN, serve_jar_begin},        {FRAME_ASK, serve_ask_begin},
+	{FRAME_HELLO, serve_hello_begin}, {FRAME_WORKSPACE, serve_order_begin},
 };
 
 static void channel_on_frame(void *owner, struct wire_frame *frame)

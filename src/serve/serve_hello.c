@@ -10,8 +10,8 @@
 #include "wire/request.h"
 
 /* What clients may rely on, for those that know more engines than one. Only ever added to. */
-static const char *const features[] = {"files", "watch",  "connect", "processes", "usage",
-				       "ttl",   "events", "detach",  "net_rules", "ask"};
+static const char *const features[] = {"files",  "watch",  "connect",   "processes", "usage",     "ttl",
+				       "events", "detach", "net_rules", "ask",       "workspaces"};
 
 void serve_hello_write(struct json_writer *writer)
 {

@@ -5,6 +5,9 @@
  * Each run and each task has a channel of its own, which comes with the frame that asks for it. The engine says there what
  * is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other threads run.
  * The jar's own channel is its life: when the client closes it, the jar ends.
+ *
+ * What changes a layer (apply, discard, checkpoint, rollback, fork) needs it unmounted. So the jar ends, the order is carried
+ * out, and another jar takes over the channel, the request and the layers: for the client it is the same jar.
  */
 #include "serve/serve.h"
 
@@ -15,6 +18,7 @@
 #include "engine/engine_redact.h"
 #include "serve/server_jar.h"
 #include "serve/serve_net.h"
+#include "serve/serve_order.h"
 #include "serve/serve_run.h"
 #include "serve/serve_task.h"
 #include "sys/calls.h"
@@ -23,7 +27,10 @@ struct serve_jar {
 	struct server_jar server_jar; /* first: it is freed through it */
 	struct channel *channel;      /* NULL: the client has let go of it */
 	struct loop_timer ttl;
-	uint64_t opened_ns;
+	uint64_t opened_ns;        /* 0: it never stood */
+	struct serve_order *order; /* for which it makes room, or which it waits for; NULL: none */
+	const char *order_store;   /* the id of the workspace that it is about: of launch.stores */
+	bool is_before_order;      /* it makes room */
 	bool is_closing;
 	bool is_expired; /* its time to live is over */
 };
@@ -55,7 +62,8 @@ static void on_join(struct serve_jar *jar, struct wire_frame *frame)
 
 static bool is_open(const struct serve_jar *jar)
 {
-	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing && !jar->is_expired;
+	return jar->server_jar.is_standing && !jar->server_jar.is_gone && !jar->is_closing && !jar->is_expired &&
+	       !jar->order;
 }
 
 static void on_task_request(struct serve_jar *jar, enum request_kind kind, struct wire_frame *frame)
@@ -127,6 +135,81 @@ static void on_net_request(struct serve_jar *jar, struct wire_frame *frame)
 		serve_net_begin(own, &jar->server_jar, frame);
 }
 
+/* Keep the ids of all its stores, for the jar after it. */
+static int keep_stores(struct serve_jar *jar)
+{
+	struct engine_workspaces *workspaces = &jar->server_jar.launch.workspaces;
+	struct string_list *stores = &jar->server_jar.launch.stores;
+	int rc = 0;
+
+	string_list_clear(stores);
+	for (size_t i = 0; i < workspaces->count && rc == 0; i++)
+		rc = string_list_add(stores, workspaces->items[i].meta.id);
+	return rc;
+}
+
+static int begin_order(struct serve_jar *jar, struct serve_order *order, struct error *error)
+{
+	const struct engine_workspaces *workspaces = &jar->server_jar.launch.workspaces;
+	const char *which = serve_order_which(order);
+	size_t at = 0;
+
+	while (which && at < workspaces->count && strcmp(workspaces->items[at].meta.id, which) != 0)
+		at++;
+	if (!workspaces->count) {
+		error_set(error, STAGE_USAGE, EINVAL, "this jar has no workspace");
+		return error_hint(error, "open it with workspace=\"cow\"");
+	}
+	if (at == workspaces->count)
+		return error_set(error, STAGE_USAGE, EINVAL, "this jar has no workspace '%.60s'", which);
+	if (!serve_order_needs_jar_gone(order)) {
+		serve_order_start(order, workspaces->items[at].meta.id, jar->server_jar.request->wire.environment, NULL,
+				  NULL);
+		return 0;
+	}
+	if (plan_is_for_calls(&jar->server_jar.launch.plan))
+		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it cannot begin afresh");
+	if (keep_stores(jar) < 0)
+		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
+	jar->server_jar.launch.workspaces.keeps_all = true;
+	jar->order = order;
+	jar->order_store = jar->server_jar.launch.stores.items[at];
+	jar->is_before_order = true;
+	server_jar_close(&jar->server_jar);
+	return 0;
+}
+
+static void on_layer_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	struct serve_order *order = own ? serve_order_read(own, frame) : NULL;
+	struct error error = {0};
+
+	if (order && begin_order(jar, order, &error) < 0)
+		serve_order_fail(order, &error);
+}
+
+/* The client's other threads may not know yet. */
+static void refuse_for_now(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	struct error error = {0};
+
+	if (!own)
+		return;
+	error_set(&error, STAGE_FILES, EBUSY, "the jar begins afresh, because its workspace is being changed");
+	error_hint(&error, "wait for the answer about the workspace");
+	channel_fail(own, &error, NULL);
+}
+
+static void close_jar(struct serve_jar *jar)
+{
+	jar->is_closing = true;
+	if (jar->order)
+		serve_order_kill(jar->order);
+	server_jar_close(&jar->server_jar);
+}
+
 static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 {
 	struct serve_jar *jar = channel->object;
@@ -140,9 +223,12 @@ static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 		on_usage_request(jar, frame);
 	} else if (is_open(jar) && frame->type == FRAME_NET) {
 		on_net_request(jar, frame);
+	} else if (is_open(jar) && frame->type == FRAME_LAYER) {
+		on_layer_request(jar, frame);
+	} else if (jar->order && !jar->is_closing && frame_traits(frame->type) & FRAME_JOINS) {
+		refuse_for_now(jar, frame);
 	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
-		jar->is_closing = true;
-		server_jar_close(&jar->server_jar);
+		close_jar(jar);
 	} else {
 		channel_refuse(channel, frame);
 	}
@@ -153,8 +239,7 @@ static void jar_on_channel_gone(struct channel *channel)
 	struct serve_jar *jar = channel->object;
 
 	jar->channel = NULL;
-	jar->is_closing = true;
-	server_jar_close(&jar->server_jar);
+	close_jar(jar);
 }
 
 static const struct channel_role jar_role = {jar_on_frame, NULL, jar_on_channel_gone};
@@ -169,20 +254,12 @@ static void on_ttl_over(struct loop_timer *timer)
 	server_jar_close(&jar->server_jar);
 }
 
-static void jar_on_stands(struct server_jar *server_jar)
+static void write_opened(struct server_jar *server_jar, struct text *out)
 {
-	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	const struct plan *plan = &server_jar->launch.plan;
 	const struct observation *seen = session_observation(server_jar->jar);
-	uint64_t ttl_ns = server_jar->request->wire.ttl_ns;
-	AUTO_TEXT payload = {0};
-	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+	struct json_writer writer = {.text = out, .has_byte_escapes = true};
 
-	if (!jar->channel || jar->is_closing)
-		return;
-	jar->opened_ns = sys_monotonic_ns();
-	if (ttl_ns < LIMIT_NONE - jar->opened_ns)
-		loop_arm(server_jar->object.server->loop, &jar->ttl, jar->opened_ns + ttl_ns, on_ttl_over, jar);
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "rung", rung_name(plan->rung));
 	result_write_enforced(plan, seen, &writer);
@@ -194,7 +271,25 @@ static void jar_on_stands(struct server_jar *server_jar)
 	if (seen->network.published_count)
 		result_write_published(&seen->network, &writer);
 	json_close_object(&writer);
-	wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
+}
+
+static void jar_on_stands(struct server_jar *server_jar)
+{
+	struct serve_jar *jar = (struct serve_jar *)server_jar;
+	uint64_t ttl_ns = server_jar->request->wire.ttl_ns;
+	AUTO_TEXT payload = {0};
+
+	if (!jar->channel || jar->is_closing)
+		return;
+	if (!jar->opened_ns)
+		jar->opened_ns = sys_monotonic_ns();
+	if (ttl_ns < LIMIT_NONE - jar->opened_ns)
+		loop_arm(server_jar->object.server->loop, &jar->ttl, jar->opened_ns + ttl_ns, on_ttl_over, jar);
+	write_opened(server_jar, &payload);
+	if (jar->order)
+		serve_order_answer(take_ptr(jar->order), text_string(&payload));
+	else
+		wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
 }
 
 static void say_why_gone(const struct serve_jar *jar, struct error *error)
@@ -209,6 +304,41 @@ static void say_why_gone(const struct serve_jar *jar, struct error *error)
 		error_hint(error, "open another jar");
 }
 
+static struct serve_jar *jar_new(struct channel *channel, struct serve_request *request);
+
+static void order_on_over(void *owner)
+{
+	struct serve_jar *jar = owner;
+
+	/* What went wrong with the order is told when the jar stands again. */
+	if (jar->is_closing)
+		server_jar_give_up(&jar->server_jar);
+	else
+		server_jar_build(&jar->server_jar, NULL);
+}
+
+/* The jar has made room for an order: another one waits for that, and goes on. */
+static void hand_over(struct serve_jar *jar)
+{
+	struct serve_order *order = take_ptr(jar->order);
+	struct channel *channel = take_ptr(jar->channel);
+	struct serve_jar *next = jar_new(channel, jar->server_jar.request);
+	struct error error = {0};
+
+	if (!next) {
+		error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+		serve_order_fail(order, &error);
+		channel_set_role(channel, NULL, NULL);
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	next->opened_ns = jar->opened_ns;
+	next->order = order;
+	next->server_jar.launch.stores = jar->server_jar.launch.stores;
+	jar->server_jar.launch.stores = (struct string_list){0};
+	serve_order_start(order, jar->order_store, next->server_jar.request->wire.environment, order_on_over, next);
+}
+
 static void jar_on_gone(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
@@ -216,6 +346,18 @@ static void jar_on_gone(struct server_jar *server_jar)
 	struct error error;
 
 	loop_disarm(&jar->ttl);
+	if (jar->is_before_order && channel && !jar->is_closing && !jar->is_expired) {
+		hand_over(jar);
+		return;
+	}
+	/* The order is done, though the jar cannot be opened again; or nobody will do it. */
+	if (jar->order && jar->is_before_order) {
+		error = (struct error){0};
+		error_set(&error, STAGE_ENGINE, ECANCELED, "the jar was closed before its workspace was changed");
+		serve_order_fail(take_ptr(jar->order), &error);
+	} else if (jar->order) {
+		serve_order_answer(take_ptr(jar->order), NULL);
+	}
 	jar->channel = NULL;
 	if (!channel)
 		return;
@@ -262,28 +404,38 @@ static int read_open(struct server *server, const struct wire_frame *frame, stru
 	return rc;
 }
 
-void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
+static struct serve_jar *jar_new(struct channel *channel, struct serve_request *request)
 {
 	struct serve_jar *jar = calloc(1, sizeof(*jar));
-	struct serve_request *request = NULL;
-	struct error error = {0};
-	int rc = jar ? read_open(channel->server, frame, &request, &error)
-		     : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 
-	if (rc < 0 || !jar) {
-		free(jar);
-		channel_fail(channel, &error, NULL);
-		return;
-	}
+	if (!jar)
+		return NULL;
 	jar->server_jar.object = (struct object){.kill = kill_jar, .free = free_jar};
 	jar->server_jar.stands = jar_on_stands;
 	jar->server_jar.gone = jar_on_gone;
 	jar->channel = channel;
 	channel_set_role(channel, &jar_role, jar);
 	server_jar_init(&jar->server_jar, channel->server, PLAN_SESSION, request);
-	if (request->wire.argv &&
+	return jar;
+}
+
+void serve_jar_begin(struct channel *channel, struct wire_frame *frame)
+{
+	struct serve_request *request = NULL;
+	struct serve_jar *jar = NULL;
+	struct error error = {0};
+
+	if (read_open(channel->server, frame, &request, &error) == 0) {
+		jar = jar_new(channel, request);
+		if (!jar)
+			error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
+	}
+	if (jar && request->wire.argv &&
 	    server_jar_set_zygote(&jar->server_jar, request->wire.argv, frame->fds, frame->fd_count) < 0)
 		error_set(&jar->server_jar.launch.error, STAGE_ENGINE, ENOMEM, "out of memory");
 	serve_request_release(request); /* the jar holds it */
-	server_jar_build(&jar->server_jar, NULL);
+	if (jar)
+		server_jar_build(&jar->server_jar, NULL);
+	else
+		channel_fail(channel, &error, NULL);
 }

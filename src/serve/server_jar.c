@@ -146,6 +146,11 @@ void server_jar_close(struct server_jar *server_jar)
 		session_close(server_jar->jar);
 }
 
+void server_jar_give_up(struct server_jar *server_jar)
+{
+	server_jar_finish_later(server_jar);
+}
+
 void server_jar_done(struct server_jar *server_jar)
 {
 	loop_disarm(&server_jar->later);

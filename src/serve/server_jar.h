@@ -42,6 +42,8 @@ int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int 
 void server_jar_build(struct server_jar *server_jar, struct host *host);
 /* Kill what is in it; gone() follows. */
 void server_jar_close(struct server_jar *server_jar);
+/* It will not be built: gone() follows. */
+void server_jar_give_up(struct server_jar *server_jar);
 void server_jar_done(struct server_jar *server_jar);
 
 /* For a job in it; server_jar_leave() when the job is done. */

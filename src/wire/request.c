@@ -15,6 +15,7 @@
 /* Far more than arguments and environment of 4 MiB can have; policies have bounds of their own. */
 #define ENTRIES_MAX ((size_t)1 << 20)
 #define SIGNAL_MAX 64
+#define FORKS_MAX 256
 
 enum field_type {
 	FIELD_VERSION,
@@ -49,6 +50,9 @@ struct field {
 #define IN_KILL (1U << REQUEST_KILL)
 #define IN_USAGE (1U << REQUEST_USAGE)
 #define IN_NET (1U << REQUEST_NET)
+#define IN_WORKSPACE (1U << REQUEST_WORKSPACE)
+#define IN_LAYER (1U << REQUEST_LAYER)
+#define IN_BOTH (IN_WORKSPACE | IN_LAYER)
 #define IN_ALL ((1U << REQUEST_KIND_COUNT) - 1)
 /* Members of `run`, which are members of JOIN itself. */
 #define IN_GROUP (1U << REQUEST_KIND_COUNT)
@@ -59,6 +63,11 @@ static const char *const sink_words[] = {"none", "frames", "pipes", NULL};
 static const char *const operation_words[] = {"read",  "write",  "list",   "watch", "stat",
 					      "mkdir", "remove", "rename", NULL};
 static const char *const change_words[] = {"allow", "deny", NULL};
+static const char *const verb_words[] = {
+	[REQUEST_SHOW] = "show",         [REQUEST_DIFF] = "diff",       [REQUEST_PATCH] = "patch",
+	[REQUEST_APPLY] = "apply",       [REQUEST_DISCARD] = "discard", [REQUEST_CHECKPOINT] = "checkpoint",
+	[REQUEST_ROLLBACK] = "rollback", [REQUEST_FORK] = "fork",       [REQUEST_VERB_COUNT] = NULL,
+};
 static const char *const question_words[] = {"capabilities", NULL};
 
 static const struct field fields[] = {
@@ -67,9 +76,12 @@ static const struct field fields[] = {
 	{.name = "version", .type = FIELD_ANY, .kinds = IN_HELLO, .offset = AT(hello)},
 	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN, .offset = AT(policy)},
 	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(base)},
-	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(cwd)},
+	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN | IN_WORKSPACE, .offset = AT(cwd)},
 	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
-	{.name = "environ", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(environment)},
+	{.name = "environ",
+	 .type = FIELD_STRINGS,
+	 .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_WORKSPACE,
+	 .offset = AT(environment)},
 	{.name = "ttl", .type = FIELD_DURATION, .kinds = IN_OPEN, .offset = AT(ttl_ns)},
 	{.name = "prefixes", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN, .offset = AT(prefixes)},
 	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
@@ -106,6 +118,15 @@ static const struct field fields[] = {
 	{.name = "op", .type = FIELD_WORD, .kinds = IN_FILE, .offset = AT(operation), .words = operation_words},
 	{.name = "op", .type = FIELD_WORD, .kinds = IN_NET, .offset = AT(change), .words = change_words},
 	{.name = "rule", .type = FIELD_ANY, .kinds = IN_NET, .offset = AT(rule)},
+	{.name = "op", .type = FIELD_WORD, .kinds = IN_BOTH, .offset = AT(verb), .words = verb_words},
+	{.name = "id", .type = FIELD_STRING, .kinds = IN_BOTH, .offset = AT(id)},
+	{.name = "paths", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(paths)},
+	{.name = "theirs", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(theirs)},
+	{.name = "ours", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(ours)},
+	{.name = "allow_risky", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(risky)},
+	{.name = "note", .type = FIELD_STRING, .kinds = IN_BOTH, .offset = AT(note)},
+	{.name = "checkpoint", .type = FIELD_STRING, .kinds = IN_BOTH, .offset = AT(checkpoint)},
+	{.name = "count", .type = FIELD_NUMBER, .kinds = IN_BOTH, .offset = AT(count), .least = 1, .most = FORKS_MAX},
 	{.name = "to", .type = FIELD_STRING, .kinds = IN_FILE, .offset = AT(to)},
 	{.name = "parents", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(makes_parents)},
 	{.name = "recursive", .type = FIELD_BOOL, .kinds = IN_FILE, .offset = AT(is_recursive)},
@@ -284,6 +305,37 @@ static int check_file(const struct request *request, struct error *error)
 		       : 0;
 }
 
+/* Which members a word about a workspace has, besides `id`. */
+static int check_verb(const struct request *request, enum request_kind kind, struct error *error)
+{
+	int verb = request->verb;
+	bool takes_paths =
+		verb == REQUEST_DIFF || verb == REQUEST_PATCH || verb == REQUEST_APPLY || verb == REQUEST_DISCARD;
+	const char *surplus = NULL;
+
+	if (verb < 0)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'op' is missing");
+	if (kind == REQUEST_WORKSPACE && !request->id)
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'id' is missing");
+	if ((verb == REQUEST_FORK) != !!request->count)
+		return error_set(error, STAGE_ENGINE, EINVAL,
+				 "malformed request: 'count' goes with 'fork', and only there");
+	/* Nothing is no way to say everything. */
+	if (request->paths && !request->paths[0])
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'paths' is empty");
+	if (request->paths && !takes_paths)
+		surplus = "paths";
+	if ((request->theirs || request->ours || request->risky) && verb != REQUEST_APPLY)
+		surplus = request->theirs ? "theirs" : request->ours ? "ours" : "allow_risky";
+	if (request->note && verb != REQUEST_CHECKPOINT)
+		surplus = "note";
+	if (request->checkpoint && verb != REQUEST_ROLLBACK)
+		surplus = "checkpoint";
+	return surplus ? error_set(error, STAGE_ENGINE, EINVAL, "malformed request: '%s' does not go with '%s'",
+				   surplus, verb_words[verb])
+		       : 0;
+}
+
 /* What must be there, and what does not go together. */
 static int check_request(struct request *request, enum request_kind kind, struct error *error)
 {
@@ -303,6 +355,8 @@ static int check_request(struct request *request, enum request_kind kind, struct
 				 "malformed request: 'detach' goes neither with 'pty' nor with pipes");
 	if (kind == REQUEST_FILE)
 		return check_file(request, error);
+	if (kind == REQUEST_WORKSPACE || kind == REQUEST_LAYER)
+		return check_verb(request, kind, error);
 	if (kind == REQUEST_NET && (request->change < 0 || !request->rule))
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'op' or 'rule' is missing");
 	if (kind == REQUEST_CONNECT && !request->port)
@@ -331,6 +385,7 @@ int request_parse(enum request_kind kind, const char *bytes, size_t len, struct 
 			     .mode = -1,
 			     .operation = -1,
 			     .change = -1,
+			     .verb = -1,
 			     .signal = -1,
 			     .is_captured = true,
 			     .is_start_told = true};
@@ -354,6 +409,10 @@ void request_done(struct request *request)
 	free(request->argv);
 	free(request->environment);
 	free(request->prefixes);
+	free(request->paths);
+	free(request->theirs);
+	free(request->ours);
+	free(request->risky);
 	json_value_done(&request->document);
 	*request = (struct request){0};
 }

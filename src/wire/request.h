@@ -23,6 +23,8 @@ enum request_kind {
 	REQUEST_KILL,
 	REQUEST_USAGE,
 	REQUEST_NET,
+	REQUEST_WORKSPACE,
+	REQUEST_LAYER,
 	REQUEST_KIND_COUNT,
 };
 
@@ -40,6 +42,18 @@ enum request_file {
 };
 
 enum request_change { REQUEST_ALLOW, REQUEST_DENY };
+/* What is asked about a workspace; docs/protocol.md says what each takes. */
+enum request_verb {
+	REQUEST_SHOW,
+	REQUEST_DIFF,
+	REQUEST_PATCH,
+	REQUEST_APPLY,
+	REQUEST_DISCARD,
+	REQUEST_CHECKPOINT,
+	REQUEST_ROLLBACK,
+	REQUEST_FORK,
+	REQUEST_VERB_COUNT,
+};
 
 /* Strings and lists are the document's. */
 struct request {
@@ -81,6 +95,12 @@ struct request {
 	/* NET */
 	int change; /* enum request_change; -1: not said */
 	const struct json_value *rule;
+	/* WORKSPACE, LAYER. Lists are NULL-terminated; NULL: not said */
+	int verb;       /* enum request_verb; -1: not said */
+	const char *id; /* or a name; LAYER: NULL is the first of the jar's */
+	char **paths, **theirs, **ours, **risky;
+	const char *note, *checkpoint;
+	int64_t count; /* FORK; 0: not said */
 	/* CONNECT */
 	int64_t port;
 	/* KILL */

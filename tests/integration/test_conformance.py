@@ -9,12 +9,12 @@ import signal
 import unittest
 from typing import Any, Dict, List, Optional, Tuple
 
-from harness import census, doors, wire
+from harness import census, doors, host, wire
 from harness.case import JarCase
 from harness.doors import Line
 from harness.result import check_result
 from harness.wire import ANSWER, ASK, CANCEL, CAPTURED, CLOSE, CLOSED, CONNECT, DESCRIPTOR, EVENT, FAILED, FILE, HELLO, JOIN, KILL, OPEN, OPENED
-from harness.wire import OUTPUT, PROCESSES, RESIZE, RESULT, RUN, SIGNAL, STARTED, USAGE
+from harness.wire import LAYER, OUTPUT, PROCESSES, RESIZE, RESULT, RUN, SIGNAL, STARTED, USAGE, WORKSPACE
 
 VERSION = doors.stdio_client.VERSION
 
@@ -317,6 +317,97 @@ class Conformance:
         self.close(jar)
 
     # --- many, and the end ---
+
+    # --- workspaces ---
+
+    def decided(self, line: Line) -> Tuple[Dict[str, Any], bytes]:
+        """What an order about a workspace brings: the jar as it is then, and the answer."""
+        kind, payload = line.read() or (None, b"")
+        self.assertEqual(kind, DESCRIPTOR, payload)
+        data = line.read_data()
+        line.close()
+        return json.loads(payload), data
+
+    def order(self, jar: Line, op: str, **more: Any) -> Any:
+        """An order about a jar's own workspace that is answered with JSON, and the jar as it is then."""
+        facts, data = self.decided(jar.ask(LAYER, {"version": VERSION, "op": op, **more}))
+        return json.loads(data), facts.get("opened")
+
+    def said(self, jar: Line, text: str) -> bytes:
+        """What a script in the jar says."""
+        frames = self.join(jar, self.script(text)).read_all()
+        self.assertEqual(self.result(frames)["exit_code"], 0, frames)
+        return self.output(frames)
+
+    def test_a_jars_workspace_is_looked_at_and_decided_about(self) -> None:
+        host.need("userns")  # copies have no checkpoints
+        (self.work / "a").write_text("1\n")
+        jar = self.open({"workspace": "cow"})
+        mark, opened = self.order(jar, "checkpoint")
+        self.assertEqual(mark, {"checkpoint": "origin"})
+        self.said(jar, "echo 2 >> a; echo n > new; echo t > /tmp/private")
+        diff, none = self.order(jar, "diff")
+        self.assertEqual([(change["path"], change["change"]) for change in diff["changes"]], [("a", "modified"), ("new", "added")])
+        self.assertIsNone(none)  # it goes on
+        self.assertIn(b"+2\n", self.decided(jar.ask(LAYER, {"version": VERSION, "op": "patch", "paths": ["a"]}))[1])
+        first, opened = self.order(jar, "checkpoint", note="first")
+        self.assertEqual((opened["workspace"]["id"], opened["workspace"]["added"]), (diff["id"], 1))
+        self.assertEqual(self.said(jar, "cat a; test ! -e /tmp/private; rm a"), b"1\n2\n")
+        self.order(jar, "rollback", checkpoint=first["checkpoint"])
+        self.assertEqual(self.said(jar, "cat a"), b"1\n2\n")
+        forks, _ = self.order(jar, "fork", count=2)
+        for id in forks["forks"]:
+            twin = self.open({"workspace_name": id})
+            self.assertEqual(self.said(twin, "cat new; echo x > new"), b"n\n")
+            self.close(twin)
+            self.decided(self.door.begin(WORKSPACE, {"version": VERSION, "op": "discard", "id": id, "environ": self.request()["environ"]}))
+        self.assertEqual((self.work / "a").read_text(), "1\n")
+        applied, opened = self.order(jar, "apply", paths=["a"])
+        self.assertEqual((applied["applied"], applied["left"], applied["not_applied"]), (1, 1, []))
+        self.assertEqual((self.work / "a").read_text(), "1\n2\n")
+        self.assertEqual(self.order(jar, "discard")[0], {"kept": False, "not_dropped": []})
+        self.assertEqual(self.said(jar, "ls"), b"a\n")
+        self.close(jar)
+        self.assertEqual(sorted(os.listdir(self.work)), ["a"])
+
+    def test_what_cannot_be_decided_is_told_and_harms_nothing(self) -> None:
+        host.need("userns")  # copies have no checkpoints
+        jar = self.open()
+        for op, more in (("diff", {}), ("fork", {"count": 1})):
+            error = self.error(jar.ask(LAYER, {"version": VERSION, "op": op, **more}).read_all())
+            self.assertIn("no workspace", error["message"])
+        self.close(jar)
+        jar = self.open({"workspace": "cow"})
+        self.said(jar, "echo x > n")
+        for members in ({"op": "show", "paths": ["n"]}, {"op": "fork"}, {"op": "apply", "note": "n"}, {"op": "rollback", "checkpoint": "nobody"}):
+            frames = jar.ask(LAYER, {"version": VERSION, **members}).read_all()
+            self.assertEqual([kind for kind, _ in frames], [FAILED], frames)
+        error = self.error(jar.ask(LAYER, {"version": VERSION, "op": "apply", "paths": ["/etc/passwd"]}).read_all())
+        self.assertIn("is not in", error["message"])
+        self.assertEqual(self.said(jar, "cat n"), b"x\n")  # each of the last two began it afresh
+        id = self.order(jar, "show")[0]["id"]
+        ask = {"version": VERSION, "id": id, "environ": self.request()["environ"], "cwd": str(self.work)}
+        self.assertIn(b'"path":"n"', self.decided(self.door.begin(WORKSPACE, {**ask, "op": "diff"}))[1])
+        self.assertEqual(self.error(self.door.begin(WORKSPACE, {**ask, "op": "apply"}).read_all())["errno_name"], "EBUSY")
+        self.order(jar, "discard")
+        self.close(jar)
+        self.assertEqual(self.error(self.door.begin(WORKSPACE, {**ask, "op": "show"}).read_all())["errno_name"], "ENOENT")
+
+    def test_a_jar_that_begins_afresh_ends_what_runs_in_it_and_can_be_closed_meanwhile(self) -> None:
+        host.need("userns")  # copies have no checkpoints
+        jar = self.open({"workspace": "cow"})
+        line = self.join(jar, self.script("echo x > n; echo up; sleep 1000"), sink="frames")
+        self.up(line)
+        asked = jar.ask(LAYER, {"version": VERSION, "op": "checkpoint"})
+        late = self.join(jar, ["true"])
+        self.assertEqual(self.result(line.read_all())["outcome"], "cancelled")
+        self.assertEqual(self.error(late.read_all())["errno_name"], "EBUSY")
+        self.decided(asked)
+        asked = jar.ask(LAYER, {"version": VERSION, "op": "discard"})
+        self.close(jar)
+        self.assertIn([kind for kind, _ in asked.read_all()], ([FAILED], [DESCRIPTOR]))
+        asked.close()
+        self.assertEqual(census.marked(self.marker), [])
 
     def test_two_hundred_at_once(self) -> None:
         jar = self.open({"workdir": None, "pids": None, "memory": None, "timeout": None})

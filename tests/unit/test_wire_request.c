@@ -81,6 +81,41 @@ static void test_ports_processes_and_usage(void)
 	check_refused(REQUEST_NET, "{\"version\":2,\"op\":\"read\",\"rule\":\"good.test\"}", STAGE_ENGINE);
 }
 
+static void test_orders_about_workspaces(void)
+{
+	static const char *const bad[] = {
+		"{\"version\":2}",
+		"{\"version\":2,\"op\":\"merge\"}",
+		"{\"version\":2,\"op\":\"fork\"}",
+		"{\"version\":2,\"op\":\"fork\",\"count\":0}",
+		"{\"version\":2,\"op\":\"fork\",\"count\":257}",
+		"{\"version\":2,\"op\":\"show\",\"count\":1}",
+		"{\"version\":2,\"op\":\"show\",\"paths\":[\"a\"]}",
+		"{\"version\":2,\"op\":\"apply\",\"paths\":[]}",
+		"{\"version\":2,\"op\":\"diff\",\"theirs\":[\"a\"]}",
+		"{\"version\":2,\"op\":\"apply\",\"checkpoint\":\"a\"}",
+		"{\"version\":2,\"op\":\"apply\",\"paths\":\"a\"}",
+		"{\"version\":2,\"op\":\"rollback\",\"note\":\"a\"}",
+		"{\"version\":2,\"op\":\"diff\",\"cwd\":\"/\"}",
+	};
+	AUTO_REQUEST request = {0};
+
+	CHECK_INT(parse(REQUEST_LAYER, "{\"version\":2,\"op\":\"apply\",\"paths\":[\"a\"],\"allow_risky\":[\"b\"]}",
+			&request),
+		  0);
+	CHECK(request.verb == REQUEST_APPLY && !request.id);
+	CHECK_STRING(request.paths[0], "a");
+	CHECK_STRING(request.risky[0], "b");
+	request_done(&request);
+	CHECK_INT(parse(REQUEST_WORKSPACE, "{\"version\":2,\"op\":\"fork\",\"id\":\"x\",\"count\":2,\"environ\":[]}",
+			&request),
+		  0);
+	CHECK(request.verb == REQUEST_FORK && request.count == 2);
+	check_refused(REQUEST_WORKSPACE, "{\"version\":2,\"op\":\"show\"}", STAGE_ENGINE);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		check_refused(REQUEST_LAYER, bad[i], STAGE_ENGINE);
+}
+
 static void test_a_time_to_live_is_a_duration(void)
 {
 	static const struct {
@@ -131,6 +166,7 @@ static void test_what_is_left_running_has_no_terminal(void)
 static const struct test tests[] = {
 	TEST(test_files),
 	TEST(test_ports_processes_and_usage),
+	TEST(test_orders_about_workspaces),
 	TEST(test_a_time_to_live_is_a_duration),
 	TEST(test_hello_may_be_of_any_version),
 	TEST(test_what_is_left_running_has_no_terminal),
