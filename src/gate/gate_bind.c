@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "gate/gate.h"
+#include "plan/plan_gate.h"
 
 static int refuse(const struct publish *entry, int errno_value, struct error *error)
 {
@@ -31,12 +32,9 @@ int gate_bind(const struct publish *entry, uint16_t *host_port, struct error *er
 	socklen_t len = sizeof(address);
 	const int on = 1;
 
-	/*
-	 * Connections of an earlier run, which are over, do not keep the port. One who listens does. With a short queue the kernel
-	 * forgets connections of a burst whose other end thinks that they stand.
-	 */
+	/* Connections of an earlier run, which are over, do not keep the port. One who listens does. */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, SOMAXCONN) < 0 ||
+	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, GATE_BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return refuse(entry, errno, error);
 	*host_port = ntohs(address.sin_port);

@@ -23,7 +23,6 @@
 #define TICK_NS 100000000ULL
 #define DRAIN_NS 1000000000ULL
 #define DNS_PORT 53
-#define BACKLOG 4096
 /* Descriptors of a connection: two sockets, and two pipes if it is stuck both ways. */
 #define CONNECTION_FDS 6
 #define OTHER_FDS 512
@@ -205,9 +204,6 @@ static int watch_sockets(struct gate_process *gate)
 		function = function_of(gate, fd);
 		if (!function)
 			return -EINVAL;
-		/* The jar has asked for fewer: what waits longer than that is asked for again only after a second. */
-		if (function != answer_on_datagram)
-			listen(fd, BACKLOG);
 		rc = loop_add(gate->loop, &gate->listeners[gate->listener_count++], fd, EPOLLIN, function, gate);
 	}
 	return rc < 0 ? rc : publish_begin(gate, (int)first_door_fd(gate->page));

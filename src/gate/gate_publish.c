@@ -203,10 +203,15 @@ static void on_nursery(struct loop_watch *watch, uint32_t events)
 	struct visitor *visitor = next_waiting(gate, is_ipv6);
 
 	(void)events;
-	if (fd < 0)
+	if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
 		return;
 	nursery->is_busy = false;
 	loop_change(watch, 0);
+	/* The host has no descriptor left: the next tick tries again. */
+	if (fd < 0) {
+		gate_want_tick(gate);
+		return;
+	}
 	disconnect(nursery->dialler_fd);
 	if (!visitor || disconnect(fd) < 0)
 		close(fd);

@@ -575,7 +575,7 @@ static struct jar_socket *add_socket(struct plan_build *build, int type, bool is
 	struct jar_socket *made = gate->socket_count < JAR_SOCKETS_MAX ? &gate->sockets[gate->socket_count++] : &spare;
 
 	*made = (struct jar_socket){
-		.type = type, .may_be_absent = is_ipv6, .backlog = type == SOCK_STREAM ? SOMAXCONN : 0};
+		.type = type, .may_be_absent = is_ipv6, .backlog = type == SOCK_STREAM ? GATE_BACKLOG : 0};
 	if (is_ipv6) {
 		made->address.ipv6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
 		add_option(made, IPPROTO_IPV6, IPV6_V6ONLY);

@@ -20,6 +20,11 @@
 #define GATE_LISTENER_PORT 1
 /* Where the gate makes further sockets of the jar's network, to connect to what the jar publishes. */
 #define GATE_NURSERY_PORT 2
+/*
+ * Connections that may wait until the gate accepts them, in the jar and on the host. Where more come, the kernel forgets some whose
+ * client thinks that they stand, and waits for ever. Not SOMAXCONN: that is the C library's number, 128 in musl's.
+ */
+#define GATE_BACKLOG 4096
 
 struct plan_gate {
 	bool is_wanted; /* for what follows: hosts that can be reached, ports that are published, or both */
