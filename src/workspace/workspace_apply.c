@@ -18,6 +18,7 @@
 #include "workspace/workspace_applied.h"
 #include "workspace/workspace_borrow.h"
 #include "workspace/workspace_inside.h"
+#include "workspace/workspace_intent.h"
 #include "workspace/workspace_risk.h"
 #include "workspace/workspace_step.h"
 
@@ -84,12 +85,6 @@ static const struct change *replaced_above(struct change_list *list, const char 
 	return NULL;
 }
 
-static bool is_due(const struct change *change)
-{
-	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
-				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
-}
-
 static void hold_back(struct change *change, const char *why)
 {
 	change->flags |= CHANGE_IS_CONFLICT;
@@ -105,7 +100,8 @@ static void choose_renamed(struct change_list *list)
 {
 	for (size_t i = 0; i < list->renamed.count; i++)
 		for (size_t k = 0; k < list->count; k++)
-			if (is_due(&list->items[k]) && change_is_within(list->items[k].path, list->renamed.items[i]))
+			if (change_is_due(&list->items[k]) &&
+			    change_is_within(list->items[k].path, list->renamed.items[i]))
 				hold_back(&list->items[k],
 					  "belongs to a renamed directory: it can be applied when no jar "
 					  "and no checkpoint has it");
@@ -177,22 +173,10 @@ struct applying {
 	const struct apply_request *request;
 	struct stepper stepper;
 	LIST_TYPE(struct shared, ) shared;
+	size_t brought_count; /* the first of them are of an apply before */
 	size_t done, total;
 	int rc; /* of what ends the whole */
 };
-
-static struct shared *find_shared(struct applying *applying, const struct change *change)
-{
-	if (!S_ISREG(change->after.mode) || change->after.link_count < 2 ||
-	    change->layer == applying->request->view->layer_count)
-		return NULL;
-	for (size_t i = 0; i < applying->shared.count; i++)
-		if (applying->shared.items[i].inode == change->after.inode &&
-		    applying->shared.items[i].device == change->after.device &&
-		    applying->shared.items[i].layer == change->layer)
-			return &applying->shared.items[i];
-	return NULL;
-}
 
 static ino_t inode_at(const struct workspace_view *view, const char *path, struct stat *status)
 {
@@ -200,6 +184,49 @@ static ino_t inode_at(const struct workspace_view *view, const char *path, struc
 	AUTO_CLOSE int parent = view_open_parent(view_workdir(view), path, &name);
 
 	return parent >= 0 && fstatat(parent, name, status, AT_SYMLINK_NOFOLLOW) == 0 ? status->st_ino : 0;
+}
+
+/* Names that an apply before has brought, and was killed before it brought the others. */
+static void find_brought(struct applying *applying)
+{
+	const struct workspace_view *view = applying->request->view;
+
+	for (size_t i = 0; i < view->intents.count; i++) {
+		const struct intent *intent = &view->intents.items[i];
+		struct stat status;
+		struct shared *shared;
+
+		if (!S_ISREG(intent->after.mode) || intent->after.link_count < 2 ||
+		    !inode_at(view, intent->path, &status) || !S_ISREG(status.st_mode) ||
+		    (uint64_t)status.st_size != intent->after.size ||
+		    view_modified_ns(&status) != intent->after.mtime_ns)
+			continue;
+		shared = list_add(&applying->shared);
+		if (shared)
+			*shared = (struct shared){
+				.device = intent->after.device,
+				.inode = intent->after.inode,
+				.layer = intent->layer,
+				.path = intent->path,
+				.made = status.st_ino,
+			};
+	}
+	applying->brought_count = applying->shared.count;
+}
+
+static struct shared *find_shared(struct applying *applying, const struct change *change)
+{
+	/* One that has a single name may have had others, which were brought. */
+	size_t count = change->after.link_count < 2 ? applying->brought_count : applying->shared.count;
+
+	if (!S_ISREG(change->after.mode) || change->layer == applying->request->view->layer_count)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (applying->shared.items[i].inode == change->after.inode &&
+		    applying->shared.items[i].device == change->after.device &&
+		    applying->shared.items[i].layer == change->layer)
+			return &applying->shared.items[i];
+	return NULL;
 }
 
 static int put_file(struct applying *applying, const struct change *change)
@@ -337,17 +364,17 @@ static void run_phase(struct applying *applying, const struct phase *phase)
 		struct change *change = &list->items[phase->is_upward ? list->count - 1 - i : i];
 		int rc;
 
-		if (!is_due(change) || !phase->test(applying, change))
+		if (!change_is_due(change) || !phase->test(applying, change))
 			continue;
 		rc = phase->action(applying, change);
-		/* Before the upper's is forgotten: a killed apply must find it there, or here. */
-		if (rc == 0)
+		/* A killed apply must find it there, or here. A new directory still lacks what is in it, and its permissions. */
+		if (rc == 0 && !is_new_directory(applying, change))
 			step_forget(&applying->stepper, change);
 		note(applying, change, rc);
 	}
 }
 
-/* New directories got the permissions that filling them needed. */
+/* New directories got the permissions that filling them needed. From the inside out: what is empty in the upper goes. */
 static void finish_directories(struct applying *applying)
 {
 	struct change_list *list = applying->request->changes;
@@ -355,9 +382,10 @@ static void finish_directories(struct applying *applying)
 	for (size_t i = list->count; i > 0; i--) {
 		struct change *change = &list->items[i - 1];
 
-		if (change->flags & CHANGE_IS_DONE && is_new_directory(applying, change) &&
-		    (change->after.mode & 0700) != 0700)
-			step_set_mode(&applying->stepper, change);
+		if (!(change->flags & CHANGE_IS_DONE) || !is_new_directory(applying, change))
+			continue;
+		if ((change->after.mode & 0700) == 0700 || step_set_mode(&applying->stepper, change) == 0)
+			step_forget(&applying->stepper, change);
 	}
 }
 
@@ -445,16 +473,21 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 		return rc;
 	drop_ours(&applying);
 	for (size_t i = 0; i < request->changes->count; i++)
-		applying.total += is_due(&request->changes->items[i]);
+		applying.total += change_is_due(&request->changes->items[i]);
+	find_brought(&applying);
+	if (!request->is_dry_run)
+		applying.rc = intent_write(request->workspace, request->changes);
 	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++)
 		run_phase(&applying, &phases[i]);
 	if (!request->is_dry_run) {
 		finish_directories(&applying);
 		applied_note(request->view, request->workspace, request->changes);
+		if (applying.rc == 0)
+			intent_remove(request->workspace);
 	}
 	if (request->is_dry_run)
 		for (size_t i = 0; i < request->changes->count; i++)
-			if (is_due(&request->changes->items[i]))
+			if (change_is_due(&request->changes->items[i]))
 				request->changes->items[i].flags |= CHANGE_IS_DONE;
 	out->saved = applying.stepper.saved;
 	applying.stepper.saved = (struct string_list){0};

@@ -110,8 +110,9 @@ int workspace_borrow(const struct workspace_view *view, const struct workspace *
 	rc = workspace_walk(&walk);
 	for (size_t i = 0; rc == 0 && i + 1 < walk.borrowed.count; i += 2)
 		rc = borrow_one(view, workspace->parts_fd, walk.borrowed.items[i], walk.borrowed.items[i + 1]);
-	for (size_t i = 0; rc == 0 && i + 1 < walk.renamed.count; i += 2)
-		rc = end_redirect(view, walk.renamed.items[i]);
+	/* From the inside out: a mark can be relative to where the directory above it leads. */
+	for (size_t i = walk.renamed.count; rc == 0 && i >= 2; i -= 2)
+		rc = end_redirect(view, walk.renamed.items[i - 2]);
 	string_list_done(&walk.renamed);
 	string_list_done(&walk.borrowed);
 	return rc < 0 ? error_set(error, STAGE_FILES, -rc,

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "workspace/workspace_intent.h"
 #include "workspace/workspace_risk.h"
 #include "workspace/workspace_walk.h"
 
@@ -121,8 +122,12 @@ static bool parent_is_touched(const struct workspace_view *view, const char *pat
 
 static void find_conflict(const struct workspace_view *view, struct change *change)
 {
-	bool is_touched = change->before.mode && view_is_touched_at(view, change->before.device, change->before.inode,
-								    change->before.ctime_ns);
+	bool is_touched;
+
+	if (intent_has(&view->intents, change))
+		return;
+	is_touched = change->before.mode &&
+		     view_is_touched_at(view, change->before.device, change->before.inode, change->before.ctime_ns);
 
 	switch (change->kind) {
 	case CHANGE_ADDED:

@@ -21,18 +21,6 @@ enum change_kind {
 	CHANGE_DELETED,
 };
 
-struct change_side {
-	mode_t mode; /* 0: there is none */
-	dev_t device;
-	ino_t inode;
-	nlink_t link_count;
-	uint64_t size;
-	uint64_t stored; /* bytes that it takes */
-	int64_t mtime_ns, ctime_ns;
-	uid_t uid;
-	gid_t gid;
-};
-
 enum change_flag {
 	CHANGE_HAS_CONTENT = 1 << 0, /* the content differs */
 	CHANGE_HAS_MODE = 1 << 1,
@@ -77,6 +65,13 @@ char change_letter(enum change_kind kind);
 static inline const char *change_layer_path(const struct change *change)
 {
 	return change->layer_path ? change->layer_path : change->path;
+}
+
+/* Chosen, and nothing is in the way. */
+static inline bool change_is_due(const struct change *change)
+{
+	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
+				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
 }
 
 /* Everything that is different, sorted, with conflicts found. -EBADMSG: the layer is forged. */

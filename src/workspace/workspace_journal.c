@@ -8,13 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAGIC "bjapply1"
+#define MAGIC "bjapply2"
 
 struct head {
 	char magic[8];
 	uint64_t checksum; /* of everything after it */
 	uint32_t kind;
 	uint32_t is_moved;
+	uint32_t is_copied_up;
+	uint32_t new_mode;
 	uint64_t new_inode;
 	uint64_t old_mode, old_device, old_inode, old_size;
 	int64_t old_mtime_ns;
@@ -47,6 +49,8 @@ int journal_write(int fd, const struct journal_record *record)
 		.magic = MAGIC,
 		.kind = (uint32_t)record->kind,
 		.is_moved = record->is_moved,
+		.is_copied_up = record->is_copied_up,
+		.new_mode = record->new_mode,
 		.new_inode = record->new_inode,
 		.old_mode = record->old.mode,
 		.old_device = record->old.device,
@@ -106,7 +110,8 @@ int journal_parse(const char *bytes, size_t len, struct journal_record *out)
 	if (whole > len ||
 	    checksum_of(bytes + offsetof(struct head, kind), whole - offsetof(struct head, kind)) != head.checksum)
 		return -ENODATA;
-	if (head.kind >= JOURNAL_KIND_COUNT || head.is_moved > 1 || !is_path(path, head.path_len) ||
+	if (head.kind >= JOURNAL_KIND_COUNT || head.is_moved > 1 || head.is_copied_up > 1 ||
+	    !is_path(path, head.path_len) ||
 	    (head.upper_path_len && !is_path(path + head.path_len, head.upper_path_len)) ||
 	    !memchr(head.temporary, '\0', sizeof(head.temporary)) || !is_path(head.temporary, strlen(head.temporary)) ||
 	    strchr(head.temporary, '/') || (head.is_moved && !head.upper_path_len))
@@ -114,6 +119,8 @@ int journal_parse(const char *bytes, size_t len, struct journal_record *out)
 	*out = (struct journal_record){
 		.kind = (enum journal_kind)head.kind,
 		.is_moved = head.is_moved,
+		.is_copied_up = head.is_copied_up,
+		.new_mode = head.new_mode,
 		.new_inode = head.new_inode,
 		.old =
 			{

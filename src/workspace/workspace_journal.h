@@ -24,7 +24,9 @@ enum journal_kind {
 struct journal_record {
 	enum journal_kind kind;
 	bool is_moved;      /* the new one is the layer's own file */
+	bool is_copied_up;  /* ... and the workdir had one before, by some name */
 	uint64_t new_inode; /* 0: it was not whole yet */
+	mode_t new_mode;
 	struct change_side old;
 	char temporary[JOURNAL_TEMPORARY_SIZE];
 	char *path;

@@ -89,13 +89,12 @@ static int enter_layer(struct stepper *stepper, unsigned layer, const char *path
 
 static bool is_side(const struct stat *status, const struct change_side *side)
 {
-	int64_t mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
-
 	if (status->st_dev != side->device || status->st_ino != side->inode ||
 	    (status->st_mode & S_IFMT) != (side->mode & S_IFMT))
 		return false;
 	/* Times and sizes of a directory tell of the names in it, which are looked at one by one. */
-	return S_ISDIR(status->st_mode) || ((uint64_t)status->st_size == side->size && mtime_ns == side->mtime_ns);
+	return S_ISDIR(status->st_mode) ||
+	       ((uint64_t)status->st_size == side->size && view_modified_ns(status) == side->mtime_ns);
 }
 
 static bool is_expected(int directory_fd, const char *name, const struct change_side *side)
@@ -142,6 +141,22 @@ static void save_aside(struct stepper *stepper, int directory_fd, const char *te
 
 /* --- undoing ------------------------------------------------------------------------------------------------------ */
 
+/* What a step may have changed of the upper's own file before it took it. */
+static void restore_file(struct stepper *stepper, const struct journal_record *record)
+{
+	const char *name;
+	int upper = enter_layer(stepper, 0, record->upper_path, &name);
+	AUTO_CLOSE int fd = upper < 0 ? -1 : openat(upper, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_ino != record->new_inode)
+		return;
+	if (record->is_copied_up)
+		view_mark_copied_up(stepper->view, fd);
+	if ((status.st_mode ^ record->new_mode) & 07777)
+		fchmod(fd, record->new_mode & 07777);
+}
+
 /* What is new, and not used, goes back where it came from. */
 static void give_back(struct stepper *stepper, int directory_fd, const struct journal_record *record)
 {
@@ -151,8 +166,10 @@ static void give_back(struct stepper *stepper, int directory_fd, const struct jo
 	if (record->is_moved) {
 		int upper = enter_layer(stepper, 0, record->upper_path, &name);
 
-		if (upper >= 0 && rename_with(directory_fd, record->temporary, upper, name, NOREPLACE) == 0)
+		if (upper >= 0 && rename_with(directory_fd, record->temporary, upper, name, NOREPLACE) == 0) {
+			restore_file(stepper, record);
 			return;
+		}
 		/* It was moved, and its place is gone: never lose it. */
 		save_aside(stepper, directory_fd, record->temporary,
 			   strrchr(record->path, '/') ? strrchr(record->path, '/') + 1 : record->path);
@@ -215,8 +232,11 @@ static void recover(struct stepper *stepper, const struct journal_record *record
 	int directory_fd = enter_workdir(stepper, record->path, &name);
 	struct stat status;
 
-	if (directory_fd < 0 || fstatat(directory_fd, record->temporary, &status, AT_SYMLINK_NOFOLLOW) < 0)
+	if (directory_fd < 0 || fstatat(directory_fd, record->temporary, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (record->is_moved)
+			restore_file(stepper, record);
 		return;
+	}
 	if (record->kind == JOURNAL_REMOVE)
 		settle_remove(stepper, directory_fd, name, record);
 	else if (record->kind == JOURNAL_EXCHANGE && record->new_inode && status.st_ino != record->new_inode)
@@ -466,6 +486,8 @@ static int put(struct stepper *stepper, const struct change *change, const char 
 	fill_record(stepper, change, is_there ? JOURNAL_EXCHANGE : JOURNAL_NEW, &record);
 	record.is_moved = !linked_path && S_ISREG(change->after.mode) && can_move(stepper, change);
 	record.new_inode = record.is_moved ? change->after.inode : 0;
+	record.new_mode = change->after.mode;
+	record.is_copied_up = record.is_moved && (is_there || change->flags & CHANGE_IS_COPIED_UP);
 	rc = journal_write(stepper->journal_fd, &record);
 	if (rc < 0)
 		return rc;
@@ -578,6 +600,8 @@ int step_unhide(struct stepper *stepper, const struct change *change)
 
 	if (!stepper->may_move || change->layer != 0 || change->layer_path || change->flags & CHANGE_IS_HIDING)
 		return 0;
+	if (!(change->after.mode & 0200))
+		return 0; /* the walk took it for one that hides */
 	fd = view_open_directory(stepper->view->fds[0], change->path);
 	return fd < 0 ? fd : view_clear_opaque(stepper->view, fd);
 }

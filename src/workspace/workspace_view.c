@@ -13,6 +13,7 @@
 
 #include "sys/calls.h"
 #include "workspace/workspace_applied.h"
+#include "workspace/workspace_intent.h"
 
 #define BENEATH (SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS)
 #define PIECE_MAX 3900 /* of a path in one system call */
@@ -71,6 +72,7 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 	if (rc == 0)
 		rc = MIN_OF(view.fds[view.layer_count], 0);
 	applied_read(workspace->fd, &view.applied);
+	intent_read(workspace->fd, &view.intents);
 	if (rc < 0)
 		workspace_view_done(&view);
 	else
@@ -83,6 +85,7 @@ void workspace_view_done(struct workspace_view *view)
 	for (unsigned i = 0; view->layer_count && i <= view->layer_count; i++)
 		close_fd(&view->fds[i]);
 	applied_done(&view->applied);
+	intent_done(&view->intents);
 	*view = (struct workspace_view){0};
 }
 
@@ -173,20 +176,13 @@ bool view_is_opaque(const struct workspace_view *view, int directory_fd)
 int view_clear_opaque(const struct workspace_view *view, int directory_fd)
 {
 	char attribute[MARK_SIZE];
-	struct stat status;
-	int rc;
 
 	if (!view_is_opaque(view, directory_fd))
 		return 0;
-	if (fstat(directory_fd, &status) < 0)
+	/* One that was renamed may still say so, if somebody was killed between the two marks: then that mark would count. */
+	if (fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA)
 		return -errno;
-	/* An attribute of a directory that its owner may not write to can be had for a moment. */
-	if (!(status.st_mode & 0200) && fchmod(directory_fd, (status.st_mode & 07777) | 0200) < 0)
-		return -errno;
-	rc = fremovexattr(directory_fd, mark(view, "opaque", attribute)) < 0 && errno != ENODATA ? -errno : 0;
-	if (!(status.st_mode & 0200) && fchmod(directory_fd, status.st_mode & 07777) < 0)
-		return -errno;
-	return rc;
+	return fremovexattr(directory_fd, mark(view, "opaque", attribute)) < 0 && errno != ENODATA ? -errno : 0;
 }
 
 int view_end_redirect(const struct workspace_view *view, int directory_fd)
@@ -197,6 +193,14 @@ int view_end_redirect(const struct workspace_view *view, int directory_fd)
 	if (fsetxattr(directory_fd, mark(view, "opaque", attribute), "y", 1, 0) < 0)
 		return -errno;
 	return fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA ? -errno : 0;
+}
+
+int view_mark_copied_up(const struct workspace_view *view, int fd)
+{
+	char attribute[MARK_SIZE];
+
+	/* Without a value: it is not known which one it was. */
+	return fsetxattr(fd, mark(view, "origin", attribute), "", 0, 0) < 0 ? -errno : 0;
 }
 
 bool view_was_copied_up(const struct workspace_view *view, int fd)

@@ -28,6 +28,32 @@ struct applied_list {
 	size_t capacity;
 };
 
+/* What a name is, on one side. */
+struct change_side {
+	mode_t mode; /* 0: there is none */
+	dev_t device;
+	ino_t inode;
+	nlink_t link_count;
+	uint64_t size;
+	uint64_t stored; /* bytes that it takes */
+	int64_t mtime_ns, ctime_ns;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* A change that an apply set out to make. */
+struct intent {
+	struct change_side before, after;
+	unsigned layer;
+	char *path;
+};
+
+struct intent_list {
+	struct intent *items; /* sorted by path */
+	size_t count;
+	size_t capacity;
+};
+
 struct workspace_view {
 	enum workspace_kind kind;
 	bool has_user_xattrs;
@@ -37,7 +63,8 @@ struct workspace_view {
 	dev_t workdir_device;
 	int fds[WORKSPACE_LAYERS_MAX + 2];
 	struct applied_list applied;
-	unsigned layer_count; /* the upper is 0; the workdir stands behind the last layer, at this index */
+	struct intent_list intents; /* of an apply that was killed */
+	unsigned layer_count;       /* the upper is 0; the workdir stands behind the last layer, at this index */
 };
 
 /* Opens the workdir by its path: it must be the same directory as when the workspace was made. */
@@ -53,6 +80,11 @@ static inline int view_workdir(const struct workspace_view *view)
 static inline int64_t view_changed_ns(const struct stat *status)
 {
 	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
+
+static inline int64_t view_modified_ns(const struct stat *status)
+{
+	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
 /* Was it touched since the workspace was made, by somebody else than an apply of it? */
@@ -80,6 +112,8 @@ int view_clear_opaque(const struct workspace_view *view, int directory_fd);
 int view_end_redirect(const struct workspace_view *view, int directory_fd);
 /* Was the open file copied from a lower layer by overlay? */
 bool view_was_copied_up(const struct workspace_view *view, int fd);
+/* Say so. */
+int view_mark_copied_up(const struct workspace_view *view, int fd);
 /*
  * Where the lower layers have what the directory @path of a layer shows: *@out is the caller's to free, NULL if it is the
  * same path. @lower_parent is where they have its parent. -EBADMSG: it leads out of the workdir.

@@ -108,7 +108,7 @@ static void side_of(const struct stat *status, struct change_side *side)
 		.link_count = status->st_nlink,
 		.size = (uint64_t)status->st_size,
 		.stored = MIN_OF((uint64_t)status->st_size, (uint64_t)status->st_blocks * 512),
-		.mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec,
+		.mtime_ns = view_modified_ns(status),
 		.ctime_ns = view_changed_ns(status),
 		.uid = status->st_uid,
 		.gid = status->st_gid,
@@ -401,6 +401,9 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		}
 	}
 	if (found->directory) {
+		/* What may not be written to cannot lose its mark, so nothing may leave it. */
+		if (old_type != S_IFDIR && !(found->status.st_mode & 0200))
+			found->directory->is_hiding = true;
 		found->directory->is_hiding |= opened->place->is_hiding;
 		found->directory->is_moved =
 			opened->place->is_moved || view_changed_ns(&found->status) >= pass->walk->view->copied_ns;

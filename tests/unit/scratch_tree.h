@@ -49,12 +49,13 @@ static inline int scratch_remove_one(const char *path, const struct stat *status
 	return remove(path);
 }
 
-/* What main() does: @prepare, unless it is NULL, then the tests, then the tree is removed. */
-static inline int scratch_main(const struct test *tests, size_t count, void (*prepare)(void))
+/* What main() does: @prepare, unless it is NULL, then the tests, then the tree, which is in @place, is removed. */
+static inline int scratch_main_in(const char *place, const struct test *tests, size_t count, void (*prepare)(void))
 {
-	char made[] = "/tmp/belljar-unit-XXXXXX";
+	char made[64];
 	int rc;
 
+	snprintf(made, sizeof(made), "%s/belljar-unit-XXXXXX", place);
 	if (!mkdtemp(made) || !realpath(made, top))
 		return 1;
 	if (prepare)
@@ -62,6 +63,11 @@ static inline int scratch_main(const struct test *tests, size_t count, void (*pr
 	rc = test_main(tests, count);
 	nftw(top, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return rc;
+}
+
+static inline int scratch_main(const struct test *tests, size_t count, void (*prepare)(void))
+{
+	return scratch_main_in("/tmp", tests, count, prepare);
 }
 
 #endif
