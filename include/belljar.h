@@ -296,14 +296,15 @@ BELLJAR_API const char *belljar_result_limit(const struct belljar_result *result
  * say: only kind, what, access, why and certainty are always there. The cure is an option of the command line.
  */
 enum belljar_denied {
-	BELLJAR_DENIED_KIND, /* "file", "exec", "net", "name", "syscall", "http" */
+	BELLJAR_DENIED_KIND, /* "file", "exec", "net", "name", "syscall", "http", "limit" */
 	BELLJAR_DENIED_WHAT,
 	BELLJAR_DENIED_ACCESS,
 	BELLJAR_DENIED_PROCESS,
 	BELLJAR_DENIED_WHY,
 	BELLJAR_DENIED_CURE,
 	BELLJAR_DENIED_WARNING,
-	BELLJAR_DENIED_CERTAINTY /* "seen", "inferred" */
+	BELLJAR_DENIED_CERTAINTY, /* "seen", "inferred" */
+	BELLJAR_DENIED_SENTENCE   /* for whoever decides what to do next, a model among them */
 };
 BELLJAR_API const char *belljar_result_denied(const struct belljar_result *result, size_t index,
 					      enum belljar_denied member);

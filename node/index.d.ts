@@ -139,7 +139,7 @@ export interface Missing {
 
 /** Something that the jar refused, and the smallest change that would allow it. Nothing is changed by itself. */
 export interface Denial {
-  kind: 'file' | 'exec' | 'net' | 'name' | 'syscall' | 'http' | (string & {});
+  kind: 'file' | 'exec' | 'net' | 'name' | 'syscall' | 'http' | 'limit' | (string & {});
   what: string;
   access: string;
   count: number;
@@ -148,6 +148,8 @@ export interface Denial {
   cure: { flag: string; policy: PolicyKeys } | null;
   certainty: 'seen' | 'inferred';
   warning?: string | null;
+  /** For whoever decides what to do next, a model among them. */
+  sentence: string;
 }
 
 export interface Failure {

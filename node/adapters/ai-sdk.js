@@ -139,6 +139,6 @@ export function note(result) {
   if (result.outcome !== 'exited' && result.outcome !== 'signaled') said.push(`the sandbox ended the command: ${result.outcome}`);
   const limits = result.limits_hit.filter(({ name }) => name !== 'output').map(({ name, limit }) => `${name} ${limit}`);
   if (limits.length > 0) said.push(`limits reached: ${limits.join(', ')}`);
-  for (const { access, what, why } of (result.denied ?? []).slice(0, 3)) said.push(`the sandbox refused ${access} ${what}: ${why}`);
+  if (!result.ok) for (const { sentence } of result.denied.filter(({ kind }) => kind !== 'limit').slice(0, 3)) said.push(sentence);
   return said.map((words) => `\n[${words}]`).join('');
 }

@@ -41,7 +41,7 @@ export class Result {
   /** Itself, if `ok`; else RunTimeout or RunError is thrown. */
   check() {
     if (this.ok) return this;
-    throw new (this.outcome === 'timeout' ? RunTimeout : RunError)(describe(this), { result: this });
+    throw new (this.outcome === 'timeout' ? RunTimeout : RunError)(explain(this), { result: this });
   }
 
   /** The document of `belljar run --json`. Bytes are given as text, and exactly in stdout_base64 and stderr_base64. */
@@ -77,6 +77,13 @@ export function describe(result) {
   const hit = result.limits_hit.find((entry) => entry.name === name);
   const unit = name === 'timeout' || name === 'cpu_time' ? ' ms' : '';
   return `'${command}' was ended by the limit '${name}'${hit === undefined ? '' : ` of ${hit.limit}${unit}`}`;
+}
+
+/** The same; and of a command that ended by itself the first thing that it was refused: it may have failed for that. */
+function explain(result) {
+  const isOwnEnd = result.outcome === 'exited' || result.outcome === 'signaled';
+  const refused = isOwnEnd ? result.denied?.find((entry) => entry.sentence) : undefined;
+  return refused === undefined ? describe(result) : `${describe(result)}. ${refused.sentence}`;
 }
 
 /** Puts the result of a run together from its frames. */

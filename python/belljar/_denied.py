@@ -26,9 +26,10 @@ class Cure:
 class Denial:
     """One thing that was refused, `count` times.
 
-    `kind` is file, exec, net, name, syscall or http; `what` the path, host, name or call; `access` what was tried. `process`
-    is the name of the first process that tried, None where it is not known. `cure` is None where no change is proposed;
-    `warning` then says why. `certainty` is "seen", or "inferred" where a command could have made it up.
+    `kind` is file, exec, net, name, syscall, http or limit; `what` the path, host, name, call or limit; `access` what was tried.
+    `process` is the name of the first process that tried, None where it is not known. `cure` is None where no change is
+    proposed; `warning` then says why. `certainty` is "seen", or "inferred" where a command could have made it up. `sentence`
+    is one sentence for whoever decides what to do next, a model among them.
     """
 
     kind: str
@@ -40,14 +41,7 @@ class Denial:
     cure: Optional[Cure] = None
     certainty: str = "seen"
     warning: Optional[str] = None
-
-    @property
-    def sentence(self) -> str:
-        """One sentence for whoever decides what to do next, a model among them."""
-        said = f"The sandbox refused {self.access} {self.what}: {self.why}."
-        if self.cure is not None:
-            return f"{said} Trying again will not help; it would be allowed with {self.cure.flag}"
-        return f"{said} Trying again will not help" + (f": {self.warning}" if self.warning else "")
+    sentence: str = ""
 
     def to_dict(self) -> Dict[str, Any]:
         """As it stands in the result object."""

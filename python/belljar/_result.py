@@ -112,7 +112,7 @@ class Result(Generic[Text]):
         if self.ok:
             return self
         kind = RunTimeout if self.outcome == "timeout" else RunError
-        raise kind(describe(self)).with_(result=self)
+        raise kind(_explain(self)).with_(result=self)
 
     def to_dict(self) -> Dict[str, Any]:
         """The result object as `belljar run --json` writes it, with args and returncode. Data for JSON only: bytes are
@@ -160,6 +160,13 @@ def describe(result: Result[Any]) -> str:
     limit = next((hit.get("limit") for hit in result.limits_hit if hit.get("name") == name), None) if limits else None
     unit = " ms" if name in ("timeout", "cpu_time") else ""
     return f"'{command}' was ended by the limit '{name}'" + (f" of {limit}{unit}" if limit is not None else "")
+
+
+def _explain(result: Result[Any]) -> str:
+    """The same; and of a command that ended by itself the first thing that it was refused: it may have failed for that."""
+    is_own_end = result.outcome in ("exited", "signaled")
+    refused = next((entry.sentence for entry in result.denied if entry.sentence), "") if is_own_end else ""
+    return f"{describe(result)}. {refused}" if refused else describe(result)
 
 
 def make_result(data: Dict[str, Any], args: Sequence[str], stdout: Any, stderr: Any) -> Result[Any]:

@@ -19,8 +19,8 @@
 #include "cli/introduction.h"
 #include "cli/terminal.h"
 
-/* More is in the result. */
-#define DENIALS_SAID 5
+/* Lines about why a command failed; more is in the result. */
+#define REASONS_SAID 5
 
 /* Signals that end the run; one that the caller had ignored (nohup, background jobs) stays ignored. */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -181,16 +181,19 @@ static void say_what_was_missing(const struct engine_run *engine, const struct m
 		message_verbose(messenger, "missing: %s: %s", name, why);
 }
 
-/* A command that failed may have failed for this. */
-static void say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger)
+/* A command that failed may have failed for this. @said: lines about it that are there already. */
+static void say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger, size_t said)
 {
-	for (size_t i = 0; i < DENIALS_SAID; i++) {
+	for (size_t i = 0; i + said < REASONS_SAID; i++) {
 		AUTO_TEXT what = {0}, cure = {0};
 
 		if (!engine_denied(engine, i, &what, &cure))
 			return;
-		message_note(messenger, "refused: %s%s%s", text_string(&what), cure.len ? "; " : "",
-			     text_string(&cure));
+		if (!what.len)
+			message_hint(messenger, "%s", text_string(&cure));
+		else
+			message_note(messenger, "refused: %s%s%s", text_string(&what), cure.len ? "; " : "",
+				     text_string(&cure));
 	}
 }
 
@@ -207,7 +210,7 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));
-	say_what_was_refused(engine, messenger);
+	say_what_was_refused(engine, messenger, words.len > 0);
 	for (size_t i = 0;; i++) {
 		AUTO_TEXT layer = {0};
 

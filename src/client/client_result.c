@@ -97,10 +97,11 @@ static int read_limits(struct belljar_result *result, const struct json_value *d
 }
 
 static const char *const denied_names[] = {
-	[BELLJAR_DENIED_KIND] = "kind",       [BELLJAR_DENIED_WHAT] = "what",
-	[BELLJAR_DENIED_ACCESS] = "access",   [BELLJAR_DENIED_PROCESS] = "process",
-	[BELLJAR_DENIED_WHY] = "why",         [BELLJAR_DENIED_CURE] = "flag",
-	[BELLJAR_DENIED_WARNING] = "warning", [BELLJAR_DENIED_CERTAINTY] = "certainty",
+	[BELLJAR_DENIED_KIND] = "kind",         [BELLJAR_DENIED_WHAT] = "what",
+	[BELLJAR_DENIED_ACCESS] = "access",     [BELLJAR_DENIED_PROCESS] = "process",
+	[BELLJAR_DENIED_WHY] = "why",           [BELLJAR_DENIED_CURE] = "flag",
+	[BELLJAR_DENIED_WARNING] = "warning",   [BELLJAR_DENIED_CERTAINTY] = "certainty",
+	[BELLJAR_DENIED_SENTENCE] = "sentence",
 };
 
 static int read_denial(struct client_denial *denial, const struct json_value *item)
@@ -228,7 +229,7 @@ const char *belljar_result_limit(const struct belljar_result *result, size_t ind
 
 const char *belljar_result_denied(const struct belljar_result *result, size_t index, enum belljar_denied member)
 {
-	if (!result || index >= result->denial_count || (unsigned)member > BELLJAR_DENIED_CERTAINTY)
+	if (!result || index >= result->denial_count || (unsigned)member > BELLJAR_DENIED_SENTENCE)
 		return NULL;
 	return result->denials[index].members[member];
 }

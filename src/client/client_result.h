@@ -8,7 +8,7 @@
 #include "client/client.h"
 
 struct client_denial {
-	char *members[BELLJAR_DENIED_CERTAINTY + 1]; /* NULL: there is none */
+	char *members[BELLJAR_DENIED_SENTENCE + 1]; /* NULL: there is none */
 	uint64_t count;
 };
 

@@ -93,7 +93,15 @@ static void tell_refusal(struct text *words, const struct json_value *entry)
 	}
 	if (flag)
 		text_append_format(words, "; whoever started this server can allow it with %.400s", flag->string.bytes);
-	text_append_string(words, "]\n");
+	text_append_string(words, "; trying again will not help]\n");
+}
+
+/* A limit is told as one: a tool's own argument may have set it. */
+static bool is_limit(const struct json_value *entry)
+{
+	const struct json_value *kind = find(entry, "kind", JSON_STRING);
+
+	return kind && !strcmp(kind->string.bytes, "limit");
 }
 
 #define REFUSALS_TOLD 5
@@ -112,8 +120,12 @@ static void tell_lists(struct text *words, const struct json_value *result)
 	}
 	if (truncated && truncated->boolean)
 		text_append_string(words, "[the command wrote more than the limit of output; the rest is lost]\n");
-	for (size_t i = 0; denied && i < denied->list.count && i < REFUSALS_TOLD; i++)
+	for (size_t i = 0, told = 0; denied && i < denied->list.count && told < REFUSALS_TOLD; i++) {
+		if (is_limit(&denied->list.items[i]))
+			continue;
 		tell_refusal(words, &denied->list.items[i]);
+		told++;
+	}
 }
 
 static void tell_end(struct text *words, const struct belljar_result *result)

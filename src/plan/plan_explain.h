@@ -83,6 +83,11 @@ struct plan_looker {
 void plan_explain_path(const struct plan *plan, const struct plan_looker *looker, const char *path,
 		       enum plan_access access, struct plan_explanation *out);
 
+/* --- limits ------------------------------------------------------------------------------------------------- */
+
+/* @name is that of its key; @limit in bytes, milliseconds or a count, as in a result. */
+void plan_explain_limit(const char *name, uint64_t limit, struct plan_explanation *out);
+
 /* --- system calls ------------------------------------------------------------------------------------------- */
 
 /* False: there is no such call in the tables. */

@@ -302,6 +302,11 @@ static const char *const limit_names[] = {
 };
 _Static_assert(ARRAY_LEN(limit_names) == LIMIT_NAME_COUNT, "every limit has a name");
 
+const char *result_limit_name(enum limit_name name)
+{
+	return limit_names[name];
+}
+
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key)
 {
 	json_open_object(writer, key);

@@ -67,6 +67,7 @@ void result_write_error(const struct error *error, struct json_writer *writer);
 void result_write_missing(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 /* As a member "workspace": an object, or null. */
 void result_write_workspace(const struct result_workspace_list *list, struct json_writer *writer);
+const char *result_limit_name(enum limit_name name);
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
 
 /* One line for people about an end that was not the command's own; empty where there is nothing to say. */

@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "plan/plan_explain.h"
+#include "result/result.h"
 
 static const char *const kind_names[] = {
 	[DENIAL_NET] = "net", [DENIAL_NAME] = "name", [DENIAL_HTTP] = "http", [DENIAL_CALL] = "syscall"};
@@ -22,6 +23,23 @@ _Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a nam
 static bool is_passing(const struct denial *denial)
 {
 	return denial->reason == DENIAL_DATAGRAM;
+}
+
+/* What a model can act on: it neither tries again blindly nor takes the program for broken. */
+static void write_sentence(const char *what, const char *access, const struct plan_explanation *explanation,
+			   struct json_writer *writer)
+{
+	AUTO_TEXT words = {0};
+
+	text_append_format(&words, "The sandbox refused %s %s: %s. Trying again will not help", access, what,
+			   text_string(&explanation->why));
+	if (explanation->flag.len)
+		text_append_format(&words, "; whoever runs the sandbox can allow it with %s",
+				   text_string(&explanation->flag));
+	if (explanation->warning.len)
+		text_append_format(&words, "; %s", text_string(&explanation->warning));
+	text_append_char(&words, '.');
+	json_write_string(writer, "sentence", text_string(&words));
 }
 
 static const char *access_of(const struct denial *denial)
@@ -152,6 +170,21 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	}
 }
 
+/* What there is no more of. */
+static const char *const limit_words[] = {
+	[LIMIT_TIMEOUT] = "time",
+	[LIMIT_CPU_TIME] = "CPU time",
+	[LIMIT_MEMORY] = "memory",
+	[LIMIT_PIDS] = "processes and threads",
+	[LIMIT_DISK] = "room for files",
+	[LIMIT_FILE_SIZE] = "room in one file",
+	[LIMIT_FDS] = "open files",
+	[LIMIT_NET_CONNECTIONS] = "connections at once",
+	[LIMIT_NET_BYTES] = "bytes over the network",
+	[LIMIT_OUTPUT] = "output",
+};
+_Static_assert(ARRAY_LEN(limit_words) == LIMIT_NAME_COUNT, "every limit has a word");
+
 /* --- order -------------------------------------------------------------------------------------------------- */
 
 static int compare(const void *left, const void *right)
@@ -199,7 +232,40 @@ void result_write_denial(const struct plan *plan, const struct denial *denial, s
 	plan_write_cure(&explanation, writer, "cure");
 	json_write_string(writer, "warning", explanation.warning.len ? text_string(&explanation.warning) : NULL);
 	json_write_string(writer, "certainty", "seen");
+	write_sentence(text_string(&what), access_of(denial), &explanation, writer);
 	json_close_object(writer);
+}
+
+static void write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+
+	plan_explain_limit(result_limit_name(name), hit->limit, &explanation);
+	json_open_object(writer, NULL);
+	json_write_string(writer, "kind", "limit");
+	json_write_string(writer, "what", result_limit_name(name));
+	json_write_string(writer, "access", "use");
+	json_write_unsigned(writer, "count", 1);
+	json_write_null(writer, "process");
+	json_write_string(writer, "why", text_string(&explanation.why));
+	plan_write_cure(&explanation, writer, "cure");
+	json_write_null(writer, "warning");
+	json_write_string(writer, "certainty", "seen");
+	write_sentence(limit_words[name], "more", &explanation, writer);
+	json_close_object(writer);
+}
+
+/* A command goes on when the rest of its output is dropped; every other limit ends it, or refuses it something. */
+static bool is_passing_limit(const struct observation *seen, enum limit_name name)
+{
+	return name == LIMIT_OUTPUT && seen->cause != CAUSE_OUTPUT;
+}
+
+static void write_limits(const struct observation *seen, bool are_passing, struct json_writer *writer)
+{
+	for (int i = 0; i < LIMIT_NAME_COUNT; i++)
+		if (seen->limits[i].is_hit && is_passing_limit(seen, (enum limit_name)i) == are_passing)
+			write_limit((enum limit_name)i, &seen->limits[i], writer);
 }
 
 void result_write_denied(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
@@ -209,13 +275,49 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 	if (plan && seen)
 		put_in_order(&seen->denied, &order);
 	json_open_array(writer, "denied");
+	if (plan && seen)
+		write_limits(seen, false, writer);
 	for (size_t i = 0; i < order.count; i++)
 		result_write_denial(plan, order.items[i], writer, NULL);
+	if (plan && seen)
+		write_limits(seen, true, writer);
 	json_close_array(writer);
 	json_write_unsigned(writer, "denied_more", plan && seen ? seen->denied.more + seen->denied.more_calls : 0);
 }
 
 /* --- in words ----------------------------------------------------------------------------------------------- */
+
+/* What ended the run is said already: result_explain(). */
+static bool is_the_end(const struct observation *seen, enum limit_name name)
+{
+	static const enum cause causes[] = {
+		[LIMIT_TIMEOUT] = CAUSE_TIMEOUT, [LIMIT_CPU_TIME] = CAUSE_CPU,    [LIMIT_MEMORY] = CAUSE_MEMORY,
+		[LIMIT_PIDS] = CAUSE_PIDS,       [LIMIT_DISK] = CAUSE_DISK,       [LIMIT_NET_BYTES] = CAUSE_NET,
+		[LIMIT_OUTPUT] = CAUSE_OUTPUT,   [LIMIT_NAME_COUNT] = CAUSE_NONE,
+	};
+
+	return causes[name] != CAUSE_NONE && causes[name] == seen->cause;
+}
+
+/* The limit of that number, of those that are told; LIMIT_NAME_COUNT: there are *@number fewer. */
+static enum limit_name limit_of(const struct observation *seen, size_t *number)
+{
+	for (int i = 0; i < LIMIT_NAME_COUNT; i++)
+		if (seen->limits[i].is_hit && !is_passing_limit(seen, (enum limit_name)i) && (*number)-- == 0)
+			return (enum limit_name)i;
+	return LIMIT_NAME_COUNT;
+}
+
+static void tell_limit(const struct observation *seen, enum limit_name name, struct text *what, struct text *cure)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+
+	plan_explain_limit(result_limit_name(name), seen->limits[name].limit, &explanation);
+	if (!is_the_end(seen, name))
+		text_append_format(what, "more %s: %s", limit_words[name], text_string(&explanation.why));
+	if (explanation.flag.len)
+		text_append_format(cure, "%s allows more", text_string(&explanation.flag));
+}
 
 bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
 			struct text *cure)
@@ -227,7 +329,12 @@ bool result_tell_denial(const struct plan *plan, const struct observation *seen,
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	struct order order = {.count = 0};
 	const struct denial *denial;
+	enum limit_name limit = limit_of(seen, &number);
 
+	if (limit != LIMIT_NAME_COUNT) {
+		tell_limit(seen, limit, what, cure);
+		return true;
+	}
 	put_in_order(&seen->denied, &order);
 	if (number >= order.count || is_passing(order.items[number]))
 		return false;

@@ -15,8 +15,8 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 void result_write_denial(const struct plan *plan, const struct denial *denial, struct json_writer *writer,
 			 const char *key);
 /*
- * One of the telling ones in words, the most telling first: what was refused, and *@cure what to do. False: there are no more.
- * Names in it are harmless.
+ * One of the telling ones in words, the most telling first: what was refused, and *@cure what to do. *@what stays empty where
+ * that has ended the run. False: there are no more. Names in it are harmless.
  */
 bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
 			struct text *cure);

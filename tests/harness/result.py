@@ -20,8 +20,8 @@ USAGE = ("wall_ms", "user_ms", "system_ms", "peak_memory_bytes", "peak_processes
 MEMORY_BY = ("cgroup2", "cgroup1", "meter", "maxrss")
 RUNGS = ("namespace", "landlock", "process")
 EVENTS = ("start", "output", "limit", "denied", "result")
-DENIED = {"kind", "what", "access", "count", "process", "why", "cure", "certainty", "warning"}
-KINDS = ("file", "exec", "net", "name", "syscall", "http")
+DENIED = {"kind", "what", "access", "count", "process", "why", "cure", "certainty", "sentence", "warning"}
+KINDS = ("file", "exec", "net", "name", "syscall", "http", "limit")
 EVENT_BYTES_MAX = 65536
 
 
@@ -87,7 +87,7 @@ def check_denial(denial: Any) -> None:
     """One entry of denied."""
     require(isinstance(denial, dict) and set(denial) == DENIED, "a denial has other keys", denial)
     require(denial["kind"] in KINDS and denial["certainty"] in ("seen", "inferred"), "unknown kind or certainty", denial)
-    require(all(isinstance(denial[key], str) and denial[key] for key in ("what", "access", "why")), "not said", denial)
+    require(all(isinstance(denial[key], str) and denial[key] for key in ("what", "access", "why", "sentence")), "not said", denial)
     require(all(denial[key] is None or isinstance(denial[key], str) for key in ("process", "warning")), "no text", denial)
     require(is_int(denial["count"]) and denial["count"] > 0, "nothing was refused", denial)
     cure = denial["cure"]
@@ -218,6 +218,8 @@ def check_result(value: Any) -> Result:
     require(is_int(result["denied_more"]), "denied_more", result)
     names = [limit["name"] for limit in result["limits_hit"]]
     require(len(names) == len(set(names)), "a limit is listed twice", result)
+    told = [denial["what"] for denial in result["denied"] if denial["kind"] == "limit"]
+    require(sorted(told) == sorted(names), "limits_hit and denied tell other limits", result)
     if result["outcome"] in ("timeout", "memory", "disk", "output"):
         require(result["outcome"] in names, "the limit that ended the run is not in limits_hit", result)
     if result["outcome"] == "net":

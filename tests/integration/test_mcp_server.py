@@ -126,7 +126,7 @@ class Run(McpCase):
         server = self.server("--allow-net", "allowed.example")
         result = server.tool("run", command="getent hosts other.example")
         self.assertEqual(result["structuredContent"]["denied"][0]["what"], "other.example")
-        self.assertRegex(result["content"][0]["text"], r"\[refused: other.example: .*; whoever started this server can allow it with --allow-net other.example")
+        self.assertRegex(result["content"][0]["text"], r"\[refused: other.example: .*; whoever started this server can allow it with --allow-net other.example; trying again will not help\]")
 
     def test_long_output_is_shortened_and_can_be_read(self) -> None:
         server = self.server()

@@ -132,7 +132,7 @@ class Network(PackageCase):
         self.assertEqual(
             self.said["sentence"],
             "The sandbox refused resolve other.test: no rule of allow_net is about it. "
-            "Trying again will not help; it would be allowed with --allow-net other.test",
+            "Trying again will not help; whoever runs the sandbox can allow it with --allow-net other.test.",
         )
 
     def test_calls_have_one_each(self) -> None:

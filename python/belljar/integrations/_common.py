@@ -33,8 +33,12 @@ def start_status(error: StartError) -> int:
 
 
 def note(result: Result) -> str:
-    """A line for the model about a command that a limit ended; empty where its status says it all."""
-    return "" if result.outcome in ("exited", "signaled") else f"\n[{describe(result)}]\n"
+    """For the model: that a limit ended the command, and what a command that failed was refused; empty where its status says it all."""
+    is_ended = result.outcome not in ("exited", "signaled")
+    said = [describe(result)] if is_ended else []
+    if result.shell_status != 0:
+        said += [entry.sentence for entry in result.denied if entry.sentence][:3]
+    return "".join(f"\n[{words}]" for words in said) + ("\n" if said else "")
 
 
 def command_line(args: Sequence[Any], **keys: Any) -> List[str]:
