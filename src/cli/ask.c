@@ -14,12 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/*
- * What the command has written may have begun a sequence, or made the terminal hide what follows. Cancel the sequence, end a
- * string, and show characters as they are, on a line of their own.
- */
-#define PLAIN "\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\r\n"
-
 static bool is_in_foreground(const struct asking *asking)
 {
 	return tcgetpgrp(asking->fd) == getpgrp();
@@ -44,8 +38,8 @@ static void print_question(const struct asking *asking)
 	AUTO_TEXT rule = {0}, file = {0};
 
 	rule_of(question, &rule);
-	dprintf(asking->fd, "%sbelljar: the command wants to reach %s%s. Allow it?\n", asking->is_dumb ? "" : PLAIN,
-		text_string(&rule), places[question->place]);
+	dprintf(asking->fd, "%sbelljar: the command wants to reach %s%s. Allow it?\n",
+		asking->is_dumb ? "" : TERMINAL_PLAIN, text_string(&rule), places[question->place]);
 	if (asking->file.path) {
 		message_escape(&file, asking->file.path);
 		dprintf(asking->fd, "  a: always, which adds \"%s\" to allow_net in %s\n", text_string(&rule),
@@ -215,14 +209,6 @@ void ask_again(struct asking *asking)
 	show(asking);
 }
 
-static bool is_dumb(char *const *environment)
-{
-	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, "TERM=", 5))
-			return !strcmp(*environment + 5, "dumb") || !(*environment)[5];
-	return true;
-}
-
 static bool is_file(const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
@@ -238,7 +224,7 @@ bool ask_open(struct asking *asking, struct loop *loop, const struct invocation 
 		.loop = loop,
 		.terminal = terminal,
 		.invocation = invocation,
-		.is_dumb = is_dumb(invocation->environment),
+		.is_dumb = terminal_is_dumb(invocation->environment),
 	};
 	if (asking->fd >= 0 && !is_in_foreground(asking))
 		close_fd(&asking->fd);

@@ -5,103 +5,20 @@
  * The run is made by a child, which is `belljar run` in all but name; which workspace it has left is read from its result.
  * Without a terminal nothing is asked: what the options do not decide stays in the workspace.
  */
-#include <errno.h>
 #include <fnmatch.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
-#include "base/json_read.h"
 #include "cli/changes_print.h"
+#include "cli/child_run.h"
 #include "cli/command_changes.h"
 #include "cli/pager.h"
 #include "cli/picker.h"
 #include "workspace/workspace_risk.h"
 
-#define RESULT_BYTES_MAX ((size_t)16 << 20)
-
 static int fail(const struct messenger *messenger, const struct error *error)
 {
 	message_error(messenger, error);
 	return EXIT_BELLJAR;
-}
-
-/* --- the run ------------------------------------------------------------------------------------------------------ */
-
-static int set_key(struct run_options *options, const struct invocation *invocation, const char *name,
-		   const char *value, struct error *error)
-{
-	const struct policy_context context = context_of(invocation);
-
-	return policy_set_flag(&options->policy, policy_key_by_name(name), value, false, &context, error);
-}
-
-/* What the child ends with. A stop of the child's is ours too, so that the shell takes over. */
-static int wait_for(pid_t child)
-{
-	int status;
-
-	for (;;) {
-		if (waitpid(child, &status, WUNTRACED) < 0) {
-			if (errno == EINTR)
-				continue;
-			return EXIT_BELLJAR;
-		}
-		if (!WIFSTOPPED(status))
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-		kill(getpid(), SIGSTOP);
-		kill(child, SIGCONT);
-	}
-}
-
-typedef int run_function(const struct invocation *invocation, struct run_options *options,
-			 const struct messenger *messenger);
-
-/* The terminal's signals are the child's: it passes them on and ends in order. */
-static int run_in_child(run_function *function, const struct invocation *invocation, struct run_options *options,
-			const struct messenger *messenger)
-{
-	static const int signals[] = {SIGINT, SIGQUIT, SIGTSTP};
-	struct sigaction before[ARRAY_LEN(signals)];
-	pid_t child = fork();
-	int status;
-
-	if (child == 0)
-		_exit(function(invocation, options, messenger));
-	if (child < 0)
-		return EXIT_BELLJAR;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		sigaction(signals[i], &(struct sigaction){.sa_handler = SIG_IGN}, &before[i]);
-	status = wait_for(child);
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		sigaction(signals[i], &before[i], NULL);
-	return status;
-}
-
-/* The workspace's id in a result, or "". */
-static void read_id(int fd, char id[WORKSPACE_ID_SIZE])
-{
-	AUTO_FREE char *bytes = malloc(RESULT_BYTES_MAX);
-	ssize_t len = bytes ? pread(fd, bytes, RESULT_BYTES_MAX, 0) : -1;
-	const struct json_input input = {.name = "result",
-					 .bytes = bytes,
-					 .len = len > 0 ? (size_t)len : 0,
-					 .stage = STAGE_ENGINE,
-					 .max_bytes = RESULT_BYTES_MAX,
-					 .has_byte_escapes = true};
-	struct error nobodys = {0};
-	AUTO_JSON value = {0};
-	const struct json_member *member;
-
-	id[0] = '\0';
-	if (len <= 0 || json_parse(&input, &value, &nobodys) < 0 || value.type != JSON_OBJECT)
-		return;
-	member = json_find(&value, "workspace");
-	member = member && member->value.type == JSON_OBJECT ? json_find(&member->value, "id") : NULL;
-	if (member && member->value.type == JSON_STRING && workspace_id_is_valid(member->value.string.bytes))
-		memcpy(id, member->value.string.bytes, WORKSPACE_ID_SIZE);
 }
 
 /* --- deciding ----------------------------------------------------------------------------------------------------- */
@@ -219,12 +136,11 @@ static int look_around(struct trial *trial, struct error *error)
 	int rc;
 
 	leave(trial);
-	rc = set_key(trial->options, trial->invocation, "workspace_name", trial->id, error);
+	rc = child_run_set_key(trial->options, trial->invocation, "workspace_name", trial->id, error);
 	if (rc < 0)
 		return rc;
 	trial->options->has_pty = true;
-	trial->options->status_fd = -1;
-	run_in_child(command_shell, trial->invocation, trial->options, trial->messenger);
+	child_run(command_shell, trial->invocation, trial->options, trial->messenger, NULL);
 	return look(trial, error);
 }
 
@@ -278,16 +194,14 @@ static int decide_by_asking(struct trial *trial, struct error *error)
 int command_try(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct trial trial = {.invocation = invocation, .options = options, .messenger = messenger};
-	AUTO_CLOSE int result_fd = memfd_create("result", MFD_CLOEXEC);
 	struct error error = {0};
-	int rc = set_key(options, invocation, "workspace", NULL, &error);
+	AUTO_JSON result = {0};
+	int rc = child_run_set_key(options, invocation, "workspace", NULL, &error);
 
-	if (rc < 0 || result_fd < 0)
-		return rc < 0 ? fail(messenger, &error) : EXIT_BELLJAR;
-	options->status_fd = result_fd;
-	trial.status = run_in_child(command_run, invocation, options, messenger);
-	options->status_fd = -1;
-	read_id(result_fd, trial.id);
+	if (rc < 0)
+		return fail(messenger, &error);
+	trial.status = child_run(command_run, invocation, options, messenger, &result);
+	child_run_workspace(&result, trial.id);
 	if (!trial.id[0]) {
 		message_note(messenger, "nothing was changed");
 		return trial.status;

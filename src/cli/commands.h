@@ -10,6 +10,9 @@
 #include "cli/options.h"
 
 /* Each returns what the process exits with. @options is parsed; the messenger is ready. */
+typedef int command_function(const struct invocation *invocation, struct run_options *options,
+			     const struct messenger *messenger);
+
 int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_shell(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_plan(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
@@ -24,6 +27,7 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 int command_completion(const struct invocation *invocation, struct run_options *options,
 		       const struct messenger *messenger);
 int command_try(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
+int command_learn(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_apply(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_discard(const struct invocation *invocation, struct run_options *options,

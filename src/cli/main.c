@@ -14,24 +14,31 @@
 #include "gate/gate.h"
 #include "gate/gate_page.h"
 
-typedef int command_function(const struct invocation *invocation, struct run_options *options,
-			     const struct messenger *messenger);
-
 struct command_entry {
 	enum cli_command command;
 	command_function *function;
 };
 
 static const struct command_entry entries[] = {
-	{COMMAND_RUN, command_run},         {COMMAND_SHELL, command_shell},
-	{COMMAND_PLAN, command_plan},       {COMMAND_DOCTOR, command_doctor},
-	{COMMAND_POLICY, command_policy},   {COMMAND_COMPLETION, command_completion},
-	{COMMAND_HELP, command_help},       {COMMAND_ENGINE, command_engine},
-	{COMMAND_NET, command_net},         {COMMAND_TRY, command_try},
-	{COMMAND_DIFF, command_diff},       {COMMAND_APPLY, command_apply},
-	{COMMAND_DISCARD, command_discard}, {COMMAND_WORKSPACE, command_workspace},
-	{COMMAND_WHY, command_why},         {COMMAND_MCP, command_mcp},
-	{COMMAND_HOOK, command_hook},       {COMMAND_MCP_WRAP, command_mcp_wrap},
+	{COMMAND_RUN, command_run},
+	{COMMAND_SHELL, command_shell},
+	{COMMAND_PLAN, command_plan},
+	{COMMAND_DOCTOR, command_doctor},
+	{COMMAND_POLICY, command_policy},
+	{COMMAND_COMPLETION, command_completion},
+	{COMMAND_HELP, command_help},
+	{COMMAND_ENGINE, command_engine},
+	{COMMAND_NET, command_net},
+	{COMMAND_TRY, command_try},
+	{COMMAND_LEARN, command_learn},
+	{COMMAND_DIFF, command_diff},
+	{COMMAND_APPLY, command_apply},
+	{COMMAND_DISCARD, command_discard},
+	{COMMAND_WORKSPACE, command_workspace},
+	{COMMAND_WHY, command_why},
+	{COMMAND_MCP, command_mcp},
+	{COMMAND_HOOK, command_hook},
+	{COMMAND_MCP_WRAP, command_mcp_wrap},
 };
 
 int print_out(const struct text *text, const struct messenger *messenger)

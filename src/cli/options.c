@@ -215,6 +215,11 @@ static void add_pattern(struct scan *scan, const char *value)
 	add_path(scan, &scan->options->apply_patterns, value);
 }
 
+static void set_out(struct scan *scan, const char *value)
+{
+	scan->options->out_path = value;
+}
+
 /* What each option does: a function, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
@@ -250,6 +255,7 @@ static const struct {
 	[OPTION_OURS] = {.set = add_ours},
 	[OPTION_ALLOW_RISKY] = {.set = add_risky},
 	[OPTION_APPLY] = {.set = add_pattern},
+	[OPTION_OUT] = {.set = set_out},
 	[OPTION_DISCARD] = {.bool_offset = offsetof(struct run_options, has_discard)},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},

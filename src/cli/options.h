@@ -31,6 +31,7 @@ enum cli_command {
 	COMMAND_HOOK = 1 << 15,
 	COMMAND_MCP_WRAP = 1 << 16,
 	COMMAND_TRY = 1 << 17,
+	COMMAND_LEARN = 1 << 18,
 };
 
 struct command_row {
@@ -95,6 +96,7 @@ enum option_id {
 	OPTION_ALLOW_RISKY,
 	OPTION_APPLY,
 	OPTION_DISCARD,
+	OPTION_OUT,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -171,12 +173,13 @@ struct run_options {
 	const char *log_path;                           /* mcp-wrap; NULL: none */
 	uint64_t answer_bytes_max, rate_max;            /* mcp-wrap */
 	bool is_agreed;                                 /* hook: make the change that was shown */
+	const char *out_path;                           /* learn; NULL: standard output */
 	char *const *arguments;                         /* all words as they were given; borrowed */
 	int argument_count;
 	int status_fd; /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
 	int verbosity; /* -1 quiet, 0, 1 */
 	enum color_choice color;
-	char *const *command; /* run, plan: what to run, up to the end of argv; NULL for other commands */
+	char *const *command; /* run, try, learn, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;
 	const char *words[OPTIONS_WORDS_MAX]; /* the other commands: words that are no options */
 	int word_count;

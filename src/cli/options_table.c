@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define COMMANDS_WITH_POLICY                                                                                           \
-	(COMMAND_RUN | COMMAND_TRY | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY | COMMAND_MCP |          \
-	 COMMAND_HOOK | COMMAND_MCP_WRAP)
+	(COMMAND_RUN | COMMAND_TRY | COMMAND_LEARN | COMMAND_SHELL | COMMAND_PLAN | COMMAND_NET | COMMAND_WHY |        \
+	 COMMAND_MCP | COMMAND_HOOK | COMMAND_MCP_WRAP)
 #define COMMANDS_OF_WORKSPACES (COMMAND_DIFF | COMMAND_APPLY | COMMAND_DISCARD | COMMAND_WORKSPACE)
 #define COMMANDS_ALL                                                                                                   \
 	(COMMANDS_WITH_POLICY | COMMANDS_OF_WORKSPACES | COMMAND_DOCTOR | COMMAND_POLICY | COMMAND_COMPLETION |        \
@@ -23,9 +23,9 @@ static const char *const workspace_actions[] = {"list", "show",   "checkpoint", 
 						"fork", "export", "remove",     NULL};
 static const char *const hook_words[] = {"claude", "codex", "gemini", "install", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
-static const char *const command_names[] = {"run", "try",      "shell", "plan",    "doctor",    "policy",     "net",
-					    "why", "diff",     "apply", "discard", "workspace", "completion", "help",
-					    "mcp", "mcp-wrap", "hook",  "engine",  NULL};
+static const char *const command_names[] = {"run",  "try", "learn",    "shell", "plan",    "doctor",    "policy",
+					    "net",  "why", "diff",     "apply", "discard", "workspace", "completion",
+					    "help", "mcp", "mcp-wrap", "hook",  "engine",  NULL};
 
 const struct command_row cli_commands[] = {
 	{
@@ -41,6 +41,14 @@ const struct command_row cli_commands[] = {
 		.name = "try",
 		.arguments = "[options] [--] COMMAND [ARG...]",
 		.summary = "run a command, show what it changed, then apply, pick or drop it",
+		.takes_command_line = true,
+		.takes_policy = true,
+	},
+	{
+		.command = COMMAND_LEARN,
+		.name = "learn",
+		.arguments = "[options] [--] COMMAND [ARG...]",
+		.summary = "find out what a command needs, and write a policy that works",
 		.takes_command_line = true,
 		.takes_policy = true,
 	},
@@ -220,14 +228,14 @@ static const struct option_row cli_options[] = {
 		.help = "apply a policy file that may only tighten, after all other options; what loosens is refused",
 		.value_kind = VALUE_FILE,
 		.is_repeatable = true,
-		.commands = COMMANDS_WITH_POLICY,
+		.commands = COMMANDS_WITH_POLICY & ~COMMAND_LEARN,
 	},
 	{
 		.id = OPTION_SHELL,
 		.flag = "shell",
 		.help = "COMMAND is one string for /bin/sh -c",
 		.heading = "Command",
-		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_LEARN | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_STDIN,
@@ -237,13 +245,13 @@ static const struct option_row cli_options[] = {
 		.default_text = "inherit",
 		.value_kind = VALUE_FILE,
 		.words = stdin_words,
-		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_LEARN | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_PTY,
 		.flag = "pty",
 		.help = "give the command a terminal of its own; without it stdout and stderr are pipes",
-		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_PLAN,
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_LEARN | COMMAND_PLAN,
 	},
 	{
 		.id = OPTION_DIE_WITH_PARENT,
@@ -262,8 +270,8 @@ static const struct option_row cli_options[] = {
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "print JSON instead of text",
-		.commands =
-			COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY | COMMAND_DIFF | COMMAND_APPLY | COMMAND_WORKSPACE,
+		.commands = COMMAND_LEARN | COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY | COMMAND_DIFF | COMMAND_APPLY |
+			    COMMAND_WORKSPACE,
 	},
 	{
 		.id = OPTION_BYTES,
@@ -435,6 +443,22 @@ static const struct option_row cli_options[] = {
 		.flag = "discard",
 		.help = "drop everything; ask nothing",
 		.commands = COMMAND_TRY,
+	},
+	{
+		.id = OPTION_OUT,
+		.flag = "out",
+		.placeholder = "FILE",
+		.help = "write the policy to FILE, which must not be there yet",
+		.default_text = "standard output",
+		.heading = "Learning",
+		.value_kind = VALUE_FILE,
+		.commands = COMMAND_LEARN,
+	},
+	{
+		.id = OPTION_YES,
+		.flag = "yes",
+		.help = "allow reading of toolchains and of the workdir's own repository without asking; nothing else",
+		.commands = COMMAND_LEARN,
 	},
 	{
 		.id = OPTION_ALLOW_RISKY,

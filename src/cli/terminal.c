@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 static void set_attributes(int fd, const struct termios *attributes)
@@ -92,6 +93,14 @@ void terminal_done(struct terminal *terminal)
 		waitpid(terminal->guard, NULL, 0);
 	terminal->guard = -1;
 	terminal->fd = -1;
+}
+
+bool terminal_is_dumb(char *const *environment)
+{
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, "TERM=", 5))
+			return !strcmp(*environment + 5, "dumb") || !(*environment)[5];
+	return true;
 }
 
 void terminal_size(struct winsize *window)

@@ -27,6 +27,14 @@ void terminal_raw(struct terminal *terminal);
 void terminal_restore(struct terminal *terminal);
 void terminal_done(struct terminal *terminal);
 
+/*
+ * Before a question: what a command has written may have begun a sequence, or made the terminal hide what follows. Cancel the
+ * sequence, end a string, and show characters as they are, on a line of their own.
+ */
+#define TERMINAL_PLAIN "\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\r\n"
+/* By TERM in @environment: such a terminal knows no sequences. */
+bool terminal_is_dumb(char *const *environment);
+
 /* The size of the first of stdin, stdout and stderr that is a terminal; 24 by 80 if none is. */
 void terminal_size(struct winsize *window);
 

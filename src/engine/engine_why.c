@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/paths.h"
 #include "engine/engine_job.h"
+#include "host/host_names.h"
 #include "plan/plan_explain.h"
 
 /* --- the host ----------------------------------------------------------------------------------------------- */
@@ -228,6 +230,57 @@ int engine_why_host(const struct policy *policy, const char *question, const cha
 	if (rc == 0 && *is_answered)
 		rc = explain_endpoint(&network, &endpoint, question, false, out);
 	free(rules.items);
+	return rc;
+}
+
+/* --- what belongs to the caller's work ----------------------------------------------------------------------- */
+
+static bool is_in_tool_tree(const struct host *host, const char *path)
+{
+	for (size_t i = 0; host->real_home && host_tool_trees[i]; i++) {
+		AUTO_TEXT tree = {0};
+
+		text_append_format(&tree, "%s/%s", host->real_home, host_tool_trees[i]);
+		if (path_is_within(path, text_string(&tree)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_in(const struct host_path *place, const char *path)
+{
+	return place->kind == PATH_DIRECTORY && place->path && path_is_within(path, place->path);
+}
+
+bool engine_is_own_path(const struct engine_request *request, const char *path)
+{
+	struct job job = {.launch = launch_of(request)};
+	const struct host *host = &job.launch.host;
+	struct error nobodys = {0};
+	bool is_own = make_plan(request, &job, &nobodys) == 0 &&
+		      (is_in_tool_tree(host, path) || (!host->workdir.unfit && is_in(&host->workdir.path, path)) ||
+		       is_in(&host->workdir.top, path));
+
+	job_done(&job);
+	return is_own;
+}
+
+int engine_withheld_variables(const struct engine_request *request, struct string_list *out, struct error *error)
+{
+	struct job job = {.launch = launch_of(request)};
+	int rc = make_plan(request, &job, error);
+
+	for (char *const *variable = request->environment; rc == 0 && variable && *variable; variable++) {
+		const char *end = strchr(*variable, '=');
+		size_t len = end ? (size_t)(end - *variable) : 0;
+		bool is_passed = !len;
+
+		for (size_t i = 0; !is_passed && i < job.launch.plan.core.env.count; i++)
+			is_passed = !strncmp(job.launch.plan.core.env.items[i], *variable, len + 1);
+		if (!is_passed)
+			rc = string_list_add_format(out, "%.*s", (int)len, *variable);
+	}
+	job_done(&job);
 	return rc;
 }
 

@@ -21,6 +21,11 @@ int engine_why(const struct engine_request *request, const char *question, const
 int engine_why_host(const struct policy *policy, const char *question, const char *method, const char *path,
 		    bool *is_answered, struct text *out, struct error *error);
 
+/* Is @path in a toolchain's place below the caller's home, or in the workdir or its repository? */
+bool engine_is_own_path(const struct engine_request *request, const char *path);
+/* The names of the caller's variables that the jar of @request does not get. */
+int engine_withheld_variables(const struct engine_request *request, struct string_list *out, struct error *error);
+
 /*
  * Does the jar of @request keep what a policy file says of itself? @name is the file's, @home what '~' stands for. Says which line does not
  * hold. 0, 1 if something does not hold, or a negative errno.

@@ -109,13 +109,21 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 		enum cli_command command;
 		const char *page;
 	} rows[] = {
-		{COMMAND_SHELL, "belljar-shell.1"},     {COMMAND_PLAN, "belljar-plan.1"},
-		{COMMAND_DOCTOR, "belljar-doctor.1"},   {COMMAND_POLICY, "belljar-policy.1"},
-		{COMMAND_NET, "belljar-net.1"},         {COMMAND_TRY, "belljar-try.1"},
-		{COMMAND_DIFF, "belljar-diff.1"},       {COMMAND_APPLY, "belljar-apply.1"},
-		{COMMAND_DISCARD, "belljar-discard.1"}, {COMMAND_WORKSPACE, "belljar-workspace.1"},
-		{COMMAND_WHY, "belljar-why.1"},         {COMMAND_MCP, "belljar-mcp.1"},
-		{COMMAND_HOOK, "belljar-hook.1"},       {COMMAND_MCP_WRAP, "belljar-mcp-wrap.1"},
+		{COMMAND_SHELL, "belljar-shell.1"},
+		{COMMAND_PLAN, "belljar-plan.1"},
+		{COMMAND_DOCTOR, "belljar-doctor.1"},
+		{COMMAND_POLICY, "belljar-policy.1"},
+		{COMMAND_NET, "belljar-net.1"},
+		{COMMAND_TRY, "belljar-try.1"},
+		{COMMAND_LEARN, "belljar-learn.1"},
+		{COMMAND_DIFF, "belljar-diff.1"},
+		{COMMAND_APPLY, "belljar-apply.1"},
+		{COMMAND_DISCARD, "belljar-discard.1"},
+		{COMMAND_WORKSPACE, "belljar-workspace.1"},
+		{COMMAND_WHY, "belljar-why.1"},
+		{COMMAND_MCP, "belljar-mcp.1"},
+		{COMMAND_HOOK, "belljar-hook.1"},
+		{COMMAND_MCP_WRAP, "belljar-mcp-wrap.1"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

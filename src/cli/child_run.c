@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/child_run.c - a run made by a child, which is `belljar run` in all but name, and its result
+ *
+ * The run owns its process: signals, terminal and heap are as `run` leaves them. Whoever wants to go on afterwards has a child
+ * for it, and reads what came of it from the result object.
+ */
+#include "cli/child_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define RESULT_BYTES_MAX ((size_t)16 << 20)
+
+int child_run_set_key(struct run_options *options, const struct invocation *invocation, const char *name,
+		      const char *value, struct error *error)
+{
+	const struct policy_context context = context_of(invocation);
+
+	return policy_set_flag(&options->policy, policy_key_by_name(name), value, false, &context, error);
+}
+
+/* What the child ends with. A stop of the child's is ours too, so that the shell takes over. */
+static int wait_for(pid_t child)
+{
+	int status;
+
+	for (;;) {
+		if (waitpid(child, &status, WUNTRACED) < 0) {
+			if (errno == EINTR)
+				continue;
+			return EXIT_BELLJAR;
+		}
+		if (!WIFSTOPPED(status))
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		kill(getpid(), SIGSTOP);
+		kill(child, SIGCONT);
+	}
+}
+
+/* It passes the terminal's signals on and ends in order. */
+static int run_in_child(command_function *function, const struct invocation *invocation, struct run_options *options,
+			const struct messenger *messenger)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTSTP};
+	struct sigaction before[ARRAY_LEN(signals)];
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(function(invocation, options, messenger));
+	if (child < 0)
+		return EXIT_BELLJAR;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &(struct sigaction){.sa_handler = SIG_IGN}, &before[i]);
+	status = wait_for(child);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &before[i], NULL);
+	return status;
+}
+
+static void read_result(int fd, struct json_value *result)
+{
+	AUTO_FREE char *bytes = malloc(RESULT_BYTES_MAX);
+	ssize_t len = bytes ? pread(fd, bytes, RESULT_BYTES_MAX, 0) : -1;
+	const struct json_input input = {.name = "result",
+					 .bytes = bytes,
+					 .len = len > 0 ? (size_t)len : 0,
+					 .stage = STAGE_ENGINE,
+					 .max_bytes = RESULT_BYTES_MAX,
+					 .has_byte_escapes = true};
+	struct error nobodys = {0};
+
+	*result = (struct json_value){.type = JSON_NULL};
+	if (len > 0 && json_parse(&input, result, &nobodys) < 0)
+		*result = (struct json_value){.type = JSON_NULL};
+}
+
+int child_run(command_function *function, const struct invocation *invocation, struct run_options *options,
+	      const struct messenger *messenger, struct json_value *result)
+{
+	AUTO_CLOSE int result_fd = result ? memfd_create("result", MFD_CLOEXEC) : -1;
+	int status;
+
+	if (result && result_fd < 0)
+		return EXIT_BELLJAR;
+	options->status_fd = result_fd;
+	status = run_in_child(function, invocation, options, messenger);
+	options->status_fd = -1;
+	if (result)
+		read_result(result_fd, result);
+	return status;
+}
+
+void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE])
+{
+	const struct json_member *member = result->type == JSON_OBJECT ? json_find(result, "workspace") : NULL;
+
+	id[0] = '\0';
+	member = member && member->value.type == JSON_OBJECT ? json_find(&member->value, "id") : NULL;
+	if (member && member->value.type == JSON_STRING && workspace_id_is_valid(member->value.string.bytes))
+		memcpy(id, member->value.string.bytes, WORKSPACE_ID_SIZE);
+}

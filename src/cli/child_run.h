@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/child_run.h - a run made by a child, which is `belljar run` in all but name, and its result
+ */
+#ifndef BELLJAR_CLI_CHILD_RUN_H
+#define BELLJAR_CLI_CHILD_RUN_H
+
+#include "base/json_read.h"
+#include "cli/commands.h"
+#include "workspace/workspace_meta.h"
+
+/*
+ * Call @function in a child and wait for it: what it ends with. The terminal's signals are the child's. @result gets the result
+ * object, or null if there is none; NULL: nobody wants it.
+ */
+int child_run(command_function *function, const struct invocation *invocation, struct run_options *options,
+	      const struct messenger *messenger, struct json_value *result);
+
+/* The first workspace's id in a result, or "". */
+void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE]);
+
+/* Set one key of the policy, as an option of the command line does. */
+int child_run_set_key(struct run_options *options, const struct invocation *invocation, const char *name,
+		      const char *value, struct error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/learned_policy.h - a policy as `learn` writes it: what differs from the default, with a reason for each line that was learned
+ */
+#ifndef BELLJAR_CLI_LEARNED_POLICY_H
+#define BELLJAR_CLI_LEARNED_POLICY_H
+
+#include "cli/invocation.h"
+#include "cli/lessons.h"
+
+struct learned_policy {
+	const struct policy *policy;
+	const struct lesson_list *lessons;
+	const char *program; /* what was run */
+	bool works;          /* the command has succeeded with it */
+};
+
+/*
+ * As a document with comments. It has been read back: it says what @learned->policy says, and `belljar policy test` passes.
+ */
+int learned_policy_write(const struct learned_policy *learned, const struct invocation *invocation, struct text *out,
+			 struct error *error);
+
+#endif

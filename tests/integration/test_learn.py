@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`belljar learn`: from a run that fails to a policy with which it works, and nothing is allowed without an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict
+
+from harness.case import JarCase
+from harness.terminal import Terminal
+
+# Three megabytes where one is allowed: twice the limit is not enough, four times is.
+WRITER = ("--disk", "1M", "--", "sh", "-c", "echo ran >> runs; head -c 3000000 /dev/zero > /tmp/x")
+
+
+class LearnCase(JarCase):
+    """What `learn` says, and what it writes."""
+
+    def learn(self, *words: str, status: int) -> Dict[str, Any]:
+        done = self.belljar("learn", "--json", *words)
+        self.assertEqual(done.status, status, done.stderr)
+        self.answer: Dict[str, Any] = json.loads(done.stdout)
+        return self.answer
+
+    def person(self, *words: str) -> Terminal:
+        terminal = Terminal(24, 80)
+        self.addCleanup(terminal.close)
+        terminal.start(words, way=self.way, verb="learn", env={**self.env, "TERM": "xterm"}, cwd=self.work)
+        return terminal
+
+    def check_policy(self, name: str) -> str:
+        """It is tested and found right; its text."""
+        done = self.belljar("policy", "test", f"./{name}")
+        self.assertEqual((done.status, done.stdout), (0, b""), done)
+        self.assertEqual(os.stat(self.work / name).st_mode & 0o777, 0o600)
+        return (self.work / name).read_text()
+
+
+class Programs(LearnCase):
+    """Without a terminal: questions are data, options are answers."""
+
+    def test_questions_are_answered_by_options(self) -> None:
+        answer = self.learn("--out", "p.json", *WRITER, status=1)
+        (question,) = answer["questions"]
+        self.assertEqual((question["kind"], question["what"], question["cure"]["flag"]), ("limit", "disk", "--disk 2M"))
+        self.assertEqual((answer["works"], answer["file"], question["directory"]), (False, None, None))
+        self.assertIn([run["outcome"] for run in answer["runs"]], (["exited"], ["disk"]))
+        self.assertFalse((self.work / "p.json").exists(), "a policy that was not asked for is not written")
+        answer = self.learn("--out", "p.json", "--disk", "4M", *WRITER[2:], status=0)
+        self.assertEqual((answer["works"], answer["questions"], answer["file"]), (True, [], "p.json"))
+        self.assertEqual(answer["policy"]["disk"], "4M")
+        self.check_policy("p.json")
+        self.assertEqual(self.jar("--policy", "./p.json", *WRITER[2:]).status, 0)
+
+    def test_nothing_is_allowed_where_nobody_can_be_asked(self) -> None:
+        for more in ((), ("--yes",)):
+            done = self.belljar("learn", *more, *WRITER)
+            self.assertEqual((done.status, done.stdout), (1, b""), done)
+            self.assertIn(b"to allow it, say --disk 2M", done.stderr)
+
+    def test_what_cannot_be_seen_is_said(self) -> None:
+        done = self.belljar("learn", "--", "sh", "-c", 'test -n "$WANTED"', env={**self.env, "WANTED": "x"})
+        self.assertEqual(done.status, 1, done)
+        self.assertIn(b"--pass-env", done.stderr)
+        self.assertIn(b"WANTED", done.stderr)
+        self.assertEqual(self.learn("--pass-env", "WANTED", "--", "sh", "-c", "exit 4", status=1)["questions"], [])
+
+    def test_the_policy_goes_where_nothing_was(self) -> None:
+        (self.work / "p.json").write_text("{}")
+        done = self.belljar("learn", "--out", "p.json", "--", "touch", "ran")
+        self.assertEqual((done.status, (self.work / "ran").exists()), (125, False), done)
+        # What the command puts in its place is not written to; the policy is not lost.
+        done = self.belljar("learn", "--out", "q.json", "--", "ln", "-s", str(self.base / "elsewhere"), "q.json")
+        self.assertEqual((done.status, (self.base / "elsewhere").exists()), (125, False), done)
+        self.assertIn(b'"version": 1', done.stdout)
+
+    def test_a_policy_that_only_tightens_has_nothing_to_learn(self) -> None:
+        (self.work / "t.json").write_text("{}")
+        self.assertEqual(self.belljar("learn", "--tighten", "./t.json", "--", "true").status, 125)
+
+
+class People(LearnCase):
+    """On a terminal of 80 columns and 24 lines."""
+
+    def test_lines_are_taken_until_it_works(self) -> None:
+        terminal = self.person("--out", "p.json", *WRITER)
+        at = terminal.expect(b"run again after each round")
+        at = terminal.expect(b"q: not at all > ", after=at)
+        terminal.type(b"c\r")
+        for flag in (b"--disk 2M", b"--disk 4M"):
+            at = terminal.expect(b"y: yes, " + flag, after=at)
+            at = terminal.expect(b"q: stop asking > ", after=at)
+            terminal.type(b"y\r")
+        at = terminal.expect(b"the command works; lines that were learned: 2", after=at)
+        at = terminal.expect(b"written: p.json", after=at)
+        self.assertEqual(terminal.end(), 0)
+        text = self.check_policy("p.json")
+        self.assertIn("// use disk, refused in run 2: the limit of 2M was reached\n  \"disk\": \"4M\"", text)
+        self.assertNotIn("workspace", text)
+        self.assertFalse((self.work / "runs").exists(), "each run was on a layer")
+        self.assertEqual(terminal.read_modes(), terminal.modes)
+
+    def test_no_is_no(self) -> None:
+        terminal = self.person("--out", "p.json", *WRITER)
+        at = terminal.expect(b"q: not at all > ")
+        terminal.type(b"r\r")
+        at = terminal.expect(b"q: stop asking > ", after=at)
+        terminal.type(b"yes please\r")
+        at = terminal.expect(b"answer with one of the letters", after=at)
+        terminal.type(b"n\r")
+        self.assertEqual(terminal.end(), 1)
+        self.assertFalse((self.work / "p.json").exists())
+
+    def test_nothing_runs_without_consent(self) -> None:
+        terminal = self.person("--", "touch", "ran")
+        terminal.expect(b"q: not at all > ")
+        terminal.type(b"\x04")
+        self.assertEqual((terminal.end(), (self.work / "ran").exists()), (1, False))
