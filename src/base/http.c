@@ -56,8 +56,7 @@ static struct http_slice trim(struct http_slice slice)
 	return slice;
 }
 
-/* The next of the words that commas separate; false: there is none. */
-static bool next_word(struct http_slice *list, struct http_slice *word)
+bool http_next_word(struct http_slice *list, struct http_slice *word)
 {
 	const char *comma;
 
@@ -161,7 +160,7 @@ static const char *read_meaning(struct http_head *head)
 			has_host = true;
 			head->host = header->value;
 		} else if (http_is(header->name, "Connection")) {
-			while (next_word(&list, &word))
+			while (http_next_word(&list, &word))
 				head->is_last |= http_is(word, "close");
 		} else if (http_is(header->name, "Upgrade")) {
 			head->has_upgrade = true;
@@ -189,7 +188,7 @@ bool http_is_for_one_hop(const struct http_head *head, const struct http_header 
 
 		if (!http_is(head->headers[i].name, "Connection"))
 			continue;
-		while (next_word(&list, &word))
+		while (http_next_word(&list, &word))
 			if (word.len == header->name.len && !strncasecmp(word.bytes, header->name.bytes, word.len))
 				return true;
 	}

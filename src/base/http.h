@@ -53,6 +53,8 @@ ssize_t http_read_request(const char *bytes, size_t len, struct http_head *head)
 ssize_t http_read_answer(const char *bytes, size_t len, const char *method, struct http_head *head);
 
 bool http_is(struct http_slice slice, const char *word); /* whatever the case of its letters */
+/* The next of the words that commas separate; false: there is none. */
+bool http_next_word(struct http_slice *list, struct http_slice *word);
 /* Does this header concern only one connection? Such ones are not passed on. */
 bool http_is_for_one_hop(const struct http_head *head, const struct http_header *header);
 

@@ -8,17 +8,29 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "engine/engine.h"
 #include "mcp/mcp.h"
 
 int command_mcp(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct policy_context context = context_of(invocation);
 	struct mcp_options server = {
-		.policy = &options->policy, .context = &context, .environment = invocation->environment};
+		.policy = &options->policy,
+		.context = &context,
+		.environment = invocation->environment,
+		.idle_ns = options->idle_ns,
+		.make_redactor = engine_make_redactor,
+	};
+	struct mcp_http_options http = {
+		.server = server, .port = options->http_port, .token_path = options->token_path};
 	struct error error = {0};
 
-	if (mcp_serve(&server, &error) == 0)
+	if (options->token_path && !options->has_http) {
+		error_set(&error, STAGE_USAGE, 0, "--token-file is for --http");
+		error_hint(&error, "clients at standard input and output need no token");
+	} else if ((options->has_http ? mcp_serve_http(&http, &error) : mcp_serve(&server, &error)) == 0) {
 		return 0;
+	}
 	message_error(messenger, &error);
 	return EXIT_BELLJAR;
 }

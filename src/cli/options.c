@@ -195,6 +195,29 @@ static void set_rate(struct scan *scan, const char *value)
 		refuse(scan, "such as 100", "--rate must be a number of messages in a second, or 'none'");
 }
 
+/* --http alone: any port that is free. */
+static void set_http(struct scan *scan, const char *value)
+{
+	uint64_t port = 0;
+
+	if (value && (units_parse_count(value, &port) < 0 || port > UINT16_MAX))
+		refuse(scan, "such as --http=8750, or --http for any that is free",
+		       "--http must be a port, up to 65535");
+	scan->options->has_http = true;
+	scan->options->http_port = (uint16_t)port;
+}
+
+static void set_token_file(struct scan *scan, const char *value)
+{
+	scan->options->token_path = value;
+}
+
+static void set_idle(struct scan *scan, const char *value)
+{
+	if (units_parse_duration(value, &scan->options->idle_ns) < 0 || !scan->options->idle_ns)
+		refuse(scan, "such as 30m", "--idle must be a duration, or 'none'");
+}
+
 static void add_theirs(struct scan *scan, const char *value)
 {
 	add_path(scan, &scan->options->theirs, value);
@@ -245,6 +268,9 @@ static const struct {
 	[OPTION_LOG] = {.set = set_log},
 	[OPTION_ANSWER_MAX] = {.set = set_answer_max},
 	[OPTION_RATE] = {.set = set_rate},
+	[OPTION_HTTP] = {.set = set_http},
+	[OPTION_TOKEN_FILE] = {.set = set_token_file},
+	[OPTION_IDLE] = {.set = set_idle},
 	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},
@@ -278,7 +304,7 @@ static void apply_option(struct scan *scan, const struct option_row *row, const 
 
 static bool is_one_of(const char *word, const char *const *words)
 {
-	for (; *words; words++)
+	for (; words && *words; words++)
 		if (strcmp(word, *words) == 0)
 			return true;
 	return false;
@@ -679,7 +705,8 @@ int options_parse(enum cli_command command, int argc, char *const *argv, const s
 				    .arguments = argv,
 				    .argument_count = argc,
 				    .answer_bytes_max = OPTIONS_ANSWER_BYTES_MAX,
-				    .rate_max = LIMIT_NONE};
+				    .rate_max = LIMIT_NONE,
+				    .idle_ns = OPTIONS_IDLE_NS};
 	if (!uses)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
 	scan_words(&scan);

@@ -82,6 +82,9 @@ enum option_id {
 	OPTION_PROFILE,
 	OPTION_STDIO,
 	OPTION_YES,
+	OPTION_HTTP,
+	OPTION_TOKEN_FILE,
+	OPTION_IDLE,
 	OPTION_ALLOW_TOOL,
 	OPTION_DENY_TOOL,
 	OPTION_LOG,
@@ -138,6 +141,7 @@ enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 #define OPTIONS_WORDS_MAX 4096
 #define OPTIONS_CAPTURED_OUTPUT_BYTES (100 * 1024)
 #define OPTIONS_ANSWER_BYTES_MAX ((uint64_t)16 << 20)
+#define OPTIONS_IDLE_NS ((uint64_t)30 * 60 * 1000000000)
 #define OPTIONS_AGENT_TIMEOUT_NS ((uint64_t)120 * 1000000000)
 #define OPTIONS_AGENT_MEMORY_BYTES ((uint64_t)2 << 30)
 #define OPTIONS_AGENT_OUTPUT_BYTES ((uint64_t)1 << 20)
@@ -172,6 +176,10 @@ struct run_options {
 	struct string_list allowed_tools, denied_tools; /* mcp-wrap */
 	const char *log_path;                           /* mcp-wrap; NULL: none */
 	uint64_t answer_bytes_max, rate_max;            /* mcp-wrap */
+	bool has_http;                                  /* mcp */
+	uint16_t http_port;                             /* mcp; 0: any */
+	const char *token_path;                         /* mcp; NULL: none */
+	uint64_t idle_ns;                               /* mcp */
 	bool is_agreed;                                 /* hook: make the change that was shown */
 	const char *out_path;                           /* learn; NULL: standard output */
 	char *const *arguments;                         /* all words as they were given; borrowed */

@@ -103,6 +103,11 @@ void engine_failure_result(const struct error *error, bool is_captured, struct t
 /* The same as the only line of an event stream. */
 void engine_failure_event(const struct error *error, struct text *out);
 
+struct redactor;
+/* What the runs of such a policy must not say, for a door that has output which does not pass through the engine. NULL: nothing. */
+int engine_make_redactor(const struct policy *policy, char *const *environment, struct redactor **out,
+			 struct error *error);
+
 /* The plan of @request, in words or as JSON; runs nothing. */
 int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "engine/engine.h"
 #include "redact/redact.h"
 
 static void init(struct engine_words *words, const struct string_list *secrets, bool has_shapes, struct error *error)
@@ -55,6 +56,20 @@ static void clean_buffer(const struct engine_words *words, char *buffer, size_t 
 		return;
 	clean(words, buffer, &shown);
 	snprintf(buffer, size, "%s", text_string(&shown));
+}
+
+int engine_make_redactor(const struct policy *policy, char *const *environment, struct redactor **out,
+			 struct error *error)
+{
+	struct string_list secrets = {0};
+	int rc = plan_secrets(policy, environment, NULL, &secrets);
+
+	if (rc < 0)
+		error_set(error, STAGE_ENGINE, -rc, "no memory for what is to be redacted");
+	else
+		rc = redactor_new(&secrets, policy->has_redact_secrets, out, error);
+	string_list_done(&secrets);
+	return rc;
 }
 
 void engine_redact_error(const struct policy *policy, char *const *environment, struct error *error)

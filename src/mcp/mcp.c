@@ -15,7 +15,7 @@
 #include <time.h>
 
 #define READ_BYTES ((size_t)64 << 10)
-#define SWEEP_NS ((uint64_t)30 * 1000000000)
+#define HTTP_ACCEPTED 202 /* and no answer will come */
 
 uint64_t mcp_now_ns(void)
 {
@@ -62,6 +62,8 @@ void mcp_end(struct mcp_call *call, const struct mcp_result *result)
 	call->jar->used_ns = mcp_now_ns();
 	if (!call->is_cancelled && result)
 		mcp_answer(server, &call->asker, result);
+	else if (server->options->is_behind_http)
+		mcp_send(server, call->asker.exchange, HTTP_ACCEPTED, &(struct text){0});
 	mcp_asker_done(&call->asker);
 }
 
@@ -69,6 +71,16 @@ void mcp_cancel(struct mcp_server *server, const char *id)
 {
 	for (struct mcp_call *call = server->calls; call; call = call->next)
 		if (!call->is_cancelled && !strcmp(text_string(&call->asker.id), id)) {
+			call->is_cancelled = true;
+			call->stop(call, false);
+			return;
+		}
+}
+
+static void cancel_exchange(struct mcp_server *server, uint64_t exchange)
+{
+	for (struct mcp_call *call = server->calls; call; call = call->next)
+		if (!call->is_cancelled && call->asker.exchange == exchange) {
 			call->is_cancelled = true;
 			call->stop(call, false);
 			return;
@@ -94,8 +106,10 @@ static void write_output(struct mcp_server *server)
 	loop_change(&server->in, server->output.len > MCP_QUEUE_MAX ? 0 : EPOLLIN);
 }
 
-void mcp_send(struct mcp_server *server, const struct text *line)
+void mcp_send(struct mcp_server *server, uint64_t exchange, int status, const struct text *line)
 {
+	if (server->options->is_behind_http)
+		text_append_format(&server->output, "%llu %d ", (unsigned long long)exchange, status);
 	if (text_failed(line))
 		server->is_over = true; /* an answer that is lost would be waited for for ever */
 	text_append(&server->output, line->data, line->len);
@@ -104,6 +118,24 @@ void mcp_send(struct mcp_server *server, const struct text *line)
 		server->is_over = true;
 	if (server->loop)
 		write_output(server);
+}
+
+/* Behind HTTP: the number of a request, a blank and the request; or only the number, of one that nobody waits for any more. */
+static void take_line(struct mcp_server *server, const char *line, size_t len)
+{
+	uint64_t exchange = 0;
+	size_t at = 0;
+
+	if (!server->options->is_behind_http) {
+		mcp_receive(server, 0, line, len);
+		return;
+	}
+	for (; at < len && line[at] != ' '; at++)
+		exchange = exchange * 10 + (uint64_t)(line[at] - '0');
+	if (at == len)
+		cancel_exchange(server, exchange);
+	else
+		mcp_receive(server, exchange, line + at + 1, len - at - 1);
 }
 
 static void take_lines(struct mcp_server *server)
@@ -121,12 +153,12 @@ static void take_lines(struct mcp_server *server)
 		if (server->is_skipping)
 			server->is_skipping = false;
 		else
-			mcp_receive(server, from, len);
+			take_line(server, from, len);
 	}
 	text_consume(&server->input, begin);
 	if (server->input.len > MCP_LINE_MAX) {
 		if (!server->is_skipping)
-			mcp_receive(server, server->input.data, server->input.len);
+			take_line(server, server->input.data, server->input.len);
 		server->is_skipping = true;
 		text_clear(&server->input);
 	}
@@ -175,7 +207,7 @@ static int begin(struct mcp_server *server, struct error *error)
 		rc = loop_add(server->loop, &server->out, STDOUT_FILENO, 0, on_output, server);
 	if (rc < 0)
 		return error_set(error, STAGE_ENGINE, -rc, "cannot watch standard input and output: %s", strerror(-rc));
-	loop_arm(server->loop, &server->sweep, mcp_now_ns() + SWEEP_NS, mcp_sweep, server);
+	loop_arm(server->loop, &server->sweep, mcp_now_ns() + mcp_sweep_ns(server->options), mcp_sweep, server);
 	return 0;
 }
 
@@ -206,6 +238,7 @@ int mcp_serve(const struct mcp_options *options, struct error *error)
 		rc = loop_turn(server.loop);
 		if (rc < 0)
 			error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
+		mcp_close_brief_jars(&server);
 	}
 	end(&server);
 	return rc;

@@ -10,14 +10,32 @@
 
 #include "policy/policy_build.h"
 
+struct redactor;
+
 struct mcp_options {
 	const struct policy *policy; /* what every jar has at most */
 	const struct policy_context *context;
 	char *const *environment;
+	uint64_t idle_ns; /* a jar, or a session of HTTP, that nobody uses for so long is closed */
+	/* What a jar with that policy must not say; NULL in *@out: nothing. */
+	int (*make_redactor)(const struct policy *policy, char *const *environment, struct redactor **out,
+			     struct error *error);
+	bool is_behind_http; /* lines begin with the number of a request: see mcp_http.h */
+	bool is_shared; /* by clients that have no session: a call that names no jar has one of its own, and nothing of it stays */
 };
 
 /* Serve the client at standard input and output until it hangs up. 0, or a negative errno with the reason. */
 int mcp_serve(const struct mcp_options *options, struct error *error);
+
+struct mcp_http_options {
+	struct mcp_options server;
+	uint16_t port; /* of the loopback address; 0: any that is free */
+	const char *
+		token_path; /* file with the token that clients must show, made if it is not there; NULL: a new one, which is printed */
+};
+
+/* Serve clients over HTTP until a signal ends the program. Only returns after an error: a negative errno. */
+int mcp_serve_http(const struct mcp_http_options *options, struct error *error);
 
 /* Somebody else's server, in a jar. */
 struct mcp_wrap_options {

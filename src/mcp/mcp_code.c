@@ -50,6 +50,7 @@ struct outlet {
 	int fd;
 	struct text text;
 	size_t lost_bytes;
+	struct redact_stream *redaction; /* of this piece; NULL: nothing was written, or nothing is secret */
 };
 
 struct code_call {
@@ -85,6 +86,7 @@ void mcp_interpreter_free(struct mcp_interpreter *interpreter)
 		loop_remove(&interpreter->outlets[i].watch);
 		close_fd(&interpreter->outlets[i].fd);
 		text_done(&interpreter->outlets[i].text);
+		redact_stream_free(interpreter->outlets[i].redaction);
 	}
 	close_fd(&interpreter->request_fd);
 	belljar_free(interpreter->handle);
@@ -93,22 +95,65 @@ void mcp_interpreter_free(struct mcp_interpreter *interpreter)
 
 /* --- the end of a piece ------------------------------------------------------------------------------------- */
 
-static void copy_member(const struct json_value *answer, struct json_writer *writer, const char *name,
-			enum json_type type)
+static void copy_number(const struct json_value *answer, struct json_writer *writer, const char *name)
 {
 	const struct json_member *member = json_find(answer, name);
 
-	if (member && member->value.type == type)
+	if (member && member->value.type == JSON_INTEGER)
 		json_write_value(writer, name, &member->value);
 	else
 		json_write_null(writer, name);
 }
 
-static const char *string_of(const struct json_value *answer, const char *name)
+/* A string of the answer as a client may see it; NULL: there is none. */
+static const char *string_of(const struct json_value *answer, const char *name, const struct redactor *redactor,
+			     struct text *shown)
 {
 	const struct json_member *member = json_find(answer, name);
 
-	return member && member->value.type == JSON_STRING ? member->value.string.bytes : NULL;
+	if (!member || member->value.type != JSON_STRING)
+		return NULL;
+	redact_string(redactor, member->value.string.bytes, shown);
+	return text_string(shown);
+}
+
+/* More of what was written, without secrets, as far as there is room. */
+static void keep(struct outlet *outlet, const char *bytes, size_t len)
+{
+	size_t room = OUTPUT_MAX - MIN_OF(outlet->text.len, OUTPUT_MAX);
+
+	text_append(&outlet->text, bytes, MIN_OF(len, room));
+	outlet->lost_bytes += len - MIN_OF(len, room);
+}
+
+static void take_output(struct outlet *outlet, const char *bytes, size_t len)
+{
+	const struct redactor *redactor = outlet->interpreter->jar->redactor;
+	AUTO_TEXT clean = {0};
+
+	if (!redactor) {
+		keep(outlet, bytes, len);
+		return;
+	}
+	if (!outlet->redaction)
+		outlet->redaction = redact_stream_new(redactor);
+	if (outlet->redaction)
+		redact_feed(outlet->redaction, bytes, len, &clean);
+	else
+		outlet->lost_bytes += len;
+	keep(outlet, text_string(&clean), clean.len);
+}
+
+/* What was held back until it was known whether it begins a secret. */
+static void finish_output(struct outlet *outlet)
+{
+	AUTO_TEXT clean = {0};
+
+	if (!outlet->redaction)
+		return;
+	redact_finish(outlet->redaction, &clean);
+	keep(outlet, text_string(&clean), clean.len);
+	redact_stream_free(take_ptr(outlet->redaction));
 }
 
 static bool is_base64(const char *text)
@@ -132,8 +177,12 @@ static void add_images(const struct json_value *answer, struct text *out)
 static void show_stream(struct outlet *outlet, const char *name, struct text *words, struct json_writer *writer)
 {
 	AUTO_TEXT shown = {0};
+	char path[64];
 
-	mcp_shorten(&shown, text_string(&outlet->text), outlet->text.len, MCP_SHOWN_BYTES, NULL);
+	finish_output(outlet);
+	mcp_shorten(&shown, text_string(&outlet->text), outlet->text.len, MCP_SHOWN_BYTES,
+		    mcp_keep_output(outlet->interpreter->jar, name, text_string(&outlet->text), outlet->text.len, path,
+				    sizeof(path)));
 	if (outlet->lost_bytes)
 		text_append_format(&shown, "[%zu bytes more were written and are lost]\n", outlet->lost_bytes);
 	if (shown.len && strcmp(name, "stderr") == 0)
@@ -146,27 +195,37 @@ static void show_stream(struct outlet *outlet, const char *name, struct text *wo
 	outlet->lost_bytes = 0;
 }
 
+/* As short as in the words; NULL: there is none. */
+static void write_shown(struct json_writer *writer, const char *name, const char *string)
+{
+	AUTO_TEXT shown = {0};
+
+	if (string)
+		mcp_shorten(&shown, string, strlen(string), MCP_SHOWN_BYTES, NULL);
+	json_write_string(writer, name, string ? text_string(&shown) : NULL);
+}
+
 /* @answer is an object; @words is what the server itself has to say, or NULL. */
 static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words)
 {
+	const struct redactor *redactor = interpreter->jar->redactor;
 	struct code_call *code = interpreter->call;
+	AUTO_TEXT shown_value = {0}, shown_error = {0};
 	AUTO_RESULT result = {0};
 	struct json_writer writer = {.text = &result.structured};
 	const struct json_member *status = answer ? json_find(answer, "exit_code") : NULL;
-	const char *value = answer ? string_of(answer, "value") : NULL,
-		   *error = answer ? string_of(answer, "error") : words;
+	const char *value = answer ? string_of(answer, "value", redactor, &shown_value) : NULL,
+		   *error = answer ? string_of(answer, "error", redactor, &shown_error) : words;
 
 	json_open_object(&writer, NULL);
 	show_stream(&interpreter->outlets[OUTLET_STDOUT], "stdout", &result.words, &writer);
 	show_stream(&interpreter->outlets[OUTLET_STDERR], "stderr", &result.words, &writer);
+	write_shown(&writer, "value", value);
+	write_shown(&writer, "error", error);
 	if (answer) {
-		copy_member(answer, &writer, "value", JSON_STRING);
-		copy_member(answer, &writer, "error", JSON_STRING);
-		copy_member(answer, &writer, "exit_code", JSON_INTEGER);
+		copy_number(answer, &writer, "exit_code");
 		add_images(answer, &result.images);
 	} else {
-		json_write_null(&writer, "value");
-		json_write_string(&writer, "error", words);
 		json_write_null(&writer, "exit_code");
 	}
 	json_close_object(&writer);
@@ -205,12 +264,10 @@ static int drain(struct outlet *outlet)
 	while (waiting > 0) {
 		char buffer[16384];
 		ssize_t count = read(outlet->fd, buffer, MIN_OF(sizeof(buffer), (size_t)waiting));
-		size_t room = OUTPUT_MAX - MIN_OF(outlet->text.len, OUTPUT_MAX);
 
 		if (count <= 0)
 			return count < 0 && errno == EAGAIN ? 0 : -EPIPE;
-		text_append(&outlet->text, buffer, MIN_OF((size_t)count, room));
-		outlet->lost_bytes += (size_t)count - MIN_OF((size_t)count, room);
+		take_output(outlet, buffer, (size_t)count);
 		waiting -= (int)count;
 	}
 	return 0;

@@ -99,6 +99,24 @@ static void answer_lines(const struct mcp_request *request, const char *bytes, s
 	answer_words(request, &result);
 }
 
+/* What `run` would not print is not read either. All of the file is looked at: a secret may have several lines. */
+static void answer_text(const struct mcp_request *request, const struct mcp_jar *jar, const char *bytes, size_t len,
+			size_t first, size_t count)
+{
+	AUTO_TEXT text = {0}, clean = {0};
+
+	if (!jar->redactor) {
+		answer_lines(request, bytes, len, first, count);
+		return;
+	}
+	text_append(&text, bytes, len);
+	redact_string(jar->redactor, text_string(&text), &clean);
+	if (text_failed(&text) || text_failed(&clean))
+		mcp_refuse(request, "no memory for the file");
+	else
+		answer_lines(request, text_string(&clean), clean.len, first, count);
+}
+
 void mcp_tool_read_file(struct mcp_request *request)
 {
 	AUTO_FREE char *bytes = NULL;
@@ -119,7 +137,7 @@ void mcp_tool_read_file(struct mcp_request *request)
 		mcp_refuse(request, "'%s' is no text: %zu bytes of another kind; use the tool `run` (file, xxd)", path,
 			   len);
 	else
-		answer_lines(request, bytes, len, (size_t)first, (size_t)count);
+		answer_text(request, jar, bytes, len, (size_t)first, (size_t)count);
 }
 
 /* False: it was answered. */

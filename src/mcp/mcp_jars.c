@@ -3,7 +3,7 @@
  * mcp/mcp_jars.c - the jars that tools work in: opened when needed, closed when nobody has used them for long
  *
  * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up and the client
- * passes on. Names cannot be guessed, for the day when two clients share a server.
+ * passes on. Names cannot be guessed: clients of HTTP that have no session share a server, and a name is all that tells them apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,19 +15,20 @@
 
 /* The jar of calls that name none. */
 #define OWN_NAME "main"
-#define IDLE_NS ((uint64_t)30 * 60 * 1000000000)
 #define SWEEP_NS ((uint64_t)30 * 1000000000)
 
-static void make_name(char *name)
+static int make_name(char *name)
 {
 	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
-	unsigned char random[16] = {0};
-	ssize_t count = getrandom(random, sizeof(random), 0);
+	unsigned char random[16];
 
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
 	memcpy(name, "jar-", 4);
 	for (size_t i = 0; i < sizeof(random); i++)
-		name[4 + i] = letters[(count == (ssize_t)sizeof(random) ? random[i] : (unsigned char)(i * 7)) % 32];
+		name[4 + i] = letters[random[i] % 32];
 	name[4 + sizeof(random)] = '\0';
+	return 0;
 }
 
 /* Once for all; the client may be one that only wants to know what there is. */
@@ -36,6 +37,33 @@ static int open_engine(struct mcp_server *server, struct belljar_error **error)
 	struct belljar_engine_options options = {.size = sizeof(options), .program = "/proc/self/exe"};
 
 	return server->engine ? 0 : belljar_engine_open(&options, &server->engine, error);
+}
+
+/* How many there may be, and are, of the jars that @is_for_one_call tells. */
+static bool has_room(const struct mcp_server *server, bool is_for_one_call)
+{
+	return is_for_one_call ? server->brief_jar_count < MCP_CALLS_MAX : server->jar_count < MCP_JARS_MAX;
+}
+
+static void free_jar(struct mcp_jar *jar)
+{
+	if (!jar)
+		return;
+	redactor_free(jar->redactor);
+	free(jar);
+}
+
+/* What the jar must not say, and its name. */
+static int prepare(struct mcp_jar *jar, const struct mcp_options *options, const struct policy *policy,
+		   const char *name, struct error *error)
+{
+	if (options->make_redactor && options->make_redactor(policy, options->environment, &jar->redactor, error) < 0)
+		return -EINVAL;
+	if (name)
+		snprintf(jar->name, sizeof(jar->name), "%s", name);
+	else if (make_name(jar->name) < 0)
+		return error_set(error, STAGE_ENGINE, EIO, "the kernel gives no random bytes for a name");
+	return 0;
 }
 
 static struct mcp_jar *open_jar(const struct mcp_request *request, const struct policy *policy, const char *name)
@@ -49,39 +77,38 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 		.environment = (const char *const *)server->options->environment,
 		.directory = server->options->context->current_directory,
 	};
+	bool is_for_one_call = name && server->options->is_shared;
 	struct belljar_error *error = NULL;
+	struct error failure = {0};
 	struct mcp_jar *jar;
 
-	if (server->jar_count >= MCP_JARS_MAX) {
+	if (!has_room(server, is_for_one_call)) {
 		mcp_refuse(request, "%u jars are open, and no more can be; close one with jar_close",
-			   server->jar_count);
+			   is_for_one_call ? server->brief_jar_count : server->jar_count);
 		return NULL;
 	}
 	/* The limit on time is each command's, and interpreters stay: so it is given to commands, one by one. */
 	policy_print(policy, &document, 0);
 	wanted.policy = text_string(&document);
 	jar = calloc(1, sizeof(*jar));
-	if (!jar || text_failed(&document)) {
-		free(jar);
-		mcp_refuse(request, "no memory for a jar");
+	if (!jar || text_failed(&document) || prepare(jar, server->options, policy, name, &failure) < 0) {
+		free_jar(jar);
+		mcp_refuse(request, "%s", failure.message[0] ? failure.message : "no memory for a jar");
 		return NULL;
 	}
 	if (open_engine(server, &error) < 0 || belljar_jar_open(server->engine, &wanted, &jar->jar, &error) < 0) {
 		mcp_refuse_error(request, error);
 		belljar_error_free(error);
-		free(jar);
+		free_jar(jar);
 		/* A dead engine: the next call has a new one. Jars of the old one are gone and say so. */
 		return NULL;
 	}
-	if (name)
-		snprintf(jar->name, sizeof(jar->name), "%s", name);
-	else
-		make_name(jar->name);
+	jar->is_for_one_call = is_for_one_call;
 	jar->timeout_ns = policy->timeout_ns;
 	jar->used_ns = mcp_now_ns();
 	jar->next = server->jars;
 	server->jars = jar;
-	server->jar_count++;
+	*(is_for_one_call ? &server->brief_jar_count : &server->jar_count) += 1;
 	return jar;
 }
 
@@ -92,17 +119,28 @@ void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar)
 			*at = jar->next;
 			break;
 		}
-	server->jar_count--;
+	*(jar->is_for_one_call ? &server->brief_jar_count : &server->jar_count) -= 1;
 	for (size_t i = 0; i < LANGUAGE_COUNT; i++)
 		mcp_interpreter_free(jar->interpreters[i]);
 	belljar_jar_close(jar->jar);
-	free(jar);
+	free_jar(jar);
+}
+
+void mcp_close_brief_jars(struct mcp_server *server)
+{
+	struct mcp_jar *next;
+
+	for (struct mcp_jar *jar = server->jars; jar && server->brief_jar_count; jar = next) {
+		next = jar->next;
+		if (jar->is_for_one_call && !jar->call_count)
+			mcp_close_jar(server, jar);
+	}
 }
 
 static struct mcp_jar *jar_named(struct mcp_server *server, const char *name)
 {
 	for (struct mcp_jar *jar = server->jars; jar; jar = jar->next)
-		if (!strcmp(jar->name, name))
+		if (!jar->is_for_one_call && !strcmp(jar->name, name))
 			return jar;
 	return NULL;
 }
@@ -139,27 +177,31 @@ struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 	if (!jar && !strcmp(name, OWN_NAME))
 		jar = open_jar(request, server->options->policy, OWN_NAME);
 	else if (!jar)
-		mcp_refuse(
-			request,
-			"there is no jar '%.60s'; jar_open makes one, and one that is not used for half an hour is closed",
-			name);
+		mcp_refuse(request,
+			   "there is no jar '%.60s'; jar_open makes one, and one that nobody uses for long is closed",
+			   name);
 	if (jar)
 		jar->used_ns = mcp_now_ns();
 	return jar;
 }
 
+uint64_t mcp_sweep_ns(const struct mcp_options *options)
+{
+	return MAX_OF(MIN_OF(SWEEP_NS, options->idle_ns / 2), (uint64_t)1000000);
+}
+
 void mcp_sweep(struct loop_timer *timer)
 {
 	struct mcp_server *server = timer->owner;
-	uint64_t now = mcp_now_ns();
+	uint64_t now = mcp_now_ns(), idle_ns = server->options->idle_ns;
 	struct mcp_jar *next;
 
 	for (struct mcp_jar *jar = server->jars; jar; jar = next) {
 		next = jar->next;
-		if (!jar->call_count && now - jar->used_ns > IDLE_NS)
+		if (!jar->call_count && now - jar->used_ns > idle_ns)
 			mcp_close_jar(server, jar);
 	}
-	loop_arm(server->loop, timer, now + SWEEP_NS, mcp_sweep, server);
+	loop_arm(server->loop, timer, now + mcp_sweep_ns(server->options), mcp_sweep, server);
 }
 
 /* --- tools -------------------------------------------------------------------------------------------------- */

@@ -14,8 +14,6 @@
 #include "base/base64.h"
 #include "mcp/mcp_server.h"
 
-#define MODERN_VERSION "2026-07-28"
-#define META "io.modelcontextprotocol/"
 #define LIST_TTL_MS 3600000
 
 enum code {
@@ -26,8 +24,24 @@ enum code {
 	CODE_VERSION = -32022,
 };
 
+/* Behind HTTP: the status of an answer with an error. Only the newer protocol has a choice. */
+static int status_of(const struct mcp_asker *asker, enum code code)
+{
+	if (asker->is_modern && code == CODE_METHOD)
+		return 404;
+	return asker->is_modern && code == CODE_VERSION ? 400 : 200;
+}
+
 /* Newest first: a client that asks for one that nobody knows gets this. */
 static const char *const handshake_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+
+bool mcp_is_handshake_version(const char *version, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(handshake_versions); i++)
+		if (len == strlen(handshake_versions[i]) && !memcmp(version, handshake_versions[i], len))
+			return true;
+	return false;
+}
 
 static const char instructions[] =
 	"Commands, code and files of this server are in a sandbox (a jar). policy_show says what it allows. What a jar "
@@ -73,7 +87,7 @@ static void send_error(struct mcp_server *server, const struct mcp_asker *asker,
 		json_write_raw(&writer, "data", data, strlen(data));
 	json_close_object(&writer);
 	json_close_object(&writer);
-	mcp_send(server, &line);
+	mcp_send(server, asker->exchange, status_of(asker, code), &line);
 }
 
 static void write_server_info(struct json_writer *writer, const char *key)
@@ -93,15 +107,15 @@ static void open_result(struct json_writer *writer, const struct mcp_asker *aske
 		return;
 	json_write_string(writer, "resultType", "complete");
 	json_open_object(writer, "_meta");
-	write_server_info(writer, META "serverInfo");
+	write_server_info(writer, MCP_META "serverInfo");
 	json_close_object(writer);
 }
 
-static void send_result(struct mcp_server *server, struct json_writer *writer)
+static void send_result(struct mcp_server *server, const struct mcp_asker *asker, struct json_writer *writer)
 {
 	json_close_object(writer);
 	json_close_object(writer);
-	mcp_send(server, writer->text);
+	mcp_send(server, asker->exchange, 200, writer->text);
 }
 
 void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, const struct mcp_result *result)
@@ -123,7 +137,7 @@ void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, const 
 	json_write_bool(&writer, "isError", result->is_error);
 	if (text_failed(&result->words) || text_failed(&result->structured) || text_failed(&result->images))
 		line.has_failed = true;
-	send_result(server, &writer);
+	send_result(server, asker, &writer);
 }
 
 void mcp_refuse(const struct mcp_request *request, const char *format, ...)
@@ -165,7 +179,7 @@ void mcp_progress(struct mcp_call *call, const char *message, size_t len)
 	json_write_bytes(&writer, "message", message, len);
 	json_close_object(&writer);
 	json_close_object(&writer);
-	mcp_send(call->server, &line);
+	mcp_send(call->server, call->asker.exchange, 0, &line);
 }
 
 /* --- methods ------------------------------------------------------------------------------------------------ */
@@ -209,7 +223,7 @@ static void initialize(struct mcp_request *request)
 	json_write_string(&writer, "protocolVersion", version);
 	write_server_info(&writer, "serverInfo");
 	write_capabilities(&writer);
-	send_result(request->server, &writer);
+	send_result(request->server, &request->asker, &writer);
 }
 
 static void discover(struct mcp_request *request)
@@ -219,13 +233,13 @@ static void discover(struct mcp_request *request)
 
 	open_result(&writer, &request->asker);
 	json_open_array(&writer, "supportedVersions");
-	json_write_string(&writer, NULL, MODERN_VERSION);
+	json_write_string(&writer, NULL, MCP_MODERN_VERSION);
 	for (size_t i = 0; i < ARRAY_LEN(handshake_versions); i++)
 		json_write_string(&writer, NULL, handshake_versions[i]);
 	json_close_array(&writer);
 	write_capabilities(&writer);
 	write_cache_hint(&writer, &request->asker);
-	send_result(request->server, &writer);
+	send_result(request->server, &request->asker, &writer);
 }
 
 static void answer_ping(struct mcp_request *request)
@@ -234,7 +248,7 @@ static void answer_ping(struct mcp_request *request)
 	struct json_writer writer = {.text = &line};
 
 	open_result(&writer, &request->asker);
-	send_result(request->server, &writer);
+	send_result(request->server, &request->asker, &writer);
 }
 
 static void list_tools(struct mcp_request *request)
@@ -247,7 +261,7 @@ static void list_tools(struct mcp_request *request)
 	mcp_list_tools(request->server, &writer);
 	json_close_array(&writer);
 	write_cache_hint(&writer, &request->asker);
-	send_result(request->server, &writer);
+	send_result(request->server, &request->asker, &writer);
 }
 
 static void call_tool(struct mcp_request *request)
@@ -295,23 +309,31 @@ static const struct method {
 	const char *name;
 	void (*function)(struct mcp_request *request);
 	bool is_notification;
+	bool is_old; /* the newer protocol does not have it */
 } methods[] = {
-	{"initialize", initialize, false},
-	{"server/discover", discover, false},
-	{"ping", answer_ping, false},
-	{"tools/list", list_tools, false},
-	{"tools/call", call_tool, false},
-	{"notifications/cancelled", cancel, true},
-	{"notifications/initialized", ignore, true},
+	{"initialize", initialize, false, true},
+	{"server/discover", discover, false, false},
+	{"ping", answer_ping, false, true},
+	{"tools/list", list_tools, false, false},
+	{"tools/call", call_tool, false, false},
+	{"notifications/cancelled", cancel, true, false},
+	{"notifications/initialized", ignore, true, true},
 };
 
 /* --- requests ----------------------------------------------------------------------------------------------- */
 
-/* False: it is of a version that this server does not know, and was answered. */
+bool mcp_tells_capabilities(const struct json_value *params)
+{
+	const struct json_value *told = member_of(member_of(params, "_meta"), MCP_META "clientCapabilities");
+
+	return told && told->type == JSON_OBJECT;
+}
+
+/* False: it is of a version that this server does not know, or not what that version wants, and was answered. */
 static bool read_era(struct mcp_request *request)
 {
 	const struct json_value *meta = member_of(request->params, "_meta");
-	const struct json_value *version = member_of(meta, META "protocolVersion");
+	const struct json_value *version = member_of(meta, MCP_META "protocolVersion");
 	AUTO_TEXT data = {0};
 	struct json_writer writer = {.text = &data};
 
@@ -319,11 +341,15 @@ static bool read_era(struct mcp_request *request)
 	if (!version)
 		return true;
 	request->asker.is_modern = true;
-	if (version->type == JSON_STRING && !strcmp(version->string.bytes, MODERN_VERSION))
-		return true;
+	if (version->type == JSON_STRING && !strcmp(version->string.bytes, MCP_MODERN_VERSION)) {
+		if (mcp_tells_capabilities(request->params) || !request->asker.id.len)
+			return true;
+		send_error(request->server, &request->asker, CODE_PARAMS, MCP_NO_CAPABILITIES, NULL);
+		return false;
+	}
 	json_open_object(&writer, NULL);
 	json_open_array(&writer, "supported");
-	json_write_string(&writer, NULL, MODERN_VERSION);
+	json_write_string(&writer, NULL, MCP_MODERN_VERSION);
 	json_close_array(&writer);
 	json_write_value(&writer, "requested", version);
 	json_close_object(&writer);
@@ -340,7 +366,7 @@ static void serve_request(struct mcp_request *request)
 	if (!read_era(request))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-		if (!strcmp(methods[i].name, request->method)) {
+		if (!strcmp(methods[i].name, request->method) && !(methods[i].is_old && request->asker.is_modern)) {
 			if (methods[i].is_notification == !request->asker.id.len)
 				methods[i].function(request);
 			else if (request->asker.id.len)
@@ -353,7 +379,7 @@ static void serve_request(struct mcp_request *request)
 		send_error(request->server, &request->asker, CODE_METHOD, text_string(&words), NULL);
 }
 
-void mcp_receive(struct mcp_server *server, const char *line, size_t len)
+void mcp_receive(struct mcp_server *server, uint64_t exchange, const char *line, size_t len)
 {
 	struct json_input input = {.name = "request",
 				   .bytes = line,
@@ -361,7 +387,7 @@ void mcp_receive(struct mcp_server *server, const char *line, size_t len)
 				   .stage = STAGE_USAGE,
 				   .max_bytes = MCP_LINE_MAX,
 				   .max_entries = 100000};
-	struct mcp_request request = {.server = server};
+	struct mcp_request request = {.server = server, .asker.exchange = exchange};
 	const struct json_value *method, *id;
 	struct error error = {0};
 	AUTO_JSON document = {0};

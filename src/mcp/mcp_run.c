@@ -31,11 +31,10 @@ static int on_output(void *data, int stream, const void *bytes, size_t len)
 	return 0;
 }
 
-/* All of a long output is in a file of the jar, which the model can read piece by piece. NULL: it is short, or no file could be made. */
-static const char *keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
-			       size_t size)
+const char *mcp_keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
+			    size_t size)
 {
-	if (len <= MCP_SHOWN_BYTES)
+	if (len <= MCP_SHOWN_BYTES || jar->is_for_one_call)
 		return NULL;
 	snprintf(path, size, "/tmp/belljar-%s-%u.txt", stream, ++jar->output_count);
 	return belljar_jar_write_file(jar->jar, path, bytes, len, 0600, NULL) < 0 ? NULL : path;
@@ -52,8 +51,8 @@ static void end_run(struct run_call *run, int rc, const struct belljar_error *er
 		size_t out_len, err_len;
 		const char *out = belljar_result_stdout(ended, &out_len), *err = belljar_result_stderr(ended, &err_len);
 
-		mcp_tell_run(ended, keep_output(run->call.jar, "stdout", out, out_len, out_path, sizeof(out_path)),
-			     keep_output(run->call.jar, "stderr", err, err_len, err_path, sizeof(err_path)), &told);
+		mcp_tell_run(ended, mcp_keep_output(run->call.jar, "stdout", out, out_len, out_path, sizeof(out_path)),
+			     mcp_keep_output(run->call.jar, "stderr", err, err_len, err_path, sizeof(err_path)), &told);
 	} else {
 		const char *hint = error ? belljar_error_hint(error) : NULL;
 

@@ -2,7 +2,7 @@
 /*
  * mcp/mcp_server.h - what the files of the server share: the server, its jars, a request, an answer
  *
- * mcp.c reads lines and writes lines; mcp_message.c knows JSON-RPC and both eras of the protocol; mcp_tools.c has the table of
+ * A server has one client, or the clients of HTTP that have no session. mcp.c reads lines and writes lines; mcp_message.c knows JSON-RPC and both eras of the protocol; mcp_tools.c has the table of
  * tools; mcp_jars.c, mcp_run.c, mcp_code.c and mcp_files.c carry them out. A tool answers at once, or begins a call, which answers later.
  */
 #ifndef BELLJAR_MCP_MCP_SERVER_H
@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "belljar.h"
 #include "mcp/mcp.h"
+#include "redact/redact.h"
 
 /* Everything that a client can grow has an end. */
 #define MCP_LINE_MAX ((size_t)8 << 20)
@@ -20,6 +21,9 @@
 #define MCP_CALLS_MAX 256
 #define MCP_JARS_MAX 64
 #define MCP_NAME_SIZE 40
+
+#define MCP_MODERN_VERSION "2026-07-28"
+#define MCP_META "io.modelcontextprotocol/"
 
 enum mcp_language { LANGUAGE_PYTHON, LANGUAGE_JAVASCRIPT, LANGUAGE_BASH, LANGUAGE_COUNT };
 struct mcp_interpreter;
@@ -33,6 +37,8 @@ struct mcp_jar {
 	uint64_t used_ns;      /* when a tool last worked in it */
 	unsigned call_count;   /* calls that are under way in it */
 	unsigned output_count; /* long outputs that were put into its files */
+	bool is_for_one_call;
+	struct redactor *redactor; /* NULL: nothing is secret */
 	struct mcp_interpreter *interpreters[LANGUAGE_COUNT];
 };
 
@@ -41,6 +47,7 @@ struct mcp_asker {
 	struct text id;             /* JSON text; empty: a notification, which has no answer */
 	struct text progress_token; /* JSON text; empty: none was given */
 	bool is_modern;             /* 2026-07-28: answers say what they are */
+	uint64_t exchange;          /* behind HTTP: the number of the request */
 };
 void mcp_asker_done(struct mcp_asker *asker);
 
@@ -75,7 +82,7 @@ struct mcp_server {
 	bool is_over;
 	struct belljar_engine *engine;
 	struct mcp_jar *jars;
-	unsigned jar_count;
+	unsigned jar_count, brief_jar_count; /* those with a name; those for one call */
 	struct mcp_call *calls;
 	unsigned call_count;
 };
@@ -91,7 +98,12 @@ struct mcp_request {
 
 /* --- mcp_message.c --- */
 
-void mcp_receive(struct mcp_server *server, const char *line, size_t len);
+void mcp_receive(struct mcp_server *server, uint64_t exchange, const char *line, size_t len);
+/* Every request of the newer protocol says what its client can do. */
+bool mcp_tells_capabilities(const struct json_value *params);
+#define MCP_NO_CAPABILITIES "_meta must tell the client's capabilities, an object"
+/* A version that begins with a handshake. */
+bool mcp_is_handshake_version(const char *version, size_t len);
 
 /* What a tool came to. Both texts may be empty; @structured is a JSON object. */
 struct mcp_result {
@@ -108,8 +120,8 @@ void mcp_refuse(const struct mcp_request *request, const char *format, ...) PRIN
 void mcp_refuse_error(const struct mcp_request *request, const struct belljar_error *error);
 /* Tell who waits for a call how far it is, if he asked for that, and not too often. */
 void mcp_progress(struct mcp_call *call, const char *message, size_t len);
-/* One line for the client. */
-void mcp_send(struct mcp_server *server, const struct text *line);
+/* One line for the client. Behind HTTP @status is that of the answer, or 0: there is more to come. */
+void mcp_send(struct mcp_server *server, uint64_t exchange, int status, const struct text *line);
 
 /* --- mcp_tools.c --- */
 
@@ -127,6 +139,9 @@ bool mcp_bool(const struct mcp_request *request, const char *name, bool *out);
 /* The jar that the request names, or the server's own; NULL: it was answered. */
 struct mcp_jar *mcp_find_jar(const struct mcp_request *request);
 void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar);
+/* Those whose one call is over. */
+void mcp_close_brief_jars(struct mcp_server *server);
+uint64_t mcp_sweep_ns(const struct mcp_options *options);
 void mcp_sweep(struct loop_timer *timer);
 void mcp_tool_jar_open(struct mcp_request *request);
 void mcp_tool_jar_close(struct mcp_request *request);
@@ -158,6 +173,12 @@ void mcp_interpreter_free(struct mcp_interpreter *interpreter);
  * and, where @path is not NULL, which file has all of it.
  */
 void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path);
+/*
+ * All of a long output is put into a file of the jar, which the model can read piece by piece: its path. NULL: it is short, or no file
+ * could be made, or the jar does not stay.
+ */
+const char *mcp_keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
+			    size_t size);
 /* How a run ended, from its result: words, and the members of the structured answer. */
 void mcp_tell_run(const struct belljar_result *result, const char *out_path, const char *err_path,
 		  struct mcp_result *told);

@@ -9,8 +9,9 @@
 
 #include "mcp/mcp_server.h"
 
-#define JAR_ARGUMENT                                                                                                   \
-	"\"jar\":{\"type\":\"string\",\"description\":\"A jar of jar_open; without it the server's own, which stays too.\"}"
+#define JAR_ARGUMENT                                                                                                                    \
+	"\"jar\":{\"type\":\"string\",\"description\":\"A jar of jar_open. Without it: the jar of this session, which stays too; over " \
+	"HTTP without a session, a new one that ends with the call.\"}"
 #define INPUT(properties, required)                                                                                    \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                                 \
 	"],\"additionalProperties\":false}"
@@ -117,7 +118,7 @@ static const struct tool {
 		.title = "Open a jar",
 		.description =
 			"Make another jar, with private files and interpreters of its own, and at most what the server's policy allows. "
-			"Pass the name that comes back as the argument jar of other tools. It is closed when nobody has used it for half an hour.",
+			"Pass the name that comes back as the argument jar of other tools. It is closed when nobody uses it for long.",
 		.function = mcp_tool_jar_open,
 		.effect = EFFECT_NONE,
 		.input = INPUT(

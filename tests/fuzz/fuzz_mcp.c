@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t len = newline ? (size_t)(newline - at) : (size_t)(end - at);
 
-		mcp_receive(&server, at, len);
+		mcp_receive(&server, 0, at, len);
 		at += len + (newline ? 1 : 0);
 		line_count++;
 	}

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import select
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -107,3 +109,119 @@ class Server:
             raise AssertionError(result)
         data: Message = result["structuredContent"]
         return data
+
+
+class Answer:
+    """What a server said over HTTP: its status, its headers, and its messages, the last of which answers the request."""
+
+    def __init__(self, status: int, headers: Dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def messages(self) -> List[Message]:
+        """All of them, whether they came as events or as one text."""
+        if not self.headers.get("content-type", "").startswith("text/event-stream"):
+            return [json.loads(self.body)]
+        return [json.loads(line[6:]) for line in self.body.decode().splitlines() if line.startswith("data: ")]
+
+    @property
+    def data(self) -> Message:
+        """The structured content of a tool's result."""
+        data: Message = self.messages[-1]["result"]["structuredContent"]
+        return data
+
+    @property
+    def code(self) -> int:
+        """That of an error."""
+        code: int = self.messages[-1]["error"]["code"]
+        return code
+
+
+class HttpServer:
+    """A server that listens, and one connection to it at a time."""
+
+    def __init__(self, env: Dict[str, str], cwd: Path, *options: str) -> None:
+        command = [paths.belljar(), "mcp", "--http", *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env, cwd=cwd)
+        assert self.process.stdout is not None
+        url = self.process.stdout.readline().decode().strip()
+        if not url:
+            self.process.stdout.close()
+            raise EOFError(f"the server has left with {self.process.wait(BOUND)}")
+        self.said = url + "\n" + self.process.stdout.readline().decode()
+        self.token = self.said.split("token: ")[1].strip()
+        self.port = int(url.split(":")[-1].split("/")[0])
+        self.number = 0
+
+    def close(self) -> None:
+        """End it; its sessions end with it."""
+        assert self.process.stdout is not None
+        self.process.terminate()
+        self.process.stdout.close()
+        self.process.wait(BOUND)
+
+    def connect(self) -> socket.socket:
+        """A connection, nothing said."""
+        return socket.create_connection(("127.0.0.1", self.port), BOUND)
+
+    def head(self, method: str = "POST", length: Optional[int] = None, **changed: Optional[str]) -> bytes:
+        """A head that is served, but for what is changed: a header of that name ("_" for "-"), or none (None)."""
+        headers: Dict[str, Optional[str]] = {
+            "Host": f"127.0.0.1:{self.port}",
+            "Authorization": f"Bearer {self.token}",
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json" if method == "POST" else None,
+            "Content-Length": None if length is None else str(length),
+        }
+        headers.update({name.replace("_", "-"): value for name, value in changed.items()})
+        lines = [f"{name}: {value}" for name, value in headers.items() if value is not None]
+        return "\r\n".join([f"{method} /mcp HTTP/1.1", *lines, "", ""]).encode()
+
+    def request(self, body: object, **changed: Optional[str]) -> bytes:
+        """All of a POST."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.head("POST", len(data), **changed) + data
+
+    @staticmethod
+    def read(connection: socket.socket) -> Answer:
+        """The next answer."""
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+
+    def raw(self, data: bytes) -> Answer:
+        """Bytes as they are, and the answer."""
+        with self.connect() as connection:
+            connection.sendall(data)
+            return self.read(connection)
+
+    def message(self, method: str, params: Optional[Message] = None) -> Message:
+        """A request."""
+        self.number += 1
+        return {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params or {}}
+
+    def post(self, method: str, params: Optional[Message] = None, **changed: Optional[str]) -> Answer:
+        """Send a request and wait."""
+        return self.raw(self.request(self.message(method, params), **changed))
+
+    def open_session(self) -> str:
+        """The handshake of the older protocol; the session's id."""
+        answer = self.post("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+        return answer.headers["mcp-session-id"]
+
+    def tool(self, session: str, tool: str, **arguments: object) -> Answer:
+        """Call a tool in a session."""
+        return self.post("tools/call", {"name": tool, "arguments": arguments}, Mcp_Session_Id=session)
+
+    def modern(self, method: str, params: Optional[Message] = None, **changed: Optional[str]) -> bytes:
+        """A request without a session."""
+        meta = {META + "protocolVersion": VERSION, META + "clientCapabilities": {}}
+        given = {"_meta": meta, **(params or {})}
+        headers = {"MCP_Protocol_Version": VERSION, "Mcp_Method": method, "Mcp_Name": given.get("name"), **changed}
+        return self.request(self.message(method, given), **headers)
+
+    def modern_tool(self, tool: str, **arguments: object) -> Answer:
+        """Call a tool without a session."""
+        return self.raw(self.modern("tools/call", {"name": tool, "arguments": arguments}))

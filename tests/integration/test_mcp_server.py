@@ -237,6 +237,41 @@ class Code(McpCase):
         self.assertIn("variables are gone", str(self.code(server, "bash", "sleep 60", timeout_seconds=0.2)["error"]))
         self.assertEqual(self.code(server, "bash", "echo back")["stdout"], "back\n")
 
+    def test_secrets_are_redacted_wherever_they_come_out(self) -> None:
+        server = self.server("--redact", "hunter-2222")
+        (self.work / "file").write_text("a hunter-2222 b\n")
+        said = [
+            server.tool("run", command="cat file"),
+            server.tool("read_file", path="file"),
+            server.tool("run_code", language="bash", code="printf 'hunter-'; sleep 0.1; echo '2222'; cat file >&2"),
+            server.tool("run_code", language="python", code="print('hunter' + '-2222', end='')\n'<hunter' + '-2222>'"),
+            server.tool("run_code", language="python", code="raise ValueError('hunter' + '-2222')"),
+            server.tool("run_code", language="bash", code="printf hunter-; exit"),
+        ]
+        for result in said[:-1]:
+            self.assertNotIn("hunter-2222", json.dumps(result))
+            self.assertIn("[REDACTED]", result["content"][0]["text"])
+            self.assertIn("[REDACTED]", json.dumps(result["structuredContent"]))
+        # What only begins like one is not lost.
+        self.assertEqual(said[-1]["structuredContent"]["stdout"], "hunter-")
+        self.assertEqual(server.data("run_code", language="bash", code="printf hunter-")["stdout"], "hunter-")
+        self.assertEqual(server.data("run_code", language="bash", code="echo 2222")["stdout"], "2222\n")
+        arguments = {"language": "bash", "code": "echo hunter-2222; sleep 0.5; echo hunter-2222"}
+        server.result("tools/call", {"name": "run_code", "arguments": arguments, "_meta": {"progressToken": "p"}})
+        self.assertNotIn("hunter-2222", json.dumps(server.notes))
+        # A jar that was tightened has more to hide.
+        jar = server.data("jar_open", tighten={"redact": ["hunter-2222", "other-3333"]})["jar"]
+        self.assertEqual(server.data("run_code", language="bash", code="echo other-3333 hunter-2222", jar=jar)["stdout"], "[REDACTED] [REDACTED]\n")
+
+    def test_long_output_of_code_is_shortened_and_can_be_read(self) -> None:
+        server = self.server()
+        result = server.tool("run_code", language="bash", code="seq 100000")
+        self.assertLess(len(json.dumps(result)), 40000)
+        self.assertIn('left out; all of it: read_file with path "/tmp/belljar-stdout-1.txt"]', result["content"][0]["text"])
+        self.assertEqual(server.data("read_file", path="/tmp/belljar-stdout-1.txt", first_line=50000, lines=1)["content"], "50000\n")
+        long = server.tool("run_code", language="python", code="'x' * 100000")
+        self.assertLess(len(json.dumps(long)), 40000)
+
     def test_bash_keeps_its_state(self) -> None:
         server = self.server()
         data = self.code(server, "bash", "y=3; cd /; f() { echo f$1; }; echo a; false")

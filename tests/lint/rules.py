@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "wire": "base",
     "mux": "base sys wire",
     "client": "base wire",
-    "mcp": "base policy",
+    "mcp": "base sys policy redact",
     "engine": "base sys reap jar policy host plan workspace limits gate session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
