@@ -163,6 +163,7 @@ static int start(struct gate *gate)
 	gate->control_fd = ends[0];
 	their_end = ends[1];
 	gate->page->socket_count = (uint32_t)gate->fd_count;
+	files_read(gate->page);
 	fds[0] = their_end;
 	fds[1] = gate->page_fd;
 	memcpy(fds + 2, gate->fds, gate->fd_count * sizeof(*fds));
@@ -390,6 +391,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 {
 	struct gate *gate = watch->owner;
 	uint8_t bytes[GATE_MESSAGE_MAX];
+	bool is_stale = false;
 	ssize_t len;
 
 	(void)events;
@@ -411,6 +413,12 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 			questions_take(gate, message.number, &message.rule);
 		else if (message.kind == GATE_WITHDRAWN)
 			questions_withdraw(gate, message.number);
+		is_stale |= message.kind == GATE_STALE;
+	}
+	/* Once a turn, however often it asks; at its end it reads what is there already. */
+	if (is_stale && !gate->finished) {
+		files_read(gate->page);
+		gate_send(gate, &(struct gate_message){.kind = GATE_FILES});
 	}
 	look(gate);
 }

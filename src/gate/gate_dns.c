@@ -11,6 +11,7 @@
 #define TYPE_OPT 41
 #define FLAG_RESPONSE 0x80
 #define FLAG_AUTHORITATIVE 0x04
+#define FLAG_CUT 0x02
 #define FLAG_RECURSION_WANTED 0x01
 #define FLAG_RECURSION_AVAILABLE 0x80
 #define OPERATION_BITS 0x78
@@ -208,4 +209,9 @@ bool dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char
 		at += 10 + data_len;
 	}
 	return true;
+}
+
+bool dns_is_cut(const uint8_t *message, size_t len)
+{
+	return len >= HEADER_BYTES && message[2] & FLAG_CUT;
 }

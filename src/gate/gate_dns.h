@@ -51,5 +51,7 @@ size_t dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *ou
  */
 bool dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
 		     struct dns_addresses *addresses, unsigned *code);
+/* Is it only the part of an answer that a datagram can hold? */
+bool dns_is_cut(const uint8_t *message, size_t len);
 
 #endif

@@ -46,6 +46,9 @@ struct gate {
 /* 0, -EAGAIN: the process reads nothing, or -EPIPE: it is gone. */
 int gate_send(struct gate *gate, const struct gate_message *message);
 
+/* gate_files.c: what the host's files say of names, into the page. */
+void files_read(struct gate_page *page);
+
 /* gate_changes.c */
 void changes_done(struct gate *gate, uint32_t number, int rc);
 /* Nobody will confirm any. */

@@ -111,12 +111,25 @@ static void take_rule(struct gate_process *gate, const struct gate_message *mess
 	gate_tell(&(struct gate_message){.kind = rc < 0 ? GATE_FULL : GATE_DONE, .number = message->number});
 }
 
+static void want_files(void *owner)
+{
+	(void)owner;
+	gate_tell(&(struct gate_message){.kind = GATE_STALE});
+}
+
+static void take_files(struct gate_process *gate)
+{
+	resolver_take_files(&gate->resolver, gate->page->hosts_text, &gate->page->servers);
+}
+
 static void take_message(struct gate_process *gate, const struct gate_message *message)
 {
 	if (message->kind == GATE_RULE)
 		take_rule(gate, message);
 	else if (message->kind == GATE_ANSWER)
 		ask_take_answer(gate, message);
+	else if (message->kind == GATE_FILES)
+		take_files(gate);
 }
 
 static void on_control(struct loop_watch *watch, uint32_t events)
@@ -138,6 +151,9 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	attempts_drain(gate);
 	close_listeners(gate);
 	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
+	/* Nobody reads files for it any more. */
+	gate->resolver.refresh = NULL;
+	take_files(gate);
 	connection_drain(gate);
 	publish_drain(gate);
 	gate_want_tick(gate);
@@ -247,8 +263,11 @@ static int begin(struct gate_process *gate)
 	descriptors_raise_limit();
 	find_room(gate);
 	rc = resolver_init(&gate->resolver, gate->loop);
-	if (rc == 0)
+	if (rc == 0) {
+		take_files(gate);
+		gate->resolver.refresh = want_files;
 		rc = watch_sockets(gate);
+	}
 	if (rc == 0 && gate->page->has_vault)
 		rc = open_vault(gate);
 	if (rc == 0)

@@ -18,7 +18,8 @@ static const struct {
 	[GATE_LOOK] = {GATE_FROM_PROCESS, false, false},      [GATE_DONE] = {GATE_FROM_PROCESS, false, false},
 	[GATE_FULL] = {GATE_FROM_PROCESS, false, false},      [GATE_QUESTION] = {GATE_FROM_PROCESS, true, false},
 	[GATE_WITHDRAWN] = {GATE_FROM_PROCESS, false, false}, [GATE_RULE] = {GATE_FROM_ENGINE, true, false},
-	[GATE_ANSWER] = {GATE_FROM_ENGINE, false, true},
+	[GATE_ANSWER] = {GATE_FROM_ENGINE, false, true},      [GATE_STALE] = {GATE_FROM_PROCESS, false, false},
+	[GATE_FILES] = {GATE_FROM_ENGINE, false, false},
 };
 
 static bool read_rule(const char *bytes, size_t len, struct net_rule *out)

@@ -21,9 +21,11 @@ enum gate_message_kind {
 	GATE_FULL,      /* it does not: there are too many */
 	GATE_QUESTION,  /* question `number`: may what `rule` names be reached? */
 	GATE_WITHDRAWN, /* nobody waits for the answer any more */
+	GATE_STALE,     /* somebody wants a name's addresses: read the host's files about names again */
 	/* from the engine */
 	GATE_RULE,   /* change `number`: from now on this rule holds */
 	GATE_ANSWER, /* to question `number`, from the run `run`; 0: from nobody */
+	GATE_FILES,  /* the page has what they say */
 	GATE_MESSAGE_KIND_COUNT,
 };
 

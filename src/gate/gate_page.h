@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "gate/gate_resolver.h"
 #include "limits/denial.h"
 #include "policy/net_rules.h"
 #include "policy/publish.h"
@@ -21,6 +22,8 @@
 /* Runs at once that can have rules of their own. */
 #define GATE_RUNS_MAX 64
 #define GATE_PAGE_MAGIC 0x67617465U
+/* What is read of the host's /etc/hosts. */
+#define GATE_HOSTS_TEXT_SIZE (256 << 10)
 
 /* What went to one host and port. */
 struct gate_host {
@@ -54,6 +57,9 @@ struct gate_page {
 	_Atomic uint64_t bytes_max;           /* both ways, since the gate began */
 	_Atomic uint32_t can_ask;             /* somebody can answer now */
 	_Atomic uint32_t runs[GATE_RUNS_MAX]; /* numbers of runs that go on; rules of others hold no longer; 0: none */
+	/* by the engine, before the start, and between GATE_STALE and GATE_FILES: what the host's files say of names */
+	struct resolver_servers servers;
+	char hosts_text[GATE_HOSTS_TEXT_SIZE];
 	/* by the gate */
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t connections_refused; /* because there were too many */

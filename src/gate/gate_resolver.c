@@ -2,31 +2,33 @@
 /*
  * gate/gate_resolver.c - find the addresses of a name, without waiting for anybody
  *
+ *   asked ──► waiting for the host's files ──► by datagram ──► by stream, where the answer was cut short ──► finished
+ *               (if they were read long ago)      └── nobody answers, or has failed: the next server ──┘
+ *
  * Each attempt has a socket of its own, connected to one server: the kernel takes answers from nobody else, and its port is as
  * hard to guess as the number of the question.
  */
 #include "gate/gate_resolver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
 #include "sys/calls.h"
 
-#define FILE_BYTES_MAX (256 << 10)
-#define DNS_PORT 53
 #define ATTEMPT_NS 2000000000ULL
 /* One of the two kinds of addresses is there: the other has this long. */
 #define OTHER_KIND_NS 300000000ULL
 #define ATTEMPTS_OF_EACH 2
 #define KINDS 2
 #define FAILURE_KEPT_NS 1000000000ULL
+/* The host's files are read again when this is over, */
+#define FRESH_NS 1000000000ULL
+/* and for so long somebody waits for that. */
+#define REFRESH_NS 1000000000ULL
+#define STREAM_BYTES_MAX (2 + 65535)
 
 static const uint16_t kinds[KINDS] = {DNS_TYPE_A, DNS_TYPE_AAAA};
 
@@ -37,125 +39,17 @@ struct lookup {
 	struct resolver_waiter *waiters;
 	struct loop_watch watch;
 	int fd;
+	uint8_t *stream; /* what has come; NULL: it is asked by datagram */
+	size_t stream_len;
+	bool is_sent; /* to the stream */
 	uint16_t ids[KINDS];
 	bool is_answered[KINDS];
-	bool has_failed; /* a server that cannot help */
-	unsigned attempts;
+	bool has_failed;   /* a server that cannot help */
+	bool is_cut;       /* there is more than a datagram can hold */
+	unsigned attempts; /* 0: it waits for the host's files */
 	uint64_t deadline_ns;
 	struct dns_addresses found[KINDS];
 };
-
-/* --- files -------------------------------------------------------------------------------------------------- */
-
-static bool read_address(const char *text, struct dns_address *out)
-{
-	*out = (struct dns_address){0};
-	if (inet_pton(AF_INET, text, out->bytes) == 1)
-		return true;
-	out->is_ipv6 = true;
-	return inet_pton(AF_INET6, text, out->bytes) == 1;
-}
-
-/* The next word of a line; NULL at its end. */
-static const char *next_word(const char **at, char *word, size_t size)
-{
-	size_t len;
-
-	*at += strspn(*at, " \t\r");
-	len = strcspn(*at, " \t\r\n#");
-	if (!len)
-		return NULL;
-	if (len < size)
-		memcpy(word, *at, len);
-	word[len < size ? len : 0] = '\0';
-	*at += len;
-	return word;
-}
-
-static const char *next_line(const char *at)
-{
-	at += strcspn(at, "\n");
-	return at + (*at == '\n');
-}
-
-void resolver_read_hosts(struct resolver *resolver, const char *text)
-{
-	char word[NET_NAME_SIZE + 1];
-
-	for (const char *line = text; *line; line = next_line(line)) {
-		struct dns_address address;
-		const char *at = line;
-
-		if (!next_word(&at, word, sizeof(word)) || !read_address(word, &address))
-			continue;
-		while (next_word(&at, word, sizeof(word)) && resolver->hosts.count < RESOLVER_HOSTS_MAX) {
-			struct resolver_entry *entry = list_add(&resolver->hosts);
-
-			if (!entry)
-				return;
-			entry->address = address;
-			if (!net_name_clean(word, strlen(word), entry->name))
-				resolver->hosts.count--;
-		}
-	}
-}
-
-static void add_server(struct resolver *resolver, const char *text)
-{
-	struct resolver_server *server = &resolver->servers[resolver->server_count];
-	char address[64], *scope;
-
-	if (resolver->server_count == RESOLVER_SERVERS_MAX || strlen(text) >= sizeof(address))
-		return;
-	memcpy(address, text, strlen(text) + 1);
-	scope = strchr(address, '%');
-	if (scope)
-		*scope++ = '\0';
-	*server = (struct resolver_server){.len = sizeof(server->ipv4)};
-	server->ipv4.sin_family = AF_INET;
-	server->ipv4.sin_port = htons(DNS_PORT);
-	if (inet_pton(AF_INET, address, &server->ipv4.sin_addr) != 1) {
-		*server = (struct resolver_server){.len = sizeof(server->ipv6)};
-		server->ipv6.sin6_family = AF_INET6;
-		server->ipv6.sin6_port = htons(DNS_PORT);
-		server->ipv6.sin6_scope_id = scope ? if_nametoindex(scope) : 0;
-		if (inet_pton(AF_INET6, address, &server->ipv6.sin6_addr) != 1)
-			return;
-	}
-	resolver->server_count++;
-}
-
-void resolver_read_configuration(struct resolver *resolver, const char *text)
-{
-	char word[64];
-
-	for (const char *line = text; *line; line = next_line(line)) {
-		const char *at = line;
-
-		if (next_word(&at, word, sizeof(word)) && !strcmp(word, "nameserver") &&
-		    next_word(&at, word, sizeof(word)))
-			add_server(resolver, word);
-	}
-	/* What the C library does. */
-	if (!resolver->server_count)
-		add_server(resolver, "127.0.0.1");
-}
-
-int resolver_init(struct resolver *resolver, struct loop *loop)
-{
-	AUTO_FREE char *text = malloc(FILE_BYTES_MAX);
-
-	*resolver = (struct resolver){.loop = loop};
-	resolver->cache = calloc(RESOLVER_CACHE_MAX, sizeof(*resolver->cache));
-	if (!text || !resolver->cache)
-		return -ENOMEM;
-	if (sys_read_file(AT_FDCWD, "/etc/hosts", text, FILE_BYTES_MAX) >= 0)
-		resolver_read_hosts(resolver, text);
-	if (sys_read_file(AT_FDCWD, "/etc/resolv.conf", text, FILE_BYTES_MAX) < 0)
-		text[0] = '\0';
-	resolver_read_configuration(resolver, text);
-	return 0;
-}
 
 /* --- what is known ------------------------------------------------------------------------------------------ */
 
@@ -193,12 +87,36 @@ static void keep(struct resolver *resolver, const char *name, const struct dns_a
 	cached->until_ns = sys_monotonic_ns() + MAX_OF(addresses->ttl_s * 1000000000ULL, FAILURE_KEPT_NS);
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------- */
+/* --- the end of a lookup ------------------------------------------------------------------------------------ */
 
 static void close_socket(struct lookup *lookup)
 {
 	loop_remove(&lookup->watch);
 	close_fd(&lookup->fd);
+	free(lookup->stream);
+	lookup->stream = NULL;
+	lookup->stream_len = 0;
+}
+
+static void finish_with(struct lookup *lookup, const struct dns_addresses *addresses)
+{
+	struct resolver *resolver = lookup->resolver;
+	struct resolver_waiter *waiter;
+
+	for (struct lookup **at = &resolver->lookups; *at; at = &(*at)->next) {
+		if (*at == lookup) {
+			*at = lookup->next;
+			break;
+		}
+	}
+	resolver->lookup_count--;
+	close_socket(lookup);
+	while ((waiter = lookup->waiters)) {
+		lookup->waiters = waiter->next;
+		waiter->lookup = NULL;
+		waiter->function(waiter, addresses);
+	}
+	free(lookup);
 }
 
 /* IPv4 first: it works in more places. */
@@ -217,27 +135,14 @@ static void gather(const struct lookup *lookup, struct dns_addresses *out)
 
 static void finish(struct lookup *lookup)
 {
-	struct resolver *resolver = lookup->resolver;
-	struct resolver_waiter *waiter;
 	struct dns_addresses addresses;
 
 	gather(lookup, &addresses);
-	keep(resolver, lookup->name, &addresses);
-	for (struct lookup **at = &resolver->lookups; *at; at = &(*at)->next) {
-		if (*at == lookup) {
-			*at = lookup->next;
-			break;
-		}
-	}
-	resolver->lookup_count--;
-	close_socket(lookup);
-	while ((waiter = lookup->waiters)) {
-		lookup->waiters = waiter->next;
-		waiter->lookup = NULL;
-		waiter->function(waiter, &addresses);
-	}
-	free(lookup);
+	keep(lookup->resolver, lookup->name, &addresses);
+	finish_with(lookup, &addresses);
 }
+
+/* --- asking ------------------------------------------------------------------------------------------------- */
 
 static void attempt(struct lookup *lookup);
 
@@ -254,72 +159,214 @@ static bool go_on(struct lookup *lookup)
 		attempt(lookup);
 		return true; /* it may be over by now */
 	}
-	if (has_some)
+	/* What a stream completes is not the other kind. */
+	if (has_some && !lookup->stream)
 		lookup->deadline_ns = MIN_OF(lookup->deadline_ns, sys_monotonic_ns() + OTHER_KIND_NS);
 	return false;
 }
 
-static void on_answer(struct loop_watch *watch, uint32_t events)
+/* This server says no more. What it has said counts, also the part of an answer. */
+static void give_up_server(struct lookup *lookup)
+{
+	lookup->has_failed = true;
+	lookup->is_answered[0] = lookup->is_answered[1] = true;
+}
+
+static int send_questions(struct lookup *lookup)
+{
+	uint8_t message[2 + DNS_MESSAGE_MAX];
+
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		size_t len = dns_write_query(lookup->ids[kind], lookup->name, kinds[kind], message + 2);
+		const void *from = message + 2;
+
+		if (lookup->is_answered[kind])
+			continue;
+		if (lookup->stream) {
+			message[0] = (uint8_t)(len >> 8);
+			message[1] = (uint8_t)len;
+			from = message;
+			len += 2;
+		}
+		if (send(lookup->fd, from, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static void take_message(struct lookup *lookup, const uint8_t *message, size_t len)
+{
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		struct dns_addresses found = {0};
+		unsigned code = 0;
+
+		if (lookup->is_answered[kind] ||
+		    !dns_read_answer(message, len, lookup->ids[kind], lookup->name, kinds[kind], &found, &code))
+			continue;
+		lookup->found[kind] = found;
+		if (!lookup->stream && dns_is_cut(message, len)) {
+			lookup->is_cut = true;
+			continue;
+		}
+		lookup->is_answered[kind] = true;
+		lookup->has_failed |= code && code != DNS_NO_SUCH_NAME;
+	}
+}
+
+/* Messages of a stream have their length before them. */
+static void take_stream(struct lookup *lookup)
+{
+	for (;;) {
+		size_t len = lookup->stream_len < 2 ? 0 : (size_t)lookup->stream[0] << 8 | lookup->stream[1];
+
+		if (lookup->stream_len < 2 || lookup->stream_len < 2 + len)
+			return;
+		take_message(lookup, lookup->stream + 2, len);
+		lookup->stream_len -= 2 + len;
+		memmove(lookup->stream, lookup->stream + 2 + len, lookup->stream_len);
+	}
+}
+
+static void on_stream(struct loop_watch *watch, uint32_t events)
+{
+	struct lookup *lookup = watch->owner;
+	ssize_t len = -1;
+
+	(void)events;
+	errno = EAGAIN;
+	if (lookup->is_sent) {
+		len = recv(lookup->fd, lookup->stream + lookup->stream_len, STREAM_BYTES_MAX - lookup->stream_len,
+			   MSG_DONTWAIT);
+	} else if (send_questions(lookup) == 0) {
+		/* It is connected. */
+		lookup->is_sent = true;
+		loop_change(watch, EPOLLIN);
+	}
+	if (len > 0) {
+		lookup->stream_len += (size_t)len;
+		take_stream(lookup);
+	}
+	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
+		give_up_server(lookup);
+	go_on(lookup);
+}
+
+static int ask_by_stream(struct lookup *lookup, const struct resolver_server *server)
+{
+	close_socket(lookup);
+	lookup->is_sent = false;
+	lookup->deadline_ns = sys_monotonic_ns() + ATTEMPT_NS;
+	lookup->stream = malloc(STREAM_BYTES_MAX);
+	lookup->fd = socket(server->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!lookup->stream || lookup->fd < 0)
+		return -ENOMEM;
+	if (connect(lookup->fd, &server->any, server->len) < 0 && errno != EINPROGRESS)
+		return -errno;
+	return loop_add(lookup->resolver->loop, &lookup->watch, lookup->fd, EPOLLOUT, on_stream, lookup);
+}
+
+static const struct resolver_server *server_of(const struct resolver *resolver, unsigned attempts)
+{
+	return &resolver->servers.items[attempts % resolver->servers.count];
+}
+
+static void on_datagram(struct loop_watch *watch, uint32_t events)
 {
 	struct lookup *lookup = watch->owner;
 	uint8_t message[DNS_MESSAGE_MAX];
 	ssize_t len;
 
 	(void)events;
-	while ((len = recv(lookup->fd, message, sizeof(message), MSG_DONTWAIT)) > 0) {
-		for (size_t kind = 0; kind < KINDS; kind++) {
-			unsigned code = 0;
-
-			if (lookup->is_answered[kind] ||
-			    !dns_read_answer(message, (size_t)len, lookup->ids[kind], lookup->name, kinds[kind],
-					     &lookup->found[kind], &code))
-				continue;
-			lookup->is_answered[kind] = true;
-			lookup->has_failed |= code && code != DNS_NO_SUCH_NAME;
-		}
-	}
+	while ((len = recv(lookup->fd, message, sizeof(message), MSG_DONTWAIT)) > 0)
+		take_message(lookup, message, (size_t)len);
 	/* Nobody listens there: the next one is asked at once. */
-	if (len < 0 && errno != EAGAIN && errno != EINTR) {
-		lookup->has_failed = true;
-		lookup->is_answered[0] = lookup->is_answered[1] = true;
-	}
+	if (len < 0 && errno != EAGAIN && errno != EINTR)
+		give_up_server(lookup);
+	else if (lookup->is_cut && ask_by_stream(lookup, server_of(lookup->resolver, lookup->attempts - 1)) < 0)
+		give_up_server(lookup);
 	go_on(lookup);
-}
-
-static int send_questions(struct lookup *lookup)
-{
-	uint8_t message[DNS_MESSAGE_MAX];
-
-	if (getrandom(lookup->ids, sizeof(lookup->ids), 0) != sizeof(lookup->ids))
-		return -EIO;
-	for (size_t kind = 0; kind < KINDS; kind++) {
-		size_t len = dns_write_query(lookup->ids[kind], lookup->name, kinds[kind], message);
-
-		if (send(lookup->fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			return -errno;
-	}
-	return 0;
 }
 
 static void attempt(struct lookup *lookup)
 {
 	struct resolver *resolver = lookup->resolver;
 
-	while (lookup->attempts < resolver->server_count * ATTEMPTS_OF_EACH) {
-		const struct resolver_server *server = &resolver->servers[lookup->attempts++ % resolver->server_count];
+	while (lookup->attempts < resolver->servers.count * ATTEMPTS_OF_EACH) {
+		const struct resolver_server *server = server_of(resolver, lookup->attempts++);
 
 		close_socket(lookup);
-		lookup->is_answered[0] = lookup->is_answered[1] = lookup->has_failed = false;
+		lookup->is_answered[0] = lookup->is_answered[1] = lookup->has_failed = lookup->is_cut = false;
 		lookup->found[0].count = lookup->found[1].count = 0;
 		lookup->deadline_ns = sys_monotonic_ns() + ATTEMPT_NS;
 		lookup->fd = socket(server->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (lookup->fd >= 0 && connect(lookup->fd, &server->any, server->len) == 0 &&
+		    getrandom(lookup->ids, sizeof(lookup->ids), 0) == sizeof(lookup->ids) &&
 		    send_questions(lookup) == 0 &&
-		    loop_add(resolver->loop, &lookup->watch, lookup->fd, EPOLLIN, on_answer, lookup) == 0)
+		    loop_add(resolver->loop, &lookup->watch, lookup->fd, EPOLLIN, on_datagram, lookup) == 0)
 			return;
 	}
 	finish(lookup);
 }
+
+/* With what the host's files say now. It may be over then, and freed. */
+static void begin(struct lookup *lookup)
+{
+	struct dns_addresses known;
+
+	lookup->attempts = 0;
+	if (find_in_hosts(lookup->resolver, lookup->name, &known) ||
+	    find_in_cache(lookup->resolver, lookup->name, &known))
+		finish_with(lookup, &known);
+	else
+		attempt(lookup);
+}
+
+/* --- the host's files --------------------------------------------------------------------------------------- */
+
+int resolver_init(struct resolver *resolver, struct loop *loop)
+{
+	*resolver = (struct resolver){.loop = loop};
+	resolver->cache = calloc(RESOLVER_CACHE_MAX, sizeof(*resolver->cache));
+	return resolver->cache ? 0 : -ENOMEM;
+}
+
+/* They are to be read again, before anything is found by them. */
+static bool is_stale(const struct resolver *resolver)
+{
+	return resolver->refresh && sys_monotonic_ns() >= resolver->fresh_until_ns;
+}
+
+void resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers)
+{
+	bool is_changed = memcmp(&resolver->servers, servers, sizeof(*servers)) != 0;
+	struct lookup *next;
+
+	resolver_read_hosts(resolver, hosts);
+	resolver->servers = *servers;
+	resolver->fresh_until_ns = sys_monotonic_ns() + FRESH_NS;
+	resolver->is_refreshing = false;
+	/* Another network: what was found in the one before need not hold in it. */
+	for (size_t i = 0; is_changed && i < RESOLVER_CACHE_MAX; i++)
+		resolver->cache[i].until_ns = 0;
+	for (struct lookup *lookup = resolver->lookups; lookup; lookup = next) {
+		next = lookup->next;
+		if (is_changed || !lookup->attempts)
+			begin(lookup);
+	}
+}
+
+static void wait_for_files(struct lookup *lookup)
+{
+	struct resolver *resolver = lookup->resolver;
+
+	lookup->deadline_ns = sys_monotonic_ns() + REFRESH_NS;
+	if (resolver->is_refreshing)
+		return;
+	resolver->is_refreshing = true;
+	resolver->refresh(resolver->owner);
+}
+
+/* --- who asks ----------------------------------------------------------------------------------------------- */
 
 static struct lookup *find_lookup(const struct resolver *resolver, const char *name)
 {
@@ -340,9 +387,10 @@ static void wait_for(struct lookup *lookup, struct resolver_waiter *waiter)
 bool resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
 		  struct resolver_waiter *waiter)
 {
+	bool must_wait = is_stale(resolver);
 	struct lookup *lookup;
 
-	if (find_in_hosts(resolver, name, out) || find_in_cache(resolver, name, out))
+	if (!must_wait && (find_in_hosts(resolver, name, out) || find_in_cache(resolver, name, out)))
 		return true;
 	lookup = find_lookup(resolver, name);
 	if (lookup) {
@@ -360,7 +408,10 @@ bool resolver_ask(struct resolver *resolver, const char *name, struct dns_addres
 	resolver->lookups = lookup;
 	resolver->lookup_count++;
 	/* Nobody waits yet: if no server can be asked, the answer is here already. */
-	attempt(lookup);
+	if (must_wait)
+		wait_for_files(lookup);
+	else
+		attempt(lookup);
 	lookup = find_lookup(resolver, name);
 	if (!lookup)
 		return true;
@@ -389,6 +440,13 @@ bool resolver_check_time(struct resolver *resolver, uint64_t now_ns)
 		next = lookup->next;
 		if (now_ns < lookup->deadline_ns)
 			continue;
+		if (!lookup->attempts) {
+			/* Nobody reads them: what they said before has to do, for this and for others that come now. */
+			resolver->fresh_until_ns = now_ns + FRESH_NS;
+			resolver->is_refreshing = false;
+			begin(lookup);
+			continue;
+		}
 		if (lookup->found[0].count || lookup->found[1].count)
 			finish(lookup);
 		else

@@ -2,8 +2,8 @@
 /*
  * gate/gate_resolver.h - find the addresses of a name, without waiting for anybody
  *
- * The host's /etc/hosts, then the name servers of its resolv.conf, both as they were when the gate started. The C library's
- * own resolver would block the loop and needs files.
+ * The host's /etc/hosts, then the name servers of its resolv.conf. Somebody else reads these files, again and again: a lookup that
+ * begins a second after they were read waits until they are. The C library's own resolver would block the loop and needs files.
  */
 #ifndef BELLJAR_GATE_GATE_RESOLVER_H
 #define BELLJAR_GATE_GATE_RESOLVER_H
@@ -38,6 +38,11 @@ struct resolver_server {
 	socklen_t len;
 };
 
+struct resolver_servers {
+	struct resolver_server items[RESOLVER_SERVERS_MAX];
+	size_t count; /* at least one, once they are read */
+};
+
 struct resolver_entry {
 	char name[NET_NAME_SIZE];
 	struct dns_address address;
@@ -53,20 +58,27 @@ struct resolver_cached {
 
 struct resolver {
 	struct loop *loop;
-	struct resolver_server servers[RESOLVER_SERVERS_MAX];
-	size_t server_count;
+	struct resolver_servers servers;
 	struct resolver_hosts hosts;
 	struct resolver_cached *cache; /* RESOLVER_CACHE_MAX of them */
 	size_t next_cached;
 	struct lookup *lookups;
 	size_t lookup_count;
+	/* Have the host's files read: resolver_take_files() is called then. NULL: nobody does. */
+	void (*refresh)(void *owner);
+	void *owner;
+	uint64_t fresh_until_ns;
+	bool is_refreshing;
 };
 
-/* Read what the host says of names. 0 or -ENOMEM: what cannot be read is not there. */
+/* 0 or -ENOMEM. */
 int resolver_init(struct resolver *resolver, struct loop *loop);
-/* Parts of it, for tests. */
+/* What /etc/hosts says, and who is asked. Lookups that wait for the host's files go on. */
+void resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers);
+/* gate_resolver_files.c */
 void resolver_read_hosts(struct resolver *resolver, const char *text);
-void resolver_read_configuration(struct resolver *resolver, const char *text);
+/* /etc/resolv.conf; a server's address may name an interface, so whoever reads it must be able to find that. */
+void resolver_read_configuration(const char *text, struct resolver_servers *out);
 
 /*
  * Find @name. True: *@out has its addresses, of which there may be none. False: @waiter, whose function and owner are set, will

@@ -60,6 +60,11 @@ ZONE: Dict[str, Tuple[str, ...]] = {
     "both.test": (PRIVATE, SERVER),
     "dead.test": ("203.0.113.12", SERVER),
 }
+# Answers that no datagram holds: one whose stream has them all, and one whose stream ends at once.
+BIG_NAME, HALF_NAME = "big.test", "half.test"
+BIG = (SERVER, *(f"203.0.113.{number}" for number in range(100, 190)))
+# Another name server, at this address, knows the names below this one and no others.
+OTHER_NAME_SERVER, MOVED_NAME = OTHER_SERVER, "moved.test"
 # Aliases: the answer has the chain and the addresses at its end.
 ALIASES = {"alias.test": "good.test", "badalias.test": "private.test"}
 BANNER = b"SSH-2.0-world\r\n"
@@ -292,7 +297,7 @@ class Internet:
     # --- what happened ------------------------------------------------------------------------------------------
 
     def log(self) -> List[str]:
-        """Lines such as "name good.test" and "tcp 203.0.113.10:80", in order."""
+        """Lines such as "name good.test", "stream big.test" for one asked by TCP, and "tcp 203.0.113.10:80", in order."""
         return self._log.read_text().splitlines()
 
     def forget(self) -> None:
@@ -330,9 +335,11 @@ class Internet:
 
     def _serve(self) -> None:
         try:
-            names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            names.bind((NAME_SERVER, 53))
-            threading.Thread(target=self._answer_names, args=(names,), daemon=True).start()
+            for address, function in ((NAME_SERVER, self._answer), (OTHER_NAME_SERVER, self._answer_moved)):
+                names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                names.bind((address, 53))
+                threading.Thread(target=self._answer_names, args=(names, function), daemon=True).start()
+            self._listen(socket.AF_INET, NAME_SERVER, 53, self._answer_by_stream)
             servers: Dict[int, Callable[[socket.socket], None]] = {
                 80: self._web,
                 443: self._echo,
@@ -417,14 +424,34 @@ class Internet:
 
     # --- names --------------------------------------------------------------------------------------------------
 
-    def _answer_names(self, names: socket.socket) -> None:
+    def _answer_by_stream(self, connection: socket.socket) -> None:
+        asked = connection.makefile("rb")
+        while head := asked.read(2):
+            question = asked.read(int.from_bytes(head, "big"))
+            name, kind, end = self._read_question(question)
+            self._note(f"stream {name}")
+            if name == HALF_NAME:
+                return
+            addresses = [self._record(b"\xc0\x0c", 1, socket.inet_aton(address)) for address in BIG if kind == 1 and name == BIG_NAME]
+            answer = self._message(question[:end], 0x8180, addresses)
+            # In two pieces: a message need not come at once.
+            connection.sendall(len(answer).to_bytes(2, "big") + answer[:20])
+            time.sleep(0.01)
+            connection.sendall(answer[20:])
+
+    def _answer_moved(self, question: bytes, name: str, kind: int, times: int) -> Optional[bytes]:
+        is_known = name.endswith(f".{MOVED_NAME}")
+        addresses = [self._record(b"\xc0\x0c", 1, socket.inet_aton(SERVER))] if is_known and kind == 1 else []
+        return self._message(question, 0x8180 if is_known else 0x8183, addresses)
+
+    def _answer_names(self, names: socket.socket, function: Callable[[bytes, str, int, int], Optional[bytes]]) -> None:
         asked: Dict[str, int] = {}
         while True:
             question, sender = names.recvfrom(2048)
             name, kind, end = self._read_question(question)
             self._note(f"name {name}")
             asked[name] = asked.get(name, 0) + 1
-            answer = self._answer(question[:end], name, kind, asked[name])
+            answer = function(question[:end], name, kind, asked[name])
             if answer is not None:
                 names.sendto(answer, sender)
 
@@ -439,6 +466,9 @@ class Internet:
     def _answer(self, question: bytes, name: str, kind: int, times: int) -> Optional[bytes]:
         if name == "never.test":
             return None
+        if name in (BIG_NAME, HALF_NAME) and kind == 1:
+            some = (self._record(b"\xc0\x0c", 1, socket.inet_aton(address)) for address in BIG[: name == HALF_NAME])
+            return self._message(question, 0x8380, list(some))
         records = []
         target = ALIASES.get(name, name)
         addresses: Tuple[str, ...] = ZONE.get(target, ())
@@ -454,9 +484,13 @@ class Internet:
         for address in addresses:
             family, number = (socket.AF_INET6, 28) if ":" in address else (socket.AF_INET, 1)
             if number == kind:
-                records.append(self._record(b"\xc0\x0c", number, socket.inet_pton(family, address), 1))
+                records.append(self._record(b"\xc0\x0c", number, socket.inet_pton(family, address), 300 if name.startswith("kept.") else 1))
         code = 0 if addresses else 3
-        return question[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(records), 0, 0) + question[12:] + b"".join(records)
+        return self._message(question, 0x8180 | code, records)
+
+    @staticmethod
+    def _message(question: bytes, flags: int, records: List[bytes]) -> bytes:
+        return question[:2] + struct.pack(">HHHHH", flags, 1, len(records), 0, 0) + question[12:] + b"".join(records)
 
     @staticmethod
     def _labels(name: str) -> bytes:

@@ -13,10 +13,13 @@ import socket
 import unittest
 
 from harness import internet
+from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.gate_case import CLIENT, GateCase
 from harness.internet import BANNER_PORT, ECHO_PORT, IPV6_SERVER, PRIVATE, SERVER, SILENT_PORT, SINK_PORT, SOURCE_PORT
 from harness.runner import LANDLOCK, Way
+
+RESET = "ConnectionResetError"
 
 
 class Names(GateCase):
@@ -85,6 +88,41 @@ said = [query("good.test", 1, "198.18.0.1"), query("good.test", 1, "8.8.8.8"), q
     def test_the_hosts_own_list_of_names_is_asked_first(self) -> None:
         said = self.say([f"listed.test:{ECHO_PORT}"], f"said = talk('listed.test', {ECHO_PORT}, b'hi')")
         self.assertEqual((said, self.asked()), ("hi", []))
+
+    def test_an_answer_too_long_for_a_datagram_is_asked_for_by_stream(self) -> None:
+        """And where the stream has none, the part that the datagram had will do."""
+        said = self.say([internet.BIG_NAME, internet.HALF_NAME], f"said = [web('{internet.BIG_NAME}'), web('{internet.HALF_NAME}')]")
+        self.assertIn("hello", said[0])  # type: ignore[index]
+        self.assertIn("hello", said[1])  # type: ignore[index]
+        self.assertLessEqual({f"stream {internet.BIG_NAME}", f"stream {internet.HALF_NAME}"}, set(self.internet.log()))
+
+    def test_other_name_servers_of_the_host_are_noticed(self) -> None:
+        """While a command runs: new servers are asked, names that were found are looked up again, and so is /etc/hosts."""
+        for name in ("resolv.conf", "hosts"):
+            path = self.internet.base / name
+            self.addCleanup(path.write_text, path.read_text())
+        code = f'''
+said["before"] = ["hello" in web("kept.many.test"), "hello" in web("listed.test"), web("0.{internet.MOVED_NAME}")]
+web("new.test")
+deadline = time.monotonic() + 40
+for number in range(1, 4000):
+    said["moved"], said["new"] = "hello" in web("%d.{internet.MOVED_NAME}" % number), "hello" in web("new.test")
+    if (said["moved"] and said["new"]) or time.monotonic() > deadline:
+        break
+    time.sleep(0.1)
+# The new server does not know it: an answer of the old one is no longer used.
+said["kept"] = web("kept.many.test")
+print(json.dumps(said))
+'''
+        process = self.start(
+            "-C", "none", *self.rules(f"*.{internet.MOVED_NAME}", "new.test", "listed.test", "*.many.test"), "--", "python3", "-c",
+            CLIENT + code, self.marker, preexec_fn=self.internet.enter,
+        )
+        self.wait_for(lambda: "name new.test" in self.internet.log(), "the first server is asked")
+        (self.internet.base / "hosts").write_text("203.0.113.10 new.test\n")
+        (self.internet.base / "resolv.conf").write_text(f"nameserver {internet.OTHER_NAME_SERVER}\n")
+        said = json.loads(process.communicate(timeout=BOUND)[0])
+        self.assertEqual(said, {"before": [True, True, RESET], "moved": True, "new": True, "kept": RESET})
 
     def test_the_next_address_is_tried(self) -> None:
         said = self.say(

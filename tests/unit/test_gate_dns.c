@@ -173,6 +173,7 @@ static void test_a_name_leads_where_its_rule_allows(void)
 static void test_files_of_the_host_are_read(void)
 {
 	struct resolver resolver = {0};
+	struct resolver_servers servers;
 
 	resolver_read_hosts(&resolver,
 			    "# x\n127.0.0.1 localhost\n10.0.0.1\tA.test b.test # c.test\nbad d.test\n::1 e.test");
@@ -180,13 +181,16 @@ static void test_files_of_the_host_are_read(void)
 	CHECK_STRING(resolver.hosts.items[1].name, "a.test");
 	CHECK_STRING(resolver.hosts.items[2].name, "b.test");
 	CHECK(resolver.hosts.items[3].address.is_ipv6);
-	resolver_read_configuration(&resolver, "search x\nnameserver 10.0.0.53\n;nameserver 1.1.1.1\nnameserver ::1\n"
-					       "nameserver bad\nnameserver 1.2.3.4\nnameserver 5.6.7.8\n");
-	CHECK_INT(resolver.server_count, 3);
-	CHECK_INT(resolver.servers[1].any.sa_family, AF_INET6);
-	resolver.server_count = 0;
-	resolver_read_configuration(&resolver, "");
-	CHECK_INT(resolver.server_count, 1);
+	resolver_read_configuration("search x\nnameserver 10.0.0.53\n;nameserver 1.1.1.1\nnameserver ::1\n"
+				    "nameserver bad\nnameserver 1.2.3.4\nnameserver 5.6.7.8\n",
+				    &servers);
+	CHECK_INT(servers.count, 3);
+	CHECK_INT(servers.items[1].any.sa_family, AF_INET6);
+	/* Again: what they said before does not count. */
+	resolver_read_configuration("", &servers);
+	CHECK_INT(servers.count, 1);
+	resolver_read_hosts(&resolver, "10.0.0.2 f.test\n");
+	CHECK_INT(resolver.hosts.count, 1);
 	free(resolver.hosts.items);
 }
 
