@@ -62,11 +62,12 @@ extern "C" {
 #define BELLJAR_CHECKED
 #endif
 
-struct belljar_engine; /* the engine's process */
-struct belljar_handle; /* one run under way */
-struct belljar_jar;    /* a kept jar: many runs, one set of private files */
-struct belljar_result; /* how a run ended */
-struct belljar_error;  /* why a call failed */
+struct belljar_engine;    /* the engine's process */
+struct belljar_handle;    /* one run under way */
+struct belljar_jar;       /* a kept jar: many runs, one set of private files */
+struct belljar_result;    /* how a run ended */
+struct belljar_error;     /* why a call failed */
+struct belljar_workspace; /* what was changed under a layer, to be looked at and decided about */
 
 /* The version of the library, "0.1.0". Static storage. */
 BELLJAR_API const char *belljar_version(void);
@@ -346,7 +347,10 @@ BELLJAR_CHECKED int belljar_jar_begin(struct belljar_engine *engine, const struc
 BELLJAR_API int belljar_jar_fd(const struct belljar_jar *jar);
 /* Take what is there, without blocking. 0: it is being made; 1: it stands; negative: it could not be made, or has ended. */
 BELLJAR_CHECKED int belljar_jar_process(struct belljar_jar *jar, struct belljar_error **error);
-/* What was put in force, as JSON text {"rung","enforced","missing","limits","workdir"}. The jar's. */
+/*
+ * What was put in force, as JSON text {"rung","enforced","missing","limits","workdir","workspace"}. The jar's, until its
+ * workspace is changed.
+ */
 BELLJAR_API const char *belljar_jar_info(const struct belljar_jar *jar);
 /* As belljar_run() and belljar_start(); several at once if you like. Only keys that may differ from run to run. */
 BELLJAR_CHECKED int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *command,
@@ -420,6 +424,68 @@ BELLJAR_CHECKED int belljar_jar_deny_net(struct belljar_jar *jar, const char *ru
 
 /* Kill what is left in it, take it down, and return when it is gone. NULL is allowed. */
 BELLJAR_API void belljar_jar_close(struct belljar_jar *jar);
+
+/* --- workspaces --- */
+
+/*
+ * A run or a jar with "workspace=cow" writes to a layer over its work directory, and the host's files stay as they are. These
+ * functions look at the layer and decide about it. Paths are below that directory; lists of them are NULL-terminated, and
+ * NULL is all. Texts that come out are to be freed with free(); where one is not wanted, its pointer may be NULL.
+ *
+ * A jar holds its layer. belljar_workspace_show(), _diff() and _patch() look while it goes on. The others end what runs in it
+ * and make it anew over what is left: processes and private files begin afresh, and the jar stays the same for the program.
+ */
+
+/* The workspace of a jar, to be freed before the jar is closed. -EINVAL: it has none. */
+BELLJAR_CHECKED int belljar_jar_workspace(struct belljar_jar *jar, struct belljar_workspace **out,
+					  struct belljar_error **error);
+/* One that runs have left: by its id, or by its name for the current directory. -ENOENT: there is none. */
+BELLJAR_CHECKED int belljar_workspace_open(struct belljar_engine *engine, const char *id,
+					   struct belljar_workspace **out, struct belljar_error **error);
+/* Nothing happens to what was changed. NULL is allowed. */
+BELLJAR_API void belljar_workspace_free(struct belljar_workspace *workspace);
+
+/* What it is and how much it changes, as JSON text {"id","name","workdir","kind","checkpoints",...}. */
+BELLJAR_CHECKED int belljar_workspace_show(struct belljar_workspace *workspace, char **json_out,
+					   struct belljar_error **error);
+/* What is different from the host's files as they are now: what `belljar diff --json` prints. */
+BELLJAR_CHECKED int belljar_workspace_diff(struct belljar_workspace *workspace, const char *const *paths,
+					   char **json_out, struct belljar_error **error);
+/* The same as a patch that `git apply` takes; it may have NULs in it, and has one behind it. */
+BELLJAR_CHECKED int belljar_workspace_patch(struct belljar_workspace *workspace, const char *const *paths,
+					    char **patch_out, size_t *len_out, struct belljar_error **error);
+
+struct belljar_apply_options {
+	uint32_t size;
+	uint32_t flags;                 /* none yet: 0 */
+	const char *const *paths;       /* NULL: everything */
+	const char *const *allow_risky; /* apply these though they would be refused */
+	const char *const *theirs;      /* in a conflict, the workspace's side of these */
+	const char *const *ours;        /* ... the host's */
+};
+
+/*
+ * Put changes into the host's directory; @options may be NULL. 0: all that was asked for; 1: not all, and "not_applied" in the
+ * JSON text says what, and why: a conflict, or refused. A workspace of which nothing is left is gone, unless it has a name.
+ */
+BELLJAR_CHECKED int belljar_workspace_apply(struct belljar_workspace *workspace,
+					    const struct belljar_apply_options *options, char **json_out,
+					    struct belljar_error **error);
+/* Drop it, or the changes of these paths. 1: some cannot be dropped by themselves; "not_dropped" has them. */
+BELLJAR_CHECKED int belljar_workspace_discard(struct belljar_workspace *workspace, const char *const *paths,
+					      char **json_out, struct belljar_error **error);
+/* Freeze what was changed so far, under an id for belljar_workspace_rollback(): "origin" if that is nothing. @note may be NULL. */
+BELLJAR_CHECKED int belljar_workspace_checkpoint(struct belljar_workspace *workspace, const char *note, char **id_out,
+						 struct belljar_error **error);
+/* Drop what was changed since; NULL: since the last one. */
+BELLJAR_CHECKED int belljar_workspace_rollback(struct belljar_workspace *workspace, const char *checkpoint,
+					       struct belljar_error **error);
+/*
+ * So many workspaces, 256 at most, that go on from here: {"forks":["ID",...]}. A jar with "workspace_name=ID" opens one. null in place of
+ * an id: nothing was changed yet, and a new workspace is the same.
+ */
+BELLJAR_CHECKED int belljar_workspace_fork(struct belljar_workspace *workspace, uint32_t count, char **json_out,
+					   struct belljar_error **error);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ struct belljar_jar {
 	bool is_over;         /* it could not be made, or has ended */
 };
 
-static int check_jar(const struct belljar_jar *jar, struct belljar_error *failure)
+int client_jar_check(const struct belljar_jar *jar, struct belljar_error *failure)
 {
 	if (!jar) {
 		error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no jar: the pointer is NULL");
@@ -32,8 +32,7 @@ static int check_jar(const struct belljar_jar *jar, struct belljar_error *failur
 	return client_engine_check(jar->engine, failure);
 }
 
-/* What a FAILED frame says; anything else is unexpected. */
-static int read_refusal(const struct client_frame *frame, struct belljar_error *failure)
+int client_read_refusal(const struct client_frame *frame, struct belljar_error *failure)
 {
 	AUTO_JSON document = {0};
 	int rc;
@@ -53,7 +52,7 @@ static int jar_lost(struct belljar_jar *jar, struct belljar_error *failure)
 	while (client_receive(&jar->channel) > 0)
 		;
 	if (client_next_frame(&jar->channel, &frame) > 0 && frame.type == FRAME_FAILED)
-		read_refusal(&frame, failure);
+		client_read_refusal(&frame, failure);
 	pthread_mutex_unlock(&jar->lock);
 	return failure->error.stage ? error_hint(&failure->error, "open another jar")
 				    : client_engine_lost(jar->engine, failure);
@@ -100,7 +99,7 @@ static void jar_free(struct belljar_jar *jar)
 static int take_opened(struct belljar_jar *jar, const struct client_frame *frame, struct belljar_error *failure)
 {
 	if (frame->type != FRAME_OPENED)
-		return read_refusal(frame, failure);
+		return client_read_refusal(frame, failure);
 	jar->info = strndup(frame->payload, frame->len);
 	return jar->info ? 0 : client_no_memory(failure);
 }
@@ -207,7 +206,7 @@ static int process_jar(struct belljar_jar *jar, struct belljar_error *failure)
 	if (rc == 0)
 		return jar->info ? 1 : 0;
 	if (rc > 0)
-		rc = jar->info ? read_refusal(&frame, failure) : take_opened(jar, &frame, failure);
+		rc = jar->info ? client_read_refusal(&frame, failure) : take_opened(jar, &frame, failure);
 	jar->is_over = rc < 0;
 	return rc < 0 ? rc : 1;
 }
@@ -218,7 +217,7 @@ int belljar_jar_process(struct belljar_jar *jar, struct belljar_error **error)
 	int rc;
 
 	if (!jar)
-		return client_publish(check_jar(jar, &failure), &failure, error);
+		return client_publish(client_jar_check(jar, &failure), &failure, error);
 	rc = client_engine_check(jar->engine, &failure);
 	if (rc == 0) {
 		pthread_mutex_lock(&jar->lock);
@@ -263,7 +262,7 @@ static int jar_start_run(struct belljar_jar *jar, const struct belljar_command *
 	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
-	int rc = check_jar(jar, failure);
+	int rc = client_jar_check(jar, failure);
 
 	if (rc == 0)
 		rc = client_copy_struct(given, sizeof(command), &command, failure);
@@ -298,29 +297,53 @@ int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *comma
 
 /* --- what is no run --- */
 
-int client_jar_ask(struct belljar_jar *jar, const struct client_task *task, struct client_channel *channel,
-		   struct client_frame *frame, struct belljar_error *failure)
+int client_jar_send(struct belljar_jar *jar, struct client_request *request, enum frame_type type,
+		    struct client_channel *channel, struct client_frame *frame, struct belljar_error *failure)
 {
-	AUTO_REQUEST_OUT request = {.input_fd = -1};
 	AUTO_CLOSE int ours = -1;
 	AUTO_CLOSE int theirs = -1;
-	int rc = check_jar(jar, failure);
+	int rc = make_channel(&ours, &theirs, failure);
 
-	if (rc == 0)
-		rc = make_channel(&ours, &theirs, failure);
 	if (rc < 0)
 		return rc;
-	client_request_task(&request, task);
-	rc = client_request_finish(&request, theirs, failure);
+	rc = client_request_finish(request, theirs, failure);
 	if (rc == 0)
-		rc = send_request(jar, &request, task->type, failure);
+		rc = send_request(jar, request, type, failure);
 	if (rc < 0)
 		return rc;
 	/* Or the end of the channel could not be seen. */
 	close_fd(&theirs);
 	client_channel_init(channel, take_fd(&ours));
-	rc = client_engine_await(jar->engine, channel, frame, failure);
+	return client_engine_await(jar->engine, channel, frame, failure);
+}
+
+int client_jar_ask(struct belljar_jar *jar, const struct client_task *task, struct client_channel *channel,
+		   struct client_frame *frame, struct belljar_error *failure)
+{
+	AUTO_REQUEST_OUT request = {.input_fd = -1};
+	int rc = client_jar_check(jar, failure);
+
 	if (rc < 0)
 		return rc;
-	return frame->type == FRAME_ANSWER || frame->type == FRAME_DESCRIPTOR ? 0 : read_refusal(frame, failure);
+	client_request_task(&request, task);
+	rc = client_jar_send(jar, &request, task->type, channel, frame, failure);
+	if (rc < 0)
+		return rc;
+	return frame->type == FRAME_ANSWER || frame->type == FRAME_DESCRIPTOR ? 0 : client_read_refusal(frame, failure);
+}
+
+struct belljar_engine *client_jar_engine(const struct belljar_jar *jar)
+{
+	return jar->engine;
+}
+
+void client_jar_opened_again(struct belljar_jar *jar, char *info)
+{
+	char *before;
+
+	pthread_mutex_lock(&jar->lock);
+	before = jar->info;
+	jar->info = info;
+	pthread_mutex_unlock(&jar->lock);
+	free(before);
 }

@@ -447,6 +447,41 @@ void client_request_task(struct client_request *request, const struct client_tas
 	json_close_object(&writer);
 }
 
+static void write_optional_strings(struct json_writer *writer, const char *key, const char *const *strings)
+{
+	if (strings)
+		write_strings(writer, key, strings);
+}
+
+int client_request_order(struct client_request *request, const struct client_order *order,
+			 struct belljar_error *failure)
+{
+	struct json_writer writer = {.text = &request->json, .has_byte_escapes = true};
+	AUTO_FREE char *current = order->id ? getcwd(NULL, 0) : NULL;
+
+	request_init(request);
+	json_open_object(&writer, NULL);
+	json_write_integer(&writer, "version", WIRE_VERSION);
+	json_write_string(&writer, "op", order->operation);
+	if (order->id) {
+		json_write_string(&writer, "id", order->id);
+		write_environment(&writer, NULL);
+		json_write_string(&writer, "cwd", current);
+	}
+	write_optional_strings(&writer, "paths", order->paths);
+	write_optional_strings(&writer, "allow_risky", order->risky);
+	write_optional_strings(&writer, "theirs", order->theirs);
+	write_optional_strings(&writer, "ours", order->ours);
+	if (order->note)
+		json_write_string(&writer, "note", order->note);
+	if (order->checkpoint)
+		json_write_string(&writer, "checkpoint", order->checkpoint);
+	if (order->count)
+		json_write_unsigned(&writer, "count", order->count);
+	json_close_object(&writer);
+	return request_finish(request, failure);
+}
+
 int client_request_finish(struct client_request *request, int channel, struct belljar_error *failure)
 {
 	request->fds[request->fd_count++] = channel;

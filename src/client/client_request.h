@@ -40,6 +40,20 @@ struct client_task {
 	int pid, signal;
 };
 void client_request_task(struct client_request *request, const struct client_task *task);
+
+/* What is asked about a workspace. What is NULL or 0 is not said. */
+struct client_order {
+	const char *operation;
+	const char *id; /* WORKSPACE, with the program's own environment and directory; NULL: LAYER */
+	const char *const *paths;
+	const char *const *risky;
+	const char *const *theirs;
+	const char *const *ours;
+	const char *note, *checkpoint;
+	uint32_t count;
+};
+int client_request_order(struct client_request *request, const struct client_order *order,
+			 struct belljar_error *failure);
 /* With the engine's end of the channel for the answer, borrowed. */
 int client_request_finish(struct client_request *request, int channel, struct belljar_error *failure);
 

@@ -110,6 +110,17 @@ class Install(unittest.TestCase):
         self.assertNotIn("libbelljar", output("readelf", "-d", program))
         self.check_example(program)
 
+    def test_the_example_with_a_workspace(self) -> None:
+        program, work = self.folder / "workspace", self.folder / "work"
+        output("gcc", "-std=c99", *STRICT, EXAMPLE.with_name("workspace.c"), "-o", program, *self.flags("--cflags", "--libs"))
+        work.mkdir()
+        env = {**os.environ, "LD_LIBRARY_PATH": str(self.libraries), "XDG_STATE_HOME": str(self.folder / "state")}
+        for script, files in (("echo new > n; false", set()), ("echo new > n", {"n"})):
+            done = subprocess.run([program, "sh", "-c", script], capture_output=True, text=True, env=env, cwd=work, check=False, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertIn("+new\n", done.stdout)
+            self.assertEqual({path.name for path in work.iterdir()}, files)
+
     def test_a_host_in_cpp(self) -> None:
         for compiler in ("g++", "clang++"):
             for standard in ("c++98", "c++17"):
