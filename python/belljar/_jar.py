@@ -329,16 +329,18 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
     # --- its layer: see JarWorkspace ---
 
-    def _restart(self, workspace: Optional[str]) -> None:
-        self._backend = None
-        keys = {**self._keys, "workspace": "cow", **({"workspace_name": workspace} if workspace else {})}
-        self._open(open_frame(self._policy, keys, self._environ, ttl=self._ttl))
+    def _take_opened(self, opened: Dict[str, Any]) -> None:
+        self._facts = opened
+        self._backend = None  # what it kept in the jar is gone
 
     def _twin(self: Self, workspace: Optional[str]) -> Self:
         made = type(self).__new__(type(self))
-        made._policy, made._keys, made._environ, made._ttl = self._policy, self._keys, self._environ, self._ttl
-        made._on_ask = self._on_ask
-        made._restart(workspace)
+        keys = {**self._keys, "workspace": "cow", "workspace_name": workspace}
+        if workspace is None:
+            del keys["workspace_name"]
+        made._policy, made._keys, made._environ, made._ttl = self._policy, keys, self._environ, self._ttl
+        made._on_ask, made._backend = self._on_ask, None
+        made._open(open_frame(made._policy, keys, made._environ, ttl=made._ttl))
         return made
 
     # --- files: see JarFiles ---

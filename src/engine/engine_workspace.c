@@ -78,12 +78,18 @@ static int drop_mark(const struct workspace *workspace, struct error *error)
 
 /* --- open or make one --------------------------------------------------------------------------------------- */
 
+static bool is_of(const struct workspace *workspace, const struct host_layer *layer)
+{
+	return workspace->meta.workdir_device == layer->path.device &&
+	       workspace->meta.workdir_inode == layer->path.inode;
+}
+
 static int check_found(const struct workspace *found, const struct host_layer *layer, enum workspace_kind kind,
 		       struct error *error)
 {
 	const struct workspace_meta *meta = &found->meta;
 
-	if (meta->workdir_device != layer->path.device || meta->workdir_inode != layer->path.inode) {
+	if (!is_of(found, layer)) {
 		error_set(error, STAGE_FILES, EINVAL, "the workspace '%s' is of another directory: '%s'",
 			  meta->name ? meta->name : meta->id, meta->workdir);
 		return error_hint(error, "start there, or choose another name");
@@ -95,6 +101,14 @@ static int check_found(const struct workspace *found, const struct host_layer *l
 		return error_hint(error, "use another name; `belljar diff` and `belljar apply` still work on this one");
 	}
 	return 0;
+}
+
+/* Without its lock, which another jar may have. */
+static bool is_of_another(const struct workspace_home *home, const char *id, const struct host_layer *layer)
+{
+	AUTO(workspace_done) struct workspace found = {0};
+
+	return workspace_open(home, id, WORKSPACE_LOOK, &found, NULL) == 0 && !is_of(&found, layer);
 }
 
 /* 1: it was there; 0: there is none of that name. */
@@ -111,18 +125,15 @@ static int find_named(const struct workspace_home *home, const char *name, const
 		*error = ignored;
 		return rc;
 	}
+	/* Another directory's of that name is not ours; an id leaves no doubt what is meant. */
+	if (strcmp(id, name) != 0 && is_of_another(home, id, layer))
+		return 0;
 	rc = workspace_open(home, id, WORKSPACE_WRITE, out, error);
 	if (rc < 0)
 		return rc;
 	/* Whoever made the copy was killed before it was whole. */
 	if (out->meta.kind == WORKSPACE_COPY && !out->meta.copied_ns) {
 		workspace_remove(home, out, NULL);
-		return 0;
-	}
-	/* Another directory's of that name is not ours; an id leaves no doubt what is meant. */
-	if (strcmp(id, name) != 0 &&
-	    (out->meta.workdir_device != layer->path.device || out->meta.workdir_inode != layer->path.inode)) {
-		workspace_done(out);
 		return 0;
 	}
 	rc = check_found(out, layer, kind, error);
@@ -177,6 +188,9 @@ static int open_one(struct engine_workspaces *workspaces, struct host_layer *lay
 {
 	int rc = store ? find_store(&workspaces->home, store, layer, kind, out, error) : 0;
 
+	/* The policy named it by its id, which nobody has any more. */
+	if (rc == 0 && store && name && workspace_id_is_valid(name))
+		name = NULL;
 	if (rc == 0 && name)
 		rc = find_named(&workspaces->home, name, layer, kind, out, error);
 	if (rc == 0)

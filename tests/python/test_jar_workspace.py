@@ -155,6 +155,30 @@ class Deciding(WorkspaceCase):
             jar.discard()
         self.assertEqual(self.stores(), 0)
 
+    def test_everything_and_nothing_are_not_confused(self) -> None:
+        with belljar.Jar(workspace="cow") as jar:
+            jar.run(self.sh("echo x > n"))
+            for method in (jar.apply, jar.discard, jar.diff):
+                with self.assertRaises(ValueError):
+                    method([])
+                with self.assertRaises(TypeError):
+                    method("n")
+            jar.discard()
+
+    def test_forks_of_nothing_and_layers_of_other_directories(self) -> None:
+        other = self.work.parent / "other"
+        other.mkdir()
+        with belljar.Jar(workspace_name="attempt", cow_dirs=[str(other)]) as jar:
+            forks = jar.fork(2)
+            self.assertEqual([fork.run(self.sh("ls")).stdout for fork in forks], ["a\nb\nc\n"] * 2)
+            for fork in forks:
+                fork.close()
+            jar.run(self.sh(f"echo x > n; echo y > {other}/kept"))
+            jar.apply()
+            self.assertEqual(jar.run(self.sh(f"cat n {other}/kept")).stdout, "x\ny\n")
+            jar.run(self.sh(f"rm {other}/kept"))
+        self.assertEqual(((self.work / "n").read_text(), os.listdir(other), self.stores()), ("x\n", [], 0))
+
     def test_a_workspace_is_found_again(self) -> None:
         result = belljar.run(self.sh("echo x > n"), workspace_name="attempt")
         assert result.workspace
