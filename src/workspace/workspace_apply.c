@@ -476,7 +476,7 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 		applying.total += change_is_due(&request->changes->items[i]);
 	find_brought(&applying);
 	if (!request->is_dry_run)
-		applying.rc = intent_write(request->workspace, request->changes);
+		applying.rc = intent_write(request->workspace, &request->view->intents, request->changes);
 	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++)
 		run_phase(&applying, &phases[i]);
 	if (!request->is_dry_run) {

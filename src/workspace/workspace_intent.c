@@ -43,7 +43,7 @@ static uint64_t add_to_checksum(uint64_t hash, const char *bytes, size_t len)
 
 static bool is_disguised(const struct change *change)
 {
-	if (change->flags & CHANGE_IS_THEIRS)
+	if (!change_is_due(change) || change->flags & CHANGE_IS_THEIRS)
 		return false;
 	return change->flags & CHANGE_IS_COPIED_UP ||
 	       (!S_ISDIR(change->before.mode) && change->before.link_count > 1) ||
@@ -62,53 +62,63 @@ static int flush(int fd, struct text *text, struct head *head)
 	return 0;
 }
 
-static int write_all(int fd, const struct change_list *changes)
+static void append(struct text *text, const struct change_side *before, const struct change_side *after, unsigned layer,
+		   const char *path)
+{
+	struct stored stored = {
+		.before = *before,
+		.after = *after,
+		.layer = layer,
+		.path_len = (uint32_t)strlen(path),
+	};
+
+	text_append(text, &stored, sizeof(stored));
+	text_append(text, path, stored.path_len);
+}
+
+/* Those of an apply before stay, unless there is a new one for the same path: both lists are sorted. */
+static int write_all(int fd, const struct intent_list *before, const struct change_list *changes)
 {
 	struct head head = {.magic = MAGIC};
 	AUTO_TEXT text = {0};
+	size_t at = 0;
 	int rc = pwrite(fd, &head, sizeof(head), 0) == sizeof(head) ? 0 : -errno;
 
 	if (rc == 0 && lseek(fd, sizeof(head), SEEK_SET) < 0)
 		rc = -errno;
-	for (size_t i = 0; i < changes->count && rc == 0; i++) {
-		const struct change *change = &changes->items[i];
-		struct stored stored = {
-			.before = change->before,
-			.after = change->after,
-			.layer = change->layer,
-			.path_len = (uint32_t)strlen(change->path),
-		};
+	for (size_t i = 0; i <= changes->count && rc == 0; i++) {
+		const struct change *change = i < changes->count ? &changes->items[i] : NULL;
 
-		if (!change_is_due(change) || !is_disguised(change))
+		if (change && !is_disguised(change))
 			continue;
-		text_append(&text, &stored, sizeof(stored));
-		text_append(&text, change->path, stored.path_len);
-		if (text.len >= WRITE_BYTES)
+		for (; at < before->count && (!change || strcmp(before->items[at].path, change->path) <= 0); at++)
+			if (!change || strcmp(before->items[at].path, change->path) != 0)
+				append(&text, &before->items[at].before, &before->items[at].after,
+				       before->items[at].layer, before->items[at].path);
+		if (change)
+			append(&text, &change->before, &change->after, change->layer, change->path);
+		if (!change || text.len >= WRITE_BYTES)
 			rc = flush(fd, &text, &head);
 	}
-	if (rc == 0)
-		rc = flush(fd, &text, &head);
 	if (rc == 0 && pwrite(fd, &head, sizeof(head), 0) != sizeof(head))
 		rc = errno ? -errno : -EIO;
 	return rc;
 }
 
-int intent_write(const struct workspace *workspace, const struct change_list *changes)
+int intent_write(const struct workspace *workspace, const struct intent_list *before, const struct change_list *changes)
 {
 	AUTO_CLOSE int fd = -1;
 	bool is_needed = false;
 	int rc;
 
 	for (size_t i = 0; i < changes->count && !is_needed; i++)
-		is_needed = change_is_due(&changes->items[i]) && is_disguised(&changes->items[i]);
-	if (!is_needed) {
-		intent_remove(workspace);
+		is_needed = is_disguised(&changes->items[i]);
+	if (!is_needed)
 		return 0;
-	}
 	fd = openat(workspace->fd, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, changes);
+	rc = write_all(fd, before, changes);
 	/* The one of an apply before counts until this one is whole. */
 	if (rc == 0 && renameat(workspace->fd, NEW_NAME, workspace->fd, NAME) < 0)
 		rc = -errno;

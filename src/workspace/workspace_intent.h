@@ -7,8 +7,12 @@
 
 #include "workspace/workspace_changes.h"
 
-/* Write down those of @changes that are due and that the first steps could disguise. Nothing is written if there is none. */
-int intent_write(const struct workspace *workspace, const struct change_list *changes);
+/*
+ * Write down those of @changes that are due and that the first steps could disguise, and keep those that an apply @before
+ * left. Nothing is written if there is none.
+ */
+int intent_write(const struct workspace *workspace, const struct intent_list *before,
+		 const struct change_list *changes);
 /* The apply is over. */
 void intent_remove(const struct workspace *workspace);
 /* What an apply that was killed left; one that is damaged is empty. */
