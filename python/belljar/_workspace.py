@@ -143,11 +143,18 @@ class Deciding(Asking):
         return self._do(self._patch(paths))
 
     def apply(
-        self, paths: Paths = None, allow_risky: Sequence[Path] = (), *, theirs: Sequence[Path] = (), ours: Sequence[Path] = ()
+        self,
+        paths: Paths = None,
+        allow_risky: Sequence[Path] = (),
+        *,
+        theirs: Sequence[Path] = (),
+        ours: Sequence[Path] = (),
+        merge: Sequence[Path] = (),
     ) -> Dict[str, Any]:
         """Put the changes, or those of the paths, into the host's directory. WorkspaceError if some were not: conflicts, refused
-        ones; the others are applied then. theirs, ours: which side of a conflict to take, the workspace's or the host's."""
-        return self._do(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours))
+        ones; the others are applied then. theirs, ours: which side of a conflict to take, the workspace's or the host's.
+        merge: texts below these paths get the edits of both sides, if those are in different places."""
+        return self._do(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
 
     def discard(self, paths: Paths = None) -> None:
         """Drop what was changed, or of it the paths."""
@@ -255,9 +262,15 @@ class JarWorkspace(Deciding):
         return await self._do_async(self._patch(paths))
 
     async def apply_async(
-        self, paths: Paths = None, allow_risky: Sequence[Path] = (), *, theirs: Sequence[Path] = (), ours: Sequence[Path] = ()
+        self,
+        paths: Paths = None,
+        allow_risky: Sequence[Path] = (),
+        *,
+        theirs: Sequence[Path] = (),
+        ours: Sequence[Path] = (),
+        merge: Sequence[Path] = (),
     ) -> Dict[str, Any]:
-        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours))
+        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
 
     async def discard_async(self, paths: Paths = None) -> None:
         await self._do_async(self._discard(paths))

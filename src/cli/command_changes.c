@@ -100,6 +100,13 @@ static void end_progress(const struct progress *progress)
 		return;
 }
 
+static void say_what_was_merged(const struct messenger *messenger, const struct change_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].flags & CHANGE_IS_DONE && list->items[i].flags & CHANGE_IS_MERGED)
+			message_note(messenger, "merged: %s", list->items[i].path);
+}
+
 static void say_what_stays(const struct messenger *messenger, const struct change_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -127,7 +134,8 @@ static void say_outcome(const struct messenger *messenger, const struct apply_ou
 		message_hint(messenger, "--allow-risky PATH applies what is refused");
 	if (outcome->conflicts)
 		message_hint(messenger,
-			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's");
+			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's; "
+			     "--merge PATH merges texts");
 	if (is_dry_run)
 		message_note(messenger, "%zu changes would be applied, %zu not", outcome->applied,
 			     outcome->conflicts + outcome->refused);
@@ -144,7 +152,7 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 		.view = &chosen->opened.view,
 		.workspace = &chosen->opened.workspace,
 		.changes = list,
-		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours},
+		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours, .merge = order->merge},
 		.is_dry_run = order->is_dry_run,
 		.may_move = true,
 		.progress = show_progress,
@@ -159,6 +167,7 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 
 	memcpy(id, chosen->opened.workspace.meta.id, sizeof(id));
 	end_progress(&progress);
+	say_what_was_merged(messenger, list);
 	say_what_stays(messenger, list);
 	is_kept = rc < 0 || outcome.conflicts || outcome.refused || outcome.failed || outcome.left;
 	if (rc == 0 && !is_kept && !order->is_dry_run)
@@ -184,11 +193,13 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 	AUTO(change_list_done) struct change_list list = {0};
 	AUTO(string_list_done) struct string_list theirs = {0};
 	AUTO(string_list_done) struct string_list ours = {0};
+	AUTO(string_list_done) struct string_list merge = {0};
 	AUTO(string_list_done) struct string_list risky = {0};
 	struct apply_order order = {
 		.paths = &chosen.paths,
 		.theirs = &theirs,
 		.ours = &ours,
+		.merge = &merge,
 		.is_dry_run = options->is_dry_run,
 		.has_json = options->has_json,
 	};
@@ -201,6 +212,8 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 		rc = chosen_translate(&chosen, invocation, &options->theirs, &theirs, &error);
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->ours, &ours, &error);
+	if (rc == 0)
+		rc = chosen_translate(&chosen, invocation, &options->merge, &merge, &error);
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->risky, &risky, &error);
 	if (rc == 0)

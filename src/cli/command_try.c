@@ -61,7 +61,7 @@ static void leave(struct trial *trial)
 static int apply(struct trial *trial, const struct string_list *paths)
 {
 	static const struct string_list none;
-	const struct apply_order order = {.paths = paths, .theirs = &none, .ours = &none};
+	const struct apply_order order = {.paths = paths, .theirs = &none, .ours = &none, .merge = &none};
 
 	return apply_chosen(&trial->chosen, &trial->list, &order, trial->messenger);
 }

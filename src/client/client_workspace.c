@@ -285,7 +285,8 @@ int belljar_workspace_apply(struct belljar_workspace *workspace, const struct be
 						  .paths = options.paths,
 						  .risky = options.allow_risky,
 						  .theirs = options.theirs,
-						  .ours = options.ours},
+						  .ours = options.ours,
+						  .merge = options.merge},
 			    "not_applied", json_out, &failure);
 	return client_publish(rc, &failure, error);
 }

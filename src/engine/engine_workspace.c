@@ -349,13 +349,6 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 	return rc;
 }
 
-/* 0, or a negative errno: nobody could look. */
-static int summarize(const struct engine_workspaces *workspaces, const struct workspace *workspace,
-		     struct workspace_summary *out)
-{
-	return workspace_summary(&workspaces->home, workspace, out, NULL);
-}
-
 /* With checkpoints there is something to go back to, even if nothing differs now. */
 static bool is_changed(const struct workspace *workspace, const struct workspace_summary *summary)
 {
@@ -382,7 +375,7 @@ void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
 		*seen = (struct result_workspace){.id = workspace->meta.id,
 						  .path = workspace->meta.workdir,
 						  .is_copy = workspace->meta.kind == WORKSPACE_COPY};
-		if (summarize(workspaces, workspace, &summary) < 0) {
+		if (workspace_run_ended(&workspaces->home, workspace, &summary, NULL) < 0) {
 			seen->is_rough = true;
 			continue;
 		}
@@ -404,7 +397,7 @@ void engine_workspaces_close(struct engine_workspaces *workspaces)
 		struct workspace_summary summary;
 
 		/* What cannot be looked at is not thrown away. */
-		if (workspaces->keeps_all || summarize(workspaces, workspace, &summary) < 0 ||
+		if (workspaces->keeps_all || workspace_summary(&workspaces->home, workspace, &summary, NULL) < 0 ||
 		    is_changed(workspace, &summary))
 			workspace_done(workspace);
 		else

@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "workspace/workspace_applied.h"
+#include "workspace/workspace_base.h"
 #include "workspace/workspace_borrow.h"
 #include "workspace/workspace_inside.h"
 #include "workspace/workspace_intent.h"
@@ -158,6 +159,26 @@ static void choose(const struct apply_request *request)
 	choose_renamed(list);
 }
 
+/* Texts that both sides changed, in different places. */
+static void merge_chosen(const struct apply_request *request)
+{
+	for (size_t i = 0; i < request->changes->count; i++) {
+		struct change *change = &request->changes->items[i];
+		const char *why;
+
+		if ((change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED)) !=
+			    (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT) ||
+		    !is_in(request->choice.merge, change->path) || is_in(request->choice.ours, change->path))
+			continue;
+		why = request->may_move ? base_merge(request->view, request->workspace, change, request->is_dry_run)
+					: "cannot be merged while a jar has it";
+		if (why)
+			hold_back(change, why);
+		else
+			change->flags = (change->flags & ~(unsigned)CHANGE_IS_CONFLICT) | CHANGE_IS_MERGED;
+	}
+}
+
 /* --- applying ----------------------------------------------------------------------------------------------------- */
 
 /* A new file with several names, and where the first of them is in the workdir. */
@@ -235,6 +256,8 @@ static int put_file(struct applying *applying, const struct change *change)
 	struct stat status;
 	int rc;
 
+	if (change->kind == CHANGE_MODIFIED)
+		base_forget(applying->request->workspace, change->path);
 	if (first) {
 		rc = step_link(&applying->stepper, change, first->path, first->made);
 		if (rc != -ESTALE && rc != -EMLINK && rc != -EPERM)
@@ -394,6 +417,7 @@ static void count_outcome(const struct change_list *list, struct apply_outcome *
 	for (size_t i = 0; i < list->count; i++) {
 		unsigned flags = list->items[i].flags;
 
+		outcome->merged += flags & CHANGE_IS_DONE && flags & CHANGE_IS_MERGED;
 		if (flags & CHANGE_IS_DONE)
 			outcome->applied++;
 		else if (!(flags & CHANGE_IS_CHOSEN))
@@ -422,8 +446,10 @@ static void drop_ours(struct applying *applying)
 		if (!(change->flags & CHANGE_IS_CHOSEN) || !is_in(applying->request->choice.ours, change->path))
 			continue;
 		change->flags |= CHANGE_IS_DROPPED | CHANGE_IS_CONFLICT;
-		if (!applying->request->is_dry_run)
-			step_forget(&applying->stepper, change);
+		if (applying->request->is_dry_run)
+			continue;
+		step_forget(&applying->stepper, change);
+		base_forget(applying->request->workspace, change->path);
 	}
 }
 
@@ -446,8 +472,10 @@ int workspace_drop(const struct workspace_view *view, const struct workspace *wo
 
 	/* From the inside out: a directory goes when it is empty. */
 	for (size_t i = changes->count; i > 0 && rc == 0; i--)
-		if (is_in(paths, changes->items[i - 1].path) && !drop_mode(view, &changes->items[i - 1]))
+		if (is_in(paths, changes->items[i - 1].path) && !drop_mode(view, &changes->items[i - 1])) {
 			step_forget(&stepper, &changes->items[i - 1]);
+			base_forget(workspace, changes->items[i - 1].path);
+		}
 	step_end(&stepper, workspace);
 	return rc;
 }
@@ -472,6 +500,7 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 	if (rc < 0)
 		return rc;
 	drop_ours(&applying);
+	merge_chosen(request);
 	for (size_t i = 0; i < request->changes->count; i++)
 		applying.total += change_is_due(&request->changes->items[i]);
 	find_brought(&applying);
@@ -514,7 +543,9 @@ int workspace_reset(const struct workspace_home *home, struct workspace *workspa
 
 	string_list_clear(&workspace->meta.layers);
 	rc = workspace_rollback(home, workspace, NULL, error);
-	if (rc == 0)
+	if (rc == 0) {
+		base_forget_all(workspace);
 		rc = store_restamp(workspace, workdir, error);
+	}
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "workspace/workspace_base.h"
 #include "workspace/workspace_intent.h"
 #include "workspace/workspace_risk.h"
 #include "workspace/workspace_walk.h"
@@ -40,6 +41,22 @@ char change_letter(enum change_kind kind)
 		return 'D';
 	}
 	return '?';
+}
+
+void change_side_of(const struct stat *status, struct change_side *side)
+{
+	*side = (struct change_side){
+		.mode = status->st_mode,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.link_count = status->st_nlink,
+		.size = (uint64_t)status->st_size,
+		.stored = MIN_OF((uint64_t)status->st_size, (uint64_t)status->st_blocks * 512),
+		.mtime_ns = view_modified_ns(status),
+		.ctime_ns = view_changed_ns(status),
+		.uid = status->st_uid,
+		.gid = status->st_gid,
+	};
 }
 
 void change_list_done(struct change_list *list)
@@ -255,9 +272,15 @@ void workspace_find_renames(const struct workspace_view *view, struct change_lis
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
 
+struct summing {
+	struct workspace_summary summary;
+	struct base_keeper *keeper; /* NULL: no bases are kept */
+};
+
 static int count(struct walk *walk, const struct change *change)
 {
-	struct workspace_summary *summary = walk->context;
+	struct summing *summing = walk->context;
+	struct workspace_summary *summary = &summing->summary;
 
 	if (change->kind == CHANGE_ADDED)
 		summary->added++;
@@ -267,17 +290,20 @@ static int count(struct walk *walk, const struct change *change)
 		summary->modified++;
 	if (S_ISREG(change->after.mode) && change->flags & CHANGE_HAS_CONTENT)
 		summary->bytes += change->after.stored;
+	if (summing->keeper)
+		base_keep(summing->keeper, change);
 	return 0;
 }
 
-int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
-		      struct workspace_summary *out, struct error *error)
+static int summarize(const struct workspace_home *home, const struct workspace *workspace, bool keeps_bases,
+		     struct workspace_summary *out, struct error *error)
 {
 	AUTO(workspace_view_done) struct workspace_view view = {0};
-	struct workspace_summary summary = {0};
+	AUTO(base_keeper_done) struct base_keeper keeper = {.fd = -1};
+	struct summing summing = {.keeper = keeps_bases ? &keeper : NULL};
 	struct walk walk = {
 		.meet = count,
-		.context = &summary,
+		.context = &summing,
 		.view = &view,
 		.compare_bytes = SUMMARY_COMPARE_BYTES,
 		.entry_max = SUMMARY_ENTRIES,
@@ -286,14 +312,27 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 
 	if (rc < 0)
 		return rc;
+	base_keeper_init(&keeper, &view, workspace);
 	rc = workspace_walk(&walk);
 	string_list_done(&walk.renamed);
 	string_list_done(&walk.borrowed);
 	if (rc < 0 && rc != -E2BIG)
 		return walk_error(&walk, rc, error);
-	summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;
-	*out = summary;
+	summing.summary.is_rough = rc == -E2BIG || walk.compare_bytes < (uint64_t)1 << 16;
+	*out = summing.summary;
 	return 0;
+}
+
+int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
+		      struct workspace_summary *out, struct error *error)
+{
+	return summarize(home, workspace, false, out, error);
+}
+
+int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,
+			struct workspace_summary *out, struct error *error)
+{
+	return summarize(home, workspace, true, out, error);
 }
 
 void change_list_keep(struct change_list *list, const struct string_list *paths)

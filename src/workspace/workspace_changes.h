@@ -37,6 +37,7 @@ enum change_flag {
 		1 << 13, /* where the layer hides the workdir: what it has not is removed, so nothing may leave it */
 	CHANGE_IS_DROPPED = 1 << 12, /* settled for the workdir's side */
 	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict to be settled for the workspace's side */
+	CHANGE_IS_MERGED = 1 << 14,  /* a conflict that is none any more: it has the edits of both sides */
 };
 
 struct change {
@@ -67,6 +68,8 @@ static inline const char *change_layer_path(const struct change *change)
 	return change->layer_path ? change->layer_path : change->path;
 }
 
+/* What lstat() says of a name. */
+void change_side_of(const struct stat *status, struct change_side *side);
 /* Chosen, and nothing is in the way. */
 static inline bool change_is_due(const struct change *change)
 {
@@ -91,5 +94,8 @@ struct workspace_summary {
 /* Counts only, after bounded work. */
 int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
 		      struct workspace_summary *out, struct error *error);
+/* The same when a run has ended, and keep of the texts that it changed what they were, so that they can be merged. */
+int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,
+			struct workspace_summary *out, struct error *error);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "reap/reap.h"
+#include "workspace/workspace_base.h"
 #include "workspace/workspace_place.h"
 
 #define DROPPED ".dropped"
@@ -193,6 +194,8 @@ int workspace_rollback(const struct workspace_home *home, struct workspace *work
 	lock = store_lock_home(home, error);
 	if (lock < 0)
 		return lock;
+	/* What leaves the layers shows the workdir's files again, as they are now. */
+	base_forget_all(workspace);
 	for (size_t i = index; rc == 0 && i < layers->count; i++)
 		rc = string_list_add(&kept, layers->items[i]);
 	if (rc == 0 && (fstat(workspace->upper_fd, &status) < 0 ||

@@ -83,8 +83,9 @@ struct workspace_order {
 	const char *directory; /* of whose workspaces it is the name of one; NULL: none */
 	char *const *environment;
 	char *const *paths;  /* NULL: everything */
-	char *const *theirs; /* WORKSPACE_APPLY: these three */
+	char *const *theirs; /* WORKSPACE_APPLY: these four */
 	char *const *ours;
+	char *const *merge;
 	char *const *risky;
 	const char *note;       /* WORKSPACE_CHECKPOINT; NULL: none */
 	const char *checkpoint; /* WORKSPACE_ROLLBACK; NULL: the last */

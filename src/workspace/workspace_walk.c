@@ -99,22 +99,6 @@ static bool is_transparent(const struct walk *walk, const struct place *place)
 	return last && last->layer == walk->view->layer_count && !last->path;
 }
 
-static void side_of(const struct stat *status, struct change_side *side)
-{
-	*side = (struct change_side){
-		.mode = status->st_mode,
-		.device = status->st_dev,
-		.inode = status->st_ino,
-		.link_count = status->st_nlink,
-		.size = (uint64_t)status->st_size,
-		.stored = MIN_OF((uint64_t)status->st_size, (uint64_t)status->st_blocks * 512),
-		.mtime_ns = view_modified_ns(status),
-		.ctime_ns = view_changed_ns(status),
-		.uid = status->st_uid,
-		.gid = status->st_gid,
-	};
-}
-
 /* --- the new state of a name -------------------------------------------------------------------------------------- */
 
 static int forged(struct walk *walk, const char *path)
@@ -347,14 +331,14 @@ static int meet(struct pass *pass, const struct opened *opened, const char *name
 	if (found->status.st_mode) {
 		const struct source *source = &place->sources[found->index];
 
-		side_of(&found->status, &change.after);
+		change_side_of(&found->status, &change.after);
 		change.layer = source->layer;
 		if (source->path && !(layer_path = join(source->path, name)))
 			return -ENAMETOOLONG;
 		change.layer_path = layer_path;
 	}
 	if (old->st_mode)
-		side_of(old, &change.before);
+		change_side_of(old, &change.before);
 	return pass->walk->meet(pass->walk, &change);
 }
 
@@ -534,8 +518,8 @@ static int begin(struct pass *pass)
 			break;
 	}
 	if (fstat(view->fds[0], &new) == 0 && fstat(view_workdir(view), &old) == 0) {
-		side_of(&new, &change.after);
-		side_of(&old, &change.before);
+		change_side_of(&new, &change.after);
+		change_side_of(&old, &change.before);
 		if ((new.st_mode ^ old.st_mode) & 01777)
 			change.flags |= CHANGE_HAS_MODE;
 		if (change.flags && pass->walk->meet(pass->walk, &change) < 0) {

@@ -193,6 +193,23 @@ class Applied(ApplyCase):
         self.assertEqual((self.work / "changed").read_text(), "theirs\n")
         self.assertEqual((self.work / "removed").read_text(), "ours\n")
 
+    def test_texts_that_both_sides_changed_are_merged_if_asked_for(self) -> None:
+        lines = [f"line {i}\n" for i in range(20)]
+        for name in ("apart", "same"):
+            (self.work / name).write_text("".join(lines))
+        self.cow("sed -i 's/^line 15$/theirs/' apart same; sed -i 's/^line 3$/theirs/' same")
+        for name in ("apart", "same"):
+            (self.work / name).write_text("".join(lines).replace("line 3\n", "ours\n"))
+        done = self.decide("apply", status=1)
+        self.assertIn(b"--merge PATH", done.stderr)
+        done = self.decide("apply", "--merge", ".", "--json", status=1)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["applied"], answer["merged"], answer["conflicts"]), (1, 1, 1))
+        self.assertEqual(answer["not_applied"][0]["why"], "cannot be merged: both sides changed the same lines")
+        self.assertIn(b"merged: apart", done.stderr)
+        self.assertEqual((self.work / "apart").read_text(), "".join(lines).replace("line 3\n", "ours\n").replace("line 15\n", "theirs\n"))
+        self.assertEqual((self.work / "same").read_text(), "".join(lines).replace("line 3\n", "ours\n"))
+
     def test_a_partial_apply_takes_only_what_was_named(self) -> None:
         self.fill(self.work)
         self.cow("rm removed changed; mkdir d; echo 1 > d/one; echo 2 > d/two; rm -r tree")

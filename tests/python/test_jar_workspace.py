@@ -116,6 +116,16 @@ class Deciding(WorkspaceCase):
             jar.apply(theirs=["a"])
             self.assertEqual((self.work / "a").read_bytes(), b"\0x")
 
+    def test_a_conflict_of_texts_is_merged(self) -> None:
+        (self.work / "a").write_text("1\n2\n3\n")
+        with belljar.Jar(workspace="cow") as jar:
+            jar.run(self.sh("echo 4 >> a"))
+            (self.work / "a").write_text("0\n1\n2\n3\n")
+            answer = jar.apply(merge=["a"])
+            self.assertEqual((answer["applied"], answer["merged"]), (1, 1))
+            self.assertEqual((self.work / "a").read_text(), "0\n1\n2\n3\n4\n")
+            self.assertEqual(jar.run(self.sh("cat a")).stdout, "0\n1\n2\n3\n4\n")
+
     def test_checkpoint_and_rollback(self) -> None:
         with belljar.Jar(workspace="cow") as jar:
             origin = jar.checkpoint()

@@ -93,6 +93,8 @@ static void test_orders_about_workspaces(void)
 		"{\"version\":2,\"op\":\"show\",\"paths\":[\"a\"]}",
 		"{\"version\":2,\"op\":\"apply\",\"paths\":[]}",
 		"{\"version\":2,\"op\":\"diff\",\"theirs\":[\"a\"]}",
+		"{\"version\":2,\"op\":\"diff\",\"merge\":[\"a\"]}",
+		"{\"version\":2,\"op\":\"apply\",\"merge\":true}",
 		"{\"version\":2,\"op\":\"apply\",\"checkpoint\":\"a\"}",
 		"{\"version\":2,\"op\":\"apply\",\"paths\":\"a\"}",
 		"{\"version\":2,\"op\":\"rollback\",\"note\":\"a\"}",
