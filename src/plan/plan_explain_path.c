@@ -345,14 +345,28 @@ static void cure(const struct walk *walk, const char *path, struct plan_explanat
 	json_close_object(&writer);
 }
 
-/* A change of the policy shows what the host has; if it has nothing there, there is nothing to show. */
-static void cure_if_on_host(const struct walk *walk, const char *path, struct plan_explanation *out)
+static bool is_on_host(const struct walk *walk, const char *path)
 {
 	struct plan_object object = {0};
 
 	walk->looker->look(walk->looker->owner, path, &object);
-	if (object.mode)
+	return object.mode != 0;
+}
+
+/*
+ * A change of the policy shows what the host has; if it has nothing there, there is nothing to show. What is to be made needs the
+ * directory that it comes into.
+ */
+static void cure_if_on_host(const struct walk *walk, const char *path, struct plan_explanation *out)
+{
+	char place[PATH_MAX];
+
+	snprintf(place, sizeof(place), "%s", path);
+	leave_component(place);
+	if (is_on_host(walk, path))
 		cure(walk, path, out);
+	else if (walk->access == PLAN_WRITE && place[0] && is_on_host(walk, place))
+		cure(walk, place, out);
 	else
 		text_append_string(&out->warning, "the host has nothing there either");
 }
@@ -541,7 +555,7 @@ static void explain_by_rules(struct walk *walk, struct plan_explanation *out)
 	}
 	if (walk->plan->core.landlock_files & ~rights_at(walk, path) & wanted[walk->access]) {
 		refuse(out, "no rule allows it");
-		cure(walk, path, out);
+		cure_if_on_host(walk, path, out);
 		return;
 	}
 	if (!mode_allows(walk, out))
