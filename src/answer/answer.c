@@ -25,6 +25,7 @@
 #include <sys/xattr.h>
 
 #include "answer/answer_refusals.h"
+#include "answer/answer_trace.h"
 #include "sys/calls.h"
 
 /* So many questions are answered before the engine is listened to again. */
@@ -391,6 +392,8 @@ void answer_some(const struct answer_places *places, int *listener_fd)
 			return;
 		}
 		if (answer_question_receive(*listener_fd, &question) < 0)
+			continue;
+		if (answer_trace(places, *listener_fd, &question))
 			continue;
 		answer_question_answer(*listener_fd, &question, answer(places, *listener_fd, &question));
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer/answer.h - carry out what a command's filter asks about: changes of mode, owner, times and attributes of files
+ * answer/answer.h - answer what a command's filter asks about: carry it out, refuse it and count, or only note it
  *
- * For the landlock rung, whose rules do not govern these calls. Everything here is called by whoever watches over the command, and
- * by the child that becomes it: no allocation, no stdio, no locks.
+ * Changes of mode, owner, times and attributes of files are carried out on the landlock rung, whose rules do not govern these calls.
+ * What a traced command opens, executes and connects to is noted. Everything here is called by whoever watches over the command,
+ * and by the child that becomes it: no allocation, no stdio, no locks.
  */
 #ifndef BELLJAR_ANSWER_ANSWER_H
 #define BELLJAR_ANSWER_ANSWER_H
@@ -25,6 +26,9 @@ struct answer_place {
 struct answer_places {
 	struct answer_place *items;
 	size_t count;
+	/* Of a command behind rules that do not hold for who answers: whether they allow this access to @path. NULL: they hold for both. */
+	bool (*is_allowed)(const void *owner, const char *path, enum jar_access access);
+	const void *owner;
 };
 
 /* Room for @max places, as long as this process lives. 0 or a negative errno. */
@@ -39,11 +43,13 @@ int answer_try_listener(void);
 /* Answer some of what the filter asks about, without waiting for more. *@listener_fd is closed when nobody can ask any more. */
 void answer_some(const struct answer_places *places, int *listener_fd);
 /*
- * Fill in JAR_DENIED for a call that was refused and that was not told yet, or, if @is_end, whose count has grown since. False: there is
- * none.
+ * Fill in JAR_DENIED or JAR_TRIED for what was not told yet, or, if @is_end, JAR_DENIED or JAR_TRIED_AGAIN for what has happened more
+ * often since. False: there is nothing.
  */
 bool answer_next_refusal(struct jar_message *message, bool is_end);
 /* Whether there is an answer to a call other than that there is no such call. */
 bool answer_knows(int number);
+/* Whether a call is only noted, and goes on. */
+bool answer_traces(int number);
 
 #endif

@@ -60,7 +60,7 @@ bool answer_question_is_open(int listener_fd, const struct answer_question *ques
 	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-int answer_question_answer(int listener_fd, const struct answer_question *question, int rc)
+static int respond(int listener_fd, const struct answer_question *question, int rc, uint32_t flags)
 {
 	union {
 		struct seccomp_notif_resp known;
@@ -70,7 +70,18 @@ int answer_question_answer(int listener_fd, const struct answer_question *questi
 	memset(&response, 0, sizeof(response));
 	response.known.id = question->id;
 	response.known.error = rc;
+	response.known.flags = flags;
 	return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0 ? -errno : 0;
+}
+
+int answer_question_answer(int listener_fd, const struct answer_question *question, int rc)
+{
+	return respond(listener_fd, question, rc, 0);
+}
+
+int answer_question_continue(int listener_fd, const struct answer_question *question)
+{
+	return respond(listener_fd, question, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
 }
 
 /* --- the listener's way ------------------------------------------------------------------------------------- */

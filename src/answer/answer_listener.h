@@ -33,6 +33,8 @@ int answer_question_receive(int listener_fd, struct answer_question *question);
 bool answer_question_is_open(int listener_fd, const struct answer_question *question);
 /* The call returns 0, or fails with the negative errno @rc. */
 int answer_question_answer(int listener_fd, const struct answer_question *question, int rc);
+/* The kernel goes on with the call as if nobody had asked. */
+int answer_question_continue(int listener_fd, const struct answer_question *question);
 
 /* Two sockets for answer_send_listener() and answer_take_listener(); the child's has a number not below @lowest. */
 int answer_open_sockets(int *own_end, int *child_end, int lowest);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "answer/answer_trace.h"
 #include "sys/calls.h"
 
 #define KINDS_MAX 64
@@ -26,7 +27,7 @@ struct refusal {
 static struct refusal refusals[KINDS_MAX + 1] = {[KINDS_MAX] = {.number = -1}};
 static size_t refusal_count;
 
-static void read_name(pid_t pid, char name[JAR_NAME_BYTES])
+void answer_read_name(pid_t pid, char name[JAR_NAME_BYTES])
 {
 	AUTO_CLOSE int fd = -1;
 	char path[32];
@@ -46,7 +47,7 @@ void answer_note_refusal(const struct answer_question *question)
 		i++;
 	if (i == refusal_count && i < KINDS_MAX) {
 		refusals[i].number = question->number;
-		read_name(question->pid, refusals[i].process);
+		answer_read_name(question->pid, refusals[i].process);
 		refusal_count++;
 	}
 	refusals[i].count++;
@@ -67,5 +68,5 @@ bool answer_next_refusal(struct jar_message *message, bool is_end)
 		refusal->told = refusal->count;
 		return true;
 	}
-	return false;
+	return answer_next_attempt(message, is_end);
 }

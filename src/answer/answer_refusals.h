@@ -6,8 +6,11 @@
 #define BELLJAR_ANSWER_ANSWER_REFUSALS_H
 
 #include "answer/answer_listener.h"
+#include "control/control_message.h"
 
 /* The call is refused; who asked still waits. */
 void answer_note_refusal(const struct answer_question *question);
+/* The name of a process; empty: it is not known. */
+void answer_read_name(pid_t pid, char name[JAR_NAME_BYTES]);
 
 #endif

@@ -23,6 +23,8 @@ static const struct {
 	[JAR_STARTED] = {PART(started)},
 	[JAR_WRITTEN] = {PART(written)},
 	[JAR_DENIED] = {PART(denied)},
+	[JAR_TRIED] = {PART(tried)},
+	[JAR_TRIED_AGAIN] = {PART(tried_again)},
 	[JAR_EXITED] = {PART(exited)},
 	[JAR_LEFT] = {PART(left)},
 	[JAR_EMPTY] = {PART(empty)},

@@ -23,6 +23,8 @@ enum jar_message_kind {
 	JAR_STARTED,
 	JAR_WRITTEN,
 	JAR_DENIED, /* a system call was refused: for the first time, and so often when the command has ended */
+	JAR_TRIED,  /* of a command that is traced: something that may be refused was asked for, for the first time */
+	JAR_TRIED_AGAIN, /* and so often when the command has ended */
 	JAR_EXITED,
 	JAR_LEFT,  /* in place of JAR_EXITED: the command has ended, and what it started goes on */
 	JAR_EMPTY, /* of one that the engine goes on after: every process but the sender is dead and reaped */
@@ -44,6 +46,12 @@ enum jar_message_kind {
 
 /* Of a process, as the kernel has it. */
 #define JAR_NAME_BYTES 16
+
+/* What is longer is not told. */
+#define JAR_PATH_BYTES 1024
+
+/* What a command that is traced asks for. */
+enum jar_access { JAR_READS, JAR_WRITES, JAR_EXECUTES, JAR_CONNECTS, JAR_ACCESS_COUNT };
 
 /* What the engine's meter looks at. */
 enum jar_view {
@@ -103,6 +111,19 @@ struct jar_message {
 			int32_t number;
 			char process[JAR_NAME_BYTES]; /* the first that tried */
 		} denied;
+		struct {
+			uint64_t last_ns;
+			uint32_t number; /* of this attempt */
+			uint32_t access; /* enum jar_access */
+			char process[JAR_NAME_BYTES];
+			char path
+				[JAR_PATH_BYTES]; /* absolute, or ADDRESS:PORT; as it was read from memory that the command has */
+		} tried;
+		struct {
+			uint64_t count;
+			uint64_t last_ns;
+			uint32_t number;
+		} tried_again;
 		struct jar_end exited;
 		struct {
 			struct rusage usage; /* by the tree */

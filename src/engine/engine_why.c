@@ -15,25 +15,8 @@
 #include "base/paths.h"
 #include "engine/engine_job.h"
 #include "host/host_names.h"
+#include "ledger/ledger_look.h"
 #include "plan/plan_explain.h"
-
-/* --- the host ----------------------------------------------------------------------------------------------- */
-
-static void look(void *owner, const char *path, struct plan_object *out)
-{
-	struct stat status;
-	ssize_t len;
-
-	(void)owner;
-	*out = (struct plan_object){0};
-	if (lstat(path, &status) < 0)
-		return;
-	out->mode = status.st_mode;
-	out->uid = status.st_uid;
-	out->gid = status.st_gid;
-	len = S_ISLNK(status.st_mode) ? readlink(path, out->link, sizeof(out->link) - 1) : 0;
-	out->link[MAX_OF(len, 0)] = '\0';
-}
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
@@ -88,12 +71,12 @@ static void write_answer(const struct answer *answer, bool is_json, struct text 
 
 static struct plan_looker looker_of(const struct engine_request *request)
 {
-	struct plan_looker looker = {.look = look, .uid = geteuid(), .gid = getegid(), .home = NULL};
+	const char *home = NULL;
 
 	for (char *const *variable = request->environment; variable && *variable; variable++)
 		if (!strncmp(*variable, "HOME=/", 6))
-			looker.home = *variable + 5;
-	return looker;
+			home = *variable + 5;
+	return ledger_host(home);
 }
 
 static int explain_path(const struct engine_request *request, const struct plan *plan, const char *path,

@@ -41,7 +41,8 @@ void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
 
 	message->steps_done = inside->steps_done;
 	message->entry_done = inside->entry_done;
-	while (jar_send(JAR_CONTROL_FD, message, fd) == -EAGAIN)
+	/* An engine that is stopped and does not listen must not stop a traced command too. */
+	while (jar_send(JAR_CONTROL_FD, message, fd) == -EAGAIN && message->kind != JAR_TRIED)
 		poll(&room, 1, -1);
 }
 

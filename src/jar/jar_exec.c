@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "sys/calls.h"
 
@@ -22,13 +23,18 @@ void jar_unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static void execute(const char *path, char *const *argv, char *const *env)
+{
+	syscall(SYS_execve, path, argv, env, 0, 0, JAR_OWN_CALL);
+}
+
 /* A script without a first line that says what runs it is the shell's, as everywhere; a foreign binary is not. */
 static int execute_as_script(const char *path, const struct jar_command *command, const char *shell)
 {
 	enum { ARGUMENTS_MAX = 1024 };
 	char *arguments[ARGUMENTS_MAX + 2];
 	char magic[4] = {0};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, JAR_OWN_CALL);
 	size_t count = 0;
 
 	if (fd < 0 || read(fd, magic, sizeof(magic)) < 0 || !memcmp(magic, "\177ELF", 4) ||
@@ -39,7 +45,7 @@ static int execute_as_script(const char *path, const struct jar_command *command
 	for (size_t i = 1; i < command->argv_count; i++)
 		arguments[count++] = command->argv[i];
 	arguments[count] = NULL;
-	execve(shell, arguments, command->env);
+	execute(shell, arguments, command->env);
 	return -errno;
 }
 
@@ -50,7 +56,7 @@ int jar_execute(const struct jar_command *command, const char *shell)
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < command->candidate_count; i++) {
-		execve(command->candidates[i], command->argv, command->env);
+		execute(command->candidates[i], command->argv, command->env);
 		rc = -errno;
 		if (rc == -ENOEXEC)
 			rc = execute_as_script(command->candidates[i], command, shell);

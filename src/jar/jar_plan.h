@@ -87,6 +87,7 @@ enum step_trait {
 	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
 	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
 	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
+	/* `value`: that of a command that is traced. */ \
 	X(SECCOMP, jar_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
 	X(SCOPE, jar_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
 /* clang-format on */
@@ -188,6 +189,12 @@ struct jar_zygote_plan {
  */
 #define JAR_PID_PLACEHOLDER(slot) ((pid_t)(0x7b000000 + (slot)))
 
+/*
+ * The sixth argument of calls that Belljar makes where the command will be: a filter that traces does not ask about them. Nobody could
+ * answer, for whoever would waits until the command is there. A command that says the same is not seen, and no less refused.
+ */
+#define JAR_OWN_CALL 0x6a617231U
+
 struct jar_plan {
 	uint64_t namespaces; /* CLONE_NEW* flags the jar's first process is made with */
 	const char *
@@ -200,7 +207,9 @@ struct jar_plan {
 	struct plan_rule_list landlock;
 	struct sock_filter *filter;
 	size_t filter_len;
-	bool filter_asks;              /* it has a listener, and whoever watches over the command answers */
+	bool filter_asks;                 /* it has a listener, and whoever watches over the command answers */
+	struct sock_filter *trace_filter; /* of a session, for runs that are traced: it asks; NULL: there is none */
+	size_t trace_filter_len;
 	struct jar_zygote_plan zygote; /* PLAN_CALLS */
 	struct string_list argv;
 	struct string_list env;

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
 #include "reap/reap.h"
 #include "sys/calls.h"
 
@@ -133,18 +134,20 @@ size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot,
 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
+	struct sock_filter *filter = step->value ? build->plan->trace_filter : build->plan->filter;
+	size_t len = step->value ? build->plan->trace_filter_len : build->plan->filter_len;
 	AUTO_CLOSE int listener_fd = -1;
 
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
-	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 0, getppid());
-	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 1, build->engine_pid);
-	jar_set_filter_pid(build->plan->filter, build->plan->filter_len, 2, build->first_pid);
+	jar_set_filter_pid(filter, len, 0, getppid());
+	jar_set_filter_pid(filter, len, 1, build->engine_pid);
+	jar_set_filter_pid(filter, len, 2, build->first_pid);
 	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	if (!build->plan->filter_asks)
-		return sys_seccomp_load(build->plan->filter, build->plan->filter_len);
-	listener_fd = answer_listen(build->plan->filter, build->plan->filter_len);
+	if (!build->plan->filter_asks && !step->value)
+		return sys_seccomp_load(filter, len);
+	listener_fd = answer_listen(filter, len);
 	/* Behind its own walls the first process answers itself, and makes no call that it would have to ask itself about. */
 	if (listener_fd >= 0 && build->listener_socket < 0)
 		build->listener_fd = take_fd(&listener_fd);
@@ -158,10 +161,27 @@ int jar_run_directory(struct jar_build *build, const struct plan_step *step)
 	return MIN_OF(build->run_directory_fd, 0);
 }
 
+/* For who watches over a command that is behind rules, and is not behind them itself. */
+static bool is_allowed(const void *owner, const char *path, enum jar_access access)
+{
+	static const uint64_t wanted[] = {[JAR_READS] = SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR,
+					  [JAR_WRITES] = SYS_LANDLOCK_WRITE_FILE,
+					  [JAR_EXECUTES] = SYS_LANDLOCK_EXECUTE};
+	const struct plan_rule_list *rules = owner;
+
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->items[i].access & wanted[access] && path_is_within(path, rules->items[i].path))
+			return true;
+	return false;
+}
+
 int jar_places(struct jar_build *build, const struct plan_step *step)
 {
 	const struct plan_rule_list *rules = &build->plan->landlock;
 	int rc = answer_open_places(&build->places, rules->count);
+
+	build->places.is_allowed = is_allowed;
+	build->places.owner = rules;
 
 	for (size_t i = 0; i < rules->count && rc == 0; i++)
 		if (rules->items[i].is_writable)

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/list.h"
+#include "plan/plan_explain.h"
 
 #define DENIALS_MAX 256
 /* Of system calls, beside those. */
@@ -22,6 +23,7 @@ enum denial_kind {
 	DENIAL_NAME, /* a name that was looked up */
 	DENIAL_HTTP, /* a request over a connection that is looked into */
 	DENIAL_CALL, /* a system call */
+	DENIAL_FILE, /* a path that was to be read, written or executed */
 	DENIAL_KIND_COUNT,
 };
 
@@ -40,6 +42,13 @@ enum denial_reason {
 	DENIAL_REASON_COUNT,
 };
 
+/* What who looked at the host found out about a path; one piece of memory. */
+struct denial_path {
+	enum plan_access access;
+	const char *path;
+	const char *why, *flag, *policy, *warning; /* as in struct plan_explanation; empty: there is none */
+};
+
 struct denial {
 	enum denial_kind kind;
 	enum denial_reason reason;
@@ -49,6 +58,8 @@ struct denial {
 	char what[DENIAL_WHAT_SIZE]; /* a host, or the name of a call */
 	char detail[DENIAL_WHAT_SIZE];
 	char process[DENIAL_PROCESS_SIZE]; /* its name; empty: not known */
+	bool is_inferred;                  /* it was read from memory of the command's, which could have made it up */
+	struct denial_path *path;          /* DENIAL_FILE */
 };
 
 LIST_TYPE(struct denial, denial_list);
@@ -57,6 +68,7 @@ struct denied_seen {
 	struct denial_list list;
 	uint64_t more;       /* attempts at other things */
 	uint64_t more_calls; /* the same, of system calls */
+	uint64_t more_paths; /* the same, of paths */
 };
 
 #endif

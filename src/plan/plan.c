@@ -341,6 +341,8 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		.optional = policy->optional,
 		.has_redact_secrets = policy->has_redact_secrets,
 	};
+	if (host->real_home)
+		plan->home = plan_string(&build, host->real_home);
 	plan_copy_limits(&plan->limits, policy);
 	/* Of a kept jar's commands each has its own. */
 	if (plan_has_minders(plan))
@@ -405,6 +407,7 @@ void plan_done(struct plan *plan)
 		free(plan->core.zygote.anew.items);
 		free(plan->core.landlock.items);
 		free(plan->core.filter);
+		free(plan->core.trace_filter);
 		free(plan->core.zygote.filter);
 		plan_gate_done(&plan->gate);
 		free(plan->parts);

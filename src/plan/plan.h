@@ -79,6 +79,8 @@ struct plan {
 	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */
 	struct string_list redact; /* literal texts */
 	bool has_redact_secrets;
+	const char *home; /* the caller's home directory; NULL: none */
+	bool is_traced;   /* what the command opens, executes and connects to is noted */
 	uid_t owner_id; /* root only: the host id whose the command's pipes are, so that it can open /dev/stdout; 0: the caller's */
 	uint32_t asked; /* 1 << enum guarantee: what the policy asks for */
 	uint32_t optional;

@@ -10,7 +10,7 @@
 
 static bool is_about(const struct seccomp_rule *rule, const char *name, uint32_t parts)
 {
-	return rule->part & parts && !strcmp(syscall_id_name(rule->call), name);
+	return rule->part & parts & ~(uint32_t)SECCOMP_TRACE && !strcmp(syscall_id_name(rule->call), name);
 }
 
 static void append_answer(const struct seccomp_rule *rule, struct text *out)

@@ -23,6 +23,48 @@ static int compile_profile(struct plan_build *build, const struct seccomp_profil
 	return 0;
 }
 
+/* Can a command of this jar be traced? */
+static bool can_trace(const struct plan_build *build)
+{
+	return build->plan->rung != RUNG_PROCESS && !plan_is_for_calls(build->plan) &&
+	       build->host->has_seccomp_listeners && !build->host->hides_memory;
+}
+
+static void note_trace(struct plan_build *build)
+{
+	const struct plan *jar = build->plan->jar ? build->plan->jar : build->plan;
+
+	if (build->policy->ledger != LEDGER_TRACE || build->plan->is_traced)
+		return;
+	if (plan_is_for_calls(jar))
+		plan_missing(build, "ledger", "what calls open, execute and connect to is not told",
+			     "run a command with the same policy");
+	else if (build->host->hides_memory)
+		plan_missing(build, "ledger",
+			     "this host does not let Belljar see what the command opens, executes and connects to",
+			     "set kernel.yama.ptrace_scope to 1");
+	else
+		plan_missing(
+			build, "ledger",
+			"nobody can be told what the command opens, executes and connects to: this host has no filters that ask, "
+			"or a filter around Belljar does so already",
+			"start Belljar outside of the other sandbox");
+}
+
+/*
+ * Runs of a session are traced one by one. With mounts their filter comes on top of that of the jar's first process, which does not ask;
+ * without, in its place.
+ */
+static int compile_trace_filter(struct plan_build *build, const struct seccomp_profile *jars)
+{
+	struct seccomp_profile profile = *jars;
+
+	if (build->plan->kind != PLAN_SESSION || !can_trace(build))
+		return 0;
+	profile.parts = build->plan->rung == RUNG_NAMESPACE ? SECCOMP_TRACE : profile.parts | SECCOMP_TRACE;
+	return compile_profile(build, &profile, &build->plan->core.trace_filter, &build->plan->core.trace_filter_len);
+}
+
 static int compile_filter(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
@@ -63,12 +105,16 @@ static int compile_filter(struct plan_build *build)
 	}
 	/* One filter has one listener: where a jar's first process loads it for many runs, nobody could say whose call it was. */
 	profile.tells = build->host->has_seccomp_listeners && (plan->rung == RUNG_LANDLOCK || !plan_has_minders(plan));
+	if (plan->is_traced)
+		profile.parts |= SECCOMP_TRACE;
 	plan->filter_parts = profile.parts;
 	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA || profile.tells;
 	if (profile.parts & SECCOMP_ASK_METADATA)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
+	if (rc == 0)
+		rc = compile_trace_filter(build, &profile);
 	if (rc < 0 || !plan_is_for_calls(plan))
 		return rc;
 	/* It has to enter the namespaces of its forks, and hides from them. */
@@ -169,6 +215,10 @@ int plan_walls(struct plan_build *build)
 	struct plan_step_list *walls = is_shared ? &plan->core.steps : &plan->core.entry;
 	struct plan_step *start;
 
+	plan->is_traced = plan->kind == PLAN_ONCE && build->policy->ledger == LEDGER_TRACE && can_trace(build);
+	if (plan->kind == PLAN_ONCE)
+		note_trace(build);
+
 	plan->asked |= 1U << GUARANTEE_RUNG | 1U << GUARANTEE_FILESYSTEM | 1U << GUARANTEE_PROCESSES |
 		       1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net != NET_HOST)
@@ -197,7 +247,8 @@ int plan_walls(struct plan_build *build)
 	}
 	if (plan->core.landlock_abi)
 		plan_add(build, walls, STEP_LANDLOCK);
-	plan_add(build, walls, STEP_SECCOMP);
+	/* Who answers must not have to ask: then the first process has no filter, as on the other rung. */
+	plan_add(build, plan->is_traced ? &plan->core.entry : walls, STEP_SECCOMP);
 	if (plan->rung == RUNG_LANDLOCK)
 		report_gaps(build);
 	else if (build->policy->net == NET_HOST && plan->core.landlock_abi < 6)
@@ -212,6 +263,8 @@ void plan_run_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
+	plan->is_traced = build->policy->ledger == LEDGER_TRACE && plan->core.trace_filter;
+	note_trace(build);
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
 	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
@@ -221,5 +274,9 @@ void plan_run_walls(struct plan_build *build)
 		struct plan_step *step = plan_add(build, &plan->core.entry, plan->jar->core.entry.items[i].kind);
 
 		*step = plan->jar->core.entry.items[i];
+		if (step->kind == STEP_SECCOMP)
+			step->value = plan->is_traced;
 	}
+	if (plan->is_traced && plan->rung == RUNG_NAMESPACE)
+		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = 1;
 }

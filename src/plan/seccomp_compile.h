@@ -36,7 +36,7 @@ int seccomp_compile_only(const enum syscall_id *allowed, size_t allowed_count, c
 
 /*
  * What @profile refuses on @arch, for people: unconditional refusals in one paragraph per errno, the others line
- * by line. "ask": see seccomp_rules.h; "ignore": nothing is done, and the caller is told that it was.
+ * by line. "ask" and "note": see seccomp_rules.h; "ignore": nothing is done, and the caller is told that it was.
  */
 void seccomp_print(const struct seccomp_profile *profile, enum seccomp_arch arch, struct text *out);
 

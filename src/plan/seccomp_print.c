@@ -11,11 +11,29 @@
 #define LINE_WIDTH 100
 
 static const char *const part_names[] = {
-	"kernel",          "namespaces",      "terminal",          "process",     "sockets",
-	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",     "no-unix-connect",
-	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc", "ask-metadata",
-	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",     "guard-first",
-	"keep-core-limit", "metered",
+	"kernel",
+	"namespaces",
+	"terminal",
+	"process",
+	"sockets",
+	"no-setuid-files",
+	"no-setgid-files",
+	"unknown",
+	"no-inet",
+	"no-unix-connect",
+	"own-pid-only",
+	"guard-pids",
+	"no-signal-detours",
+	"no-host-ipc",
+	"ask-metadata",
+	"counted-writes",
+	"no-truncate",
+	"no-siblings",
+	"own-ids",
+	"guard-first",
+	"keep-core-limit",
+	"metered",
+	"trace",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 
@@ -25,10 +43,12 @@ const char *seccomp_part_name(uint32_t part)
 	return part_names[__builtin_ctz(part)];
 }
 
-static const char *answer_name(uint32_t answer)
+static const char *answer_name(const struct seccomp_rule *rule)
 {
+	uint32_t answer = rule->answer;
+
 	if (answer == SECCOMP_RET_USER_NOTIF)
-		return "ask";
+		return rule->part == SECCOMP_TRACE ? "note" : "ask";
 	return answer == SECCOMP_RET_ERRNO ? "ignore" : errno_name(seccomp_answer_errno(answer));
 }
 
@@ -54,7 +74,7 @@ static void print_plain(const struct seccomp_profile *profile, enum seccomp_arch
 			column = 0;
 		}
 		if (!column)
-			text_append_format(out, "  %-16s", answer_name(answer));
+			text_append_format(out, "  %-16s", answer_name(rule));
 		text_append_format(out, " %s", name);
 		column = (column ? column : 18) + 1 + strlen(name);
 	}
@@ -82,7 +102,7 @@ static void print_conditional(const struct seccomp_profile *profile, enum seccom
 {
 	const struct seccomp_rule *first = &seccomp_rules[index];
 
-	text_append_format(out, "  %-16s %s", answer_name(first->answer), syscall_id_name(first->call));
+	text_append_format(out, "  %-16s %s", answer_name(first), syscall_id_name(first->call));
 	for (size_t i = index + 1; i < seccomp_rule_count && is_same_condition(first, &seccomp_rules[i]); i++)
 		if (is_in_force(&seccomp_rules[i], profile, arch))
 			text_append_format(out, " %s", syscall_id_name(seccomp_rules[i].call));
@@ -126,7 +146,7 @@ void seccomp_print_json(const struct seccomp_profile *profile, enum seccomp_arch
 			continue;
 		json_open_object(writer, NULL);
 		json_write_string(writer, "call", syscall_id_name(rule->call));
-		json_write_string(writer, "answer", answer_name(rule->answer));
+		json_write_string(writer, "answer", answer_name(rule));
 		json_write_string(writer, "part", seccomp_part_name(rule->part));
 		json_write_string(writer, "when", rule->when);
 		json_close_object(writer);

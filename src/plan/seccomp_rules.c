@@ -18,6 +18,8 @@
 
 #include <errno.h>
 
+#include "jar/jar_plan.h"
+
 #define ONLY_LOW_WORD 0xffffffffU
 
 /* clang-format off */
@@ -36,6 +38,7 @@
 /* Nothing is done, and the caller is told that it was. */
 #define IGNORE_IF(name, part, when, ...) REFUSE_IF(name, part, 0, when, __VA_ARGS__)
 #define ASK(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
+#define TRACE(name) {SYSCALL_##name, SECCOMP_TRACE, SECCOMP_RET_USER_NOTIF, "it is not Belljar's own", {DIFFERS(5, JAR_OWN_CALL)}}
 /* clang-format on */
 
 /* What clone() takes: the low 32 bits, of which the low 8 are the exit signal and thus hide CLONE_NEWTIME. */
@@ -525,6 +528,30 @@ const struct seccomp_rule seccomp_rules[] = {
 		  MASKED(1, COMMAND_LETTER, BCACHEFS_LETTER)),
 	REFUSE_IF(ioctl, SECCOMP_ASK_METADATA, ENOTTY, "it is a command of f2fs",
 		  MASKED(1, COMMAND_LETTER, F2FS_LETTER)),
+
+	/* answer/answer_trace.c has the same calls. */
+	TRACE(open),
+	TRACE(openat),
+	TRACE(openat2),
+	TRACE(creat),
+	TRACE(execve),
+	TRACE(execveat),
+	TRACE(connect),
+	TRACE(mkdir),
+	TRACE(mkdirat),
+	TRACE(rmdir),
+	TRACE(unlink),
+	TRACE(unlinkat),
+	TRACE(rename),
+	TRACE(renameat),
+	TRACE(renameat2),
+	TRACE(link),
+	TRACE(linkat),
+	TRACE(symlink),
+	TRACE(symlinkat),
+	TRACE(mknod),
+	TRACE(mknodat),
+	TRACE(truncate),
 };
 const size_t seccomp_rule_count = ARRAY_LEN(seccomp_rules);
 _Static_assert(ARRAY_LEN(seccomp_rules) <= SECCOMP_RULE_MAX, "the compiler's tables hold every rule");

@@ -8,8 +8,8 @@
  * has looked at them. For one call, the first row that holds gives the answer.
  *
  * Most answers are an errno. Some calls are asked for: the caller sleeps, and a process outside of the walls, which has
- * the filter's listener, carries the call out for it or refuses it (answer/answer.c). Where a filter has such rows, nobody
- * may be allowed to go on with the call itself: what it points at can change meanwhile.
+ * the filter's listener, carries the call out for it or refuses it (answer/answer.c). Nobody may be allowed to go on with such a
+ * call itself: what it points at can change meanwhile. Only what is traced goes on: of that nobody decides anything.
  *
  * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
  * that would need one are drawn wider (refuse the call) or left to another wall; the comments in the table say
@@ -126,7 +126,13 @@ enum seccomp_part {
 	/* Nothing that keeps memory or writing out of the sight of the engine's meter. For runs that it holds to a limit. */
 	SECCOMP_METERED = 1 << 21,
 
-	SECCOMP_PART_ALL = (1 << 22) - 1,
+	/*
+	 * What opens, executes, connects and changes names is noted and goes on: the answer is always that the kernel decides. Behind all
+	 * other rows, so nothing that they refuse gets here.
+	 */
+	SECCOMP_TRACE = 1 << 22,
+
+	SECCOMP_PART_ALL = (1 << 23) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

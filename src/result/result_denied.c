@@ -10,19 +10,30 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/paths.h"
 #include "plan/plan_explain.h"
 #include "result/result.h"
 
-static const char *const kind_names[] = {
-	[DENIAL_NET] = "net", [DENIAL_NAME] = "name", [DENIAL_HTTP] = "http", [DENIAL_CALL] = "syscall"};
+static const char *const kind_names[] = {[DENIAL_NET] = "net",
+					 [DENIAL_NAME] = "name",
+					 [DENIAL_HTTP] = "http",
+					 [DENIAL_CALL] = "syscall",
+					 [DENIAL_FILE] = "file"};
 _Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a name");
 
 /* --- what there is to say about one ------------------------------------------------------------------------- */
 
-/* Programs go on without it. */
+/* Programs go on without it: what UDP is for, and what the kernel says of the machine. */
 static bool is_passing(const struct denial *denial)
 {
+	if (denial->path)
+		return path_is_within(denial->path->path, "/sys");
 	return denial->reason == DENIAL_DATAGRAM;
+}
+
+static const char *kind_of(const struct denial *denial)
+{
+	return denial->path && denial->path->access == PLAN_EXECUTE ? "exec" : kind_names[denial->kind];
 }
 
 /* What a model can act on: it neither tries again blindly nor takes the program for broken. */
@@ -44,6 +55,8 @@ static void write_sentence(const char *what, const char *access, const struct pl
 
 static const char *access_of(const struct denial *denial)
 {
+	if (denial->kind == DENIAL_FILE)
+		return denial->path ? plan_access_names[denial->path->access] : plan_access_names[PLAN_READ];
 	if (denial->kind == DENIAL_NAME)
 		return "resolve";
 	if (denial->kind == DENIAL_HTTP)
@@ -70,6 +83,10 @@ static void format_what(const struct denial *denial, struct text *out)
 
 	if (denial->kind == DENIAL_CALL) {
 		escape_append(out, denial->what, sizeof(denial->what));
+		return;
+	}
+	if (denial->path) {
+		escape_append(out, denial->path->path, PATH_MAX);
 		return;
 	}
 	if (space && endpoint_of(denial, &endpoint)) {
@@ -114,6 +131,14 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 
 	if (denial->kind == DENIAL_CALL) {
 		plan_explain_call(plan, denial->what, out);
+		return;
+	}
+	/* It was explained by who looked at the host; the engine does not look at what a command names. */
+	if (denial->path) {
+		escape_append(&out->why, denial->path->why, PATH_MAX);
+		text_append_string(&out->flag, denial->path->flag);
+		text_append_string(&out->policy, denial->path->policy);
+		text_append_string(&out->warning, denial->path->warning);
 		return;
 	}
 	/* A name that was redacted is none that a rule could be about. */
@@ -199,7 +224,7 @@ static int compare(const void *left, const void *right)
 }
 
 struct order {
-	const struct denial *items[DENIALS_MAX + DENIED_CALLS_MAX];
+	const struct denial *items[DENIALS_MAX + DENIED_CALLS_MAX + DENIALS_MAX];
 	size_t count;
 };
 
@@ -223,7 +248,7 @@ void result_write_denial(const struct plan *plan, const struct denial *denial, s
 	format_what(denial, &what);
 	escape_append(&process, denial->process, sizeof(denial->process));
 	json_open_object(writer, key);
-	json_write_string(writer, "kind", kind_names[denial->kind]);
+	json_write_string(writer, "kind", kind_of(denial));
 	json_write_string(writer, "what", text_string(&what));
 	json_write_string(writer, "access", access_of(denial));
 	json_write_unsigned(writer, "count", denial->count);
@@ -231,7 +256,7 @@ void result_write_denial(const struct plan *plan, const struct denial *denial, s
 	json_write_string(writer, "why", text_string(&explanation.why));
 	plan_write_cure(&explanation, writer, "cure");
 	json_write_string(writer, "warning", explanation.warning.len ? text_string(&explanation.warning) : NULL);
-	json_write_string(writer, "certainty", "seen");
+	json_write_string(writer, "certainty", denial->is_inferred ? "inferred" : "seen");
 	write_sentence(text_string(&what), access_of(denial), &explanation, writer);
 	json_close_object(writer);
 }
@@ -282,7 +307,8 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 	if (plan && seen)
 		write_limits(seen, true, writer);
 	json_close_array(writer);
-	json_write_unsigned(writer, "denied_more", plan && seen ? seen->denied.more + seen->denied.more_calls : 0);
+	json_write_unsigned(writer, "denied_more",
+			    plan && seen ? seen->denied.more + seen->denied.more_calls + seen->denied.more_paths : 0);
 }
 
 /* --- in words ----------------------------------------------------------------------------------------------- */
@@ -325,7 +351,10 @@ bool result_tell_denial(const struct plan *plan, const struct observation *seen,
 	static const char *const verbs[] = {[DENIAL_NET] = "connect to",
 					    [DENIAL_NAME] = "look up",
 					    [DENIAL_HTTP] = "request",
-					    [DENIAL_CALL] = "the system call"};
+					    [DENIAL_CALL] = "the system call",
+					    [DENIAL_FILE] = "read"};
+	static const char *const file_verbs[] = {
+		[PLAN_READ] = "read", [PLAN_WRITE] = "write", [PLAN_EXECUTE] = "execute"};
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	struct order order = {.count = 0};
 	const struct denial *denial;
@@ -340,7 +369,7 @@ bool result_tell_denial(const struct plan *plan, const struct observation *seen,
 		return false;
 	denial = order.items[number];
 	explain(plan, denial, &explanation);
-	text_append_format(what, "%s ", verbs[denial->kind]);
+	text_append_format(what, "%s ", denial->path ? file_verbs[denial->path->access] : verbs[denial->kind]);
 	format_what(denial, what);
 	if (denial->process[0]) {
 		text_append_string(what, " by ");

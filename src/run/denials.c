@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ledger/ledger_look.h"
 #include "plan/syscall_numbers.h"
 #include "redact/redact.h"
 
@@ -18,12 +19,42 @@ static void redact_name(const struct redactor *redactor, char *name, size_t size
 	snprintf(name, size, "%s", text_string(&shown));
 }
 
+/* A change for a path whose name is not shown would be one for another path. */
+static void redact_path(const struct redactor *redactor, struct denial *denial)
+{
+	AUTO_TEXT path = {0}, why = {0}, warning = {0};
+	struct denial_path *before = denial->path, *shown;
+	bool is_same;
+
+	redact_string(redactor, before->path, &path);
+	redact_string(redactor, before->why, &why);
+	redact_string(redactor, before->warning, &warning);
+	is_same = !strcmp(text_string(&path), before->path);
+	shown = ledger_path(before->access,
+			    (const char *const[]){text_string(&path), text_string(&why), is_same ? before->flag : "",
+						  is_same ? before->policy : "", text_string(&warning)});
+	free(before);
+	denial->path = shown;
+}
+
+void denials_copy(const struct denial *denial, struct denial *out)
+{
+	const struct denial_path *path = denial->path;
+
+	*out = *denial;
+	if (path)
+		out->path = ledger_path(path->access, (const char *const[]){path->path, path->why, path->flag,
+									    path->policy, path->warning});
+}
+
 void denials_redact(const struct redactor *redactor, struct denial *denials, size_t count)
 {
 	for (size_t i = 0; redactor && i < count; i++) {
 		redact_name(redactor, denials[i].what, sizeof(denials[i].what));
 		redact_name(redactor, denials[i].detail, sizeof(denials[i].detail));
 		redact_name(redactor, denials[i].process, sizeof(denials[i].process));
+		if (denials[i].path)
+			redact_path(redactor, &denials[i]);
 	}
 }
 

@@ -10,6 +10,9 @@
 
 struct redactor;
 
+/* A copy whose path is the caller's to free; NULL if there is no memory for it. */
+void denials_copy(const struct denial *denial, struct denial *out);
+
 /* @redactor may be NULL. */
 void denials_redact(const struct redactor *redactor, struct denial *denials, size_t count);
 

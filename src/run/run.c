@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 
 #include "gate/gate.h"
+#include "ledger/ledger.h"
 #include "run/denials.h"
 #include "run/failure.h"
 #include "run/relay.h"
@@ -67,6 +68,8 @@ struct run {
 	enum cause starved; /* a limit was reached while the jar was being made */
 	struct streams streams;
 	struct gate_visit visit;
+	struct ledger ledger;
+	bool is_drained; /* and waits for the ledger */
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
 	int relay_peek_fd;   /* its read end, which shows what the command did not read; likewise */
@@ -195,17 +198,37 @@ static void run_on_denial(void *owner, const struct denial *denial)
 	if (!run->is_left && !run->seen.has_started)
 		slot_poll(run->slot);
 	if (!run->is_left && run->seen.has_started && run->request.listener.denied) {
-		struct denial shown = *denial;
+		struct denial shown;
 
+		denials_copy(denial, &shown);
 		denials_redact(run->streams.redactor, &shown, 1);
 		run->request.listener.denied(run->request.listener.owner, &shown);
+		free(shown.path);
 	}
+}
+
+/* All output is there. What was refused may take a moment more. */
+static void on_drained(void *owner)
+{
+	struct run *run = owner;
+
+	run->is_drained = true;
+	if (!ledger_close(&run->ledger))
+		run_handle(run, EVENT_DRAINED);
+}
+
+static void run_on_ledger_finished(void *owner)
+{
+	struct run *run = owner;
+
+	if (run->is_drained)
+		run_handle(run, EVENT_DRAINED);
 }
 
 static void leave_gate(struct run *run)
 {
 	gate_leave(&run->visit, &run->seen);
-	denials_redact(run->streams.redactor, run->seen.denied.list.items, run->seen.denied.list.count);
+	ledger_close(&run->ledger);
 }
 
 /* Left by a signal that only a limit of its own sends. */
@@ -274,11 +297,6 @@ static void on_overflow(void *owner, const char *what, uint64_t limit_bytes, uin
 	}
 }
 
-static void on_drained(void *owner)
-{
-	run_handle(owner, EVENT_DRAINED);
-}
-
 static void on_stall(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
@@ -286,7 +304,7 @@ static void on_stall(struct loop_timer *timer)
 	if (run->seen.cause == CAUSE_NONE)
 		return;
 	streams_drop(&run->streams);
-	run_handle(run, EVENT_DRAINED);
+	on_drained(run);
 }
 
 void run_resume(struct run *run, enum stream_index index)
@@ -461,6 +479,10 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		if (denial)
 			run_on_denial(run, denial);
 		return;
+	case JAR_TRIED:
+	case JAR_TRIED_AGAIN:
+		ledger_hear(&run->ledger, message);
+		return;
 	case JAR_TERMINAL:
 		if (fd >= 0)
 			take_pty(run, fd);
@@ -617,6 +639,8 @@ static void run_finish(struct run *run)
 {
 	run->state = STATE_DONE;
 	loop_disarm(&run->stall);
+	ledger_take(&run->ledger, &run->seen.denied);
+	denials_redact(run->streams.redactor, run->seen.denied.list.items, run->seen.denied.list.count);
 	if (run->is_left)
 		streams_discard(&run->streams);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
@@ -776,6 +800,14 @@ int run_start(struct loop *loop, const struct run_request *request, struct run *
 	run->loop = loop;
 	run->request = *request;
 	run->plan = request->plan;
+	run->ledger = (struct ledger){.loop = loop,
+				      .plan = run->plan,
+				      .family = request->family,
+				      .found = run_on_denial,
+				      .finished = run_on_ledger_finished,
+				      .owner = run,
+				      .pidfd = -1,
+				      .socket_fd = -1};
 	run->relay_target_fd = run->relay_peek_fd = -1;
 	run->seen.failed_step = -1;
 	run->begun_ns = sys_monotonic_ns();
@@ -824,7 +856,8 @@ void run_free(struct run *run)
 	streams_done(&run->streams);
 	gate_leave(&run->visit, NULL);
 	free(run->seen.network.hosts.items);
-	free(run->seen.denied.list.items);
+	ledger_done(&run->ledger);
+	denials_done(&run->seen.denied.list);
 	if (run->slot)
 		slot_leave(run->slot);
 	free(run);

@@ -483,12 +483,16 @@ static void start_alone(struct serve_run *run)
 	job_start(&run->job);
 }
 
-/* The jar it was asked to join, or else a prepared one that shows what a jar made now would show. */
+/*
+ * The jar it was asked to join, or else a prepared one that shows what a jar made now would show. The filter of a prepared one has been
+ * loaded, and traces nothing.
+ */
 static void choose_jar(struct serve_run *run)
 {
 	struct launch *launch = &run->job.launch;
 
-	if (!run->is_joined && launch->error.stage == STAGE_NONE && launch_survey(launch) == 0)
+	if (!run->is_joined && run->request->policy.ledger == LEDGER_BASIC && launch->error.stage == STAGE_NONE &&
+	    launch_survey(launch) == 0)
 		run->server_jar = prepared_take(run->object.server, run->request, &launch->host);
 	if (run->server_jar)
 		run->job.jar = server_jar_enter(run->server_jar);

@@ -211,6 +211,8 @@ static void session_on_message(struct session *jar, const struct jar_message *me
 	case JAR_EXEC_FAILED:
 	case JAR_TERMINAL:
 	case JAR_DENIED:
+	case JAR_TRIED:
+	case JAR_TRIED_AGAIN:
 	case JAR_LEFT:
 	case JAR_EMPTY:
 	case JAR_SIGNAL:

@@ -28,14 +28,15 @@ MAY_INCLUDE = {
     "inspect": "base sys policy limits gate",
     "session": "base sys reap answer task jar plan limits gate",
     "call": "base sys jar session",
+    "ledger": "base sys reap control policy host plan limits",
     "redact": "base",
-    "run": "base sys reap control jar policy plan limits gate session redact",
+    "run": "base sys reap control jar policy plan limits gate ledger session redact",
     "result": "base policy host plan limits run",
     "wire": "base",
     "mux": "base sys wire",
     "client": "base wire",
     "mcp": "base sys policy redact",
-    "engine": "base sys reap jar policy host plan workspace limits gate session redact run result",
+    "engine": "base sys reap jar policy host plan workspace limits gate ledger session redact run result",
     "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
     "cli": "base policy workspace gate mcp engine doctor serve",
@@ -50,7 +51,7 @@ FILE_MAX_LINES = 800
 
 # What makes a jar and watches over it with privilege, short enough to be read in an afternoon.
 CORE_FOLDERS = ("jar", "sys")
-CORE_MAX_LINES = 2555
+CORE_MAX_LINES = 2600
 # All that the planner knows of the core.
 CORE_INPUT = "jar/jar_plan.h"
 

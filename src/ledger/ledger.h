@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger/ledger.h - what a traced run asks for and is refused: the engine's side
+ *
+ * The jar tells what may be refused (JAR_TRIED). A process of the engine's looks at the host, says what counts, and is asked for all
+ * of it at the end. It is made when the first attempt is told. It delays nothing: what it does not take is lost and counted, and if it
+ * has not finished soon after the run, it is killed.
+ */
+#ifndef BELLJAR_LEDGER_LEDGER_H
+#define BELLJAR_LEDGER_LEDGER_H
+
+#include "base/loop.h"
+#include "control/control_message.h"
+#include "limits/denial.h"
+#include "reap/reap.h"
+
+struct ledger {
+	struct loop *loop;
+	const struct plan *plan;
+	struct reap_family *family;
+	void (*found)(void *owner, const struct denial *denial); /* something was refused for the first time */
+	void (*finished)(void *owner);
+	void *owner;
+
+	pid_t pid; /* 0: there is no process */
+	int pidfd, socket_fd;
+	struct loop_watch socket;
+	struct loop_timer late;
+	bool is_closed; /* nothing more is taken */
+	bool is_anew;   /* all of it is told again */
+	struct denial_list denials;
+	uint64_t lost;
+};
+
+/* What JAR_TRIED or JAR_TRIED_AGAIN says; nothing if the run is not traced or the ledger is closed. */
+void ledger_hear(struct ledger *ledger, const struct jar_message *message);
+/* Nothing more comes. True: finished() is called when all is known; false: all is known. */
+bool ledger_close(struct ledger *ledger);
+/* Give @out what was refused. */
+void ledger_take(struct ledger *ledger, struct denied_seen *out);
+void ledger_done(struct ledger *ledger);
+/* Free what a list holds. */
+void denials_done(struct denial_list *denials);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger/ledger_look.c - is what a traced command asks for there on the host, and does the jar refuse it?
+ *
+ * In a process of its own, a copy of the engine: a command can name a path of a file server that does not answer, and the engine has
+ * deadlines to keep. It can look at names and at nothing else: no file can be opened, nothing written, and no call made but those
+ * it needs. What it looks at it looks at as the caller, since a path counts if the caller could use it on the host.
+ */
+#include "ledger/ledger_look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/escape.h"
+#include "control/control_message.h"
+#include "plan/seccomp_compile.h"
+#include "sys/calls.h"
+
+/* Every right to files that Landlock of some version knows. */
+#define FILES_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
+#define SOCKET_FD 3
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
+struct looking {
+	const struct plan *plan;
+	struct plan_looker looker;
+	int socket_fd;
+	struct denial_list denials;
+	/* Which of them an attempt is; 0: none, else one more. */
+	uint32_t places[1024];
+};
+
+/* --- the host ----------------------------------------------------------------------------------------------- */
+
+static void look(void *owner, const char *path, struct plan_object *out)
+{
+	struct stat status;
+	ssize_t len;
+
+	(void)owner;
+	*out = (struct plan_object){0};
+	if (fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return;
+	out->mode = status.st_mode;
+	out->uid = status.st_uid;
+	out->gid = status.st_gid;
+	len = S_ISLNK(status.st_mode) ? readlink(path, out->link, sizeof(out->link) - 1) : 0;
+	out->link[MAX_OF(len, 0)] = '\0';
+}
+
+struct plan_looker ledger_host(const char *home)
+{
+	return (struct plan_looker){.look = look, .uid = geteuid(), .gid = getegid(), .home = home};
+}
+
+/* Could the caller do that on the host? To make something one must be able to write to where it comes. */
+static bool is_possible_on_host(const char *path, enum plan_access access)
+{
+	static const int modes[] = {[PLAN_READ] = R_OK, [PLAN_WRITE] = W_OK, [PLAN_EXECUTE] = X_OK};
+	char place[PATH_MAX];
+	char *slash;
+
+	if (syscall(SYS_faccessat2, AT_FDCWD, path, modes[access], AT_EACCESS) == 0)
+		return true;
+	if (errno != ENOENT || access != PLAN_WRITE)
+		return false;
+	snprintf(place, sizeof(place), "%s", path);
+	slash = strrchr(place, '/');
+	if (!slash)
+		return false;
+	slash[slash == place] = '\0';
+	return syscall(SYS_faccessat2, AT_FDCWD, place, W_OK, AT_EACCESS) == 0;
+}
+
+/* --- walls -------------------------------------------------------------------------------------------------- */
+
+static const enum syscall_id allowed[] = {
+	/* what it does */
+	SYSCALL_faccessat2,
+	SYSCALL_newfstatat,
+	SYSCALL_lstat,
+	SYSCALL_statx,
+	SYSCALL_readlink,
+	SYSCALL_readlinkat,
+	SYSCALL_poll,
+	SYSCALL_ppoll,
+	SYSCALL_recvmsg,
+	SYSCALL_sendmsg,
+	SYSCALL_close,
+	/* memory, time, the end */
+	SYSCALL_brk,
+	SYSCALL_clock_gettime,
+	SYSCALL_exit,
+	SYSCALL_exit_group,
+	SYSCALL_madvise,
+	SYSCALL_mmap,
+	SYSCALL_mprotect,
+	SYSCALL_mremap,
+	SYSCALL_munmap,
+	SYSCALL_restart_syscall,
+	SYSCALL_rt_sigreturn,
+};
+
+static int load_filter(void)
+{
+	struct seccomp_profile profile = {.parts = SECCOMP_UNKNOWN};
+	struct sock_filter program[SECCOMP_PROGRAM_MAX];
+	struct error error = {0};
+	size_t len;
+	int rc = seccomp_compile_only(allowed, ARRAY_LEN(allowed), NULL, 0, &profile, syscall_native_arch(), program,
+				      ARRAY_LEN(program), &len, &error);
+
+	return rc < 0 ? rc : sys_seccomp_load(program, len);
+}
+
+static int put_up_walls(int abi)
+{
+	AUTO_CLOSE int ruleset_fd = -1;
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (abi) {
+		ruleset_fd = sys_landlock_create(FILES_OF_ABI(abi), 0, abi);
+		if (ruleset_fd < 0 || sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET) < 0)
+			return -EPERM;
+	}
+	return load_filter();
+}
+
+/* --- what was asked for ------------------------------------------------------------------------------------- */
+
+/* Without what says nothing: "//", "/./", a slash at the end. */
+static void clean_path(char *path)
+{
+	char *out = path;
+
+	for (const char *at = path; *at;) {
+		size_t len;
+
+		at += strspn(at, "/");
+		len = strcspn(at, "/");
+		if (len && !(len == 1 && *at == '.')) {
+			*out++ = '/';
+			memmove(out, at, len);
+			out += len;
+		}
+		at += len;
+	}
+	if (out == path)
+		*out++ = '/';
+	*out = '\0';
+}
+
+/* A name that cannot be shown as it is cannot be copied from a screen either. */
+static bool is_plain(const char *path)
+{
+	AUTO_TEXT shown = {0};
+
+	escape_append(&shown, path, PATH_MAX);
+	return !strcmp(text_string(&shown), path);
+}
+
+static bool judge_path(const struct looking *looking, const char *path, enum plan_access access, struct denial *out)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	bool has_cure = is_plain(path);
+
+	plan_explain_path(looking->plan, &looking->looker, path, access, &explanation);
+	if (explanation.is_allowed || !is_possible_on_host(path, access))
+		return false;
+	if (!has_cure && !explanation.warning.len)
+		text_append_string(&explanation.warning,
+				   "its name has characters in it that cannot be shown; no change is proposed");
+	out->kind = DENIAL_FILE;
+	out->path = ledger_path(access, (const char *const[]){path, text_string(&explanation.why),
+							      has_cure ? text_string(&explanation.flag) : "",
+							      has_cure ? text_string(&explanation.policy) : "",
+							      text_string(&explanation.warning)});
+	return out->path;
+}
+
+/* The loopback is the jar's own: that nobody listens there is no refusal. What a gate is in front of, the gate sees. */
+static bool judge_address(const struct looking *looking, const char *target, struct denial *out)
+{
+	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
+	struct plan_network_rules network = plan_network_rules(looking->plan);
+	static const uint8_t loopback[16] = {[15] = 1}, any[16] = {0};
+	struct plan_endpoint endpoint;
+	AUTO_TEXT host = {0};
+
+	if (network.net != NET_NONE || !plan_read_endpoint(target, &endpoint) || !endpoint.is_address)
+		return false;
+	if (endpoint.is_ipv6 ? !memcmp(endpoint.address, loopback, 16) || !memcmp(endpoint.address, any, 16)
+			     : endpoint.address[0] == 127 || endpoint.address[0] == 0)
+		return false;
+	plan_explain_host(&network, &endpoint, &explanation);
+	out->kind = DENIAL_NET;
+	out->port = endpoint.port;
+	endpoint.port = 0;
+	plan_format_endpoint(&endpoint, &host);
+	snprintf(out->what, sizeof(out->what), "%s", text_string(&host));
+	return !explanation.is_allowed;
+}
+
+static void hear_attempt(struct looking *looking, struct jar_message *message)
+{
+	static const enum plan_access accesses[] = {
+		[JAR_READS] = PLAN_READ, [JAR_WRITES] = PLAN_WRITE, [JAR_EXECUTES] = PLAN_EXECUTE};
+	struct denial denial = {.count = 1, .last_ns = message->tried.last_ns, .is_inferred = true};
+	uint32_t number = message->tried.number, access = message->tried.access;
+	bool is_denied = false;
+	struct denial *added;
+
+	message->tried.path[JAR_PATH_BYTES - 1] = '\0';
+	if (number >= ARRAY_LEN(looking->places) || looking->denials.count >= DENIALS_MAX)
+		return;
+	if (access == JAR_CONNECTS) {
+		is_denied = judge_address(looking, message->tried.path, &denial);
+	} else if (access < JAR_ACCESS_COUNT && message->tried.path[0] == '/') {
+		clean_path(message->tried.path);
+		is_denied = judge_path(looking, message->tried.path, accesses[access], &denial);
+	}
+	added = is_denied ? list_add(&looking->denials) : NULL;
+	if (!added)
+		return;
+	memcpy(denial.process, message->tried.process, sizeof(denial.process));
+	denial.process[sizeof(denial.process) - 1] = '\0';
+	*added = denial;
+	looking->places[number] = (uint32_t)looking->denials.count;
+	ledger_send(looking->socket_fd, LEDGER_FOUND, added);
+}
+
+static void hear_again(struct looking *looking, const struct jar_message *message)
+{
+	uint32_t number = message->tried_again.number;
+	uint32_t place = number < ARRAY_LEN(looking->places) ? looking->places[number] : 0;
+
+	if (!place)
+		return;
+	looking->denials.items[place - 1].count = message->tried_again.count;
+	looking->denials.items[place - 1].last_ns = message->tried_again.last_ns;
+}
+
+/* False: there will be no more. */
+static bool hear(struct looking *looking)
+{
+	struct pollfd waiting = {.fd = looking->socket_fd, .events = POLLIN};
+	struct jar_message message;
+	int fd, rc;
+
+	poll(&waiting, 1, -1);
+	rc = jar_receive(looking->socket_fd, &message, &fd);
+	if (rc > 0 && message.kind == JAR_TRIED)
+		hear_attempt(looking, &message);
+	else if (rc > 0 && message.kind == JAR_TRIED_AGAIN)
+		hear_again(looking, &message);
+	return rc > 0 || rc == -EAGAIN || rc == -EINTR;
+}
+
+void ledger_look(int socket_fd, const struct plan *plan)
+{
+	static struct looking looking;
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &standard, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	/* A key typed at a terminal is for the engine. */
+	setsid();
+	for (int fd = 0; fd <= SOCKET_FD; fd++)
+		if (dup2(socket_fd, fd) < 0)
+			_exit(125);
+	sys_close_range(SOCKET_FD + 1, ~0U);
+	looking = (struct looking){.plan = plan, .looker = ledger_host(plan->home), .socket_fd = SOCKET_FD};
+	if (put_up_walls(plan->core.landlock_abi) < 0)
+		_exit(125);
+	while (hear(&looking))
+		;
+	ledger_group(plan, &looking.looker, &looking.denials);
+	ledger_send(SOCKET_FD, LEDGER_ANEW, NULL);
+	for (size_t i = 0; i < looking.denials.count; i++)
+		ledger_send(SOCKET_FD, LEDGER_FOUND, &looking.denials.items[i]);
+	_exit(0);
+}
