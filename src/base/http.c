@@ -100,6 +100,13 @@ static bool is_plain(struct http_slice value)
 	return true;
 }
 
+const char *http_header_fault(const struct http_header *header)
+{
+	if (!is_token(header->name))
+		return "a header whose name has other characters than a name may have";
+	return is_plain(header->value) ? NULL : "a header with control characters";
+}
+
 static const char *read_header(struct http_slice line, struct http_head *head)
 {
 	const char *colon = memchr(line.bytes, ':', line.len);
@@ -113,29 +120,26 @@ static const char *read_header(struct http_slice line, struct http_head *head)
 		return "a header without a colon";
 	header->name = (struct http_slice){line.bytes, (size_t)(colon - line.bytes)};
 	header->value = trim((struct http_slice){colon + 1, line.len - header->name.len - 1});
-	if (!is_token(header->name))
-		return "a header whose name has other characters than a name may have";
-	if (!is_plain(header->value))
-		return "a header with control characters";
 	head->header_count++;
-	return NULL;
+	return http_header_fault(header);
 }
 
 /* --- what headers say --------------------------------------------------------------------------------------- */
 
-static bool read_length(struct http_slice value, uint64_t *out)
+const char *http_length_fault(struct http_slice value, uint64_t *out)
 {
+	static const char why[] = "a Content-Length that is no single number";
 	uint64_t length = 0;
 
 	if (!value.len || value.len > LENGTH_DIGITS_MAX)
-		return false;
+		return why;
 	for (size_t i = 0; i < value.len; i++) {
 		if (value.bytes[i] < '0' || value.bytes[i] > '9')
-			return false;
+			return why;
 		length = length * 10 + (uint64_t)(value.bytes[i] - '0');
 	}
 	*out = length;
-	return true;
+	return NULL;
 }
 
 static const char *read_meaning(struct http_head *head)
@@ -147,8 +151,11 @@ static const char *read_meaning(struct http_head *head)
 		struct http_slice list = header->value, word;
 
 		if (http_is(header->name, "Content-Length")) {
-			if (has_length || !read_length(header->value, &head->body_bytes))
-				return "a Content-Length that is no single number";
+			const char *why = http_length_fault(has_length ? (struct http_slice){"", 0} : header->value,
+							    &head->body_bytes);
+
+			if (why)
+				return why;
 			has_length = true;
 		} else if (http_is(header->name, "Transfer-Encoding")) {
 			if (has_coding || !http_is(header->value, "chunked"))
@@ -160,10 +167,14 @@ static const char *read_meaning(struct http_head *head)
 			has_host = true;
 			head->host = header->value;
 		} else if (http_is(header->name, "Connection")) {
-			while (http_next_word(&list, &word))
+			while (http_next_word(&list, &word)) {
 				head->is_last |= http_is(word, "close");
+				head->is_upgrade_meant |= http_is(word, "upgrade");
+			}
 		} else if (http_is(header->name, "Upgrade")) {
-			head->has_upgrade = true;
+			bool is_websocket = head->upgrade == HTTP_UPGRADE_NONE && http_is(header->value, "websocket");
+
+			head->upgrade = is_websocket ? HTTP_UPGRADE_WEBSOCKET : HTTP_UPGRADE_OTHER;
 		}
 	}
 	if (has_length && has_coding)
@@ -197,29 +208,41 @@ bool http_is_for_one_hop(const struct http_head *head, const struct http_header 
 
 /* --- heads -------------------------------------------------------------------------------------------------- */
 
-static const char *read_request_line(struct http_slice line, struct http_head *head)
+bool http_take_method(struct http_slice method, struct http_head *head)
 {
-	static const char version[] = " HTTP/1.1";
-	const char *space = memchr(line.bytes, ' ', line.len);
-	size_t method_len = space ? (size_t)(space - line.bytes) : 0, version_len = sizeof(version) - 1;
-	struct http_slice method = {line.bytes, method_len};
+	if (!is_token(method) || method.len > HTTP_METHOD_MAX)
+		return false;
+	memcpy(head->method, method.bytes, method.len);
+	head->method[method.len] = '\0';
+	return true;
+}
 
-	if (!space || !is_token(method) || method_len > HTTP_METHOD_MAX)
-		return "a first line that is no request";
-	if (line.len < method_len + 2 + version_len ||
-	    memcmp(line.bytes + line.len - version_len, version, version_len) != 0)
-		return "a request that is not HTTP/1.1";
-	memcpy(head->method, line.bytes, method_len);
-	head->method[method_len] = '\0';
-	head->target = (struct http_slice){space + 1, line.len - method_len - 1 - version_len};
+const char *http_target_fault(const struct http_head *head)
+{
 	for (size_t i = 0; i < head->target.len; i++)
 		if (head->target.bytes[i] <= ' ' || head->target.bytes[i] > '~' || head->target.bytes[i] == '#')
 			return "a target with characters that a target cannot have";
 	if (!strcmp(head->method, "CONNECT"))
 		return "CONNECT, which would lead to another host";
-	if (head->target.bytes[0] != '/' && !(http_is(head->target, "*") && !strcmp(head->method, "OPTIONS")))
+	if (!head->target.len ||
+	    (head->target.bytes[0] != '/' && !(http_is(head->target, "*") && !strcmp(head->method, "OPTIONS"))))
 		return "a target that does not begin with '/'";
 	return NULL;
+}
+
+static const char *read_request_line(struct http_slice line, struct http_head *head)
+{
+	static const char version[] = " HTTP/1.1";
+	const char *space = memchr(line.bytes, ' ', line.len);
+	size_t method_len = space ? (size_t)(space - line.bytes) : 0, version_len = sizeof(version) - 1;
+
+	if (!space || !http_take_method((struct http_slice){line.bytes, method_len}, head))
+		return "a first line that is no request";
+	if (line.len < method_len + 2 + version_len ||
+	    memcmp(line.bytes + line.len - version_len, version, version_len) != 0)
+		return "a request that is not HTTP/1.1";
+	head->target = (struct http_slice){space + 1, line.len - method_len - 1 - version_len};
+	return http_target_fault(head);
 }
 
 static const char *read_status_line(struct http_slice line, struct http_head *head)
@@ -243,6 +266,12 @@ static const char *read_status_line(struct http_slice line, struct http_head *he
 	return is_plain(head->reason) ? NULL : "a status with control characters";
 }
 
+void http_head_clear(struct http_head *head)
+{
+	memset(head, 0, offsetof(struct http_head, headers));
+	memset(&head->header_count, 0, sizeof(*head) - offsetof(struct http_head, header_count));
+}
+
 static ssize_t read_head(const char *bytes, size_t len,
 			 const char *(*read_first)(struct http_slice, struct http_head *), struct http_head *head)
 {
@@ -251,13 +280,7 @@ static ssize_t read_head(const char *bytes, size_t len,
 	const char *why;
 	size_t at = 0;
 
-	memset(head, 0, offsetof(struct http_head, headers));
-	head->header_count = 0;
-	head->body_kind = HTTP_BODY_NONE;
-	head->body_bytes = 0;
-	head->host = (struct http_slice){0};
-	head->is_last = head->has_upgrade = false;
-	head->why = NULL;
+	http_head_clear(head);
 	len = MIN_OF(len, (size_t)HTTP_HEAD_MAX);
 	for (bool is_first = true;; is_first = false) {
 		switch (read_line(bytes, len, &at, &line)) {

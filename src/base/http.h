@@ -22,6 +22,8 @@ enum http_body_kind {
 	HTTP_BODY_REST, /* of an answer: until the connection ends */
 };
 
+enum http_upgrade { HTTP_UPGRADE_NONE, HTTP_UPGRADE_WEBSOCKET, HTTP_UPGRADE_OTHER };
+
 /* Points into the bytes that were read. */
 struct http_slice {
 	const char *bytes;
@@ -42,9 +44,10 @@ struct http_head {
 	enum http_body_kind body_kind;
 	uint64_t body_bytes;
 	struct http_slice host;
-	bool is_last; /* "Connection: close" */
-	bool has_upgrade;
-	const char *why; /* it is refused */
+	bool is_last;              /* "Connection: close" */
+	enum http_upgrade upgrade; /* to which protocol */
+	bool is_upgrade_meant;     /* "Connection: upgrade" */
+	const char *why;           /* it is refused */
 };
 
 /* The length of the head; 0: more bytes are needed; -EINVAL: it is refused, and head->why says why. */
@@ -55,6 +58,14 @@ ssize_t http_read_answer(const char *bytes, size_t len, const char *method, stru
 bool http_is(struct http_slice slice, const char *word); /* whatever the case of its letters */
 /* The next of the words that commas separate; false: there is none. */
 bool http_next_word(struct http_slice *list, struct http_slice *word);
+/* Forget what was read before. */
+void http_head_clear(struct http_head *head);
+/* Why this cannot be a header, a length, or a method and its target; NULL: it can. */
+const char *http_header_fault(const struct http_header *header);
+const char *http_length_fault(struct http_slice value, uint64_t *out);
+const char *http_target_fault(const struct http_head *head);
+/* False: that is no method. */
+bool http_take_method(struct http_slice method, struct http_head *head);
 /* Does this header concern only one connection? Such ones are not passed on. */
 bool http_is_for_one_hop(const struct http_head *head, const struct http_header *header);
 

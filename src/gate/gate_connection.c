@@ -655,6 +655,10 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 			dial(connection);
 			continue;
 		}
+		if (connection->inspection) {
+			pump(connection);
+			continue;
+		}
 		if (connection->state == STATE_SNIFFING || !connection->is_checked)
 			record(connection, DENIAL_NO_NAME, NULL);
 		end(connection, true);

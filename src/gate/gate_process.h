@@ -50,7 +50,7 @@ struct gate_inspected {
 
 struct gate_inspection_wants {
 	uint32_t client_events, server_events;
-	uint64_t deadline_ns; /* 0: none */
+	uint64_t deadline_ns; /* call again then, at the latest; 0: whenever */
 };
 
 struct gate_inspection_methods {

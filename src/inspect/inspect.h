@@ -12,6 +12,7 @@
 
 #include "gate/gate_process.h"
 #include "inspect/inspect_secrets.h"
+#include "inspect/inspect_stream.h"
 
 /* --- inspect_authority.c: the certificate authority of one jar --- */
 
@@ -33,7 +34,7 @@ bool authority_use(struct authority *authority, SSL *ssl, const char *name);
 /* Java's list of authorities with one more; false: it is in another format. */
 bool trust_add_to_java(const struct text *list, const struct text *certificate_der, struct text *out);
 
-/* --- inspect_exchange.c: requests and answers over one connection --- */
+/* --- inspect_connection.c: both sides of one connection, from the handshakes to the end --- */
 
 struct inspector {
 	struct authority *authority;
@@ -43,6 +44,49 @@ struct inspector {
 	size_t count; /* of connections that are inspected now */
 };
 
-extern const struct gate_inspection_methods exchange_methods;
+/* What both sides speak. */
+struct protocol {
+	bool (*begin)(struct inspection *inspection); /* false: no memory */
+	/* Everything that can be done with what has come: 1 if something was, 0, or a negative errno: the connection is broken. */
+	int (*work)(struct inspection *inspection);
+	/* Has all gone out that the jar has asked so far? */
+	bool (*has_sent)(const struct inspection *inspection);
+	void (*end)(struct inspection *inspection);
+};
+
+struct inspection {
+	struct inspector *inspector;
+	struct gate_process *gate;
+	const char *host;
+	uint16_t port;
+	struct stream client, server;
+	bool is_safe;       /* the connection is encrypted, and the host is known to be the host */
+	bool has_secret;    /* some secret is for this host: what comes back is searched */
+	char failure[320];  /* why nothing can be asked of the host; empty: it can */
+	bool is_heard;      /* the jar's side has said which protocols it speaks */
+	bool is_host_known; /* the host has chosen one of them, or failed */
+	bool is_http2;
+	unsigned char offered[16]; /* of those, the ones that are known here, as ALPN has them */
+	size_t offered_len;
+	const struct protocol *protocol; /* NULL: the jar's handshake is not over */
+	void *exchange;                  /* the protocol's own */
+	bool is_closing;                 /* nothing more is wanted of either side */
+	uint64_t deadline_ns;            /* then it is broken; 0: never */
+	uint64_t pause_ns;               /* then what waits for more bytes need not wait any longer; 0: nothing does */
+};
+
+extern const struct gate_inspection_methods connection_methods;
+/* inspect_exchange.c, inspect_http2.c */
+extern const struct protocol http1_protocol, http2_protocol;
+
+/* Read the jar's side to its end, so that what was answered is not lost in a reset. */
+void inspection_close(struct inspection *inspection);
+/* What is held back of an answer is to be looked at again soon. */
+void inspection_pause(struct inspection *inspection);
+/* True, once: it is time for that. */
+bool inspection_has_paused(struct inspection *inspection);
+
+/* Only these contexts make connections that are inspected. */
+void inspection_prepare_context(SSL_CTX *server_context);
 
 #endif

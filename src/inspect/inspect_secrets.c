@@ -8,6 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* Of a value that is not whole yet, when what follows does not come. */
+#define SHOWN_MAX 4
+#define SHOWN_PART 4
+
 const char *secret_value_fault(const char *value, size_t len)
 {
 	if (len < NET_SECRET_MIN)
@@ -47,6 +51,12 @@ static bool read_secret(struct secret *secret, const struct json_value *object)
 		       copy(secret->value, sizeof(secret->value), value) && strstr(secret->format, "{}");
 
 	secret->value_len = is_read ? value->string.len : 0;
+	if (is_read) {
+		const char *place = strstr(secret->format, "{}");
+
+		snprintf(secret->written, sizeof(secret->written), "%.*s%s%s", (int)(place - secret->format),
+			 secret->format, secret->value, place + 2);
+	}
 	snprintf(secret->placeholder, sizeof(secret->placeholder), "%s%s", NET_SECRET_PLACEHOLDER, secret->name);
 	if (value)
 		explicit_bzero(value->string.bytes, value->string.len);
@@ -126,12 +136,7 @@ enum secret_use secrets_look(const struct secrets *secrets, const char *host, bo
 
 void secret_write_header(const struct secret *secret, struct text *out)
 {
-	const char *place = strstr(secret->format, "{}");
-
-	text_append_format(out, "%s: ", secret->header);
-	text_append(out, secret->format, (size_t)(place - secret->format));
-	text_append(out, secret->value, secret->value_len);
-	text_append_format(out, "%s\r\n", place + 2);
+	text_append_format(out, "%s: %s\r\n", secret->header, secret->written);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
@@ -145,10 +150,8 @@ static size_t begun_at_end(const struct secret *secret, const char *bytes, size_
 	return 0;
 }
 
-size_t secrets_hide(const struct secrets *secrets, char *bytes, size_t len, bool is_end)
+void secrets_hide(const struct secrets *secrets, char *bytes, size_t len)
 {
-	size_t begun = 0;
-
 	for (size_t i = 0; i < secrets->count; i++) {
 		const struct secret *secret = &secrets->items[i];
 		char *found;
@@ -157,7 +160,42 @@ size_t secrets_hide(const struct secrets *secrets, char *bytes, size_t len, bool
 		     at = (size_t)(found - bytes) + secret->value_len)
 			memset(found, '*', secret->value_len);
 	}
-	for (size_t i = 0; i < secrets->count && !is_end; i++)
-		begun = MAX_OF(begun, begun_at_end(&secrets->items[i], bytes, len));
-	return len - begun;
+}
+
+struct http_slice secrets_search(const struct secrets *secrets, struct secret_search *search, struct http_slice piece,
+				 enum secret_search_state state)
+{
+	struct text *held = &search->held;
+	size_t needed = 0, waiting = 0, begin;
+
+	text_consume(held, search->unneeded);
+	search->gone -= search->unneeded;
+	search->unneeded = 0;
+	text_append(held, piece.bytes, piece.len);
+	if (text_failed(held) || !held->len)
+		return (struct http_slice){"", 0};
+	secrets_hide(secrets, held->data, held->len);
+	for (size_t i = 0; i < secrets->count && state != SEARCH_END; i++) {
+		const struct secret *secret = &secrets->items[i];
+		size_t begun = begun_at_end(secret, held->data, held->len);
+
+		needed = MAX_OF(needed, begun);
+		if (state == SEARCH_MORE || begun > MIN_OF((size_t)SHOWN_MAX, secret->value_len / SHOWN_PART))
+			waiting = MAX_OF(waiting, begun);
+	}
+	begin = search->gone;
+	search->gone = MAX_OF(begin, held->len - waiting);
+	search->unneeded = held->len - needed;
+	return (struct http_slice){held->data + begin, search->gone - begin};
+}
+
+bool secret_search_is_holding(const struct secret_search *search)
+{
+	return search->gone < search->held.len;
+}
+
+void secret_search_done(struct secret_search *search)
+{
+	text_done(&search->held);
+	*search = (struct secret_search){0};
 }

@@ -21,6 +21,7 @@ struct secret {
 	char format[NET_SECRET_FORMAT_SIZE];
 	char value[NET_SECRET_MAX + 1];
 	size_t value_len;
+	char written[NET_SECRET_MAX + NET_SECRET_FORMAT_SIZE]; /* the whole header, as the format has it */
 };
 
 struct secrets {
@@ -47,10 +48,30 @@ enum secret_use secrets_look(const struct secrets *secrets, const char *host, bo
 			     struct http_slice value, const struct secret **out);
 void secret_write_header(const struct secret *secret, struct text *out);
 
-/*
- * Make every value in @bytes unreadable. How many of them are final: what could be the beginning of a value has to wait for more,
- * unless @is_end.
- */
-size_t secrets_hide(const struct secrets *secrets, char *bytes, size_t len, bool is_end);
+/* Make every value in @bytes unreadable. */
+void secrets_hide(const struct secrets *secrets, char *bytes, size_t len);
+
+/* Bytes that come back in pieces; zeroes to begin with. */
+struct secret_search {
+	struct text held; /* the end of what has gone on, then what has not */
+	size_t gone;      /* of these */
+	size_t unneeded;  /* of these, for later pieces */
+};
+
+enum secret_search_state {
+	SEARCH_MORE, /* what could be the beginning of a value waits for the next piece */
+	/*
+	 * The next piece does not come, and somebody may wait for the end of this one: the first few bytes of what may be a value
+	 * go on, at most four and at most a quarter of it.
+	 */
+	SEARCH_PAUSE,
+	SEARCH_END,
+};
+
+/* One more piece: what may go on now. It is good until the next call. Check @search->held for lack of memory. */
+struct http_slice secrets_search(const struct secrets *secrets, struct secret_search *search, struct http_slice piece,
+				 enum secret_search_state state);
+bool secret_search_is_holding(const struct secret_search *search);
+void secret_search_done(struct secret_search *search);
 
 #endif

@@ -112,7 +112,7 @@ int stream_ignore(struct stream *stream)
 
 int stream_shake_hands(struct stream *stream)
 {
-	int rc;
+	int rc, error;
 
 	if (stream->is_ready)
 		return 0;
@@ -122,7 +122,10 @@ int stream_shake_hands(struct stream *stream)
 		stream->is_ready = true;
 		return 1;
 	}
-	return SSL_get_error(stream->ssl, rc) == SSL_ERROR_WANT_READ && !stream->is_socket_over ? 0 : -EPROTO;
+	error = SSL_get_error(stream->ssl, rc);
+	return (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_CLIENT_HELLO_CB) && !stream->is_socket_over
+		       ? 0
+		       : -EPROTO;
 }
 
 /* --- what goes ---------------------------------------------------------------------------------------------- */

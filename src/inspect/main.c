@@ -215,23 +215,8 @@ static bool read_trust(SSL_CTX *context, const char *bytes, size_t len)
 	return count;
 }
 
-/* Only HTTP/1.1 is spoken, and those who have others are told so. */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in,
-			   unsigned in_len, void *owner)
-{
-	static const unsigned char known[] = "\x08http/1.1";
-
-	(void)ssl;
-	(void)owner;
-	return SSL_select_next_proto((unsigned char **)out, out_len, known, sizeof(known) - 1, in, in_len) ==
-			       OPENSSL_NPN_NEGOTIATED
-		       ? SSL_TLSEXT_ERR_OK
-		       : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
 static bool make_contexts(struct inspector *inspector, const char *trust, size_t trust_len)
 {
-	static const unsigned char protocols[] = "\x08http/1.1";
 	SSL_CTX *server = SSL_CTX_new(TLS_server_method()), *client = SSL_CTX_new(TLS_client_method());
 
 	inspector->server_context = server;
@@ -239,14 +224,13 @@ static bool make_contexts(struct inspector *inspector, const char *trust, size_t
 	if (!server || !client || !SSL_CTX_set_min_proto_version(server, TLS1_2_VERSION) ||
 	    !SSL_CTX_set_min_proto_version(client, TLS1_2_VERSION))
 		return false;
-	SSL_CTX_set_alpn_select_cb(server, choose_protocol, NULL);
+	inspection_prepare_context(server);
 	SSL_CTX_set_options(server, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_options(client, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_session_cache_mode(server, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_verify(client, SSL_VERIFY_PEER, NULL);
-	return !SSL_CTX_set_alpn_protos(client, protocols, sizeof(protocols) - 1) &&
-	       read_trust(client, trust, trust_len);
+	return read_trust(client, trust, trust_len);
 }
 
 static bool read_secrets(struct inspector *inspector, const char *bytes, size_t len)
@@ -296,7 +280,7 @@ int main(int argc, char **argv)
 {
 	static struct inspector inspector;
 	static struct gate_inspector gate_inspector = {
-		.methods = &exchange_methods, .begin = begin, .has_secret = has_secret, .state = &inspector};
+		.methods = &connection_methods, .begin = begin, .has_secret = has_secret, .state = &inspector};
 
 	if (argc == 2 && !strcmp(argv[1], VAULT_ARGUMENT))
 		return make();

@@ -157,7 +157,7 @@ struct mcp_verdict mcp_judge_head(const struct mcp_http *http, const struct http
 	if (!shows_token(head, http->token))
 		return refuse(401, CODE_SERVER, "the request does not show the token: 'Authorization: Bearer TOKEN'");
 	*has_token = true;
-	if (head->has_upgrade)
+	if (head->upgrade != HTTP_UPGRADE_NONE)
 		return refuse(400, CODE_REQUEST, "there is no other protocol here");
 	if (!strcmp(head->method, "POST"))
 		return judge_post(head);

@@ -216,7 +216,8 @@ class Framing(InspectCase):
             f"GET https://evil.test/hello HTTP/1.1\r\n{host}\r\n": "begin with",
             f"GET /hello HTTP/1.0\r\n{host}\r\n": "HTTP/1.1",
             f"GET  /hello HTTP/1.1\r\n{host}\r\n": "target",
-            f"{get}{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n": "upgraded",
+            f"{get}{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n": "WebSocket that is none",
+            f"{get}{host}Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n": "another protocol than WebSocket",
             f"{get}{host}X: {'a' * 70000}": "64 KiB",
             "\r\n" + f"{get}{host}\r\n": "",
         }

@@ -109,7 +109,7 @@ static void test_headers_for_one_hop(void)
 	CHECK(read_request("GET / HTTP/1.1\r\n" HOST
 			   "Connection: keep-alive, x-own, close\r\nX-Own: 1\r\nX-Other: 2\r\n"
 			   "Upgrade: h2c\r\n\r\n") > 0);
-	CHECK(head.is_last && head.has_upgrade);
+	CHECK(head.is_last && head.upgrade == HTTP_UPGRADE_OTHER);
 	CHECK(http_is_for_one_hop(&head, &head.headers[1]) && http_is_for_one_hop(&head, &head.headers[2]));
 	CHECK(!http_is_for_one_hop(&head, &head.headers[3]) && http_is_for_one_hop(&head, &head.headers[4]));
 }

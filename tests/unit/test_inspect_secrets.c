@@ -110,6 +110,11 @@ static void test_a_placeholder_stands_in_one_header_of_one_host(void)
 	secrets_done(&secrets);
 }
 
+static struct http_slice piece_of(const char *bytes, size_t len)
+{
+	return (struct http_slice){bytes, len};
+}
+
 /* In pieces of every size, as a body comes. */
 static void test_values_do_not_come_back(void)
 {
@@ -119,18 +124,52 @@ static void test_values_do_not_come_back(void)
 
 	read_two(&secrets);
 	for (size_t step = 1; step <= strlen(text); step++) {
-		AUTO_TEXT held = {0}, out = {0};
+		struct secret_search search = {0};
+		AUTO_TEXT out = {0};
 
 		for (size_t at = 0; at < strlen(text); at += step) {
-			size_t len = MIN_OF(step, strlen(text) - at), ready;
+			size_t len = MIN_OF(step, strlen(text) - at);
+			struct http_slice ready = secrets_search(&secrets, &search, piece_of(text + at, len),
+								 at + len == strlen(text) ? SEARCH_END : SEARCH_MORE);
 
-			text_append(&held, text + at, len);
-			ready = secrets_hide(&secrets, held.data, held.len, at + len == strlen(text));
-			CHECK(held.len - ready < 10);
-			text_append(&out, held.data, ready);
-			text_consume(&held, ready);
+			CHECK(search.held.len - search.gone < 10);
+			text_append(&out, ready.bytes, ready.len);
 		}
+		CHECK(!secret_search_is_holding(&search));
 		CHECK_STRING(text_string(&out), expected);
+		secret_search_done(&search);
+	}
+	secrets_done(&secrets);
+}
+
+/* Whoever waits for the last byte of a message gets it, though a value could begin with it; not so with half a value. */
+static void test_a_pause_shows_no_more_than_the_beginning_of_a_value(void)
+{
+	static const char text[] = "xabcabcabdx";
+	struct secrets secrets;
+
+	read_two(&secrets);
+	for (size_t pause = 1; pause < strlen(text); pause++) {
+		struct secret_search search = {0};
+		AUTO_TEXT out = {0};
+		struct http_slice ready;
+		size_t shown;
+
+		ready = secrets_search(&secrets, &search, piece_of(text, pause), SEARCH_MORE);
+		text_append(&out, ready.bytes, ready.len);
+		ready = secrets_search(&secrets, &search, piece_of("", 0), SEARCH_PAUSE);
+		text_append(&out, ready.bytes, ready.len);
+		/* A quarter of nine bytes. */
+		shown = pause <= 3 ? pause - 1 : 0;
+		CHECK_INT(out.len, pause <= 3 ? pause : pause < 10 ? 1 : pause);
+		ready = secrets_search(&secrets, &search, piece_of("", 0), SEARCH_PAUSE);
+		CHECK_INT(ready.len, 0);
+		ready = secrets_search(&secrets, &search, piece_of(text + pause, strlen(text) - pause), SEARCH_END);
+		text_append(&out, ready.bytes, ready.len);
+		CHECK_INT(out.len, strlen(text));
+		CHECK(!memcmp(out.data + 1, text + 1, shown));
+		CHECK_INT(strspn(out.data + 1 + shown, "*"), 9 - shown);
+		secret_search_done(&search);
 	}
 	secrets_done(&secrets);
 }
@@ -140,6 +179,7 @@ static const struct test tests[] = {
 	TEST(test_what_is_no_entry_is_refused),
 	TEST(test_a_placeholder_stands_in_one_header_of_one_host),
 	TEST(test_values_do_not_come_back),
+	TEST(test_a_pause_shows_no_more_than_the_beginning_of_a_value),
 };
 
 int main(void)

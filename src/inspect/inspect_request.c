@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspect/inspect_request.c - what becomes of a request, and of an answer, whatever protocol they came in
+ *
+ * The head is understood already. Here it is compared with the host that the connection is for, with the rules, and with the places
+ * where a placeholder may stand.
+ */
+#include "inspect/inspect_request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "inspect/inspect_websocket.h"
+
+void own_answer_set(struct own_answer *answer, int status, const char *format, ...)
+{
+	va_list arguments;
+	int len;
+
+	*answer = (struct own_answer){.status = status};
+	len = snprintf(answer->sentence, sizeof(answer->sentence), "belljar: ");
+	va_start(arguments, format);
+	vsnprintf(answer->sentence + len, sizeof(answer->sentence) - (size_t)len, format, arguments);
+	va_end(arguments);
+}
+
+const char *own_answer_phrase(const struct own_answer *answer)
+{
+	static const struct {
+		int status;
+		const char *phrase;
+	} phrases[] = {{400, "Bad Request"}, {403, "Forbidden"}, {421, "Misdirected Request"}, {502, "Bad Gateway"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
+		if (phrases[i].status == answer->status)
+			return phrases[i].phrase;
+	return "";
+}
+
+void request_record(const struct inspection *inspection, enum denial_reason reason, const char *detail)
+{
+	account_refusal(inspection->gate, &(struct refusal){.kind = DENIAL_HTTP,
+							    .reason = reason,
+							    .host = inspection->host,
+							    .port = inspection->port,
+							    .detail = detail});
+}
+
+void request_refuse(const struct inspection *inspection, const char *why, struct own_answer *answer)
+{
+	request_record(inspection, DENIAL_MALFORMED, why);
+	own_answer_set(answer, 400, "the gate does not pass on %s", why);
+}
+
+/* --- the host ----------------------------------------------------------------------------------------------- */
+
+static bool is_for_this_host(const struct inspection *inspection, const struct http_head *head)
+{
+	const char *colon = memchr(head->host.bytes, ':', head->host.len);
+	size_t len = colon ? (size_t)(colon - head->host.bytes) : head->host.len;
+	char name[NET_NAME_SIZE], port[8];
+
+	if (!net_name_clean(head->host.bytes, len, name) || strcmp(name, inspection->host) != 0)
+		return false;
+	snprintf(port, sizeof(port), "%u", inspection->port);
+	return !colon || http_is((struct http_slice){colon + 1, head->host.len - len - 1}, port);
+}
+
+/* --- placeholders ------------------------------------------------------------------------------------------- */
+
+enum secret_use request_look(const struct inspection *inspection, const struct http_header *header,
+			     const struct secret **out)
+{
+	return secrets_look(&inspection->inspector->secrets, inspection->host, inspection->is_safe, header->name,
+			    header->value, out);
+}
+
+static bool is_alone(const struct http_head *head, const struct http_header *header)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < head->header_count; i++)
+		count += head->headers[i].name.len == header->name.len &&
+			 !strncasecmp(head->headers[i].name.bytes, header->name.bytes, header->name.len);
+	return count == 1;
+}
+
+static const struct secret *find_misplaced(const struct inspection *inspection, const struct http_head *head)
+{
+	const struct http_header target = {{"", 0}, head->target};
+	const struct secret *secret;
+
+	if (request_look(inspection, &target, &secret) != SECRET_NONE)
+		return secret;
+	for (size_t i = 0; i < head->header_count; i++) {
+		enum secret_use use = request_look(inspection, &head->headers[i], &secret);
+		const struct http_header name = {{"", 0}, head->headers[i].name};
+
+		if (use == SECRET_MISPLACED || (use == SECRET_PUT && !is_alone(head, &head->headers[i])) ||
+		    request_look(inspection, &name, &secret) != SECRET_NONE)
+			return secret;
+	}
+	return NULL;
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------- */
+
+static void refuse_by_rule(const struct inspection *inspection, const struct http_head *head, const char *method,
+			   const struct net_rule *rule, struct own_answer *answer)
+{
+	char detail[DENIAL_WHAT_SIZE];
+
+	snprintf(detail, sizeof(detail), "%s %.*s", method, (int)MIN_OF(head->target.len, sizeof(detail)),
+		 head->target.bytes);
+	detail[strcspn(detail, "?")] = '\0';
+	request_record(inspection, DENIAL_REQUEST, detail);
+	own_answer_set(answer, 403, "%s %.*s is not allowed for %s by this jar's policy%s%s", method,
+		       (int)MIN_OF(head->target.len, (size_t)256), head->target.bytes, inspection->host,
+		       rule && rule->reason[0] ? ": " : "", rule ? rule->reason : "");
+	answer->is_by_rule = true;
+}
+
+/* Of a request that would leave HTTP: only a WebSocket may. Plain HTTP goes on without what it is offered, as servers do. */
+static const char *upgrade_fault(const struct inspection *inspection, const struct http_head *head)
+{
+	if (head->upgrade == HTTP_UPGRADE_WEBSOCKET)
+		return websocket_request_fault(head);
+	return head->upgrade == HTTP_UPGRADE_OTHER && inspection->client.ssl
+		       ? "an upgrade to another protocol than WebSocket"
+		       : NULL;
+}
+
+bool request_check(const struct inspection *inspection, const struct http_head *head, struct own_answer *answer)
+{
+	/* For the rules it is a method of its own: what passes afterwards is no request that could be looked at. */
+	const char *method = head->upgrade == HTTP_UPGRADE_WEBSOCKET ? WEBSOCKET_METHOD : head->method;
+	const struct secret *misplaced;
+	AUTO_TEXT target = {0};
+	struct net_verdict verdict;
+
+	if (!is_for_this_host(inspection, head)) {
+		request_record(inspection, DENIAL_MALFORMED, "a Host header that is not the host");
+		own_answer_set(answer, 421, "the Host header is not the host that this connection is for, %s",
+			       inspection->host);
+		return false;
+	}
+	if (inspection->failure[0]) {
+		own_answer_set(answer, 502, "%s", inspection->failure);
+		return false;
+	}
+	if (!strcmp(head->method, WEBSOCKET_METHOD) || upgrade_fault(inspection, head)) {
+		request_refuse(inspection,
+			       !strcmp(head->method, WEBSOCKET_METHOD) ? "a method that is a word of rules"
+								       : upgrade_fault(inspection, head),
+			       answer);
+		return false;
+	}
+	text_append(&target, head->target.bytes, head->target.len);
+	/* Without memory the target is another one: nothing is allowed then. */
+	verdict = text_failed(&target) ? (struct net_verdict){false, NULL}
+				       : rules_decide_request(inspection->gate, inspection->host, inspection->port,
+							      method, text_string(&target));
+	if (!verdict.is_allowed) {
+		refuse_by_rule(inspection, head, method, verdict.rule, answer);
+		return false;
+	}
+	misplaced = find_misplaced(inspection, head);
+	if (!misplaced)
+		return true;
+	request_record(inspection, DENIAL_MALFORMED, "a placeholder of a secret where it may not stand");
+	own_answer_set(answer, 403,
+		       "the placeholder of the secret %s may stand in the header %s of requests to %s over TLS, and "
+		       "nowhere else in the head of a request",
+		       misplaced->name, misplaced->header, misplaced->host);
+	return false;
+}
+
+bool request_is_for_search(const struct inspection *inspection, const struct http_header *header)
+{
+	static const char *const names[] = {"Accept-Encoding", "Range", "If-Range", "Grpc-Accept-Encoding",
+					    "Sec-WebSocket-Extensions"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && inspection->has_secret; i++)
+		if (http_is(header->name, names[i]))
+			return true;
+	return false;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+const char *answer_fault(const struct inspection *inspection, const struct http_head *head)
+{
+	if (!inspection->has_secret)
+		return NULL;
+	if (head->status == 206)
+		return "a part of an answer, in which a secret could not be found";
+	for (size_t i = 0; i < head->header_count; i++) {
+		const struct http_header *header = &head->headers[i];
+
+		if ((http_is(header->name, "Content-Encoding") || http_is(header->name, "Grpc-Encoding")) &&
+		    !http_is(header->value, "identity"))
+			return "a compressed answer, in which a secret could not be found";
+		if (http_is(header->name, "Sec-WebSocket-Extensions"))
+			return "an extension of WebSocket, behind which a secret could not be found";
+	}
+	return NULL;
+}

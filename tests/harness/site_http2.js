@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server of HTTP/2 in the world of harness/internet.py, with the site's certificate: site_http2.js FOLDER ADDRESS PORT
+'use strict';
+const crypto = require('crypto');
+const fs = require('fs');
+const http2 = require('http2');
+const [folder, address, port] = process.argv.slice(2);
+const server = http2.createSecureServer({
+  key: fs.readFileSync(`${folder}/site.key`), cert: fs.readFileSync(`${folder}/site.crt`), allowHTTP1: true,
+});
+server.on('request', (request, response) => {
+  const host = request.headers[':authority'] || request.headers.host;
+  fs.appendFileSync(`${folder}/log`, `${request.method} ${host} ${request.url} ${request.httpVersion}\n`);
+  const path = request.url.split('?')[0];
+  if (path === '/echo') {
+    response.writeHead(200);
+    request.pipe(response);
+  } else if (path === '/seen') {
+    response.end(JSON.stringify(request.headers));
+  } else if (path === '/drip') {
+    // The same in the head, in frames of three bytes, and in a trailer.
+    const said = `<${request.headers.authorization || ''}>`;
+    response.writeHead(200, {'x-said': said});
+    response.addTrailers({'x-end': said});
+    const write = (at) => (at < said.length ? response.write(said.slice(at, at + 3), () => write(at + 3)) : response.end());
+    write(0);
+  } else {
+    response.end(`hello from ${host} over ${request.httpVersion}\n`);
+  }
+});
+// A WebSocket that sends back what it gets; or an answer that never ends.
+server.on('upgrade', (request, socket) => {
+  fs.appendFileSync(`${folder}/log`, `${request.method} ${request.headers.host} ${request.url} upgrade\n`);
+  socket.on('error', () => {});
+  if (request.url === '/endless') {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nX: ');
+    const more = () => { while (!socket.destroyed && socket.write('a'.repeat(4096))); };
+    socket.on('drain', more);
+    more();
+    return;
+  }
+  const accept = crypto.createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`);
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+    `X-Said: ${request.headers.authorization || ''}\r\nSec-WebSocket-Accept: ${accept.digest('base64')}\r\n\r\n`);
+  socket.on('data', (frame) => {
+    const text = frame.subarray(6).map((byte, at) => byte ^ frame[2 + at % 4]);
+    const said = Buffer.from(text.toString().replace('AUTH', request.headers.authorization));
+    socket.write(Buffer.concat([Buffer.from([0x81, said.length]), said]));
+  });
+});
+server.listen(Number(port), address, () => console.log('ready'));

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_inspect_exchange.c - HTTP/1.1 over one inspected connection, and what becomes of it behind an upgrade
+ */
+#include "inspect/inspect_websocket.h"
+
+#include "inspect_world.h"
+#include "test.h"
+
+#define UPGRADE                                                                                                        \
+	"GET /live HTTP/1.1\r\nHost: " WORLD_HOST "\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"      \
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+/* As RFC 6455 has it. */
+#define ACCEPTED                                                                                                       \
+	"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"                            \
+	"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
+
+static void jar_says(const char *text)
+{
+	text_append_string(&world.inspection.client.in, text);
+	while (!world.inspection.is_closing && http1_protocol.work(&world.inspection) > 0)
+		continue;
+}
+
+static void host_says(const char *text)
+{
+	text_append_string(&world.inspection.server.in, text);
+	while (!world.inspection.is_closing && http1_protocol.work(&world.inspection) > 0)
+		continue;
+}
+
+static const char *jar_has(void)
+{
+	return text_string(&world.inspection.client.wire);
+}
+
+static const char *host_has(void)
+{
+	return text_string(&world.inspection.server.wire);
+}
+
+static void begin(bool has_secret)
+{
+	world_begin(&http1_protocol, has_secret);
+}
+
+static void test_a_websocket_passes(void)
+{
+	begin(false);
+	net_method_add(&world.rules[0], WEBSOCKET_METHOD, strlen(WEBSOCKET_METHOD));
+	jar_says(UPGRADE "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+	CHECK(strstr(host_has(), "GET /live HTTP/1.1\r\n") && strstr(host_has(), "permessage-deflate"));
+	CHECK(strstr(host_has(), "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));
+	text_clear(&world.inspection.server.wire);
+	host_says(ACCEPTED "\r\nfirst");
+	CHECK(strstr(jar_has(), "HTTP/1.1 101 Switching Protocols\r\n") && strstr(jar_has(), "\r\n\r\nfirst"));
+	jar_says("GET / HTTP/1.1\r\n\r\n");
+	CHECK_STRING(host_has(), "GET / HTTP/1.1\r\n\r\n");
+	host_says("second");
+	CHECK(strstr(jar_has(), "firstsecond"));
+	world.inspection.server.is_ended = true;
+	host_says("third");
+	CHECK(strstr(jar_has(), "firstsecondthird") && world.inspection.is_closing);
+	world_end();
+}
+
+static void test_who_ends_first_is_followed(void)
+{
+	begin(false);
+	jar_says(UPGRADE "\r\n");
+	host_says(ACCEPTED "\r\n");
+	world.inspection.client.is_ended = true;
+	jar_says("last words");
+	CHECK(strstr(host_has(), "last words") && world.inspection.server.is_shut && world.inspection.deadline_ns);
+	world_end();
+}
+
+static void check_refused(const char *request, const char *why)
+{
+	jar_says(request);
+	if (!strstr(jar_has(), why))
+		printf("%s\n%s\n", request, jar_has());
+	CHECK(strstr(jar_has(), why));
+	CHECK_STRING(host_has(), "");
+	world_end();
+}
+
+static void test_what_is_no_request_for_a_websocket(void)
+{
+#define BEGIN "GET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n"
+#define KEY "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define UP "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+#define VERSION "Sec-WebSocket-Version: 13\r\n"
+	static const char *const bad[] = {
+		BEGIN UP VERSION "\r\n",
+		BEGIN UP KEY "\r\n",
+		BEGIN UP KEY KEY VERSION "\r\n",
+		BEGIN UP VERSION "Sec-WebSocket-Key: short\r\n\r\n",
+		BEGIN UP VERSION "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZ\"==\r\n\r\n",
+		BEGIN "Upgrade: websocket\r\n" KEY VERSION "\r\n",
+		BEGIN UP KEY VERSION "Content-Length: 5\r\n\r\nhello",
+		BEGIN UP KEY VERSION "Connection: close\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n" UP KEY VERSION "\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		begin(false);
+		check_refused(bad[i], "a request for a WebSocket that is none");
+	}
+	begin(false);
+	check_refused("WEBSOCKET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n", "a word of rules");
+	/* The rules name other methods. */
+	begin(false);
+	net_method_add(&world.rules[0], "GET", 3);
+	check_refused(UPGRADE "\r\n", "WEBSOCKET /live is not allowed");
+	CHECK_INT(world_denials("WEBSOCKET /live"), 1);
+}
+
+/* Without TLS the offer of another protocol is left out: the server never hears of it. */
+static void test_no_other_upgrade_passes(void)
+{
+	begin(false);
+	jar_says("GET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+		 "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n");
+	CHECK_STRING(host_has(), "GET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n");
+	host_says("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "nobody asked for"));
+	world_end();
+	begin(false);
+	jar_says("GET / HTTP/1.1\r\nHost: " WORLD_HOST
+		 "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n");
+	CHECK_STRING(host_has(), "GET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n");
+	world_end();
+}
+
+static void test_what_is_no_answer_for_a_websocket(void)
+{
+	static const char *const bad[] = {
+		"HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+		"HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xoo=\r\n\r\n",
+		"HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
+		"HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
+		"HTTP/1.1 101 Yes\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		begin(false);
+		jar_says(UPGRADE "\r\n");
+		host_says(bad[i]);
+		CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "no WebSocket") && world.inspection.is_closing);
+		world_end();
+	}
+	/* A server that will not is one that answers. */
+	begin(false);
+	jar_says(UPGRADE "\r\n");
+	host_says("HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno");
+	CHECK(strstr(jar_has(), "404 No") && strstr(jar_has(), "\r\n\r\nno") && !world.inspection.is_closing);
+	text_clear(&world.inspection.server.wire);
+	jar_says("GET /two HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n");
+	CHECK(strstr(host_has(), "GET /two"));
+	world_end();
+}
+
+/* An endless line neither grows nor waits for ever. */
+static void test_the_head_of_an_answer_has_an_end(void)
+{
+	begin(false);
+	jar_says(UPGRADE "\r\n");
+	host_says("HTTP/1.1 101 Switching Protocols\r\nX: ");
+	CHECK(world.inspection.deadline_ns);
+	for (int i = 0; i < 2000 && !world.inspection.is_closing; i++)
+		host_says("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "64 KiB"));
+	CHECK(world.inspection.server.in.len <= HTTP_HEAD_MAX + 128);
+	world_end();
+}
+
+static void test_a_secret_does_not_come_back_over_a_websocket(void)
+{
+	begin(true);
+	jar_says(UPGRADE "Authorization: " WORLD_HOLDER "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+	CHECK(strstr(host_has(), "Authorization: Bearer " WORLD_VALUE "\r\n") && !strstr(host_has(), "Extensions"));
+	host_says(ACCEPTED "X-Said: " WORLD_VALUE "\r\n\r\n");
+	CHECK(strstr(jar_has(), "X-Said: " WORLD_STARS "\r\n"));
+	text_clear(&world.inspection.client.wire);
+	host_says("\x81\x17s3cr3t-val");
+	CHECK_STRING(jar_has(), "\x81\x17");
+	host_says("ue-0123456789 yes");
+	CHECK_STRING(jar_has(), "\x81\x17" WORLD_STARS " ye");
+	/* Who waits for the last letter gets it soon. */
+	CHECK(world.inspection.pause_ns);
+	world.inspection.pause_ns = 1;
+	host_says("");
+	CHECK_STRING(jar_has(), "\x81\x17" WORLD_STARS " yes");
+	world_end();
+	/* What is packed could not be searched. */
+	begin(true);
+	jar_says(UPGRADE "\r\n");
+	host_says(ACCEPTED "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "extension"));
+	world_end();
+}
+
+static const struct test tests[] = {
+	TEST(test_a_websocket_passes),
+	TEST(test_who_ends_first_is_followed),
+	TEST(test_what_is_no_request_for_a_websocket),
+	TEST(test_no_other_upgrade_passes),
+	TEST(test_what_is_no_answer_for_a_websocket),
+	TEST(test_the_head_of_an_answer_has_an_end),
+	TEST(test_a_secret_does_not_come_back_over_a_websocket),
+};
+
+int main(void)
+{
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]));
+}
