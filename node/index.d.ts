@@ -18,6 +18,8 @@ export type Path = string | Uint8Array;
 export type HostPath = string | Uint8Array | URL;
 export type Shown = HostPath | { path: string; dest?: string; optional?: boolean };
 export type NetRule = string | { host: string; ports?: string | number | readonly (string | number)[]; private?: boolean; deny?: boolean; reason?: string };
+/** "NAME@HOST[:HEADER]", or an object: a value that the gate puts into a header for that host. Inside, the variable has a placeholder. */
+export type Secret = string | { name: string; host: string; header?: string; format?: string; from_env?: string; from_file?: string };
 export type Rung = 'namespace' | 'landlock' | 'process';
 export type StreamName = 'stdout' | 'stderr';
 export type SignalName = NodeJS.Signals | number;
@@ -68,12 +70,9 @@ export interface PolicyKeys extends RunKeys {
   protect?: boolean | undefined;
   net?: 'none' | 'gate' | 'host' | undefined;
   allow_net?: string | readonly NetRule[] | undefined;
-  secrets?: string | readonly (string | Readonly<Record<string, string>>)[] | undefined;
-  /** PORT, or "HOSTPORT:PORT". */
+  secrets?: string | readonly Secret[] | undefined;
+  /** PORT, or "HOSTPORT:PORT": servers in the jar that the host reaches on its own loopback. */
   publish?: number | string | readonly (number | string)[] | undefined;
-  /** [HOSTPORT:]PORT each: servers in the jar that the host reaches on its own loopback. */
-  publish?: string | number | readonly (string | number)[] | undefined;
-  secrets?: readonly Readonly<Record<string, string>>[] | undefined;
   ask?: 'none' | 'net' | undefined;
   ask_timeout?: Duration | undefined;
   hostname?: string | undefined;
@@ -152,6 +151,21 @@ export interface Denial {
   sentence: string;
 }
 
+/** The layer that a run wrote to. `id` is null if nothing was changed: then nothing was kept. */
+export interface WorkspaceSummary {
+  id: string | null;
+  added: number;
+  modified: number;
+  deleted: number;
+  bytes: number;
+  path: string;
+  kind: 'overlay' | 'copy';
+  /** false: there was too much to compare, and the numbers are rough. */
+  complete: boolean;
+  /** Layers of `cow_dirs`. */
+  dirs?: WorkspaceSummary[];
+}
+
 export interface Failure {
   stage: string;
   errno: number;
@@ -185,7 +199,7 @@ export declare class Result<Text = string> {
   readonly risky: { path: string; why: string }[];
   readonly denied: Denial[];
   readonly network: Record<string, unknown> | null;
-  readonly workspace?: Record<string, unknown> | null;
+  readonly workspace: WorkspaceSummary | null;
   readonly workdir: string | null;
   readonly notes: unknown[];
   readonly error: Failure | null;
@@ -232,6 +246,10 @@ export declare class RunError extends BelljarError {
 }
 /** `check: true`, and the wall-clock limit ended the run. */
 export declare class RunTimeout extends RunError {}
+/** A workspace could not be used, or not everything could be applied: then `notApplied` says what, and why. */
+export declare class WorkspaceError extends BelljarError {
+  readonly notApplied: NotApplied[];
+}
 /** The function or its arguments cannot be sent into a jar. */
 export declare class SendError extends BelljarError {}
 /** The function threw. What its error said is text. */
@@ -390,13 +408,119 @@ export interface JarOptions extends PolicyKeys {
   ttl?: Duration | undefined;
 }
 
+// --- workspaces ---
+
+/** One side of a change. */
+export interface ChangeSide {
+  type: 'file' | 'directory' | 'link' | 'fifo' | 'socket' | 'device';
+  /** Permissions, as "0644". */
+  mode: string;
+  size?: number;
+  sha256?: string | null;
+}
+
+/** One path that a workspace changes. */
+export interface Change {
+  path: string;
+  change: 'added' | 'modified' | 'type' | 'mode' | 'deleted';
+  before: ChangeSide | null;
+  after: ChangeSide | null;
+  renamed_from: string | null;
+  /** The host's was touched since. */
+  conflict: boolean;
+  /** Not applied unless `allowRisky` names it. */
+  refused: boolean;
+  /** Look at it: tools run it by themselves. */
+  apart: boolean;
+  why: string | null;
+}
+
+export interface NotApplied {
+  path: string;
+  reason: 'conflict' | 'refused' | 'failed';
+  why: string | null;
+}
+
+export interface Applied {
+  applied: number;
+  conflicts: number;
+  refused: number;
+  failed: number;
+  dropped: number;
+  /** Changes that were not asked for. */
+  left: number;
+  kept: boolean;
+  not_applied: NotApplied[];
+  /** Where versions of files are that the host changed at the same moment. */
+  saved: string[];
+}
+
+export interface ApplyOptions {
+  /** Apply these though they would be refused. */
+  allowRisky?: readonly Path[] | undefined;
+  /** In a conflict, take the workspace's side of these ... */
+  theirs?: readonly Path[] | undefined;
+  /** ... or the host's. */
+  ours?: readonly Path[] | undefined;
+}
+
+export interface WorkspaceFacts {
+  id: string;
+  name: string | null;
+  workdir: string;
+  kind: 'overlay' | 'copy';
+  /** Seconds since 1970. */
+  created: number;
+  checkpoints: string[];
+  added: number;
+  modified: number;
+  deleted: number;
+  bytes: number;
+  upper: string;
+}
+
+/** What can be asked about a workspace, a jar's or one that is left. Paths are below its directory; without them everything is meant. */
+export interface Deciding {
+  /** What is different from the host's files as they are now. */
+  diff(paths?: readonly Path[] | null): Promise<Change[]>;
+  /** The same as a patch that `git apply` takes. */
+  patch(paths?: readonly Path[] | null): Promise<string>;
+  /** Put changes into the host's directory. WorkspaceError if some were not applied; the others are then. */
+  apply(paths?: readonly Path[] | null, options?: ApplyOptions): Promise<Applied>;
+  /** Drop what was changed. */
+  discard(paths?: readonly Path[] | null): Promise<void>;
+  /** Freeze what was changed so far; the id is for rollback(). "origin" if that is nothing. */
+  checkpoint(note?: string): Promise<string>;
+  /** Drop what was changed since that checkpoint, or since the last. */
+  rollback(checkpoint?: string): Promise<void>;
+}
+
+/** What runs with `workspace: "cow"` left, by its id. */
+export declare class Workspace implements Deciding {
+  constructor(id: string);
+  /** By its id, or by its name for the current directory. WorkspaceError if there is none. */
+  static open(idOrName: string): Promise<Workspace>;
+  readonly id: string;
+  show(): Promise<WorkspaceFacts>;
+  diff(paths?: readonly Path[] | null): Promise<Change[]>;
+  patch(paths?: readonly Path[] | null): Promise<string>;
+  apply(paths?: readonly Path[] | null, options?: ApplyOptions): Promise<Applied>;
+  discard(paths?: readonly Path[] | null): Promise<void>;
+  checkpoint(note?: string): Promise<string>;
+  rollback(checkpoint?: string): Promise<void>;
+  /** So many workspaces that go on from here. Nothing is copied. */
+  fork(count: number): Promise<Workspace[]>;
+}
+
+// --- jars for many runs ---
+
 export type Archive = Uint8Array | Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /**
  * A jar that stays open for many runs over the same files. Paths are the jar's; relative ones start at the workdir. What goes wrong with a file is
  * an error as those of `fs`.
  */
-export declare class Jar implements AsyncDisposable {
+export declare class Jar implements AsyncDisposable, Deciding {
   private constructor();
   static open(options?: JarOptions): Promise<Jar>;
   readonly rung: Rung;
@@ -408,10 +532,14 @@ export declare class Jar implements AsyncDisposable {
   /** For each port of `publish` the one of this host's 127.0.0.1 that leads to it. */
   readonly published: Record<number, number>;
   readonly isOpen: boolean;
+  /** The layer that it writes to, as the engine told it last; null: it has none. */
+  readonly workspace: WorkspaceSummary | null;
 
   run: RunFunction<RunInJarOptions>;
   spawn(args: Words, options?: SpawnInJarOptions & { shell?: false | undefined }): Promise<Process>;
   spawn(args: string, options: SpawnInJarOptions & { shell: true }): Promise<Process>;
+  /** A function of a module in this jar: over its files, each time in a fresh process. The jar must show the module, read-only. */
+  call<Type = unknown>(module: string | URL, name: string, args?: readonly Data[], options?: JarCallOptions): Promise<Type>;
   /** A shell that keeps its directory, variables, functions and background jobs. */
   shell(options?: KeptKeys): Promise<Shell>;
   /** A Python that keeps its variables. `python`: the program, by default python3. */
@@ -442,6 +570,15 @@ export declare class Jar implements AsyncDisposable {
   /** Let a jar with a gate reach what a rule names, or no longer. The last word about a host and port counts. */
   allowNet(rule: NetRule): Promise<void>;
   denyNet(rule: NetRule): Promise<void>;
+  /** diff() and patch() look while the jar goes on. After the others the jar begins afresh over what is left: processes and private files are gone. */
+  diff(paths?: readonly Path[] | null): Promise<Change[]>;
+  patch(paths?: readonly Path[] | null): Promise<string>;
+  apply(paths?: readonly Path[] | null, options?: ApplyOptions): Promise<Applied>;
+  discard(paths?: readonly Path[] | null): Promise<void>;
+  checkpoint(note?: string): Promise<string>;
+  rollback(checkpoint?: string): Promise<void>;
+  /** So many jars that go on from here, each with a layer of its own. */
+  fork(count: number): Promise<Jar[]>;
   /** Kill what is left in the jar and wait until it is gone. May be called again. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -538,6 +675,13 @@ export interface CallOptions extends RunKeys {
   signal?: AbortSignal | undefined;
 }
 
+export interface JarCallOptions extends CallOptions {
+  /** Directories from which modules may be loaded although the jar can write there. */
+  importPaths?: readonly string[] | undefined;
+  /** The program in the jar; this one's by default. */
+  node?: string | undefined;
+}
+
 /**
  * Call the function `name` that a module exports, in a process and a jar of its own. Its result is data, and nothing else: it was made by code
  * that nobody has reviewed, so `Type` is what you expect and have to check.
@@ -562,6 +706,8 @@ export interface PoolOptions extends PolicyKeys {
 export declare class Pool implements AsyncDisposable {
   constructor(options?: PoolOptions);
   call<Type = unknown>(module: string | URL, name: string, args?: readonly Data[], options?: CallOptions): Promise<Type>;
+  /** The values of the function for each item, in order; as many at once as the pool allows. The first error ends it, and so does leaving the loop. */
+  map<Type = unknown>(module: string | URL, name: string, items: Iterable<Data> | AsyncIterable<Data>, options?: CallOptions): AsyncGenerator<Type, void, undefined>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -20,6 +20,7 @@ export {
   SendError,
   StartError,
   UnavailableError,
+  WorkspaceError,
 } from './lib/errors.js';
 export { Jar } from './lib/jar.js';
 export { Policy } from './lib/policy.js';
@@ -28,3 +29,4 @@ export { Interpreter } from './lib/python.js';
 export { Result } from './lib/result.js';
 export { run } from './lib/run.js';
 export { Shell } from './lib/shell.js';
+export { Workspace } from './lib/workspace.js';

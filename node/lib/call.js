@@ -42,39 +42,37 @@ function bootText() {
   return text;
 }
 
-/** A jar with a process that waits for a call. */
-class Warm {
+/** Where the process of a call can leave its answer. Private to the jar: on the rung landlock it has no fixed name. */
+async function answerFolder(jar) {
+  return jar.rung === 'namespace' ? '/tmp' : (await jar.run(['/bin/sh', '-c', 'printf %s "$TMPDIR"'])).stdout;
+}
+
+/** A process in a jar that makes one call, now or later. */
+class Caller {
   constructor(jar, live, folder) {
     this.jar = jar;
     this.live = live;
     this.folder = folder;
   }
 
-  static async make(policy, jarKeys, node, preload, options, maxBytes, isHeld) {
-    const jar = await Jar.open({ policy, ...jarKeys });
-    try {
-      // Private to the jar: on the rung landlock it has no fixed name.
-      const folder = jar.rung === 'namespace' ? '/tmp' : (await jar.run(['/bin/sh', '-c', 'printf %s "$TMPDIR"'])).stdout;
-      const argv = [node, '--input-type=module', '--eval', bootText(), JSON.stringify({ preload, maxBytes })];
-      const request = new Request(argv, { ...options, stdin: 'pipe', capture: true }, true);
-      Object.assign(request.run, { held: isHeld, open_ended: false, started: false });
-      request.args = [node];
-      const live = new Live(request, jar.join(request));
-      live.channel.release();
-      return new Warm(jar, live, folder);
-    } catch (error) {
-      await jar.close();
-      throw error;
-    }
+  static async start(jar, node, preload, options, maxBytes, isHeld) {
+    const folder = await answerFolder(jar);
+    const argv = [node, '--input-type=module', '--eval', bootText(), JSON.stringify({ preload, maxBytes })];
+    const request = new Request(argv, { ...options, stdin: 'pipe', capture: true }, true);
+    Object.assign(request.run, { held: isHeld, open_ended: false, started: false });
+    request.args = [node];
+    const live = new Live(request, jar.join(request));
+    live.channel.release();
+    return new Caller(jar, live, folder);
   }
 
   get isFit() {
     return this.jar.isOpen && !this.live.channel.isOver;
   }
 
-  async call(call, isHeld, onOutput, signal, maxResult) {
+  /** The value, and where the answer lay. */
+  async call(call, isHeld, onOutput, signal, maxResult, answer = `${this.folder}/belljar-${randomBytes(8).toString('hex')}`) {
     const { channel } = this.live;
-    const answer = `${this.folder}/belljar-${randomBytes(8).toString('hex')}`;
     if (onOutput !== undefined) deliver(this.live, onOutput);
     channel.hold();
     const onAbort = () => this.live.fail(signal.reason);
@@ -86,7 +84,6 @@ class Warm {
       return await this.#read(result, answer, maxResult);
     } finally {
       signal?.removeEventListener('abort', onAbort);
-      this.jar.close(); // nobody waits for it, but the program does not end before
     }
   }
 
@@ -107,6 +104,40 @@ class Warm {
   drop() {
     this.live.channel.close();
     return this.jar.close();
+  }
+}
+
+/** A call as it is sent, if its arguments are data. */
+function callOf(file, name, args) {
+  if (!Array.isArray(args)) throw new TypeError('args must be a list of arguments');
+  const call = { module: urlOf(file), name: String(name), args };
+  try {
+    packData(call);
+  } catch (error) {
+    if (error instanceof NotData) throw new SendError(`the arguments cannot be sent: ${error.message.replace('$["args"]', '$')}`);
+    throw error;
+  }
+  return call;
+}
+
+/** Call a function of a module in a jar that is there already, over its files, in a process of its own. */
+export async function callInJar(jar, module, name, args = [], { onOutput, maxResult = MAX_RESULT, signal, importPaths = [], node = NODE, ...keys } = {}) {
+  signal?.throwIfAborted();
+  const maxBytes = parseSize(maxResult, 'maxResult');
+  const file = fileOf(module);
+  const call = callOf(file, name, args);
+  const jarKeys = { ...(await keysOf(jar.policy.policy, currentDirectory())), ...normalKeys(jar.policy.keys) };
+  // Without a word about it the jar has the current directory as its workdir, and can write there.
+  checkReadOnly(file, 'workdir' in jarKeys ? jarKeys : { ...jarKeys, workdir: jar.workdir }, importPaths);
+  const caller = await Caller.start(jar, node, [], keys, maxBytes, false);
+  const answer = `${caller.folder}/belljar-${randomBytes(8).toString('hex')}`;
+  try {
+    return await caller.call(call, false, onOutput, signal, maxBytes, answer);
+  } catch (error) {
+    if (error instanceof SendError && error.hint === null) throw new SendError(error.message, { result: error.result, hint: 'a jar sees only what it was opened with: name the module\'s directory in `ro`' });
+    throw error;
+  } finally {
+    await jar.remove(answer).catch(() => {});
   }
 }
 
@@ -177,7 +208,13 @@ export class Pool {
   }
 
   async #make(options, maxBytes, isHeld) {
-    return Warm.make(this.#policy, await this.#jarKeys(), this.#node, [...this.#files].map(urlOf), options, maxBytes, isHeld);
+    const jar = await Jar.open({ policy: this.#policy, ...(await this.#jarKeys()) });
+    try {
+      return await Caller.start(jar, this.#node, [...this.#files].map(urlOf), options, maxBytes, isHeld);
+    } catch (error) {
+      await jar.close();
+      throw error;
+    }
   }
 
   #refill() {
@@ -203,17 +240,10 @@ export class Pool {
   async call(module, name, args = [], options = {}) {
     const { onOutput, maxResult = MAX_RESULT, signal, ...keys } = options;
     if (this.#isClosed) throw new EngineError('the pool is closed');
-    if (!Array.isArray(args)) throw new TypeError('args must be a list of arguments');
     signal?.throwIfAborted();
     const maxBytes = parseSize(maxResult, 'maxResult');
     const file = fileOf(module);
-    const call = { module: urlOf(file), name: String(name), args };
-    try {
-      packData(call);
-    } catch (error) {
-      if (error instanceof NotData) throw new SendError(`the arguments cannot be sent: ${error.message.replace('$["args"]', '$')}`);
-      throw error;
-    }
+    const call = callOf(file, name, args);
     if (!this.#files.has(file)) {
       this.#files.add(file);
       await this.#drop();
@@ -230,10 +260,44 @@ export class Pool {
       }
       const isHeld = warm !== undefined;
       warm ??= await this.#make(keys, maxBytes, false);
-      return await warm.call(call, isHeld, onOutput, signal, maxBytes);
+      try {
+        return await warm.call(call, isHeld, onOutput, signal, maxBytes);
+      } finally {
+        warm.jar.close(); // nobody waits for it, but the program does not end before
+      }
     } finally {
       this.#leave();
       this.#refill(); // afterwards: the start of another process would slow this one down
+    }
+  }
+
+  /** The values of the function for each of the items, in order; as many at once as the pool allows. The first error ends it, and so does leaving the loop. */
+  async *map(module, name, items, { signal, ...options } = {}) {
+    const stop = new AbortController();
+    const onAbort = () => stop.abort(signal.reason);
+    const calls = [];
+    const source = items[Symbol.asyncIterator]?.() ?? items[Symbol.iterator]();
+    let hasMore = true;
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (;;) {
+        while (hasMore && calls.length < this.#concurrency) {
+          const { done, value } = await source.next();
+          hasMore = !done;
+          if (done) break;
+          const made = this.call(module, name, [value], { ...options, signal: stop.signal });
+          made.catch(() => {}); // it is told when its turn comes
+          calls.push(made);
+        }
+        if (calls.length === 0) return;
+        yield await calls.shift();
+      }
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      stop.abort();
+      if (hasMore) await source.return?.();
+      await Promise.allSettled(calls);
     }
   }
 

@@ -49,6 +49,14 @@ export class RunError extends BelljarError {
 
 export class RunTimeout extends RunError {}
 
+/** A workspace could not be used, or not everything could be applied: `notApplied` has what was not, and why. */
+export class WorkspaceError extends BelljarError {
+  constructor(message, { notApplied = [], ...more } = {}) {
+    super(message, more);
+    this.notApplied = notApplied;
+  }
+}
+
 export class SendError extends BelljarError {}
 
 export class CallError extends BelljarError {

@@ -3,19 +3,22 @@
  * lib/jar.js - Jar: a jar that stays open for many runs over the same private files
  */
 
+import { callInJar } from './call.js';
 import { connect } from './connect.js';
 import { asyncDispose } from './dispose.js';
+import { open } from './engine.js';
 import { EngineError, failure } from './errors.js';
 import * as files from './files.js';
 import { Kind } from './frames.js';
 import { begin } from './process.js';
 import { Interpreter } from './python.js';
-import { openJar, Request } from './request.js';
+import { jarMembers, Request } from './request.js';
 import { signalNumber } from './result.js';
 import { finish } from './run.js';
 import { Shell } from './shell.js';
 import { exportTar, importTar } from './tar.js';
 import { watch } from './watch.js';
+import { Decisions } from './workspace.js';
 
 // A jar that nobody can reach any more is closed.
 const forgotten = new FinalizationRegistry((channel) => {
@@ -27,17 +30,22 @@ const forgotten = new FinalizationRegistry((channel) => {
 /** A jar that stays open for many runs, one after the other or at the same time, over the same files. */
 export class Jar {
   #channel;
-  #environ;
+  #members;
   #facts;
+  #decisions;
   #closing;
   #why;
 
   /** Use Jar.open(). */
-  constructor(channel, environ, facts, policy) {
+  constructor(channel, members, facts, policy) {
     if (channel?.ask === undefined) throw new TypeError('a Jar is opened with await Jar.open()');
     this.#channel = channel;
-    this.#environ = environ;
+    this.#members = members;
     this.#facts = facts;
+    this.#decisions = new Decisions(
+      (order) => this.ask(Kind.LAYER, order),
+      (opened) => (this.#facts = opened),
+    );
     this.policy = policy;
     // Not this jar in these functions: it would never be forgotten.
     const end = { why: null };
@@ -57,7 +65,11 @@ export class Jar {
   /** Open a jar. `ttl`: after so long it is closed by itself. The other options are policy keys. */
   static async open(options = {}) {
     const { policy, ttl, ...keys } = options;
-    const { channel, environ } = openJar(policy, keys, { ttl });
+    return this.#begin(jarMembers(policy, keys, ttl), Object.freeze({ policy, keys: Object.freeze(keys) }));
+  }
+
+  static async #begin(members, policy) {
+    const channel = open(Kind.OPEN, members);
     channel.hold();
     const facts = await new Promise((resolve, reject) => {
       channel.onFrame = (kind, payload) => {
@@ -68,7 +80,7 @@ export class Jar {
       channel.onEnd = (error) => reject(error ?? new EngineError('the engine closed the channel without an answer'));
     });
     channel.release();
-    return new this(channel, environ, facts, Object.freeze({ policy, keys: Object.freeze(keys) }));
+    return new this(channel, members, facts, policy);
   }
 
   get rung() {
@@ -119,7 +131,7 @@ export class Jar {
   /** The channel of a run in this jar: for the package's own use. */
   join(request) {
     if (!this.isOpen) this.ask();
-    return this.#owned(request.join(this.#channel, this.#environ));
+    return this.#owned(request.join(this.#channel, this.#members.environ));
   }
 
   /** run() in this jar. */
@@ -130,6 +142,11 @@ export class Jar {
   /** spawn() in this jar. */
   async spawn(args, options) {
     return begin(new Request(args, options, true), (request) => this.join(request));
+  }
+
+  /** Call a function of a module in this jar: over its files, and each time in a fresh process. */
+  async call(module, name, args, options) {
+    return callInJar(this, module, name, args, options);
   }
 
   /** A shell in this jar that keeps its directory, variables, functions and background jobs between commands. */
@@ -228,6 +245,53 @@ export class Jar {
   /** Let it no longer reach what a rule names. Open connections to it are reset. */
   async denyNet(rule) {
     await files.ask(this, Kind.NET, { op: 'deny', rule }, 'net');
+  }
+
+  /** The workspace that it writes to, as the engine told it last; null: it has none. */
+  get workspace() {
+    return this.#facts.workspace ?? null;
+  }
+
+  /** What runs in this jar have changed so far. The jar goes on. */
+  async diff(paths) {
+    return this.#decisions.diff(paths);
+  }
+
+  async patch(paths) {
+    return this.#decisions.patch(paths);
+  }
+
+  /** Put changes into the host's directory; then the jar begins afresh over what is left. So it does after the others. */
+  async apply(paths, options) {
+    return this.#decisions.apply(paths, options);
+  }
+
+  async discard(paths) {
+    await this.#decisions.discard(paths);
+  }
+
+  async checkpoint(note) {
+    return this.#decisions.checkpoint(note);
+  }
+
+  async rollback(checkpoint) {
+    await this.#decisions.rollback(checkpoint);
+  }
+
+  /** So many jars that go on from here, each with a layer of its own. */
+  async fork(count) {
+    const ids = await this.#decisions.fork(count);
+    const { policy, keys } = this.policy;
+    const made = await Promise.allSettled(ids.map((id) => {
+      const { workspace_name: _, ...more } = this.#members.keys;
+      const own = { workspace: 'cow', ...(id === null ? {} : { workspace_name: id }) };
+      const fixed = Object.freeze({ policy, keys: Object.freeze({ ...keys, workspace_name: undefined, ...own }) });
+      return Jar.#begin({ ...this.#members, keys: { ...more, ...own } }, fixed);
+    }));
+    const failed = made.find(({ status }) => status === 'rejected');
+    if (failed === undefined) return made.map(({ value }) => value);
+    await Promise.all(made.map(({ value }) => value?.close()));
+    throw failed.reason;
   }
 
   /** What the jar with all its runs uses; null: nobody counts it. */

@@ -88,8 +88,7 @@ export class Request {
   }
 }
 
-/** The channel of a jar for many runs, and the environment it was opened with. */
-export function openJar(policy, keys, more) {
-  const members = policyMembers(policy, normalKeys(keys));
-  return { channel: open(Kind.OPEN, { ...members, ...more }), environ: members.environ };
+/** What a jar for many runs is opened with: a copy of it opens another one. */
+export function jarMembers(policy, keys, ttl) {
+  return { ...policyMembers(policy, normalKeys(keys)), ttl };
 }

@@ -8,7 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { call, CallEnded, CallError, CallTimeout, EngineError, Pool, PolicyError, ResultError, SendError } from '../index.js';
+import { call, CallEnded, CallError, CallTimeout, EngineError, Jar, Pool, PolicyError, ResultError, SendError } from '../index.js';
 import { MAX_NODES, NotData, packData, unpackData } from '../lib/data.js';
 import { folder, test } from './helper.js';
 
@@ -153,6 +153,51 @@ test('a pool gives files by its policy, and loads nothing that a jar can write',
   await using_(new Pool({ rw: [join(dir, 'below')] }), (pool) => assert.rejects(pool.call(tools, 'add', [1, 2]), SendError));
   await using_(new Pool({ workdir: dir, importPaths: [dir] }), async (pool) => assert.equal(await pool.call(tools, 'add', [1, 2]), 3));
   await using_(new Pool({ workdir: dir, workdir_mode: 'ro' }), async (pool) => assert.equal(await pool.call(tools, 'add', [1, 2]), 3));
+});
+
+test('a function is called for each item, in order, and the first error ends it', async (context) => {
+  const tools = module(context);
+  await using_(new Pool({ preload: [tools], concurrency: 2 }), async (pool) => {
+    const seen = [];
+    for await (const value of pool.map(tools, 'same', [1, 2, 3])) seen.push(value);
+    assert.deepEqual(seen, [1, 2, 3]);
+    async function* items() {
+      try {
+        for (let item = 0; ; item++) yield item;
+      } finally {
+        seen.push('left');
+      }
+    }
+    for await (const value of pool.map(tools, 'same', items())) if (value === 1) break;
+    assert.equal(seen.at(-1), 'left');
+    await assert.rejects(async () => {
+      for await (const _ of pool.map(tools, 'leave', [3])) assert.fail();
+    }, CallEnded);
+    await assert.rejects(async () => {
+      for await (const _ of pool.map(tools, 'stuck', [1, 2], { signal: AbortSignal.timeout(300) })) assert.fail();
+    }, { name: 'TimeoutError' });
+  });
+});
+
+test('a function is called over the files of a jar', async (context) => {
+  const tools = module(context);
+  const jar = await Jar.open({ workdir: null, ro: [join(tools, '..')] });
+  context.after(() => jar.close());
+  await jar.writeFile('data', 'content');
+  assert.equal(await jar.call(tools, 'read', ['data']), 'content');
+  await jar.call(tools, 'write', ['made']);
+  assert.equal(await jar.readTextFile('made'), 'x');
+  assert.deepEqual([await jar.call(tools, 'counted'), await jar.call(tools, 'counted')], [1, 1]);
+  assert.ok(!(await jar.call(tools, 'look', ['/tmp'])).some((name) => /^belljar-[0-9a-f]{16}$/.test(name)));
+  await assert.rejects(jar.call(tools, 'raise'), { typeName: 'RangeError' });
+  await assert.rejects(jar.call(tools, 'same', [() => 1]), SendError);
+  const other = await Jar.open({ workdir: null });
+  context.after(() => other.close());
+  await assert.rejects(other.call(tools, 'add', [1, 2]), (error) => error instanceof SendError && /`ro`/.test(error.hint));
+  const writing = await Jar.open({ workdir: join(tools, '..') });
+  context.after(() => writing.close());
+  await assert.rejects(writing.call(tools, 'add', [1, 2]), SendError);
+  assert.equal(await writing.call(tools, 'add', [1, 2], { importPaths: [join(tools, '..')] }), 3);
 });
 
 test('a closed pool takes no calls', async (context) => {

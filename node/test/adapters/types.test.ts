@@ -4,7 +4,7 @@
  */
 
 import type { Experimental_SandboxSession } from 'ai';
-import { call, CallError, Jar, type LimitHit, Policy, Pool, type Result, run, RunError, spawn, StartError } from 'belljar';
+import { type Applied, call, CallError, type Change, Jar, type LimitHit, Policy, Pool, type Result, run, RunError, spawn, StartError, Workspace, WorkspaceError } from 'belljar';
 import { sandboxSession } from 'belljar/ai-sdk';
 import { JarSandbox } from 'belljar/deepagents';
 import { JarSandboxClient } from 'belljar/openai-agents';
@@ -53,6 +53,22 @@ new Jar();
   const session: Experimental_SandboxSession = sandboxSession(jar, { timeout: 5 });
   const backend: SandboxBackendProtocolV2 = new JarSandbox(jar);
   void [session, backend];
+}
+
+{
+  await using jar = await Jar.open({ workspace: 'cow', cow_dirs: '/cache', secrets: ['A@b.example', { name: 'A', host: 'b.example' }], publish: [3000, '0:80'] });
+  same<Awaited<ReturnType<typeof jar.diff>>, Change[]>(true);
+  same<Change['change'], 'added' | 'modified' | 'type' | 'mode' | 'deleted'>(true);
+  const applied = await jar.apply(null, { allowRisky: ['.envrc'], theirs: ['a'] });
+  same<typeof applied, Applied>(true);
+  same<Awaited<ReturnType<typeof jar.fork>>, Jar[]>(true);
+  same<Awaited<ReturnType<Workspace['fork']>>, Workspace[]>(true);
+  same<WorkspaceError['notApplied'][number]['reason'], 'conflict' | 'refused' | 'failed'>(true);
+  same<NonNullable<typeof text.workspace>['id'], string | null>(true);
+  // @ts-expect-error paths are a list
+  await jar.discard('a');
+  same<Awaited<ReturnType<typeof jar.call<number>>>, number>(true);
+  for await (const value of new Pool().map<number>('m.mjs', 'f', [1, 2])) same<typeof value, number>(true);
 }
 
 const going = await spawn(['cat']);
