@@ -75,6 +75,10 @@ class Answerer:
         self._send(number, answer)
         return None
 
+    def deny(self, event: Mapping[str, Any]) -> None:
+        """Nobody can be asked."""
+        self._send(int(event.get("id") or 0), "deny")
+
     async def _await(self, number: int, awaitable: Any) -> None:
         try:
             answer = await awaitable

@@ -11,6 +11,7 @@ run is over: the pool does so later (_queue.py). In all other cases the engine's
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import os
 import select
@@ -19,6 +20,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 
 from . import _answer, _engine, _loops, _wire
 from ._answer import Answer
+from ._ask import Answerer
 from ._async import Reader, read_out
 from ._async import read_some as read_some_async
 from ._async import read_to_end as read_to_end_async
@@ -26,7 +28,7 @@ from ._codec import MAX_BYTES, Codec
 from ._collect import Collector
 from ._discard import discard, drain, keep_in_line
 from ._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError, shortage_is_engine_error
-from ._keys import CALL_OPTIONS, RUN_KEYS, OnOutput, check_arguments, parse_size
+from ._keys import CALL_OPTIONS, RUN_KEYS, OnAsk, OnOutput, check_arguments, parse_size
 from ._policy import normal_keys
 from ._result import Result, describe
 from ._result_types import result_types
@@ -43,20 +45,29 @@ def _codec(types: Tuple[type, ...], max_bytes: int) -> Codec:
 class Options:
     """What a call was told beside the arguments of its function."""
 
-    __slots__ = ("keys", "on_output", "types", "codec")
+    __slots__ = ("keys", "on_output", "on_ask", "types", "codec")
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.keys: Dict[str, Any] = normal_keys({name: value for name, value in options.items() if name in RUN_KEYS})
         self.on_output: Optional[OnOutput] = options.get("on_output")
+        self.on_ask: Optional[OnAsk] = options.get("on_ask")
         types: Any = options.get("types") or ()
         self.types: Tuple[type, ...] = (types,) if isinstance(types, type) else tuple(types)
         max_result = options.get("max_result", MAX_BYTES)
         self.codec = _codec(self.types, MAX_BYTES if max_result == MAX_BYTES else parse_size(max_result, "max_result"))
 
     @property
-    def sink(self) -> str:
-        """Where the engine sends output as it comes."""
-        return "none" if self.on_output is None else "frames"
+    def members(self) -> Dict[str, Any]:
+        """What they mean for the run: where the engine sends output as it comes, and whether somebody answers its questions."""
+        return {"sink": "none" if self.on_output is None else "frames", "ask": None if self.on_ask is None else True}
+
+    def answered_by(self, on_ask: Optional[OnAsk]) -> Options:
+        """The same; this answers, where nobody else does."""
+        if on_ask is None or self.on_ask is not None:
+            return self
+        made = copy.copy(self)
+        made.on_ask = on_ask
+        return made
 
 
 NO_OPTIONS = Options({})
@@ -251,6 +262,17 @@ class Call:
         }[self._answer.kind]
         return CallError(text, kind, message, trace)
 
+    @property
+    def _hears_of_the_run(self) -> bool:
+        """Whether functions of the caller's are to be called while it runs."""
+        return self._options.on_output is not None or self._options.on_ask is not None
+
+    def _collector(self, channel: _engine.Channel, may_await: bool) -> Collector:
+        made = Collector([self._name], on_output=self._options.on_output)
+        if self._options.on_ask is not None:
+            made.answer = Answerer(self._options.on_ask, channel, may_await)
+        return made
+
     def _refuse(self) -> None:
         """The answer is malformed: whatever the run still does is of no use."""
         assert self.channel is not None
@@ -263,13 +285,13 @@ class Call:
         """Wait for the value. An exception meanwhile ends the run, and leaves when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
-        collector = Collector([self._name], on_output=self._options.on_output)
+        collector = self._collector(channel, False)
         try:
             self._expect_answer()
             failure = None
             try:
                 self._link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _engine.LOOK_UP)
-                if self._options.on_output is not None:
+                if self._hears_of_the_run:
                     self._read_both(channel, collector)
                 else:
                     self._read_answer()
@@ -278,7 +300,7 @@ class Call:
             except ResultError as error:
                 self._refuse()
                 failure = error
-            collector.on_output = None
+            collector.on_output = collector.answer = None
             read_to_end(channel, collector)
             self.is_ended = True
             return self._final_value(collector.result(), failure)
@@ -323,14 +345,14 @@ class Call:
         """finish() for event loops; cancelling ends the run, and goes on when nothing of the run is left."""
         channel = self.channel
         assert channel is not None
-        collector = Collector([self._name], on_output=self._options.on_output)
+        collector = self._collector(channel, True)
         self._expect_answer()
         self._link.setblocking(False)
         reader = Reader(channel)
         try:
             failure = None
             try:
-                if self._options.on_output is not None:
+                if self._hears_of_the_run:
                     await self._read_both_async(reader, channel, collector)
                 else:
                     await self._read_answer_async()
@@ -339,7 +361,7 @@ class Call:
             except ResultError as error:
                 self._refuse()
                 failure = error
-            collector.on_output = None
+            collector.on_output = collector.answer = None
             await read_to_end_async(reader, channel, collector)
             self.is_ended = True
             return self._final_value(collector.result(), failure)

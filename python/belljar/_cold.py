@@ -64,7 +64,7 @@ class _FreshInterpreters(Backend):
 
     def _run(self, options: Options) -> Dict[str, Any]:
         """The run of one call; the third of its descriptors is the boot file."""
-        return {"argv": _boot.boot_words(self._python), "sink": options.sink, "started": False, "extra": 3}
+        return {"argv": _boot.boot_words(self._python), **options.members, "started": False, "extra": 3}
 
     def close(self) -> None:
         """Let go of what is kept for the next call."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._jar import Jar
-    from ._keys import PolicyKeys
+    from ._keys import OnAsk, PolicyKeys
 
 OnInput = Callable[[str], Union[str, Awaitable[str]]]
 
@@ -77,7 +77,7 @@ class Interpreter(Kept):
     """A Python process in a jar that keeps its variables between cells.
 
     preload: modules that are loaded already. policy and keys: those of the jar; timeout, grace and output hold for each cell.
-    on_input(prompt): the answer to input(). cell_memory: by how much one cell may let the data of the interpreter grow, before it
+    on_input(prompt): the answer to input(). on_ask(question): as for run(), asked while a cell runs; implies ask="net". cell_memory: by how much one cell may let the data of the interpreter grow, before it
     gets a MemoryError; the jar's `memory` ends the interpreter. import_paths: as for Pool. A context manager, also for
     `async with`; all of it may be used from any thread, and a second cell waits for the first.
     """
@@ -89,6 +89,7 @@ class Interpreter(Kept):
         policy: PolicyLike = None,
         import_paths: Iterable[_paths.PathLike] = (),
         on_input: Optional[OnInput] = None,
+        on_ask: Optional[OnAsk] = None,
         cell_memory: Union[int, str, None] = None,
         **keys: Unpack[PolicyKeys],
     ) -> None:
@@ -100,12 +101,14 @@ class Interpreter(Kept):
         policy_keys = _paths.keys_of(policy)
         jar_keys = normal_keys({**keys})
         settings = Settings(jar_keys, policy_keys)
+        if on_ask is not None:
+            jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
         named: List[_paths.PathLike] = []
         named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
-        start = WarmStart(zygotes_for(list(preload), named, policy, policy_keys, jar_keys))
-        self._begin(start, settings, on_input, cell_memory)
+        start = WarmStart(zygotes_for(list(preload), named, policy, policy_keys, jar_keys, on_ask is not None), on_ask)
+        self._begin(start, settings, on_input, on_ask, cell_memory)
 
     @classmethod
     def _in_jar(
@@ -114,6 +117,7 @@ class Interpreter(Kept):
         preload: Iterable[str] = (),
         *,
         on_input: Optional[OnInput] = None,
+        on_ask: Optional[OnAsk] = None,
         cell_memory: Union[int, str, None] = None,
         **keys: Any,
     ) -> "Interpreter":
@@ -122,7 +126,7 @@ class Interpreter(Kept):
         run_keys = normal_keys(keys)
         settings = Settings(run_keys, policy_keys)
         made = cls.__new__(cls)
-        made._begin(JarStart(jar, list(preload), run_keys), settings, on_input, cell_memory)
+        made._begin(JarStart(jar, list(preload), run_keys, on_ask), settings, on_input, on_ask, cell_memory)
         return made
 
     @classmethod
@@ -130,10 +134,13 @@ class Interpreter(Kept):
         """Interpreter(...) without holding up the loop."""
         return await run_blocking(lambda: cls(*args, **options), lambda made: made.close())
 
-    def _begin(self, start: Any, settings: Settings, on_input: Optional[OnInput], cell_memory: Any) -> None:
+    def _begin(
+        self, start: Any, settings: Settings, on_input: Optional[OnInput], on_ask: Optional[OnAsk], cell_memory: Any
+    ) -> None:
         self._start = start
         self._settings = settings
         self._on_input = on_input
+        self._on_ask = on_ask
         self._cell_memory = None if cell_memory is None else parse_size(cell_memory, "cell_memory")
         self._init_kept()
         self._is_first = True
@@ -146,10 +153,10 @@ class Interpreter(Kept):
     def _open_steps(self) -> Steps:
         call, release = self._start.start()
         assert call.channel is not None
-        run = KeptRun(call.channel, "python", release)
+        run = KeptRun(call.channel, "python", release, self._on_ask)
         self._run, self._is_first, self._why, self._number = run, True, None, 0
         try:
-            self._ends = Ends(call._link, self._settings.output)
+            self._ends = Ends(call._link, self._settings.output, run.question_fds)
             yield from self._await_ready()
             self._setup()
         except BaseException:
@@ -251,6 +258,7 @@ class Interpreter(Kept):
             while is_there:
                 try:
                     ready = yield ends.poll, deadline.left
+                    yield from run.answer_steps(ends.poll, ready, deadline)
                     if ends.link.fileno() in ready:
                         is_there = self._receive(answer, ends)
                     elif ready:
@@ -440,7 +448,7 @@ class Interpreter(Kept):
         with _lock:
             self._run.users += 1
         try:
-            twin._ends = Ends(link, self._settings.output)
+            twin._ends = Ends(link, self._settings.output, self._run.question_fds)
             self._number += 1
             fds = [theirs.fileno(), *twin._ends.theirs]
             words: _Words = yield from self._exchange(["fork", self._number], fds, self._settings.timeout)

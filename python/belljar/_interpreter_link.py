@@ -25,7 +25,8 @@ CODEC = Codec()
 class Ends:
     """Our ends of one interpreter: the link, the streams, and two pipes for signals."""
 
-    def __init__(self, link: socket.socket, cap: int) -> None:
+    def __init__(self, link: socket.socket, cap: int, also: Sequence[int]) -> None:
+        """also: what a cell waits for beside its answer and its output."""
         self.link = link
         self.streams = Streams(cap)
         self._theirs: List[int] = []
@@ -40,7 +41,7 @@ class Ends:
                 self._ours.append(file)
         link.setblocking(False)
         keep_in_line(link)
-        self.poll = Poll([link.fileno(), *self.streams.fds])
+        self.poll = Poll([link.fileno(), *self.streams.fds, *also])
 
     @property
     def theirs(self) -> List[int]:

@@ -8,7 +8,7 @@ import difflib
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 
 from . import _cell, _engine
 from ._call import Call, Options
@@ -22,6 +22,7 @@ from ._warm import Zygotes
 
 if TYPE_CHECKING:
     from ._jar import Jar
+    from ._keys import OnAsk
 
 # What every zygote for interpreters has loaded beside what it is told.
 USUAL = ("?linecache", "?traceback", "?reprlib")
@@ -32,13 +33,14 @@ MAX_ZYGOTES = 4
 class WarmStart:
     """Forks of a zygote; on hosts without, fresh interpreters."""
 
-    def __init__(self, zygotes: Zygotes) -> None:
+    def __init__(self, zygotes: Zygotes, on_ask: Optional[OnAsk]) -> None:
         self._zygotes = zygotes
+        self._options = Options({"on_ask": on_ask})
 
     def start(self) -> Tuple[Call, Callable[[], None]]:
         backend = self._zygotes.take()
         try:
-            call = Call(_cell.serve, (), {}, Options({}), backend.paths)
+            call = Call(_cell.serve, (), {}, self._options, backend.paths)
             call.begin(backend)
         except BaseException as error:
             if isinstance(error, EngineError):
@@ -62,14 +64,14 @@ class _KeptBackend(JarBackend):
 class JarStart:
     """Fresh interpreters in a jar that is open."""
 
-    def __init__(self, jar: "Jar", preload: Sequence[str], keys: Dict[str, Any]) -> None:
+    def __init__(self, jar: "Jar", preload: Sequence[str], keys: Dict[str, Any], on_ask: Optional[OnAsk]) -> None:
         self._backend = _KeptBackend(jar, jar._policy, jar._keys, [*preload, "?linecache"])
         for name in keys:
             if name not in RUN_KEYS:
-                near = difflib.get_close_matches(name, [*sorted(RUN_KEYS), "preload", "on_input", "cell_memory"], 1)
+                near = difflib.get_close_matches(name, [*sorted(RUN_KEYS), "preload", "on_input", "on_ask", "cell_memory"], 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ": it is fixed for the jar, or unknown"
                 raise PolicyError(f"python() does not take {name!r}{hint}")
-        self._options = Options({**keys, "timeout": None})
+        self._options = Options({**keys, "timeout": None, "on_ask": on_ask})
 
     def start(self) -> Tuple[Call, Callable[[], None]]:
         call = Call(_cell.serve, (), {}, self._options, self._backend.paths)
@@ -82,7 +84,7 @@ _zygotes: Dict[Any, Zygotes] = {}
 
 
 def zygotes_for(
-    preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, policy_keys: Dict[str, Any], keys: Dict[str, Any]
+    preload: Sequence[str], named: Sequence[Any], policy: PolicyLike, policy_keys: Dict[str, Any], keys: Dict[str, Any], asks: bool
 ) -> Zygotes:
     """Interpreters that are made alike come from one zygote. The oldest ones go, when there are many.
 
@@ -92,11 +94,11 @@ def zygotes_for(
     with contextlib.suppress(OSError):
         cwd = os.getcwd()
     says = (*wire_form(policy, cwd), encode(policy_keys), encode(keys), environ_text())
-    what = (sys.executable, tuple(preload), tuple(map(os.fspath, named)), cwd, says)
+    what = (sys.executable, tuple(preload), tuple(map(os.fspath, named)), cwd, says, asks)
     with _lock:
         found = _zygotes.pop(what, None)
         if found is None:
-            found = Zygotes(sys.executable, [*preload, *USUAL], named, policy, {**keys, "timeout": None}, sys.maxsize)
+            found = Zygotes(sys.executable, [*preload, *USUAL], named, policy, {**keys, "timeout": None}, sys.maxsize, asks)
         _zygotes[what] = found
         old = _zygotes.pop(next(iter(_zygotes))) if len(_zygotes) > MAX_ZYGOTES else None
     if old is not None:

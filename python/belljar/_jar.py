@@ -280,7 +280,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
         self._own()
         if self._backend is None:
             self._backend = JarBackend(self, self._policy, self._keys)
-        options = split_options(fn, kwargs, "Jar")
+        options = split_options(fn, kwargs, "Jar").answered_by(self._on_ask)
         return Call(fn, args, kwargs, options, self._backend.paths)
 
     def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -306,7 +306,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
         from ._interpreter import Interpreter
 
         self._own()
-        return Interpreter._in_jar(self, **options)
+        return Interpreter._in_jar(self, **{"on_ask": self._on_ask, **options})
 
     async def python_async(self, **options: Any) -> Interpreter:
         """python() without holding up the loop."""
@@ -314,18 +314,19 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
         return await run_blocking(lambda: self.python(**options), lambda made: made.close())
 
-    def shell(self, **options: Unpack[RunKeys]) -> Shell:
-        """A shell in this jar that keeps its directory, variables, functions and background jobs between commands."""
+    def shell(self, *, on_ask: Optional[OnAsk] = None, **options: Unpack[RunKeys]) -> Shell:
+        """A shell in this jar that keeps its directory, variables, functions and background jobs between commands. on_ask: instead
+        of the jar's own."""
         from ._shell import Shell
 
         self._own()
-        return Shell(self, **options)
+        return Shell(self, on_ask or self._on_ask, **options)
 
-    async def shell_async(self, **options: Unpack[RunKeys]) -> Shell:
+    async def shell_async(self, *, on_ask: Optional[OnAsk] = None, **options: Unpack[RunKeys]) -> Shell:
         """shell() without holding up the loop."""
         from ._loops import run_blocking
 
-        return await run_blocking(lambda: self.shell(**options), lambda made: made.close())
+        return await run_blocking(lambda: self.shell(on_ask=on_ask, **options), lambda made: made.close())
 
     # --- its layer: see JarWorkspace ---
 

@@ -12,6 +12,7 @@ a loop.
 from __future__ import annotations
 
 import codecs
+import collections
 import contextlib
 import contextvars
 import fcntl
@@ -24,14 +25,18 @@ import termios
 import threading
 import time
 import warnings
-from typing import Any, Callable, Collection, Dict, Generator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Collection, Deque, Dict, Generator, List, Optional, Sequence, Tuple
 
 from . import _engine, _loops
+from ._ask import Answerer
 from ._closing import AsyncClosing, Closing
 from ._collect import Collector
 from ._errors import BelljarError, CallEnded, EngineError, PolicyError, shortage_is_engine_error
 from ._keys import parse_duration, parse_size
 from ._result import Result
+
+if TYPE_CHECKING:
+    from ._keys import OnAsk
 
 # A Poll and how many seconds to wait at most; or something to await.
 Wait = Any
@@ -324,12 +329,17 @@ class Streams:
 class KeptRun:
     """The run behind one interpreter and its forks, or behind a shell. The last one that leaves ends it."""
 
-    def __init__(self, channel: _engine.Channel, name: str, release: Callable[[], None]) -> None:
+    def __init__(self, channel: _engine.Channel, name: str, release: Callable[[], None], on_ask: Optional[OnAsk] = None) -> None:
         self.channel = channel
         self.users = 1
         self._release = release
         self._lock = threading.Lock()
         self._collector = Collector([name], True, "replace")
+        self._answerer: Optional[Answerer] = None
+        self._questions: Deque[Any] = collections.deque()
+        if on_ask is not None:
+            self._collector.answer = self._questions.append
+            self._answerer = Answerer(on_ask, channel, True)
         self._failure: Optional[BelljarError] = None
         self._is_released = False
         self.is_killed = False
@@ -356,9 +366,35 @@ class KeptRun:
                 except OSError:
                     data = b""
                 if data:
-                    self._collector.feed(data)
+                    for function, told in self._collector.feed(data):
+                        function(*told)
                 else:
                     self._failure = self.channel.lost()
+
+    @property
+    def question_fds(self) -> List[int]:
+        """What to wait for beside the answer of a cell, and to tell answer_steps()."""
+        return [] if self._answerer is None else [self.channel.socket.fileno()]
+
+    def answer_steps(self, poll: Poll, ready: Collection[int], deadline: Deadline) -> Steps:
+        """Ask the caller what the engine asks. That time is not the cell's."""
+        if self._answerer is None or self.channel.socket.fileno() not in ready:
+            return
+        began = time.monotonic()
+        self._read()
+        if self.is_over:
+            poll.remove(self.channel.socket.fileno())
+        with contextlib.suppress(IndexError):  # forks have one run, and whoever is there first answers
+            while True:
+                event = self._questions.popleft()
+                waiting = self._answerer(event)
+                if waiting is not None:
+                    try:
+                        yield waiting
+                    except TypeError:  # of drive(): it can await nothing
+                        self._answerer.deny(event)
+                        raise
+        deadline.postpone(time.monotonic() - began)
 
     def end(self, patience: float, may_kill: bool) -> Steps:
         """Wait for the end of the run: its result. After so many seconds it is killed, or there is none."""

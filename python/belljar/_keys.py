@@ -138,6 +138,7 @@ class CallOptions(RunKeys, total=False):
     """The keywords of call() that are not the function's."""
 
     on_output: Optional[OnOutput]
+    on_ask: Optional[OnAsk]
     types: Union[type, Iterable[type]]
     max_result: Size
 
@@ -146,6 +147,7 @@ class ToolOptions(PolicyKeys, total=False):
     """The keywords of tool()."""
 
     on_output: Optional[OnOutput]
+    on_ask: Optional[OnAsk]
     types: Union[type, Iterable[type]]
     max_result: Size
 

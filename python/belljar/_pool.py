@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
@@ -30,7 +30,7 @@ from ._warm import Zygotes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._keys import PolicyKeys
+    from ._keys import OnAsk, PolicyKeys
 
 CLOSE_POLL_SECONDS = 0.005
 
@@ -42,7 +42,7 @@ class Pool(Closing, AsyncClosing):
     preload: modules that calls will find loaded. concurrency: how many calls at once; more wait in order. renew_after: so
     many calls may use one warm interpreter. python: the interpreter. import_paths: directories to import from beside the
     caller's sys.path, also such as the jar can write. policy and keys: those of the jars; without a workdir it is private
-    and empty. A context manager, also for `async with`; all of it may be used from any thread.
+    and empty. on_ask: what answers for calls that have none of their own; implies ask="net". A context manager, also for `async with`; all of it may be used from any thread.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Pool(Closing, AsyncClosing):
         python: str = sys.executable,
         import_paths: Iterable[_paths.PathLike] = (),
         policy: PolicyLike = None,
+        on_ask: Optional[OnAsk] = None,
         **keys: Unpack[PolicyKeys],
     ) -> None:
         self._pid = 0
@@ -74,11 +75,14 @@ class Pool(Closing, AsyncClosing):
         policy = _paths.loaded_policy(policy, cwd)
         policy_keys = _paths.keys_of(policy)
         jar_keys = _paths.anchored(normal_keys({**keys}), cwd)
+        self._on_ask = on_ask
+        if on_ask is not None:
+            jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
         self._limits = {name: jar_keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
         self._must_wait = (jar_keys.get("overflow") or policy_keys.get("overflow")) == "kill"
-        self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, jar_keys, renew_after)
+        self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, jar_keys, renew_after, on_ask is not None)
         self._queue = CallQueue(count)
         self._active: Set[_engine.Channel] = set()
         self._pid = _engine.owner_pid()
@@ -91,14 +95,15 @@ class Pool(Closing, AsyncClosing):
         if self._queue.is_closed:
             raise EngineError(CLOSED)
 
-    def _check_limits(self, options: Options) -> None:
-        """A call may not ask for more than its pool has."""
+    def _told(self, options: Options) -> Options:
+        """What a call is told, with what its pool says. It may not ask for more than its pool has."""
         for name in LIMITS_OF_A_POOL:
             most = self._limits[name]
             if name in options.keys and most is not None:
                 asked = options.keys[name]
                 if asked is None or parse_size(asked, name) > parse_size(most, name):
                     raise PolicyError(f"{name}={asked!r} is more than the {most} of the pool")
+        return options.answered_by(self._on_ask)
 
     def _may_be_early(self, options: Options) -> bool:
         """Whether the caller may have its value before the run is over. Output beyond the cap may end a run that has answered,
@@ -122,7 +127,7 @@ class Pool(Closing, AsyncClosing):
 
     def _call(self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Any:
         self._own()
-        self._check_limits(options)
+        options = self._told(options)
         backend = self._zygotes.take()
         try:
             call = Call(fn, args, kwargs, options, backend.paths)
@@ -146,7 +151,7 @@ class Pool(Closing, AsyncClosing):
         self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Any:
         self._own()
-        self._check_limits(options)
+        options = self._told(options)
         if not self._zygotes.is_ready:
             # Another thread makes the zygote. If this task is cancelled meanwhile, the next call uses it.
             await _loops.run_blocking(lambda: self._zygotes.put(self._zygotes.take()))
@@ -185,8 +190,7 @@ class Pool(Closing, AsyncClosing):
         check_call_options("map", options)
         known = Options(options)
         self._own()
-        self._check_limits(known)
-        return self._map(fn, iter(items), known)
+        return self._map(fn, iter(items), self._told(known))
 
     def _map(self, fn: Callable[..., Any], items: Iterator[Any], options: Options) -> Iterator[Any]:
         calls: Deque[Call] = deque()
@@ -373,21 +377,29 @@ if hasattr(os, "register_at_fork"):
 _engine.at_exit(_at_exit)
 
 
+def _pool_for(options: Options) -> ContextManager[Pool]:
+    """The hidden pool of a call: jars in which something may be asked are others."""
+    return contextlib.nullcontext(hidden_pool()) if options.on_ask is None else JarPolicy(None, {"ask": "net"}).pool()
+
+
 def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """fn(*args, **kwargs) in a jar: a process of its own that sees little, and whose answer is data.
 
     Keywords that are options are not the function's: timeout=, memory=, env= and the other policy keys that may differ from
-    run to run; on_output(stream, data) for what it prints, in this thread; types=[...], the Enum, dataclass and namedtuple
+    run to run; on_output(stream, data) for what it prints, and on_ask(question) for hosts that it wants to reach, both in this
+    thread; types=[...], the Enum, dataclass and namedtuple
     classes that may come back; max_result=, 64M. A parameter of that name is passed with functools.partial.
 
     Raises SendError if fn or an argument cannot be sent, CallError with the traceback as text if fn raised, CallTimeout,
     CallEnded if its process died, ResultError if what came back is not data.
     """
     options = split_options(fn, kwargs)
-    return hidden_pool()._call(fn, args, kwargs, options)
+    with _pool_for(options) as pool:
+        return pool._call(fn, args, kwargs, options)
 
 
 async def call_async(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """call() for asyncio, trio and anyio. Cancelling ends the run, and goes on when nothing of the run is left."""
     options = split_options(fn, kwargs)
-    return await hidden_pool()._call_async(fn, args, kwargs, options)
+    with _pool_for(options) as pool:
+        return await pool._call_async(fn, args, kwargs, options)

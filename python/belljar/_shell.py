@@ -40,6 +40,7 @@ from ._result import Result, describe
 
 if TYPE_CHECKING:
     from ._jar import Jar
+    from ._keys import OnAsk
 
 START_SECONDS = 30.0
 # What the engine may take to deliver an interrupt, before the next command could be hit by it.
@@ -113,7 +114,7 @@ class Shell(Kept):
     A context manager, also for `async with`; all of it may be used from any thread, and a second command waits for the first.
     """
 
-    def __init__(self, jar: "Jar", **keys: Any) -> None:
+    def __init__(self, jar: "Jar", on_ask: Optional[OnAsk] = None, **keys: Any) -> None:
         keys = normal_keys(keys)
         for name in keys:
             if name not in RUN_KEYS:
@@ -125,7 +126,7 @@ class Shell(Kept):
         self._settle_until = 0.0
         self._data = b""
         self._files: List[Any] = []
-        self._open(jar, keys)
+        self._open(jar, keys, on_ask)
         try:
             drive(self._init_steps())
         except BaseException:
@@ -133,7 +134,7 @@ class Shell(Kept):
             raise
         self._is_closed = False
 
-    def _open(self, jar: "Jar", keys: Dict[str, Any]) -> None:
+    def _open(self, jar: "Jar", keys: Dict[str, Any], on_ask: Optional[OnAsk]) -> None:
         theirs: List[int] = []
         self._streams = Streams(self._settings.output)
         try:
@@ -147,17 +148,17 @@ class Shell(Kept):
             with contextlib.suppress(OSError):
                 fcntl.fcntl(ours_script, F_SETPIPE_SZ, SCRIPT_BYTES)
             keys["env"] = {**(keys.get("env") or {}), "PS1": "", "PS2": ""}
-            members = {"argv": ["/bin/sh", "-c", _START], "stdin": "descriptor", "started": False, "extra": 3}
+            members = {"argv": ["/bin/sh", "-c", _START], "stdin": "descriptor", "started": False, "extra": 3, "ask": None if on_ask is None else True}
             frame = join_frame({**keys, "timeout": None}, members, jar._environ)
             channel = jar._ask(frame, [*theirs, *self._streams.theirs])
-            self._run = KeptRun(channel, "sh", lambda: None)
+            self._run = KeptRun(channel, "sh", lambda: None, on_ask)
         except BaseException:
             self._close_files()
             raise
         finally:
             self._streams.sent()
             _engine.close_all(theirs)
-        self._poll = Poll([self._status.fileno(), *self._streams.fds])
+        self._poll = Poll([self._status.fileno(), *self._streams.fds, *self._run.question_fds])
 
     def _hold(self, fd: int, mode: str) -> Any:
         os.set_blocking(fd, False)
@@ -239,6 +240,7 @@ class Shell(Kept):
             while is_there and status is None:
                 try:
                     ready = yield self._poll, deadline.left
+                    yield from run.answer_steps(self._poll, ready, deadline)
                     for fd in self._streams.read(ready):
                         self._poll.remove(fd)
                     if self._status.fileno() in ready:

@@ -60,6 +60,8 @@ def jar_and_options(pool: Any, policy: Any, keys: Dict[str, Any]) -> Tuple[Calla
             raise TypeError(f"the policy of a pool is fixed: give {words} to Pool(), or leave pool= out")
         if not isinstance(pool, Pool):
             raise TypeError(f"pool must be a belljar.Pool, not {type(pool).__name__}")
+    elif keys.get("on_ask") is not None:
+        of_jar.setdefault("ask", "net")
     if policy is not None or of_jar:
         # Keywords win over a policy, also with more than it allows.
         of_jar.update({name: keys[name] for name in LIMITS_OF_A_POOL if name in keys})

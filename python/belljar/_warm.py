@@ -110,6 +110,7 @@ class Zygote(Backend):
         policy: PolicyLike,
         keys: Dict[str, Any],
         is_unwanted: Callable[[], bool],
+        asks: bool,
     ) -> None:
         self.sys_path = list(sys.path)
         self.users = 0
@@ -140,14 +141,17 @@ class Zygote(Backend):
         finally:
             _engine.close_socket(ours)
         self._files = files
-        self._frames = {sink: self._frame(sink, {}) for sink in ("none", "frames")}
-        self._fork_frame = join_frame({}, {"held": True, "started": False, "extra": 1}, self._environ)
+        self._asks = asks
+        self._plain_frame = self._frame(Options({}))
+        self._fork_frame = join_frame({}, {"held": True, "started": False, "extra": 1, "ask": asks or None}, self._environ)
         # A list: taking from it and adding to it needs no lock.
         self._forks: List[Fork] = []
 
     def take_fork(self, options: Options) -> Optional[Fork]:
         """A fork that waits; it has the environment of the zygote, and no keys of its own."""
         if options.keys or options.on_output is not None or environ_text() != self._environ:
+            return None
+        if (options.on_ask is not None) != self._asks:
             return None
         try:
             return self._forks.pop()
@@ -168,13 +172,13 @@ class Zygote(Backend):
         finally:
             theirs.close()
 
-    def _frame(self, sink: str, keys: Dict[str, Any]) -> bytes:
-        return join_frame(keys, {"sink": sink, "started": False, "extra": 2}, self._environ)
+    def _frame(self, options: Options) -> bytes:
+        return join_frame(options.keys, {**options.members, "started": False, "extra": 2}, self._environ)
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A fork for this call alone."""
-        is_plain = not options.keys and environ_text() == self._environ
-        return self.jar._ask(self._frames[options.sink] if is_plain else self._frame(options.sink, options.keys), fds)
+        is_plain = not options.keys and options.on_output is options.on_ask is None and environ_text() == self._environ
+        return self.jar._ask(self._plain_frame if is_plain else self._frame(options), fds)
 
     def has_current_files(self) -> bool:
         """Whether the files that it has loaded are unchanged."""
@@ -195,7 +199,10 @@ class Zygote(Backend):
 
 
 class Zygotes:
-    """The zygote of a pool, its predecessors that still have calls, and a cold backend where there can be no zygote."""
+    """The zygote of a pool, its predecessors that still have calls, and a cold backend where there can be no zygote.
+
+    asks: calls have somebody who answers, so forks are made ahead for such.
+    """
 
     def __init__(
         self,
@@ -205,7 +212,9 @@ class Zygotes:
         policy: PolicyLike,
         keys: Dict[str, Any],
         renew_after: int,
+        asks: bool = False,
     ) -> None:
+        self._asks = asks
         self._arguments = (python, list(preload), list(named), policy, keys)
         self._renew_after = renew_after
         self._lock = threading.Lock()
@@ -296,7 +305,7 @@ class Zygotes:
             raise StartError(number, f"cannot use the interpreter '{python}': {os.strerror(number)}", python)
         places = _paths.plan(python, named, policy, keys, _paths.caller_paths())
         wishes = [f"?{name}" for name in self._used_modules]
-        arguments = (places, policy, keys, lambda: self._is_closed)
+        arguments = (places, policy, keys, lambda: self._is_closed, self._asks)
         try:
             return Zygote(python, [*preload, *wishes], *arguments)
         except EngineError:

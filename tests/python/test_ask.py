@@ -19,7 +19,7 @@ from harness.host import need  # noqa: E402
 from package_case import PackageCase, tearDownModule  # noqa: E402, F401
 
 PROGRAM = r"""
-import asyncio, dataclasses, json, os, sys, threading, warnings
+import asyncio, dataclasses, json, os, shlex, sys, threading, warnings
 import belljar
 
 TALK = '''
@@ -169,6 +169,73 @@ with belljar.Jar(ask="net", workdir=None) as jar:
     release.set()
     second.join()
     said["allowed meanwhile"] = json.loads(results[0].stdout)
+
+# --- calls, and what keeps state ---
+
+
+
+def talk_there(host):
+    import socket
+    try:
+        with socket.create_connection((host, 7000)) as s:
+            s.settimeout(40)
+            s.sendall(b"hi")
+            return s.recv(9).decode()
+    except OSError as error:
+        return type(error).__name__
+
+
+asker = Asker("once", "deny")
+said["call"] = [[belljar.call(talk_there, host, on_ask=asker) for host in ("good.test", "other.test")], asker.hosts()]
+tooled = Asker("once")
+said["tool"] = [belljar.tool(on_ask=tooled)(talk_there)("good.test"), tooled.hosts()]
+pooled, own = Asker("run"), Asker("once")
+with belljar.Pool(on_ask=pooled) as pool:
+    # A fork that waits has somebody who answers too.
+    said["pool"] = [[pool.call(talk_there, "good.test") for _ in range(3)], pooled.hosts()]
+    said["pool own"] = [pool.call(talk_there, "good.test", on_ask=own), own.hosts(), len(pooled.asked)]
+    said["pool map"] = list(pool.map(talk_there, ["good.test", "www.good.test"]))
+with belljar.Pool() as pool:
+    try:
+        pool.call(talk_there, "good.test", on_ask=own)
+    except belljar.BelljarError as error:
+        said["not in this pool"] = str(error)
+
+
+async def calls_in_a_loop():
+    asker = Asker("once")
+    said["async call"] = [await belljar.call_async(talk_there, "good.test", on_ask=asker.later), asker.hosts()]
+    asker = Asker("once")
+    async with await belljar.Interpreter.open_async(on_ask=asker.later) as python:
+        said["async interpreter"] = [(await python.run_async(TALK + "talk('good.test')")).value, asker.hosts()]
+
+
+asyncio.run(calls_in_a_loop())
+asker = Asker("once", "run", "deny")
+with belljar.Interpreter(on_ask=asker) as python:
+    python.run(TALK)
+    said["interpreter"] = [[python.run(f"talk('{host}.test')").value for host in ("good", "www.good", "www.good", "other")], asker.hosts()]
+    with python.fork() as twin:
+        said["fork"] = twin.run("talk('www.good.test')").value
+    asker.answers = [asker.later(None)]
+    try:
+        python.run("talk('good.test')")
+    except TypeError:
+        said["coroutine in a thread"] = True
+with belljar.Interpreter(on_ask=lambda question: threading.Event().wait(1) or "once", timeout=0.7) as python:
+    python.run(TALK)
+    said["time to answer"] = python.run("talk('good.test')").value
+asker, own = Asker("once"), Asker("once")
+with belljar.Jar(on_ask=asker, workdir=None) as jar:
+    said["jar call"] = jar.call(talk_there, "good.test")
+    with jar.python() as python, jar.python(on_ask=own) as another:
+        python.run(TALK)
+        another.run(TALK)
+        said["jar python"] = python.run("talk('www.good.test')").value
+    with jar.shell() as shell:
+        words = " ".join(shlex.quote(word) for word in command("a.b.good.test"))
+        said["jar shell"] = json.loads(shell.run(words).stdout)[0]
+    said["jar doors"] = asker.hosts()
 with belljar.Jar(workdir=None) as jar:
     try:
         jar.run(["true"], on_ask=Asker("once"))
@@ -249,7 +316,31 @@ class Asking(PackageCase):
         self.assertEqual(self.said["allowed meanwhile"], ["hi"])
 
     def test_a_jar_that_asks_nothing_says_so(self) -> None:
-        self.assertIn("nothing is asked in this jar", self.said["not in this jar"])
+        for name in ("not in this jar", "not in this pool"):
+            self.assertIn("nothing is asked in this jar", self.said[name])
+
+    def test_calls_and_tools(self) -> None:
+        self.assertEqual(self.said["call"], [["hi", RESET], ["good.test", "other.test"]])
+        self.assertEqual(self.said["tool"], ["hi", ["good.test"]])
+        self.assertEqual(self.said["async call"], ["hi", ["good.test"]])
+
+    def test_a_pool_answers_for_its_calls(self) -> None:
+        """Each call is a run: what was allowed for one is asked again for the next."""
+        self.assertEqual(self.said["pool"], [["hi"] * 3, ["good.test"] * 3])
+        self.assertEqual(self.said["pool own"], ["hi", ["good.test"], 3])
+        self.assertEqual(self.said["pool map"], ["hi", "hi"])
+
+    def test_kept_interpreters(self) -> None:
+        self.assertEqual(self.said["interpreter"], [["hi", "hi", "hi", RESET], ["good.test", "www.good.test", "other.test"]])
+        self.assertEqual((self.said["fork"], self.said["async interpreter"]), ("hi", ["hi", ["good.test"]]))
+        self.assertTrue(self.said["coroutine in a thread"])
+
+    def test_the_time_to_answer_is_not_the_cells(self) -> None:
+        self.assertEqual(self.said["time to answer"], "hi")
+
+    def test_a_jar_answers_for_what_it_keeps(self) -> None:
+        self.assertEqual([self.said[f"jar {name}"] for name in ("call", "python", "shell")], ["hi"] * 3)
+        self.assertEqual(self.said["jar doors"], ["good.test", "www.good.test", "a.b.good.test"])
 
 
 if __name__ == "__main__":
