@@ -402,11 +402,11 @@ void mcp_receive(struct mcp_server *server, uint64_t exchange, const char *line,
 	}
 	method = member_of(&document, "method");
 	id = member_of(&document, "id");
-	write_id(&request.asker.id, id);
 	request.params = member_of(&document, "params");
 	/* An answer to a question: this server asks none. */
 	if (!method && (member_of(&document, "result") || member_of(&document, "error")))
 		return;
+	write_id(&request.asker.id, id);
 	if (!method || method->type != JSON_STRING || (id && !request.asker.id.len)) {
 		send_error(server, &request.asker, CODE_REQUEST, "this is no request of JSON-RPC 2.0", NULL);
 	} else {

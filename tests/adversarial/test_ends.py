@@ -21,7 +21,7 @@ from harness.runner import LANDLOCK, NAMESPACE
 
 # Fork bombs and storms disturb whoever measures time beside them.
 RUN_ALONE = True
-KILLS = 100
+KILLS = 50
 
 
 def no_more_than(processes: int) -> Optional[Callable[[], None]]:

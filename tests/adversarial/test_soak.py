@@ -17,7 +17,7 @@ SOAK = Path(__file__).resolve().parent.parent / "soak" / "run"
 class Soak(unittest.TestCase):
     def test_a_small_soak_leaves_the_host_as_it_was(self) -> None:
         done = subprocess.run(
-            [sys.executable, str(SOAK), "8", "16", "40"],
+            [sys.executable, str(SOAK), "4", "16", "20"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -162,7 +162,7 @@ class Soak(unittest.TestCase):
         if os.environ.get("BELLJAR_TEST_SANITIZER"):
             self.skipTest("a sanitizer needs memory of its own")
         done = subprocess.run(
-            [sys.executable, str(SOAK), "4", "--untimed"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400
+            [sys.executable, str(SOAK), "2", "--untimed"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400
         )
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
 

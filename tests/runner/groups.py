@@ -26,7 +26,8 @@ from runner.report import FAILED, PASSED, SKIPPED, Outcome
 from runner.stage import SYSTEM_PATH, Stage
 
 SYSTEM_PYTHON = "/usr/bin/"
-# What may differ between interpreters; with the system's own all modules run, and with each under --only python.
+# What may differ between interpreters: run with the oldest and the newest beside the system's own, with which all modules run.
+# Under --only python all run with each.
 PORTABLE_MODULES = ("test_async", "test_classes", "test_codec", "test_integrations", "test_run", "test_send")
 # They look at nothing that depends on who runs them: once is enough, unless all are asked for.
 SAME_FOR_EVERYBODY = ("test_answer", "test_classes", "test_codec", "test_keys", "test_loops", "test_types", "test_wheel", "test_wire")
@@ -352,7 +353,7 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
     return Group(part, name, ("release", "tools"), run, is_alone, after=("testing",), has_second_chance=may_fail_once(path))
 
 
-def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Group:
+def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter, is_edge: bool) -> Group:
     """One module of the Python package's tests with one of the machine's interpreters."""
 
     def run(context: Context) -> list[Outcome]:
@@ -367,7 +368,7 @@ def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter) -> Gro
     if interpreter.path.startswith(SYSTEM_PYTHON):
         is_slow = kind == "root" and path.stem in SAME_FOR_EVERYBODY
     else:
-        is_slow = path.stem not in PORTABLE_MODULES
+        is_slow = not is_edge or path.stem not in PORTABLE_MODULES
     return Group("python", name, ("release", "tools", "wheel"), run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
 
@@ -560,18 +561,18 @@ def fuzz_group(name: str) -> Group:
     """One libFuzzer target, started from its seeds. What it finds new is kept below build/ for the next time."""
 
     def run(context: Context) -> list[Outcome]:
-        failure = build_program(context, f"fuzz/tests/fuzz/{name}")
+        failure = build_program(context, f"asan/tests/fuzz/{name}")
         if failure is not None:
             return [failure]
-        build = context.source / "build" / "fuzz"
-        found = build / "corpus" / name
-        crashes = build / "crashes"
+        kept = context.source / "build" / "fuzz"
+        found = kept / "corpus" / name
+        crashes = kept / "crashes"
         found.mkdir(parents=True, exist_ok=True)
         crashes.mkdir(exist_ok=True)
         corpus = context.source / "tests" / "fuzz" / "corpus"
         seeds = [folder for folder in (corpus / name, corpus / name[len("fuzz_") :]) if folder.is_dir()]
         command = [
-            str(build / "tests" / "fuzz" / name),
+            str(context.source / "build" / "asan" / "tests" / "fuzz" / name),
             f"-max_total_time={context.fuzz_seconds}",
             "-timeout=10",
             "-rss_limit_mb=1024",
@@ -589,7 +590,7 @@ def fuzz_group(name: str) -> Group:
             return [Outcome(name, PASSED)]
         return [Outcome(name, FAILED, finished.output)]
 
-    return Group("fuzz", name, (), run, after=("fuzz",))
+    return Group("fuzz", name, (), run, after=("asan",))
 
 
 def lint_group(check: lint.Check) -> Group:
@@ -625,7 +626,7 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     interpreters = find_interpreters()
     for kind in stage.kinds():
         groups += [
-            python_group(path, kind, interpreter)
+            python_group(path, kind, interpreter, interpreter in (interpreters[0], interpreters[-1]))
             for interpreter in interpreters
             if interpreter.is_open or stage.uid_of(kind) is None
             for path in sorted((tests / "python").glob("test_*.py"))

@@ -27,7 +27,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Those that nearly every test needs, and those for which few wait.
 FIRST_BUILDS = ("release", "wheel", "tools", "testing")
-LATER_BUILDS = ("asan", "gcc", "checked", "library", "fuzz")
+LATER_BUILDS = ("asan", "gcc", "checked", "library")
 # Where all tests are run, only this much of a build is made.
 PARTS_OF_BUILDS = {"checked": "checked/belljar"}
 # What tests of the program need beside it: belljar-gate is made with the library's compiler.
