@@ -148,6 +148,7 @@ static struct engine_request request_of(const struct invocation *invocation, con
 		.stdin_path = options->stdin_path,
 		.has_pty = options->has_pty,
 		.has_timing = options->has_timing,
+		.has_no_cache = options->has_no_root_cache,
 		.environment = invocation->environment,
 		.current_directory = invocation->current_directory,
 		.argv_memory = invocation->argv_memory,

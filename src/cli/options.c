@@ -289,6 +289,7 @@ static const struct {
 	[OPTION_APPLY] = {.set = add_pattern},
 	[OPTION_OUT] = {.set = set_out},
 	[OPTION_DISCARD] = {.bool_offset = offsetof(struct run_options, has_discard)},
+	[OPTION_NO_ROOT_CACHE] = {.bool_offset = offsetof(struct run_options, has_no_root_cache)},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
 	[OPTION_VERBOSE] = {.set = set_verbose},
 	[OPTION_QUIET] = {.set = set_quiet},

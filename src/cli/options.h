@@ -101,6 +101,7 @@ enum option_id {
 	OPTION_APPLY,
 	OPTION_DISCARD,
 	OPTION_OUT,
+	OPTION_NO_ROOT_CACHE,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
 	OPTION_QUIET,
@@ -158,6 +159,7 @@ struct run_options {
 	bool has_json;
 	bool has_bytes;
 	bool has_events;
+	bool has_no_root_cache;
 	bool has_timing;
 	bool is_dying_with_parent;
 	bool has_prove;                         /* doctor */

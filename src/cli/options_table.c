@@ -260,6 +260,12 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_RUN | COMMAND_SHELL,
 	},
 	{
+		.id = OPTION_NO_ROOT_CACHE,
+		.flag = "no-root-cache",
+		.help = "make the jar's root anew, and keep nothing of it for later jars",
+		.commands = COMMAND_RUN | COMMAND_TRY | COMMAND_SHELL,
+	},
+	{
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "capture the output, and print the result object as one line on stdout when the run is over",

@@ -45,6 +45,7 @@ static const struct {
 	{"close_range", "Belljar closes inherited descriptors quickly", probe_close_range, false},
 	{"proc-children", "Belljar finds a jar's processes quickly where there is no pid namespace",
 	 probe_children_lists, false},
+	{"root-cache", "Belljar makes most of a jar's root once, for all later jars", probe_root_cache, false},
 	{"pty", "--pty and `belljar shell`", probe_pty, false},
 	{"nf-tables", "a gate (allow_net) may lead to any port, and takes none from servers in the jar",
 	 probe_nf_tables, false},

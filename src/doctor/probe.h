@@ -49,7 +49,7 @@ probe_function probe_user_namespaces, probe_pid_namespace, probe_net_namespace, 
 	probe_uts_namespace, probe_cgroup_namespace, probe_proc_mount, probe_id_mapped_mounts;
 /* host_doctor_kernel.c */
 probe_function probe_kernel, probe_landlock, probe_seccomp, probe_seccomp_listener, probe_mount_api, probe_openat2,
-	probe_pidfd, probe_clone3, probe_close_range, probe_children_lists, probe_pty;
+	probe_pidfd, probe_clone3, probe_close_range, probe_children_lists, probe_root_cache, probe_pty;
 /* probe_gate.c */
 probe_function probe_nf_tables, probe_ipv6, probe_name_servers, probe_inspecting_gate;
 /* host_doctor_cgroups.c */

@@ -221,6 +221,7 @@ static struct launch launch_of(const struct engine_request *request)
 		.policy = request->policy,
 		.environment = request->environment,
 		.current_directory = request->current_directory,
+		.has_no_cache = request->has_no_cache,
 		.is_rung_limited = request->is_rung_limited,
 		.rung_max = request->rung_max,
 	};

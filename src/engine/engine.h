@@ -50,7 +50,8 @@ struct engine_request {
 	bool has_pty;
 	struct winsize window;
 	bool has_timing;
-	pid_t spared_pid; /* a child of the caller's own that must not be taken for an orphan; 0: none */
+	bool has_no_cache; /* the jar makes its root itself */
+	pid_t spared_pid;  /* a child of the caller's own that must not be taken for an orphan; 0: none */
 	char *const *environment;
 	const char *current_directory; /* NULL: there is none */
 	bool is_rung_limited; /* treat what is above rung_max as absent, as on a host without it: for `doctor --prove` */

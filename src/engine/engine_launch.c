@@ -5,6 +5,7 @@
 #include "engine/engine_launch.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "engine/engine_failure.h"
 #include "host/host_cgroup.h"
@@ -22,6 +23,15 @@ static void limit_rung(const struct launch *launch, struct host *host)
 		host->landlock_abi = 0;
 }
 
+/* What a plan shows that is only looked at is what the first jar of its kind does. */
+static bool may_use_skeleton(const struct launch *launch)
+{
+	const char *choice = host_variable(launch->environment, "BELLJAR_CACHE");
+
+	return launch->host.skeletons.kind == PATH_DIRECTORY && launch->host.has_user_namespaces &&
+	       !launch->is_plan_only && !launch->has_no_cache && !(choice && !strcmp(choice, "off"));
+}
+
 static int look_at_host(struct launch *launch)
 {
 	int rc = host_probe(&launch->host, launch->environment, &launch->error);
@@ -33,6 +43,9 @@ static int look_at_host(struct launch *launch)
 		launch->host.jar_id = host_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
 	launch->host.prefixes = launch->prefixes;
+	if (engine_skeletons_find(&launch->host, launch->environment) < 0)
+		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
+	launch->host.has_skeleton = may_use_skeleton(launch);
 	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
 }
 
@@ -92,6 +105,16 @@ int launch_compile(struct launch *launch)
 	return rc;
 }
 
+static int compile_with_skeleton(struct launch *launch)
+{
+	int rc = launch_compile(launch);
+
+	if (rc < 0 || engine_skeleton_open(&launch->skeleton, &launch->host, &launch->plan) == 0)
+		return rc;
+	launch->host.has_skeleton = false;
+	return launch_compile(launch);
+}
+
 int launch_start(struct launch *launch, launch_start_function *start, void *owner)
 {
 	for (;;) {
@@ -99,7 +122,7 @@ int launch_start(struct launch *launch, launch_start_function *start, void *owne
 						launch->environment, &launch->error);
 
 		if (rc == 0)
-			rc = launch_compile(launch);
+			rc = compile_with_skeleton(launch);
 		if (rc == 0)
 			rc = start(launch, owner);
 		if (rc == 0 || !launch->has_plan ||
@@ -112,8 +135,13 @@ int launch_start(struct launch *launch, launch_start_function *start, void *owne
 
 bool launch_is_corrected(struct launch *launch, const struct observation *seen)
 {
+	bool had_skeleton = launch->host.has_skeleton;
+
 	if (!engine_failure_corrects_host(&launch->plan, seen, &launch->host))
 		return false;
+	if (had_skeleton && !launch->host.has_skeleton && seen->error.errno_value != ESTALE &&
+	    seen->error.errno_value != ENOENT)
+		engine_skeleton_refuse(&launch->skeleton, &launch->host, &launch->plan);
 	launch->corrections++;
 	return true;
 }
@@ -121,6 +149,7 @@ bool launch_is_corrected(struct launch *launch, const struct observation *seen)
 void launch_done(struct launch *launch)
 {
 	forget_plan(launch);
+	engine_skeleton_close(&launch->skeleton);
 	vault_done(&launch->vault);
 	engine_workspaces_close(&launch->workspaces);
 	string_list_done(&launch->stores);

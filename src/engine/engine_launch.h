@@ -9,6 +9,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_LAUNCH_H
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
+#include "engine/engine_skeleton.h"
 #include "engine/engine_vault.h"
 #include "engine/engine_workspace.h"
 #include "plan/plan.h"
@@ -32,11 +33,13 @@ struct launch {
 	struct plan_request request;
 	bool is_plan_only;         /* nothing will be started */
 	struct string_list stores; /* ids of those to go on with; owned. Else as the policy says */
+	bool has_no_cache;         /* the jar makes its root itself */
 	/* results */
 	struct host host;
 	struct engine_workspaces workspaces; /* of the layers in the plan */
 	struct plan plan;
-	struct vault vault; /* of a jar whose requests are looked into */
+	struct engine_skeleton skeleton; /* of the jar's root */
+	struct vault vault;              /* of a jar whose requests are looked into */
 	bool has_plan;
 	struct error error;
 	unsigned corrections; /* how often a fact about the host turned out to be wrong */

@@ -23,8 +23,6 @@
 #include "workspace/workspace_changes.h"
 #include "workspace/workspace_copy.h"
 
-#define BOOT_ID_BYTES 40
-
 static int out_of_memory(struct error *error)
 {
 	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -32,21 +30,14 @@ static int out_of_memory(struct error *error)
 
 /* --- a layer that was used before --------------------------------------------------------------------------- */
 
-static size_t read_boot_id(char id[BOOT_ID_BYTES])
-{
-	ssize_t len = sys_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, BOOT_ID_BYTES);
-
-	return len > 0 ? (size_t)len : 0;
-}
-
 /*
  * Was the host started again since this store was last used? What the file system had not written by then may be lost. The
  * file that is locked tells: another one would take longer to make than all else that is done here.
  */
 static bool is_from_before_boot(const struct workspace *workspace)
 {
-	char now[BOOT_ID_BYTES], then[BOOT_ID_BYTES] = "";
-	size_t len = read_boot_id(now);
+	char now[HOST_BOOT_ID_BYTES], then[HOST_BOOT_ID_BYTES] = "";
+	size_t len = host_boot_id(now);
 
 	return len && pread(workspace->lock_fd, then, sizeof(then), 0) > 0 && memcmp(now, then, len) != 0;
 }
@@ -54,8 +45,8 @@ static bool is_from_before_boot(const struct workspace *workspace)
 /* If that fails nobody is warned after a crash; that is no reason to run nothing. */
 static void remember_boot(const struct workspace *workspace)
 {
-	char now[BOOT_ID_BYTES];
-	size_t len = read_boot_id(now);
+	char now[HOST_BOOT_ID_BYTES];
+	size_t len = host_boot_id(now);
 
 	if (len && pwrite(workspace->lock_fd, now, len, 0) < 0)
 		return;

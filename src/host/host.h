@@ -169,6 +169,8 @@ struct host {
 	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
 	struct host_layer_list layers; /* directories under layers */
 	struct host_path_list stores;  /* where workspaces are kept, for no jar to see */
+	struct host_path skeletons;    /* where those of roots are kept, for no jar to see; PATH_ABSENT: nowhere */
+	bool has_skeleton;             /* one of them may be used: see struct plan */
 	char *hosts; /* what is in /etc/hosts, if anybody may read it; looked at for a jar with a network of its own */
 	bool has_unsteady_etc; /* something in /etc was replaced while a jar was made: see host_survey_etc() */
 };
@@ -177,6 +179,9 @@ struct host {
 int host_landlock_abi(void);
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
+/* Another one each time that the host is started; its length, 0: not known. */
+#define HOST_BOOT_ID_BYTES 40
+size_t host_boot_id(char id[HOST_BOOT_ID_BYTES]);
 /* The value of a variable; NULL: it is not set. */
 const char *host_variable(char *const *environment, const char *name);
 /* Facts that were found for one jar, for another one with the same policy; @number as for host_jar_id(). 0 or a negative errno. */

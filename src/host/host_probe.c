@@ -157,6 +157,13 @@ static int name_run_directory(struct host *host)
 	return asprintf(&host->run_directory, "%s/belljar-%016" PRIx64, base, random) < 0 ? -ENOMEM : 0;
 }
 
+size_t host_boot_id(char id[HOST_BOOT_ID_BYTES])
+{
+	ssize_t len = sys_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, HOST_BOOT_ID_BYTES);
+
+	return len > 0 ? (size_t)len : 0;
+}
+
 int host_hand_on(struct host *host, char *const *environment, unsigned number)
 {
 	host->environment = environment;

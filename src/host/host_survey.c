@@ -467,7 +467,8 @@ static int pin_between(struct host *host, const struct host_path *root, const st
 static int pin_all_in(struct host *host, const struct host_path *root)
 {
 	const struct host_workdir *workdir = &host->workdir;
-	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
+	const struct host_path *single[] = {&host->skeletons, &workdir->path, &workdir->top, &workdir->git_own,
+					    &workdir->git};
 	/* A .git in the workdir is part of it and has no place of its own. */
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
 	const struct host_path_list *lists[] = {&host->mounts,       &host->places, &host->hidden,
@@ -590,6 +591,7 @@ void host_done(struct host *host)
 	free(host->unshown.items);
 	host_watch_done(&host->workdir.watched);
 	host_layers_done(host);
+	host_path_done(&host->skeletons);
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);

@@ -96,7 +96,7 @@ static int attach(const struct jar_build *build, int mount_fd, const struct plan
 
 	/* Outside of host directories the way there is our own work: there are no links but those we made. */
 	if (!(step->flags & STEP_IN_PLACE)) {
-		rc = make_place(build, step->target, step->flags & STEP_ON_FILE);
+		rc = step->flags & STEP_STANDS ? 0 : make_place(build, step->target, step->flags & STEP_ON_FILE);
 		return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
 	}
 	place = open_place(build, step);
@@ -202,19 +202,40 @@ static int open_object(const struct jar_build *build, const struct plan_step *st
 	return rc < 0 ? rc : take_fd(&mount_fd);
 }
 
-static int create_file(const struct jar_build *build, const char *path, mode_t mode)
+int jar_skeleton(struct jar_build *build, const struct plan_step *step)
 {
-	int fd = openat(build->root_fd, path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode);
+	build->root_fd = open_object(build, step, step->source);
+	return build->root_fd < 0 ? build->root_fd : sys_move_mount(build->root_fd, AT_FDCWD, "/");
+}
 
-	return fd < 0 ? -errno : fd;
+static int write_new_file(int directory_fd, const char *path, const struct plan_step *step)
+{
+	AUTO_CLOSE int fd =
+		openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
+	size_t len = step->bytes ? step->byte_count : strlen(step->source);
+	ssize_t written = fd < 0 ? -1 : write(fd, step->bytes ? step->bytes : step->source, len);
+
+	if (written < 0 || fchmod(fd, step->mode) < 0)
+		return -errno;
+	return written == (ssize_t)len ? 0 : -ENOSPC;
+}
+
+/* The same in the root itself. */
+static int write_in_root(const struct jar_build *build, const struct plan_step *step)
+{
+	const char *path = beneath_root(step->target);
+	int rc = write_new_file(build->root_fd, path, step);
+
+	if (rc == -ENOENT && make_parents(build, path) == 0)
+		rc = write_new_file(build->root_fd, path, step);
+	return rc;
 }
 
 int jar_copy(struct jar_build *build, const struct plan_step *step)
 {
 	static char content[JAR_COPY_BYTES_MAX + 1];
-	const char *path = beneath_root(step->target);
 	AUTO_CLOSE int source = sys_open(step->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-	AUTO_CLOSE int target = -1;
+	struct plan_step copy = *step;
 	struct stat status;
 	ssize_t len;
 
@@ -229,12 +250,9 @@ int jar_copy(struct jar_build *build, const struct plan_step *step)
 	len = read(source, content, sizeof(content));
 	if (len < 0 || len > JAR_COPY_BYTES_MAX)
 		return len < 0 ? -errno : -EFBIG;
-	target = create_file(build, path, step->mode);
-	if (target == -ENOENT && make_parents(build, path) == 0)
-		target = create_file(build, path, step->mode);
-	if (target < 0)
-		return target;
-	return write(target, content, (size_t)len) == len ? 0 : -ENOSPC;
+	copy.bytes = content;
+	copy.byte_count = (size_t)len;
+	return write_in_root(build, &copy);
 }
 
 int jar_bind(struct jar_build *build, const struct plan_step *step)
@@ -335,27 +353,15 @@ static int scratch_piece(struct jar_build *build, mode_t mode, bool is_file)
 	return rc < 0 ? rc : sys_open_tree(build->scratch_fd, name, false);
 }
 
-static int write_new_file(int directory_fd, const char *path, const struct plan_step *step)
-{
-	AUTO_CLOSE int fd =
-		openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
-	size_t len = step->bytes ? step->byte_count : strlen(step->source);
-	ssize_t written = fd < 0 ? -1 : write(fd, step->bytes ? step->bytes : step->source, len);
-
-	if (written < 0 || fchmod(fd, step->mode) < 0)
-		return -errno;
-	return written == (ssize_t)len ? 0 : -ENOSPC;
-}
-
 int jar_file(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int mount_fd = -1;
 	char name[16];
 	int rc;
 
-	/* Without mounts the target lies in the run's own directory. */
-	if (build->root_fd < 0)
-		return write_new_file(AT_FDCWD, step->target, step);
+	/* Without mounts the target lies in the run's own directory; what is made to be used again has no scratch space. */
+	if (build->scratch_fd < 0)
+		return build->root_fd < 0 ? write_new_file(AT_FDCWD, step->target, step) : write_in_root(build, step);
 	snprintf(name, sizeof(name), "%d", build->scratch_count++);
 	rc = write_new_file(build->scratch_fd, name, step);
 	if (rc < 0)

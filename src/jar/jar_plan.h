@@ -43,6 +43,8 @@ enum step_trait {
 	X(USER_LIMIT, jar_user_limit, "user-limit", LIMITS, 0, "limit %s of the jar to %1", "limit=1") \
 	/* A tmpfs over /, in which the following steps build. */ \
 	X(ROOT, jar_root, "root", ISOLATE, STEP_NEEDS_USERNS, "an empty root", "") \
+	/* Or one that an earlier start has made, read-only; the engine says which. */ \
+	X(SKELETON, jar_skeleton, "skeleton", ISOLATE, 0, "a root made before, with all that is to be mounted on", "") \
 	/* One tmpfs for all private places, with room for `value2` files. */ \
 	X(SCRATCH, jar_scratch, "scratch", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "private memory-backed space of %b", "size=1") \
 	X(DIRECTORY, jar_directory, "directory", FILES, STEP_ANEW_INSIDE, "directory %t", "mode=m") \
@@ -111,6 +113,7 @@ enum step_flag {
 	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
 	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal takes nothing from the walls */
 	STEP_MAY_BE_GONE = 1 << 11, /* the target lies in a layer, and a command before may have removed it there */
+	STEP_STANDS = 1 << 12,      /* the target is part of STEP_SKELETON */
 };
 
 /* What STEP_COPY copies is not longer. */

@@ -403,6 +403,7 @@ void plan_done(struct plan *plan)
 	/* A run's are its jar's. */
 	if (plan->kind != PLAN_RUN) {
 		free(plan->core.steps.items);
+		free(plan->skeleton.items);
 		free(plan->core.minder.items);
 		free(plan->core.zygote.anew.items);
 		free(plan->core.landlock.items);

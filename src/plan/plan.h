@@ -73,7 +73,12 @@ struct plan {
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
-	struct plan_gate gate;     /* of a run it is the jar's */
+	struct plan_gate gate; /* of a run it is the jar's */
+	/*
+	 * What of the root is the same for every start: directories, links, copies, mount points. The engine has it made once, and
+	 * says in STEP_SKELETON where it is. Empty: the steps make it.
+	 */
+	struct plan_step_list skeleton;
 	struct jar_part *parts;    /* of all STEP_OVERLAY, one after the other */
 	uint32_t metered;          /* 1 << enum guarantee: what the engine measures while the command runs */
 	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */

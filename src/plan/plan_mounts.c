@@ -43,9 +43,32 @@ static enum step_kind step_kind_of(const struct place *place)
 	return place->is_copied && place->around == SIZE_MAX ? STEP_COPY : step_of_place[place->kind];
 }
 
-static struct plan_step *add_step(struct plan_build *build, const struct place *place)
+/*
+ * Does all that stands there lie in the jar's own root, the same at every start? A file with an authority of the jar's own is
+ * different each time.
+ */
+static bool is_of_skeleton(const struct place *place)
 {
-	struct plan_step *step = plan_add(build, &build->plan->core.steps, step_kind_of(place));
+	return place->around == SIZE_MAX && !place->content &&
+	       (place->is_copied || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE);
+}
+
+/* Something to mount on. */
+static void add_mount_point(struct plan_build *build, const char *target, bool is_file)
+{
+	struct plan_step *step = plan_add(build, &build->plan->skeleton, is_file ? STEP_FILE : STEP_DIRECTORY);
+
+	step->target = target;
+	step->source = is_file ? "" : NULL;
+	step->mode = is_file ? 0444 : 0755;
+}
+
+static void add_step(struct plan_build *build, const struct place *place)
+{
+	bool has_skeleton = build->host->has_skeleton && place->around == SIZE_MAX;
+	bool is_in_skeleton = has_skeleton && is_of_skeleton(place);
+	struct plan_step *step = plan_add(build, is_in_skeleton ? &build->plan->skeleton : &build->plan->core.steps,
+					  step_kind_of(place));
 
 	step->source = place->source;
 	step->target = place->target;
@@ -63,9 +86,30 @@ static struct plan_step *add_step(struct plan_build *build, const struct place *
 		plan_set_layer(build, step, place->layer);
 	if (!build->is_id_mapped)
 		step->flags &= ~(unsigned)STEP_ID_MAPPED;
-	if (step->kind == STEP_COPY)
+	if (step->kind == STEP_COPY) {
 		step->flags = 0;
-	return step;
+		step->value = (uint64_t)place->changed_ns;
+		step->value2 = place->size_bytes;
+	}
+	if (is_in_skeleton)
+		step->flags = 0;
+	if (!has_skeleton || is_in_skeleton)
+		return;
+	step->flags |= STEP_STANDS;
+	if (place->kind != PLACE_PROC)
+		add_mount_point(build, place->target, place->flags & STEP_ON_FILE);
+}
+
+static void add_root_step(struct plan_build *build)
+{
+	struct plan_step_list *steps = &build->plan->core.steps;
+
+	if (!build->host->has_skeleton) {
+		plan_add(build, steps, STEP_ROOT);
+		return;
+	}
+	plan_add(build, steps, STEP_SKELETON)->flags = STEP_READ_ONLY;
+	add_mount_point(build, "/proc", false); /* for the scratch space */
 }
 
 /* Without a size of its own, the scratch space may take what the run may store, else what it may use, else half of RAM. */
@@ -84,7 +128,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 	const struct place *proc = NULL;
 	struct plan_step *step;
 
-	plan_add(build, steps, STEP_ROOT);
+	add_root_step(build);
 	step = plan_add(build, steps, STEP_SCRATCH);
 	step->mode = 0755;
 	step->value = scratch_size(build);
@@ -104,7 +148,9 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 	if (build->host->uid == 0 && !build->is_id_mapped)
 		for (size_t i = 0; i < ARRAY_LEN(locked_proc_names); i++)
 			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
-	plan_add(build, steps, STEP_SEAL);
+	/* One that was made before is read-only from the beginning. */
+	if (!build->host->has_skeleton)
+		plan_add(build, steps, STEP_SEAL);
 	plan_add(build, steps, STEP_ENTER);
 }
 

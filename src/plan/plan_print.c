@@ -38,6 +38,7 @@ static const struct flag_name flag_names[] = {
 	{STEP_UNPRIVILEGED, "unprivileged"},
 	{STEP_IF_POSSIBLE, "if-possible"},
 	{STEP_MAY_BE_GONE, "may-be-gone"},
+	{STEP_STANDS, "stands"},
 };
 
 struct namespace_name {
@@ -432,6 +433,8 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	write_strings(&plan->core.argv, &writer, "argv");
 	write_strings(&plan->core.env, &writer, "env");
 	json_write_string(&writer, "workdir", plan->core.workdir);
+	if (plan->skeleton.count)
+		write_steps(&plan->skeleton, &writer, "skeleton");
 	write_steps(&plan->core.steps, &writer, "steps");
 	write_steps(&plan->core.entry, &writer, "entry");
 	if (plan_has_minders(plan))

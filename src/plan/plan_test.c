@@ -15,9 +15,9 @@
 #define VARIABLE "BELLJAR_TEST_WITHOUT="
 #define KIND(kind) (1ULL << STEP_##kind)
 #define BUILD_STEPS                                                                                                    \
-	(KIND(ROOT) | KIND(SCRATCH) | KIND(DIRECTORY) | KIND(SYMLINK) | KIND(FILE) | KIND(COPY) | KIND(BIND) |         \
-	 KIND(PRIVATE) | KIND(TMPFS) | KIND(HIDE) | KIND(PIN) | KIND(DEVPTS) | KIND(PROC) | KIND(PROC_LOCK) |          \
-	 KIND(SEAL) | KIND(ENTER))
+	(KIND(ROOT) | KIND(SKELETON) | KIND(SCRATCH) | KIND(DIRECTORY) | KIND(SYMLINK) | KIND(FILE) | KIND(COPY) |     \
+	 KIND(BIND) | KIND(PRIVATE) | KIND(TMPFS) | KIND(HIDE) | KIND(PIN) | KIND(DEVPTS) | KIND(PROC) |               \
+	 KIND(PROC_LOCK) | KIND(SEAL) | KIND(ENTER))
 _Static_assert(STEP_KIND_COUNT <= 64, "a set of step kinds fits a word");
 
 static const struct {

@@ -42,13 +42,15 @@ struct place {
 	dev_t place_device;     /* ... and which object exactly; inode 0: any */
 	ino_t place_inode;
 	const struct host_layer
-		*layer;    /* PLACE_OVERLAY: the one that lies over it; PLACE_BIND: a copy of `source` stands there */
-	bool is_copied;    /* PLACE_BIND: copied, with `mode`, where it stands in the jar's own root */
-	bool is_protected; /* of the mounts alone: Landlock cannot take it back */
-	bool is_in_host;   /* the place around it shows a host directory: finished views only */
-	bool is_dropped;   /* while the view is being made */
-	size_t around;     /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
-	size_t order;      /* of two places at one target the one with the higher number wins */
+		*layer;      /* PLACE_OVERLAY: the one that lies over it; PLACE_BIND: a copy of `source` stands there */
+	bool is_copied;      /* PLACE_BIND: copied, with `mode`, where it stands in the jar's own root ... */
+	int64_t changed_ns;  /* ... of a file that last changed then ... */
+	uint64_t size_bytes; /* ... and was so long */
+	bool is_protected;   /* of the mounts alone: Landlock cannot take it back */
+	bool is_in_host;     /* the place around it shows a host directory: finished views only */
+	bool is_dropped;     /* while the view is being made */
+	size_t around;       /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
+	size_t order;        /* of two places at one target the one with the higher number wins */
 };
 
 LIST_TYPE(struct place, view);

@@ -135,6 +135,8 @@ static void add_etc(struct plan_build *build, struct view *view)
 
 			place->is_copied = true;
 			place->mode = path->mode & 0555;
+			place->changed_ns = path->changed_ns;
+			place->size_bytes = path->size_bytes;
 		} else {
 			add_same(build, view, path, STEP_READ_ONLY | STEP_FOLLOW);
 		}

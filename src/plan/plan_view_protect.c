@@ -173,6 +173,12 @@ static int hide(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
 		if (hidden[i].kind != PATH_ABSENT)
 			cover(build, view, &hidden[i]);
+	/* Skeletons are later jars' too: no command has them, even if the policy names them. */
+	if (build->host->skeletons.kind == PATH_DIRECTORY && build->plan->rung == RUNG_NAMESPACE &&
+	    !build->has_failed) {
+		blank_places(view, build->host->skeletons.path, &build->host->skeletons);
+		cover(build, view, &build->host->skeletons);
+	}
 	/* What workspaces keep is for whoever decides about it, not for a command. */
 	for (size_t i = 0; i < build->host->stores.count && build->plan->rung == RUNG_NAMESPACE; i++)
 		if (build->host->stores.items[i].kind == PATH_DIRECTORY && !build->has_failed)
@@ -329,7 +335,7 @@ int view_protect(struct plan_build *build, struct view *view, struct view *pins)
 	rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
-	if (build->policy->hide.count || build->host->stores.count) {
+	if (build->policy->hide.count || build->host->stores.count || build->host->skeletons.path) {
 		view_sort(build, view);
 		drop_idle_hidings(view);
 	}

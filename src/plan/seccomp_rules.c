@@ -70,6 +70,8 @@
 #define SIOCSPGRP_COMMAND 0x8902
 #define F_SETOWN_COMMAND 8
 #define F_SETOWN_EX_COMMAND 15
+#define F_SETLEASE_COMMAND 1024
+#define F_SETDELEG_COMMAND 1040
 
 #define PERSONALITY_QUERY 0xffffffffU
 #define PERSONALITY_NO_RANDOMIZE 0x0040000U
@@ -254,6 +256,13 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it removes an encryption key of all users",
 		  EQUALS(1, FSCRYPT_REMOVE_KEY_ALL_COMMAND)),
 	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it enables verity", EQUALS(1, FSVERITY_ENABLE_COMMAND)),
+
+	/*
+	 * Whoever opens a file on which its owner has a lease waits until the owner gives it back, or for 45 seconds, even if the
+	 * owner cannot write to it: the host's programs would, and other jars with the same skeleton of a root. As to a stranger.
+	 */
+	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETLEASE", EQUALS(1, F_SETLEASE_COMMAND)),
+	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETDELEG", EQUALS(1, F_SETDELEG_COMMAND)),
 	/*
 	 * Another protocol on top of TCP (TLS, SMC, IPsec): modules loaded on request, with a long record of kernel bugs. What
 	 * a kernel without them says; TLS libraries then do it themselves.

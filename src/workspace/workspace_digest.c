@@ -77,15 +77,15 @@ static void sha256_block(uint32_t *state, const unsigned char *block)
 			      : w[i - 16] + (right(w[i - 15], 7) ^ right(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
 					(right(w[i - 2], 17) ^ right(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(v, state, sizeof(v));
-	for (int i = 0; i < 64; i++) {
-		uint32_t one = v[7] + (right(v[4], 6) ^ right(v[4], 11) ^ right(v[4], 25)) +
-			       ((v[4] & v[5]) ^ (~v[4] & v[6])) + sha256_constants[i] + w[i];
-		uint32_t two = (right(v[0], 2) ^ right(v[0], 13) ^ right(v[0], 22)) +
-			       ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+	/* Instead of moving the eight words on, each round calls them by the next names. */
+	for (unsigned i = 0; i < 64; i++) {
+		const uint32_t a = v[-i & 7], b = v[(1 - i) & 7], c = v[(2 - i) & 7];
+		const uint32_t e = v[(4 - i) & 7], f = v[(5 - i) & 7], g = v[(6 - i) & 7];
+		uint32_t one = v[(7 - i) & 7] + (right(e, 6) ^ right(e, 11) ^ right(e, 25)) + ((e & f) ^ (~e & g)) +
+			       sha256_constants[i] + w[i];
 
-		memmove(v + 1, v, 7 * sizeof(*v));
-		v[4] += one;
-		v[0] = one + two;
+		v[(3 - i) & 7] += one;
+		v[(7 - i) & 7] = one + (right(a, 2) ^ right(a, 13) ^ right(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 	}
 	for (int i = 0; i < 8; i++)
 		state[i] += v[i];

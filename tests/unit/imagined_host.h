@@ -298,7 +298,8 @@ static inline void imagined_pin(struct host *host, const struct imagined_files *
 static inline void imagined_pin_all(struct host *host, const struct imagined_files *files, const struct host_path *root)
 {
 	const struct host_workdir *workdir = &host->workdir;
-	const struct host_path *single[] = {&workdir->path, &workdir->top, &workdir->git_own, &workdir->git};
+	const struct host_path *single[] = {&host->skeletons, &workdir->path, &workdir->top, &workdir->git_own,
+					    &workdir->git};
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
 	const struct host_path_list *lists[] = {&host->mounts,       &host->places, &host->hidden,
 						&host->tmpfs_places, &host->system, &host->etc};

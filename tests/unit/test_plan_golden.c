@@ -101,6 +101,7 @@ struct golden {
 	char *current_directory;
 	char *unfit;
 	char *inner_mount; /* in the workdir */
+	char *skeletons;
 	uint64_t frozen_layers, workdir_group;
 	struct string_list toolchains;
 	struct string_list path_directories;
@@ -175,6 +176,8 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_bool(facts, "task_clock", &host->has_task_clock);
 	set_bool(facts, "lacks_nft", &host->lacks_nft);
 	set_bool(facts, "lacks_overlay", &host->lacks_overlay);
+	set_bool(facts, "skeleton", &host->has_skeleton);
+	set_string(facts, "skeletons", &golden->skeletons);
 	set_number(facts, "frozen_layers", &golden->frozen_layers);
 	set_number(facts, "workdir_group", &golden->workdir_group);
 	set_string(facts, "inner_mount", &golden->inner_mount);
@@ -254,6 +257,7 @@ static void golden_done(struct golden *golden)
 	free(golden->current_directory);
 	free(golden->unfit);
 	free(golden->inner_mount);
+	free(golden->skeletons);
 	string_list_done(&golden->toolchains);
 	string_list_done(&golden->path_directories);
 	string_list_done(&golden->argv);
@@ -393,6 +397,8 @@ static void compile(struct golden *golden, struct string_list *lines)
 			imagined_add(&golden->host.toolchains, &golden->files, golden->toolchains.items[i]);
 		for (size_t i = 0; i < golden->path_directories.count; i++)
 			imagined_add(&golden->host.path_directories, &golden->files, golden->path_directories.items[i]);
+		if (golden->skeletons)
+			golden->host.skeletons = imagined_path(&golden->files, golden->skeletons);
 		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory,
 				golden->unfit);
 		set_layers(golden);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/probe_cache.c - what jars can leave for later jars here
+ */
+#include "doctor/probe.h"
+
+#include "engine/engine_skeleton.h"
+
+void probe_root_cache(struct finding *finding)
+{
+	struct error error = {0};
+	struct host host = {0};
+	ssize_t count = -1;
+
+	if (host_probe(&host, environ, &error) == 0 && engine_skeletons_find(&host, environ) == 0)
+		count = engine_skeletons_count(&host);
+	finding->is_found = count >= 0;
+	if (count >= 0)
+		finding_value(finding, "%zd kept in %s", count, host.skeletons.path);
+	else if (host.skeletons.path)
+		finding_value(finding, "%s is not a directory of yours alone", host.skeletons.path);
+	if (count < 0)
+		finding_remedy(finding, "have a directory XDG_RUNTIME_DIR, XDG_CACHE_HOME or HOME that is yours\n");
+	host_done(&host);
+}
