@@ -32,7 +32,6 @@ export class Jar {
   #channel;
   #members;
   #facts;
-  #decisions;
   #closing;
   #why;
 
@@ -42,10 +41,6 @@ export class Jar {
     this.#channel = channel;
     this.#members = members;
     this.#facts = facts;
-    this.#decisions = new Decisions(
-      (order) => this.ask(Kind.LAYER, order),
-      (opened) => (this.#facts = opened),
-    );
     this.policy = policy;
     // Not this jar in these functions: it would never be forgotten.
     const end = { why: null };
@@ -126,6 +121,14 @@ export class Jar {
   #owned(channel) {
     channel.owner = this;
     return channel;
+  }
+
+  /** Not made in the constructor: functions of one scope keep alive what any of them names. */
+  get #decisions() {
+    return new Decisions(
+      (order) => this.ask(Kind.LAYER, order),
+      (opened) => (this.#facts = opened),
+    );
   }
 
   /** The channel of a run in this jar: for the package's own use. */
