@@ -443,6 +443,8 @@ export interface NotApplied {
 
 export interface Applied {
   applied: number;
+  /** Of these, texts that have the edits of both sides. */
+  merged: number;
   conflicts: number;
   refused: number;
   failed: number;
@@ -460,8 +462,10 @@ export interface ApplyOptions {
   allowRisky?: readonly Path[] | undefined;
   /** In a conflict, take the workspace's side of these ... */
   theirs?: readonly Path[] | undefined;
-  /** ... or the host's. */
+  /** ... or the host's ... */
   ours?: readonly Path[] | undefined;
+  /** ... or both, of texts whose sides changed different lines. */
+  merge?: readonly Path[] | undefined;
 }
 
 export interface WorkspaceFacts {

@@ -50,6 +50,8 @@ static const struct example examples[] = {
 	{COMMAND_MCP, "belljar mcp -C ~/src/project", "what an agent's settings name as a server"},
 	{COMMAND_MCP, "belljar mcp --policy ./policy.json --allow-net '*.example.org'",
 	 "what its tools may do; it can only ask for less"},
+	{COMMAND_MCP, "belljar mcp -C ~/src/project --cow --allow-apply 'src/*'",
+	 "the agent changes a layer, and may apply what it changed there"},
 	{COMMAND_MCP, "belljar mcp -C ~/src/project --http=8750 --token-file ~/.belljar-token",
 	 "for agents that are given a URL and a token"},
 	{COMMAND_MCP_WRAP, "belljar mcp-wrap -C ~/notes --deny-tool 'delete_*' -- npx some-mcp-server",

@@ -276,6 +276,7 @@ static const struct {
 	[OPTION_HTTP] = {.set = set_http},
 	[OPTION_TOKEN_FILE] = {.set = set_token_file},
 	[OPTION_IDLE] = {.set = set_idle},
+	[OPTION_ALLOW_APPLY] = {.set = add_pattern},
 	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},

@@ -85,6 +85,7 @@ enum option_id {
 	OPTION_HTTP,
 	OPTION_TOKEN_FILE,
 	OPTION_IDLE,
+	OPTION_ALLOW_APPLY,
 	OPTION_ALLOW_TOOL,
 	OPTION_DENY_TOOL,
 	OPTION_LOG,
@@ -168,7 +169,7 @@ struct run_options {
 	bool has_tar;                           /* workspace export */
 	bool is_dry_run;                        /* apply */
 	bool has_discard;                       /* try */
-	struct string_list apply_patterns;      /* try */
+	struct string_list apply_patterns;      /* try, mcp */
 	struct string_list theirs, ours, merge; /* apply */
 	struct string_list risky;               /* apply: what may be applied though it is risky */
 	const char *prove_rung;                 /* doctor; NULL: the best */

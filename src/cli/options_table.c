@@ -401,6 +401,14 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_MCP,
 	},
 	{
+		.id = OPTION_ALLOW_APPLY,
+		.flag = "allow-apply",
+		.placeholder = "PATTERN",
+		.help = "with --cow: the agent may apply what it changed in paths that match; '*' is all. Without it, it can only show it",
+		.is_repeatable = true,
+		.commands = COMMAND_MCP,
+	},
+	{
 		.id = OPTION_YES,
 		.flag = "yes",
 		.help = "with install: make the change to the agent's settings, do not only show it",

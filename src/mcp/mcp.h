@@ -16,6 +16,7 @@ struct mcp_options {
 	const struct policy *policy; /* what every jar has at most */
 	const struct policy_context *context;
 	char *const *environment;
+	const struct string_list *apply_patterns; /* paths whose changes a model may apply; NULL or empty: none */
 	uint64_t idle_ns; /* a jar, or a session of HTTP, that nobody uses for so long is closed */
 	/* What a jar with that policy must not say; NULL in *@out: nothing. */
 	int (*make_redactor)(const struct policy *policy, char *const *environment, struct redactor **out,

@@ -112,6 +112,12 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 	return jar;
 }
 
+void mcp_end_interpreters(struct mcp_jar *jar)
+{
+	for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+		mcp_interpreter_free(take_ptr(jar->interpreters[i]));
+}
+
 void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar)
 {
 	for (struct mcp_jar **at = &server->jars; *at; at = &(*at)->next)
@@ -120,8 +126,7 @@ void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar)
 			break;
 		}
 	*(jar->is_for_one_call ? &server->brief_jar_count : &server->jar_count) -= 1;
-	for (size_t i = 0; i < LANGUAGE_COUNT; i++)
-		mcp_interpreter_free(jar->interpreters[i]);
+	mcp_end_interpreters(jar);
 	belljar_jar_close(jar->jar);
 	free_jar(jar);
 }

@@ -3,7 +3,7 @@
  * mcp/mcp_server.h - what the files of the server share: the server, its jars, a request, an answer
  *
  * A server has one client, or the clients of HTTP that have no session. mcp.c reads lines and writes lines; mcp_message.c knows JSON-RPC and both eras of the protocol; mcp_tools.c has the table of
- * tools; mcp_jars.c, mcp_run.c, mcp_code.c and mcp_files.c carry them out. A tool answers at once, or begins a call, which answers later.
+ * tools; mcp_jars.c, mcp_run.c, mcp_code.c, mcp_files.c and mcp_workspace.c carry them out. A tool answers at once, or begins a call, which answers later.
  */
 #ifndef BELLJAR_MCP_MCP_SERVER_H
 #define BELLJAR_MCP_MCP_SERVER_H
@@ -138,6 +138,8 @@ bool mcp_bool(const struct mcp_request *request, const char *name, bool *out);
 
 /* The jar that the request names, or the server's own; NULL: it was answered. */
 struct mcp_jar *mcp_find_jar(const struct mcp_request *request);
+/* Those of the jar, and their state. */
+void mcp_end_interpreters(struct mcp_jar *jar);
 void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar);
 /* Those whose one call is over. */
 void mcp_close_brief_jars(struct mcp_server *server);
@@ -164,6 +166,11 @@ void mcp_tool_read_file(struct mcp_request *request);
 void mcp_tool_write_file(struct mcp_request *request);
 void mcp_tool_edit_file(struct mcp_request *request);
 void mcp_tool_list_files(struct mcp_request *request);
+void mcp_tool_diff(struct mcp_request *request);
+void mcp_tool_apply(struct mcp_request *request);
+/* Do jars write to layers, and may a model apply any of it? */
+bool mcp_offers_diff(const struct mcp_options *options);
+bool mcp_offers_apply(const struct mcp_options *options);
 void mcp_interpreter_free(struct mcp_interpreter *interpreter);
 
 /* --- mcp_words.c: what a model reads --- */

@@ -19,16 +19,20 @@
 #define STRING(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
 #define NUMBER(name, words) "\"" name "\":{\"type\":\"number\",\"description\":\"" words "\"}"
 #define INTEGER(name, words) "\"" name "\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"" words "\"}"
+#define PATHS                                                                                                                      \
+	"\"paths\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Below the working directory; without it " \
+	"everything.\"}"
 #define PATH STRING("path", "In the jar; a relative path starts at its working directory.")
 
 /* What a tool does to the world outside of it, as far as the policy lets it. */
-enum effect { EFFECT_NONE, EFFECT_FILES, EFFECT_ANY };
+enum effect { EFFECT_NONE, EFFECT_FILES, EFFECT_ANY, EFFECT_HOST };
 
 static const struct tool {
 	const char *name, *title, *description;
 	void (*function)(struct mcp_request *request);
 	enum effect effect;
 	bool is_idempotent;
+	bool (*is_offered)(const struct mcp_options *options); /* NULL: always */
 	const char *input, *output;
 } tools[] = {
 	{
@@ -114,6 +118,36 @@ static const struct tool {
 		.input = INPUT(PATH "," JAR_ARGUMENT, ""),
 	},
 	{
+		.name = "diff",
+		.title = "Show what was changed",
+		.description =
+			"Commands of this server change a copy of the user's files. This tool lists what is different from the user's files, "
+			"and shows it as a patch.",
+		.function = mcp_tool_diff,
+		.effect = EFFECT_NONE,
+		.is_idempotent = true,
+		.is_offered = mcp_offers_diff,
+		.input = INPUT(PATHS "," JAR_ARGUMENT, ""),
+		.output = OUTPUT(
+			"\"workspace\":{\"type\":\"string\"},\"count\":{\"type\":\"integer\"},\"changes\":{\"type\":\"array\"},"
+			"\"patch\":{\"type\":\"string\"}",
+			"\"workspace\",\"count\",\"changes\",\"patch\""),
+	},
+	{
+		.name = "apply",
+		.title = "Apply changes",
+		.description =
+			"Put changes that `diff` shows into the user's files, as far as the user allows. Conflicts and risky files are left to "
+			"the user. The jar begins afresh afterwards: interpreters and private files are gone.",
+		.function = mcp_tool_apply,
+		.effect = EFFECT_HOST,
+		.is_offered = mcp_offers_apply,
+		.input = INPUT(PATHS "," JAR_ARGUMENT, ""),
+		.output = OUTPUT(
+			"\"applied\":{\"type\":\"integer\"},\"not_allowed\":{\"type\":\"integer\"},\"not_applied\":{\"type\":\"array\"}",
+			"\"applied\",\"not_applied\""),
+	},
+	{
 		.name = "jar_open",
 		.title = "Open a jar",
 		.description =
@@ -151,7 +185,8 @@ static const struct tool {
 /* Can a tool change files that outlive the jar? */
 static bool may_change_files(const struct policy *policy)
 {
-	if (policy->workdir_choice != WORKDIR_PRIVATE && policy->workdir_mode == WORKDIR_RW)
+	if (policy->workdir_choice != WORKDIR_PRIVATE && policy->workdir_mode == WORKDIR_RW &&
+	    policy->workspace != WORKSPACE_COW)
 		return true;
 	for (size_t i = 0; i < policy->mounts.count; i++)
 		if (policy->mounts.items[i].access == MOUNT_RW)
@@ -161,7 +196,7 @@ static bool may_change_files(const struct policy *policy)
 
 static void write_annotations(const struct tool *tool, const struct policy *policy, struct json_writer *writer)
 {
-	bool is_changing = tool->effect != EFFECT_NONE && may_change_files(policy);
+	bool is_changing = tool->effect == EFFECT_HOST || (tool->effect != EFFECT_NONE && may_change_files(policy));
 	bool is_open = tool->effect == EFFECT_ANY && policy->net != NET_NONE;
 
 	json_open_object(writer, "annotations");
@@ -173,9 +208,16 @@ static void write_annotations(const struct tool *tool, const struct policy *poli
 	json_close_object(writer);
 }
 
+static bool is_offered(const struct tool *tool, const struct mcp_server *server)
+{
+	return !tool->is_offered || tool->is_offered(server->options);
+}
+
 void mcp_list_tools(struct mcp_server *server, struct json_writer *writer)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		if (!is_offered(&tools[i], server))
+			continue;
 		json_open_object(writer, NULL);
 		json_write_string(writer, "name", tools[i].name);
 		json_write_string(writer, "title", tools[i].title);
@@ -211,7 +253,7 @@ bool mcp_call_tool(struct mcp_request *request)
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
 		const char *unknown;
 
-		if (strcmp(tools[i].name, request->tool))
+		if (strcmp(tools[i].name, request->tool) || !is_offered(&tools[i], request->server))
 			continue;
 		unknown = unknown_argument(&tools[i], request->arguments);
 		if (unknown)

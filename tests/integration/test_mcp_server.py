@@ -437,5 +437,60 @@ class Jars(McpCase):
         self.assertEqual(server.data("run", command="echo again")["stdout"], "again\n")
 
 
+class Layers(McpCase):
+    """With --cow the agent's changes are a proposal."""
+
+    def names(self, server: Server) -> set[str]:
+        return {tool["name"] for tool in server.result("tools/list")["tools"]}
+
+    def test_changes_are_shown_and_not_applied_unless_the_person_says_so(self) -> None:
+        (self.work / "a").write_text("1\n")
+        self.assertTrue(self.names(self.server()).isdisjoint({"diff", "apply"}))
+        server = self.server("--cow", "--redact", "hidden-word")
+        tools = {tool["name"]: tool["annotations"] for tool in server.result("tools/list")["tools"]}
+        self.assertNotIn("apply", tools)
+        self.assertEqual([tools[name]["destructiveHint"] for name in ("run", "write_file", "diff")], [False] * 3)
+        self.assertIn("nothing was changed", server.text("diff"))
+        server.tool("run", command="echo 2 >> a; echo hidden-word > b; echo x > .envrc")
+        told = server.tool("diff")
+        self.assertEqual([change["path"] for change in told["structuredContent"]["changes"]], [".envrc", "a", "b"])
+        self.assertTrue(told["structuredContent"]["changes"][0]["refused"])
+        self.assertIn("+2\n", told["structuredContent"]["patch"])
+        self.assertNotIn("hidden-word", str(told))
+        self.assertRegex(told["content"][0]["text"], r"belljar apply [a-z]{5}-[a-z]{5}")
+        self.assertEqual([change["path"] for change in server.tool("diff", paths=["a"])["structuredContent"]["changes"]], ["a"])
+        self.assertIn("list of paths", server.text("diff", paths=[]))
+        self.assertEqual(server.ask("tools/call", {"name": "apply", "arguments": {}})["error"]["code"], -32602)
+        self.assertEqual(os.listdir(self.work), ["a"])
+
+    def test_an_agent_applies_what_the_person_lets_it(self) -> None:
+        host.need("userns")
+        server = self.server("--cow", "--allow-apply", "src/*")
+        tools = {tool["name"]: tool["annotations"] for tool in server.result("tools/list")["tools"]}
+        self.assertTrue(tools["apply"]["destructiveHint"])
+        self.assertIn("nothing was changed", server.text("apply"))
+        server.tool("run_code", language="python", code="x = 1")
+        server.tool("run", command="mkdir -p src/d/e other; echo 1 > src/d/f; echo 2 > other/g; echo 3 > h; ln -s /etc/passwd src/out")
+        told = server.tool("apply")
+        self.assertEqual((told["structuredContent"]["applied"], told["structuredContent"]["not_allowed"]), (3, 2))
+        self.assertEqual([entry["path"] for entry in told["structuredContent"]["not_applied"]], ["src/out"])
+        self.assertEqual(sorted(str(path.relative_to(self.work)) for path in self.work.rglob("*")), ["src", "src/d", "src/d/f"])
+        self.assertIn("none of these", server.text("apply", paths=["h"]))
+        self.assertIn("NameError", str(server.tool("run_code", language="python", code="x")))
+        self.assertEqual(server.tool("run", command="cat src/d/f other/g h")["structuredContent"]["stdout"], "1\n2\n3\n")
+        number = server.begin("tools/call", {"name": "run", "arguments": {"command": "sleep 1000"}})
+        self.assertIn("under way", server.text("apply"))
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+
+    def test_an_agent_may_apply_everything_but_what_is_risky(self) -> None:
+        server = self.server("--cow", "--allow-apply", "*")
+        server.tool("run", command="mkdir d; echo 1 > d/f; echo x > .envrc")
+        told = server.tool("apply", paths=["d"])
+        self.assertEqual(told["structuredContent"]["applied"], 2)
+        self.assertEqual(server.tool("apply")["structuredContent"]["not_applied"][0]["reason"], "refused")
+        self.assertEqual(sorted(os.listdir(self.work)), ["d"])
+        self.assertNotEqual(self.server("--allow-apply", "*").process.wait(60), 0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp/mcp_workspace.c - the tools for a server whose jars write to layers: what was changed, and taking it over
+ *
+ * What a model may apply is decided by the person who starts the server, with patterns of paths; without any there is no such tool.
+ * What is risky, and what the host has changed too, is always that person's to decide.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "mcp/mcp_server.h"
+
+#define LISTED_MAX 500
+
+/* --- arguments ---------------------------------------------------------------------------------------------- */
+
+/* NULL-terminated; its strings are the request's. */
+struct path_list {
+	const char **items;
+	size_t count;
+};
+
+static void path_list_done(struct path_list *list)
+{
+	free(list->items);
+}
+
+static bool path_list_make(struct path_list *list, size_t count)
+{
+	list->items = calloc(count + 1, sizeof(*list->items));
+	return list->items;
+}
+
+/* The argument `paths`, if it is there. False: it was answered. */
+static bool read_paths(const struct mcp_request *request, struct path_list *out)
+{
+	const struct json_member *member = request->arguments ? json_find(request->arguments, "paths") : NULL;
+	bool is_right = member && member->value.type == JSON_LIST && member->value.list.count;
+
+	if (!member)
+		return true;
+	for (size_t i = 0; is_right && i < member->value.list.count; i++)
+		is_right = member->value.list.items[i].type == JSON_STRING;
+	if (!is_right || !path_list_make(out, member->value.list.count)) {
+		mcp_refuse(request, "'paths' must be a list of paths; leave it out for everything");
+		return false;
+	}
+	for (; out->count < member->value.list.count; out->count++)
+		out->items[out->count] = member->value.list.items[out->count].string.bytes;
+	return true;
+}
+
+/* --- what was changed --------------------------------------------------------------------------------------- */
+
+static const struct json_value *member_of(const struct json_value *object, const char *name, enum json_type type)
+{
+	const struct json_member *member = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
+
+	return member && member->value.type == type ? &member->value : NULL;
+}
+
+static const char *string_of(const struct json_value *object, const char *name)
+{
+	const struct json_value *value = member_of(object, name, JSON_STRING);
+
+	return value ? value->string.bytes : "";
+}
+
+static bool is_true(const struct json_value *object, const char *name)
+{
+	const struct json_value *value = member_of(object, name, JSON_BOOL);
+
+	return value && value->boolean;
+}
+
+static int parse(const char *text, struct json_value *out)
+{
+	struct json_input input = {.name = "diff",
+				   .bytes = text,
+				   .len = strlen(text),
+				   .stage = STAGE_ENGINE,
+				   .max_bytes = (size_t)256 << 20,
+				   .max_entries = (size_t)1 << 24,
+				   .has_byte_escapes = true};
+	struct error error = {0};
+
+	return json_parse(&input, out, &error);
+}
+
+/* The changes, as the engine tells them. False: it was answered. */
+static bool ask_changes(const struct mcp_request *request, struct belljar_workspace *workspace,
+			const struct path_list *paths, struct json_value *document)
+{
+	struct belljar_error *error = NULL;
+	AUTO_FREE char *text = NULL;
+	int rc = belljar_workspace_diff(workspace, paths->count ? paths->items : NULL, &text, &error);
+
+	if (rc < 0)
+		mcp_refuse_error(request, error);
+	else if (parse(text, document) < 0 || !member_of(document, "changes", JSON_LIST))
+		mcp_refuse(request, "there are too many changes to list; name some paths");
+	belljar_error_free(error);
+	return document->type == JSON_OBJECT && member_of(document, "changes", JSON_LIST);
+}
+
+static void tell_change(struct mcp_result *result, struct json_writer *writer, const struct json_value *change)
+{
+	const char *why = string_of(change, "why");
+	bool is_held = is_true(change, "conflict") || is_true(change, "refused");
+
+	text_append_format(&result->words, "%s %s%s%s%s\n", string_of(change, "change"), string_of(change, "path"),
+			   is_held ? " [not applied without the user: " : "", is_held ? why : "", is_held ? "]" : "");
+	json_open_object(writer, NULL);
+	json_write_string(writer, "path", string_of(change, "path"));
+	json_write_string(writer, "change", string_of(change, "change"));
+	json_write_bool(writer, "conflict", is_true(change, "conflict"));
+	json_write_bool(writer, "refused", is_true(change, "refused"));
+	json_write_string(writer, "why", *why ? why : NULL);
+	json_close_object(writer);
+}
+
+static void tell_changes(struct mcp_result *result, struct json_writer *writer, const struct json_value *document)
+{
+	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
+	size_t shown = MIN_OF(changes->list.count, (size_t)LISTED_MAX);
+
+	json_write_string(writer, "workspace", string_of(document, "id"));
+	json_write_unsigned(writer, "count", changes->list.count);
+	json_open_array(writer, "changes");
+	for (size_t i = 0; i < shown; i++)
+		tell_change(result, writer, &changes->list.items[i]);
+	json_close_array(writer);
+	if (!changes->list.count)
+		text_append_string(&result->words, "nothing was changed\n");
+	else if (shown < changes->list.count)
+		text_append_format(&result->words, "[%zu more; name paths to see them]\n", changes->list.count - shown);
+}
+
+/* What `run` would not print is not told either. */
+static void tell_patch(const struct mcp_jar *jar, const char *patch, size_t len, struct mcp_result *result,
+		       struct json_writer *writer)
+{
+	AUTO_TEXT clean = {0}, shown = {0};
+
+	if (jar->redactor)
+		redact_string(jar->redactor, patch, &clean);
+	else
+		text_append(&clean, patch, len);
+	mcp_shorten(&shown, text_string(&clean), clean.len, MCP_SHOWN_BYTES, NULL);
+	json_write_bytes(writer, "patch", text_string(&shown), shown.len);
+	text_append(&result->words, text_string(&shown), shown.len);
+}
+
+static void tell_who_applies(const struct mcp_server *server, const struct json_value *document,
+			     struct mcp_result *result)
+{
+	if (!member_of(document, "changes", JSON_LIST)->list.count)
+		return;
+	if (mcp_offers_apply(server->options))
+		text_append_string(&result->words,
+				   "The tool `apply` puts changes into the user's files, as far as the user allows.\n");
+	else
+		text_append_format(
+			&result->words,
+			"The user's files are unchanged. The user can take this over with `belljar apply %s`.\n",
+			string_of(document, "id"));
+}
+
+static void diff(struct mcp_request *request, struct mcp_jar *jar, struct belljar_workspace *workspace,
+		 const struct path_list *paths)
+{
+	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured, .has_byte_escapes = false};
+	struct belljar_error *error = NULL;
+	AUTO_FREE char *patch = NULL;
+	AUTO_JSON document = {0};
+	size_t len = 0;
+
+	if (!ask_changes(request, workspace, paths, &document))
+		return;
+	if (belljar_workspace_patch(workspace, paths->count ? paths->items : NULL, &patch, &len, &error) < 0) {
+		mcp_refuse_error(request, error);
+		belljar_error_free(error);
+		return;
+	}
+	json_open_object(&writer, NULL);
+	tell_changes(&result, &writer, &document);
+	tell_patch(jar, patch, len, &result, &writer);
+	json_close_object(&writer);
+	tell_who_applies(request->server, &document, &result);
+	mcp_answer(request->server, &request->asker, &result);
+}
+
+/* --- taking it over ----------------------------------------------------------------------------------------- */
+
+static bool is_allowed(const struct string_list *patterns, const char *path)
+{
+	for (size_t i = 0; i < patterns->count; i++)
+		if (!fnmatch(patterns->items[i], path, 0) || path_is_within(path, patterns->items[i]))
+			return true;
+	return false;
+}
+
+static bool is_everything_allowed(const struct string_list *patterns)
+{
+	for (size_t i = 0; i < patterns->count; i++)
+		if (!strcmp(patterns->items[i], "*") || !strcmp(patterns->items[i], "."))
+			return true;
+	return false;
+}
+
+/* A path of a directory stands for all that is in it by the time that it is applied. So directories come with their files. */
+static bool is_directory(const struct json_value *change)
+{
+	const struct json_value *after = member_of(change, "after", JSON_OBJECT);
+
+	return after && !strcmp(string_of(after, "type"), "directory");
+}
+
+/* Of the changes, what the patterns allow; how many they do not. */
+static size_t choose(const struct string_list *patterns, const struct json_value *changes, struct path_list *chosen)
+{
+	size_t held = 0;
+
+	for (size_t i = 0; i < changes->list.count; i++) {
+		const struct json_value *change = &changes->list.items[i];
+
+		if (is_directory(change))
+			continue;
+		if (is_allowed(patterns, string_of(change, "path")))
+			chosen->items[chosen->count++] = string_of(change, "path");
+		else
+			held++;
+	}
+	return held;
+}
+
+static void answer_applied(const struct mcp_request *request, const char *json, size_t held)
+{
+	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured};
+	AUTO_JSON document = {0};
+	const struct json_value *left;
+	int64_t applied = 0;
+
+	if (parse(json, &document) < 0 || !member_of(&document, "not_applied", JSON_LIST)) {
+		mcp_refuse(request, "it was applied, and what was not cannot be told");
+		return;
+	}
+	left = member_of(&document, "not_applied", JSON_LIST);
+	if (member_of(&document, "applied", JSON_INTEGER))
+		applied = member_of(&document, "applied", JSON_INTEGER)->number.integer;
+	text_append_format(&result.words, "%lld changes applied\n", (long long)applied);
+	json_open_object(&writer, NULL);
+	json_write_integer(&writer, "applied", applied);
+	json_write_unsigned(&writer, "not_allowed", held);
+	json_open_array(&writer, "not_applied");
+	for (size_t i = 0; i < left->list.count && i < LISTED_MAX; i++) {
+		const struct json_value *entry = &left->list.items[i];
+
+		json_open_object(&writer, NULL);
+		json_write_string(&writer, "path", string_of(entry, "path"));
+		json_write_string(&writer, "reason", string_of(entry, "reason"));
+		json_write_string(&writer, "why", string_of(entry, "why"));
+		json_close_object(&writer);
+		text_append_format(&result.words, "not applied: %s: %s\n", string_of(entry, "path"),
+				   string_of(entry, "why"));
+	}
+	json_close_array(&writer);
+	json_close_object(&writer);
+	if (left->list.count)
+		text_append_string(&result.words, "What is left is the user's to decide.\n");
+	if (held)
+		text_append_format(&result.words, "%zu changes are not among what the user lets you apply.\n", held);
+	text_append_string(&result.words, "The jar has begun afresh: interpreters and private files are gone.\n");
+	mcp_answer(request->server, &request->asker, &result);
+}
+
+static void apply(struct mcp_request *request, struct mcp_jar *jar, struct belljar_workspace *workspace,
+		  const struct path_list *paths)
+{
+	const struct string_list *patterns = request->server->options->apply_patterns;
+	struct belljar_apply_options options = {.size = sizeof(options)};
+	AUTO(path_list_done) struct path_list chosen = {0};
+	const struct json_value *changes;
+	struct belljar_error *error = NULL;
+	AUTO_FREE char *json = NULL;
+	AUTO_JSON document = {0};
+	size_t held = 0;
+
+	if (jar->call_count) {
+		mcp_refuse(request, "%u calls are under way in this jar; wait for their end", jar->call_count);
+		return;
+	}
+	if (!ask_changes(request, workspace, paths, &document))
+		return;
+	changes = member_of(&document, "changes", JSON_LIST);
+	if (is_everything_allowed(patterns)) {
+		options.paths = paths->count ? paths->items : NULL;
+	} else if (!path_list_make(&chosen, changes->list.count)) {
+		mcp_refuse(request, "no memory for the changes");
+		return;
+	} else {
+		held = choose(patterns, changes, &chosen);
+		options.paths = chosen.items;
+	}
+	if (!changes->list.count || (options.paths && !options.paths[0])) {
+		mcp_refuse(request, held ? "the user lets you apply none of these changes" : "nothing was changed");
+		return;
+	}
+	mcp_end_interpreters(jar);
+	if (belljar_workspace_apply(workspace, &options, &json, &error) < 0)
+		mcp_refuse_error(request, error);
+	else
+		answer_applied(request, json, held);
+	belljar_error_free(error);
+}
+
+/* --- tools -------------------------------------------------------------------------------------------------- */
+
+bool mcp_offers_diff(const struct mcp_options *options)
+{
+	return options->policy->workspace == WORKSPACE_COW;
+}
+
+bool mcp_offers_apply(const struct mcp_options *options)
+{
+	return mcp_offers_diff(options) && options->apply_patterns && options->apply_patterns->count;
+}
+
+typedef void work_function(struct mcp_request *request, struct mcp_jar *jar, struct belljar_workspace *workspace,
+			   const struct path_list *paths);
+
+static void work(struct mcp_request *request, work_function *function)
+{
+	AUTO(path_list_done) struct path_list paths = {0};
+	struct belljar_workspace *workspace = NULL;
+	struct belljar_error *error = NULL;
+	struct mcp_jar *jar;
+
+	if (!read_paths(request, &paths))
+		return;
+	jar = mcp_find_jar(request);
+	if (!jar)
+		return;
+	if (belljar_jar_workspace(jar->jar, &workspace, &error) < 0)
+		mcp_refuse_error(request, error);
+	else
+		function(request, jar, workspace, &paths);
+	belljar_workspace_free(workspace);
+	belljar_error_free(error);
+}
+
+void mcp_tool_diff(struct mcp_request *request)
+{
+	work(request, diff);
+}
+
+void mcp_tool_apply(struct mcp_request *request)
+{
+	work(request, apply);
+}
