@@ -53,9 +53,12 @@ static bool is_within_name(const char *path, const char *top)
 
 static bool part_is(const char *part, const char *name)
 {
-	size_t len = strcspn(part, "/");
+	size_t len;
 
-	return strlen(name) == len && !strncasecmp(part, name, len);
+	if ((part[0] | 0x20) != (name[0] | 0x20))
+		return false;
+	len = strlen(name);
+	return !strncasecmp(part, name, len) && (!part[len] || part[len] == '/');
 }
 
 static bool is_repository_part(const char *part)
@@ -199,6 +202,9 @@ static const char *why_protected(const struct change *change, const char *path, 
 {
 	bool is_plain_directory = S_ISDIR(change->after.mode) && change->kind != CHANGE_TYPE;
 
+	/* Below the top only repositories count, and their names begin so. */
+	if (!is_top && path[0] != '.')
+		return NULL;
 	for (const struct host_name *name = host_protected_names; name->name; name++) {
 		if (!is_top && !is_repository_part(name->name))
 			continue;
@@ -211,23 +217,39 @@ static const char *why_protected(const struct change *change, const char *path, 
 	return NULL;
 }
 
-static const char *why_apart(const char *path)
-{
-	static const struct host_name *const tables[] = {host_protected_names, host_instruction_names,
-							 host_build_names};
+static const struct host_name *const tables[] = {host_protected_names, host_instruction_names, host_build_names};
 
+/* With which letters the names of all tables begin: few parts of a path need a closer look. */
+struct letters {
+	bool is_first[256];
+};
+
+static void find_letters(struct letters *out)
+{
+	*out = (struct letters){0};
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		for (const struct host_name *name = tables[i]; name->name; name++)
-			for (const char *part = path; part; part = strchr(part, '/')) {
-				part += *part == '/';
+			for (int letter = 0; letter < 256; letter++)
+				if ((letter | 0x20) == ((unsigned char)name->name[0] | 0x20))
+					out->is_first[letter] = true;
+}
+
+static const char *why_apart(const char *path, const struct letters *letters)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (!letters->is_first[(unsigned char)part[0]])
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+			for (const struct host_name *name = tables[i]; name->name; name++)
 				if (is_within_name(part, name->name))
 					return name->who;
-			}
+	}
 	return NULL;
 }
 
 static const char *why_refused(const struct workspace_view *view, const struct change_list *list,
-			       const struct change *change)
+			       const struct change *change, const struct letters *letters)
 {
 	mode_t mode = change->after.mode;
 	const char *why = NULL;
@@ -245,7 +267,8 @@ static const char *why_refused(const struct workspace_view *view, const struct c
 		return "the link leads out of the workdir";
 	for (const char *part = change->path; part && !why; part = strchr(part, '/')) {
 		part += *part == '/';
-		why = why_protected(change, part, part == change->path);
+		if (letters->is_first[(unsigned char)part[0]])
+			why = why_protected(change, part, part == change->path);
 	}
 	if (why)
 		return why;
@@ -254,30 +277,33 @@ static const char *why_refused(const struct workspace_view *view, const struct c
 	return NULL;
 }
 
-static const char *why_shown_apart(const struct change *change)
+static const char *why_shown_apart(const struct change *change, const struct letters *letters)
 {
 	bool can_run = S_ISREG(change->after.mode) && change->after.mode & 0111;
 
 	if (can_run && !(S_ISREG(change->before.mode) && change->before.mode & 0111))
 		return "a program that is new";
-	return change->kind == CHANGE_DELETED ? NULL : why_apart(change->path);
+	return change->kind == CHANGE_DELETED ? NULL : why_apart(change->path, letters);
 }
 
 void workspace_judge(const struct workspace_view *view, struct change_list *list, const struct string_list *allowed)
 {
+	struct letters letters;
+
+	find_letters(&letters);
 	for (size_t i = 0; i < list->count; i++) {
 		struct change *change = &list->items[i];
 		bool is_allowed = false;
 
 		change->flags &= ~(unsigned)(CHANGE_IS_REFUSED | CHANGE_IS_APART);
-		change->why = why_refused(view, list, change);
+		change->why = why_refused(view, list, change, &letters);
 		if (change->why) {
 			for (size_t k = 0; allowed && k < allowed->count && !is_allowed; k++)
 				is_allowed = change_is_within(change->path, allowed->items[k]);
 			change->flags |= is_allowed ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
 			continue;
 		}
-		change->why = why_shown_apart(change);
+		change->why = why_shown_apart(change, &letters);
 		if (change->why)
 			change->flags |= CHANGE_IS_APART;
 	}

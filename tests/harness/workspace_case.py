@@ -51,19 +51,46 @@ def fingerprint(top: Path) -> Dict[str, Tuple[Any, ...]]:
     return found
 
 
+def tree(top: Path) -> Dict[bytes, Tuple[Any, ...]]:
+    """What there is below a directory, as far as it can be the same in two places."""
+    found: Dict[bytes, Tuple[Any, ...]] = {}
+    for directory, names, files in os.walk(os.fsencode(top)):
+        for name in [*names, *files]:
+            path = os.path.join(directory, name)
+            facts = os.lstat(path)
+            content: Any = None
+            if stat.S_ISLNK(facts.st_mode):
+                content = os.readlink(path)
+            elif stat.S_ISREG(facts.st_mode):
+                content = Path(os.fsdecode(path)).read_bytes()
+            attributes = {
+                name: os.getxattr(path, name, follow_symlinks=False)
+                for name in os.listxattr(path, follow_symlinks=False)
+                if name.startswith("user.")
+            }
+            mode = 0 if stat.S_ISLNK(facts.st_mode) else stat.S_IMODE(facts.st_mode)
+            found[os.path.relpath(path, os.fsencode(top))] = (stat.S_IFMT(facts.st_mode), mode, content, attributes)
+    return found
+
+
+def fill(top: Path) -> None:
+    """What CHANGES changes."""
+    for name in ("changed", "removed", "mode", "moved", "over", "emptied", "grown", "hard1", "times"):
+        (top / name).write_text(f"{name}\n")
+    os.link(top / "hard1", top / "hard2")
+    (top / "symlink").symlink_to("changed")
+    for name in ("tree/a/b", "swap/a", "swap/b"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"{name}\n")
+
+
 class WorkspaceCase(JarCase):
     """With files to change, and a look at what is kept."""
 
     way = NAMESPACE
 
     def fill(self, top: Path) -> None:
-        for name in ("changed", "removed", "mode", "moved", "over", "emptied", "grown", "hard1", "times"):
-            (top / name).write_text(f"{name}\n")
-        os.link(top / "hard1", top / "hard2")
-        (top / "symlink").symlink_to("changed")
-        for name in ("tree/a/b", "swap/a", "swap/b"):
-            (top / name).parent.mkdir(parents=True, exist_ok=True)
-            (top / name).write_text(f"{name}\n")
+        fill(top)
 
     def stores(self) -> List[Path]:
         """What is kept, without what is being removed."""

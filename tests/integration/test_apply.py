@@ -22,7 +22,7 @@ from harness.bounds import BOUND
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE, Completed
 from harness.terminal import Terminal
-from harness.workspace_case import CHANGES, WorkspaceCase
+from harness.workspace_case import CHANGES, WorkspaceCase, tree
 
 # How long random changes are made and compared; more with BELLJAR_TEST_SOAK, in seconds.
 PROPERTY_SECONDS = float(os.environ.get("BELLJAR_TEST_SOAK", "2"))
@@ -85,28 +85,6 @@ for step in range(int(sys.argv[2])):
     except (OSError, ValueError, shutil.Error):
         pass
 """
-
-
-def tree(top: Path) -> Dict[bytes, Tuple[Any, ...]]:
-    """What there is below a directory, as far as it can be the same in two places."""
-    found: Dict[bytes, Tuple[Any, ...]] = {}
-    for directory, names, files in os.walk(os.fsencode(top)):
-        for name in [*names, *files]:
-            path = os.path.join(directory, name)
-            facts = os.lstat(path)
-            content: Any = None
-            if stat.S_ISLNK(facts.st_mode):
-                content = os.readlink(path)
-            elif stat.S_ISREG(facts.st_mode):
-                content = Path(os.fsdecode(path)).read_bytes()
-            attributes = {
-                name: os.getxattr(path, name, follow_symlinks=False)
-                for name in os.listxattr(path, follow_symlinks=False)
-                if name.startswith("user.")
-            }
-            mode = 0 if stat.S_ISLNK(facts.st_mode) else stat.S_IMODE(facts.st_mode)
-            found[os.path.relpath(path, os.fsencode(top))] = (stat.S_IFMT(facts.st_mode), mode, content, attributes)
-    return found
 
 
 class ApplyCase(WorkspaceCase):
