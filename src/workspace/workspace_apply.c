@@ -412,6 +412,14 @@ static void finish_directories(struct applying *applying)
 	}
 }
 
+static bool is_all_done(const struct change_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!(list->items[i].flags & (CHANGE_IS_DONE | CHANGE_IS_DROPPED)))
+			return false;
+	return true;
+}
+
 static void count_outcome(const struct change_list *list, struct apply_outcome *outcome)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -510,7 +518,9 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 		run_phase(&applying, &phases[i]);
 	if (!request->is_dry_run) {
 		finish_directories(&applying);
-		applied_note(request->view, request->workspace, request->changes);
+		/* If nothing is left, the workspace goes or begins anew. */
+		if (!is_all_done(request->changes))
+			applied_note(request->view, request->workspace, request->changes);
 		if (applying.rc == 0)
 			intent_remove(request->workspace);
 	}

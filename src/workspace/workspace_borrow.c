@@ -19,11 +19,6 @@
 
 #define TEMPORARY ".borrowed"
 
-static int nothing(struct walk *walk, const struct change *change)
-{
-	return 0;
-}
-
 static int copy_file(int from, int to, const struct stat *status)
 {
 	const struct timespec times[2] = {status->st_atim, status->st_mtim};
@@ -101,7 +96,7 @@ static int end_redirect(const struct workspace_view *view, const char *path)
 
 int workspace_borrow(const struct workspace_view *view, const struct workspace *workspace, struct error *error)
 {
-	struct walk walk = {.view = view, .meet = nothing, .compare_bytes = 0, .entry_max = WORKSPACE_CHANGES_MAX};
+	struct walk walk = {.view = view, .entry_max = WORKSPACE_CHANGES_MAX};
 	int rc = 0;
 
 	/* Only root's overlay renames so. */

@@ -22,6 +22,7 @@ struct stepper {
 	char temporary[JOURNAL_TEMPORARY_SIZE];
 	struct step_directory workdir, layer;
 	unsigned layer_index;
+	bool is_gone; /* the last step took the upper's own file: there is nothing to forget */
 	uint64_t copied_bytes;
 	struct sigaction before;  /* what SIGIO did */
 	struct string_list saved; /* what was put aside, because both sides had changed it in the middle of a step */

@@ -203,11 +203,15 @@ int view_mark_copied_up(const struct workspace_view *view, int fd)
 	return fsetxattr(fd, mark(view, "origin", attribute), "", 0, 0) < 0 ? -errno : 0;
 }
 
-bool view_was_copied_up(const struct workspace_view *view, int fd)
+bool view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name)
 {
-	char attribute[MARK_SIZE];
+	char attribute[MARK_SIZE], path[NAME_MAX + 64];
 
-	return view->kind == WORKSPACE_OVERLAY && fgetxattr(fd, mark(view, "origin", attribute), NULL, 0) >= 0;
+	if (view->kind != WORKSPACE_OVERLAY)
+		return false;
+	/* By its name: this is asked of every new file, and to open it would take three system calls. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", directory_fd, name);
+	return lgetxattr(path, mark(view, "origin", attribute), NULL, 0) >= 0;
 }
 
 /* Relative, no empty part, no "." and no "..". */

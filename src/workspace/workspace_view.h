@@ -110,9 +110,9 @@ bool view_is_opaque(const struct workspace_view *view, int directory_fd);
 int view_clear_opaque(const struct workspace_view *view, int directory_fd);
 /* Everything of a renamed directory is in the layer: it hides what is below, and leads nowhere any more. */
 int view_end_redirect(const struct workspace_view *view, int directory_fd);
-/* Was the open file copied from a lower layer by overlay? */
-bool view_was_copied_up(const struct workspace_view *view, int fd);
-/* Say so. */
+/* Was the file copied from a lower layer by overlay? */
+bool view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name);
+/* Say so of an open one. */
 int view_mark_copied_up(const struct workspace_view *view, int fd);
 /*
  * Where the lower layers have what the directory @path of a layer shows: *@out is the caller's to free, NULL if it is the

@@ -262,16 +262,13 @@ static int64_t birth_ns(int directory_fd, const char *name)
 static bool was_there_before(struct walk *walk, const struct opened *opened, const char *name,
 			     const struct found *found)
 {
-	AUTO_CLOSE int fd = -1;
-
 	if (opened->place->sources[found->index].layer == walk->view->layer_count)
 		return false;
 	if (walk->view->kind == WORKSPACE_COPY)
 		return birth_ns(opened->fds[found->index], name) < walk->view->copied_ns;
 	if (!S_ISREG(found->status.st_mode) && !S_ISDIR(found->status.st_mode))
 		return false;
-	fd = open_to_read(opened->fds[found->index], name);
-	return fd >= 0 && view_was_copied_up(walk->view, fd);
+	return view_was_copied_up(walk->view, opened->fds[found->index], name);
 }
 
 /* In a whole copy: was this name neither touched by the command nor there when the copy was made? */
@@ -324,6 +321,8 @@ static int meet(struct pass *pass, const struct opened *opened, const char *name
 	AUTO_FREE char *path = join(place->path, name), *layer_path = NULL;
 	struct change change = {.kind = kind, .flags = flags, .path = path};
 
+	if (!pass->walk->meet)
+		return 0;
 	if (place->is_hiding)
 		change.flags |= CHANGE_IS_HIDING;
 	if (!path)
@@ -367,7 +366,7 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		return rc == 0 && old_type == S_IFDIR ? wait_for_removed(pass, opened, name) : rc;
 	}
 	if (!old_type) {
-		if (was_there_before(pass->walk, opened, name, found))
+		if (pass->walk->meet && was_there_before(pass->walk, opened, name, found))
 			flags |= CHANGE_IS_COPIED_UP;
 		rc = meet(pass, opened, name, found, old, CHANGE_ADDED, flags | CHANGE_HAS_CONTENT);
 	} else if (new_type != old_type) {
@@ -375,7 +374,8 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		if (rc == 0 && old_type == S_IFDIR)
 			rc = wait_for_removed(pass, opened, name);
 	} else {
-		flags |= compare(pass->walk, opened, name, found, old);
+		if (pass->walk->meet)
+			flags |= compare(pass->walk, opened, name, found, old);
 		if (flags)
 			rc = meet(pass, opened, name, found, old,
 				  flags & CHANGE_HAS_CONTENT ? CHANGE_MODIFIED : CHANGE_MODE, flags);
@@ -522,7 +522,7 @@ static int begin(struct pass *pass)
 		change_side_of(&old, &change.before);
 		if ((new.st_mode ^ old.st_mode) & 01777)
 			change.flags |= CHANGE_HAS_MODE;
-		if (change.flags && pass->walk->meet(pass->walk, &change) < 0) {
+		if (change.flags && pass->walk->meet && pass->walk->meet(pass->walk, &change) < 0) {
 			place_free(top);
 			return -ENOMEM;
 		}

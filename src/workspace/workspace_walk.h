@@ -9,7 +9,10 @@
 
 struct walk {
 	const struct workspace_view *view;
-	/* Called with a change whose strings are the walk's. 0 goes on; a negative errno ends the walk. */
+	/*
+	 * Called with a change whose strings are the walk's. 0 goes on; a negative errno ends the walk. NULL: nothing is
+	 * compared, only @renamed and @borrowed are wanted.
+	 */
 	int (*meet)(struct walk *walk, const struct change *change);
 	void *context;
 	uint64_t compare_bytes; /* so many may be compared; beyond, same size counts as different */

@@ -239,10 +239,9 @@ static void test_a_base_that_is_no_more_is_not_used(void)
 	/* It was applied, and the workspace goes on from there. */
 	scene_reset();
 	put(workdir_fd, "f", "a\nb\nc\n");
-	put(workdir_fd, "other", "x");
 	scene_begin();
 	put(workspace.upper_fd, "f", "a\nb\nC\n");
-	put(workspace.upper_fd, "other", "y");
+	put(workspace.upper_fd, ".envrc", "refused, so that the workspace goes on");
 	end_run();
 	CHECK_INT(string_list_add(&paths, "f"), 0);
 	CHECK_INT(apply(), 0);
