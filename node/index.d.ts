@@ -271,6 +271,22 @@ export type Words = readonly (string | Uint8Array)[];
 /** Output as it comes, redacted; never cuts a UTF-8 character. A promise is waited for: a slow function slows the command. */
 export type OnOutput = (stream: StreamName, data: Uint8Array) => unknown;
 export type OnEvent = (event: Event) => unknown;
+/**
+ * A command wants to reach a host that no rule decides about. Its connection waits for the answer. `address` is null for a name, which can only
+ * lead to public addresses; else `host` is an address, and it says where that is. After `timeout` seconds the connection is refused.
+ */
+export interface Question {
+  kind: string;
+  host: string;
+  port: number;
+  address: 'public' | 'private' | 'host' | null;
+  /** The entry of allow_net that would allow it. */
+  rule: string;
+  timeout: number;
+}
+export type Answer = 'once' | 'run' | 'deny';
+/** "once": the connections that wait now; "run": until the run ends. Anything else, and an error, is "deny". */
+export type OnAsk = (question: Question) => Answer | Promise<Answer>;
 export type Source = Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string>;
 
 export interface CommandOptions {
@@ -290,6 +306,8 @@ export interface CommandOptions {
   capture?: boolean | undefined;
   onOutput?: OnOutput | undefined;
   onEvent?: OnEvent | undefined;
+  /** Is asked about hosts that no rule decides; implies `ask: 'net'`. */
+  onAsk?: OnAsk | undefined;
   /** Aborting ends the run; its promise is rejected with the reason when nothing of it is left. */
   signal?: AbortSignal | undefined;
 }
@@ -406,6 +424,8 @@ export interface JarOptions extends PolicyKeys {
   policy?: PolicyLike | undefined;
   /** After so long the jar is closed by itself. */
   ttl?: Duration | undefined;
+  /** Answers for runs that have none of their own. */
+  onAsk?: OnAsk | undefined;
 }
 
 // --- workspaces ---
@@ -591,7 +611,7 @@ export declare class Jar implements AsyncDisposable, Deciding {
 // --- what keeps state ---
 
 /** `timeout`, `grace` and `output` hold for each command or cell. */
-export type KeptKeys = Omit<RunKeys, 'keep' | 'overflow'>;
+export type KeptKeys = Omit<RunKeys, 'keep' | 'overflow'> & { onAsk?: OnAsk | undefined };
 
 export interface KeptOptions {
   timeout?: Duration | null | undefined;
@@ -674,6 +694,7 @@ export type Data =
 
 export interface CallOptions extends RunKeys {
   onOutput?: OnOutput | undefined;
+  onAsk?: OnAsk | undefined;
   /** Bytes of the result; 64M by default. */
   maxResult?: Size | undefined;
   signal?: AbortSignal | undefined;
@@ -703,6 +724,8 @@ export interface PoolOptions extends PolicyKeys {
   importPaths?: readonly string[] | undefined;
   /** The program; by default the one that runs this. */
   node?: string | undefined;
+  /** Answers for calls that have none of their own. */
+  onAsk?: OnAsk | undefined;
   policy?: PolicyLike | undefined;
 }
 

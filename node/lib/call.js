@@ -176,13 +176,15 @@ export class Pool {
   #timer;
   #isClosed = false;
   #policyKeys;
+  #onAsk;
 
-  constructor({ preload = [], concurrency = os.availableParallelism?.() ?? os.cpus().length, ready = 1, importPaths = [], node = NODE, policy, ...keys } = {}) {
+  constructor({ preload = [], concurrency = os.availableParallelism?.() ?? os.cpus().length, ready = 1, importPaths = [], node = NODE, policy, onAsk, ...keys } = {}) {
     if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number of 1 or more');
     if (!Number.isInteger(ready) || ready < 0) throw new RangeError('ready must be a whole number of 0 or more');
     if (!Array.isArray(preload)) throw new TypeError('preload must be a list of modules');
     this.#importPaths = importPaths;
     this.#policy = policy;
+    this.#onAsk = onAsk;
     this.#keys = normalKeys(keys);
     this.#concurrency = concurrency;
     this.#ready = ready;
@@ -207,8 +209,8 @@ export class Pool {
     return { ...keys, ro: [...(keys.ro ?? []), ...shown] };
   }
 
-  async #make(options, maxBytes, isHeld) {
-    const jar = await Jar.open({ policy: this.#policy, ...(await this.#jarKeys()) });
+  async #make({ onAsk = this.#onAsk, ...options }, maxBytes, isHeld) {
+    const jar = await Jar.open({ policy: this.#policy, onAsk, ...(await this.#jarKeys()) });
     try {
       return await Caller.start(jar, this.#node, [...this.#files].map(urlOf), options, maxBytes, isHeld);
     } catch (error) {

@@ -93,6 +93,11 @@ export class Channel {
     this.send(Kind.RESIZE, payload);
   }
 
+  /** The answer to a question. */
+  reply(id, answer) {
+    this.send(Kind.REPLY, Buffer.concat([uint32(id), uint32(answer)]));
+  }
+
   /** Send DATA within the credit. Resolves when all is sent: to false if nobody reads it. One at a time. */
   async write(data) {
     for (let at = 0; at < data.length; ) {

@@ -34,6 +34,7 @@ export class Jar {
   #facts;
   #closing;
   #why;
+  #onAsk;
 
   /** Use Jar.open(). */
   constructor(channel, members, facts, policy) {
@@ -57,13 +58,14 @@ export class Jar {
     forgotten.register(this, channel, this);
   }
 
-  /** Open a jar. `ttl`: after so long it is closed by itself. The other options are policy keys. */
+  /** Open a jar. `ttl`: after so long it is closed by itself. `onAsk` answers for runs that have none of their own. The other options are policy keys. */
   static async open(options = {}) {
-    const { policy, ttl, ...keys } = options;
-    return this.#begin(jarMembers(policy, keys, ttl), Object.freeze({ policy, keys: Object.freeze(keys) }));
+    const { policy, ttl, onAsk, ...keys } = options;
+    if (onAsk !== undefined) keys.ask ??= 'net';
+    return this.#begin(jarMembers(policy, keys, ttl), Object.freeze({ policy, keys: Object.freeze(keys) }), onAsk);
   }
 
-  static async #begin(members, policy) {
+  static async #begin(members, policy, onAsk) {
     const channel = open(Kind.OPEN, members);
     channel.hold();
     const facts = await new Promise((resolve, reject) => {
@@ -75,7 +77,9 @@ export class Jar {
       channel.onEnd = (error) => reject(error ?? new EngineError('the engine closed the channel without an answer'));
     });
     channel.release();
-    return new this(channel, members, facts, policy);
+    const made = new this(channel, members, facts, policy);
+    made.#onAsk = onAsk;
+    return made;
   }
 
   get rung() {
@@ -134,6 +138,7 @@ export class Jar {
   /** The channel of a run in this jar: for the package's own use. */
   join(request) {
     if (!this.isOpen) this.ask();
+    request.answeredBy(this.#onAsk);
     return this.#owned(request.join(this.#channel, this.#members.environ));
   }
 
@@ -289,7 +294,7 @@ export class Jar {
       const { workspace_name: _, ...more } = this.#members.keys;
       const own = { workspace: 'cow', ...(id === null ? {} : { workspace_name: id }) };
       const fixed = Object.freeze({ policy, keys: Object.freeze({ ...keys, workspace_name: undefined, ...own }) });
-      return Jar.#begin({ ...this.#members, keys: { ...more, ...own } }, fixed);
+      return Jar.#begin({ ...this.#members, keys: { ...more, ...own } }, fixed, this.#onAsk);
     }));
     const failed = made.find(({ status }) => status === 'rejected');
     if (failed === undefined) return made.map(({ value }) => value);

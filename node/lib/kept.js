@@ -136,7 +136,8 @@ export class Kept {
   }
 
   static async open(name, jar, argv, options, env, hasBody, begin) {
-    const keys = normalKeys(options);
+    const { onAsk, ...own } = options ?? {};
+    const keys = normalKeys(own);
     for (const key of NOT_HERE) if (key in keys) throw new PolicyError(`${name} does not take '${key}'`);
     const policyKeys = { ...(await keysOf(jar.policy.policy, currentDirectory())), ...normalKeys(jar.policy.keys) };
     const valueOf = (key) => keys[key] ?? policyKeys[key] ?? DEFAULTS[key];
@@ -146,7 +147,7 @@ export class Kept {
       output: keys.output === null ? Infinity : parseSize(valueOf('output'), 'output'),
     };
     const all = { ...keys, timeout: null, output: null, env: { ...keys.env, ...env } };
-    const request = new Request(argv, { ...all, stdin: 'pipe' }, true);
+    const request = new Request(argv, { ...all, onAsk, stdin: 'pipe' }, true);
     request.args = argv.slice(0, 1); // the rest says nothing to a reader
     const word = randomBytes(16).toString('hex');
     const live = new Live(request, jar.join(request));

@@ -44,13 +44,14 @@ export class Request {
   constructor(args, options = {}, isSpawn = false) {
     const {
       shell = false, input, stdin, text = true, stderrToStdout = false, pty = false, rows, columns, capture = !isSpawn,
-      onOutput, onEvent, signal, check = false, detach = false, policy, ...keys
+      onOutput, onEvent, onAsk, signal, check = false, detach = false, policy, ...keys
     } = options;
     this.args = wordsOf(args, shell);
     this.text = text;
     this.isCaptured = capture;
     this.onOutput = onOutput;
     this.onEvent = onEvent;
+    this.onAsk = onAsk;
     this.signal = signal;
     this.isChecked = check;
     this.policy = policy;
@@ -68,9 +69,16 @@ export class Request {
     this.run = {
       argv: this.args, shell, stdin: hasStdin ? 'descriptor' : 'null', pty, rows, columns,
       sink: isSpawn || onOutput !== undefined ? 'frames' : 'none', merge: stderrToStdout, capture,
-      open_ended: isSpawn, events: onEvent !== undefined, started: isSpawn, detach: detach || undefined,
+      open_ended: isSpawn, events: onEvent !== undefined, started: isSpawn, detach: detach || undefined, ask: onAsk !== undefined || undefined,
     };
     signal?.throwIfAborted();
+  }
+
+  /** This function answers, where the command has none of its own. */
+  answeredBy(onAsk) {
+    if (this.onAsk !== undefined || onAsk === undefined) return;
+    this.onAsk = onAsk;
+    this.run.ask = true;
   }
 
   /** Its channel, in a jar of its own. */

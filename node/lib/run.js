@@ -3,6 +3,7 @@
  * lib/run.js - run(): a command and its result; and what spawn() shares with it, the life of a run on its channel
  */
 
+import { answerTo } from './ask.js';
 import { EngineError } from './errors.js';
 import { Kind } from './frames.js';
 import { Request } from './request.js';
@@ -49,11 +50,17 @@ export class Live {
     } else if (kind === Kind.STARTED) {
       this.#settle.started();
     } else if (kind === Kind.EVENT) {
-      this.tell(this.request.onEvent, JSON.parse(payload));
+      this.#takeEvent(JSON.parse(payload));
     } else {
       // Frames are copied no further than here, so the bytes of the last one are still there when output was waited for.
       this.#end(() => this.#collector.finish(kind, payload));
     }
+  }
+
+  #takeEvent(event) {
+    const { onAsk, onEvent } = this.request;
+    if (event.event === 'ask') answerTo(event, onAsk).then((answer) => this.channel.reply(event.id, answer));
+    else if (event.event !== 'withdrawn' && onEvent !== undefined) this.tell(onEvent, event);
   }
 
   /** Wait for what the caller's functions are still doing with output; then it is over. */

@@ -8,12 +8,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { call, CallEnded, CallError, CallTimeout, EngineError, Jar, Pool, PolicyError, ResultError, SendError } from '../index.js';
+import { call, CallEnded, CallError, CallTimeout, EngineError, Jar, Pool, PolicyError, ResultError, SendError, UnavailableError } from '../index.js';
 import { MAX_NODES, NotData, packData, unpackData } from '../lib/data.js';
 import { folder, test } from './helper.js';
 
 const MODULE = `
 import fs from 'node:fs';
+import net from 'node:net';
 import { helper } from './helper.js';
 export const add = (a, b) => a + b;
 export const same = (value) => value;
@@ -47,6 +48,10 @@ export function link() {
     }
   });
 }
+export const reach = (host) => new Promise((resolve) => {
+  const socket = net.connect(7000, host, () => socket.write('x'));
+  socket.on('error', ({ code }) => resolve(code)).on('close', () => resolve('closed'));
+});
 let count = 0;
 export const counted = () => ++count;
 `;
@@ -218,4 +223,20 @@ test('data is counted before it is parsed', () => {
   assert.throws(() => unpackData(Buffer.from(`{"$bigint":"${'f'.repeat(20_000)}"}`)), RangeError);
   assert.throws(() => packData({ deep: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) }), NotData);
   assert.throws(() => packData({ [Symbol('x')]: 1 }), NotData);
+});
+
+test('a pool is asked for its calls, and a call may have its own answer', async (context) => {
+  const asked = [];
+  const says = (who) => ({ host }) => (asked.push([who, host]), 'deny');
+  const pool = new Pool({ onAsk: says('pool') });
+  context.after(() => pool.close());
+  const file = module(context);
+  try {
+    assert.equal(await pool.call(file, 'reach', ['a.test']), 'ECONNRESET');
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    return context.skip('needs:gate');
+  }
+  assert.equal(await pool.call(file, 'reach', ['b.test'], { onAsk: says('call') }), 'ECONNRESET');
+  assert.deepEqual(asked, [['pool', 'a.test'], ['call', 'b.test']]);
 });

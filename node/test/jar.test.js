@@ -8,11 +8,13 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
-import { EngineError, Jar, PolicyError, StartError, UnavailableError } from '../index.js';
+import { EngineError, Jar, PolicyError, run, StartError, UnavailableError } from '../index.js';
 import { asyncDispose } from '../lib/dispose.js';
 import { folder, test, until } from './helper.js';
 
@@ -266,4 +268,78 @@ test('a server in a jar is reached at the published port of this host', async (c
   await server.kill();
   await server.wait();
   assert.deepEqual((await open(context)).published, {});
+});
+
+const TALK = `
+import socket, sys
+for host, port in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        with socket.create_connection((host, int(port)), 40) as s:
+            s.sendall(b"x")
+            print(s.recv(1).decode() or "end")
+    except OSError as error:
+        print(type(error).__name__)
+`;
+const talk = (...where) => ['python3', '-c', TALK, ...where.map(String)];
+const RESET = 'ConnectionResetError';
+
+test('the program is asked about hosts that no rule decides, in a run and in all that a jar does', async (context) => {
+  const asked = [];
+  const says = (answer) => (question) => (asked.push(question), answer);
+  let first;
+  try {
+    first = await run(talk('nobody.test', 7000, 'nobody.test', 7000, 'other.test', 443), { workdir: null, onAsk: says(Promise.resolve('deny')) });
+  } catch (error) {
+    assert.ok(error instanceof UnavailableError);
+    return context.skip('needs:gate');
+  }
+  assert.deepEqual(first.stdout.split('\n'), [RESET, RESET, RESET, '']);
+  assert.deepEqual(asked, [
+    { kind: 'net', host: 'nobody.test', port: 7000, address: null, rule: 'nobody.test:7000', timeout: 60 },
+    { kind: 'net', host: 'other.test', port: 443, address: null, rule: 'other.test:443', timeout: 60 },
+  ]);
+
+  asked.length = 0;
+  const jar = await open(context, { onAsk: says('deny') });
+  assert.equal((await jar.run(talk('a.test', 1))).stdout, `${RESET}\n`);
+  assert.equal((await jar.run(talk('b.test', 1), { onAsk: says('deny') })).stdout, `${RESET}\n`);
+  const shell = await jar.shell();
+  assert.equal((await shell.run(`python3 -c '${TALK}' c.test 1`)).stdout, `${RESET}\n`);
+  await shell.close();
+  assert.deepEqual(asked.map(({ host }) => host), ['a.test', 'b.test', 'c.test']);
+
+  // This host's own address: a question of its own kind, and one that can be allowed without an internet.
+  const own = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+  if (own === undefined) return;
+  const server = net.createServer((socket) => socket.pipe(socket).on('error', () => {})).listen(0, own);
+  context.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address();
+  asked.length = 0;
+  assert.equal((await jar.run(talk(own, port, own, port), { onAsk: says('run') })).stdout, 'x\nx\n');
+  assert.deepEqual(asked.map(({ host, address }) => [host, address]), [[own, 'host']]);
+  const spawned = await jar.spawn(talk(own, port, own, port), { onAsk: async (question) => (asked.push(question), 'once') });
+  let said = '';
+  for await (const data of spawned.stdout) said += data;
+  assert.deepEqual([said, asked.length], ['x\nx\n', 3]);
+});
+
+test('whatever onAsk does beside answering is a denial', async (context) => {
+  const answers = [() => undefined, () => true, () => 'toString', () => { throw new Error('no'); }, () => Promise.reject(new Error('no'))];
+  let jar;
+  try {
+    jar = await open(context, { ask: 'net' });
+  } catch (error) {
+    assert.ok(error instanceof UnavailableError);
+    return context.skip('needs:gate');
+  }
+  let warnings = 0;
+  const onWarning = ({ name }) => (warnings += name === 'BelljarWarning' ? 1 : 0);
+  process.on('warning', onWarning);
+  context.after(() => process.removeListener('warning', onWarning));
+  const results = await Promise.all(answers.map((onAsk, number) => run(talk(`${number}.test`, 1), { workdir: null, onAsk })));
+  assert.deepEqual(results.map(({ stdout }) => stdout), Array(answers.length).fill(`${RESET}\n`));
+  await until(() => warnings === answers.length);
+  assert.equal((await jar.run(talk('x.test', 1), { onAsk: () => 'deny' })).stdout, `${RESET}\n`);
+  await assert.rejects((await open(context)).run(['true'], { onAsk: () => 'run' }), /nothing is asked in this jar/);
 });
