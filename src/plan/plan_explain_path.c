@@ -281,6 +281,50 @@ static bool is_about(const char *path, const char *name)
 	return false;
 }
 
+static bool host_has(const struct walk *walk, const char *directory, const char *name)
+{
+	struct plan_object object = {0};
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path))
+		walk->looker->look(walk->looker->owner, path, &object);
+	return object.mode;
+}
+
+/* Whoever shows a directory shows what lies in it: ~/.config has ~/.config/gcloud. */
+static bool has_inside(const struct walk *walk, const char *path, const char *name)
+{
+	size_t len = strlen(path);
+
+	if (host_has(walk, path, name))
+		return true;
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		size_t part = (size_t)(slash - name);
+
+		if (part < len && path[len - part - 1] == '/' && !strncmp(path + len - part, name, part) &&
+		    host_has(walk, path, slash + 1))
+			return true;
+	}
+	return false;
+}
+
+static bool warn_of_inner_secrets(const struct walk *walk, const char *path, struct plan_explanation *out)
+{
+	struct plan_object object = {0};
+
+	walk->looker->look(walk->looker->owner, path, &object);
+	if (!S_ISDIR(object.mode))
+		return false;
+	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
+		if (secret->name[0] == '/' || !has_inside(walk, path, secret->name))
+			continue;
+		text_append_format(&out->warning, "of '%s' in it: %s; name what is needed of the rest", secret->name,
+				   secret->who);
+		return true;
+	}
+	return false;
+}
+
 static bool warn_of_secrets(const struct walk *walk, const char *path, struct plan_explanation *out)
 {
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
@@ -301,7 +345,7 @@ static bool warn_of_secrets(const struct walk *walk, const char *path, struct pl
 				   "it holds the home directory and all secrets in it; name what is needed of it");
 		return true;
 	}
-	return false;
+	return warn_of_inner_secrets(walk, path, out);
 }
 
 static void append_quoted(struct text *out, const char *word)

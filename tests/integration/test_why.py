@@ -128,6 +128,12 @@ class WithMounts(Why):
         self.assertEqual(self.jar("--policy", str(policy), "--", "cat", str(data / "a:b c")).stdout, b"x")
         (self.home / ".ssh").mkdir()
         (self.home / ".ssh" / "id").write_text("x")
+        for name in (".config/gcloud", ".config/tool", "project"):
+            (self.home / name).mkdir(parents=True)
+        (self.home / "project" / ".netrc").write_text("x")
+        for name, has_cure in ((".config/tool", True), (".config", False), (".config/gcloud", False), ("project", False)):
+            (answer,) = self.why(str(self.home / name), "read", status=(1,))
+            self.assertEqual((answer["cure"] is not None, answer["warning"] is None), (has_cure, has_cure), answer)
         (answer,) = self.why(str(self.home / ".ssh" / "id"), "read", status=(1,))
         self.assertIsNone(answer["cure"])
         self.assertIn("keys", answer["warning"])
