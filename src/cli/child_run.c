@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define RESULT_BYTES_MAX ((size_t)16 << 20)
@@ -47,11 +48,14 @@ static int run_in_child(command_function *function, const struct invocation *inv
 {
 	static const int signals[] = {SIGINT, SIGQUIT, SIGTSTP};
 	struct sigaction before[ARRAY_LEN(signals)];
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 	int status;
 
-	if (child == 0)
-		_exit(function(invocation, options, messenger));
+	if (child == 0) {
+		/* Whoever ends us ends the run: it is nobody's any more. */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		_exit(getppid() == parent ? function(invocation, options, messenger) : EXIT_BELLJAR);
+	}
 	if (child < 0)
 		return EXIT_BELLJAR;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)

@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any, Dict
 
+from harness import census
 from harness.case import JarCase
 from harness.terminal import Terminal
 
@@ -74,6 +75,13 @@ class Programs(LearnCase):
         done = self.belljar("learn", "--out", "q.json", "--", "ln", "-s", str(self.base / "elsewhere"), "q.json")
         self.assertEqual((done.status, (self.base / "elsewhere").exists()), (125, False), done)
         self.assertIn(b'"version": 1', done.stdout)
+
+    def test_its_end_is_the_end_of_the_run(self) -> None:
+        learning = self.start(*self.sh("echo on > on; exec sleep 1000"), verb="learn")
+        self.wait_for((self.work / "on").exists, "the command runs")
+        learning.kill()
+        learning.wait()
+        self.assertEqual(census.wait_until_none(marker=self.marker), [])
 
     def test_a_policy_that_only_tightens_has_nothing_to_learn(self) -> None:
         (self.work / "t.json").write_text("{}")
