@@ -196,16 +196,45 @@ static bool is_allowed_by_rules(const struct answer_places *places, const char *
 	return places->is_allowed(places->owner, real, access);
 }
 
-static bool may_be_refused(const struct answer_places *places, const char *path, enum jar_access access)
+/* What a call names; a socket is written to, and not made. */
+struct named {
+	const char *path;
+	enum jar_access access;
+	bool is_socket;
+};
+
+static bool may_be_refused(const struct answer_places *places, const struct named *named)
 {
 	int rc;
 
 	if (places->is_allowed)
-		return !is_allowed_by_rules(places, path, access);
-	rc = try_access(path, modes[access]);
-	if (rc == -ENOENT && access == JAR_WRITES)
-		rc = try_making(path);
-	return rc == -ENOENT ? may_be_hidden(path) : rc == -EROFS || rc == -EACCES || rc == -EPERM;
+		return !is_allowed_by_rules(places, named->path, named->access);
+	rc = try_access(named->path, modes[named->access]);
+	if (rc == -ENOENT && named->access == JAR_WRITES && !named->is_socket)
+		rc = try_making(named->path);
+	return rc == -ENOENT ? may_be_hidden(named->path) : rc == -EROFS || rc == -EACCES || rc == -EPERM;
+}
+
+/* Everybody may open /dev/tty, and it is the terminal of the process that does, if it has one. */
+static bool lacks_terminal(pid_t pid, const char *path)
+{
+	char name[48], line[512];
+	AUTO_CLOSE int fd = -1;
+	const char *end;
+	ssize_t len;
+	int terminal;
+
+	if (strcmp(path, "/dev/tty") != 0)
+		return false;
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	fd = sys_open(name, O_RDONLY);
+	len = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	if (len <= 0)
+		return false;
+	line[len] = '\0';
+	/* Behind the name, which may have anything in it: state, parent, group, session, terminal. */
+	end = strrchr(line, ')');
+	return end && sscanf(end + 1, " %*c %*d %*d %*d %d", &terminal) == 1 && !terminal;
 }
 
 /* --- what is remembered ------------------------------------------------------------------------------------- */
@@ -267,14 +296,14 @@ static void note_attempt(pid_t pid, uint64_t hash, const char *path, enum jar_ac
 	add_attempt(pid, hash, path, access);
 }
 
-static void note_path(const struct answer_places *places, pid_t pid, const char *path, enum jar_access access)
+static void note_path(const struct answer_places *places, pid_t pid, const struct named *named)
 {
-	uint64_t hash = hash_of(path, access);
+	uint64_t hash = hash_of(named->path, named->access);
 
 	if (is_known_fine(hash))
 		return;
-	if (may_be_refused(places, path, access))
-		note_attempt(pid, hash, path, access);
+	if (may_be_refused(places, named) || lacks_terminal(pid, named->path))
+		note_attempt(pid, hash, named->path, named->access);
 	else
 		remember_fine(hash);
 }
@@ -377,7 +406,7 @@ static void trace_connect(const struct answer_places *places, const struct answe
 	if (read_memory(question->pid, question->arguments[1], &address, len) < (ssize_t)sizeof(sa_family_t))
 		return;
 	if (address.any.sa_family == AF_UNIX && address.local.sun_path[0] == '/')
-		note_path(places, question->pid, address.local.sun_path, JAR_WRITES);
+		note_path(places, question->pid, &(struct named){address.local.sun_path, JAR_WRITES, true});
 	if (address.any.sa_family == AF_INET && inet_ntop(AF_INET, &address.ipv4.sin_addr, host, sizeof(host)))
 		snprintf(target, sizeof(target), "%s:%u", host, ntohs(address.ipv4.sin_port));
 	if (address.any.sa_family == AF_INET6 && inet_ntop(AF_INET6, &address.ipv6.sin6_addr, host, sizeof(host)))
@@ -393,7 +422,7 @@ static void trace_path(const struct answer_places *places, const struct traced_c
 	char path[JAR_PATH_BYTES];
 
 	if (read_path(question->pid, directory, question->arguments[call->path], path))
-		note_path(places, question->pid, path, access_of(call, question));
+		note_path(places, question->pid, &(struct named){path, access_of(call, question), false});
 }
 
 bool answer_traces(int number)

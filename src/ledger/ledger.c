@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,6 +21,8 @@
 #define GONE_MS 50
 #define RECORDS_PER_TURN 64
 #define SEND_BUFFER_BYTES (1 << 20)
+/* As many places as a PATH may have. */
+#define COMMANDS_ASKED_MAX 64
 
 void denials_done(struct denial_list *denials)
 {
@@ -127,9 +130,9 @@ static int start(struct ledger *ledger)
 
 /* --- the run ------------------------------------------------------------------------------------------------ */
 
-void ledger_hear(struct ledger *ledger, const struct jar_message *message)
+static void pass_on(struct ledger *ledger, const struct jar_message *message)
 {
-	if (!ledger->plan->is_traced || ledger->is_closed)
+	if (ledger->is_closed)
 		return;
 	if (!ledger->pid && message->kind == JAR_TRIED && start(ledger) < 0) {
 		end_process(ledger);
@@ -137,6 +140,25 @@ void ledger_hear(struct ledger *ledger, const struct jar_message *message)
 	}
 	if ((!ledger->pid || jar_send(ledger->socket_fd, message, -1) < 0) && message->kind == JAR_TRIED)
 		ledger->lost++;
+}
+
+void ledger_hear(struct ledger *ledger, const struct jar_message *message)
+{
+	if (ledger->plan->is_traced)
+		pass_on(ledger, message);
+}
+
+void ledger_ask_command(struct ledger *ledger, const char *path)
+{
+	struct jar_message message = {
+		.kind = JAR_TRIED,
+		.tried = {.last_ns = sys_monotonic_ns(), .number = ledger->asked, .access = JAR_EXECUTES}};
+
+	if (strlen(path) >= sizeof(message.tried.path) || ledger->asked == COMMANDS_ASKED_MAX)
+		return;
+	memcpy(message.tried.path, path, strlen(path) + 1);
+	ledger->asked++;
+	pass_on(ledger, &message);
 }
 
 bool ledger_close(struct ledger *ledger)

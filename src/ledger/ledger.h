@@ -2,7 +2,7 @@
 /*
  * ledger/ledger.h - what a traced run asks for and is refused: the engine's side
  *
- * The jar tells what may be refused (JAR_TRIED). A process of the engine's looks at the host, says what counts, and is asked for all
+ * The jar tells what may be refused (JAR_TRIED), and a command that cannot be executed is asked about in every run. A process of the engine's looks at the host, says what counts, and is asked for all
  * of it at the end. It is made when the first attempt is told. It delays nothing: what it does not take is lost and counted, and if it
  * has not finished soon after the run, it is killed.
  */
@@ -30,10 +30,13 @@ struct ledger {
 	bool is_anew;   /* all of it is told again */
 	struct denial_list denials;
 	uint64_t lost;
+	uint32_t asked; /* files that were to be the command */
 };
 
 /* What JAR_TRIED or JAR_TRIED_AGAIN says; nothing if the run is not traced or the ledger is closed. */
 void ledger_hear(struct ledger *ledger, const struct jar_message *message);
+/* The same for what the engine itself has tried for its caller, traced or not: a file that was to be the command. */
+void ledger_ask_command(struct ledger *ledger, const char *path);
 /* Nothing more comes. True: finished() is called when all is known; false: all is known. */
 bool ledger_close(struct ledger *ledger);
 /* Give @out what was refused. */

@@ -281,6 +281,7 @@ void ledger_look(int socket_fd, const struct plan *plan)
 			_exit(125);
 	sys_close_range(SOCKET_FD + 1, ~0U);
 	looking = (struct looking){.plan = plan, .looker = ledger_host(plan->home), .socket_fd = SOCKET_FD};
+	looking.looker.was_refused = true;
 	if (put_up_walls(plan->core.landlock_abi) < 0)
 		_exit(125);
 	while (hear(&looking))

@@ -77,6 +77,8 @@ struct plan_looker {
 	uid_t uid; /* the caller */
 	gid_t gid;
 	const char *home; /* its home directory; NULL: none */
+	/* It was tried in the jar, and refused: what the jar's own places could have had by then they had not. */
+	bool was_refused;
 };
 
 /* @path is absolute and clean, as a command would name it. Modes count, access control lists do not. */

@@ -281,14 +281,19 @@ static bool is_about(const char *path, const char *name)
 	return false;
 }
 
-static bool host_has(const struct walk *walk, const char *directory, const char *name)
+static mode_t mode_on_host(const struct walk *walk, const char *path)
 {
 	struct plan_object object = {0};
+
+	walk->looker->look(walk->looker->owner, path, &object);
+	return object.mode;
+}
+
+static bool host_has(const struct walk *walk, const char *directory, const char *name)
+{
 	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path))
-		walk->looker->look(walk->looker->owner, path, &object);
-	return object.mode;
+	return snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path) && mode_on_host(walk, path);
 }
 
 /* Whoever shows a directory shows what lies in it: ~/.config has ~/.config/gcloud. */
@@ -310,10 +315,7 @@ static bool has_inside(const struct walk *walk, const char *path, const char *na
 
 static bool warn_of_inner_secrets(const struct walk *walk, const char *path, struct plan_explanation *out)
 {
-	struct plan_object object = {0};
-
-	walk->looker->look(walk->looker->owner, path, &object);
-	if (!S_ISDIR(object.mode))
+	if (!S_ISDIR(mode_on_host(walk, path)))
 		return false;
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
 		if (secret->name[0] == '/' || !has_inside(walk, path, secret->name))
@@ -367,14 +369,22 @@ static void append_quoted(struct text *out, const char *word)
 	text_append_char(out, '\'');
 }
 
-static void cure(const struct walk *walk, const char *path, struct plan_explanation *out)
+static bool is_showable(mode_t mode)
 {
-	const char *key = walk->access == PLAN_WRITE ? "rw" : "ro";
+	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
+}
+
+static void show(const struct walk *walk, const char *path, const char *key, struct plan_explanation *out)
+{
 	struct json_writer writer = {.text = &out->policy};
 	AUTO_TEXT value = {0};
 
 	if (warn_of_secrets(walk, path, out))
 		return;
+	if (mode_on_host(walk, path) && !is_showable(mode_on_host(walk, path))) {
+		text_append_string(&out->warning, "it is neither a file nor a directory, and a jar cannot be shown it");
+		return;
+	}
 	for (const char *at = path; *at; at++) {
 		if (*at == ':' || *at == '\\')
 			text_append_char(&value, '\\');
@@ -389,12 +399,23 @@ static void cure(const struct walk *walk, const char *path, struct plan_explanat
 	json_close_object(&writer);
 }
 
-static bool is_on_host(const struct walk *walk, const char *path)
+static void cure(const struct walk *walk, const char *path, struct plan_explanation *out)
 {
-	struct plan_object object = {0};
+	show(walk, path, walk->access == PLAN_WRITE ? "rw" : "ro", out);
+}
 
-	walk->looker->look(walk->looker->owner, path, &object);
-	return object.mode != 0;
+/* A jar can have its directory, and so all of them in it. Not a place that many share, such as /tmp. */
+static void cure_socket(const struct walk *walk, const char *path, const char *place, struct plan_explanation *out)
+{
+	if (warn_of_secrets(walk, path, out))
+		return;
+	if (!(walk->at.step && !strcmp(walk->at.step->target, place)))
+		show(walk, place, "ro", out);
+	if (!out->warning.len)
+		text_append_string(&out->warning,
+				   out->flag.len ? "every socket in that directory can be reached then, and the "
+						   "programs behind them stand outside of the jar"
+						 : "it leads to a program outside of the jar; no change is proposed");
 }
 
 /*
@@ -404,12 +425,16 @@ static bool is_on_host(const struct walk *walk, const char *path)
 static void cure_if_on_host(const struct walk *walk, const char *path, struct plan_explanation *out)
 {
 	char place[PATH_MAX];
+	mode_t mode;
 
 	snprintf(place, sizeof(place), "%s", path);
 	leave_component(place);
-	if (is_on_host(walk, path))
+	mode = mode_on_host(walk, path);
+	if (S_ISSOCK(mode))
+		cure_socket(walk, path, place, out);
+	else if (mode)
 		cure(walk, path, out);
-	else if (walk->access == PLAN_WRITE && place[0] && is_on_host(walk, place))
+	else if (walk->access == PLAN_WRITE && place[0] && mode_on_host(walk, place))
 		cure(walk, place, out);
 	else
 		text_append_string(&out->warning, "the host has nothing there either");
@@ -515,6 +540,12 @@ static bool is_program(const struct spot *spot)
 	return spot->standing == STANDS_FILE && spot->step->mode & 0111;
 }
 
+/* It is there for everybody, and nobody's: it stands for the terminal of whoever opens it. */
+static bool is_missing_terminal(const struct walk *walk)
+{
+	return walk->looker->was_refused && !strcmp(walk->path, "/dev/tty");
+}
+
 static void explain_by_steps(struct walk *walk, struct plan_explanation *out)
 {
 	switch (walk->at.standing) {
@@ -525,7 +556,7 @@ static void explain_by_steps(struct walk *walk, struct plan_explanation *out)
 		explain_kernel(walk, out);
 		break;
 	case STANDS_PRIVATE:
-		if (walk->access == PLAN_WRITE || !walk->is_absent) {
+		if (!walk->is_absent || (walk->access == PLAN_WRITE && !walk->looker->was_refused)) {
 			text_append_format(&out->why, "'%s' is private: it is the jar's own, and not the host's",
 					   walk->at.step->target);
 			out->is_allowed = walk->is_absent || walk->access != PLAN_EXECUTE;
@@ -618,7 +649,10 @@ void plan_explain_path(const struct plan *plan, const struct plan_looker *looker
 	}
 	if (!walk.path[0])
 		snprintf(walk.path, sizeof(walk.path), "/");
-	if (walk.plan->rung == RUNG_NAMESPACE)
+	if (is_missing_terminal(&walk)) {
+		refuse(out, "the command has no terminal of its own");
+		text_append_string(&out->warning, "--pty gives it one; that is no key of a policy");
+	} else if (walk.plan->rung == RUNG_NAMESPACE)
 		explain_by_steps(&walk, out);
 	else
 		explain_by_rules(&walk, out);

@@ -438,6 +438,22 @@ static struct failure_place place_of(const struct run *run)
 	return (struct failure_place){.is_given = jar, .is_for_calls = jar && plan_is_for_calls(jar)};
 }
 
+/* The host may have what the jar has not. Nothing was executed, so these are its caller's words and no command's. */
+static void ask_about_command(struct run *run)
+{
+	const struct jar_plan *core = &run->plan->core;
+
+	for (size_t i = 0; i < core->candidates.count; i++) {
+		const char *file = core->candidates.items[i];
+		AUTO_TEXT path = {0};
+
+		if (file[0] != '/')
+			text_append_format(&path, "%s/", core->workdir ? core->workdir : "");
+		text_append_string(&path, file);
+		ledger_ask_command(&run->ledger, text_string(&path));
+	}
+}
+
 static void note_end(struct run *run, const struct jar_end *end)
 {
 	/* Before the command's own end: what the kernel ended came first. */
@@ -504,6 +520,7 @@ static void run_on_message(void *owner, const struct jar_message *message, int f
 		break;
 	case JAR_EXEC_FAILED:
 		failure_of_exec(&run->seen.error, message, run->plan->core.argv.items[0]);
+		ask_about_command(run);
 		break;
 	case JAR_EXITED:
 		note_end(run, &message->exited);
