@@ -26,6 +26,7 @@
 /* A command that is refused something new each time is not learned by waiting. */
 #define RUNS_MAX 32
 #define WITHHELD_SAID 12
+#define WARNINGS_SAID 3
 #define EXIT_NOT_YET 1
 
 struct study {
@@ -172,19 +173,22 @@ static int take(struct study *study, struct lesson *lesson, struct error *error)
 	const struct policy_context context = context_of(study->invocation);
 	int rc = policy_append_value(&study->wanted, cure_policy(&lesson->cure), &context, error);
 
-	if (rc == 0)
+	if (rc == 0) {
 		lesson->answer = LESSON_TAKEN;
+		lessons_cover(&study->lessons);
+	}
 	return rc;
 }
 
-static void ask_about(struct study *study, struct lesson *lesson, size_t number, size_t count)
+static void ask_about(struct study *study, struct lesson *lesson)
 {
+	size_t left = lessons_count(&study->lessons, LESSON_OPEN);
 	AUTO_JSON directory = {0};
 	AUTO_TEXT question = {0};
 	struct error error = {0};
 
 	find_directory(study, lesson, &directory);
-	text_append_format(&question, "belljar: %zu of %zu: ", number, count);
+	text_append_format(&question, "belljar: %zu to decide: ", left);
 	describe(lesson, &question);
 	text_append_string(&question, "\n  refused because: ");
 	escape_append(&question, lesson->why, MESSAGE_NAME_MAX);
@@ -233,7 +237,7 @@ static bool is_agreed_beforehand(const struct study *study, const struct lesson 
 /* How many lines were taken. */
 static size_t decide(struct study *study)
 {
-	size_t before = lessons_count(&study->lessons, LESSON_TAKEN), open, number = 0;
+	size_t before = lessons_count(&study->lessons, LESSON_TAKEN);
 	struct error error = {0};
 
 	for (size_t i = 0; i < study->lessons.count; i++) {
@@ -242,10 +246,9 @@ static size_t decide(struct study *study)
 		if (lesson->answer == LESSON_OPEN && is_agreed_beforehand(study, lesson))
 			take(study, lesson, &error);
 	}
-	open = lessons_count(&study->lessons, LESSON_OPEN);
 	for (size_t i = 0; i < study->lessons.count && study->is_asking && !study->is_over; i++)
 		if (study->lessons.items[i].answer == LESSON_OPEN)
-			ask_about(study, &study->lessons.items[i], ++number, open);
+			ask_about(study, &study->lessons.items[i]);
 	return lessons_count(&study->lessons, LESSON_TAKEN) - before;
 }
 
@@ -270,6 +273,7 @@ static int prepare(struct study *study, struct error *error)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	policy_done(&options->policy);
 	options->policy = policy;
+	options->policy.ledger = LEDGER_TRACE;
 	if (options->policy.net == NET_NONE && request.rung_max == RUNG_NAMESPACE)
 		options->policy.net = NET_GATE;
 	if (study->has_layer)
@@ -344,14 +348,16 @@ static int run_once(struct study *study, struct error *error)
 	return 0;
 }
 
+/* The most telling ones come first. */
 static void say_warnings(const struct study *study, size_t first)
 {
-	for (size_t i = first; i < study->lessons.count; i++) {
+	for (size_t i = first, said = 0; i < study->lessons.count && said < WARNINGS_SAID; i++) {
 		const struct lesson *lesson = &study->lessons.items[i];
 		AUTO_TEXT words = {0};
 
 		if (lesson->answer != LESSON_WARNED || !lesson->warning)
 			continue;
+		said++;
 		describe(lesson, &words);
 		message_note(study->messenger, "refused, and no change is proposed: %s: %s", text_string(&words),
 			     lesson->why);

@@ -182,24 +182,41 @@ static void say_what_was_missing(const struct engine_run *engine, const struct m
 		message_verbose(messenger, "missing: %s: %s", name, why);
 }
 
-/* A command that failed may have failed for this. @said: lines about it that are there already. */
-static void say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger, size_t said)
+/* A command that failed may have failed for this. @said: lines about it that are there already; how many there are then. */
+static size_t say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger, size_t said)
 {
-	for (size_t i = 0; i + said < REASONS_SAID; i++) {
+	for (size_t i = 0; said < REASONS_SAID; i++, said++) {
 		AUTO_TEXT what = {0}, cure = {0};
 
 		if (!engine_denied(engine, i, &what, &cure))
-			return;
+			break;
 		if (!what.len)
 			message_hint(messenger, "%s", text_string(&cure));
 		else
 			message_note(messenger, "refused: %s%s%s", text_string(&what), cure.len ? "; " : "",
 				     text_string(&cure));
 	}
+	return said;
 }
 
-static void say_how_it_ended(const struct engine_run *engine, const struct messenger *messenger, bool has_timing)
+/*
+ * It failed, and nothing that is known explains it; files are told by another level only. Said to people: a program that reads our
+ * messages did not ask for advice each time that a test fails.
+ */
+static void say_how_to_find_out(const struct foreground *foreground, const struct run_options *options)
 {
+	if (engine_exit_status(foreground->engine) == 0 || engine_error(foreground->engine) ||
+	    options->policy.ledger != LEDGER_BASIC || foreground->is_introduced || !isatty(foreground->messenger.fd))
+		return;
+	message_hint(
+		&foreground->messenger,
+		"if it lacks a file or a host, `belljar run --ledger trace` tells which, and `belljar learn` asks");
+}
+
+static void say_how_it_ended(const struct foreground *foreground, const struct run_options *options)
+{
+	const struct engine_run *engine = foreground->engine;
+	const struct messenger *messenger = &foreground->messenger;
 	const struct error *error = engine_error(engine);
 	AUTO_TEXT words = {0};
 	AUTO_TEXT timing = {0};
@@ -211,7 +228,8 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));
-	say_what_was_refused(engine, messenger, words.len > 0);
+	if (!say_what_was_refused(engine, messenger, words.len > 0))
+		say_how_to_find_out(foreground, options);
 	for (size_t i = 0;; i++) {
 		AUTO_TEXT layer = {0};
 
@@ -220,7 +238,7 @@ static void say_how_it_ended(const struct engine_run *engine, const struct messe
 		if (layer.len)
 			message_note(messenger, "%s", text_string(&layer));
 	}
-	if (has_timing) {
+	if (options->has_timing) {
 		engine_print_timing(engine, &timing);
 		for (char *line = timing.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
 			*end = '\0';
@@ -261,7 +279,7 @@ static int supervise(struct foreground *foreground, const struct run_options *op
 	foreground->messenger.is_raw = false;
 	if (!has_spoken)
 		say_what_was_missing(foreground->engine, &foreground->messenger);
-	say_how_it_ended(foreground->engine, &foreground->messenger, options->has_timing);
+	say_how_it_ended(foreground, options);
 	return engine_exit_status(foreground->engine);
 }
 

@@ -183,9 +183,15 @@ static void append_musts(const struct learned_policy *learned, const struct engi
 	for (size_t i = 0; i < learned->lessons->count && list.count < MUSTS_MAX; i++) {
 		const struct lesson *lesson = &learned->lessons->items[i];
 
-		if ((lesson->answer == LESSON_TAKEN) == is_allowed && lesson->answer != LESSON_OPEN &&
-		    holds(request, lesson->what, lesson->access, is_allowed))
+		if ((lesson->answer == LESSON_TAKEN) != is_allowed || lesson->answer == LESSON_OPEN ||
+		    lesson->answer == LESSON_COVERED)
+			continue;
+		if (holds(request, lesson->what, lesson->access, is_allowed))
 			append_must(&list, lesson->what, lesson->access, out);
+		else if (!is_allowed && is_access_of_path(lesson->access) &&
+			 holds(request, lesson->what, "read", false))
+			append_must(&list, lesson->what, "read",
+				    out); /* in a private place one of its own can be made */
 	}
 	for (size_t i = 0; i < ARRAY_LEN(never) && !is_allowed; i++)
 		if (holds(request, never[i][0], never[i][1], false))

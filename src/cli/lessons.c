@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/paths.h"
+
 static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
 {
 	const struct json_member *member = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
@@ -77,6 +79,26 @@ size_t lessons_count(const struct lesson_list *lessons, enum lesson_answer answe
 	for (size_t i = 0; i < lessons->count; i++)
 		count += lessons->items[i].answer == answer;
 	return count;
+}
+
+static bool covers(const struct lesson *taken, const struct lesson *lesson)
+{
+	const char *key, *wanted;
+	AUTO_TEXT place = {0}, path = {0};
+
+	cure_path(&taken->cure, &place);
+	cure_path(&lesson->cure, &path);
+	if (!place.len || !path.len || !cure_item(&taken->cure, &key) || !cure_item(&lesson->cure, &wanted))
+		return false;
+	return (!strcmp(key, "rw") || !strcmp(key, wanted)) && path_is_within(text_string(&path), text_string(&place));
+}
+
+void lessons_cover(struct lesson_list *lessons)
+{
+	for (size_t i = 0; i < lessons->count; i++)
+		for (size_t k = 0; k < lessons->count && lessons->items[i].answer == LESSON_OPEN; k++)
+			if (lessons->items[k].answer == LESSON_TAKEN && covers(&lessons->items[k], &lessons->items[i]))
+				lessons->items[i].answer = LESSON_COVERED;
 }
 
 static bool is_known(const struct lesson_list *lessons, const struct lesson *lesson)

@@ -16,7 +16,8 @@ enum lesson_answer {
 	LESSON_OPEN,
 	LESSON_TAKEN,
 	LESSON_DECLINED,
-	LESSON_WARNED, /* no change is proposed, so there is nothing to answer */
+	LESSON_COVERED, /* another that was taken allows it too */
+	LESSON_WARNED,  /* no change is proposed, so there is nothing to answer */
 };
 
 /* One entry of `denied`. Strings are harmless for a terminal, but for those in `cure`, which are as a policy has them. */
@@ -35,6 +36,8 @@ LIST_TYPE(struct lesson, lesson_list);
 void lessons_done(struct lesson_list *lessons);
 /* Add those of the result of run @run that are new; they are taken out of it. */
 void lessons_add(struct lesson_list *lessons, struct json_value *result, unsigned run);
+/* Mark open ones that what was taken allows too: a file whose directory is shown. */
+void lessons_cover(struct lesson_list *lessons);
 size_t lessons_count(const struct lesson_list *lessons, enum lesson_answer answer);
 
 /* Of a cure; NULL: there is none. */

@@ -88,6 +88,46 @@ class Programs(LearnCase):
         self.assertEqual(self.belljar("learn", "--tighten", "./t.json", "--", "true").status, 125)
 
 
+class Files(LearnCase):
+    """What a trace tells."""
+
+    def put(self, name: str) -> str:
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x\n")
+        return str(path)
+
+    def test_the_file_or_its_directory(self) -> None:
+        model = self.put("data/model.bin")
+        command = ("--", "cat", model)
+        (question,) = self.learn(*command, status=1)["questions"]
+        self.assertEqual((question["what"], question["process"]), (model, "cat"))
+        self.assertEqual([question[name]["flag"] for name in ("cure", "directory")], [f"--ro {model}", f"--ro {self.home}/data"])
+        self.assertIn("Ask whoever may decide", self.answer["next"])
+        answer = self.learn("--out", "p.json", "--ro", f"{self.home}/data", *command, status=0)
+        self.assertEqual((answer["questions"], answer["policy"]["ro"]), ([], [f"{self.home}/data"]))
+        self.check_policy("p.json")
+        self.assertEqual(self.jar("--policy", "./p.json", *command).status, 0)
+
+    def test_secrets_are_explained_and_never_proposed(self) -> None:
+        key, beside = self.put(".ssh/id"), self.put(".netrc")
+        answer = self.learn("--yes", "--out", "p.json", "--", "sh", "-c", f"cat {key} {beside}; true", status=0)
+        self.assertEqual((answer["questions"], answer["allowed"]), ([], []))
+        self.assertEqual({entry["what"] for entry in answer["refused"]}, {key, beside})
+        for entry in answer["refused"]:
+            self.assertRegex(entry["warning"], "no change is proposed")
+        self.assertIn(f"{key} read", answer["policy"]["must_deny"])
+        self.check_policy("p.json")
+
+    def test_yes_is_for_reading_of_toolchains_only(self) -> None:
+        self.put(".pyenv/lib/module")
+        tool, data = self.put(".rustup/settings"), self.put("data")
+        answer = self.learn("--yes", "--", "sh", "-c", f"cat {tool} && cat {data} && echo x > {tool}", status=1)
+        self.assertEqual([entry["what"] for entry in answer["allowed"]], [tool])
+        self.assertEqual([entry["what"] for entry in answer["questions"]], [data])
+        self.assertEqual(len(answer["runs"]), 2)
+
+
 class People(LearnCase):
     """On a terminal of 80 columns and 24 lines."""
 
@@ -108,6 +148,25 @@ class People(LearnCase):
         self.assertNotIn("workspace", text)
         self.assertFalse((self.work / "runs").exists(), "each run was on a layer")
         self.assertEqual(terminal.read_modes(), terminal.modes)
+
+    def test_the_whole_directory_with_a_reason_for_each_line(self) -> None:
+        data = self.directory("home/data")
+        for name in ("a", "b"):
+            (data / name).write_text("x\n")
+        (data / "evil\x1b[2J").write_text("x\n")
+        script = f"cat {data}/evil*; cat {data}/a || exit 1; cat {data}/b"
+        terminal = self.person("--out", "p.json", "-C", str(self.work), "--", "sh", "-c", script)
+        at = terminal.expect(b"q: not at all > ")
+        terminal.type(b"r\r")
+        at = terminal.expect(f"d: the whole directory, --ro {data}\r\n".encode(), after=at)
+        at = terminal.expect(b"q: stop asking > ", after=at)
+        terminal.type(b"d\r")
+        at = terminal.expect(b"written: p.json", after=at)
+        self.assertEqual(terminal.end(), 0)
+        text = self.check_policy("p.json")
+        self.assertIn(f"// read {data}/a by cat, refused in run 1: ", text)
+        self.assertIn(f'"must_allow": [\n    "{data}/a read"', text)
+        self.assertNotIn(b"evil\x1b", terminal.output[at:])
 
     def test_no_is_no(self) -> None:
         terminal = self.person("--out", "p.json", *WRITER)
