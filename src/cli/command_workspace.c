@@ -14,6 +14,7 @@
 #include "workspace/workspace_archive.h"
 
 #define NAME_MAX_SHOWN 4096
+#define NAMES_IN_HINT 8
 
 static int fail(const struct messenger *messenger, const struct error *error)
 {
@@ -208,11 +209,38 @@ static const struct {
 	verb_function *function;
 	enum workspace_access access;
 	bool needs_word; /* it must be said which */
+	int more_words;  /* so many may stand behind the one that says which */
 } verbs[] = {
-	{"show", show, WORKSPACE_LOOK},     {"checkpoint", checkpoint, WORKSPACE_WRITE},
-	{"fork", fork_it, WORKSPACE_WRITE}, {"rollback", rollback, WORKSPACE_WRITE},
-	{"export", export, WORKSPACE_LOOK}, {"remove", remove_it, WORKSPACE_WRITE, .needs_word = true},
+	{"show", show, WORKSPACE_LOOK},
+	{"checkpoint", checkpoint, WORKSPACE_WRITE, .more_words = 1},
+	{"fork", fork_it, WORKSPACE_WRITE, .more_words = 1},
+	{"rollback", rollback, WORKSPACE_WRITE, .more_words = 1},
+	{"export", export, WORKSPACE_LOOK},
+	{"remove", remove_it, WORKSPACE_WRITE, .needs_word = true},
 };
+
+/* Nothing is done to the newest one for a word that means none; the error names those that there are. */
+static int refuse_word(const struct workspace_home *home, const char *word, struct error *error)
+{
+	AUTO(workspace_list_done) struct workspace_list list = {0};
+	struct error nobodys = {0};
+	AUTO_TEXT names = {0};
+	size_t damaged = 0;
+
+	if (workspace_list(home, &list, &damaged, &nobodys) < 0)
+		list.count = 0;
+	for (size_t i = 0; i < list.count && i < NAMES_IN_HINT; i++)
+		text_append_format(&names, "%s%s%s%s%s", i ? ", " : "", list.items[i].id,
+				   list.items[i].name ? " (" : "", list.items[i].name ? list.items[i].name : "",
+				   list.items[i].name ? ")" : "");
+	if (list.count > NAMES_IN_HINT)
+		text_append_format(&names, " and %zu more", list.count - NAMES_IN_HINT);
+	*error = (struct error){0};
+	error_set(error, STAGE_USAGE, ENOENT, "there is no workspace '%s'", word);
+	if (!list.count)
+		return error_hint(error, "there is none at all; `belljar run --cow -- COMMAND` makes one");
+	return error_hint(error, "there are: %s", text_string(&names));
+}
 
 int command_workspace(const struct invocation *invocation, struct run_options *options,
 		      const struct messenger *messenger)
@@ -232,10 +260,9 @@ int command_workspace(const struct invocation *invocation, struct run_options *o
 			return fail(messenger, &error);
 		}
 		rc = chosen_open(&chosen, invocation, options, 1, verbs[i].access, false, &error);
-		if (rc == 0 && verbs[i].needs_word && chosen.next_word == 1) {
-			error_set(&error, STAGE_USAGE, 0, "there is no workspace '%s'", options->words[1]);
-			return fail(messenger, &error);
-		}
+		if ((rc == 0 || rc == -ENOENT) && chosen.opened.home.path &&
+		    options->word_count - chosen.next_word > verbs[i].more_words)
+			rc = refuse_word(&chosen.opened.home, options->words[chosen.next_word], &error);
 		if (rc == 0)
 			rc = verbs[i].function(&chosen, options, messenger, &error);
 	}

@@ -80,6 +80,7 @@ GOALS = [
     Goal("a layer, more µs for a run", ("workspace", "start", "what the layer adds"), None, 400),
     Goal("git status under a layer, × native", ("workspace", "status", "jar, layer"), ("workspace", "status", "native"), 1.2),
     Goal("new files under a layer, × native", ("workspace", "making", "jar, layer"), ("workspace", "making", "native"), 1.7),
+    Goal("20,000 new files applied, µs", ("workspace", "deciding", "apply"), None, 1_500_000),
     Goal("a gate, more µs until a command runs", ("net", "start", "what the gate adds"), None, 450),
     Goal("memory of a gate, PSS, KiB", ("net", "memory", "a gate, PSS"), None, 2048),
     Goal("bytes through a gate, MB/s", ("net", "pull", "belljar, gate"), None, 1000, True),

@@ -302,6 +302,10 @@ class Named(ApplyCase):
         self.assertFalse((self.work / "removed").exists())
         for fork in (forks[0], forks[2]):
             self.decide("discard", fork)
+        for words in (("show", "nosuch"), ("export", "nosuch"), ("remove", "nosuch"), ("checkpoint", "nosuch", "note"), ("show", "bab-bab")):
+            done = self.decide("workspace", *words, status=125)
+            self.assertIn(b"there is no workspace '" + words[1].encode(), done.stderr)
+            self.assertIn(b"(w)", done.stderr)
         self.decide("workspace", "remove", "w")
         self.assertEqual(self.stores(), [])
         self.assertEqual(self.decide("workspace", "list").stdout, b"")

@@ -132,13 +132,16 @@ def kills(soak: Soak) -> None:
 
 WRITER = """
 import os, random, sys, time
-files, seed = int(sys.argv[1]), int(sys.argv[2])
+files, seed, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 dice = random.Random(seed)
 order = list(range(files))
 dice.shuffle(order)
+print("ready", flush=True)
 sys.stdin.readline()
-time.sleep(dice.uniform(0, 0.01))
-for number in order:
+begun = time.monotonic()
+for at, number in enumerate(order):
+    # As long as the apply takes, so that the two meet.
+    time.sleep(max(0, begun + seconds * at / files - time.monotonic()))
     name = "f%d" % number
     how = dice.randrange(3)
     text = b"host %d %d\\n" % (seed, number)
@@ -152,27 +155,30 @@ for number in order:
         os.write(file, text)
         os.ftruncate(file, len(text))
         os.close(file)
-    if dice.randrange(4) == 0:
-        time.sleep(dice.uniform(0, 0.0005))
 """
 
 
 def edits(soak: Soak) -> None:
     rounds = scaled(10_000) // EDITED_FILES or 1
     applied = conflicts = saved = 0
+    took = 0.02
     for number in range(rounds):
         soak.begin()
         for name in range(EDITED_FILES):
             (soak.work / f"f{name}").write_text(f"old {name}\n")
         identity = str(soak.cow("sh", "-c", f"for i in $(seq 0 {EDITED_FILES - 1}); do echo theirs $i > f$i; done")["id"])
         writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(EDITED_FILES), str(number)], cwd=soak.work, stdin=subprocess.PIPE
-        )
+            [sys.executable, "-c", WRITER, str(EDITED_FILES), str(number), str(took)],
+            cwd=soak.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert writer.stdin and writer.stdout
+        writer.stdout.readline()
+        begun = time.monotonic()
         apply = soak.start("apply", "--json", identity)
-        assert writer.stdin
         writer.stdin.write(b"\n")
         writer.stdin.flush()
         out, errors = apply.communicate(timeout=BOUND_SECONDS)
+        took = time.monotonic() - begun
         soak.check(writer.wait(BOUND_SECONDS) == 0, "the writer failed")
         soak.check(apply.returncode in (0, 1), f"edits {number}: apply ended with {apply.returncode}: {errors!r}")
         answer = json.loads(out)

@@ -118,6 +118,27 @@ def measure_making(bench: Bench, places: Places) -> Table:
     )  # fmt: skip
 
 
+def measure_deciding(bench: Bench, places: Places) -> Table:
+    """A look at five changes in a large tree, and an apply of many new files; who makes them is not counted."""
+    count, new = bench.size(FILES, QUICK_FILES), bench.size(NEW_FILES, QUICK_NEW_FILES)
+    large, folder = bench.make_folder("large"), bench.make_folder("new")
+    make_tree(large, count)
+    places.run(large, [BELLJAR, "run", "-q", "--cow", "--", "sh", "-c", "for i in 0 1 2 3 4; do echo x > $i/${i}00.txt; done"])
+    values = take_turns([Way("diff", lambda: places.run(large, [BELLJAR, "diff"]))], bench.rounds(START_PART))
+    values["program alone"] = take_turns([Way("version", lambda: places.run(large, [BELLJAR, "--version"]))], bench.rounds(START_PART))["version"]
+    places.forget()
+    values["apply"] = []
+    for _ in range(bench.rounds(TREE_PART)):
+        places.run(folder, [BELLJAR, "run", "-q", "--cow", "--", "/usr/bin/python3", "-c", MAKE, str(new)])
+        values["apply"] += take_turns([Way("apply", lambda: places.run(folder, [BELLJAR, "apply", "-q"]))], 1)["apply"]
+        for path in folder.iterdir():
+            path.unlink()
+    return make_table(
+        f"Deciding: a diff of 5 changes in {count} files, an apply of {new} new files", "µs", "program alone", values,
+        commands={"diff": "belljar diff", "apply": "belljar apply", "program alone": "belljar --version"},
+    )  # fmt: skip
+
+
 def measure(bench: Bench) -> Dict[str, Table]:
     """One table for each question."""
     places = Places(bench)
@@ -125,4 +146,5 @@ def measure(bench: Bench) -> Dict[str, Table]:
         "start": measure_start(bench, places),
         "status": measure_status(bench, places),
         "making": measure_making(bench, places),
+        "deciding": measure_deciding(bench, places),
     }
