@@ -12,21 +12,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "base/directory.h"
 #include "base/list.h"
+#include "workspace/workspace_step.h"
 
 #define ENTRY_BYTES 8192
 #define DEPTH_MAX 256
 #define NAMES_MAX 65536
 #define VALUE_MAX 65536
-#define CHUNK ((size_t)1 << 20)
 /* Counting ends here: a number for the message, not the work of an hour. */
 #define COUNT_MAX 200000
 
@@ -92,48 +90,6 @@ static int refuse(const struct copy *copy, const char *directory, struct error *
 
 static int copy_tree(struct copy *copy, int from, int to, int depth);
 
-/* Between holes; what the kernel cannot copy by itself goes through our hands. */
-static int copy_piece(struct copy *copy, int from, int to, off_t at, off_t end)
-{
-	while (at < end) {
-		off_t out = at;
-		ssize_t len = copy_file_range(from, &at, to, &out, MIN_OF((size_t)(end - at), CHUNK), 0);
-
-		if (len > 0)
-			continue;
-		len = pread(from, copy->value, MIN_OF(sizeof(copy->value), (size_t)(end - at)), at);
-		if (len <= 0)
-			return len < 0 ? -errno : 0;
-		if (pwrite(to, copy->value, (size_t)len, at) != len)
-			return errno ? -errno : -ENOSPC;
-		at += len;
-	}
-	return 0;
-}
-
-static int copy_content(struct copy *copy, int from, int to, off_t size)
-{
-	off_t at = 0;
-	int rc = 0;
-
-	if (ioctl(to, FICLONE, from) == 0)
-		return 0;
-	while (rc == 0 && at < size) {
-		off_t begin = lseek(from, at, SEEK_DATA), end;
-
-		if (begin < 0 && errno == ENXIO)
-			break;
-		if (begin < 0)
-			begin = at;
-		end = lseek(from, begin, SEEK_HOLE);
-		if (end <= begin)
-			end = size;
-		rc = copy_piece(copy, from, to, begin, end);
-		at = end;
-	}
-	return rc == 0 && ftruncate(to, size) < 0 ? -errno : rc;
-}
-
 /* Attributes of the system's and of a layer's own stay behind. */
 static void copy_attributes(struct copy *copy, int from, int to)
 {
@@ -189,6 +145,7 @@ static int copy_file(struct copy *copy, int from_directory, int to_directory, co
 	AUTO_CLOSE int from = openat(from_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_CLOSE int to = -1;
 	const struct linked *first;
+	uint64_t copied = 0;
 	struct stat status;
 	int rc;
 
@@ -206,7 +163,7 @@ static int copy_file(struct copy *copy, int from_directory, int to_directory, co
 	to = openat(to_directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
-	rc = copy_content(copy, from, to, status.st_size);
+	rc = step_copy_data(from, to, (uint64_t)status.st_size, &copied);
 	if (rc == 0)
 		rc = finish(copy, from, to, &status);
 	if (rc == 0 && status.st_nlink > 1)
