@@ -43,13 +43,10 @@ static enum step_kind step_kind_of(const struct place *place)
 	return place->is_copied && place->around == SIZE_MAX ? STEP_COPY : step_of_place[place->kind];
 }
 
-/*
- * Does all that stands there lie in the jar's own root, the same at every start? A file with an authority of the jar's own is
- * different each time.
- */
+/* Does all that stands there lie in the jar's own root, the same at every start? */
 static bool is_of_skeleton(const struct place *place)
 {
-	return place->around == SIZE_MAX && !place->content &&
+	return place->around == SIZE_MAX && !place->is_own &&
 	       (place->is_copied || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE);
 }
 

@@ -34,6 +34,7 @@ struct place {
 	unsigned flags;             /* enum step_flag */
 	const struct text *content; /* PLACE_FILE: what is in it, where that is no text; else NULL */
 	bool is_over;               /* PLACE_FILE: stands on a file of the host's */
+	bool is_own;                /* PLACE_FILE: the next jar of the same kind may well have another one */
 	mode_t mode;
 	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;

@@ -34,13 +34,14 @@ static void add_list(struct plan_build *build, struct view *view, const struct h
 }
 
 /* A made-up file in its own read-only mount: it can be neither changed nor replaced. */
-static void add_file(struct plan_build *build, struct view *view, const char *path, const char *content)
+static struct place *add_file(struct plan_build *build, struct view *view, const char *path, const char *content)
 {
 	struct place *place = view_add(build, view, PLACE_FILE, path);
 
 	place->source = content;
 	place->flags = STEP_ON_FILE | STEP_READ_ONLY;
 	place->mode = 0444;
+	return place;
 }
 
 /* --- the layers, in their order ----------------------------------------------------------------------------- */
@@ -144,7 +145,8 @@ static void add_etc(struct plan_build *build, struct view *view)
 	if (build->policy->has_system && build->policy->net == NET_GATE)
 		add_gate_files(build, view);
 	if (build->policy->has_system && build->policy->hostname)
-		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname));
+		add_file(build, view, "/etc/hostname", plan_format(build, "%s\n", build->policy->hostname))->is_own =
+			true;
 }
 
 /* The host's lists of authorities with one more, where programs look for them. In a plan that is only shown they are not made. */
@@ -166,10 +168,9 @@ static void add_trust(struct plan_build *build, struct view *view)
 				  NULL);
 			continue;
 		}
-		add_file(build, view, path, "the host's list of authorities, and the jar's own\n");
-		place = &view->items[view->count - 1];
+		place = add_file(build, view, path, "the host's list of authorities, and the jar's own\n");
 		place->content = content->len ? content : NULL;
-		place->is_over = true;
+		place->is_over = place->is_own = true;
 		place->on_host = PATH_FILE;
 	}
 }
