@@ -31,6 +31,7 @@ GOALS = [
         "the same, × bubblewrap that shows the same",
         ("cold", "true", "belljar"), ("cold", "true", "bubblewrap-same-view"), 0.5,
     ),
+    Goal("Python, in a row, × subprocess.run", ("starts", "row", "belljar"), ("starts", "row", "subprocess"), 3.0),
     Goal("API, new jar, × bare", ("api", "small", "new"), ("api", "small", "bare"), 2.3),
     Goal("API, prepared jar, × bare", ("api", "small", "prepared"), ("api", "small", "bare"), 1.5),
     Goal("API, kept jar, × bare", ("api", "small", "kept"), ("api", "small", "bare"), 1.2),

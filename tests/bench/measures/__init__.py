@@ -6,10 +6,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, node, output, python, spawn, stdio, throughput, workspace
+from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
+    "starts": starts,
     "api": api,
     "python": python,
     "calls": calls,

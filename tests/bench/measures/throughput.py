@@ -12,7 +12,7 @@ from bench.table import Table, make_table
 from bench.turns import Way, take_turns
 
 PART = 0.025
-LAUNCHERS = (1, 2, 8, 32)
+LAUNCHERS = (1, 2, 8, 64)
 RUNS = 120
 QUICK_RUNS = 4
 CPU_LAUNCHERS = 2
