@@ -43,7 +43,9 @@ static int look_at_host(struct launch *launch)
 		launch->host.jar_id = host_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
 	launch->host.prefixes = launch->prefixes;
-	if (engine_skeletons_find(&launch->host, launch->environment) < 0)
+	/* What no jar is to see is found first: the survey looks for what must not move above it. */
+	if (engine_skeletons_find(&launch->host, launch->environment) < 0 ||
+	    engine_workspaces_find(&launch->host, launch->environment) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->host.has_skeleton = may_use_skeleton(launch);
 	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
@@ -53,8 +55,6 @@ int launch_survey(struct launch *launch)
 {
 	int rc = look_at_host(launch);
 
-	if (rc == 0 && engine_workspaces_find(&launch->host, launch->environment) < 0)
-		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->surveyed_ns = sys_monotonic_ns();
 	return rc;
 }

@@ -205,7 +205,8 @@ static void list_kept(int directory_fd, struct kept_list *out)
 		item->is_unfinished = !strncmp(entry->name, UNFINISHED, strlen(UNFINISHED));
 		item->is_skeleton = S_ISDIR(status.st_mode) && !item->is_unfinished;
 	}
-	qsort(out->items, out->count, sizeof(*out->items), compare_kept);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), compare_kept);
 }
 
 /* Unless somebody uses it, or is making or removing it. */

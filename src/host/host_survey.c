@@ -471,8 +471,8 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 					    &workdir->git};
 	/* A .git in the workdir is part of it and has no place of its own. */
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
-	const struct host_path_list *lists[] = {&host->mounts,       &host->places, &host->hidden,
-						&host->tmpfs_places, &host->system, &host->etc};
+	const struct host_path_list *lists[] = {&host->mounts, &host->places, &host->hidden, &host->tmpfs_places,
+						&host->system, &host->etc,    &host->stores};
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)

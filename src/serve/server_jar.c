@@ -124,10 +124,14 @@ int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int 
 
 static int take_host(struct server_jar *server_jar, struct host *host)
 {
+	int rc;
+
 	server_jar->launch.host = *host;
 	*host = (struct host){0};
 	server_jar->launch.surveyed_ns = sys_monotonic_ns();
-	return host_hand_on(&server_jar->launch.host, server_jar->request->wire.environment, server_jar->jar_number);
+	rc = host_hand_on(&server_jar->launch.host, server_jar->request->wire.environment, server_jar->jar_number);
+	/* Of the stores that no jar is to see, those of the run before are forgotten; the directory of all of them is the same. */
+	return rc < 0 ? rc : engine_workspaces_find(&server_jar->launch.host, server_jar->request->wire.environment);
 }
 
 void server_jar_build(struct server_jar *server_jar, struct host *host)

@@ -182,6 +182,24 @@ class StandingJars(KeptJarCase, PlaceCase):
                 self.assertEqual(len(answers), 1 + 4 * len(above), done.frames)
                 self.assertNotIn("ok", answers.values(), answers)
 
+    def test_no_jar_sees_what_is_kept_for_others(self) -> None:
+        """Workspaces and skeletons, in a home that is writable."""
+        kept = [self.home / ".local/state/belljar/ws"]
+        if os.getuid() != 0:
+            kept.append(self.home / ".cache/belljar/skeletons")
+        for path in kept:
+            path.mkdir(parents=True, mode=0o700)
+            (path / "own").write_text(self.SECRET)
+        keys: Dict[str, Any] = {"rw": [str(self.home)]}
+        words = " ".join(map(str, kept))
+        argv = ["/bin/sh", "-c", f"ls -A {words}; for d in {words}; do touch $d/x; mv $d $d.moved; mv $d/.. $d/../../moved; done", self.marker]
+        jar = self.open(keys)
+        for way in ("kept", "ahead", "ahead", "ahead"):
+            with self.subTest(way=way):
+                done = self.run_in(jar, argv) if way == "kept" else self.engine.run(argv, keys)
+                self.assertNotIn("own", done.stdout.decode(), done.frames)
+                self.assertEqual([((path / "own").exists(), (path / "x").exists()) for path in kept], [(True, False)] * len(kept))
+
 
 @on_ways(LANDLOCK)
 class WithoutMounts(PlaceCase):
