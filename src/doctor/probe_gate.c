@@ -101,7 +101,9 @@ void probe_inspecting_gate(struct finding *finding)
 
 	if (host_survey_trust(&host) < 0 || !host.trust.program) {
 		finding_value(finding, "not installed");
-		finding_remedy(finding, "install the program belljar-gate beside belljar\n");
+		finding_remedy(
+			finding,
+			"./dev build library && meson install -C build/lib   # in Belljar's source; or put belljar-gate beside belljar\n");
 	} else {
 		finding->is_found = true;
 		finding_value(finding, "%s", host.trust.program);

@@ -181,8 +181,10 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 	if (rc > 0) {
 		/* What it failed at is no secret: it has made none. */
 		read_file(fds[1], &reason);
-		return error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
-				 reason.len ? text_string(&reason) : "it cannot be run");
+		error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
+			  reason.len ? text_string(&reason) : "it cannot be run");
+		return error_hint(error, "belljar-gate must be of version " BELLJAR_VERSION
+					 ", as belljar is, and needs OpenSSL 3 and nghttp2 of the distribution");
 	}
 	if (rc == 0)
 		rc = read_file(fds[2], &host->trust.bundle);

@@ -99,6 +99,19 @@ class UsedOnce(ReadyCase):
         for _ in range(3):
             self.assertEqual(self.run_script("echo y > .envrc || echo refused"), b"refused\n")
 
+    def test_with_a_layer_none_is_made_ahead(self) -> None:
+        """It would be older than its run: what the host changed in between would look like a conflict."""
+        ready = self.prepare()
+        (self.work / "a").write_text("1\n")
+        for keys in ({"workspace": "cow"}, {"cow_dirs": [str(self.directory("other"))]}):
+            for _ in range(2):
+                result = self.engine.run(["/bin/sh", "-c", "echo 2 >> a", self.marker], keys).result
+                self.assertEqual(result["exit_code"], 0, result)
+                self.assertEqual(result["workspace"]["kind"], "overlay")
+        self.wait_for(lambda: self.children() == [ready], "nothing waits but what did before")
+        stores = self.home / ".local/state/belljar/ws"
+        self.assertEqual(len([path for path in stores.iterdir() if not path.name.startswith(".")]), 2)
+
     def test_other_policies_and_directories_do_not_get_it(self) -> None:
         ready = self.prepare()
         self.keys = {"net": "host"}

@@ -289,6 +289,15 @@ class Program(InspectCase):
         done = subprocess.run(words, capture_output=True, text=True, env={**self.env, "PATH": paths.SYSTEM_PATH}, check=False)
         self.assertEqual(done.returncode, 125)
         self.assertIn("need the program belljar-gate", done.stderr)
+        self.assertIn("meson install", done.stderr)
+        # Not from a directory that a project has put into PATH.
+        planted = self.directory("planted")
+        (planted / "belljar-gate").symlink_to("/bin/true")
+        env = {**self.env, "PATH": f"{planted}:{paths.SYSTEM_PATH}"}
+        self.assertEqual(subprocess.run(words, capture_output=True, env=env, check=False).returncode, 125)
+        done = subprocess.run(words, capture_output=True, text=True, env={**self.env, "BELLJAR_GATE": "/bin/false"}, check=False)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("cannot be run\n  hint: belljar-gate must be of version", done.stderr)
         gate = os.path.join(os.path.dirname(paths.belljar()), "belljar-gate")
         env = {**self.env, "PATH": paths.SYSTEM_PATH, "BELLJAR_GATE": gate}
         done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)

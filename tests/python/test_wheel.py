@@ -36,6 +36,7 @@ class Wheel(unittest.TestCase):
             self.assertEqual(record, set(names))
             self.assertEqual({name.split("/")[0] for name in names}, {"belljar", info})
             self.assertTrue({"belljar/py.typed", "belljar/__main__.py", "belljar/_bin/belljar"} <= set(names))
+            self.assertEqual([name for name in names if "/_bin/" in name], ["belljar/_bin/belljar"])  # the gate is built where it is used
             self.assertTrue(archive.getinfo("belljar/_bin/belljar").external_attr >> 16 & 0o111)
             entries = configparser.ConfigParser()
             entries.read_string(archive.read(f"{info}/entry_points.txt").decode())
