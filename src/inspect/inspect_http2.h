@@ -45,6 +45,7 @@ struct http2_flow {
 	struct fields *trailers;
 	bool is_over;    /* nothing more will come */
 	bool is_dropped; /* nobody wants what comes */
+	uint64_t dropped_bytes;
 };
 
 struct http2_stream {

@@ -13,6 +13,9 @@
 
 #include "inspect/inspect_http2.h"
 
+/* Of a request that is answered already. */
+#define DROPPED_MAX (1 << 20)
+
 /* There is one thread, and nobody needs these for longer than a call. */
 static struct http_head head;
 static nghttp2_nv list[FIELDS_MAX];
@@ -173,15 +176,30 @@ static void pass(struct http2_stream *stream, enum http2_end from, struct http_s
 	resume(stream, from);
 }
 
+/*
+ * The answer is whole, and nobody reads the rest of the request. It may come to its end, since not every client reads before it has sent;
+ * but not if it is long.
+ */
+static void end_request(struct http2_stream *stream)
+{
+	const struct http2_flow *flow = &stream->flows[END_JAR];
+
+	if (stream->is_sent && flow->is_dropped && !flow->is_over && flow->dropped_bytes > DROPPED_MAX)
+		http2_stream_reset(stream, END_JAR, NGHTTP2_NO_ERROR);
+}
+
 void http2_on_data(struct http2_side *side, struct http2_stream *stream, const uint8_t *bytes, size_t len)
 {
 	struct http2_flow *flow = &stream->flows[side->end];
 
 	flow->unacknowledged += len;
-	if (flow->is_dropped)
-		acknowledge(stream, side->end, len);
-	else
+	if (!flow->is_dropped) {
 		pass(stream, side->end, (struct http_slice){(const char *)bytes, len}, SEARCH_MORE);
+		return;
+	}
+	acknowledge(stream, side->end, len);
+	flow->dropped_bytes += len;
+	end_request(stream);
 }
 
 void http2_on_end(struct http2_side *side, struct http2_stream *stream)
@@ -486,13 +504,6 @@ void http2_stream_free(struct http2_stream *stream)
 	free_flow(stream, END_JAR);
 	free_flow(stream, END_HOST);
 	free(stream);
-}
-
-/* The answer is whole, and nobody reads the rest of the request. */
-static void end_request(struct http2_stream *stream)
-{
-	if (stream->is_sent && !stream->flows[END_JAR].is_over && stream->flows[END_JAR].is_dropped)
-		http2_stream_reset(stream, END_JAR, NGHTTP2_NO_ERROR);
 }
 
 void http2_on_sent(struct http2_stream *stream)

@@ -14,7 +14,7 @@ import threading
 from runner import process
 from runner.frameworks import PIP_TIMEOUT_SECONDS, Absent, choose_interpreter
 
-PYTHON_PACKAGES = ("requests", "httpx", "aiohttp", "grpcio", "uv")
+PYTHON_PACKAGES = ("requests", "httpx[http2]", "aiohttp", "grpcio", "uv")
 NODE_PACKAGES = ("undici@6", "pnpm@9")
 _lock = threading.Lock()
 
