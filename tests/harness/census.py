@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Dict, List, Set
 
 from harness.bounds import BOUND
@@ -143,3 +144,19 @@ def wait_until_none(seconds: float = 0.0, marker: str = "") -> List[str]:
         if time.monotonic() > deadline:
             return [f"{pid} {state(pid)} {command_line(pid)}" for pid in sorted(left)]
         time.sleep(0.01)
+
+
+def picture() -> Dict[str, Set[str]]:
+    """The host, as far as runs could leave something behind.
+
+    Processes are looked for below this one, which adopts what its engines leave: others may be at work on this host. A
+    namespace lives by a process in it or by a mount.
+    """
+    files: Set[str] = set()
+    for place in ("/tmp", "/var/tmp", "/dev/shm", "/run"):
+        files.update(f"{place}/{name}" for name in os.listdir(place) if name.startswith("belljar-"))
+    return {
+        "mounts": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
+        "cgroups": {root for root, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in os.path.basename(root)},
+        "files": {name for name in files if not name.startswith("/tmp/belljar-test-")},
+    }

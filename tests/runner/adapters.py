@@ -23,6 +23,15 @@ NODE = "node@22"
 # The frameworks first: their versions are shown.
 FRAMEWORKS = ("ai", "deepagents", "@openai/agents")
 OTHERS = ("@langchain/core", "@types/node", "bun", "deno", "typescript", "zod")
+# For `belljar mcp` and `belljar mcp-wrap`. What the conformance tool asks for changes from release to release, and so does the list of what is
+# expected to fail.
+PROTOCOL = (
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector",
+    "@modelcontextprotocol/sdk",
+    "@modelcontextprotocol/server-filesystem",
+)
 NPM_TIMEOUT_SECONDS = 900
 
 
@@ -79,7 +88,8 @@ class Adapters:
             about.write_text('{"private": true, "type": "module"}\n')
         fetched = self._install(NODE)
         if self.node.exists():
-            fetched = self._install(*(f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS)), node=self.node)
+            wanted = (name if "@" in name[1:] else f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS, *PROTOCOL))
+            fetched = self._install(*wanted, node=self.node)
         try:
             versions = ", ".join(self._version(name) for name in FRAMEWORKS)
         except FileNotFoundError:

@@ -22,7 +22,7 @@ REQUIREMENTS = {
     "google_adk": ("google-adk",),
     "inspect_ai": ("inspect-ai", "openai", "pytest", "trio"),
     "langchain": ("langchain",),
-    "mcp": ("mcp",),
+    "mcp": ("mcp", "mcp-server-time"),
     "mypy": ("mypy",),
     "notebook": ("ipykernel", "jupyter-client"),
     "openai_agents": ("openai-agents",),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
+from bench.measures import api, calls, cold, files, inside, interpreter, mcp, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -20,6 +20,7 @@ MEASURES: Dict[str, ModuleType] = {
     "spawn": spawn,
     "stdio": stdio,
     "node": node,
+    "mcp": mcp,
     "files": files,
     "memory": memory,
     "net": net,
