@@ -25,11 +25,12 @@ static const struct agent {
 	const char *rewritten; /* member of the answer that has the tool's new input */
 	const char *settings;  /* in the project */
 	const char *remark;    /* what else has to be done; NULL: nothing */
+	bool has_failure_key;  /* "onFailure": "block": a hook that cannot be started blocks the command too */
 } agents[] = {
-	{"claude", "PreToolUse", "Bash", "updatedInput", ".claude/settings.json", NULL},
+	{"claude", "PreToolUse", "Bash", "updatedInput", ".claude/settings.json", NULL, true},
 	{"codex", "PreToolUse", "Bash", "updatedInput", ".codex/hooks.json",
-	 "hooks have to be switched on in config.toml: [features] codex_hooks = true"},
-	{"gemini", "BeforeTool", "run_shell_command", "tool_input", ".gemini/settings.json", NULL},
+	 "codex skips a new hook until you have trusted it: /hooks", false},
+	{"gemini", "BeforeTool", "run_shell_command", "tool_input", ".gemini/settings.json", NULL, false},
 };
 
 static const struct agent *find_agent(const char *name)
@@ -179,6 +180,8 @@ static void write_entry(struct json_writer *writer, const struct agent *agent, c
 	json_open_object(writer, NULL);
 	json_write_string(writer, "type", "command");
 	json_write_string(writer, "command", command);
+	if (agent->has_failure_key)
+		json_write_string(writer, "onFailure", "block");
 	json_close_object(writer);
 	json_close_array(writer);
 	json_close_object(writer);

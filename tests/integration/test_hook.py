@@ -125,6 +125,8 @@ class Hook(JarCase):
             self.assertEqual((settings["model"], settings["hooks"]["Stop"], entries[0]), ("m", [], {"matcher": "Write"}))
             self.assertEqual(entries[1]["matcher"], EVENTS[agent]["tool_name"])
             self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+            # An agent that can be told so does not go on without the hook.
+            self.assertEqual(entries[1]["hooks"][0].get("onFailure"), "block" if agent == "claude" else None)
             # What was written is what the agent will run.
             event = json.loads(json.dumps(EVENTS[agent]))
             event["tool_input"]["command"] = "echo through"
