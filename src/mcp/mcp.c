@@ -44,7 +44,8 @@ bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_ja
 	call->next = server->calls;
 	server->calls = call;
 	server->call_count++;
-	jar->call_count++;
+	if (jar)
+		jar->call_count++;
 	return true;
 }
 
@@ -58,8 +59,10 @@ void mcp_end(struct mcp_call *call, const struct mcp_result *result)
 			break;
 		}
 	server->call_count--;
-	call->jar->call_count--;
-	call->jar->used_ns = mcp_now_ns();
+	if (call->jar) {
+		call->jar->call_count--;
+		call->jar->used_ns = mcp_now_ns();
+	}
 	if (!call->is_cancelled && result)
 		mcp_answer(server, &call->asker, result);
 	else if (server->options->is_behind_http)

@@ -142,6 +142,41 @@ void mcp_close_brief_jars(struct mcp_server *server)
 	}
 }
 
+/* Nobody has a jar in an engine that died, and the next call has a new one. */
+static void drop_engine(struct mcp_server *server)
+{
+	if (server->jars)
+		return;
+	belljar_engine_close(server->engine);
+	server->engine = NULL;
+}
+
+bool mcp_is_alone(const struct mcp_request *request)
+{
+	const struct json_member *jar = request->arguments ? json_find(request->arguments, "jar") : NULL;
+
+	return request->server->options->is_shared && (!jar || jar->value.type == JSON_NULL) &&
+	       request->server->options->policy->workspace == WORKSPACE_DIRECT;
+}
+
+int mcp_start_alone(const struct mcp_request *request, struct belljar_command *command, struct belljar_handle **handle,
+		    struct belljar_error **error)
+{
+	struct mcp_server *server = request->server;
+	AUTO_TEXT document = {0};
+	int rc;
+
+	policy_print(server->options->policy, &document, 0);
+	command->policy = text_string(&document);
+	command->directory = server->options->context->current_directory;
+	rc = text_failed(&document) ? -ENOMEM : open_engine(server, error);
+	if (rc == 0)
+		rc = belljar_start(server->engine, command, handle, error);
+	if (rc < 0 && server->call_count <= 1)
+		drop_engine(server);
+	return rc;
+}
+
 static struct mcp_jar *jar_named(struct mcp_server *server, const char *name)
 {
 	for (struct mcp_jar *jar = server->jars; jar; jar = jar->next)
@@ -173,11 +208,7 @@ struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 				   name);
 			return NULL;
 		}
-		/* Nobody has a jar of his own in an engine that died. */
-		if (!server->jars) {
-			belljar_engine_close(server->engine);
-			server->engine = NULL;
-		}
+		drop_engine(server);
 	}
 	if (!jar && !strcmp(name, OWN_NAME))
 		jar = open_jar(request, server->options->policy, OWN_NAME);

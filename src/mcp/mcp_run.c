@@ -34,7 +34,7 @@ static int on_output(void *data, int stream, const void *bytes, size_t len)
 const char *mcp_keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
 			    size_t size)
 {
-	if (len <= MCP_SHOWN_BYTES || jar->is_for_one_call)
+	if (len <= MCP_SHOWN_BYTES || !jar || jar->is_for_one_call)
 		return NULL;
 	snprintf(path, size, "/tmp/belljar-%s-%u.txt", stream, ++jar->output_count);
 	return belljar_jar_write_file(jar->jar, path, bytes, len, 0600, NULL) < 0 ? NULL : path;
@@ -105,19 +105,22 @@ void mcp_tool_run(struct mcp_request *request)
 	struct run_call *run;
 	struct mcp_jar *jar;
 	uint64_t allowed;
+	bool is_alone;
+	int rc;
 
 	if (!mcp_string(request, "command", true, &line) || !mcp_string(request, "stdin", false, &input) ||
 	    !mcp_number(request, "timeout_seconds", 0.001, 1e6, &seconds))
 		return;
-	jar = mcp_find_jar(request);
-	if (!jar)
+	is_alone = mcp_is_alone(request);
+	jar = is_alone ? NULL : mcp_find_jar(request);
+	if (!jar && !is_alone)
 		return;
 	run = calloc(1, sizeof(*run));
 	if (!run || !mcp_begin(&run->call, request, jar, stop)) {
 		free(run);
 		return;
 	}
-	allowed = jar->timeout_ns;
+	allowed = jar ? jar->timeout_ns : request->server->options->policy->timeout_ns;
 	if (seconds > 0 && seconds * 1e9 < (double)allowed)
 		allowed = (uint64_t)(seconds * 1e9);
 	if (allowed == LIMIT_NONE)
@@ -133,8 +136,9 @@ void mcp_tool_run(struct mcp_request *request)
 	command.input = input;
 	command.input_len = input ? strlen(input) : 0;
 	command.data = run;
-	if (belljar_jar_start(jar->jar, &command, &run->handle, &error) < 0 ||
-	    loop_add(request->server->loop, &run->watch, belljar_fd(run->handle), EPOLLIN, on_event, run) < 0)
+	rc = jar ? belljar_jar_start(jar->jar, &command, &run->handle, &error)
+		 : mcp_start_alone(request, &command, &run->handle, &error);
+	if (rc < 0 || loop_add(request->server->loop, &run->watch, belljar_fd(run->handle), EPOLLIN, on_event, run) < 0)
 		end_run(run, -1, error);
 	else
 		mcp_progress(&run->call, "started", 7);

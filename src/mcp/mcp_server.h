@@ -64,7 +64,7 @@ struct mcp_call {
 	struct mcp_call *next;
 	struct mcp_server *server;
 	struct mcp_asker asker;
-	struct mcp_jar *jar;
+	struct mcp_jar *jar; /* NULL: it is a run of its own */
 	mcp_stop_function *stop;
 	bool is_cancelled; /* nobody waits for the answer */
 	unsigned progress_count;
@@ -140,6 +140,10 @@ bool mcp_bool(const struct mcp_request *request, const char *name, bool *out);
 struct mcp_jar *mcp_find_jar(const struct mcp_request *request);
 /* Those of the jar, and their state. */
 void mcp_end_interpreters(struct mcp_jar *jar);
+/* A call that names no jar, where none is kept for it: a command needs no more than a run of its own. */
+bool mcp_is_alone(const struct mcp_request *request);
+int mcp_start_alone(const struct mcp_request *request, struct belljar_command *command, struct belljar_handle **handle,
+		    struct belljar_error **error);
 void mcp_close_jar(struct mcp_server *server, struct mcp_jar *jar);
 /* Those whose one call is over. */
 void mcp_close_brief_jars(struct mcp_server *server);
