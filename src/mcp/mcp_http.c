@@ -70,8 +70,8 @@ static void write_output(struct mcp_connection *connection)
 		if (count < 0)
 			break;
 		text_consume(&connection->output, (size_t)count);
-		if (connection->phase == PHASE_HEAD)
-			arm(connection, IDLE_NS);
+		if (connection->phase == PHASE_HEAD || connection->phase == PHASE_DRAIN)
+			arm(connection, connection->output.len || connection->phase == PHASE_HEAD ? IDLE_NS : DRAIN_NS);
 	}
 	if (text_failed(&connection->output))
 		mcp_http_close(connection);
@@ -139,7 +139,7 @@ static void finish(struct mcp_connection *connection)
 	text_clear(&connection->id);
 	text_clear(&connection->body);
 	connection->phase = connection->head.is_last ? PHASE_DRAIN : PHASE_HEAD;
-	arm(connection, connection->head.is_last ? DRAIN_NS : IDLE_NS);
+	arm(connection, IDLE_NS);
 	write_output(connection);
 }
 

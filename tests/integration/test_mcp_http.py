@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import time
 import unittest
 from typing import Optional
 
@@ -136,6 +137,19 @@ class Door(HttpCase):
             connection.sendall(server.request(data, Connection="close", Mcp_Session_Id=session))
             self.assertEqual(server.read(connection).headers["connection"], "close")
             self.assertEqual(connection.recv(1), b"")
+
+    def test_a_slow_reader_of_the_last_answer_gets_all_of_it(self) -> None:
+        server = self.server()
+        (self.work / "big.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(7 << 20))
+        session = server.open_session()
+        call = server.message("tools/call", {"name": "read_file", "arguments": {"path": "big.png"}})
+        with server.connect() as connection:
+            connection.sendall(server.request(call, Mcp_Session_Id=session, Connection="close"))
+            connection.recv(1, socket.MSG_PEEK)
+            time.sleep(3)  # more than the server waits for a client to leave
+            answer = server.read(connection)
+        self.assertEqual(len(answer.body), int(answer.headers["content-length"]))
+        self.assertGreater(len(answer.body), 9 << 20)
 
     def test_the_token_in_a_file(self) -> None:
         path = self.base / "token"

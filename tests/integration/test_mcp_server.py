@@ -6,14 +6,16 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import unittest
 from pathlib import Path
 
-from harness import census, host
+from harness import census, host, paths
 from harness.case import JarCase
-from harness.mcp import META, VERSION, Server
+from harness.mcp import META, VERSION, HttpServer, Server
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
@@ -490,6 +492,43 @@ class Layers(McpCase):
         self.assertEqual(server.tool("apply")["structuredContent"]["not_applied"][0]["reason"], "refused")
         self.assertEqual(sorted(os.listdir(self.work)), ["d"])
         self.assertNotEqual(self.server("--allow-apply", "*").process.wait(60), 0)
+
+
+class Page(McpCase):
+    """docs/mcp.md is true."""
+
+    page = (paths.TESTS.parent / "docs" / "mcp.md").read_text()
+
+    def test_the_tools_are_those_of_the_page(self) -> None:
+        rows = re.search(r"^## Tools\n(.*?)\n\n", self.page, re.MULTILINE | re.DOTALL)
+        assert rows is not None
+        told = {name for row in rows.group(1).splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+        self.assertEqual(told, {tool["name"] for tool in self.server().result("tools/list")["tools"]})
+
+    def test_the_settings_are_json_that_names_this_server(self) -> None:
+        shown = [json.loads(text) for text in re.findall(r"`(\{.*?\})` \|$", self.page, re.MULTILINE)]
+        self.assertGreaterEqual(len(shown), 6)
+        for settings in shown:
+            server = next(settings[key] for key in ("mcpServers", "servers", "context_servers") if key in settings)["belljar"]
+            if "command" in server:
+                self.assertEqual((server["command"], server["args"][:2]), ("belljar", ["mcp", "-C"]))
+            else:
+                self.assertEqual(server.get("url", server.get("httpUrl")), "http://127.0.0.1:8750/mcp")
+                self.assertTrue(server["headers"]["Authorization"].startswith("Bearer "))
+
+    def test_the_commands_start_a_server(self) -> None:
+        (self.work / "policy.json").write_text("{}")
+        lines = re.findall(r"^belljar (mcp .*)$", self.page, re.MULTILINE)
+        self.assertGreaterEqual(len(lines), 4)
+        for line in lines:
+            words = shlex.split(line.replace("~/src/project", str(self.work)).replace("~", str(self.home)), comments=True)[1:]
+            if not any(word.startswith("--http") for word in words):
+                self.assertEqual(self.server(*words).result("ping"), {}, line)
+                continue
+            server = HttpServer(self.env, self.work, *[word for word in words if not word.startswith("--http")])
+            self.addCleanup(server.close)
+            server.token = Path(server.token[len("in ") :]).read_text().strip()
+            self.assertNotEqual(server.open_session(), "", line)
 
 
 if __name__ == "__main__":
