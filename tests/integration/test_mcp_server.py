@@ -503,7 +503,7 @@ class Page(McpCase):
         rows = re.search(r"^## Tools\n(.*?)\n\n", self.page, re.MULTILINE | re.DOTALL)
         assert rows is not None
         told = {name for row in rows.group(1).splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-        self.assertEqual(told, {tool["name"] for tool in self.server().result("tools/list")["tools"]})
+        self.assertEqual(told, {tool["name"] for tool in self.server("--cow", "--allow-apply", "*").result("tools/list")["tools"]})
 
     def test_the_settings_are_json_that_names_this_server(self) -> None:
         shown = [json.loads(text) for text in re.findall(r"`(\{.*?\})` \|$", self.page, re.MULTILINE)]
