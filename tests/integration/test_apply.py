@@ -22,70 +22,10 @@ from harness.bounds import BOUND
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE, Completed
 from harness.terminal import Terminal
-from harness.workspace_case import CHANGES, WorkspaceCase, tree
+from harness.workspace_case import CHANGES, RANDOM_CHANGES, WorkspaceCase, tree
 
 # How long random changes are made and compared; more with BELLJAR_TEST_SOAK, in seconds.
 PROPERTY_SECONDS = float(os.environ.get("BELLJAR_TEST_SOAK", "2"))
-
-# Makes random changes below the current directory, the same for the same seed. What the system refuses is refused alike.
-RANDOM_CHANGES = r"""
-import os, random, shutil, sys
-dice = random.Random(int(sys.argv[1]))
-names = ["a", "b", "c d", "e\n", "\udcff", "f.txt", "g", "h"]
-
-def some(depth=3):
-    return "/".join(dice.choice(names) for _ in range(dice.randint(1, depth)))
-
-def write(path, text):
-    with open(path, "w") as file:
-        file.write(text)
-
-def remove(path):
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
-
-def sparse(path):
-    with open(path, "r+b" if os.path.isfile(path) else "wb") as file:
-        file.truncate(dice.randint(0, 200000))
-        file.seek(dice.randint(0, 100000))
-        file.write(b"x" * dice.randint(0, 10))
-
-def mapped(path):
-    import mmap
-    with open(path, "r+b") as file:
-        with mmap.mmap(file.fileno(), 0) as memory:
-            memory[0:1] = b"Z"
-
-def swap(one, two):
-    shutil.move(one, "swap.tmp"); shutil.move(two, one); shutil.move("swap.tmp", two)
-
-for step in range(int(sys.argv[2])):
-    one, two = some(), some()
-    nested = (one + "/").startswith(two + "/") or (two + "/").startswith(one + "/")
-    action = dice.choice([
-        lambda: write(one, "%d" % dice.randint(0, 9) * dice.randint(0, 50)),
-        lambda: write(one, "line\n" * dice.randint(0, 50)),
-        lambda: os.makedirs(one),
-        lambda: remove(one),
-        lambda: None if nested else shutil.move(one, two),
-        lambda: os.rename(one, two) if not os.path.isdir(one) else None,
-        lambda: os.symlink(dice.choice(names), one),
-        lambda: os.chmod(one, dice.choice([0o700, 0o755, 0o750, 0o711])) if not os.path.islink(one) else None,
-        lambda: os.chmod(one, dice.choice([0o600, 0o644])) if os.path.isfile(one) and not os.path.islink(one) else None,
-        lambda: os.setxattr(one, "user.x", b"%d" % dice.randint(0, 3), follow_symlinks=False),
-        lambda: sparse(one),
-        lambda: mapped(one),
-        lambda: None if nested else swap(one, two),
-        lambda: os.link(one, two, follow_symlinks=False) if dice.random() < 0.3 else None,
-    ])
-    try:
-        action()
-    except (OSError, ValueError, shutil.Error):
-        pass
-"""
-
 
 class ApplyCase(WorkspaceCase):
     """With the commands that decide."""

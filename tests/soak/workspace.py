@@ -7,6 +7,7 @@ edits:  a host process saves 10,000 files while they are applied, in place or by
 twice:  two applies of one workspace at once, and of two workspaces over the same files: no file is torn, none is lost.
 full:   the disk is full in the middle: every file is the old or the new one; with room again the next apply goes on. Root only.
 large:  a million empty files, a file of a tebibyte with a hole, a thousand levels: diff, apply and discard in bounded time and memory.
+systems: random changes on btrfs, xfs, ext4 and tmpfs, natively and under a layer: the same tree. Root only; also as an ordinary user.
 
 All of them without a name. BELLJAR_SOAK_PART scales the numbers (0.1: a tenth). Exit status 0: all held.
 """
@@ -30,7 +31,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness import paths  # noqa: E402
-from harness.workspace_case import CHANGES, fill, tree  # noqa: E402
+from harness.workspace_case import CHANGES, RANDOM_CHANGES, fill, tree  # noqa: E402
 
 PART = float(os.environ.get("BELLJAR_SOAK_PART", "1"))
 BOUND_SECONDS = 600
@@ -318,7 +319,83 @@ def large(soak: Soak) -> None:
         print(f"large: {name}: {words}; at most {max(sizes.values()) >> 20} MiB", flush=True)
 
 
-PARTS: Dict[str, Callable[[Soak], None]] = {"kills": kills, "edits": edits, "twice": twice, "full": full, "large": large}
+# How to make a file system in a file; what is not installed is skipped.
+SYSTEMS = {"btrfs": ["mkfs.btrfs", "-q"], "xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"], "tmpfs": []}
+ORDINARY = 47123
+
+
+def mount_new(soak: Soak, name: str, place: Path) -> bool:
+    image = soak.folder / f"{name}.image"
+    if not SYSTEMS[name]:
+        return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(place)], check=False).returncode == 0
+    if not shutil.which(SYSTEMS[name][0]):
+        return False
+    with open(image, "wb") as file:
+        file.truncate(400 << 20)
+    made = subprocess.run([*SYSTEMS[name], str(image)], stdout=subprocess.DEVNULL, check=False)
+    return made.returncode == 0 and subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=False).returncode == 0
+
+
+def compare_random(soak: Soak, place: Path, seed: int, uid: int, label: str) -> None:
+    work, native = place / "work", place / "native"
+
+    def run(command: List[str], folder: Path) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            command, cwd=folder, env=soak.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            user=uid, group=uid, extra_groups=[], check=False,
+        )  # fmt: skip
+
+    change = ["/usr/bin/python3", "-c", RANDOM_CHANGES]
+    for top in (work, native):
+        subprocess.run(["rm", "-rf", str(top)], check=True)
+        top.mkdir()
+        os.chown(top, uid, uid)
+        run([*change, str(seed), "60"], top)
+        for path in top.rglob("*"):
+            # Links between what was there before are broken by a layer; begin without any.
+            if path.is_file() and not path.is_symlink() and path.lstat().st_nlink > 1:
+                run(["sh", "-c", 'cp -p "$1" copy.tmp && mv copy.tmp "$1"', "sh", str(path)], top)
+    run([*change, str(seed + (1 << 31)), "60"], native)
+    done = run([paths.belljar(), "run", "--json", "--cow", "--", *change, str(seed + (1 << 31)), "60"], work)
+    soak.check(done.returncode == 0, f"{label}: run ended with {done.returncode}: {done.stderr!r}")
+    made = json.loads(done.stdout)["workspace"] if done.returncode == 0 else {}
+    soak.check(made.get("kind") == "overlay", f"{label}: {made}")
+    if made.get("id"):
+        done = run([paths.belljar(), "apply", str(made["id"])], work)
+        soak.check(done.returncode == 0, f"{label}: apply ended with {done.returncode}: {done.stderr!r}")
+    soak.check(tree(work) == tree(native), f"{label}: the trees differ")
+
+
+def systems(soak: Soak) -> None:
+    if os.geteuid() != 0:
+        print("systems: skipped, it mounts file systems", flush=True)
+        return
+    soak.folder.chmod(0o755)
+    place = soak.folder / "place"
+    place.mkdir()
+    state = soak.folder / "state"
+    for name in SYSTEMS:
+        if not mount_new(soak, name, place):
+            print(f"systems: {name} skipped: it cannot be made or mounted here", flush=True)
+            continue
+        place.chmod(0o777)
+        try:
+            for uid in (0, ORDINARY):
+                subprocess.run(["rm", "-rf", str(state)], check=True)
+                state.mkdir()
+                os.chown(state, uid, uid)
+                rounds = scaled(40)
+                for number in range(rounds):
+                    seed = random.randrange(1 << 30)
+                    compare_random(soak, place, seed, uid, f"systems: {name}, uid {uid}, seed {seed}")
+                    if soak.wrong:
+                        return
+                print(f"systems: {name}, uid {uid}: {rounds} random trees the same", flush=True)
+        finally:
+            subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+PARTS: Dict[str, Callable[[Soak], None]] = {"kills": kills, "edits": edits, "twice": twice, "full": full, "large": large, "systems": systems}
 
 
 def main(arguments: List[str]) -> int:
