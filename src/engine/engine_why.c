@@ -172,6 +172,9 @@ static int make_plan(const struct engine_request *request, struct job *job, stru
 	launch->request = (struct plan_request){.argv = &job->argv, .is_captured = request->mode == ENGINE_JSON};
 	if (rc == 0)
 		rc = launch_survey(launch);
+	/* A layer is planned, and not made. */
+	if (rc == 0 && engine_workspaces_pretend(&launch->host, launch->environment) < 0)
+		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = launch_compile(launch);
 	if (rc < 0)

@@ -117,6 +117,12 @@ class WithMounts(Why):
             "--ro", f"{data}:/elsewhere", "--rw", str(changed), "--hide", str(self.work / "hidden"), "--tmpfs", "/own",
         )
 
+    def test_a_layer_is_planned_and_not_made(self) -> None:
+        if self.way is NAMESPACE:
+            (answer,) = self.why("--cow", str(self.work / "new"), "write")
+            self.assertTrue(answer["allowed"])
+            self.assertEqual(list(self.home.rglob("*")), [])
+
     def test_cures_work_and_secrets_have_none(self) -> None:
         data = self.directory("data")
         (data / "a:b c").write_text("x")
