@@ -121,24 +121,15 @@ static char ask(const struct study *study, const struct text *question, const ch
 	}
 }
 
-/* Is there a whole directory to allow instead? plan_explain says no where one holds secrets, or a home. */
-static void find_directory(const struct study *study, const struct lesson *lesson, struct json_value *cure_out)
+/* What would allow @access to @path; null: nothing, or it is allowed. */
+static void ask_why(const struct study *study, const char *path, const char *access, struct json_value *cure_out)
 {
 	struct engine_request request = question_of(study->invocation, &study->wanted);
-	AUTO_TEXT path = {0}, answer = {0};
 	struct error nobodys = {0};
+	AUTO_TEXT answer = {0};
 	AUTO_JSON value = {0};
-	const char *key;
-	char *slash;
 
-	*cure_out = (struct json_value){.type = JSON_NULL};
-	cure_path(&lesson->cure, &path);
-	slash = path.len ? strrchr(path.data, '/') : NULL;
-	if (!slash || slash == path.data)
-		return;
-	*slash = '\0';
-	cure_item(&lesson->cure, &key);
-	if (engine_why(&request, path.data, !strcmp(key, "rw") ? "write" : "read", true, &answer, &nobodys) != 1 ||
+	if (engine_why(&request, path, access, true, &answer, &nobodys) != 1 ||
 	    json_parse(&(struct json_input){.name = "answer", .bytes = text_string(&answer), .len = answer.len}, &value,
 		       &nobodys) < 0)
 		return;
@@ -150,6 +141,31 @@ static void find_directory(const struct study *study, const struct lesson *lesso
 		*cure_out = *found;
 		*found = (struct json_value){.type = JSON_NULL};
 	}
+}
+
+/*
+ * Is there a whole directory to allow instead? plan_explain says no where one holds secrets, or a home. In a private place a command
+ * may write, to a directory of its own; the host's is to be shown then.
+ */
+static void find_directory(const struct study *study, const struct lesson *lesson, struct json_value *cure_out)
+{
+	const char *key, *item;
+	AUTO_TEXT path = {0};
+	char *slash;
+
+	*cure_out = (struct json_value){.type = JSON_NULL};
+	cure_path(&lesson->cure, &path);
+	item = cure_item(&lesson->cure, &key);
+	slash = path.len ? strrchr(path.data, '/') : NULL;
+	if (!item || !slash || slash == path.data)
+		return;
+	*slash = '\0';
+	ask_why(study, path.data, !strcmp(key, "rw") ? "write" : "read", cure_out);
+	if (cure_out->type != JSON_NULL || strcmp(key, "rw") != 0)
+		return;
+	ask_why(study, path.data, "read", cure_out);
+	if (cure_out->type != JSON_NULL)
+		cure_make_writable(cure_out);
 }
 
 static void describe(const struct lesson *lesson, struct text *out)
@@ -544,6 +560,8 @@ static int finish(struct study *study, bool is_json)
 	struct error error = {0};
 	int rc = learned_policy_write(&learned, study->invocation, &document, &error);
 
+	if (!study->works)
+		drop_layer(study);
 	say_end(study, is_json);
 	if (rc == 0 && study->out_name && is_worth_it) {
 		rc = write_out(study, &document, &error);

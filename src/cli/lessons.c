@@ -60,6 +60,19 @@ void cure_path(const struct json_value *cure, struct text *out)
 	}
 }
 
+void cure_make_writable(struct json_value *cure)
+{
+	for (size_t i = 0; i < cure->object.count; i++) {
+		struct json_value *value = &cure->object.members[i].value;
+
+		if (value->type == JSON_STRING && !strncmp(value->string.bytes, "--ro ", 5))
+			memcpy(value->string.bytes, "--rw ", 5);
+		if (value->type == JSON_OBJECT && value->object.count == 1 &&
+		    !strcmp(value->object.members[0].name, "ro"))
+			memcpy(value->object.members[0].name, "rw", 2);
+	}
+}
+
 /* --- lessons ------------------------------------------------------------------------------------------------ */
 
 void lessons_done(struct lesson_list *lessons)

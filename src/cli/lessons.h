@@ -45,6 +45,8 @@ const char *cure_flag(const struct json_value *cure);
 const struct json_value *cure_policy(const struct json_value *cure);
 /* The one place of the host that a cure would show, "" if it is about something else. */
 void cure_path(const struct json_value *cure, struct text *out);
+/* Of a cure that shows a place read-only, one that shows it writable. */
+void cure_make_writable(struct json_value *cure);
 /* The first entry of the list that it adds to, with the key's name; NULL: it adds to none. */
 const char *cure_item(const struct json_value *cure, const char **key_out);
 

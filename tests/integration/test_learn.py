@@ -109,6 +109,14 @@ class Files(LearnCase):
         self.check_policy("p.json")
         self.assertEqual(self.jar("--policy", "./p.json", *command).status, 0)
 
+    def test_a_directory_to_write_to(self) -> None:
+        old = self.put("results/old")
+        (question,) = self.learn("--", "sh", "-c", f"echo y >> {old}", status=1)["questions"]
+        self.assertEqual([question[name]["flag"] for name in ("cure", "directory")], [f"--rw {old}", f"--rw {self.home}/results"])
+        self.assertEqual(question["directory"]["policy"], {"rw": [f"{self.home}/results"]})
+        self.learn("--rw", f"{self.home}/results", "--", "sh", "-c", f"echo y >> {old}", status=0)
+        self.assertEqual((self.home / "results" / "old").read_text(), "x\ny\n")
+
     def test_secrets_are_explained_and_never_proposed(self) -> None:
         key, beside = self.put(".ssh/id"), self.put(".netrc")
         answer = self.learn("--yes", "--out", "p.json", "--", "sh", "-c", f"cat {key} {beside}; true", status=0)
