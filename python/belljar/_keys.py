@@ -61,7 +61,7 @@ class RunKeys(TypedDict, total=False):
     output: Union[None, Size, Mapping[str, Optional[Size]]]  # of both streams, or {"stdout": ..., "stderr": ...}
     overflow: Literal["truncate", "kill"]
     keep: Literal["head", "tail", "both"]
-    ledger: Literal["basic", "trace"]
+    ledger: Literal["basic", "files", "trace"]
     redact: Texts
     redact_secrets: bool
     redact_env: bool

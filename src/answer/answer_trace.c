@@ -126,13 +126,17 @@ static bool read_path(pid_t pid, int directory, uint64_t address, char out[JAR_P
 			out[len++] = '/';
 		memcpy(out + len, path, strlen(path) + 1);
 	}
-	/* What stands there is another for each process, and for the kernel to say. */
-	return strncmp(out, "/proc/", 6) != 0 && strncmp(out, "/dev/fd/", 8) != 0;
+	/*
+	 * What stands there is another for each process, and for the kernel to say. The last is looked for by every program that starts,
+	 * and none fails for want of it.
+	 */
+	return strncmp(out, "/proc/", 6) != 0 && strncmp(out, "/dev/fd/", 8) != 0 &&
+	       strcmp(out, "/etc/ld.so.preload") != 0;
 }
 
 /* --- will it be refused? ------------------------------------------------------------------------------------ */
 
-static const int modes[] = {[JAR_READS] = R_OK, [JAR_WRITES] = W_OK, [JAR_EXECUTES] = X_OK};
+static const int modes[] = {[JAR_READS] = R_OK, [JAR_WRITES] = W_OK, [JAR_EXECUTES] = X_OK, [JAR_LOOKS] = F_OK};
 
 static int try_access(const char *path, int mode)
 {
@@ -208,7 +212,7 @@ static bool may_be_refused(const struct answer_places *places, const struct name
 	int rc;
 
 	if (places->is_allowed)
-		return !is_allowed_by_rules(places, named->path, named->access);
+		return named->access != JAR_LOOKS && !is_allowed_by_rules(places, named->path, named->access);
 	rc = try_access(named->path, modes[named->access]);
 	if (rc == -ENOENT && named->access == JAR_WRITES && !named->is_socket)
 		rc = try_making(named->path);
@@ -302,10 +306,12 @@ static void note_path(const struct answer_places *places, pid_t pid, const struc
 
 	if (is_known_fine(hash))
 		return;
-	if (may_be_refused(places, named) || lacks_terminal(pid, named->path))
-		note_attempt(pid, hash, named->path, named->access);
-	else
+	if (!may_be_refused(places, named) && (named->access == JAR_LOOKS || !lacks_terminal(pid, named->path)))
 		remember_fine(hash);
+	else if (named->access == JAR_LOOKS)
+		note_attempt(pid, hash_of(named->path, JAR_READS), named->path, JAR_READS);
+	else
+		note_attempt(pid, hash, named->path, named->access);
 }
 
 bool answer_next_attempt(struct jar_message *message, bool is_end)
@@ -344,7 +350,7 @@ bool answer_next_attempt(struct jar_message *message, bool is_end)
 enum { NONE = -1 };
 
 /* How a call says what it wants to do with what it names. */
-enum way { WRITES, EXECUTES, BY_FLAGS, BY_STRUCT, CONNECTS };
+enum way { LOOKS, WRITES, EXECUTES, BY_FLAGS, BY_STRUCT, CONNECTS };
 
 struct traced_call {
 	int number;
@@ -357,22 +363,26 @@ struct traced_call {
 /* A call with two paths has two rows. */
 static const struct traced_call calls[] = {
 #ifdef SYS_open /* newer architectures have only those that start at a directory */
-	{SYS_open, NONE, 0, 1, BY_FLAGS},       {SYS_creat, NONE, 0, NONE, WRITES},
-	{SYS_mkdir, NONE, 0, NONE, WRITES},     {SYS_rmdir, NONE, 0, NONE, WRITES},
-	{SYS_unlink, NONE, 0, NONE, WRITES},    {SYS_rename, NONE, 0, NONE, WRITES},
-	{SYS_rename, NONE, 1, NONE, WRITES},    {SYS_link, NONE, 1, NONE, WRITES},
-	{SYS_symlink, NONE, 1, NONE, WRITES},   {SYS_mknod, NONE, 0, NONE, WRITES},
+	{SYS_open, NONE, 0, 1, BY_FLAGS},     {SYS_creat, NONE, 0, NONE, WRITES},
+	{SYS_mkdir, NONE, 0, NONE, WRITES},   {SYS_rmdir, NONE, 0, NONE, WRITES},
+	{SYS_unlink, NONE, 0, NONE, WRITES},  {SYS_rename, NONE, 0, NONE, WRITES},
+	{SYS_rename, NONE, 1, NONE, WRITES},  {SYS_link, NONE, 1, NONE, WRITES},
+	{SYS_symlink, NONE, 1, NONE, WRITES}, {SYS_mknod, NONE, 0, NONE, WRITES},
+	{SYS_stat, NONE, 0, NONE, LOOKS},     {SYS_lstat, NONE, 0, NONE, LOOKS},
+	{SYS_access, NONE, 0, NONE, LOOKS},
 #endif
-	{SYS_openat, 0, 1, 2, BY_FLAGS},        {SYS_openat2, 0, 1, 2, BY_STRUCT},
-	{SYS_execve, NONE, 0, NONE, EXECUTES},  {SYS_execveat, 0, 1, NONE, EXECUTES},
-	{SYS_connect, NONE, 1, NONE, CONNECTS}, {SYS_mkdirat, 0, 1, NONE, WRITES},
-	{SYS_unlinkat, 0, 1, NONE, WRITES},
+	{SYS_newfstatat, 0, 1, NONE, LOOKS},  {SYS_statx, 0, 1, NONE, LOOKS},
+	{SYS_faccessat, 0, 1, NONE, LOOKS},   {SYS_faccessat2, 0, 1, NONE, LOOKS},
+	{SYS_chdir, NONE, 0, NONE, LOOKS},    {SYS_openat, 0, 1, 2, BY_FLAGS},
+	{SYS_openat2, 0, 1, 2, BY_STRUCT},    {SYS_execve, NONE, 0, NONE, EXECUTES},
+	{SYS_execveat, 0, 1, NONE, EXECUTES}, {SYS_connect, NONE, 1, NONE, CONNECTS},
+	{SYS_mkdirat, 0, 1, NONE, WRITES},    {SYS_unlinkat, 0, 1, NONE, WRITES},
 #ifdef SYS_renameat
-	{SYS_renameat, 0, 1, NONE, WRITES},     {SYS_renameat, 2, 3, NONE, WRITES},
+	{SYS_renameat, 0, 1, NONE, WRITES},   {SYS_renameat, 2, 3, NONE, WRITES},
 #endif
-	{SYS_renameat2, 0, 1, NONE, WRITES},    {SYS_renameat2, 2, 3, NONE, WRITES},
-	{SYS_linkat, 2, 3, NONE, WRITES},       {SYS_symlinkat, 1, 2, NONE, WRITES},
-	{SYS_mknodat, 0, 1, NONE, WRITES},      {SYS_truncate, NONE, 0, NONE, WRITES},
+	{SYS_renameat2, 0, 1, NONE, WRITES},  {SYS_renameat2, 2, 3, NONE, WRITES},
+	{SYS_linkat, 2, 3, NONE, WRITES},     {SYS_symlinkat, 1, 2, NONE, WRITES},
+	{SYS_mknodat, 0, 1, NONE, WRITES},    {SYS_truncate, NONE, 0, NONE, WRITES},
 };
 
 static enum jar_access access_of(const struct traced_call *call, const struct answer_question *question)
@@ -381,6 +391,8 @@ static enum jar_access access_of(const struct traced_call *call, const struct an
 
 	if (call->way == EXECUTES)
 		return JAR_EXECUTES;
+	if (call->way == LOOKS)
+		return JAR_LOOKS;
 	if (call->way == WRITES)
 		return JAR_WRITES;
 	if (call->way == BY_FLAGS)

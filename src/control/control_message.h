@@ -51,7 +51,14 @@ enum jar_message_kind {
 #define JAR_PATH_BYTES 1024
 
 /* What a command that is traced asks for. */
-enum jar_access { JAR_READS, JAR_WRITES, JAR_EXECUTES, JAR_CONNECTS, JAR_ACCESS_COUNT };
+enum jar_access {
+	JAR_READS,
+	JAR_WRITES,
+	JAR_EXECUTES,
+	JAR_CONNECTS,
+	JAR_LOOKS /* whether it is there */,
+	JAR_ACCESS_COUNT
+};
 
 /* What the engine's meter looks at. */
 enum jar_view {

@@ -89,7 +89,7 @@ enum step_trait {
 	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
 	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
 	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
-	/* `value`: that of a command that is traced. */ \
+	/* `value`: not the jar's, but this one of `traces`, from 1 on. */ \
 	X(SECCOMP, jar_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
 	X(SCOPE, jar_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
 /* clang-format on */
@@ -175,6 +175,13 @@ struct plan_landlock_rule {
 
 LIST_TYPE(struct plan_landlock_rule, plan_rule_list);
 
+struct jar_filter {
+	struct sock_filter *program; /* NULL: there is none */
+	size_t len;
+};
+
+#define JAR_TRACES_MAX 2
+
 /*
  * A jar for calls: its runs are forks of the program `argv` of its plan, the zygote, which starts with `env` and this filter. The
  * walls are then in `entry`: that program stands in front of them. All limits are each run's own, none is the jar's.
@@ -210,10 +217,9 @@ struct jar_plan {
 	struct plan_rule_list landlock;
 	struct sock_filter *filter;
 	size_t filter_len;
-	bool filter_asks;                 /* it has a listener, and whoever watches over the command answers */
-	struct sock_filter *trace_filter; /* of a session, for runs that are traced: it asks; NULL: there is none */
-	size_t trace_filter_len;
-	struct jar_zygote_plan zygote; /* PLAN_CALLS */
+	bool filter_asks;                         /* it has a listener, and whoever watches over the command answers */
+	struct jar_filter traces[JAR_TRACES_MAX]; /* of a session, for runs that are traced: they ask */
+	struct jar_zygote_plan zygote;            /* PLAN_CALLS */
 	struct string_list argv;
 	struct string_list env;
 	struct string_list candidates; /* files that may be the command, in the order in which they are tried */

@@ -134,8 +134,9 @@ size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot,
 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
-	struct sock_filter *filter = step->value ? build->plan->trace_filter : build->plan->filter;
-	size_t len = step->value ? build->plan->trace_filter_len : build->plan->filter_len;
+	const struct jar_filter *trace = step->value ? &build->plan->traces[(step->value - 1) % JAR_TRACES_MAX] : NULL;
+	struct sock_filter *filter = trace ? trace->program : build->plan->filter;
+	size_t len = trace ? trace->len : build->plan->filter_len;
 	AUTO_CLOSE int listener_fd = -1;
 
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
@@ -145,7 +146,7 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	if (!build->plan->filter_asks && !step->value)
+	if (!build->plan->filter_asks && !trace)
 		return sys_seccomp_load(filter, len);
 	listener_fd = answer_listen(filter, len);
 	/* Behind its own walls the first process answers itself, and makes no call that it would have to ask itself about. */

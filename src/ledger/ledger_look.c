@@ -213,8 +213,10 @@ static bool judge_address(const struct looking *looking, const char *target, str
 
 static void hear_attempt(struct looking *looking, struct jar_message *message)
 {
-	static const enum plan_access accesses[] = {
-		[JAR_READS] = PLAN_READ, [JAR_WRITES] = PLAN_WRITE, [JAR_EXECUTES] = PLAN_EXECUTE};
+	static const enum plan_access accesses[] = {[JAR_READS] = PLAN_READ,
+						    [JAR_WRITES] = PLAN_WRITE,
+						    [JAR_EXECUTES] = PLAN_EXECUTE,
+						    [JAR_LOOKS] = PLAN_READ};
 	struct denial denial = {.count = 1, .last_ns = message->tried.last_ns, .is_inferred = true};
 	uint32_t number = message->tried.number, access = message->tried.access;
 	bool is_denied = false;

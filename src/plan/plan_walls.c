@@ -30,11 +30,25 @@ static bool can_trace(const struct plan_build *build)
 	       build->host->has_seccomp_listeners && !build->host->hides_memory;
 }
 
+/* Landlock does not govern whether something is seen to be there. */
+static uint32_t parts_of_level(const struct plan_build *build, enum ledger_level level)
+{
+	static const uint32_t parts[] = {
+		[LEDGER_BASIC] = 0,
+		[LEDGER_FILES] = SECCOMP_TRACE_FILES | SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_STAT,
+		[LEDGER_TRACE] = SECCOMP_TRACE_FILES | SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_CHANGES,
+	};
+
+	return build->plan->rung == RUNG_NAMESPACE
+		       ? parts[level]
+		       : parts[level] & ~(uint32_t)(SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_STAT);
+}
+
 static void note_trace(struct plan_build *build)
 {
 	const struct plan *jar = build->plan->jar ? build->plan->jar : build->plan;
 
-	if (build->policy->ledger != LEDGER_TRACE || build->plan->is_traced)
+	if (build->policy->ledger == LEDGER_BASIC || build->plan->is_traced)
 		return;
 	if (plan_is_for_calls(jar))
 		plan_missing(build, "ledger", "what calls open, execute and connect to is not told",
@@ -55,14 +69,22 @@ static void note_trace(struct plan_build *build)
  * Runs of a session are traced one by one. With mounts their filter comes on top of that of the jar's first process, which does not ask;
  * without, in its place.
  */
-static int compile_trace_filter(struct plan_build *build, const struct seccomp_profile *jars)
+static int compile_traces(struct plan_build *build, const struct seccomp_profile *jars)
 {
-	struct seccomp_profile profile = *jars;
+	struct jar_filter *traces = build->plan->core.traces;
+	int rc = 0;
 
+	_Static_assert(LEDGER_TRACE == JAR_TRACES_MAX, "every level above the first has a filter");
 	if (build->plan->kind != PLAN_SESSION || !can_trace(build))
 		return 0;
-	profile.parts = build->plan->rung == RUNG_NAMESPACE ? SECCOMP_TRACE : profile.parts | SECCOMP_TRACE;
-	return compile_profile(build, &profile, &build->plan->core.trace_filter, &build->plan->core.trace_filter_len);
+	for (int level = LEDGER_FILES; level <= LEDGER_TRACE && rc == 0; level++) {
+		struct seccomp_profile profile = *jars;
+		uint32_t parts = parts_of_level(build, (enum ledger_level)level);
+
+		profile.parts = build->plan->rung == RUNG_NAMESPACE ? parts : profile.parts | parts;
+		rc = compile_profile(build, &profile, &traces[level - 1].program, &traces[level - 1].len);
+	}
+	return rc;
 }
 
 static int compile_filter(struct plan_build *build)
@@ -106,7 +128,7 @@ static int compile_filter(struct plan_build *build)
 	/* One filter has one listener: where a jar's first process loads it for many runs, nobody could say whose call it was. */
 	profile.tells = build->host->has_seccomp_listeners && (plan->rung == RUNG_LANDLOCK || !plan_has_minders(plan));
 	if (plan->is_traced)
-		profile.parts |= SECCOMP_TRACE;
+		profile.parts |= parts_of_level(build, build->policy->ledger);
 	plan->filter_parts = profile.parts;
 	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA || profile.tells;
 	if (profile.parts & SECCOMP_ASK_METADATA)
@@ -114,7 +136,7 @@ static int compile_filter(struct plan_build *build)
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
 	if (rc == 0)
-		rc = compile_trace_filter(build, &profile);
+		rc = compile_traces(build, &profile);
 	if (rc < 0 || !plan_is_for_calls(plan))
 		return rc;
 	/* It has to enter the namespaces of its forks, and hides from them. */
@@ -215,7 +237,7 @@ int plan_walls(struct plan_build *build)
 	struct plan_step_list *walls = is_shared ? &plan->core.steps : &plan->core.entry;
 	struct plan_step *start;
 
-	plan->is_traced = plan->kind == PLAN_ONCE && build->policy->ledger == LEDGER_TRACE && can_trace(build);
+	plan->is_traced = plan->kind == PLAN_ONCE && build->policy->ledger != LEDGER_BASIC && can_trace(build);
 	if (plan->kind == PLAN_ONCE)
 		note_trace(build);
 
@@ -263,7 +285,7 @@ void plan_run_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
-	plan->is_traced = build->policy->ledger == LEDGER_TRACE && plan->core.trace_filter;
+	plan->is_traced = build->policy->ledger != LEDGER_BASIC && plan->core.traces[0].program;
 	note_trace(build);
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
@@ -275,8 +297,8 @@ void plan_run_walls(struct plan_build *build)
 
 		*step = plan->jar->core.entry.items[i];
 		if (step->kind == STEP_SECCOMP)
-			step->value = plan->is_traced;
+			step->value = plan->is_traced ? (uint64_t)build->policy->ledger : 0;
 	}
 	if (plan->is_traced && plan->rung == RUNG_NAMESPACE)
-		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = 1;
+		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = (uint64_t)build->policy->ledger;
 }

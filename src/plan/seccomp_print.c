@@ -11,29 +11,12 @@
 #define LINE_WIDTH 100
 
 static const char *const part_names[] = {
-	"kernel",
-	"namespaces",
-	"terminal",
-	"process",
-	"sockets",
-	"no-setuid-files",
-	"no-setgid-files",
-	"unknown",
-	"no-inet",
-	"no-unix-connect",
-	"own-pid-only",
-	"guard-pids",
-	"no-signal-detours",
-	"no-host-ipc",
-	"ask-metadata",
-	"counted-writes",
-	"no-truncate",
-	"no-siblings",
-	"own-ids",
-	"guard-first",
-	"keep-core-limit",
-	"metered",
-	"trace",
+	"kernel",          "namespaces",      "terminal",          "process",      "sockets",
+	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",      "no-unix-connect",
+	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc",  "ask-metadata",
+	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",      "guard-first",
+	"keep-core-limit", "metered",         "trace-files",       "trace-access", "trace-stat",
+	"trace-changes",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 
@@ -48,7 +31,7 @@ static const char *answer_name(const struct seccomp_rule *rule)
 	uint32_t answer = rule->answer;
 
 	if (answer == SECCOMP_RET_USER_NOTIF)
-		return rule->part == SECCOMP_TRACE ? "note" : "ask";
+		return rule->part & SECCOMP_TRACE ? "note" : "ask";
 	return answer == SECCOMP_RET_ERRNO ? "ignore" : errno_name(seccomp_answer_errno(answer));
 }
 

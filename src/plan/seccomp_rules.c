@@ -38,7 +38,9 @@
 /* Nothing is done, and the caller is told that it was. */
 #define IGNORE_IF(name, part, when, ...) REFUSE_IF(name, part, 0, when, __VA_ARGS__)
 #define ASK(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
-#define TRACE(name) {SYSCALL_##name, SECCOMP_TRACE, SECCOMP_RET_USER_NOTIF, "it is not Belljar's own", {DIFFERS(5, JAR_OWN_CALL)}}
+#define TRACE(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, "it is not Belljar's own", {DIFFERS(5, JAR_OWN_CALL)}}
+#define TRACE_PATH(name, part, flags) \
+	{SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, "it names a path, and is not Belljar's own", {MASKED(flags, EMPTY_PATH, 0), DIFFERS(5, JAR_OWN_CALL)}}
 /* clang-format on */
 
 /* What clone() takes: the low 32 bits, of which the low 8 are the exit signal and thus hide CLONE_NEWTIME. */
@@ -65,6 +67,7 @@
 #define MAP_HUGETLB_FLAG 0x40000U
 #define MFD_HUGETLB_FLAG 0x4U
 #define OPEN_ACCESS_MODE 0x3U
+#define EMPTY_PATH 0x1000U
 #define OPEN_TRUNCATE 0x200U
 #define FIOSETOWN_COMMAND 0x8901
 #define SIOCSPGRP_COMMAND 0x8902
@@ -539,28 +542,37 @@ const struct seccomp_rule seccomp_rules[] = {
 		  MASKED(1, COMMAND_LETTER, F2FS_LETTER)),
 
 	/* answer/answer_trace.c has the same calls. */
-	TRACE(open),
-	TRACE(openat),
-	TRACE(openat2),
-	TRACE(creat),
-	TRACE(execve),
-	TRACE(execveat),
-	TRACE(connect),
-	TRACE(mkdir),
-	TRACE(mkdirat),
-	TRACE(rmdir),
-	TRACE(unlink),
-	TRACE(unlinkat),
-	TRACE(rename),
-	TRACE(renameat),
-	TRACE(renameat2),
-	TRACE(link),
-	TRACE(linkat),
-	TRACE(symlink),
-	TRACE(symlinkat),
-	TRACE(mknod),
-	TRACE(mknodat),
-	TRACE(truncate),
+	TRACE(open, SECCOMP_TRACE_FILES),
+	TRACE(openat, SECCOMP_TRACE_FILES),
+	TRACE(openat2, SECCOMP_TRACE_FILES),
+	TRACE(creat, SECCOMP_TRACE_FILES),
+	TRACE(execve, SECCOMP_TRACE_FILES),
+	TRACE(execveat, SECCOMP_TRACE_FILES),
+	TRACE(stat, SECCOMP_TRACE_STAT),
+	TRACE(lstat, SECCOMP_TRACE_STAT),
+	TRACE(access, SECCOMP_TRACE_ACCESS),
+	TRACE(faccessat, SECCOMP_TRACE_ACCESS),
+	TRACE(faccessat2, SECCOMP_TRACE_ACCESS),
+	TRACE(chdir, SECCOMP_TRACE_ACCESS),
+	/* The C library's fstat() names no path. */
+	TRACE_PATH(newfstatat, SECCOMP_TRACE_STAT, 3),
+	TRACE_PATH(statx, SECCOMP_TRACE_STAT, 2),
+	TRACE(connect, SECCOMP_TRACE_CHANGES),
+	TRACE(mkdir, SECCOMP_TRACE_CHANGES),
+	TRACE(mkdirat, SECCOMP_TRACE_CHANGES),
+	TRACE(rmdir, SECCOMP_TRACE_CHANGES),
+	TRACE(unlink, SECCOMP_TRACE_CHANGES),
+	TRACE(unlinkat, SECCOMP_TRACE_CHANGES),
+	TRACE(rename, SECCOMP_TRACE_CHANGES),
+	TRACE(renameat, SECCOMP_TRACE_CHANGES),
+	TRACE(renameat2, SECCOMP_TRACE_CHANGES),
+	TRACE(link, SECCOMP_TRACE_CHANGES),
+	TRACE(linkat, SECCOMP_TRACE_CHANGES),
+	TRACE(symlink, SECCOMP_TRACE_CHANGES),
+	TRACE(symlinkat, SECCOMP_TRACE_CHANGES),
+	TRACE(mknod, SECCOMP_TRACE_CHANGES),
+	TRACE(mknodat, SECCOMP_TRACE_CHANGES),
+	TRACE(truncate, SECCOMP_TRACE_CHANGES),
 };
 const size_t seccomp_rule_count = ARRAY_LEN(seccomp_rules);
 _Static_assert(ARRAY_LEN(seccomp_rules) <= SECCOMP_RULE_MAX, "the compiler's tables hold every rule");

@@ -127,12 +127,18 @@ enum seccomp_part {
 	SECCOMP_METERED = 1 << 21,
 
 	/*
-	 * What opens, executes, connects and changes names is noted and goes on: the answer is always that the kernel decides. Behind all
-	 * other rows, so nothing that they refuse gets here.
+	 * What opens and executes is noted and goes on: the answer is always that the kernel decides. Behind all other rows, so nothing that
+	 * they refuse gets here.
 	 */
-	SECCOMP_TRACE = 1 << 22,
+	SECCOMP_TRACE_FILES = 1 << 22,
+	/* The same for looking whether something is there, by the calls that are rare and by stat(). Without mounts nothing hides it. */
+	SECCOMP_TRACE_ACCESS = 1 << 23,
+	SECCOMP_TRACE_STAT = 1 << 24,
+	/* The same for what connects and what changes names. */
+	SECCOMP_TRACE_CHANGES = 1 << 25,
+	SECCOMP_TRACE = SECCOMP_TRACE_FILES | SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_STAT | SECCOMP_TRACE_CHANGES,
 
-	SECCOMP_PART_ALL = (1 << 23) - 1,
+	SECCOMP_PART_ALL = (1 << 26) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4

@@ -21,7 +21,7 @@ enum net_mode { NET_NONE, NET_GATE, NET_HOST };
 enum ask_mode { ASK_NONE, ASK_NET };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
-enum ledger_level { LEDGER_BASIC, LEDGER_TRACE };
+enum ledger_level { LEDGER_BASIC, LEDGER_FILES, LEDGER_TRACE };
 /* From weak to strong, so that "at least" is a comparison. */
 enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
 

@@ -15,7 +15,8 @@ static const char *const workspace_words[] = {[WORKSPACE_DIRECT] = "direct", [WO
 static const char *const net_words[] = {[NET_NONE] = "none", [NET_GATE] = "gate", [NET_HOST] = "host", NULL};
 static const char *const ask_words[] = {[ASK_NONE] = "none", [ASK_NET] = "net", NULL};
 static const char *const overflow_words[] = {[OVERFLOW_TRUNCATE] = "truncate", [OVERFLOW_KILL] = "kill", NULL};
-static const char *const ledger_words[] = {[LEDGER_BASIC] = "basic", [LEDGER_TRACE] = "trace", NULL};
+static const char *const ledger_words[] = {
+	[LEDGER_BASIC] = "basic", [LEDGER_FILES] = "files", [LEDGER_TRACE] = "trace", NULL};
 static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "tail", [KEEP_BOTH] = "both", NULL};
 static const char *const rung_words[] = {
 	[RUNG_PROCESS] = "process", [RUNG_LANDLOCK] = "landlock", [RUNG_NAMESPACE] = "namespace", NULL};
@@ -466,8 +467,8 @@ const struct policy_key policy_keys[] = {
 	{
 		.name = "ledger",
 		.flag = "ledger",
-		.placeholder = "basic|trace",
-		.help = "what is told of refusals: hosts, names and system calls; or also files and programs, slower",
+		.placeholder = "basic|files|trace",
+		.help = "what is told of refusals: hosts and system calls; also files looked for; files and addresses tried",
 		.default_text = "basic",
 		.type = POLICY_WORD,
 		.scope = SCOPE_RUN,

@@ -78,6 +78,8 @@ GOALS = [
     Goal("output redacted, MB/s", ("output", "rate", "belljar redact"), None, 1000, True),
     Goal("or × plain pipe", ("output", "rate", "belljar redact"), ("output", "rate", "pipe"), 0.5, True),
     Goal("memory of one jar, PSS, KiB", ("memory", "pss", "belljar run"), None, 700),
+    Goal("make -j2 that is traced, × not traced", ("ledger", "build", "trace"), ("ledger", "build", "basic"), 2.2),
+    Goal("start of Python that is traced, × not traced", ("ledger", "python", "trace"), ("ledger", "python", "basic"), 1.1),
     Goal("a layer, more µs for a run", ("workspace", "start", "what the layer adds"), None, 400),
     Goal("git status under a layer, × native", ("workspace", "status", "jar, layer"), ("workspace", "status", "native"), 1.2),
     Goal("new files under a layer, × native", ("workspace", "making", "jar, layer"), ("workspace", "making", "native"), 1.7),

@@ -152,6 +152,16 @@ class Net(JarCase):
         (entry,) = self.json("--ledger", "trace", "--", "python3", "-c", code)["denied"]
         self.assertEqual((entry["kind"], entry["what"], entry["access"], entry["certainty"]), ("net", "192.0.2.1:443", "connect", "inferred"))
 
+    def test_names_that_are_only_looked_for(self) -> None:
+        """By the calls that are rare at both levels, by those that are frequent at the level `files` alone."""
+        for name in "looked", "asked":
+            (self.home / name).write_text("x")
+        script = f"import os; os.path.exists('{self.home}/looked'), os.access('{self.home}/asked', 4), os.path.exists('{self.home}/none')"
+        for level, names in (("files", {"looked", "asked"}), ("trace", {"asked"})):
+            denied = self.json("--ledger", level, "--", "python3", "-c", script)["denied"]
+            self.assertEqual({entry["what"] for entry in denied}, {f"{self.home}/{name}" for name in names})
+            self.assertEqual({entry["access"] for entry in denied}, {"read"})
+
     def test_refused_calls_are_told_too(self) -> None:
         code = "import ctypes; ctypes.CDLL(None).unshare(0x10000000)"
         self.assertEqual([e["what"] for e in self.json("--ledger", "trace", "--", "python3", "-c", code)["denied"]], ["unshare"])

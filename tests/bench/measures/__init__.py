@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, mcp, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
+from bench.measures import api, calls, cold, files, inside, interpreter, ledger, mcp, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
@@ -25,5 +25,6 @@ MEASURES: Dict[str, ModuleType] = {
     "memory": memory,
     "net": net,
     "workspace": workspace,
+    "ledger": ledger,
     "inside": inside,
 }
