@@ -36,6 +36,7 @@
 /* Noted and not told yet: more than are answered before what there is is told. */
 #define UNTOLD_MAX 32
 #define PAGE_BYTES 4096U
+#define STATX_MOUNT 0x1000U
 #define HASH_START 0xcbf29ce484222325ULL
 #define HASH_FACTOR 0x100000001b3ULL
 #ifndef SYS_faccessat2
@@ -154,20 +155,42 @@ static bool leave_component(char *path)
 	return true;
 }
 
+/* Which mount @path is in; 0: not known. Not every C library knows what the kernel fills in. */
+static uint64_t mount_of(const char *path)
+{
+	struct {
+		uint32_t mask;
+		char before[140];
+		uint64_t mount;
+		char after[104];
+	} status = {.mask = 0};
+
+	return syscall(SYS_statx, AT_FDCWD, path, 0, STATX_MOUNT, &status) == 0 ? status.mount : 0;
+}
+
+/* The jar's own places are in memory, or in its root, which may be a directory of the host's that was made for it. */
+static bool is_own_place(const char *path)
+{
+	struct statfs system;
+
+	if (statfs(path, &system) == 0 && system.f_type == TMPFS_MAGIC)
+		return true;
+	return mount_of(path) == mount_of("/");
+}
+
 /*
- * Nothing stands there. In a directory of the host's that is shown, nothing stands on the host either; the jar's own are in
- * memory. A link that leads nowhere may lead somewhere on the host.
+ * Nothing stands there. In a directory of the host's that is shown, nothing stands on the host either. A link that leads nowhere
+ * may lead somewhere on the host.
  */
 static bool may_be_hidden(const char *path)
 {
 	char place[JAR_PATH_BYTES];
-	struct statfs system;
 	struct stat status;
 
 	snprintf(place, sizeof(place), "%s", path);
 	do {
-		if (statfs(place, &system) == 0)
-			return system.f_type == TMPFS_MAGIC;
+		if (stat(place, &status) == 0)
+			return is_own_place(place);
 		if (lstat(place, &status) == 0)
 			return true;
 	} while (leave_component(place));
