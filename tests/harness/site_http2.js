@@ -5,18 +5,29 @@ const crypto = require('crypto');
 const fs = require('fs');
 const http2 = require('http2');
 const [folder, address, port] = process.argv.slice(2);
+// Whoever measures has no log.
+const note = fs.existsSync(`${folder}/log`) ? (line) => fs.appendFileSync(`${folder}/log`, `${line}\n`) : () => {};
+const zeros = Buffer.alloc(1 << 16);
 const server = http2.createSecureServer({
   key: fs.readFileSync(`${folder}/site.key`), cert: fs.readFileSync(`${folder}/site.crt`), allowHTTP1: true,
 });
 server.on('request', (request, response) => {
   const host = request.headers[':authority'] || request.headers.host;
-  fs.appendFileSync(`${folder}/log`, `${request.method} ${host} ${request.url} ${request.httpVersion}\n`);
-  const path = request.url.split('?')[0];
+  note(`${request.method} ${host} ${request.url} ${request.httpVersion}`);
+  const [path, query] = request.url.split('?');
   if (path === '/echo') {
     response.writeHead(200);
     request.pipe(response);
   } else if (path === '/seen') {
     response.end(JSON.stringify(request.headers));
+  } else if (path === '/big') {
+    let left = Number(query) << 4;
+    const more = () => {
+      while (left > 0 && response.write(zeros)) left--;
+      if (left-- <= 0) response.end();
+    };
+    response.on('drain', more);
+    more();
   } else if (path === '/drip') {
     // The same in the head, in frames of three bytes, and in a trailer.
     const said = `<${request.headers.authorization || ''}>`;
@@ -30,7 +41,7 @@ server.on('request', (request, response) => {
 });
 // A WebSocket that sends back what it gets; or an answer that never ends.
 server.on('upgrade', (request, socket) => {
-  fs.appendFileSync(`${folder}/log`, `${request.method} ${request.headers.host} ${request.url} upgrade\n`);
+  note(`${request.method} ${request.headers.host} ${request.url} upgrade`);
   socket.on('error', () => {});
   if (request.url === '/endless') {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nX: ');

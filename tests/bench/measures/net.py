@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Net: what a gate adds to a start, to a request, to many bytes and to memory; the server is on the host's loopback."""
+"""Net: what a gate adds to a start, to a request, to many bytes and to memory; the server is on the host's loopback, or, where
+requests are looked into, in network namespaces of its own."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ REQUESTS = 400
 QUICK_REQUESTS = 4
 MEBIBYTES = 1024
 QUICK_MEBIBYTES = 8
+EXCHANGE_MEBIBYTES = 64
 JARS = 200
 QUICK_JARS = 3
 PROBE_SECONDS = 20
@@ -165,6 +167,25 @@ def pulled(bench: Bench, client: Client) -> Table:
     return make_table(title, "MB/s", NATIVE, values, is_rate=True, commands=commands, missing=client.missing)
 
 
+def inspected(bench: Bench) -> Dict[str, Table]:
+    """Requests over one connection, which a gate passes or looks into, by both versions of HTTP."""
+    sizes = {"count": bench.size(REQUESTS, QUICK_REQUESTS), "mebibytes": bench.size(EXCHANGE_MEBIBYTES, QUICK_MEBIBYTES)}
+    first, found, missing = f"{NATIVE}, HTTP/1.1", {"requests": {}, "rates": {}, "commands": {}}, {}
+    absent = next((name for name in ("node", "ip", "openssl") if shutil.which(name) is None), "")
+    if absent:
+        missing = {first: f"needs {absent}, which is not installed"}
+    else:
+        found = bench.host("inspect_host", rounds=bench.rounds(PART / 10), is_quick=bench.is_quick, **sizes)
+    requests_title = "A request over TLS, on a connection that is open"
+    notes = [f"client and server are Node's; the median of {sizes['count']}"]
+    pull_title = f"{sizes['mebibytes']} MiB over TLS"
+    more = {"commands": found["commands"], "missing": missing}
+    return {
+        "exchange": make_table(requests_title, "µs", first, found["requests"], notes=notes, **more),
+        "exchange_pull": make_table(pull_title, "MB/s", first, found["rates"], is_rate=True, **more),
+    }
+
+
 def gate_processes(pid: int) -> List[int]:
     """Those below a process."""
     return [member for member in pss.tree(pid) if open(f"/proc/{member}/cmdline", "rb").read().split(b"\0")[1:2] == [b"gate-process"]]
@@ -216,4 +237,4 @@ def measure(bench: Bench) -> Dict[str, Table]:
     """All tables."""
     starts = started(bench)
     client = Client(bench)
-    return {**starts, "request": requests(bench, client), "pull": pulled(bench, client), "memory": kept(bench)}
+    return {**starts, "request": requests(bench, client), "pull": pulled(bench, client), **inspected(bench), "memory": kept(bench)}
