@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_netlink.h - messages for the kernel, as bytes
+ *
+ * The planner writes them and the jar sends them: whoever sends them knows nothing of what they say.
+ */
+#ifndef BELLJAR_PLAN_PLAN_NETLINK_H
+#define BELLJAR_PLAN_PLAN_NETLINK_H
+
+#include "base/text.h"
+
+/* One after the other; whether there was memory is in @bytes. */
+struct netlink_messages {
+	struct text *bytes;
+	size_t begun; /* where the last message begins */
+	uint32_t count;
+	uint64_t acknowledged; /* so many answers follow */
+};
+
+void netlink_begin(struct netlink_messages *messages, unsigned type, unsigned flags, const void *head, size_t head_len);
+void netlink_end(struct netlink_messages *messages);
+void netlink_put(struct netlink_messages *messages, unsigned type, const void *bytes, size_t len);
+void netlink_put_string(struct netlink_messages *messages, unsigned type, const char *string);
+/* In the order of the network, as nf_tables has its numbers. */
+void netlink_put_number(struct netlink_messages *messages, unsigned type, uint32_t number);
+/* An attribute with others in it: where it begins, which is for netlink_close_nest(). */
+size_t netlink_open_nest(struct netlink_messages *messages, unsigned type);
+void netlink_close_nest(struct netlink_messages *messages, size_t at);
+
+#endif
