@@ -6,8 +6,6 @@
  * caller is told that.
  */
 #include <errno.h>
-#include <linux/netlink.h>
-#include <sys/socket.h>
 
 #include "gate/gate_engine.h"
 #include "sys/calls.h"
@@ -61,32 +59,6 @@ static bool is_led(const struct gate *gate, const struct net_rule *rule)
 	return network.table.len && rule->kind == NET_RULE_ADDRESS && plan_gate_leads(&network, rule);
 }
 
-/* The kernel has answered when send() is back. */
-static int tell_kernel(int fd, const struct text *message, uint64_t awaited)
-{
-	_Alignas(struct nlmsghdr) char answer[8192];
-	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-
-	if (sendto(fd, message->data, message->len, MSG_DONTWAIT, (const struct sockaddr *)&kernel, sizeof(kernel)) < 0)
-		return -errno;
-	while (awaited) {
-		ssize_t len = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
-
-		if (len < 0)
-			return -errno;
-		for (struct nlmsghdr *at = (void *)answer; NLMSG_OK(at, (size_t)len); at = NLMSG_NEXT(at, len)) {
-			const struct nlmsgerr *result = NLMSG_DATA(at);
-
-			if (at->nlmsg_type != NLMSG_ERROR)
-				continue;
-			if (result->error)
-				return result->error;
-			awaited -= awaited > 0;
-		}
-	}
-	return 0;
-}
-
 static int lead(struct gate *gate, const struct net_rule *rule)
 {
 	AUTO_TEXT message = {0};
@@ -104,7 +76,7 @@ static int lead(struct gate *gate, const struct net_rule *rule)
 	if (!led)
 		return -ENOMEM;
 	*led = *rule;
-	rc = tell_kernel(gate->rules_fd, &message, awaited);
+	rc = sys_netlink(gate->rules_fd, message.data, message.len, awaited);
 	if (rc < 0)
 		gate->led.count--;
 	return rc;

@@ -8,47 +8,19 @@
 #include "jar/jar_inside.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
 #include <sys/socket.h>
 
 #include "sys/calls.h"
-
-#define ANSWER_BYTES 8192
 
 int jar_loopback(struct jar_build *build, const struct plan_step *step)
 {
 	return sys_new_network();
 }
 
-static int exchange(int fd, const struct plan_step *step)
-{
-	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
-	uint64_t awaited = step->value2;
-
-	if (send(fd, step->bytes, step->byte_count, 0) < 0)
-		return -errno;
-	while (awaited) {
-		ssize_t len = recv(fd, answer, sizeof(answer), 0);
-
-		if (len < 0)
-			return -errno;
-		for (struct nlmsghdr *at = (void *)answer; NLMSG_OK(at, (size_t)len); at = NLMSG_NEXT(at, len)) {
-			const struct nlmsgerr *result = NLMSG_DATA(at);
-
-			if (at->nlmsg_type != NLMSG_ERROR)
-				continue;
-			if (result->error)
-				return result->error;
-			awaited -= awaited > 0;
-		}
-	}
-	return 0;
-}
-
 int jar_netlink(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, (int)step->value);
-	int rc = fd < 0 ? -errno : exchange(fd, step);
+	int rc = fd < 0 ? -errno : sys_netlink(fd, step->bytes, step->byte_count, step->value2);
 
 	return step->flags & STEP_IF_POSSIBLE ? 0 : rc;
 }

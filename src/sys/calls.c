@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <net/if.h>
@@ -41,6 +42,7 @@
 #define NUMBER_LANDLOCK_ADD_RULE 445
 #define NUMBER_LANDLOCK_RESTRICT_SELF 446
 
+#define NETLINK_ANSWER_BYTES 8192
 #define FLAG_PIDFD 0x1000ULL
 #define FLAG_INTO_CGROUP 0x200000000ULL
 #define FLAG_OPEN_TREE_CLONE 1U
@@ -319,6 +321,30 @@ int sys_write_file(int directory_fd, const char *path, const char *content)
 	if (written < 0)
 		return -errno;
 	return (size_t)written == len ? 0 : -EIO;
+}
+
+int sys_netlink(int fd, const void *messages, size_t len, uint64_t awaited)
+{
+	_Alignas(struct nlmsghdr) char answer[NETLINK_ANSWER_BYTES];
+
+	if (send(fd, messages, len, MSG_DONTWAIT) < 0)
+		return -errno;
+	while (awaited) {
+		ssize_t got = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+
+		if (got < 0)
+			return -errno;
+		for (struct nlmsghdr *at = (void *)answer; NLMSG_OK(at, (size_t)got); at = NLMSG_NEXT(at, got)) {
+			const struct nlmsgerr *result = NLMSG_DATA(at);
+
+			if (at->nlmsg_type != NLMSG_ERROR)
+				continue;
+			if (result->error)
+				return result->error;
+			awaited -= awaited > 0;
+		}
+	}
+	return 0;
 }
 
 ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity)

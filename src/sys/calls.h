@@ -99,6 +99,8 @@ int sys_set_effective(bool is_raised); /* every capability that is permitted, or
 int sys_drop_bounding_set(void);
 /* Write a small file in one write; a negative errno on failure. */
 int sys_write_file(int directory_fd, const char *path, const char *content);
+/* Send messages to the kernel, which has answered then, and read so many acknowledgements. 0 or the first that is an error. */
+int sys_netlink(int fd, const void *messages, size_t len, uint64_t awaited);
 /* Read a small file whole, NUL-terminated; the length, or a negative errno. */
 ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity);
 
