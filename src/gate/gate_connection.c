@@ -723,13 +723,11 @@ void connection_drain(struct gate_process *gate)
 
 	for (struct connection *connection = gate->connections; connection; connection = next) {
 		next = connection->next;
-		if (connection->is_stopped)
-			end(connection, true);
-		else if (connection->state == STATE_RELAYING)
+		if (connection->state == STATE_RELAYING && !connection->is_stopped)
 			pump(connection);
 		else if (connection->state == STATE_SNIFFING && check_first_bytes(connection))
 			find_addresses(connection);
-		else if (connection->state <= STATE_SNIFFING)
+		else if (connection->state <= STATE_SNIFFING || connection->is_stopped)
 			end(connection, true);
 	}
 }
