@@ -158,8 +158,14 @@ static void engine_on_denied(void *owner, const struct denial *denial)
 
 static void engine_on_question(void *owner, const struct net_question *question)
 {
-	const struct engine_asker *asker = &((struct engine_run *)((struct job *)owner)->owner)->request.asker;
+	struct engine_run *engine = ((struct job *)owner)->owner;
+	const struct engine_asker *asker = &engine->request.asker;
+	AUTO_TEXT lines = {0};
 
+	if (engine->request.mode == ENGINE_EVENTS) {
+		event_question(&engine->events, elapsed_us(engine), question, &lines);
+		write_lines(engine, &lines);
+	}
 	asker->question(asker->owner, question);
 }
 

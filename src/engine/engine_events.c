@@ -130,6 +130,16 @@ void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_na
 	close_event(&writer);
 }
 
+void event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
+		    struct text *out)
+{
+	struct json_writer writer = {.text = out};
+
+	open_event(events, &writer, "ask", elapsed_us);
+	event_write_question(question, &writer);
+	close_event(&writer);
+}
+
 void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
 		  const struct denial *denial, struct text *out)
 {

@@ -28,6 +28,9 @@ void event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_
 /* The stream has ended, or was cut by the cap (@is_cut: then half a character is dropped). */
 void event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
 		      struct text *out);
+/* Somebody is asked, and a connection waits for the answer. */
+void event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
+		    struct text *out);
 /* Something was refused for the first time. */
 void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
 		  const struct denial *denial, struct text *out);

@@ -29,6 +29,26 @@ class Prompt(AskCase):
         self.assertEqual(terminal.end(), 0)
         self.assertEqual((self.reached(), self.asked()), ([f"{SERVER}:{ECHO_PORT}"], ["good.test"]))
 
+    def test_events_tell_that_somebody_is_asked(self) -> None:
+        reader, writer = os.pipe()
+        with open(reader, "rb") as events:
+            with open(writer, "wb") as out:
+                terminal = self.ask(f"print({TALK}, flush=True)", "--events", out=out)
+            terminal.expect(PROMPT)
+            self.assertEqual(json.loads(events.readline())["event"], "start")
+            question = json.loads(events.readline())
+            terminal.type(b"o\n")
+            rest = [json.loads(events.readline()), json.loads(events.readline())]
+        self.assertEqual((question.pop("event"), question.pop("seq")), ("ask", 1))
+        self.assertGreater(question.pop("t_ms"), 0)
+        self.assertEqual(
+            question,
+            {"id": question["id"], "kind": "net", "host": "good.test", "port": ECHO_PORT, "address": None, "rule": f"good.test:{ECHO_PORT}",
+             "timeout_ms": 60000.0},
+        )
+        self.assertEqual([event["event"] for event in rest], ["output", "result"])
+        self.assertEqual((rest[0]["text"], terminal.end()), ("hi\n", 0))
+
     def test_an_answer_for_this_run_is_not_asked_again(self) -> None:
         terminal = self.ask(f"print([{TALK} for _ in range(3)], flush=True)\nprint([talk('other.test', {ECHO_PORT}) for _ in range(3)])")
         end = terminal.expect(PROMPT, after=terminal.expect(ASKED))
