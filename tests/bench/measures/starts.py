@@ -51,7 +51,9 @@ def with_and_without(bench: Bench) -> Table:
 
 def first_run(bench: Bench) -> Table:
     """All of a new Python program that runs one command."""
-    python = ["/usr/bin/env", f"PYTHONPATH={BUILD / 'python'}", f"BELLJAR_BIN={BELLJAR}", sys.executable, "-c"]
+    # As an installed package, which has its bytecode.
+    compiled = ["-u", "PYTHONDONTWRITEBYTECODE", f"PYTHONPYCACHEPREFIX={bench.make_folder('bytecode')}"]
+    python = ["/usr/bin/env", *compiled, f"PYTHONPATH={BUILD / 'python'}", f"BELLJAR_BIN={BELLJAR}", sys.executable, "-c"]
     times = timed(bench, bench.rounds(0.15), {name: [*python, code] for name, code in FIRST.items()}, [])
     return make_table("The first run of a new Python process", "µs", "subprocess", times, commands=FIRST)
 
