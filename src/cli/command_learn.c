@@ -224,7 +224,7 @@ static void ask_about(struct study *study, struct lesson *lesson)
 		json_value_done(&lesson->cure);
 		lesson->cure = directory;
 		directory = (struct json_value){.type = JSON_NULL};
-		/* fall through */
+		__attribute__((fallthrough));
 	case 'y':
 		if (take(study, lesson, &error) < 0)
 			message_error(study->messenger, &error);
