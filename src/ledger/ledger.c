@@ -16,7 +16,7 @@
 #include "sys/calls.h"
 
 /* A looker has so long to finish after the run. */
-#define FINISH_NS 500000000ULL
+#define FINISH_NS 1000000000ULL
 /* A killed process is gone at once, unless it waits for a file server that does not answer. */
 #define GONE_MS 50
 #define RECORDS_PER_TURN 64

@@ -287,6 +287,11 @@ void plan_run_walls(struct plan_build *build)
 
 	plan->is_traced = build->policy->ledger != LEDGER_BASIC && plan->core.traces[0].program;
 	note_trace(build);
+	/* One filter serves all runs of the jar, and refuses by itself. */
+	if (plan->is_traced && plan->rung == RUNG_NAMESPACE)
+		plan_note_quietly(build, "ledger",
+				  "system calls that the filter refuses are not told of runs in a kept jar",
+				  "run the command in a jar of its own");
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
 	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */

@@ -137,6 +137,8 @@ class KeptJars(KeptJarCase):
             outcome = self.run_in(jar, self.script(f"cat {self.home}/conf; echo out"), {"ledger": level})
             self.assertEqual((outcome.stdout, outcome.result["exit_code"]), (b"out\n", 0))
             self.assertEqual([entry["what"] for entry in outcome.result["denied"]], told)
+            notes = ["ledger"] if level == "trace" and self.way is NAMESPACE else []
+            self.assertEqual([note["name"] for note in outcome.result["notes"] if note["name"] == "ledger"], notes)
 
 
 class Net(JarCase):
