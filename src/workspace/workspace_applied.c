@@ -63,6 +63,15 @@ static void add(struct applied_list *list, const struct stat *status)
 		*object = (struct applied_object){status->st_dev, status->st_ino, view_changed_ns(status)};
 }
 
+/* Is it still what the step left? The host may have saved it since, and its time of change would be the host's. */
+static bool is_ours(const struct stat *status, const struct change *change)
+{
+	const struct change_side *side = change->kind == CHANGE_MODE ? &change->before : &change->after;
+
+	return !S_ISREG(status->st_mode) || (S_ISREG(side->mode) && (uint64_t)status->st_size == side->size &&
+					     view_modified_ns(status) == side->mtime_ns);
+}
+
 void applied_note(const struct workspace_view *view, const struct workspace *workspace,
 		  const struct change_list *changes)
 {
@@ -87,7 +96,9 @@ void applied_note(const struct workspace_view *view, const struct workspace *wor
 			if (parent >= 0 && fstat(parent, &status) == 0)
 				add(&list, &status);
 		}
-		if (parent >= 0 && fstatat(parent, slash ? slash + 1 : change->path, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		if (parent >= 0 &&
+		    fstatat(parent, slash ? slash + 1 : change->path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    is_ours(&status, change))
 			add(&list, &status);
 	}
 	fd = list.count ? openat(workspace->fd, NAME, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "workspace/workspace_applied.h"
 #include "workspace/workspace_journal.h"
 
 static void fill_and_change(void)
@@ -154,6 +155,27 @@ static void test_its_own_work_is_no_conflict_later(void)
 	CHECK_INT(apply(), 0);
 	CHECK_STRING(notes, "M f !\n");
 	is_copying = false;
+}
+
+/* Saved by the host after its turn, and before the apply had ended. */
+static void test_what_the_host_saved_meanwhile_is_not_taken_for_its_own_work(void)
+{
+	struct workspace_view view = {0};
+	struct change_list list = {0};
+
+	scene_reset();
+	put(workdir_fd, "f", "0");
+	scene_begin();
+	put(workspace.upper_fd, "f", "1");
+	put(workdir_fd, "f", "host's");
+	CHECK_INT(workspace_view_open(&home, &workspace, &view, fresh()), 0);
+	CHECK_INT(workspace_changes(&view, &list, fresh()), 0);
+	for (size_t i = 0; i < list.count; i++)
+		list.items[i].flags |= CHANGE_IS_DONE;
+	applied_note(&view, &workspace, &list);
+	change_list_done(&list);
+	workspace_view_done(&view);
+	CHECK_STRING(changes(), "M f !\n");
 }
 
 static void test_what_other_programs_obey_is_refused(void)
@@ -505,6 +527,7 @@ static const struct test tests[] = {
 	TEST(test_a_dry_run_changes_nothing),
 	TEST(test_a_conflict_writes_nothing_of_that_file),
 	TEST(test_its_own_work_is_no_conflict_later),
+	TEST(test_what_the_host_saved_meanwhile_is_not_taken_for_its_own_work),
 	TEST(test_what_other_programs_obey_is_refused),
 	TEST(test_git_renamed_or_replaced_is_refused_as_a_whole),
 	TEST(test_set_id_bits_and_special_files_stay_out),
