@@ -68,10 +68,11 @@ static void check_rule(const char *text)
 
 static void check_files(const char *text)
 {
+	struct resolver_servers servers = {0};
 	struct resolver resolver = {0};
 
 	resolver_read_hosts(&resolver, text);
-	resolver_read_configuration(&resolver, text);
+	resolver_read_configuration(text, &servers);
 	free(resolver.hosts.items);
 }
 
