@@ -33,7 +33,8 @@ struct study {
 	const struct invocation *invocation;
 	struct run_options *options;
 	const struct messenger *messenger;
-	struct policy wanted; /* what is learned: as it was given, and what was allowed since */
+	struct policy wanted;           /* what is learned: as it was given, and what was allowed since */
+	struct engine_request question; /* about a jar with that */
 	struct lesson_list lessons;
 	int directory_fd; /* where --out is; -1: nowhere */
 	const char *out_name;
@@ -124,12 +125,11 @@ static char ask(const struct study *study, const struct text *question, const ch
 /* What would allow @access to @path; null: nothing, or it is allowed. */
 static void ask_why(const struct study *study, const char *path, const char *access, struct json_value *cure_out)
 {
-	struct engine_request request = question_of(study->invocation, &study->wanted);
 	struct error nobodys = {0};
 	AUTO_TEXT answer = {0};
 	AUTO_JSON value = {0};
 
-	if (engine_why(&request, path, access, true, &answer, &nobodys) != 1 ||
+	if (engine_why(&study->question, path, access, true, &answer, &nobodys) != 1 ||
 	    json_parse(&(struct json_input){.name = "answer", .bytes = text_string(&answer), .len = answer.len}, &value,
 		       &nobodys) < 0)
 		return;
@@ -196,12 +196,19 @@ static int take(struct study *study, struct lesson *lesson, struct error *error)
 	return rc;
 }
 
+static void take_or_say(struct study *study, struct lesson *lesson)
+{
+	struct error error = {0};
+
+	if (take(study, lesson, &error) < 0)
+		message_error(study->messenger, &error);
+}
+
 static void ask_about(struct study *study, struct lesson *lesson)
 {
 	size_t left = lessons_count(&study->lessons, LESSON_OPEN);
 	AUTO_JSON directory = {0};
 	AUTO_TEXT question = {0};
-	struct error error = {0};
 
 	find_directory(study, lesson, &directory);
 	text_append_format(&question, "belljar: %zu to decide: ", left);
@@ -224,10 +231,10 @@ static void ask_about(struct study *study, struct lesson *lesson)
 		json_value_done(&lesson->cure);
 		lesson->cure = directory;
 		directory = (struct json_value){.type = JSON_NULL};
-		__attribute__((fallthrough));
+		take_or_say(study, lesson);
+		break;
 	case 'y':
-		if (take(study, lesson, &error) < 0)
-			message_error(study->messenger, &error);
+		take_or_say(study, lesson);
 		break;
 	case 'q':
 		study->is_over = true;
@@ -241,13 +248,12 @@ static void ask_about(struct study *study, struct lesson *lesson)
 /* Only reading, of a toolchain or of the workdir's own repository. */
 static bool is_agreed_beforehand(const struct study *study, const struct lesson *lesson)
 {
-	struct engine_request request = question_of(study->invocation, &study->wanted);
 	AUTO_TEXT path = {0};
 	const char *key;
 
 	cure_path(&lesson->cure, &path);
 	return study->options->is_agreed && path.len && cure_item(&lesson->cure, &key) && !strcmp(key, "ro") &&
-	       !lesson->warning && engine_is_own_path(&request, text_string(&path));
+	       !lesson->warning && engine_is_own_path(&study->question, text_string(&path));
 }
 
 /* How many lines were taken. */
@@ -281,7 +287,6 @@ static int run_beside(const struct invocation *invocation, struct run_options *o
 
 static int prepare(struct study *study, struct error *error)
 {
-	struct engine_request request = question_of(study->invocation, &study->wanted);
 	struct run_options *options = study->options;
 	struct policy policy = {0};
 
@@ -290,7 +295,7 @@ static int prepare(struct study *study, struct error *error)
 	policy_done(&options->policy);
 	options->policy = policy;
 	options->policy.ledger = LEDGER_TRACE;
-	if (options->policy.net == NET_NONE && request.rung_max == RUNG_NAMESPACE)
+	if (options->policy.net == NET_NONE && study->question.rung_max == RUNG_NAMESPACE)
 		options->policy.net = NET_GATE;
 	if (study->has_layer)
 		return child_run_set_key(options, study->invocation, "workspace", NULL, error);
@@ -438,12 +443,11 @@ static bool agree_to_repeat(struct study *study)
 
 static void say_what_is_not_seen(const struct study *study)
 {
-	struct engine_request request = question_of(study->invocation, &study->wanted);
 	AUTO(string_list_done) struct string_list names = {0};
 	struct error nobodys = {0};
 	AUTO_TEXT words = {0};
 
-	if (engine_withheld_variables(&request, &names, &nobodys) < 0)
+	if (engine_withheld_variables(&study->question, &names, &nobodys) < 0)
 		return;
 	for (size_t i = 0; i < names.count && i < WITHHELD_SAID; i++)
 		text_append_format(&words, "%s%s", i ? ", " : "", names.items[i]);
@@ -606,7 +610,10 @@ int command_learn(const struct invocation *invocation, struct run_options *optio
 			     tcgetpgrp(STDIN_FILENO) == getpgrp(),
 	};
 	struct error error = {0};
-	int rc = learn(&study, &error);
+	int rc;
+
+	study.question = question_of(invocation, &study.wanted);
+	rc = learn(&study, &error);
 
 	lessons_done(&study.lessons);
 	policy_done(&study.wanted);
