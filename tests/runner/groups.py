@@ -93,7 +93,7 @@ SLOW_SANITIZED = (
 # Of the heap that finds mistakes the server makes most use; one module runs with it, and all under --only checked.
 CHECKED_MODULES = ("test_engine_stdio",)
 # The library, and comparisons with libraries that the distribution has for glibc only.
-NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "oracle")
+NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "test_inspect_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
 UNIT_TIMEOUT_SECONDS = 300
 BUILD_TIMEOUT_SECONDS = 600

@@ -130,7 +130,7 @@ static bool apply_killed_at(unsigned nth)
 
 static struct {
 	ino_t inode;
-	char path[256];
+	char path[PATH_MAX];
 } shared[64];
 static size_t shared_count;
 
