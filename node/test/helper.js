@@ -4,7 +4,7 @@
  */
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,10 +18,20 @@ export function test(name, ...rest) {
   nodeTest.test(name, { timeout: BOUND_MS, ...rest[0] }, action);
 }
 
+/** Also what a layer of a workspace has that nobody may enter. */
+function remove(path) {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    chmodSync(join(path, entry.name), 0o700);
+    remove(join(path, entry.name));
+  }
+  rmSync(path, { recursive: true, force: true });
+}
+
 /** A directory that is gone with the test. */
 export function folder(context) {
   const made = mkdtempSync(join(tmpdir(), 'belljar-node-'));
-  context.after(() => rmSync(made, { recursive: true, force: true }));
+  context.after(() => remove(made));
   return made;
 }
 

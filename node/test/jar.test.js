@@ -245,7 +245,7 @@ test('rules of the network can be changed while a jar with a gate lives', async 
   const refused = await ask();
   assert.notEqual(refused.exit_code, 0);
   assert.ok(refused.denied.some(({ kind, cure }) => kind === 'net' && cure !== null));
-  assert.throws(() => refused.check(), /ended with exit status 1\. The sandbox refused connect host\.belljar\.internal/);
+  assert.throws(() => refused.check(), /ended with exit status 1\. The sandbox refused to connect to host\.belljar\.internal/);
   await jar.allowNet(`host:${port}`);
   assert.match((await ask()).stdout, /reached/);
   await jar.denyNet(`host:${port}`);

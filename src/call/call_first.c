@@ -65,7 +65,7 @@ static void become_zygote(struct jar_inside *inside, int request_fd)
 			_exit(125);
 	if (call_keep_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sys_seccomp_load(plan->zygote.filter, plan->zygote.filter_len) < 0)
+	    sys_seccomp_load(plan->zygote.filter.program, plan->zygote.filter.len) < 0)
 		_exit(125);
 	jar_unblock_signals();
 	jar_execute(command, plan->shell);

@@ -139,7 +139,7 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 	struct zygote_fork request = {.kind = ZYGOTE_FORK, .cgroup_count = (uint32_t)cgroup_count};
 	const struct iovec parts[] = {
 		{.iov_base = &request, .iov_len = sizeof(request)},
-		{.iov_base = plan->filter, .iov_len = plan->filter_len * sizeof(*plan->filter)},
+		{.iov_base = plan->filter.program, .iov_len = plan->filter.len * sizeof(*plan->filter.program)},
 	};
 	struct pollfd room = {.fd = CALL_ZYGOTE_FD, .events = POLLOUT};
 	int fds[1 + NAMESPACES_MAX + 1 + CGROUPS_MAX], rc = 0;

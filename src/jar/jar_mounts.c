@@ -220,7 +220,6 @@ static int write_new_file(int directory_fd, const char *path, const struct plan_
 	return written == (ssize_t)len ? 0 : -ENOSPC;
 }
 
-/* The same in the root itself. */
 static int write_in_root(const struct jar_build *build, const struct plan_step *step)
 {
 	const char *path = beneath_root(step->target);

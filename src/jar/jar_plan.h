@@ -118,6 +118,7 @@ enum step_flag {
 
 /* What STEP_COPY copies is not longer. */
 #define JAR_COPY_BYTES_MAX (32 << 10)
+#define JAR_TRACES_MAX 2 /* levels of the ledger above the first */
 
 /* Directories of STEP_OVERLAY: the one with `upper` and `work`, then those beneath, topmost first, the host's own last. */
 #define JAR_PARTS_MAX 34
@@ -180,15 +181,12 @@ struct jar_filter {
 	size_t len;
 };
 
-#define JAR_TRACES_MAX 2
-
 /*
  * A jar for calls: its runs are forks of the program `argv` of its plan, the zygote, which starts with `env` and this filter. The
  * walls are then in `entry`: that program stands in front of them. All limits are each run's own, none is the jar's.
  */
 struct jar_zygote_plan {
-	struct sock_filter *filter;
-	size_t filter_len;
+	struct jar_filter filter;
 	const char *landlock_probe; /* a device that shows who opened it behind the walls; NULL: there is none */
 	struct plan_step_list anew; /* made anew for each call; of a STEP_BIND what stands in the jar is taken along */
 };
@@ -215,8 +213,7 @@ struct jar_plan {
 	int landlock_abi;
 	uint64_t landlock_files, landlock_scopes; /* what the ruleset governs */
 	struct plan_rule_list landlock;
-	struct sock_filter *filter;
-	size_t filter_len;
+	struct jar_filter filter;
 	bool filter_asks;                         /* it has a listener, and whoever watches over the command answers */
 	struct jar_filter traces[JAR_TRACES_MAX]; /* of a session, for runs that are traced: they ask */
 	struct jar_zygote_plan zygote;            /* PLAN_CALLS */
@@ -229,6 +226,6 @@ struct jar_plan {
 };
 
 /* Put @pid in the place of JAR_PID_PLACEHOLDER(@slot), and of its negative. Returns how many comparisons changed. */
-size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot, pid_t pid);
+size_t jar_set_filter_pid(const struct jar_filter *filter, unsigned slot, pid_t pid);
 
 #endif

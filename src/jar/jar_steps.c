@@ -116,17 +116,17 @@ int jar_scope(struct jar_build *build, const struct plan_step *step)
 	return rc;
 }
 
-size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot, pid_t pid)
+size_t jar_set_filter_pid(const struct jar_filter *filter, unsigned slot, pid_t pid)
 {
 	uint32_t placeholder = (uint32_t)JAR_PID_PLACEHOLDER(slot);
 	size_t changed = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		if (filter[i].code != (BPF_JMP | BPF_JEQ | BPF_K))
+	for (size_t i = 0; i < filter->len; i++) {
+		struct sock_filter *line = &filter->program[i];
+
+		if (line->code != (BPF_JMP | BPF_JEQ | BPF_K) || (line->k != placeholder && line->k != -placeholder))
 			continue;
-		if (filter[i].k != placeholder && filter[i].k != -placeholder)
-			continue;
-		filter[i].k = filter[i].k == placeholder ? (uint32_t)pid : -(uint32_t)pid;
+		line->k = line->k == placeholder ? (uint32_t)pid : -(uint32_t)pid;
 		changed++;
 	}
 	return changed;
@@ -135,20 +135,19 @@ size_t jar_set_filter_pid(struct sock_filter *filter, size_t len, unsigned slot,
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
 	const struct jar_filter *trace = step->value ? &build->plan->traces[(step->value - 1) % JAR_TRACES_MAX] : NULL;
-	struct sock_filter *filter = trace ? trace->program : build->plan->filter;
-	size_t len = trace ? trace->len : build->plan->filter_len;
+	const struct jar_filter *filter = trace ? trace : &build->plan->filter;
 	AUTO_CLOSE int listener_fd = -1;
 
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
-	jar_set_filter_pid(filter, len, 0, getppid());
-	jar_set_filter_pid(filter, len, 1, build->engine_pid);
-	jar_set_filter_pid(filter, len, 2, build->first_pid);
+	jar_set_filter_pid(filter, 0, getppid());
+	jar_set_filter_pid(filter, 1, build->engine_pid);
+	jar_set_filter_pid(filter, 2, build->first_pid);
 	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	if (!build->plan->filter_asks && !trace)
-		return sys_seccomp_load(filter, len);
-	listener_fd = answer_listen(filter, len);
+		return sys_seccomp_load(filter->program, filter->len);
+	listener_fd = answer_listen(filter->program, filter->len);
 	/* Behind its own walls the first process answers itself, and makes no call that it would have to ask itself about. */
 	if (listener_fd >= 0 && build->listener_socket < 0)
 		build->listener_fd = take_fd(&listener_fd);
@@ -183,7 +182,6 @@ int jar_places(struct jar_build *build, const struct plan_step *step)
 
 	build->places.is_allowed = is_allowed;
 	build->places.owner = rules;
-
 	for (size_t i = 0; i < rules->count && rc == 0; i++)
 		if (rules->items[i].is_writable)
 			rc = answer_add_place(&build->places, rules->items[i].path, rules->items[i].device,

@@ -221,7 +221,7 @@ void plan_print(const struct plan *plan, struct text *out)
 	for (size_t i = 0; i < plan->core.argv.count; i++)
 		text_append_format(out, " %s", plan->core.argv.items[i]);
 	text_append_char(out, '\n');
-	if (plan->core.filter_len) {
+	if (plan->core.filter.len) {
 		print_profile(plan, &profile);
 		seccomp_print(&profile, syscall_native_arch(), out);
 	}
@@ -443,7 +443,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	write_rules(&plan->gate, &writer);
 	write_published(&plan->gate, &writer);
 	print_profile(plan, &profile);
-	if (plan->core.filter_len)
+	if (plan->core.filter.len)
 		seccomp_print_json(&profile, syscall_native_arch(), &writer, "seccomp");
 	else
 		json_write_null(&writer, "seccomp");

@@ -110,7 +110,6 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 				.landlock_scopes = jar->core.landlock_scopes,
 				.landlock = jar->core.landlock,
 				.filter = jar->core.filter,
-				.filter_len = jar->core.filter_len,
 				.filter_asks = jar->core.filter_asks,
 				.traces = {jar->core.traces[0], jar->core.traces[1]},
 				.workdir = jar->core.workdir,

@@ -13,12 +13,12 @@
 
 #include "plan/seccomp_compile.h"
 
-static int compile_profile(struct plan_build *build, const struct seccomp_profile *profile, struct sock_filter **filter,
-			   size_t *len)
+static int compile_profile(struct plan_build *build, const struct seccomp_profile *profile, struct jar_filter *out)
 {
-	*filter = calloc(SECCOMP_PROGRAM_MAX, sizeof(**filter));
-	if (*filter)
-		return seccomp_compile(profile, syscall_native_arch(), *filter, SECCOMP_PROGRAM_MAX, len, build->error);
+	out->program = calloc(SECCOMP_PROGRAM_MAX, sizeof(*out->program));
+	if (out->program)
+		return seccomp_compile(profile, syscall_native_arch(), out->program, SECCOMP_PROGRAM_MAX, &out->len,
+				       build->error);
 	build->has_failed = true;
 	return 0;
 }
@@ -82,7 +82,7 @@ static int compile_traces(struct plan_build *build, const struct seccomp_profile
 		uint32_t parts = parts_of_level(build, (enum ledger_level)level);
 
 		profile.parts = build->plan->rung == RUNG_NAMESPACE ? parts : profile.parts | parts;
-		rc = compile_profile(build, &profile, &traces[level - 1].program, &traces[level - 1].len);
+		rc = compile_profile(build, &profile, &traces[level - 1]);
 	}
 	return rc;
 }
@@ -134,7 +134,7 @@ static int compile_filter(struct plan_build *build)
 	if (profile.parts & SECCOMP_ASK_METADATA)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
-	rc = compile_profile(build, &profile, &plan->core.filter, &plan->core.filter_len);
+	rc = compile_profile(build, &profile, &plan->core.filter);
 	if (rc == 0)
 		rc = compile_traces(build, &profile);
 	if (rc < 0 || !plan_is_for_calls(plan))
@@ -142,7 +142,7 @@ static int compile_filter(struct plan_build *build)
 	/* It has to enter the namespaces of its forks, and hides from them. */
 	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED);
 	profile.tells = false;
-	return compile_profile(build, &profile, &plan->core.zygote.filter, &plan->core.zygote.filter_len);
+	return compile_profile(build, &profile, &plan->core.zygote.filter);
 }
 
 static void report_metadata(struct plan_build *build, const char *hint)

@@ -40,10 +40,17 @@ static const char *kind_of(const struct denial *denial)
 static void write_sentence(const char *what, const char *access, const struct plan_explanation *explanation,
 			   struct json_writer *writer)
 {
+	static const struct {
+		const char *access, *words;
+	} phrases[] = {{"more", "more"},       {"call", "the system call"}, {"connect", "to connect to"},
+		       {"send", "to send to"}, {"request", "the request"},  {"resolve", "to look up"}};
+	const char *phrase = NULL;
 	AUTO_TEXT words = {0};
 
-	text_append_format(&words, "The sandbox refused %s %s: %s. Trying again will not help", access, what,
-			   text_string(&explanation->why));
+	for (size_t i = 0; i < ARRAY_LEN(phrases) && !phrase; i++)
+		phrase = strcmp(access, phrases[i].access) == 0 ? phrases[i].words : NULL;
+	text_append_format(&words, "The sandbox refused %s%s %s: %s. Trying again will not help", phrase ? "" : "to ",
+			   phrase ? phrase : access, what, text_string(&explanation->why));
 	if (explanation->flag.len)
 		text_append_format(&words, "; whoever runs the sandbox can allow it with %s",
 				   text_string(&explanation->flag));

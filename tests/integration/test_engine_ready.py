@@ -110,7 +110,8 @@ class UsedOnce(ReadyCase):
                 self.assertEqual(result["workspace"]["kind"], "overlay")
         self.wait_for(lambda: self.children() == [ready], "nothing waits but what did before")
         stores = self.home / ".local/state/belljar/ws"
-        self.assertEqual(len([path for path in stores.iterdir() if not path.name.startswith(".")]), 2)
+        # What has no change in it is removed after the result.
+        self.wait_for(lambda: len([path for path in stores.iterdir() if not path.name.startswith(".")]) == 2, "two layers are left")
 
     def test_other_policies_and_directories_do_not_get_it(self) -> None:
         ready = self.prepare()

@@ -237,7 +237,8 @@ static void test_what_was_refused_is_told(void)
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHY), "no rule of allow_net is about it");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CURE), "--allow-net other.test");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CERTAINTY), "seen");
-	CHECK(strstr(belljar_result_denied(result, 0, BELLJAR_DENIED_SENTENCE), "refused resolve other.test: no rule"));
+	CHECK(strstr(belljar_result_denied(result, 0, BELLJAR_DENIED_SENTENCE),
+		     "refused to look up other.test: no rule"));
 	CHECK(belljar_result_denied(result, 0, BELLJAR_DENIED_PROCESS) == NULL);
 	CHECK(belljar_result_denied(result, 0, BELLJAR_DENIED_WARNING) == NULL);
 	CHECK(belljar_result_denied(result, 0, (enum belljar_denied)99) == NULL);

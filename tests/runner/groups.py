@@ -90,8 +90,6 @@ SLOW_SANITIZED = (
     "test_why",
     "test_workspace_bounds",
 )
-# Of the heap that finds mistakes the server makes most use; one module runs with it, and all under --only checked.
-CHECKED_MODULES = ("test_engine_stdio",)
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "test_inspect_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
@@ -104,6 +102,8 @@ UBSAN_OPTIONS = "print_stacktrace=1"
 # Folders of tests where a failure is not final: they watch processes, memory and clocks of a machine that is busy with other
 # tests. Attacks have none, whatever the engine is built with: one that succeeds once is a breach.
 SECOND_CHANCE = ("bench", "golden", "integration", "node", "python")
+# What a module says that needs a program which can leave out a wall.
+TEST_BUILD = "BELLJAR_TEST_BIN"
 # A line of its own in a test module: what it measures would be disturbed by other tests.
 RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
 
@@ -350,7 +350,7 @@ def module_group(part: str, path: pathlib.Path, kind: str) -> Group:
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
     name = f"{kind} {path.stem}"
-    return Group(part, name, ("release", "tools"), run, is_alone, after=("testing",), has_second_chance=may_fail_once(path))
+    return Group(part, name, ("release", "tools"), run, is_alone, after=("gcc",) if TEST_BUILD in path.read_text() else (), has_second_chance=may_fail_once(path))
 
 
 def python_group(path: pathlib.Path, kind: str, interpreter: Interpreter, is_edge: bool) -> Group:
@@ -519,7 +519,7 @@ def instrumented_group(part: str, build: str, path: pathlib.Path, kind: str) -> 
         return run_module(context, path, kind, env, SANITIZER_TIMEOUT_SECONDS)
 
     is_alone = bool(RUN_ALONE.search(path.read_text()))
-    is_slow = path.stem in SLOW_SANITIZED if part == "sanitizer" else path.stem not in CHECKED_MODULES
+    is_slow = part != "sanitizer" or path.stem in SLOW_SANITIZED
     builds = (build, "release", "tools")
     return Group(part, path.stem, builds, run, is_alone, is_slow, has_second_chance=may_fail_once(path))
 
@@ -548,10 +548,11 @@ def checked_groups(units: list[pathlib.Path], paths: list[pathlib.Path], kind: s
     """
     names = [path.stem for path in units if not any(word in path.stem for word in NOT_IN_THE_STATIC_PROGRAM)]
     groups = [unit_group("checked", name, "checked") for name in names]
+    groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
+    groups += [reports_group("checked", "checked", "heap*")] if paths else []
     for group in groups:
         group.is_slow = True
-    groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
-    return [*groups, reports_group("checked", "checked", "heap*")] if paths else groups
+    return groups
 
 
 # --- fuzzing and lint ---

@@ -26,8 +26,9 @@ from runner.stage import Stage
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TOTAL_SECONDS = 1500
 # Those that nearly every test needs, and those for which few wait.
-FIRST_BUILDS = ("release", "wheel", "tools", "testing")
-LATER_BUILDS = ("asan", "gcc", "checked", "library")
+FIRST_BUILDS = ("release", "wheel", "tools")
+LATER_BUILDS = ("gcc", "asan", "library")
+ASKED_BUILDS = ("checked",)
 # Where all tests are run, only this much of a build is made.
 PARTS_OF_BUILDS = {"checked": "checked/belljar"}
 # What tests of the program need beside it: belljar-gate is made with the library's compiler.
@@ -69,7 +70,7 @@ def fill(stage: Stage, name: str) -> None:
     """Put what a build has made where the tests find it."""
     made = SOURCE / "build"
     program = made / ("belljar" if name == "release" else f"{name}/belljar")
-    if name in ("release", "testing", "asan", "checked") and program.exists():
+    if name in ("release", "gcc", "asan", "checked") and program.exists():
         stage.add_program(program, "belljar" if name == "release" else f"belljar-{name}")
     if name == "release" and (made / "belljar-gate").exists():
         stage.add_program(made / "belljar-gate", "belljar-gate")
@@ -161,9 +162,9 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
         return
     is_whole = not options.filters and not options.only
     wanted = {name for group in groups for name in group.builds}
-    if any(group.part in ENGINE_PARTS for group in groups):
-        wanted.add("testing")
+    wanted |= {name for group in groups if group.part in ("integration", "adversarial") for name in group.after}
     builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]
+    builds += [name for name in ASKED_BUILDS if name in wanted]
     context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), set())
     if options.only == "fuzz" or any(group.is_fetching for group in groups):
         context.seconds_left = lambda: float("inf")

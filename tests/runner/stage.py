@@ -156,7 +156,7 @@ class Stage:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": f"{self.root / 'tests'}:{self.root}",
             "BELLJAR_BIN": str(program),
-            "BELLJAR_TEST_BIN": str(self.root / "bin" / "belljar-testing"),
+            "BELLJAR_TEST_BIN": str(self.root / "bin" / "belljar-gcc"),
             "BELLJAR_TEST_UID_KIND": kind,
             "BELLJAR_TEST_TOOLS": str(self.root / "tools"),
             "BELLJAR_TEST_ROOT": str(self.root),

@@ -76,7 +76,7 @@ static void test_without_a_zygote_they_are_the_jars(void)
 	compile(&jar, false);
 	CHECK_INT(jar.rc, 0);
 	CHECK(!plan_is_for_calls(&jar.plan));
-	CHECK(!jar.plan.core.zygote.filter);
+	CHECK(!jar.plan.core.zygote.filter.program);
 	for (size_t i = 0; i < ARRAY_LEN(walls); i++)
 		CHECK(has_step(&jar.plan.core.steps, walls[i]));
 	imagined_plan_done(&jar);
@@ -87,12 +87,12 @@ static void test_the_zygote_enters_namespaces_and_mounts_nothing(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_setns), 0);
-	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_mount), EPERM);
-	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_chroot), EPERM);
-	CHECK_INT(answer(jar.plan.core.zygote.filter, jar.plan.core.zygote.filter_len, SYS_bpf), EPERM);
-	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_setns), EPERM);
-	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_mount), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_setns), 0);
+	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_mount), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_chroot), EPERM);
+	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_bpf), EPERM);
+	CHECK_INT(answer(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_setns), EPERM);
+	CHECK_INT(answer(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_mount), EPERM);
 	imagined_plan_done(&jar);
 }
 
@@ -209,9 +209,10 @@ static void test_a_call_makes_no_child_of_the_zygotes(void)
 	struct imagined_plan jar;
 
 	make(&jar, NULL);
-	CHECK_INT(answer_to(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone, CLONE_PARENT | SIGCHLD), EINVAL);
-	CHECK_INT(answer_to(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone, SIGCHLD), 0);
-	CHECK_INT(answer(jar.plan.core.filter, jar.plan.core.filter_len, SYS_clone3), ENOSYS);
+	CHECK_INT(answer_to(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_clone, CLONE_PARENT | SIGCHLD),
+		  EINVAL);
+	CHECK_INT(answer_to(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_clone, SIGCHLD), 0);
+	CHECK_INT(answer(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_clone3), ENOSYS);
 	imagined_plan_done(&jar);
 }
 

@@ -308,11 +308,11 @@ static void print_plan(struct plan *plan, struct text *out)
 
 	json_open_object(&writer, NULL);
 	json_open_array(&writer, "seccomp_parts");
-	for (uint32_t part = 1; plan->core.filter_len && part <= SECCOMP_PART_ALL; part <<= 1)
+	for (uint32_t part = 1; plan->core.filter.len && part <= SECCOMP_PART_ALL; part <<= 1)
 		if (plan->filter_parts & part)
 			json_write_string(&writer, NULL, seccomp_part_name(part));
 	json_close_array(&writer);
-	plan->core.filter_len = 0; /* so that the listing of calls is left out */
+	plan->core.filter.len = 0; /* so that the listing of calls is left out */
 	write_list(&writer, "redact", &plan->redact);
 	plan_print_json(plan, &printed);
 	for (size_t i = 0; i + 1 < printed.len; i++) {

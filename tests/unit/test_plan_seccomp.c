@@ -730,6 +730,7 @@ static void test_pids_are_put_in_later(void)
 {
 	static struct filter planned, direct;
 	struct seccomp_profile profile;
+	struct jar_filter filter;
 
 	seccomp_profile_init(&profile, RUNG_LANDLOCK, NET_NONE);
 	protect(&profile);
@@ -737,9 +738,10 @@ static void test_pids_are_put_in_later(void)
 	profile.protected_pids[0] = JAR_PID_PLACEHOLDER(0);
 	profile.protected_pids[1] = JAR_PID_PLACEHOLDER(1);
 	compile(&planned, &profile, SECCOMP_ARCH_X86_64);
-	CHECK(jar_set_filter_pid(planned.program, planned.len, 0, MINDER) >= 3);
-	CHECK(jar_set_filter_pid(planned.program, planned.len, 1, ENGINE) >= 3);
-	CHECK_INT(jar_set_filter_pid(planned.program, planned.len, 1, ENGINE), 0);
+	filter = (struct jar_filter){planned.program, planned.len};
+	CHECK(jar_set_filter_pid(&filter, 0, MINDER) >= 3);
+	CHECK(jar_set_filter_pid(&filter, 1, ENGINE) >= 3);
+	CHECK_INT(jar_set_filter_pid(&filter, 1, ENGINE), 0);
 	CHECK_INT(planned.len, direct.len);
 	CHECK(!memcmp(planned.program, direct.program, direct.len * sizeof(direct.program[0])));
 }

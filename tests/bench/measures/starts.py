@@ -20,6 +20,7 @@ FIRST = {
     "subprocess": f'import subprocess; subprocess.run(["{COMMAND}"])',
     "belljar": f'import belljar; belljar.run(["{COMMAND}"])',
 }
+ROW = {"subprocess": f'subprocess.run(["{COMMAND}"])', "belljar": f'belljar.run(["{COMMAND}"])'}
 # Another /etc, in a mount namespace that ends with the measure.
 IN_OTHER_ETC = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"']
 
@@ -43,10 +44,15 @@ def jars(bench: Bench) -> Dict[str, List[str]]:
     return {"bare": [COMMAND], "belljar": [*run, "--", COMMAND], "belljar anew": [*run, "--no-root-cache", "--", COMMAND]}
 
 
+def said(lines: Dict[str, List[str]]) -> Dict[str, str]:
+    """As one would type it."""
+    return {name: " ".join(line) for name, line in lines.items()}
+
+
 def with_and_without(bench: Bench) -> Table:
     """What a root that was made before saves on this host."""
     times = timed(bench, bench.rounds(0.5), jars(bench), [])
-    return make_table(f"{COMMAND}, root made before and anew", "µs", "bare", times)
+    return make_table(f"{COMMAND}, root made before and anew", "µs", "bare", times, commands=said(jars(bench)))
 
 
 def first_run(bench: Bench) -> Table:
@@ -75,7 +81,7 @@ def with_etc(bench: Bench, count: int) -> Table:
     folder = bench.make_folder(f"etc{count}")
     make_etc(folder, count)
     times = timed(bench, bench.rounds(0.25), jars(bench), [*IN_OTHER_ETC, str(folder)])
-    return make_table(f"{COMMAND} on a host with {count} names in /etc", "µs", "bare", times)
+    return make_table(f"{COMMAND} on a host with {count} names in /etc", "µs", "bare", times, commands=said(jars(bench)))
 
 
 def measure(bench: Bench) -> Dict[str, Table]:
@@ -84,7 +90,7 @@ def measure(bench: Bench) -> Dict[str, Table]:
     values = bench.host("burst_host", rounds=bench.rounds(0.1), burst=burst)
     tables = {
         "roots": with_and_without(bench),
-        "row": make_table(f"Python, {burst} runs in a row, each", "µs", "subprocess", values),
+        "row": make_table(f"Python, {burst} runs in a row, each", "µs", "subprocess", values, commands=ROW),
         "first": first_run(bench),
     }
     if os.geteuid() == 0:
