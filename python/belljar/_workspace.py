@@ -69,7 +69,7 @@ def _list(paths: Paths, name: str) -> List[str]:
 
 
 class Deciding(Asking):
-    """What can be asked about a workspace, whoever has it."""
+    """What can be asked about a workspace, whoever has it. Every method has a twin for event loops, with _async at its end."""
 
     def _order(self, members: Dict[str, Any]) -> bytes:
         """The frame for it."""
@@ -168,6 +168,32 @@ class Deciding(Asking):
         """Drop what was changed since that checkpoint, or since the last."""
         self._do(self._rollback(checkpoint))
 
+    async def diff_async(self, paths: Paths = None) -> List[Change]:
+        return await self._do_async(self._diff(paths))
+
+    async def patch_async(self, paths: Paths = None) -> str:
+        return await self._do_async(self._patch(paths))
+
+    async def apply_async(
+        self,
+        paths: Paths = None,
+        allow_risky: Sequence[Path] = (),
+        *,
+        theirs: Sequence[Path] = (),
+        ours: Sequence[Path] = (),
+        merge: Sequence[Path] = (),
+    ) -> Dict[str, Any]:
+        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
+
+    async def discard_async(self, paths: Paths = None) -> None:
+        await self._do_async(self._discard(paths))
+
+    async def checkpoint_async(self, note: Optional[str] = None) -> str:
+        return await self._do_async(self._checkpoint(note))
+
+    async def rollback_async(self, checkpoint: Optional[str] = None) -> None:
+        await self._do_async(self._rollback(checkpoint))
+
 
 @public
 class Workspace(Deciding):
@@ -181,6 +207,10 @@ class Workspace(Deciding):
     def open(cls, id_or_name: str) -> Workspace:
         """The workspace of that id, or of that name for the current directory. WorkspaceError if there is none."""
         return cls(str(cls(id_or_name).show()["id"]))
+
+    @classmethod
+    async def open_async(cls, id_or_name: str) -> Workspace:
+        return cls(str((await cls(id_or_name).show_async())["id"]))
 
     def _order(self, members: Dict[str, Any]) -> bytes:
         return json_frame(_wire.WORKSPACE, {"id": self.id, "cwd": current_directory(), **members}, environ=self._environ)
@@ -199,9 +229,23 @@ class Workspace(Deciding):
         """Its id, name, workdir, kind, checkpoints and counts."""
         return self._do(self._ask_json("show"))
 
+    async def exists_async(self) -> bool:
+        try:
+            return bool(await self.show_async())
+        except WorkspaceError:
+            return False
+
+    async def show_async(self) -> Dict[str, Any]:
+        return await self._do_async(self._ask_json("show"))
+
     def fork(self, count: int) -> List[Workspace]:
         """So many workspaces that go on from here, each by itself. Nothing is copied. WorkspaceError if nothing was changed yet."""
-        ids = self._do(self._fork(count))
+        return self._forks(self._do(self._fork(count)))
+
+    async def fork_async(self, count: int) -> List[Workspace]:
+        return self._forks(await self._do_async(self._fork(count)))
+
+    def _forks(self, ids: Sequence[Optional[str]]) -> List[Workspace]:
         if None in ids:
             raise WorkspaceError("nothing was changed in this workspace: there is nothing to fork")
         made = [Workspace(str(id)) for id in ids]
@@ -214,7 +258,7 @@ class Workspace(Deciding):
 
 
 class JarWorkspace(Deciding):
-    """What a Jar with workspace="cow" has beside files. Every method has a twin for event loops, with _async at its end."""
+    """What a Jar with workspace="cow" has beside files."""
 
     _facts: Dict[str, Any]
     _environ: Optional[str]
@@ -254,32 +298,6 @@ class JarWorkspace(Deciding):
     def fork(self: JarType, count: int) -> List[JarType]:
         """So many jars that go on from here, each with a layer of its own; processes begin afresh, also here."""
         return self._twins(self._do(self._fork(count)))
-
-    async def diff_async(self, paths: Paths = None) -> List[Change]:
-        return await self._do_async(self._diff(paths))
-
-    async def patch_async(self, paths: Paths = None) -> str:
-        return await self._do_async(self._patch(paths))
-
-    async def apply_async(
-        self,
-        paths: Paths = None,
-        allow_risky: Sequence[Path] = (),
-        *,
-        theirs: Sequence[Path] = (),
-        ours: Sequence[Path] = (),
-        merge: Sequence[Path] = (),
-    ) -> Dict[str, Any]:
-        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
-
-    async def discard_async(self, paths: Paths = None) -> None:
-        await self._do_async(self._discard(paths))
-
-    async def checkpoint_async(self, note: Optional[str] = None) -> str:
-        return await self._do_async(self._checkpoint(note))
-
-    async def rollback_async(self, checkpoint: Optional[str] = None) -> None:
-        await self._do_async(self._rollback(checkpoint))
 
     async def fork_async(self: JarType, count: int) -> List[JarType]:
         from ._loops import run_blocking

@@ -230,12 +230,12 @@ class Kept(KeptJarCase):
     @staticmethod
     def is_served(port: int) -> bool:
         """Whether anybody answers in the jar; without anybody a connection is reset."""
-        with socket.create_connection(("127.0.0.1", port), BOUND) as made:
-            try:
+        try:
+            with socket.create_connection(("127.0.0.1", port), BOUND) as made:
                 made.sendall(b"x")
                 return bool(made.recv(1))
-            except ConnectionError:
-                return False
+        except ConnectionError:
+            return False
 
     def test_a_port_is_the_jars_for_all_its_runs(self) -> None:
         jar = self.open({"publish": [8000]})

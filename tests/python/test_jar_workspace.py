@@ -231,6 +231,26 @@ class Deciding(WorkspaceCase):
         asyncio.run(main())
         self.assertEqual((self.work / "n").read_text(), "x\n")
 
+    def test_one_that_a_run_left_in_an_event_loop(self) -> None:
+        async def main() -> None:
+            result = await belljar.run_async(self.sh("echo x > n; echo y > m"), workspace="cow")
+            assert result.workspace
+            workspace = await belljar.Workspace.open_async(result.workspace["id"])
+            self.assertEqual((await workspace.show_async())["id"], workspace.id)
+            self.assertEqual([change.path for change in await workspace.diff_async(["n"])], ["n"])
+            self.assertIn("+x", await workspace.patch_async())
+            (fork,) = await workspace.fork_async(1)
+            await fork.discard_async()
+            await workspace.apply_async(["n"])
+            await workspace.discard_async()
+            self.assertFalse(await workspace.exists_async())
+            with self.assertRaises(belljar.WorkspaceError):
+                await belljar.Workspace.open_async(workspace.id)
+
+        asyncio.run(main())
+        self.assertEqual((self.work / "n").read_text(), "x\n")
+        self.assertFalse((self.work / "m").exists())
+
 
 if __name__ == "__main__":
     unittest.main()
