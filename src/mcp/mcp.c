@@ -129,6 +129,7 @@ static void take_line(struct mcp_server *server, const char *line, size_t len)
 	uint64_t exchange = 0;
 	size_t at = 0;
 
+	server->has_begun = true;
 	if (!server->options->is_behind_http) {
 		mcp_receive(server, 0, line, len);
 		return;
@@ -231,6 +232,12 @@ static void end(struct mcp_server *server)
 	text_done(&server->output);
 }
 
+/* The one jar that the process was for was closed, or could not be opened, and that was said. */
+static bool is_jar_over(const struct mcp_server *server)
+{
+	return server->options->only_jar && server->has_begun && !server->jars && !server->calls && !server->output.len;
+}
+
 int mcp_serve(const struct mcp_options *options, struct error *error)
 {
 	struct mcp_server server = {.options = options, .out_fd = STDOUT_FILENO};
@@ -242,6 +249,7 @@ int mcp_serve(const struct mcp_options *options, struct error *error)
 		if (rc < 0)
 			error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
 		mcp_close_brief_jars(&server);
+		server.is_over |= is_jar_over(&server);
 	}
 	end(&server);
 	return rc;

@@ -23,6 +23,8 @@ struct mcp_options {
 			     struct error *error);
 	bool is_behind_http; /* lines begin with the number of a request: see mcp_http.h */
 	bool is_shared; /* by clients that have no session: a call that names no jar has one of its own, and nothing of it stays */
+	const char
+		*only_jar; /* behind HTTP: the name of the one jar that this process is for, and ends with; NULL: any */
 };
 
 /* Serve the client at standard input and output until it hangs up. 0, or a negative errno with the reason. */

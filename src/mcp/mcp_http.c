@@ -6,8 +6,9 @@
  * events, which also keeps the connection alive. One request at a time; what a client sends before it has its answer waits. A client that
  * hangs up has cancelled its call, in both eras: streams cannot be taken up again, so nobody could have the answer.
  *
- * Whoever has not shown the token can do no more than make us read a head of 64 KiB for some seconds, and gives way to others. Nothing
- * is freed from within a callback.
+ * Whoever has not shown the token can do no more than make us read a head of 64 KiB for some seconds, and gives way to others. Whoever
+ * has shown it can send long requests, and take no answers, on many connections: of too much, the one that holds most gives way.
+ * Nothing is freed from within a callback.
  */
 #include "mcp/mcp_http.h"
 
@@ -70,6 +71,8 @@ static void write_output(struct mcp_connection *connection)
 		if (count < 0)
 			break;
 		text_consume(&connection->output, (size_t)count);
+		if (!connection->output.len && !text_failed(&connection->output))
+			text_done(&connection->output);
 		if (connection->phase == PHASE_HEAD || connection->phase == PHASE_DRAIN)
 			arm(connection, connection->output.len || connection->phase == PHASE_HEAD ? IDLE_NS : DRAIN_NS);
 	}
@@ -137,7 +140,7 @@ static void finish(struct mcp_connection *connection)
 	connection->session = NULL;
 	connection->exchange = 0;
 	text_clear(&connection->id);
-	text_clear(&connection->body);
+	text_done(&connection->body);
 	connection->phase = connection->head.is_last ? PHASE_DRAIN : PHASE_HEAD;
 	arm(connection, IDLE_NS);
 	write_output(connection);
@@ -256,9 +259,7 @@ static void pass_on(struct mcp_connection *connection, const struct mcp_message 
 {
 	static const struct mcp_verdict unknown = {404, -32001, "there is no such session, or it has ended"};
 	static const struct mcp_verdict full = {503, -32000, "there is no room for more; try again later"};
-	bool is_new = message->is_initialize && !message->session_id.len;
-	struct mcp_session *session = is_new ? mcp_start_session(connection->http, true)
-					     : mcp_find_session(connection->http, message->session_id);
+	struct mcp_session *session = mcp_session_for(connection->http, message);
 
 	if (!session) {
 		mcp_http_fail(connection, message->session_id.len ? unknown : full);
@@ -271,11 +272,13 @@ static void pass_on(struct mcp_connection *connection, const struct mcp_message 
 			answer_whole(connection, 202, NULL, 0);
 		return;
 	}
-	connection->is_first_answer = is_new;
+	connection->is_first_answer = message->is_initialize && !message->session_id.len;
 	connection->session = session;
 	connection->exchange = ++connection->http->last_exchange;
 	arm(connection, ALIVE_NS);
-	if (!mcp_pass(session, connection->exchange, &connection->body))
+	if (mcp_pass(session, connection->exchange, &connection->body))
+		text_done(&connection->body);
+	else
 		mcp_http_fail(connection, full);
 }
 
@@ -320,7 +323,7 @@ static void take_session_request(struct mcp_connection *connection)
 		mcp_http_fail(connection, unnamed);
 		return;
 	}
-	session = mcp_find_session(connection->http, id);
+	session = mcp_find_session(connection->http, SESSION_CLIENT, id);
 	if (!session) {
 		mcp_http_fail(connection, unknown);
 	} else if (!strcmp(connection->head.method, "DELETE")) {
@@ -524,6 +527,35 @@ void mcp_http_free_gone(struct mcp_http *http)
 	}
 }
 
+static size_t held_by(const struct mcp_connection *connection)
+{
+	return connection->is_gone ? 0 : connection->input.len + connection->body.len + connection->output.len;
+}
+
+/* Of too much that clients have sent and not taken, the connection that holds most gives way. */
+static void bound_memory(struct mcp_http *http)
+{
+	static const struct mcp_verdict full = {503, -32000, "other requests have all the room; try again later"};
+
+	for (;;) {
+		struct mcp_connection *most = NULL;
+		size_t sum = 0;
+
+		for (struct mcp_connection *connection = http->connections; connection; connection = connection->next) {
+			sum += held_by(connection);
+			if (!most || held_by(connection) > held_by(most))
+				most = connection;
+		}
+		if (sum <= MCP_HELD_MAX)
+			return;
+		text_done(&most->input);
+		if (most->phase == PHASE_BODY && !most->output.len)
+			mcp_http_fail(most, full);
+		else
+			mcp_http_close(most);
+	}
+}
+
 static void on_pause_over(struct loop_timer *timer)
 {
 	loop_change(&((struct mcp_http *)timer->owner)->listener, EPOLLIN);
@@ -687,6 +719,7 @@ int mcp_serve_http(const struct mcp_http_options *options, struct error *error)
 		rc = loop_turn(http.loop);
 		if (rc < 0)
 			error_set(error, STAGE_ENGINE, -rc, "cannot wait for events: %s", strerror(-rc));
+		bound_memory(&http);
 		mcp_http_free_gone(&http);
 		mcp_free_ended(&http);
 	}

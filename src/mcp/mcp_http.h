@@ -3,9 +3,9 @@
  * mcp/mcp_http.h - what the files of the HTTP door share: the door, its connections, its sessions
  *
  * mcp_http.c moves bytes, and knows when a connection has taken too long. mcp_http_request.c judges a request; it is pure. A session is a
- * process of its own that serves as if its client had started it (mcp.c), so nothing of one session can be reached from another;
- * mcp_http_sessions.c starts and ends them, and passes lines. Clients of the newer protocol have no session: one process serves
- * all of them, and keeps no state that a client has not been given a name for.
+ * process of its own that serves as if its client had started it (mcp.c), so nothing of one session can be reached from another, or
+ * holds another up; mcp_http_sessions.c starts and ends them, and passes lines. Clients of the newer protocol have no session: each jar that
+ * they open has a process, and one more serves calls that name no jar, and keeps nothing.
  *
  * Lines to a process: a number, a blank and a request; or only the number, of a request that nobody waits for any more. Lines from it: the
  * number, a blank, the status of HTTP (0: more is to come), a blank and a message, which may be empty.
@@ -21,7 +21,8 @@
 #include "mcp/mcp_server.h"
 
 #define MCP_CONNECTIONS_MAX 320
-#define MCP_SESSIONS_MAX 32
+#define MCP_HELD_MAX                                                                                                   \
+	((size_t)128 << 20) /* of what clients have sent and not taken, and of what sessions have not read */
 #define MCP_TOKEN_MIN 32
 #define MCP_TOKEN_SIZE 129
 #define MCP_SESSION_ID_SIZE 33
@@ -35,10 +36,18 @@ enum mcp_phase {
 	PHASE_DRAIN,  /* all is said; what still comes is not read */
 };
 
+enum mcp_session_kind {
+	SESSION_CLIENT, /* of one client, who has its id */
+	SESSION_SHARED, /* calls of clients without a session that name no jar; there is one */
+	SESSION_JAR,    /* a jar of such clients; its id is the jar's name */
+	SESSION_KIND_COUNT
+};
+
 struct mcp_session {
 	struct mcp_session *next;
 	struct mcp_http *http;
-	char id[MCP_SESSION_ID_SIZE]; /* empty: that of the clients without one */
+	enum mcp_session_kind kind;
+	char id[MCP_SESSION_ID_SIZE]; /* cannot be guessed; empty: the shared one's */
 	struct loop_watch watch;
 	struct text input, output;
 	uint64_t used_ns;
@@ -74,7 +83,7 @@ struct mcp_http {
 	struct mcp_connection *connections; /* the youngest first */
 	unsigned connection_count;
 	struct mcp_session *sessions;
-	unsigned session_count; /* those with an id */
+	unsigned session_counts[SESSION_KIND_COUNT];
 	uint64_t last_exchange;
 };
 
@@ -97,6 +106,8 @@ struct mcp_message {
 	bool is_modern;
 	bool is_initialize;
 	struct http_slice session_id; /* empty: none */
+	bool opens_jar;               /* of a client without a session */
+	struct http_slice jar;        /* that a tool of such a client is to work in, in the document; empty: none */
 };
 
 /* Does it come from where it may, for what there is, with the token? */
@@ -110,13 +121,18 @@ int mcp_find_header(const struct http_head *head, const char *name, struct http_
 
 /* --- mcp_http_sessions.c --- */
 
-/* NULL: there is none with that id. An empty one: that of the clients without a session, which is started. */
-struct mcp_session *mcp_find_session(struct mcp_http *http, struct http_slice id);
-/* A new session; the one that was idle longest gives way if there are too many. NULL: none could be started. */
-struct mcp_session *mcp_start_session(struct mcp_http *http, bool has_id);
+/* NULL: there is none with that id. */
+struct mcp_session *mcp_find_session(struct mcp_http *http, enum mcp_session_kind kind, struct http_slice id);
+/*
+ * A new session. Of too many, a client's that was idle longest gives way; a jar never does, since its client could not begin anew.
+ * NULL: none could be started.
+ */
+struct mcp_session *mcp_start_session(struct mcp_http *http, enum mcp_session_kind kind);
+/* The session that a request is for. NULL: there is none, and none could be started. */
+struct mcp_session *mcp_session_for(struct mcp_http *http, const struct mcp_message *message);
 /* Whoever waits for it is told; what is in its jars ends. */
 void mcp_end_session(struct mcp_session *session);
-/* False: it does not read, and there is no more room for what waits. */
+/* False: it does not read, or others do not, and there is no more room for what waits. */
 bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text *message);
 void mcp_forget_exchange(struct mcp_session *session, uint64_t exchange);
 void mcp_sweep_sessions(struct mcp_http *http);

@@ -237,6 +237,19 @@ static struct mcp_verdict judge_older(const struct http_head *head, const struct
 	return refuse(0, 0, NULL);
 }
 
+/* Which jar a tool is to work in, so that its process gets the call. Whether all this is right is judged there. */
+static void find_jar(const char *method, const struct json_value *params, struct mcp_message *out)
+{
+	const struct json_value *name = member_of(params, "name");
+	const struct json_value *jar = member_of(member_of(params, "arguments"), "jar");
+
+	if (strcmp(method, "tools/call") != 0)
+		return;
+	out->opens_jar = name && name->type == JSON_STRING && !strcmp(name->string.bytes, "jar_open");
+	if (jar && jar->type == JSON_STRING)
+		out->jar = (struct http_slice){jar->string.bytes, strlen(jar->string.bytes)};
+}
+
 struct mcp_verdict mcp_judge_message(const struct http_head *head, const struct json_value *document,
 				     struct mcp_message *out)
 {
@@ -257,9 +270,12 @@ struct mcp_verdict mcp_judge_message(const struct http_head *head, const struct 
 		out->kind = KIND_REQUEST;
 	out->is_modern = version || (mcp_find_header(head, "MCP-Protocol-Version", &value) > 0 &&
 				     is_text(value, MCP_MODERN_VERSION));
+	if (out->is_modern && out->kind == KIND_REQUEST) {
+		find_jar(method->string.bytes, params, out);
+		return judge_modern(head, method->string.bytes, params, version);
+	}
 	if (out->is_modern)
-		return out->kind == KIND_REQUEST ? judge_modern(head, method->string.bytes, params, version)
-						 : refuse(0, 0, NULL);
+		return refuse(0, 0, NULL);
 	out->is_initialize = out->kind == KIND_REQUEST && !strcmp(method->string.bytes, "initialize");
 	mcp_find_header(head, "Mcp-Session-Id", &out->session_id);
 	return judge_older(head, out);

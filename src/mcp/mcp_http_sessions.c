@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_http_sessions.c - the processes behind the HTTP door, one for each session
+ * mcp/mcp_http_sessions.c - the processes behind the HTTP door: one for each session, and for each jar of clients that have none
  *
  * A session ends when its socket does, however that happens: its process then ends its engine and everything in its jars, as it does for
  * a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this process is killed.
@@ -17,7 +17,9 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 #define LINE_MAX_BYTES ((size_t)96 << 20) /* of a process of our own: more than any answer of its has */
-#define ID_LETTERS (MCP_SESSION_ID_SIZE - 1)
+
+static const unsigned sessions_max[] = {[SESSION_CLIENT] = 32, [SESSION_SHARED] = 1, [SESSION_JAR] = MCP_JARS_MAX};
+_Static_assert(ARRAY_LEN(sessions_max) == SESSION_KIND_COUNT, "every kind of session has a maximum");
 
 /* --- passing lines ------------------------------------------------------------------------------------------ */
 
@@ -32,14 +34,18 @@ static void write_lines(struct mcp_session *session)
 			break; /* that it has ended is read */
 		text_consume(&session->output, (size_t)count);
 	}
+	if (!session->output.len && !text_failed(&session->output))
+		text_done(&session->output);
 	loop_change(&session->watch, EPOLLIN | (session->output.len ? (uint32_t)EPOLLOUT : 0));
 }
 
 bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text *message)
 {
-	size_t begin;
+	size_t begin, waiting = message->len;
 
-	if (session->output.len + message->len > MCP_QUEUE_MAX || session->has_ended)
+	for (const struct mcp_session *other = session->http->sessions; other; other = other->next)
+		waiting += other->output.len;
+	if (waiting > MCP_HELD_MAX || session->has_ended)
 		return false;
 	text_append_format(&session->output, "%llu ", (unsigned long long)exchange);
 	begin = session->output.len;
@@ -136,7 +142,8 @@ static void serve(const struct mcp_session *session, int fd)
 	struct error error = {0};
 
 	options.is_behind_http = true;
-	options.is_shared = !session->id[0];
+	options.is_shared = session->kind != SESSION_CLIENT;
+	options.only_jar = session->kind == SESSION_JAR ? session->id : NULL;
 	signal(SIGCHLD, SIG_DFL);
 	if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		_exit(1);
@@ -182,7 +189,7 @@ static bool make_room(struct mcp_http *http)
 	struct mcp_session *oldest = NULL;
 
 	for (struct mcp_session *session = http->sessions; session; session = session->next)
-		if (session->id[0] && !session->has_ended && !is_busy(session) &&
+		if (session->kind == SESSION_CLIENT && !session->has_ended && !is_busy(session) &&
 		    (!oldest || session->used_ns < oldest->used_ns))
 			oldest = session;
 	if (oldest)
@@ -190,52 +197,81 @@ static bool make_room(struct mcp_http *http)
 	return oldest;
 }
 
-struct mcp_session *mcp_start_session(struct mcp_http *http, bool has_id)
+static int make_id(struct mcp_session *session)
+{
+	if (session->kind == SESSION_CLIENT)
+		return mcp_http_make_secret(session->id, sizeof(session->id) - 1);
+	return session->kind == SESSION_JAR ? mcp_make_jar_name(session->id) : 0;
+}
+
+struct mcp_session *mcp_start_session(struct mcp_http *http, enum mcp_session_kind kind)
 {
 	struct mcp_session *session;
 
-	if (has_id && http->session_count >= MCP_SESSIONS_MAX && !make_room(http))
+	if (http->session_counts[kind] >= sessions_max[kind] && (kind != SESSION_CLIENT || !make_room(http)))
 		return NULL;
 	session = calloc(1, sizeof(*session));
 	if (!session)
 		return NULL;
 	session->http = http;
 	session->watch.fd = -1;
+	session->kind = kind;
 	session->used_ns = mcp_now_ns();
-	if ((has_id && mcp_http_make_secret(session->id, ID_LETTERS) < 0) ||
-	    (http->loop && start_process(session) < 0)) {
+	if (make_id(session) < 0 || (http->loop && start_process(session) < 0)) {
 		free(session);
 		return NULL;
 	}
 	session->next = http->sessions;
 	http->sessions = session;
-	http->session_count += has_id;
+	http->session_counts[kind]++;
 	return session;
 }
 
-struct mcp_session *mcp_find_session(struct mcp_http *http, struct http_slice id)
+struct mcp_session *mcp_find_session(struct mcp_http *http, enum mcp_session_kind kind, struct http_slice id)
 {
 	for (struct mcp_session *session = http->sessions; session; session = session->next)
-		if (!session->has_ended && strlen(session->id) == id.len &&
+		if (!session->has_ended && session->kind == kind && strlen(session->id) == id.len &&
 		    (!id.len || !memcmp(session->id, id.bytes, id.len)))
 			return session;
-	return id.len ? NULL : mcp_start_session(http, false);
+	return NULL;
+}
+
+struct mcp_session *mcp_session_for(struct mcp_http *http, const struct mcp_message *message)
+{
+	struct mcp_session *session = NULL;
+
+	if (!message->is_modern)
+		return message->is_initialize && !message->session_id.len
+			       ? mcp_start_session(http, SESSION_CLIENT)
+			       : mcp_find_session(http, SESSION_CLIENT, message->session_id);
+	if (message->opens_jar)
+		session = mcp_start_session(http, SESSION_JAR);
+	else if (message->jar.len)
+		session = mcp_find_session(http, SESSION_JAR, message->jar);
+	/* The shared one also says that there is no such jar, or that there are too many. */
+	if (!session)
+		session = mcp_find_session(http, SESSION_SHARED, (struct http_slice){0});
+	return session ? session : mcp_start_session(http, SESSION_SHARED);
 }
 
 void mcp_end_session(struct mcp_session *session)
 {
-	static const struct mcp_verdict ended = {404, -32001, "the session has ended"};
+	static const struct mcp_verdict ended[] = {
+		[SESSION_CLIENT] = {404, -32001, "the session has ended"},
+		[SESSION_SHARED] = {503, -32000, "the server had to begin afresh; try again"},
+		[SESSION_JAR] = {404, -32001, "the jar has ended, and its state is gone; jar_open makes another"},
+	};
 
 	if (session->has_ended)
 		return;
 	session->has_ended = true;
-	session->http->session_count -= session->id[0] != '\0';
+	session->http->session_counts[session->kind]--;
 	loop_remove(&session->watch);
 	close_fd(&session->watch.fd);
 	for (struct mcp_connection *connection = session->http->connections; connection; connection = connection->next)
 		if (connection->session == session) {
 			connection->session = NULL;
-			mcp_http_fail(connection, ended);
+			mcp_http_fail(connection, ended[session->kind]);
 			mcp_http_take(connection, NULL, 0); /* what waited for that */
 		}
 }

@@ -17,7 +17,7 @@
 #define OWN_NAME "main"
 #define SWEEP_NS ((uint64_t)30 * 1000000000)
 
-static int make_name(char *name)
+int mcp_make_jar_name(char *name)
 {
 	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
 	unsigned char random[16];
@@ -61,7 +61,7 @@ static int prepare(struct mcp_jar *jar, const struct mcp_options *options, const
 		return -EINVAL;
 	if (name)
 		snprintf(jar->name, sizeof(jar->name), "%s", name);
-	else if (make_name(jar->name) < 0)
+	else if (mcp_make_jar_name(jar->name) < 0)
 		return error_set(error, STAGE_ENGINE, EIO, "the kernel gives no random bytes for a name");
 	return 0;
 }
@@ -77,7 +77,7 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 		.environment = (const char *const *)server->options->environment,
 		.directory = server->options->context->current_directory,
 	};
-	bool is_for_one_call = name && server->options->is_shared;
+	bool is_for_one_call = server->options->is_shared && !server->options->only_jar;
 	struct belljar_error *error = NULL;
 	struct error failure = {0};
 	struct mcp_jar *jar;
@@ -191,6 +191,12 @@ static bool has_ended(struct mcp_jar *jar)
 	return belljar_jar_process(jar->jar, NULL) < 0;
 }
 
+/* Would a jar for one call leave a layer with changes that no other call could find? */
+static bool is_layer_lost(const struct mcp_server *server)
+{
+	return server->options->is_shared && server->options->policy->workspace == WORKSPACE_COW;
+}
+
 struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 {
 	struct mcp_server *server = request->server;
@@ -210,7 +216,10 @@ struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 		}
 		drop_engine(server);
 	}
-	if (!jar && !strcmp(name, OWN_NAME))
+	if (!jar && !strcmp(name, OWN_NAME) && is_layer_lost(server))
+		mcp_refuse(request, "what is changed stays in a jar, and this call names none: jar_open makes one, "
+				    "and shows its policy; pass its name as 'jar'");
+	else if (!jar && !strcmp(name, OWN_NAME))
 		jar = open_jar(request, server->options->policy, OWN_NAME);
 	else if (!jar)
 		mcp_refuse(request,
@@ -286,6 +295,11 @@ void mcp_tool_jar_open(struct mcp_request *request)
 	struct error error = {0};
 	struct mcp_jar *jar;
 
+	/* Each has a process of its own, unless there is no more room for one. */
+	if (request->server->options->is_shared && !request->server->options->only_jar) {
+		mcp_refuse(request, "%u jars are open, and no more can be; close one with jar_close", MCP_JARS_MAX);
+		return;
+	}
 	if (policy_copy(request->server->options->policy, &policy) < 0) {
 		mcp_refuse(request, "no memory for a policy");
 		return;
@@ -298,7 +312,7 @@ void mcp_tool_jar_open(struct mcp_request *request)
 			return;
 		}
 	}
-	jar = open_jar(request, &policy, NULL);
+	jar = open_jar(request, &policy, request->server->options->only_jar);
 	if (jar)
 		answer_jar(request, jar, &policy);
 }

@@ -80,6 +80,7 @@ struct mcp_server {
 	struct text input, output;
 	bool is_skipping; /* the rest of a line that was too long */
 	bool is_over;
+	bool has_begun; /* a request has come */
 	struct belljar_engine *engine;
 	struct mcp_jar *jars;
 	unsigned jar_count, brief_jar_count; /* those with a name; those for one call */
@@ -136,6 +137,8 @@ bool mcp_bool(const struct mcp_request *request, const char *name, bool *out);
 
 /* --- mcp_jars.c --- */
 
+/* A name that cannot be guessed, of less than MCP_NAME_SIZE letters. */
+int mcp_make_jar_name(char *name);
 /* The jar that the request names, or the server's own; NULL: it was answered. */
 struct mcp_jar *mcp_find_jar(const struct mcp_request *request);
 /* Those of the jar, and their state. */

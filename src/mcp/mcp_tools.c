@@ -11,7 +11,7 @@
 
 #define JAR_ARGUMENT                                                                                                                    \
 	"\"jar\":{\"type\":\"string\",\"description\":\"A jar of jar_open. Without it: the jar of this session, which stays too; over " \
-	"HTTP without a session, a new one that ends with the call.\"}"
+	"HTTP without a session, a new one that ends with the call, or none where changes are to be shown by diff.\"}"
 #define INPUT(properties, required)                                                                                    \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                                 \
 	"],\"additionalProperties\":false}"

@@ -89,13 +89,14 @@ static void serve(const struct text *bytes, size_t step, bool has_token, struct 
 		assert(has_token);
 		check_lines(&session->output);
 	}
-	assert(http.session_count <= MCP_SESSIONS_MAX);
 	mcp_http_close(connection);
 	mcp_http_free_gone(&http);
 	for (struct mcp_session *session = http.sessions; session; session = session->next)
 		mcp_end_session(session);
 	mcp_free_ended(&http);
-	assert(!http.connections && !http.sessions && !http.session_count);
+	assert(!http.connections && !http.sessions);
+	for (size_t i = 0; i < ARRAY_LEN(http.session_counts); i++)
+		assert(!http.session_counts[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

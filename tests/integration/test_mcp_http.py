@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import time
@@ -12,6 +13,7 @@ import unittest
 from typing import Optional
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.mcp import VERSION, HttpServer
 
@@ -28,6 +30,11 @@ class HttpCase(JarCase):
         """Send a call of HANG, and wait until it has begun."""
         connection.sendall(request)
         self.wait_for(lambda: (self.work / "begun").exists(), "the command")
+
+    def processes(self, server: HttpServer) -> "set[int]":
+        """Those that the server has started itself."""
+        pid = server.process.pid
+        return {child for child in census.descendants(pid) if census.stat_fields(child)[1:2] == [str(pid)]}
 
     def sleepers(self) -> "list[int]":
         return [pid for pid in census.descendants(os.getpid()) if census.command_line(pid).startswith("sleep")]
@@ -150,6 +157,18 @@ class Door(HttpCase):
             answer = server.read(connection)
         self.assertEqual(len(answer.body), int(answer.headers["content-length"]))
         self.assertGreater(len(answer.body), 9 << 20)
+
+    def test_of_too_much_that_is_sent_the_most_gives_way(self) -> None:
+        server = self.server()
+        body = bytes(8 << 20)
+        crowd = [server.connect() for _ in range(18)]
+        for connection in crowd:
+            self.addCleanup(connection.close)
+            connection.sendall(server.head("POST", len(body)) + body[:-1])
+        refused = select.select(crowd, [], [], BOUND)[0]
+        answer = server.read(refused[0])
+        self.assertEqual((answer.status, answer.code), (503, -32000))
+        self.assertNotEqual(server.open_session(), "")
 
     def test_the_token_in_a_file(self) -> None:
         path = self.base / "token"
@@ -308,6 +327,44 @@ class Stateless(HttpCase):
         self.assertEqual([server.modern_tool("run_code", jar=jar, **code).data["stdout"] for _ in range(2)], ["[]\n", "[5]\n"])
         self.assertNotIn("read_file with", json.dumps(server.modern_tool("run", command="seq 9999").messages))
         self.assertEqual(server.modern_tool("policy_show").data["jar"], "main")
+
+    def test_a_jar_is_a_process_that_holds_nobody_up(self) -> None:
+        server = self.server()
+        server.modern_tool("run", command="true")
+        before = self.processes(server)
+        jar = server.modern_tool("jar_open").data["jar"]
+        (process,) = self.processes(server) - before
+        os.kill(process, signal.SIGSTOP)  # as one that waits for a large diff
+        with server.connect() as connection:
+            connection.sendall(server.modern("tools/call", {"name": "run", "arguments": {"command": "echo late", "jar": jar}}))
+            other = server.modern_tool("jar_open").data["jar"]
+            self.assertEqual(server.modern_tool("run", command="echo free", jar=other).data["stdout"], "free\n")
+            self.assertEqual(server.modern_tool("run", command="echo none").data["stdout"], "none\n")
+            os.kill(process, signal.SIGCONT)
+            self.assertEqual(server.read(connection).data["stdout"], "late\n")
+        self.assertIn("there is no jar", str(server.modern_tool("run", command="true", jar=jar[:-1]).messages))
+        self.assertEqual(server.post("ping", Mcp_Session_Id=jar).status, 404)  # a jar is no session
+        self.assertIn("tighten", str(server.modern_tool("jar_open", tighten={"net": "host"}).messages))
+        for name in (jar, other):
+            self.assertTrue(server.modern_tool("jar_close", jar=name).data["closed"])
+        self.wait_for(lambda: self.processes(server) == before, "the end of the jars' processes")
+        self.assertIn("there is no jar", str(server.modern_tool("run", command="true", jar=jar).messages))
+
+    def test_jars_that_nobody_uses_end(self) -> None:
+        server = self.server("--idle", "200ms")
+        jar = server.modern_tool("jar_open").data["jar"]
+        self.wait_for(lambda: not census.descendants(server.process.pid), "the end of the jar")
+        self.assertIn("there is no jar", str(server.modern_tool("run", command="true", jar=jar).messages))
+
+    def test_changes_that_no_call_could_find_are_not_made(self) -> None:
+        server = self.server("--cow")
+        for tool, arguments in (("run", {"command": "echo x > new"}), ("write_file", {"path": "new", "content": "x"}), ("diff", {})):
+            answer = server.modern_tool(tool, **arguments).messages[-1]["result"]
+            self.assertTrue(answer["isError"] and "jar_open makes one" in answer["content"][0]["text"], answer)
+        jar = server.modern_tool("jar_open").data["jar"]
+        server.modern_tool("write_file", path="new", content="x", jar=jar)
+        self.assertEqual(server.modern_tool("diff", jar=jar).data["changes"][0]["path"], "new")
+        self.assertFalse((self.work / "new").exists())
 
     def test_requests_of_the_same_id_do_not_meet(self) -> None:
         server = self.server()
