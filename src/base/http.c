@@ -142,6 +142,12 @@ const char *http_length_fault(struct http_slice value, uint64_t *out)
 	return NULL;
 }
 
+/* Headers that a Connection header names are taken off on the way. Without these two a message means something else. */
+static bool may_be_taken_off(struct http_slice name)
+{
+	return !http_is(name, "Content-Length") && !http_is(name, "Host");
+}
+
 static const char *read_meaning(struct http_head *head)
 {
 	bool has_length = false, has_coding = false, has_host = false;
@@ -168,6 +174,8 @@ static const char *read_meaning(struct http_head *head)
 			head->host = header->value;
 		} else if (http_is(header->name, "Connection")) {
 			while (http_next_word(&list, &word)) {
+				if (!may_be_taken_off(word))
+					return "a Connection header that names Host or Content-Length";
 				head->is_last |= http_is(word, "close");
 				head->is_upgrade_meant |= http_is(word, "upgrade");
 			}

@@ -68,6 +68,10 @@ static void test_what_could_be_read_in_two_ways_is_refused(void)
 	check_refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 9999999999999999999\r\n\r\n", "single number");
 	check_refused("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n", "other than chunked");
 	CHECK(read_request("OPTIONS * HTTP/1.1\r\n" HOST "\r\n") > 0);
+	/* What is named there is not passed on: the body would be another request. */
+	check_refused("POST / HTTP/1.1\r\n" HOST "Connection: close, content-Length\r\nContent-Length: 1\r\n\r\n",
+		      "Connection");
+	check_refused("GET / HTTP/1.1\r\n" HOST "Connection: host\r\n\r\n", "Connection");
 }
 
 static void test_heads_have_an_end(void)
