@@ -10,6 +10,9 @@
  * first bytes must name the same host before anything happens outside. On other ports a server may have to speak first: there
  * bytes from the jar wait until they are seen to be neither TLS nor HTTP for another host.
  *
+ * Of TLS the ClientHello goes on, and no byte more before the host has answered: if it asks for a second one, that must have the
+ * same name, since it is the one that counts.
+ *
  * A refusal is a reset: a polite end would be taken for an answer.
  */
 #include <arpa/inet.h>
@@ -29,6 +32,8 @@
 #define ACCEPTS_PER_TURN 64
 #define TLS_FIRST_BYTE 22
 #define SNIFF_NS 10000000000ULL
+/* So long a host may take to answer a ClientHello. */
+#define HELLO_NS 60000000000ULL
 /* While there are other addresses to try. */
 #define DIAL_NS 2000000000ULL
 #define LAST_DIAL_NS 30000000000ULL
@@ -45,8 +50,9 @@ struct connection {
 	bool is_dialled; /* some address of the host's may be reached */
 	bool has_name;
 	bool is_inspected; /* by the rule that allows it */
-	bool is_tls;       /* of one that is inspected */
-	bool is_answered;  /* no rule allows it, but whoever was asked */
+	bool is_tls;
+	bool is_retried;  /* the host has asked for a second ClientHello */
+	bool is_answered; /* no rule allows it, but whoever was asked */
 	uint16_t port;
 	struct address_permit permit; /* by the rule that allows it */
 	struct question *question;    /* while it waits for the answer; else NULL */
@@ -54,7 +60,7 @@ struct connection {
 	char text[INET6_ADDRSTRLEN];
 	struct gate_host *counted; /* NULL: there was no room for it */
 	struct loop_watch client, server;
-	size_t peeked;        /* bytes of the client's that were looked at */
+	size_t peeked;        /* bytes that were looked at, of the client's, or of the host's answer to a ClientHello */
 	uint64_t deadline_ns; /* 0: none */
 	struct resolver_waiter waiter;
 	struct dns_addresses addresses;
@@ -176,6 +182,38 @@ static void pump_inspection(struct connection *connection)
 	}
 }
 
+static void set_deadline(struct connection *connection, uint64_t after_ns)
+{
+	connection->deadline_ns = sys_monotonic_ns() + after_ns;
+	gate_want_tick(connection->gate);
+}
+
+/* What a host says to the ClientHello, which has gone. True: it may be passed on, and so may what the jar says next. */
+static bool look_at_answer(struct connection *connection)
+{
+	uint8_t bytes[64];
+	ssize_t len = recv(connection->server.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	enum sniff found;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	found = sniff_retry(bytes, len < 0 ? 0 : (size_t)len);
+	if (found == SNIFF_MORE && len > 0 && (size_t)len != connection->peeked) {
+		connection->peeked = (size_t)len;
+		set_number(connection->server.fd, SOL_SOCKET, SO_RCVLOWAT, (int)len + 1);
+		return false;
+	}
+	set_number(connection->server.fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+	connection->up.is_resting = false;
+	connection->is_retried = found == SNIFF_FOUND;
+	connection->is_checked = !connection->is_retried;
+	connection->peeked = 0;
+	connection->deadline_ns = 0;
+	if (connection->is_retried)
+		set_deadline(connection, SNIFF_NS);
+	return true;
+}
+
 static void pump(struct connection *connection)
 {
 	struct gate_process *gate = connection->gate;
@@ -189,7 +227,7 @@ static void pump(struct connection *connection)
 	}
 	if (connection->is_checked)
 		rc = relay_move(gate, &connection->up, client, server, connection->counted, true);
-	if (rc == 0)
+	if (rc == 0 && (!connection->up.is_resting || look_at_answer(connection)))
 		rc = relay_move(gate, &connection->down, server, client, connection->counted, false);
 	if (rc == -EDQUOT) {
 		stop(connection);
@@ -200,6 +238,8 @@ static void pump(struct connection *connection)
 		end(connection, false);
 		return;
 	}
+	if (connection->up.is_resting && !connection->deadline_ns)
+		set_deadline(connection, HELLO_NS);
 	if (rc < 0)
 		end(connection, true);
 	else if (relay_listen(&connection->client, &connection->server, &connection->up, &connection->down))
@@ -377,12 +417,13 @@ static bool check_first_bytes(struct connection *connection)
 	ssize_t len = recv(connection->client.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	struct sniffed said;
 	enum sniff found;
-	bool is_named;
+	bool is_named, must;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	must = must_say(connection) || connection->is_retried;
 	/* It has closed, and there is nothing to pass on. */
-	if (len <= 0 && !must_say(connection)) {
+	if (len <= 0 && !must) {
 		connection->is_checked = true;
 		return true;
 	}
@@ -390,7 +431,7 @@ static bool check_first_bytes(struct connection *connection)
 		end(connection, len < 0);
 		return false;
 	}
-	found = sniff_first_bytes(bytes, (size_t)len, &said);
+	found = (connection->is_retried ? sniff_second_hello : sniff_first_bytes)(bytes, (size_t)len, &said);
 	connection->is_tls = bytes[0] == TLS_FIRST_BYTE;
 	/* It will not send more. */
 	if (found == SNIFF_MORE && (size_t)len == connection->peeked)
@@ -399,19 +440,19 @@ static bool check_first_bytes(struct connection *connection)
 	if (found == SNIFF_FOUND &&
 	    (strcmp(said.name, connection->host) != 0 || (said.port && said.port != connection->port)))
 		found = SNIFF_BAD;
-	if (found == SNIFF_BAD || (found == SNIFF_NONE && must_say(connection))) {
+	if (found == SNIFF_BAD || (found == SNIFF_NONE && must)) {
 		record(connection, is_named ? DENIAL_OTHER_NAME : DENIAL_NO_NAME, is_named ? said.name : NULL);
 		end(connection, true);
 		return false;
 	}
-	connection->peeked = (size_t)len;
 	connection->is_checked = found != SNIFF_MORE;
+	connection->peeked = connection->is_checked ? 0 : (size_t)len;
+	if (connection->is_checked && said.hello_len && !connection->is_retried && !connection->is_inspected)
+		connection->up.until = said.hello_len;
 	/* Do not wake for the same bytes again. */
 	set_number(connection->client.fd, SOL_SOCKET, SO_RCVLOWAT, connection->is_checked ? 1 : (int)len + 1);
-	if (!connection->is_checked && !connection->deadline_ns) {
-		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
-		gate_want_tick(connection->gate);
-	}
+	if (!connection->is_checked && !connection->deadline_ns)
+		set_deadline(connection, SNIFF_NS);
 	return connection->is_checked;
 }
 
@@ -462,7 +503,7 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 	}
 	if (!connection->is_checked && events & EPOLLIN && !check_first_bytes(connection))
 		return;
-	if (connection->is_checked)
+	if (connection->is_checked && !connection->up.is_resting)
 		connection->deadline_ns = 0;
 	relay_forget_if_gone(watch, events);
 	pump(connection);
@@ -552,8 +593,7 @@ static void begin(struct connection *connection)
 	}
 	connection->state = STATE_SNIFFING;
 	if (connection->has_name && must_say(connection)) {
-		connection->deadline_ns = sys_monotonic_ns() + SNIFF_NS;
-		gate_want_tick(connection->gate);
+		set_deadline(connection, SNIFF_NS);
 		loop_change(&connection->client, EPOLLIN);
 		return;
 	}

@@ -84,6 +84,8 @@ static int fill(struct gate_process *gate, struct relay_half *half, int from_fd,
 	}
 	if (!room)
 		return -EDQUOT;
+	if (half->until)
+		room = MIN_OF(room, half->until);
 	len = splice(from_fd, NULL, half->pipe.write_fd, NULL, MIN_OF(room, PIPE_BYTES),
 		     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (len < 0 && errno == EAGAIN)
@@ -92,6 +94,10 @@ static int fill(struct gate_process *gate, struct relay_half *half, int from_fd,
 		return -errno;
 	half->is_ended = len == 0;
 	half->held = (size_t)len;
+	if (half->until) {
+		half->until -= (size_t)len;
+		half->is_resting = !half->until;
+	}
 	if (!half->is_free)
 		account_add(gate->page, host, is_out, (uint64_t)len);
 	return 0;
@@ -113,6 +119,8 @@ int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, 
 	int rc = 0;
 
 	for (int round = 0; round < ROUNDS_MAX && rc == 0 && !half->is_shut; round++) {
+		if (!half->held && half->is_resting)
+			break;
 		if (!half->held && !half->is_ended)
 			rc = fill(gate, half, from_fd, host, is_out);
 		if (rc == 0 && half->held)
@@ -130,7 +138,8 @@ int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, 
 /* @out is what this side sends, @in what it is given. */
 static uint32_t interest(const struct relay_half *out, const struct relay_half *in)
 {
-	return (!out->held && !out->is_ended && !out->is_starved ? EPOLLIN : 0) | (in->held ? EPOLLOUT : 0);
+	return (!out->held && !out->is_ended && !out->is_starved && !out->is_resting ? EPOLLIN : 0) |
+	       (in->held ? EPOLLOUT : 0);
 }
 
 bool relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,

@@ -18,6 +18,8 @@ struct relay_half {
 	bool is_shut;    /* and the receiver knows */
 	bool is_starved; /* there was no pipe to be had */
 	bool is_free;    /* its bytes do not count */
+	size_t until;    /* it rests when so many bytes more have gone; 0: it does not */
+	bool is_resting; /* the sender is not read */
 };
 
 void relay_half_init(struct relay_half *half);

@@ -10,10 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
+#define RECORD_CHANGE_CIPHER 20
 #define RECORD_HANDSHAKE 22
+#define RECORD_DATA 23
+#define RECORD_LAST 24
 #define RECORD_HEADER 5
 #define RECORD_MAX 16384
+#define RECORD_SEALED_MAX (RECORD_MAX + 256)
 #define CLIENT_HELLO 1
+#define SERVER_HELLO 2
 #define HELLO_RANDOM_BYTES 34 /* with the version before it */
 #define EXTENSION_SERVER_NAME 0
 #define NAME_TYPE_HOST 0
@@ -94,7 +99,7 @@ static enum sniff sniff_tls(const uint8_t *bytes, size_t len, struct sniffed *ou
 	size_t at = 0, gathered = 0, wanted;
 
 	while (at < len) {
-		size_t record_len;
+		size_t record_len, end;
 
 		if (bytes[at] != RECORD_HANDSHAKE || (at + 1 < len && bytes[at + 1] != 3))
 			return SNIFF_BAD;
@@ -104,6 +109,7 @@ static enum sniff sniff_tls(const uint8_t *bytes, size_t len, struct sniffed *ou
 		if (!record_len || record_len > RECORD_MAX)
 			return SNIFF_BAD;
 		at += RECORD_HEADER;
+		end = at + record_len;
 		record_len = MIN_OF(record_len, len - at);
 		if (record_len > sizeof(message) - gathered)
 			return SNIFF_BAD;
@@ -117,10 +123,53 @@ static enum sniff sniff_tls(const uint8_t *bytes, size_t len, struct sniffed *ou
 		wanted = (size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3];
 		if (wanted > sizeof(message) - 4)
 			return SNIFF_BAD;
-		if (gathered >= wanted + 4)
-			return read_hello((struct reader){message + 4, wanted, 0}, out);
+		if (gathered < wanted + 4)
+			continue;
+		/* Another message behind it, in the same record, could be a second one. */
+		if (gathered > wanted + 4 || end != at)
+			return SNIFF_BAD;
+		out->hello_len = end;
+		return read_hello((struct reader){message + 4, wanted, 0}, out);
 	}
 	return SNIFF_MORE;
+}
+
+enum sniff sniff_retry(const uint8_t *bytes, size_t len)
+{
+	/* A ServerHello whose random bytes say that it is none: RFC 8446, 4.1.3. */
+	static const uint8_t random[] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+					 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+					 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+	static const size_t random_at = RECORD_HEADER + 6;
+
+	if ((len > 0 && bytes[0] != RECORD_HANDSHAKE) || (len > RECORD_HEADER && bytes[RECORD_HEADER] != SERVER_HELLO))
+		return SNIFF_NONE;
+	if (len > random_at && memcmp(bytes + random_at, random, MIN_OF(len - random_at, sizeof(random))) != 0)
+		return SNIFF_NONE;
+	return len < random_at + sizeof(random) ? SNIFF_MORE : SNIFF_FOUND;
+}
+
+enum sniff sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *out)
+{
+	size_t at = 0;
+	enum sniff found;
+
+	*out = (struct sniffed){{0}};
+	while (at < len && (bytes[at] == RECORD_CHANGE_CIPHER || bytes[at] == RECORD_DATA)) {
+		size_t record_len;
+
+		if (len - at < RECORD_HEADER)
+			break;
+		record_len = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
+		if (bytes[at + 1] != 3 || record_len > RECORD_SEALED_MAX)
+			return SNIFF_BAD;
+		at += RECORD_HEADER + record_len;
+	}
+	found = at < len && bytes[at] == RECORD_HANDSHAKE ? sniff_tls(bytes + at, len - at, out)
+		: at < len && len - at >= RECORD_HEADER   ? SNIFF_BAD
+							  : SNIFF_MORE;
+	out->hello_len += at;
+	return found == SNIFF_MORE && len >= SNIFF_BYTES_MAX ? SNIFF_BAD : found;
 }
 
 /* --- HTTP --------------------------------------------------------------------------------------------------- */
@@ -276,8 +325,9 @@ enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *o
 	*out = (struct sniffed){{0}};
 	if (!len)
 		return SNIFF_MORE;
-	if (bytes[0] == RECORD_HANDSHAKE && (len < 2 || bytes[1] == 3))
-		found = sniff_tls(bytes, len, out);
+	/* Some servers skip other records before a ClientHello. */
+	if (bytes[0] >= RECORD_CHANGE_CIPHER && bytes[0] <= RECORD_LAST && (len < 2 || bytes[1] == 3))
+		found = bytes[0] == RECORD_HANDSHAKE ? sniff_tls(bytes, len, out) : len < 2 ? SNIFF_MORE : SNIFF_BAD;
 	else if (bytes[0] == '\r' || bytes[0] == '\n')
 		found = sniff_behind_empty_lines((const char *)bytes, len, out);
 	else

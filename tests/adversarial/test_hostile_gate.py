@@ -15,7 +15,7 @@ from typing import List
 
 from harness import census, runner
 from harness.gate_case import CLIENT, GateCase
-from harness.internet import ECHO_PORT, SERVER
+from harness.internet import ECHO_PORT, RETRY, RETRY_PORT, SERVER
 
 # A ClientHello for a name, in records of `size` bytes.
 HELLO = r"""
@@ -70,13 +70,46 @@ said = [tls(hello("good.test")), tls(hello("GOOD.test.")), tls(hello("good.test"
         slowly("good.test", 443, hello("good.test")),
         tls(hello("evil.test")), tls(hello()), tls(hello("good.test", "evil.test")), tls(hello("evil.test", size=1)),
         slowly("good.test", 443, hello("evil.test")), tls(hello("www.good.test")), tls(b"\\x16\\3\\1\\0\\0"),
-        tls(b"SSH-2.0-x\\r\\n"),
+        tls(b"SSH-2.0-x\\r\\n"), tls(b"\\x15\\3\\3\\0\\2\\1\\x5a" + hello("evil.test"), {ECHO_PORT}),
         tls(hello("good.test"), {ECHO_PORT}), tls(hello("evil.test"), {ECHO_PORT}), tls(hello("evil.test"), 80), cut_short()]
 """,
         )
-        self.assertEqual(said, [True] * 4 + [RESET] * 8 + [True, RESET, RESET, RESET])
+        self.assertEqual(said, [True] * 4 + [RESET] * 9 + [True, RESET, RESET, RESET])
         # Nobody outside has heard of those that were refused.
-        self.assertEqual(len(self.reached()), 5 + 1)
+        self.assertEqual(len(self.reached()), 5 + 2)
+
+    def test_a_second_hello_has_the_same_name(self) -> None:
+        """A server may ask for one, and takes the name out of it; whoever lies need not wait until it is asked for."""
+        said = self.say(
+            [f"good.test:{RETRY_PORT}"],
+            HELLO
+            + f"""
+def twice(first, second, is_early):
+    with socket.create_connection(("good.test", {RETRY_PORT})) as s:
+        s.settimeout(40)
+        try:
+            s.sendall(first + (second if is_early else b""))
+            got = b""
+            while len(got) < {len(RETRY)}:
+                got += s.recv({len(RETRY)} - len(got))
+            if not is_early:
+                s.sendall(second)
+            got = b""
+            while len(got) < len(second):
+                piece = s.recv(65536)
+                if not piece:
+                    return "end"
+                got += piece
+            return got == second
+        except OSError as error:
+            return type(error).__name__
+good, evil, ccs, data = hello("good.test"), hello("evil.test"), b"\\x14\\3\\3\\0\\1\\1", b"\\x17\\3\\3\\0\\4data"
+said = [[twice(good, second, is_early) for is_early in (True, False)] for second in
+        (good, ccs + good, ccs + data + good, hello("good.test", size=1), evil, ccs + evil, hello("evil.test", size=1), hello(), b"junk junk",
+         b"\\x15\\3\\3\\0\\2\\1\\x5a" + evil)]
+""",
+        )
+        self.assertEqual(said, [[True, True]] * 4 + [[RESET, RESET]] * 6)
 
     def test_hosts_of_requests(self) -> None:
         bad = [

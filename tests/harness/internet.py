@@ -70,7 +70,9 @@ ALIASES = {"alias.test": "good.test", "badalias.test": "private.test"}
 BANNER = b"SSH-2.0-world\r\n"
 WEB_PORTS = (80, 443)
 ETH_P_ALL, ETH_P_ARP, ETH_P_IPV6, IPPROTO_HOPOPTS = 3, 0x806, 0x86DD, 0
-ECHO_PORT, BANNER_PORT, SOURCE_PORT, SINK_PORT, SILENT_PORT = 7000, 7022, 7001, 7002, 7003
+ECHO_PORT, BANNER_PORT, SOURCE_PORT, SINK_PORT, SILENT_PORT, RETRY_PORT = 7000, 7022, 7001, 7002, 7003, 7004
+# A ServerHello that asks for another ClientHello: RFC 8446 says by which random bytes.
+RETRY = bytes.fromhex("160303002c 02000028 0303 cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c 00 1301 00 0000")
 
 
 def _setns(fd: int) -> None:
@@ -349,6 +351,7 @@ class Internet:
                 SOURCE_PORT: self._source,
                 SINK_PORT: self._sink,
                 SILENT_PORT: self._silent,
+                RETRY_PORT: self._retry,
             }
             for port, function in servers.items():
                 for address in ADDRESSES:
@@ -388,6 +391,15 @@ class Internet:
     @staticmethod
     def _banner(connection: socket.socket) -> None:
         connection.sendall(BANNER)
+        Internet._echo(connection)
+
+    @staticmethod
+    def _retry(connection: socket.socket) -> None:
+        """Asks for a second ClientHello, in two pieces, and echoes that."""
+        connection.recv(65536)
+        connection.sendall(RETRY[:20])
+        time.sleep(0.01)
+        connection.sendall(RETRY[20:])
         Internet._echo(connection)
 
     @staticmethod

@@ -118,6 +118,66 @@ static void test_tls_without_one_name_is_bad(void)
 	check_bytes("\x16\x03\x01\x00\x01\x01\x17\x03\x01\x00\x01x", 12, SNIFF_BAD, NULL);
 }
 
+static void test_a_hello_stands_alone(void)
+{
+	AUTO_TEXT hello = {0}, other = {0}, both = {0};
+	struct sniffed said;
+
+	make_hello(&hello, "good.test", NULL, 1000);
+	CHECK_INT(sniff(&hello, &said), SNIFF_FOUND);
+	CHECK_INT(said.hello_len, hello.len);
+	/* Behind it there may be anything, which is not counted; in its last record nothing. */
+	text_append(&both, hello.data, hello.len);
+	text_append_string(&both, "early data");
+	CHECK_INT(sniff(&both, &said), SNIFF_FOUND);
+	CHECK_INT(said.hello_len, hello.len);
+	hello.data[4] = (char)(hello.data[4] + 1);
+	CHECK_INT(sniff(&hello, &said), SNIFF_BAD);
+	text_append_char(&hello, 1);
+	CHECK_INT(sniff(&hello, &said), SNIFF_BAD);
+	/* Records of other kinds before it. */
+	for (char kind = 20; kind <= 24; kind++) {
+		text_clear(&other);
+		text_append_char(&other, kind);
+		CHECK_INT(sniff(&other, &said), SNIFF_MORE);
+		text_append(&other, "\x03\x03\0\x02\x01", 6);
+		CHECK_INT(sniff(&other, &said), kind == 22 ? SNIFF_MORE : SNIFF_BAD);
+	}
+}
+
+static void test_a_second_hello_is_told_from_a_first(void)
+{
+	static const uint8_t retry[] = {22,   3,    3,    0,    88,   2,    0,    0,    84,   3,    3,
+					0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+					0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+					0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+	static const char before[] = "\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x04"
+				     "data";
+	uint8_t answer[sizeof(retry)];
+	AUTO_TEXT hello = {0}, text = {0};
+	struct sniffed said;
+
+	for (size_t len = 0; len < sizeof(retry); len++)
+		CHECK_INT(sniff_retry(retry, len), SNIFF_MORE);
+	CHECK_INT(sniff_retry(retry, sizeof(retry)), SNIFF_FOUND);
+	for (size_t at = 11; at < sizeof(retry); at++) {
+		memcpy(answer, retry, sizeof(retry));
+		answer[at] ^= 1;
+		CHECK_INT(sniff_retry(answer, sizeof(answer)), SNIFF_NONE);
+	}
+	CHECK_INT(sniff_retry((const uint8_t *)"\x15\x03\x03\0\x02\x02\x28", 7), SNIFF_NONE);
+	CHECK_INT(sniff_retry((const uint8_t *)"HTTP", 4), SNIFF_NONE);
+	make_hello(&hello, "good.test", NULL, 7);
+	text_append(&text, before, sizeof(before) - 1);
+	text_append(&text, hello.data, hello.len);
+	for (size_t len = 0; len < text.len; len++)
+		CHECK_INT(sniff_second_hello((const uint8_t *)text.data, len, &said), SNIFF_MORE);
+	CHECK_INT(sniff_second_hello((const uint8_t *)text.data, text.len, &said), SNIFF_FOUND);
+	CHECK_STRING(said.name, "good.test");
+	CHECK_INT(sniff_second_hello((const uint8_t *)"\x15\x03\x03\0\x02\x01\x5a", 7, &said), SNIFF_BAD);
+	CHECK_INT(sniff_second_hello((const uint8_t *)"\x17\x03\x03\xff\xff", 5, &said), SNIFF_BAD);
+}
+
 static void test_host_is_found(void)
 {
 	check("GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", SNIFF_FOUND, "good.test");
@@ -197,6 +257,8 @@ static void test_there_is_an_end_to_waiting(void)
 static const struct test tests[] = {
 	TEST(test_a_server_name_is_found_however_it_is_cut),
 	TEST(test_tls_without_one_name_is_bad),
+	TEST(test_a_hello_stands_alone),
+	TEST(test_a_second_hello_is_told_from_a_first),
 	TEST(test_host_is_found),
 	TEST(test_port_of_the_host_is_read),
 	TEST(test_http_that_can_be_read_in_two_ways_is_bad),
