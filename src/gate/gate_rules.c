@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gate/gate_process.h"
+#include "policy/net_address.h"
 
 struct later_rule {
 	struct net_rule rule;
@@ -119,7 +120,15 @@ struct net_verdict rules_decide_name(const struct gate_process *gate, const char
 struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
 					uint16_t port)
 {
-	return decide(gate, &(struct target){.is_ipv6 = is_ipv6, .address = address, .port = port});
+	struct net_verdict verdict =
+		decide(gate, &(struct target){.is_ipv6 = is_ipv6, .address = address, .port = port});
+	const uint8_t *inside = address_inside(is_ipv6, address);
+	struct net_verdict by_inside = {0};
+
+	/* What denies an IPv4 address denies it in every dress: the kernel dials a mapped one as what it is. */
+	if (inside)
+		by_inside = decide(gate, &(struct target){.address = inside, .port = port});
+	return by_inside.rule && !by_inside.is_allowed ? by_inside : verdict;
 }
 
 /* All rules that allow something of the host count together, unless something has denied it since. */

@@ -68,20 +68,27 @@ static struct address_place find(const struct block *blocks, size_t count, const
 	return (struct address_place){ADDRESS_PUBLIC, 0};
 }
 
+const uint8_t *address_inside(bool is_ipv6, const uint8_t *address)
+{
+	for (size_t i = 0; i < ARRAY_LEN(carriers) && is_ipv6; i++)
+		if (is_within(address, carriers[i].address, carriers[i].prefix_len))
+			return address + carriers[i].place;
+	return NULL;
+}
+
 struct address_place address_place(bool is_ipv6, const uint8_t *address)
 {
+	const uint8_t *inside = address_inside(is_ipv6, address);
 	struct address_place place;
 
 	if (!is_ipv6)
 		return find(ipv4_blocks, ARRAY_LEN(ipv4_blocks), address);
 	place = find(ipv6_blocks, ARRAY_LEN(ipv6_blocks), address);
-	for (size_t i = 0; i < ARRAY_LEN(carriers) && place.kind == ADDRESS_PUBLIC; i++) {
-		if (!is_within(address, carriers[i].address, carriers[i].prefix_len))
-			continue;
-		place = find(ipv4_blocks, ARRAY_LEN(ipv4_blocks), address + carriers[i].place);
-		if (place.kind != ADDRESS_PUBLIC)
-			place.prefix_len += carriers[i].place * 8U;
-	}
+	if (place.kind != ADDRESS_PUBLIC || !inside)
+		return place;
+	place = find(ipv4_blocks, ARRAY_LEN(ipv4_blocks), inside);
+	if (place.kind != ADDRESS_PUBLIC)
+		place.prefix_len += (unsigned)(inside - address) * 8;
 	return place;
 }
 

@@ -20,6 +20,8 @@ struct address_place {
 
 /* @address has 4 bytes, or 16 if @is_ipv6. An IPv4 address inside of an IPv6 one is judged too. */
 struct address_place address_place(bool is_ipv6, const uint8_t *address);
+/* The IPv4 address inside of an IPv6 one; NULL: there is none. */
+const uint8_t *address_inside(bool is_ipv6, const uint8_t *address);
 /* The rule that allows a connection, as far as addresses are concerned. */
 struct address_permit {
 	enum net_rule_kind kind;

@@ -174,6 +174,11 @@ said = [talk("{SERVER}", {ECHO_PORT}, b"hi"), talk("{IPV6_SERVER}", {ECHO_PORT},
         said = self.say(rules, f"said = [talk(name, {ECHO_PORT}, b'hi') for name in {names}]")
         self.assertEqual(said, ["hi", "ConnectionResetError", "ConnectionResetError"])
 
+    def test_a_denied_address_is_denied_inside_of_another(self) -> None:
+        rules = [json.dumps({"host": "*.test", "ports": ECHO_PORT, "private": True}), json.dumps({"host": "10.0.0.0/8", "ports": "*", "deny": True})]
+        said = self.say(rules, f"said = [talk(name + '.test', {ECHO_PORT}, b'hi') for name in ('private', 'mapped', 'good')]")
+        self.assertEqual((said, self.reached()), ([RESET, RESET, "hi"], [f"{SERVER}:{ECHO_PORT}"]))
+
     def test_the_hosts_loopback_by_its_own_rule(self) -> None:
         """A server on the host's 127.0.0.1, in the network namespace that belljar runs in."""
         port, child = self.serve_on_loopback()
