@@ -17,6 +17,14 @@
 #define DATAGRAMS_PER_TURN 64
 #define STREAM_NS 10000000000ULL
 
+/* Whose an address is: nobody can allow that, and made-up addresses are nobody's. */
+static bool is_reverse(const char *name)
+{
+	size_t len = strlen(name), end_len = strlen(".arpa");
+
+	return len > end_len && !strcmp(name + len - end_len, ".arpa");
+}
+
 static size_t answer(struct gate_process *gate, const uint8_t *message, size_t len, uint8_t *out)
 {
 	struct dns_question question;
@@ -32,9 +40,10 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 	is_asked = !verdict.rule && ask_is_possible(gate) && strcmp(question.name, NET_HOST_NAME) != 0;
 	if (!verdict.is_allowed && !is_asked) {
 		/* Who asks for one kind of address asks for the other too. */
-		account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
-							.host = question.name,
-							.is_twin = question.type == DNS_TYPE_AAAA});
+		if (!is_reverse(question.name))
+			account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
+								.host = question.name,
+								.is_twin = question.type == DNS_TYPE_AAAA});
 		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0,
 					verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL, out);
 	}

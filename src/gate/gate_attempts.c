@@ -94,9 +94,10 @@ static bool read_transport(struct attempt *attempt, const uint8_t *header, size_
 	if (len < (attempt->is_datagram ? PORT_TO + 2 : TCP_FLAGS + 1))
 		return false;
 	attempt->port = (uint16_t)(header[PORT_TO] << 8 | header[PORT_TO + 1]);
-	if (attempt->is_datagram)
-		return attempt->port != DNS_PORT;
-	return (header[TCP_FLAGS] & TCP_SYN_ACK) == TCP_SYN;
+	/* Questions are answered, whoever is asked, and however. */
+	if (attempt->port == DNS_PORT)
+		return false;
+	return attempt->is_datagram || (header[TCP_FLAGS] & TCP_SYN_ACK) == TCP_SYN;
 }
 
 static bool read_ipv4(struct attempt *attempt, const uint8_t *packet, size_t len)

@@ -79,11 +79,14 @@ def query(name, kind, server, tcp=False, family=socket.AF_INET):
     return [r[3] & 15, struct.unpack(">H", r[6:8])[0]]
 said = [query("good.test", 1, "198.18.0.1"), query("good.test", 1, "8.8.8.8"), query("good.test", 1, "9.9.9.9", True),
         query("good.test", 1, "2001:db8::53", False, socket.AF_INET6), query("good.test", 28, "8.8.8.8"),
-        query("good.test", 65, "8.8.8.8"), query("evil.test", 1, "8.8.8.8"), query("evil.test", 16, "8.8.8.8", True)]
+        query("good.test", 65, "8.8.8.8"), query("evil.test", 1, "8.8.8.8"), query("evil.test", 16, "8.8.8.8", True),
+        query("1.0.18.198.in-addr.arpa", 12, "8.8.8.8")]
 """,
         )
-        self.assertEqual(said, [[0, 1], [0, 1], [0, 1], [0, 1], [0, 0], [0, 0], [3, 0], [3, 0]])
+        self.assertEqual(said, [[0, 1], [0, 1], [0, 1], [0, 1], [0, 0], [0, 0], [3, 0], [3, 0], [3, 0]])
         self.assertEqual(self.internet.log(), [])
+        # Neither was a name server refused, nor can anybody allow the name of an address.
+        self.assertEqual([(entry["kind"], entry["what"]) for entry in self.result["denied"]], [("name", "evil.test")])
 
     def test_the_hosts_own_list_of_names_is_asked_first(self) -> None:
         said = self.say([f"listed.test:{ECHO_PORT}"], f"said = talk('listed.test', {ECHO_PORT}, b'hi')")
