@@ -289,6 +289,8 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	engine->job.launch = launch_of(request);
 	engine->job.loop = loop;
 	engine->job.request = run_request_of(engine);
+	engine->job.input_name = request->stdin_path;
+	engine->job.input = engine->input.found.path ? &engine->input.found : NULL;
 	engine->job.over = engine_on_over;
 	engine->job.owner = engine;
 	if (rc == 0)
@@ -321,7 +323,7 @@ void engine_free(struct engine_run *engine)
 	if (engine->has_status)
 		outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
-	close_fd(&engine->input.opened_fd);
+	engine_input_done(&engine->input);
 	loop_drain(engine->loop, sys_monotonic_ns() + DRAIN_NS);
 	free(engine->family.items);
 	if (engine->times)

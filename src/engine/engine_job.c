@@ -177,6 +177,8 @@ void job_start(struct job *job)
 		.argv = &job->argv,
 		.is_captured = job->request.is_captured,
 		.has_pty = job->request.has_pty,
+		.input_name = job->input_name,
+		.input = job->input,
 	};
 	if (job->launch.error.stage != STAGE_NONE ||
 	    (!job->jar.session && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {

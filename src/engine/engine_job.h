@@ -30,6 +30,8 @@ struct job {
 	 * listener's functions get is the job. `plan`, `jar` and the listener's `owner` and `done` are left to job_start().
 	 */
 	struct run_request request;
+	const char *input_name; /* as in struct plan_request */
+	const struct host_path *input;
 	struct job_jar jar;
 	void (*over)(struct job *job); /* always called once, whatever went wrong, from within the loop */
 	void *owner;                   /* the door's own */

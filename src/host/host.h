@@ -165,6 +165,7 @@ struct host {
 		places; /* one per policy.mounts: what is at its destination, if that is a host directory */
 	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
+	struct host_path_list cow_places;   /* one per policy.cow_dirs, symbolic links followed */
 	struct host_workdir workdir;
 	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
 	struct host_layer_list layers; /* directories under layers */

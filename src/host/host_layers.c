@@ -88,18 +88,17 @@ static bool has_layer(const struct host *host, const struct host_path *path)
 
 static int add_named(struct host *host, const char *name, struct error *error)
 {
-	AUTO(host_path_done) struct host_path path = {0};
-	int rc = host_look_through(&path, name);
+	struct host_path *path = list_add(&host->cow_places);
 
-	if (rc < 0)
+	if (!path || host_look_through(path, name) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	if (path.kind != PATH_DIRECTORY) {
-		int why = path.error ? path.error : ENOTDIR;
+	if (path->kind != PATH_DIRECTORY) {
+		int why = path->error ? path->error : ENOTDIR;
 
 		error_set(error, STAGE_FILES, why, "cannot put a layer over '%s': %s", name, strerror(why));
 		return error_hint(error, "a layer lies over a directory that exists; make it first");
 	}
-	return has_layer(host, &path) ? 0 : add_layer(host, &path, error);
+	return has_layer(host, path) ? 0 : add_layer(host, path, error);
 }
 
 int host_survey_layers(struct host *host, const struct policy *policy, struct error *error)

@@ -472,7 +472,7 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 	/* A .git in the workdir is part of it and has no place of its own. */
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
 	const struct host_path_list *lists[] = {&host->mounts, &host->places, &host->hidden, &host->tmpfs_places,
-						&host->system, &host->etc,    &host->stores};
+						&host->system, &host->etc,    &host->stores, &host->cow_places};
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)
@@ -498,6 +498,8 @@ static int survey_nested(struct host *host, const struct policy *policy)
 	for (size_t i = 0; i < host->mounts.count && rc == 0; i++)
 		if (policy->mounts.items[i].access == MOUNT_RW)
 			rc = pin_all_in(host, &host->mounts.items[i]);
+	for (size_t i = host->has_workdir_layer; i < host->layers.count && rc == 0; i++)
+		rc = pin_all_in(host, &host->layers.items[i].path);
 	return rc;
 }
 
@@ -580,6 +582,7 @@ void host_done(struct host *host)
 		&host->nested,         &host->hidden,
 		&host->tmpfs_places,   &host->workdir.protected,
 		&host->workdir.pinned, &host->path_directories,
+		&host->cow_places,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

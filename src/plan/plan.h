@@ -119,6 +119,8 @@ struct plan_request {
 	const struct string_list *argv;
 	bool is_captured;
 	bool has_pty;
+	const char *input_name;        /* the file that the command reads as standard input, as the caller named it */
+	const struct host_path *input; /* NULL: it reads none that was named */
 };
 
 /* Places in the filter for processes that exist only later: the command's minder, the engine, a kept jar's first process. */

@@ -2,8 +2,9 @@
 /*
  * plan/plan_view_links.c - refuse paths that lead through a link which a command may have put there
  *
- * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names leads through
- * a link in a directory that the same policy makes writable, nor in the workdir, which an earlier run may have written.
+ * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names, and no file
+ * for standard input, leads through a link in a directory that the same policy makes writable, nor in the workdir, which
+ * an earlier run may have written.
  */
 #include "plan/plan_view_stages.h"
 
@@ -47,5 +48,9 @@ int view_refuse_written_links(struct plan_build *build)
 		rc = check_links(build, policy->hide.items[i], &host->hidden.items[i]);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
 		rc = check_links(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
+	if (rc == 0 && build->request && build->request->input)
+		rc = check_links(build, build->request->input_name, build->request->input);
+	for (size_t i = 0; i < policy->cow_dirs.count && rc == 0; i++)
+		rc = check_links(build, policy->cow_dirs.items[i], &host->cow_places.items[i]);
 	return rc;
 }

@@ -63,6 +63,9 @@ class PlaceCase(AttackCase):
             "dest in the workdir": (["--ro", f"{outside}:{work}/a/b/c"], own),
             "ro in rw": (["--rw", data, "--ro", data / "a/b/c"], named),
             "rw in rw": (["--rw", data, "--rw", data / "a/b/c"], named),
+            "layer in rw": (["--rw", data, "--cow-dir", data / "a/b/c"], named),
+            "ro in a layer": (["--cow-dir", data, "--ro", data / "a/b/c"], named),
+            "hide in a layer": (["--cow-dir", data, "--hide", data / "a/b/key"], named),
             "rw with dest": (["--rw", data, "--rw", f"{data}/a/b/c:/out"], {**named, "data/a/b/c": f"{data}/a/b/c"}),
             "ro with dest": (["--rw", data, "--ro", f"{data}/a/b:/out"], named),
             "hide in rw": (["--rw", data, "--hide", data / "a/b/key"], named),
@@ -103,7 +106,7 @@ class Parents(PlaceCase):
                 script = f"for p in {' '.join(above.values())}; do mv $p $p.moved; done; true"
                 self.json(*options, *self.sh(script))
                 found = self.jar(*options, *self.sh(f"grep -rs {self.SECRET} {self.work}/a* /d {self.data}/a*; echo looked"))
-                if "--rw" in options:
+                if "--rw" in options or "--cow-dir" in options:
                     # The workdir has a key of its own that nobody hid.
                     found = self.jar(*options, *self.sh(f"grep -rs {self.SECRET} /d {self.data}; echo looked"))
                 self.assertEqual(found.stdout, b"looked\n", found)
@@ -134,6 +137,9 @@ class Parents(PlaceCase):
             "hide in dest": ["--rw", f"{work}:/d", "--hide", "/d/a/inner/key"],
             "workdir": ["-C", work / "a/inner", "--rw", work],
             "read-only workdir": ["--workdir-mode", "ro", "--ro", "link"],
+            "layer": ["--cow-dir", "link"],
+            "standard input": ["--stdin", work / "link/secret"],
+            "standard input, relative": ["--stdin", "link/secret"],
         }
         for name, options in cases.items():
             with self.subTest(case=name):
@@ -144,6 +150,9 @@ class Parents(PlaceCase):
         for options, path in ((["--ro", self.base / "link"], f"{self.base}/link/secret"), (["--ro", f"{self.base}/link:/out"], "/out/secret")):
             with self.subTest(options=options):
                 self.assertEqual(self.jar(*options, "--", "cat", path).stdout.decode(), self.SECRET)
+        for name in ("link/secret", "outside/secret"):
+            self.assertEqual(self.jar("--stdin", self.base / name, "--", "cat").stdout.decode(), self.SECRET)
+        self.assertEqual(self.jar("--stdin", "/dev/stdin", "--", "cat", stdin=b"given").stdout, b"given")
 
     def test_what_is_not_there_to_be_hidden_is_told(self) -> None:
         result = self.json("--hide", "a/b/gone", "--hide", "a/b/key", "--", "true")
@@ -216,6 +225,9 @@ class WithoutMounts(PlaceCase):
         done = self.jar(*options, *self.sh(f"cat {self.data}/a/b/c/secret"))
         self.assertNotIn(self.SECRET.encode(), done.stdout)
         self.assert_failed(done, "symbolic link", "an earlier command may have put")
+        (self.work / "link").symlink_to(self.outside)
+        for planted in (["--cow-dir", "link"], ["--stdin", "link/secret"]):
+            self.assert_failed(self.jar(*planted, "--", "cat"), "symbolic link", "an earlier command may have put")
 
 
 @on_ways(NAMESPACE, LANDLOCK)
