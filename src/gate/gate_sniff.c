@@ -154,7 +154,7 @@ enum sniff sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *
 	size_t at = 0;
 	enum sniff found;
 
-	*out = (struct sniffed){{0}};
+	*out = (struct sniffed){.port = 0};
 	while (at < len && (bytes[at] == RECORD_CHANGE_CIPHER || bytes[at] == RECORD_DATA)) {
 		size_t record_len;
 
@@ -270,7 +270,7 @@ static enum sniff sniff_http(const char *text, size_t len, struct sniffed *out)
 {
 	const char *at = text, *end = text + len, *line_end;
 	bool has_target = false, is_old = false, has_host = false;
-	struct sniffed target = {{0}};
+	struct sniffed target = {.port = 0};
 	enum sniff found;
 
 	if (!may_be_http(text, len))
@@ -322,7 +322,7 @@ enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *o
 {
 	enum sniff found;
 
-	*out = (struct sniffed){{0}};
+	*out = (struct sniffed){.port = 0};
 	if (!len)
 		return SNIFF_MORE;
 	/* Some servers skip other records before a ClientHello. */

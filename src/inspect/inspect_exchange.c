@@ -103,11 +103,26 @@ static bool pass_request(struct inspection *inspection)
 	return is_passed;
 }
 
+/*
+ * Some servers do not read the body of a GET: for them it would be the next request, which nobody has looked at. They are told that
+ * there is no next one.
+ */
+static bool has_unusual_body(void)
+{
+	static const char *const usual[] = {"POST", "PUT", "PATCH"};
+
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+		if (!strcmp(head.method, usual[i]))
+			return false;
+	return head.body_kind != HTTP_BODY_NONE;
+}
+
 static int begin_exchange(struct inspection *inspection)
 {
 	struct exchange *exchange = inspection->exchange;
 
 	exchange->accept[0] = '\0';
+	head.is_last |= has_unusual_body();
 	if ((head.upgrade == HTTP_UPGRADE_WEBSOCKET && !websocket_accept(&head, exchange->accept)) ||
 	    !pass_request(inspection))
 		return -EPIPE;

@@ -106,19 +106,67 @@ static const struct secret *find_misplaced(const struct inspection *inspection, 
 
 /* --- requests ----------------------------------------------------------------------------------------------- */
 
-static void refuse_by_rule(const struct inspection *inspection, const struct http_head *head, const char *method,
+static void refuse_by_rule(const struct inspection *inspection, struct http_slice method, struct http_slice target,
 			   const struct net_rule *rule, struct own_answer *answer)
 {
+	int method_len = (int)MIN_OF(method.len, (size_t)HTTP_METHOD_MAX);
 	char detail[DENIAL_WHAT_SIZE];
 
-	snprintf(detail, sizeof(detail), "%s %.*s", method, (int)MIN_OF(head->target.len, sizeof(detail)),
-		 head->target.bytes);
+	snprintf(detail, sizeof(detail), "%.*s %.*s", method_len, method.bytes, (int)MIN_OF(target.len, sizeof(detail)),
+		 target.bytes);
 	detail[strcspn(detail, "?")] = '\0';
 	request_record(inspection, DENIAL_REQUEST, detail);
-	own_answer_set(answer, 403, "%s %.*s is not allowed for %s by this jar's policy%s%s", method,
-		       (int)MIN_OF(head->target.len, (size_t)256), head->target.bytes, inspection->host,
+	own_answer_set(answer, 403, "%.*s %.*s is not allowed for %s by this jar's policy%s%s", method_len,
+		       method.bytes, (int)MIN_OF(target.len, (size_t)256), target.bytes, inspection->host,
 		       rule && rule->reason[0] ? ": " : "", rule ? rule->reason : "");
 	answer->is_by_rule = true;
+}
+
+/*
+ * Headers by which many servers take another method, or another path, than the first line has. What they say must be allowed
+ * too: else a rule about methods would hold only for servers that do not know them.
+ */
+static const struct {
+	const char *name;
+	bool is_path;
+} replacements[] = {
+	{"X-HTTP-Method-Override", false}, {"X-HTTP-Method", false}, {"X-Method-Override", false},
+	{"X-Original-URL", true},          {"X-Rewrite-URL", true},
+};
+
+static struct net_verdict decide(const struct inspection *inspection, struct http_slice method,
+				 struct http_slice target)
+{
+	AUTO_TEXT method_text = {0}, target_text = {0};
+
+	text_append(&method_text, method.bytes, method.len);
+	text_append(&target_text, target.bytes, target.len);
+	/* Without memory they are others: nothing is allowed then. */
+	if (text_failed(&method_text) || text_failed(&target_text))
+		return (struct net_verdict){false, NULL};
+	return rules_decide_request(inspection->gate, inspection->host, inspection->port, text_string(&method_text),
+				    text_string(&target_text));
+}
+
+/* By what the first line says, and by what any header says in its place. What decided is in @method and @target. */
+static struct net_verdict decide_all(const struct inspection *inspection, const struct http_head *head,
+				     struct http_slice *method, struct http_slice *target)
+{
+	const struct http_slice said_method = *method, said_target = *target;
+	struct net_verdict verdict = decide(inspection, said_method, said_target);
+
+	for (size_t i = 0; i < head->header_count && verdict.is_allowed; i++) {
+		const struct http_header *header = &head->headers[i];
+
+		for (size_t j = 0; j < ARRAY_LEN(replacements) && verdict.is_allowed; j++) {
+			if (!http_is(header->name, replacements[j].name))
+				continue;
+			*method = replacements[j].is_path ? said_method : header->value;
+			*target = replacements[j].is_path ? header->value : said_target;
+			verdict = decide(inspection, *method, *target);
+		}
+	}
+	return verdict;
 }
 
 /* Of a request that would leave HTTP: only a WebSocket may. Plain HTTP goes on without what it is offered, as servers do. */
@@ -134,9 +182,9 @@ static const char *upgrade_fault(const struct inspection *inspection, const stru
 bool request_check(const struct inspection *inspection, const struct http_head *head, struct own_answer *answer)
 {
 	/* For the rules it is a method of its own: what passes afterwards is no request that could be looked at. */
-	const char *method = head->upgrade == HTTP_UPGRADE_WEBSOCKET ? WEBSOCKET_METHOD : head->method;
+	const char *word = head->upgrade == HTTP_UPGRADE_WEBSOCKET ? WEBSOCKET_METHOD : head->method;
+	struct http_slice method = {word, strlen(word)}, target = head->target;
 	const struct secret *misplaced;
-	AUTO_TEXT target = {0};
 	struct net_verdict verdict;
 
 	if (!is_for_this_host(inspection, head)) {
@@ -156,13 +204,9 @@ bool request_check(const struct inspection *inspection, const struct http_head *
 			       answer);
 		return false;
 	}
-	text_append(&target, head->target.bytes, head->target.len);
-	/* Without memory the target is another one: nothing is allowed then. */
-	verdict = text_failed(&target) ? (struct net_verdict){false, NULL}
-				       : rules_decide_request(inspection->gate, inspection->host, inspection->port,
-							      method, text_string(&target));
+	verdict = decide_all(inspection, head, &method, &target);
 	if (!verdict.is_allowed) {
-		refuse_by_rule(inspection, head, method, verdict.rule, answer);
+		refuse_by_rule(inspection, method, target, verdict.rule, answer);
 		return false;
 	}
 	misplaced = find_misplaced(inspection, head);
@@ -193,7 +237,8 @@ const char *answer_fault(const struct inspection *inspection, const struct http_
 {
 	if (!inspection->has_secret)
 		return NULL;
-	if (head->status == 206)
+	/* 226: what has changed since another answer, or a packed one. */
+	if (head->status == 206 || head->status == 226)
 		return "a part of an answer, in which a secret could not be found";
 	for (size_t i = 0; i < head->header_count; i++) {
 		const struct http_header *header = &head->headers[i];

@@ -82,6 +82,21 @@ class Requests(InspectCase):
         )
         self.assertIsNone(denied[f"GET {WWW}:443/v1/../hello"]["cure"])
 
+    def test_what_servers_take_for_the_method_path_and_next_request(self) -> None:
+        """Headers in place of the first line; and the body of a GET, which some servers do not read: they are to read nothing more."""
+        said = self.inspect(
+            [rule(methods=["GET", "POST"], paths=["/hello", "/seen"])],
+            """
+for name, value in (("X-HTTP-Method-Override", "POST"), ("X-HTTP-Method-Override", "PUT"), ("x-method-override", "DELETE"),
+                    ("X-Original-URL", "/seen?x"), ("X-Original-URL", "/other"), ("X-Rewrite-URL", "/seen/../other")):
+    said.append(ask("GET", "/hello", headers={name: value})[0])
+said.append([ask(method, "/seen", "body")[1] for method in ("GET", "POST")])
+""",
+        )
+        self.assertEqual(said[:6], [200, 403, 403, 200, 403, 403])
+        self.assertEqual(["Connection: close" in text for text in said[6]], [True, False])
+        self.assertIn(f"PUT {WWW}:443/hello", [entry["what"] for entry in self.result["denied"]])
+
     def test_rules_add_up_and_the_reason_reaches_who_is_refused(self) -> None:
         said = self.inspect(
             [rule(methods=["GET"]), rule(methods=["PUT"], paths=["/echo"], reason="use the mirror")],
