@@ -118,9 +118,7 @@ int jar_privileges(struct jar_build *build, const struct plan_step *step)
 	int rc = sys_drop_bounding_set();
 
 	/* Without privilege there is nothing to drop: set-user-id and file capabilities are off below. */
-	if (rc == -EPERM && step->flags & STEP_UNPRIVILEGED)
-		rc = 0;
-	if (rc < 0)
+	if (rc < 0 && !(rc == -EPERM && step->flags & STEP_UNPRIVILEGED))
 		return rc;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;

@@ -304,7 +304,8 @@ int sys_set_effective(bool is_raised)
 int sys_drop_bounding_set(void)
 {
 	for (int capability = 0; capability < 64; capability++)
-		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 &&
+		    (errno != EPERM || prctl(PR_CAPBSET_READ, capability, 0, 0, 0) != 0)) /* 0: it is gone already */
 			return errno == EINVAL && capability > 0 ? 0 : -errno;
 	return 0;
 }
