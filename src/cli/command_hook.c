@@ -26,11 +26,15 @@ static const struct agent {
 	const char *settings;  /* in the project */
 	const char *remark;    /* what else has to be done; NULL: nothing */
 	bool has_failure_key;  /* "onFailure": "block": a hook that cannot be started blocks the command too */
+	bool can_ask;          /* its user, about the command that it was given */
 } agents[] = {
-	{"claude", "PreToolUse", "Bash", "updatedInput", ".claude/settings.json", NULL, true},
+	{"claude", "PreToolUse", "Bash", "updatedInput", ".claude/settings.json", NULL, true, true},
 	{"codex", "PreToolUse", "Bash", "updatedInput", ".codex/hooks.json",
-	 "codex skips a new hook until you have trusted it: /hooks", false},
-	{"gemini", "BeforeTool", "run_shell_command", "tool_input", ".gemini/settings.json", NULL, false},
+	 "codex skips a new hook until you have trusted it: /hooks", false, false},
+	{"gemini", "BeforeTool", "run_shell_command", "tool_input", ".gemini/settings.json",
+	 "gemini skips a project's hooks until you have trusted the folder (/permissions), and with --skip-trust; those in your home "
+	 "directory it never skips",
+	 false, false},
 };
 
 static const struct agent *find_agent(const char *name)
@@ -54,8 +58,8 @@ static void append_quoted(struct text *out, const char *word)
 	text_append_char(out, '\'');
 }
 
-/* The options that this hook was given, which are those of `run` too; not the words that choose what the hook does. */
-static void append_options(struct text *out, const struct run_options *options)
+/* The options that this hook was given, but for what chooses what it does. @is_for_run: those that `run` has too. */
+static void append_options(struct text *out, const struct run_options *options, bool is_for_run)
 {
 	int words_left = options->word_count;
 
@@ -66,7 +70,7 @@ static void append_options(struct text *out, const struct run_options *options)
 			words_left--;
 			continue;
 		}
-		if (!strcmp(argument, "--yes"))
+		if (!strcmp(argument, "--yes") || (is_for_run && !strcmp(argument, "--confirm")))
 			continue;
 		text_append_char(out, ' ');
 		append_quoted(out, argument);
@@ -108,7 +112,7 @@ static void append_program(struct text *out)
 	append_quoted(out, len > 0 ? path : "belljar");
 }
 
-static void write_answer(const struct agent *agent, const struct json_value *input, const char *command,
+static void write_answer(const struct agent *agent, const struct json_value *input, const char *command, bool is_asking,
 			 struct text *out)
 {
 	struct json_writer writer = {.text = out};
@@ -116,8 +120,9 @@ static void write_answer(const struct agent *agent, const struct json_value *inp
 	json_open_object(&writer, NULL);
 	json_open_object(&writer, "hookSpecificOutput");
 	json_write_string(&writer, "hookEventName", agent->event);
-	json_write_string(&writer, "permissionDecision", "allow");
-	json_write_string(&writer, "permissionDecisionReason", "the command runs in a jar");
+	json_write_string(&writer, "permissionDecision", is_asking ? "ask" : "allow");
+	json_write_string(&writer, "permissionDecisionReason",
+			  is_asking ? "the user decides; the command would run in a jar" : "the command runs in a jar");
 	json_open_object(&writer, agent->rewritten);
 	for (size_t i = 0; i < input->object.count; i++)
 		if (strcmp(input->object.members[i].name, "command"))
@@ -160,11 +165,11 @@ static int answer_event(const struct agent *agent, const struct run_options *opt
 		return error_set(error, STAGE_USAGE, 0, "the event has no command");
 	append_program(&line);
 	text_append_string(&line, " run");
-	append_options(&line, options);
+	append_options(&line, options, true);
 	/* What agents write is for bash. */
 	text_append_string(&line, access("/bin/bash", X_OK) == 0 ? " -- bash -c " : " -- sh -c ");
 	append_quoted(&line, command->string.bytes);
-	write_answer(agent, find(&event, "tool_input", JSON_OBJECT), text_string(&line), out);
+	write_answer(agent, find(&event, "tool_input", JSON_OBJECT), text_string(&line), options->has_confirm, out);
 	return text_failed(&line) || text_failed(out)
 		       ? error_set(error, STAGE_ENGINE, ENOMEM, "no memory for the answer")
 		       : 0;
@@ -286,7 +291,7 @@ static int install(const struct agent *agent, const struct run_options *options,
 		return rc;
 	append_program(&command);
 	text_append_format(&command, " hook %s", agent->name);
-	append_options(&command, options);
+	append_options(&command, options, false);
 	json_write_string(&quoter, NULL, text_string(&command));
 	if (bytes.len && strstr(bytes.data, text_string(&quoted))) {
 		text_append_format(out, "%s has it already\n", agent->settings);
@@ -320,6 +325,9 @@ int command_hook(const struct invocation *invocation, struct run_options *option
 	if (!agent || options->word_count != (is_install ? 2 : 1)) {
 		rc = error_set(&error, STAGE_USAGE, 0, "name one agent: claude, codex or gemini");
 		error_hint(&error, "usage: belljar hook [install] claude|codex|gemini [options]");
+	} else if (options->has_confirm && !agent->can_ask) {
+		/* It would take the answer for a failure of the hook, and run the command as it is. */
+		rc = error_set(&error, STAGE_USAGE, 0, "%s cannot be told by a hook to ask its user", agent->name);
 	} else {
 		rc = is_install ? install(agent, options, &out, &error) : answer_event(agent, options, &out, &error);
 	}

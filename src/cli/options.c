@@ -278,6 +278,7 @@ static const struct {
 	[OPTION_IDLE] = {.set = set_idle},
 	[OPTION_ALLOW_APPLY] = {.set = add_pattern},
 	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
+	[OPTION_CONFIRM] = {.bool_offset = offsetof(struct run_options, has_confirm)},
 	[OPTION_STDIO] = {.bool_offset = offsetof(struct run_options, has_stdio)},
 	[OPTION_PATCH] = {.bool_offset = offsetof(struct run_options, has_patch)},
 	[OPTION_STAT] = {.bool_offset = offsetof(struct run_options, has_stat)},

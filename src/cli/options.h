@@ -82,6 +82,7 @@ enum option_id {
 	OPTION_PROFILE,
 	OPTION_STDIO,
 	OPTION_YES,
+	OPTION_CONFIRM,
 	OPTION_HTTP,
 	OPTION_TOKEN_FILE,
 	OPTION_IDLE,
@@ -185,6 +186,7 @@ struct run_options {
 	const char *token_path;                         /* mcp; NULL: none */
 	uint64_t idle_ns;                               /* mcp */
 	bool is_agreed;                                 /* hook: make the change that was shown */
+	bool has_confirm;                               /* hook: the agent's user is asked first */
 	const char *out_path;                           /* learn; NULL: standard output */
 	char *const *arguments;                         /* all words as they were given; borrowed */
 	int argument_count;

@@ -415,6 +415,12 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_HOOK,
 	},
 	{
+		.id = OPTION_CONFIRM,
+		.flag = "confirm",
+		.help = "have the agent ask its user before each command, which then runs in a jar; Claude Code can",
+		.commands = COMMAND_HOOK,
+	},
+	{
 		.id = OPTION_STDIO,
 		.flag = "stdio",
 		.help = "serve over standard input and output instead of a socket; see docs/protocol.md",

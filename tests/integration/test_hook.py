@@ -84,6 +84,17 @@ class Hook(JarCase):
         self.assertEqual(done.stdout, b"it is a 'b'\n", done)
         self.assertFalse((self.work / "new").exists())
 
+    def test_the_user_can_be_asked_first(self) -> None:
+        event = {**EVENTS["claude"], "tool_input": {"command": "echo asked"}}
+        answer = json.loads(self.hook("claude", "--confirm", "--memory", "1G", event=event).stdout)["hookSpecificOutput"]
+        self.assertEqual(answer["permissionDecision"], "ask")
+        self.assertEqual(self.shell(answer["updatedInput"]["command"]).stdout, b"asked\n")
+        for agent in ("codex", "gemini"):
+            for words in ((agent,), ("install", agent)):
+                refused = self.hook(*words, "--confirm", event=event)
+                self.assertEqual((refused.returncode, refused.stdout), (2, b""), words)
+        self.assertIn(b"hook claude '--confirm'", self.hook("install", "claude", "--confirm", event=b"").stdout)
+
     def test_other_tools_are_left_alone(self) -> None:
         done = self.hook("claude", event={"tool_name": "Write", "tool_input": {"file_path": "x"}})
         self.assertEqual((done.returncode, json.loads(done.stdout)), (0, {}))

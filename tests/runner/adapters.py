@@ -32,6 +32,8 @@ PROTOCOL = (
     "@modelcontextprotocol/sdk",
     "@modelcontextprotocol/server-filesystem",
 )
+# For `belljar hook`, and for what docs/mcp.md says about their settings.
+AGENTS = ("@anthropic-ai/claude-code", "@google/gemini-cli", "@openai/codex")
 NPM_TIMEOUT_SECONDS = 900
 
 
@@ -88,7 +90,7 @@ class Adapters:
             about.write_text('{"private": true, "type": "module"}\n')
         fetched = self._install(NODE)
         if self.node.exists():
-            wanted = (name if "@" in name[1:] else f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS, *PROTOCOL))
+            wanted = (name if "@" in name[1:] else f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS, *PROTOCOL, *AGENTS))
             fetched = self._install(*wanted, node=self.node)
         try:
             versions = ", ".join(self._version(name) for name in FRAMEWORKS)
