@@ -32,7 +32,7 @@ ANSWER = 4
 # What a fork opens behind its walls for the keeper to see.
 PROBE = "/dev/full"
 
-FORK, READY, BEGIN, ENDED, FORK_FAILED = 1, 2, 3, 4, 5
+FORK, READY, BEGIN, ENDED, FORK_FAILED, LISTENER = 1, 2, 3, 4, 5, 6
 FORK_HEADER = struct.Struct("=iIII")
 BEGIN_HEADER = struct.Struct("=iI")
 WORD = struct.Struct("=iiQQQQ")
@@ -46,6 +46,8 @@ NAMESPACES = (NEW_PID, NEW_MOUNTS, NEW_IPC, NEW_NETWORK)
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
 SECCOMP_SET_MODE_FILTER = 1
+# A new listener that only SIGKILL is heard beside; without the latter, before Linux 5.19; without either, where somebody listens already.
+FILTER_FLAGS = (0x28, 0x08, 0)
 # capset, seccomp
 NUMBERS = {"x86_64": (126, 317), "aarch64": (91, 277)}
 LANDLOCK_RESTRICT_SELF = 446
@@ -60,14 +62,15 @@ class _Program(ctypes.Structure):
     _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
 
 
-def _check(result: int) -> None:
+def _check(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+    return result
 
 
-def _call(*arguments: Any) -> None:
-    _check(_libc.syscall(*(ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)))
+def _call(*arguments: Any) -> int:
+    return _check(_libc.syscall(*(ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)))
 
 
 def _receive(sock: socket.socket) -> Tuple[bytes, List[int]]:
@@ -83,8 +86,24 @@ def _receive(sock: socket.socket) -> Tuple[bytes, List[int]]:
 # --- in the fork ---------------------------------------------------------------------------------------------
 
 
-def _go_in(flags: int, namespaces: List[int], ruleset: int, cgroups: List[int], program: bytes) -> None:
-    """Into the namespaces of the keeper, and behind the walls. The order matters: each step gives up what the one before needs."""
+def _load_filter(number: int, program: bytes) -> int:
+    """Its listener; 0: it has none, and what it would ask about is refused."""
+    rules = ctypes.create_string_buffer(program, len(program))
+    loaded = ctypes.byref(_Program(len(program) // 8, ctypes.addressof(rules)))
+    for flags in FILTER_FLAGS[:-1]:
+        try:
+            return _call(number, SECCOMP_SET_MODE_FILTER, flags, loaded)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EBUSY):
+                raise
+    return _call(number, SECCOMP_SET_MODE_FILTER, FILTER_FLAGS[-1], loaded)
+
+
+def _go_in(flags: int, namespaces: List[int], ruleset: int, cgroups: List[int], program: bytes) -> int:
+    """Into the namespaces of the keeper, and behind the walls. The order matters: each step gives up what the one before needs.
+
+    The listener of the filter, or 0.
+    """
     wanted = [flag for flag in NAMESPACES if flags & flag]
     for flag, fd in zip(wanted, namespaces):
         if flag != NEW_PID:  # the fork was born in it
@@ -96,10 +115,10 @@ def _go_in(flags: int, namespaces: List[int], ruleset: int, cgroups: List[int], 
     _call(capset, struct.pack("=Ii", CAPABILITY_VERSION, 0), bytes(24))
     if ruleset >= 0:
         _call(LANDLOCK_RESTRICT_SELF, ruleset, 0)
-    rules = ctypes.create_string_buffer(program, len(program))
-    _call(seccomp, SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(_Program(len(program) // 8, ctypes.addressof(rules))))
+    listener = _load_filter(seccomp, program)
     # Like any program in a jar; nobody but its own processes can see it now.
     _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+    return listener
 
 
 def _set_environment(fd: int) -> None:
@@ -119,6 +138,11 @@ def _place(fds: List[int]) -> None:
     os.closerange(len(fds), max(fds) + 1)
 
 
+def _send_file(reply: socket.socket, word: bytes, fd: int) -> None:
+    reply.sendmsg([word], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
+    os.close(fd)
+
+
 def _say_ready(reply: socket.socket) -> None:
     """With a file that shows the keeper behind which walls it was opened."""
     word = WORD.pack(READY, os.getpid(), 0, 0, 0, 0)
@@ -127,8 +151,7 @@ def _say_ready(reply: socket.socket) -> None:
     except OSError:
         reply.send(word)  # the keeper knows whether it can do without
         return
-    reply.sendmsg([word], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
-    os.close(fd)
+    _send_file(reply, word, fd)
 
 
 def _serve(reply: socket.socket) -> int:
@@ -157,7 +180,9 @@ def _be_a_fork(reply: socket.socket, parts: Tuple[int, List[int], int, List[int]
     status = 125
     try:
         try:
-            _go_in(*parts)
+            listener = _go_in(*parts)
+            if listener:
+                _send_file(reply, WORD.pack(LISTENER, 0, 0, 0, 0, 0), listener)
             os.dup2(reply.fileno(), REPLY)
             _call(CLOSE_RANGE, REPLY + 1, 0xFFFFFFFF, 0)
         except OSError as error:

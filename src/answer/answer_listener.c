@@ -36,6 +36,13 @@ int answer_listen(const struct sock_filter *program, size_t len)
 	return fd;
 }
 
+bool answer_is_listener(int fd)
+{
+	uint64_t nobody = 0;
+
+	return ioctl(fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &nobody) < 0 && errno == ENOENT;
+}
+
 int answer_question_receive(int listener_fd, struct answer_question *question)
 {
 	union {
@@ -103,12 +110,17 @@ int answer_open_sockets(int *own_end, int *child_end, int lowest)
 	return rc;
 }
 
-int answer_send_listener(int socket_fd, int listener_fd)
+int answer_hand_over(int socket_fd, int *listener_fd)
 {
 	char word = 'L';
 	struct iovec part = {.iov_base = &word, .iov_len = sizeof(word)};
+	int rc;
 
-	return descriptors_send_packet(socket_fd, &part, 1, &listener_fd, 1);
+	if (socket_fd < 0)
+		return 0;
+	rc = descriptors_send_packet(socket_fd, &part, 1, listener_fd, 1);
+	close_fd(listener_fd);
+	return rc;
 }
 
 bool answer_take_listener(int socket_fd, int *listener_fd)

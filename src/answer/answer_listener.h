@@ -19,6 +19,9 @@
  */
 int answer_listen(const struct sock_filter *program, size_t len);
 
+/* Whether a descriptor that somebody has sent is a listener; it may be anything. */
+bool answer_is_listener(int fd);
+
 /* A call that somebody waits for. */
 struct answer_question {
 	uint64_t id;
@@ -38,8 +41,8 @@ int answer_question_continue(int listener_fd, const struct answer_question *ques
 
 /* Two sockets for answer_send_listener() and answer_take_listener(); the child's has a number not below @lowest. */
 int answer_open_sockets(int *own_end, int *child_end, int lowest);
-/* From a child that loads the filter to whoever watches over it. */
-int answer_send_listener(int socket_fd, int listener_fd);
+/* From a child that loads the filter to whoever watches over it; without a socket, -1, it stays where it is. */
+int answer_hand_over(int socket_fd, int *listener_fd);
 /* Take it, without waiting, in place of *@listener_fd. False: there is none, and will be none if the other end is closed. */
 bool answer_take_listener(int socket_fd, int *listener_fd);
 

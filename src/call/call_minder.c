@@ -47,6 +47,7 @@ enum {
 	ZYGOTE_BEGIN,       /* minder to fork */
 	ZYGOTE_ENDED,       /* zygote to minder: wait status in `value` */
 	ZYGOTE_FORK_FAILED, /* zygote or fork to minder: errno in `value` */
+	ZYGOTE_LISTENER,    /* fork to minder, before it is ready: what its filter asks is heard there */
 };
 
 /* Little endian on every machine we build for; docs/protocol.md has the table. */
@@ -200,15 +201,19 @@ static ssize_t receive_word(int fd, struct zygote_word *word, int *sent_fd, pid_
 /* Wait until the fork says something; the engine may let go in the meantime. */
 static int wait_for_word(struct jar_inside *inside, struct zygote_word *word, int *sent_fd, pid_t *sender)
 {
-	struct pollfd waiting[] = {{.fd = call.fd, .events = POLLIN}, {.fd = JAR_CONTROL_FD}};
+	struct pollfd waiting[] = {{.fd = call.fd, .events = POLLIN}, {.fd = JAR_CONTROL_FD}, {.events = POLLIN}};
 
 	for (;;) {
 		ssize_t len;
 
+		waiting[2].fd = inside->build.listener_fd;
 		if (poll(waiting, ARRAY_LEN(waiting), -1) < 0)
 			continue;
 		if (waiting[1].revents)
 			jar_leave(inside, 0);
+		/* What the zygote has loaded may do something when it is forked. */
+		if (waiting[2].revents)
+			answer_some(&inside->build.places, &inside->build.listener_fd);
 		len = receive_word(call.fd, word, sent_fd, sender);
 		if (len == -EAGAIN || len == -EINTR)
 			continue;
@@ -226,6 +231,10 @@ static int wait_until_ready(struct jar_inside *inside)
 	pid_t sender;
 	int rc = wait_for_word(inside, &word, &probe_fd, &sender);
 
+	if (rc == 0 && word.kind == ZYGOTE_LISTENER && answer_is_listener(probe_fd)) {
+		inside->build.listener_fd = take_fd(&probe_fd);
+		rc = wait_for_word(inside, &word, &probe_fd, &sender);
+	}
 	if (rc < 0)
 		return rc;
 	if (word.kind != ZYGOTE_READY) {
@@ -435,16 +444,24 @@ static void begin_call(struct jar_inside *inside)
 /* Let the fork that waits begin, and watch over it until nothing of it is left. */
 static void watch_call(struct jar_inside *inside)
 {
-	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = call.fd, .events = POLLIN}};
+	struct pollfd waiting[] = {
+		{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.fd = call.fd, .events = POLLIN}, {.events = POLLIN}};
 	sigset_t all_but_child;
 
 	begin_call(inside);
 	jar_catch_children(&all_but_child);
 	while (!waiting[1].revents) {
 		jar_reap(inside); /* orphans; the fork is the zygote's child */
-		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) > 0 && waiting[0].revents)
+		waiting[2].fd = inside->build.listener_fd;
+		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+			continue;
+		if (waiting[0].revents)
 			jar_on_request(inside);
+		if (waiting[2].revents)
+			answer_some(&inside->build.places, &inside->build.listener_fd);
+		jar_report_refusals(inside, false);
 	}
+	close_fd(&inside->build.listener_fd);
 	note_end(inside);
 	inside->end.status = call.status;
 	jar_report_end(inside);

@@ -129,6 +129,7 @@ void jar_become_command(struct jar_inside *inside, struct jar_message *start)
 	start->kind = JAR_EXEC_FAILED;
 	start->exec_failed.error = -rc;
 	start->exec_failed.interpreter_missing =
-		rc == -ENOENT && strchr(command->argv[0], '/') && access(command->argv[0], F_OK) == 0;
+		rc == -ENOENT && strchr(command->argv[0], '/') &&
+		!syscall(SYS_faccessat, AT_FDCWD, command->argv[0], F_OK, 0, 0, JAR_OWN_CALL);
 	_exit(127);
 }

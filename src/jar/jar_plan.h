@@ -89,7 +89,7 @@ enum step_trait {
 	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
 	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
 	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
-	/* `value`: not the jar's, but this one of `traces`, from 1 on. */ \
+	/* `value`: not the jar's, but this one of `asking`, from 1 on. */ \
 	X(SECCOMP, jar_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
 	X(SCOPE, jar_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
 /* clang-format on */
@@ -118,7 +118,7 @@ enum step_flag {
 
 /* What STEP_COPY copies is not longer. */
 #define JAR_COPY_BYTES_MAX (32 << 10)
-#define JAR_TRACES_MAX 2 /* levels of the ledger above the first */
+#define JAR_ASKING_MAX 3 /* levels of the ledger */
 
 /* Directories of STEP_OVERLAY: the one with `upper` and `work`, then those beneath, topmost first, the host's own last. */
 #define JAR_PARTS_MAX 34
@@ -215,7 +215,7 @@ struct jar_plan {
 	struct plan_rule_list landlock;
 	struct jar_filter filter;
 	bool filter_asks;                         /* it has a listener, and whoever watches over the command answers */
-	struct jar_filter traces[JAR_TRACES_MAX]; /* of a session, for runs that are traced: they ask */
+	struct jar_filter asking[JAR_ASKING_MAX]; /* of a session's runs, by their level */
 	struct jar_zygote_plan zygote;            /* PLAN_CALLS */
 	struct string_list argv;
 	struct string_list env;

@@ -134,9 +134,9 @@ size_t jar_set_filter_pid(const struct jar_filter *filter, unsigned slot, pid_t 
 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
-	const struct jar_filter *trace = step->value ? &build->plan->traces[(step->value - 1) % JAR_TRACES_MAX] : NULL;
-	const struct jar_filter *filter = trace ? trace : &build->plan->filter;
-	AUTO_CLOSE int listener_fd = -1;
+	const struct jar_plan *plan = build->plan;
+	size_t level = step->value % (JAR_ASKING_MAX + 1);
+	const struct jar_filter *filter = level ? &plan->asking[level - 1] : &plan->filter;
 
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
 	jar_set_filter_pid(filter, 0, getppid());
@@ -145,14 +145,12 @@ int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 	/* Behind the filter of a metered jar it can be done no more. What is executed afterwards starts anew. */
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	if (!build->plan->filter_asks && !trace)
+	if (!plan->filter_asks)
 		return sys_seccomp_load(filter->program, filter->len);
-	listener_fd = answer_listen(filter->program, filter->len);
+	build->listener_fd = answer_listen(filter->program, filter->len);
 	/* Behind its own walls the first process answers itself, and makes no call that it would have to ask itself about. */
-	if (listener_fd >= 0 && build->listener_socket < 0)
-		build->listener_fd = take_fd(&listener_fd);
-	return listener_fd < 0 ? MIN_OF(build->listener_fd, 0)
-			       : answer_send_listener(build->listener_socket, listener_fd);
+	return build->listener_fd < 0 ? build->listener_fd
+				      : answer_hand_over(build->listener_socket, &build->listener_fd);
 }
 
 int jar_run_directory(struct jar_build *build, const struct plan_step *step)

@@ -408,8 +408,8 @@ void plan_done(struct plan *plan)
 		free(plan->core.zygote.anew.items);
 		free(plan->core.landlock.items);
 		free(plan->core.filter.program);
-		for (size_t i = 0; i < JAR_TRACES_MAX; i++)
-			free(plan->core.traces[i].program);
+		for (size_t i = 0; i < JAR_ASKING_MAX; i++)
+			free(plan->core.asking[i].program);
 		free(plan->core.zygote.filter.program);
 		plan_gate_done(&plan->gate);
 		free(plan->parts);

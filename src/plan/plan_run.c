@@ -111,7 +111,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 				.landlock = jar->core.landlock,
 				.filter = jar->core.filter,
 				.filter_asks = jar->core.filter_asks,
-				.traces = {jar->core.traces[0], jar->core.traces[1]},
+				.asking = {jar->core.asking[0], jar->core.asking[1], jar->core.asking[2]},
 				.workdir = jar->core.workdir,
 				.run_directory = jar->core.run_directory,
 			},

@@ -66,23 +66,24 @@ static void note_trace(struct plan_build *build)
 }
 
 /*
- * Runs of a session are traced one by one. With mounts their filter comes on top of that of the jar's first process, which does not ask;
- * without, in its place.
+ * Each run of a session has a listener of its own, and what it asks about depends on its level. With mounts its filter comes on top of
+ * that of the jar's first process; without, in its place. Both ask about the same refused calls, and the kernel asks whoever listens to
+ * the filter that was loaded last. Nobody listens to the first: it refuses them to those who have no other.
  */
-static int compile_traces(struct plan_build *build, const struct seccomp_profile *jars)
+static int compile_asking(struct plan_build *build, const struct seccomp_profile *jars)
 {
-	struct jar_filter *traces = build->plan->core.traces;
-	int rc = 0;
+	int most = can_trace(build) ? LEDGER_TRACE : LEDGER_BASIC, rc = 0;
 
-	_Static_assert(LEDGER_TRACE == JAR_TRACES_MAX, "every level above the first has a filter");
-	if (build->plan->kind != PLAN_SESSION || !can_trace(build))
+	_Static_assert(LEDGER_TRACE + 1 == JAR_ASKING_MAX, "every level has a filter");
+	if (build->plan->kind != PLAN_SESSION || !build->host->has_seccomp_listeners)
 		return 0;
-	for (int level = LEDGER_FILES; level <= LEDGER_TRACE && rc == 0; level++) {
+	for (int level = LEDGER_BASIC; level <= most && rc == 0; level++) {
 		struct seccomp_profile profile = *jars;
-		uint32_t parts = parts_of_level(build, (enum ledger_level)level);
 
-		profile.parts = build->plan->rung == RUNG_NAMESPACE ? parts : profile.parts | parts;
-		rc = compile_profile(build, &profile, &traces[level - 1]);
+		if (build->plan->rung == RUNG_NAMESPACE)
+			profile.parts = SECCOMP_TOLD | SECCOMP_ONE_LISTENER;
+		profile.parts |= parts_of_level(build, (enum ledger_level)level);
+		rc = compile_profile(build, &profile, &build->plan->core.asking[level]);
 	}
 	return rc;
 }
@@ -125,23 +126,24 @@ static int compile_filter(struct plan_build *build)
 		for (int slot = 0; slot < (plan_has_minders(plan) ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
 			profile.protected_pids[profile.protected_count++] = JAR_PID_PLACEHOLDER(slot);
 	}
-	/* One filter has one listener: where a jar's first process loads it for many runs, nobody could say whose call it was. */
-	profile.tells = build->host->has_seccomp_listeners && (plan->rung == RUNG_LANDLOCK || !plan_has_minders(plan));
+	profile.tells = build->host->has_seccomp_listeners;
+	/* Behind it each run has its own: compile_asking(). */
+	if (plan->rung == RUNG_NAMESPACE && plan->kind == PLAN_SESSION)
+		profile.parts &= ~(uint32_t)SECCOMP_ONE_LISTENER;
 	if (plan->is_traced)
 		profile.parts |= parts_of_level(build, build->policy->ledger);
 	plan->filter_parts = profile.parts;
-	plan->core.filter_asks = profile.parts & SECCOMP_ASK_METADATA || profile.tells;
+	plan->core.filter_asks = profile.tells;
 	if (profile.parts & SECCOMP_ASK_METADATA)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
 		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter);
 	if (rc == 0)
-		rc = compile_traces(build, &profile);
+		rc = compile_asking(build, &profile);
 	if (rc < 0 || !plan_is_for_calls(plan))
 		return rc;
-	/* It has to enter the namespaces of its forks, and hides from them. */
-	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED);
-	profile.tells = false;
+	/* It has to enter the namespaces of its forks, and hides from them. They have listeners; it has none, and is refused. */
+	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED | SECCOMP_ONE_LISTENER);
 	return compile_profile(build, &profile, &plan->core.zygote.filter);
 }
 
@@ -284,14 +286,12 @@ int plan_walls(struct plan_build *build)
 void plan_run_walls(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
+	const struct jar_filter *asking = plan->core.asking;
+	uint64_t own_filter;
 
-	plan->is_traced = build->policy->ledger != LEDGER_BASIC && plan->core.traces[0].program;
+	plan->is_traced = build->policy->ledger != LEDGER_BASIC && asking[build->policy->ledger].program;
 	note_trace(build);
-	/* One filter serves all runs of the jar, and refuses by itself. */
-	if (plan->is_traced && plan->rung == RUNG_NAMESPACE)
-		plan_note_quietly(build, "ledger",
-				  "system calls that the filter refuses are not told of runs in a kept jar",
-				  "run the command in a jar of its own");
+	own_filter = !asking[LEDGER_BASIC].program ? 0 : 1 + (plan->is_traced ? (uint64_t)build->policy->ledger : 0);
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
 	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
@@ -302,8 +302,8 @@ void plan_run_walls(struct plan_build *build)
 
 		*step = plan->jar->core.entry.items[i];
 		if (step->kind == STEP_SECCOMP)
-			step->value = plan->is_traced ? (uint64_t)build->policy->ledger : 0;
+			step->value = own_filter;
 	}
-	if (plan->is_traced && plan->rung == RUNG_NAMESPACE)
-		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = (uint64_t)build->policy->ledger;
+	if (own_filter && plan->rung == RUNG_NAMESPACE)
+		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = own_filter;
 }

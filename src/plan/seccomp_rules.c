@@ -499,8 +499,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * above have refused what nobody may ask for. The calls that are young are as on a kernel without them, the C
 	 * library or the program takes the older one.
 	 */
-	/* A second listener could say what the first does not; kernels know only one so far. */
-	REFUSE_IF(seccomp, SECCOMP_ASK_METADATA, EBUSY, "it is a filter with a listener", EQUALS(0, SET_MODE_FILTER),
+	REFUSE_IF(seccomp, SECCOMP_ONE_LISTENER, EBUSY, "it is a filter with a listener", EQUALS(0, SET_MODE_FILTER),
 		  HAS_ANY(1, FILTER_WITH_LISTENER)),
 	ASK(chmod, SECCOMP_ASK_METADATA),
 	ASK(fchmod, SECCOMP_ASK_METADATA),
@@ -581,7 +580,7 @@ void seccomp_profile_init(struct seccomp_profile *profile, enum rung rung, enum 
 {
 	*profile = (struct seccomp_profile){
 		.parts = SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL | SECCOMP_PROCESS | SECCOMP_SOCKETS |
-			 SECCOMP_NO_SETUID_FILES | SECCOMP_UNKNOWN,
+			 SECCOMP_NO_SETUID_FILES | SECCOMP_UNKNOWN | SECCOMP_ONE_LISTENER,
 	};
 	if (rung == RUNG_NAMESPACE) {
 		profile->parts |= SECCOMP_OWN_IDS | SECCOMP_GUARD_FIRST;

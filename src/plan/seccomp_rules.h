@@ -138,7 +138,14 @@ enum seccomp_part {
 	SECCOMP_TRACE_CHANGES = 1 << 25,
 	SECCOMP_TRACE = SECCOMP_TRACE_FILES | SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_STAT | SECCOMP_TRACE_CHANGES,
 
-	SECCOMP_PART_ALL = (1 << 26) - 1,
+	/*
+	 * No listener of the command's own. Of filters that ask about one call the last to be loaded is heard, and the kernel lets another
+	 * have a listener once ours is closed, as it is while what a command left behind is ended: so it could answer for itself. Not
+	 * for a filter behind which a listener is still to be had.
+	 */
+	SECCOMP_ONE_LISTENER = 1 << 26,
+
+	SECCOMP_PART_ALL = (1 << 27) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4
@@ -208,14 +215,16 @@ static inline int seccomp_answer_errno(uint32_t answer)
 	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO ? (int)(answer & SECCOMP_RET_DATA) : 0;
 }
 
+/* Parts whose calls nobody makes often, and nobody is asked about. */
+#define SECCOMP_TOLD (SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL)
+
 /*
  * Is the ledger told of what this row refuses? EPERM means that a program may not; what it gets ENOSYS for it does without, and
- * some of that (clone3) it tries all the time. Of the parts those whose calls nobody makes often, and nobody is asked about.
+ * some of that (clone3) it tries all the time.
  */
 static inline bool seccomp_is_told(const struct seccomp_rule *rule)
 {
-	return rule->part & (SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL) &&
-	       rule->answer == (SECCOMP_RET_ERRNO | EPERM);
+	return rule->part & SECCOMP_TOLD && rule->answer == (SECCOMP_RET_ERRNO | EPERM);
 }
 
 /* More rows than this the compiler has no room for; the table asserts it. */

@@ -275,6 +275,8 @@ void session_serve(struct jar_inside *inside, const struct session_kind *kind)
 	int rc = 0;
 
 	session_begin(inside);
+	/* That there can be one is seen when it is had. Each run has its own, and the kernel knows one at a time. */
+	close_fd(&inside->build.listener_fd);
 	serving.inside = inside;
 	serving.kind = kind;
 	jar_catch_children(&all_but_child);

@@ -196,17 +196,16 @@ static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t
 /* Sleep until the starter is the command, or has left. */
 static void await_start(struct jar_inside *inside, int socket_fd)
 {
-	struct pollfd waiting = {.fd = socket_fd, .events = POLLIN};
+	struct pollfd waiting = {.fd = socket_fd}; /* until it is closed: nothing that is sent is needed before */
 	sigset_t all_but_child;
 	siginfo_t info;
 
 	jar_catch_children(&all_but_child);
-	do {
-		while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
-			/* A command that could reach it may have stopped it. */
-			if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
-				kill(inside->pid, SIGCONT);
-	} while (answer_take_listener(socket_fd, &inside->build.listener_fd));
+	while (ppoll(&waiting, 1, NULL, &all_but_child) <= 0)
+		/* A command that could reach it may have stopped it. */
+		if (waitid(P_PID, (id_t)inside->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+			kill(inside->pid, SIGCONT);
+	answer_take_listener(socket_fd, &inside->build.listener_fd);
 	close(socket_fd);
 	if (!shared->start.kind)
 		jar_leave(inside, 0);

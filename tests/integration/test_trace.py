@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import unittest
 from typing import Any, Dict, List, Tuple
 
+from harness import wire
 from harness.case import JarCase, on_ways
 from harness.engine_case import KeptJarCase
 from harness.runner import LANDLOCK, NAMESPACE
@@ -137,8 +139,22 @@ class KeptJars(KeptJarCase):
             outcome = self.run_in(jar, self.script(f"cat {self.home}/conf; echo out"), {"ledger": level})
             self.assertEqual((outcome.stdout, outcome.result["exit_code"]), (b"out\n", 0))
             self.assertEqual([entry["what"] for entry in outcome.result["denied"]], told)
-            notes = ["ledger"] if level == "trace" and self.way is NAMESPACE else []
-            self.assertEqual([note["name"] for note in outcome.result["notes"] if note["name"] == "ledger"], notes)
+
+    def test_refused_calls_are_told_to_the_run_that_made_them(self) -> None:
+        """Each has a listener of its own, whatever its level and whoever runs beside it."""
+        jar = self.open()
+        script = "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.syscall(%d, 0, 0), ctypes.get_errno())"
+        numbers = {"bpf": (321, 280), "reboot": (169, 142), "chroot": (161, 51)}
+        column = 0 if platform.machine() == "x86_64" else 1
+        runs = [
+            (name, self.join(jar, ["python3", "-c", script % numbers[name][column]], {"ledger": level}))
+            for name, level in (("bpf", "basic"), ("reboot", "trace"), ("chroot", "basic"), ("bpf", "files"))
+        ]
+        for name, channel in runs:
+            outcome = wire.finish(channel)
+            self.assertEqual(outcome.stdout, b"-1 1\n")
+            told = [(entry["what"], entry["count"], entry["process"]) for entry in outcome.result["denied"]]
+            self.assertEqual(told, [(name, 1, "python3")])
 
 
 class Net(JarCase):

@@ -203,6 +203,17 @@ class Endings(PackageCase):
         assert caught.exception.message is not None
         self.assertLess(len(caught.exception.message), 100_000)
 
+    def test_a_refused_system_call_is_told(self) -> None:
+        def refused() -> None:
+            libc = ctypes.CDLL(None, use_errno=True)
+            raise OSError(ctypes.get_errno() if libc.mount(b"x", b"/tmp", b"tmpfs", 0, None) else 0, "mount")
+
+        with self.assertRaises(belljar.CallError) as caught:
+            belljar.call(refused)
+        assert caught.exception.result is not None
+        self.assertEqual([(entry.kind, entry.what, entry.count) for entry in caught.exception.result.denied], [("syscall", "mount", 1)])
+        self.assertIn("Errno 1", str(caught.exception))
+
     def test_leaving(self) -> None:
         self.assertEqual(self.ended(os._exit, 3).exit_code, 3)
         self.assertEqual(self.ended(sys.exit, 4).exit_code, 4)

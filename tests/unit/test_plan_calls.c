@@ -51,6 +51,11 @@ static int answer(const struct sock_filter *filter, size_t len, int number)
 	return answer_to(filter, len, number, 0);
 }
 
+static bool asks(const struct jar_filter *filter, int number)
+{
+	return answer(filter->program, filter->len, number) == SIMULATOR_ASKED;
+}
+
 static const enum step_kind walls[] = {STEP_PRIVILEGES, STEP_LANDLOCK, STEP_SECCOMP};
 
 static void test_every_fork_puts_the_walls_up_itself(void)
@@ -88,11 +93,11 @@ static void test_the_zygote_enters_namespaces_and_mounts_nothing(void)
 
 	make(&jar, NULL);
 	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_setns), 0);
-	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_mount), EPERM);
-	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_chroot), EPERM);
-	CHECK_INT(answer(jar.plan.core.zygote.filter.program, jar.plan.core.zygote.filter.len, SYS_bpf), EPERM);
-	CHECK_INT(answer(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_setns), EPERM);
-	CHECK_INT(answer(jar.plan.core.filter.program, jar.plan.core.filter.len, SYS_mount), EPERM);
+	CHECK(asks(&jar.plan.core.zygote.filter, SYS_mount)); /* and nobody listens */
+	CHECK(asks(&jar.plan.core.zygote.filter, SYS_chroot));
+	CHECK(asks(&jar.plan.core.zygote.filter, SYS_bpf));
+	CHECK(asks(&jar.plan.core.filter, SYS_setns));
+	CHECK(asks(&jar.plan.core.filter, SYS_mount));
 	imagined_plan_done(&jar);
 }
 

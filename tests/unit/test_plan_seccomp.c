@@ -417,10 +417,10 @@ static const struct vector vectors[] = {
 	{SYSCALL_ioctl, {3, 0x401c5820}, 0, EOPNOTSUPP},
 	{SYSCALL_ioctl, {3, 0x5000940e}, 0, ENOTTY}, /* BTRFS_IOC_SUBVOL_CREATE */
 	{SYSCALL_ioctl, {3, 0x4008941a}, 0, ENOTTY},
-	{SYSCALL_ioctl, {3, 0x40049409}, 0, 0}, /* FICLONE */
-	{SYSCALL_ioctl, {3, 0xc0189436}, 0, 0}, /* FIDEDUPERANGE */
-	{SYSCALL_seccomp, {1, 8}, 0, EBUSY},    /* a listener */
-	{SYSCALL_seccomp, {1, 8 | 32}, 0, EBUSY},
+	{SYSCALL_ioctl, {3, 0x40049409}, 0, 0},  /* FICLONE */
+	{SYSCALL_ioctl, {3, 0xc0189436}, 0, 0},  /* FIDEDUPERANGE */
+	{SYSCALL_seccomp, {1, 8}, EBUSY, EBUSY}, /* a listener */
+	{SYSCALL_seccomp, {1, 8 | 32}, EBUSY, EBUSY},
 	{SYSCALL_seccomp, {1, 1}, 0, 0},
 	{SYSCALL_utimensat, {3, 0, 0, 0}, 0, ASKED},
 	{SYSCALL_utime, {1}, 0, ASKED},
