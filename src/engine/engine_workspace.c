@@ -75,7 +75,14 @@ static bool is_of(const struct workspace *workspace, const struct host_layer *la
 	       workspace->meta.workdir_inode == layer->path.inode;
 }
 
-static int check_found(const struct workspace *found, const struct host_layer *layer, enum workspace_kind kind,
+/* Would the layer be mounted as it was before? The kernel does not see marks of the other kind. */
+static bool is_mounted_so(const struct workspace_meta *meta, const struct host *host, const struct host_layer *layer)
+{
+	return meta->kind == WORKSPACE_COPY || (plan_layer_kind(host, layer) == LAYER_OVERLAY &&
+						meta->has_user_xattrs == plan_layer_has_user_xattrs(host));
+}
+
+static int check_found(const struct workspace *found, const struct host *host, const struct host_layer *layer,
 		       struct error *error)
 {
 	const struct workspace_meta *meta = &found->meta;
@@ -85,7 +92,7 @@ static int check_found(const struct workspace *found, const struct host_layer *l
 			  meta->name ? meta->name : meta->id, meta->workdir);
 		return error_hint(error, "start there, or choose another name");
 	}
-	if (meta->kind == WORKSPACE_OVERLAY && kind == WORKSPACE_COPY) {
+	if (!is_mounted_so(meta, host, layer)) {
 		error_set(error, STAGE_HOST, EOPNOTSUPP,
 			  "the workspace '%s' is a layer over '%s', which this host does not mount now",
 			  meta->name ? meta->name : meta->id, meta->workdir);
@@ -103,8 +110,8 @@ static bool is_of_another(const struct workspace_home *home, const char *id, con
 }
 
 /* 1: it was there; 0: there is none of that name. */
-static int find_named(const struct workspace_home *home, const char *name, const struct host_layer *layer,
-		      enum workspace_kind kind, struct workspace *out, struct error *error)
+static int find_named(const struct workspace_home *home, const char *name, const struct host *host,
+		      const struct host_layer *layer, struct workspace *out, struct error *error)
 {
 	struct error ignored = {0};
 	char id[WORKSPACE_ID_SIZE];
@@ -127,7 +134,7 @@ static int find_named(const struct workspace_home *home, const char *name, const
 		workspace_remove(home, out, NULL);
 		return 0;
 	}
-	rc = check_found(out, layer, kind, error);
+	rc = check_found(out, host, layer, error);
 	if (rc == 0)
 		return 1;
 	workspace_done(out);
@@ -135,8 +142,8 @@ static int find_named(const struct workspace_home *home, const char *name, const
 }
 
 /* 1: it is there; 0: it is gone, as one is after everything was applied or dropped. */
-static int find_store(const struct workspace_home *home, const char *id, const struct host_layer *layer,
-		      enum workspace_kind kind, struct workspace *out, struct error *error)
+static int find_store(const struct workspace_home *home, const char *id, const struct host *host,
+		      const struct host_layer *layer, struct workspace *out, struct error *error)
 {
 	struct error why = {0};
 	int rc = workspace_open(home, id, WORKSPACE_WRITE, out, &why);
@@ -147,24 +154,37 @@ static int find_store(const struct workspace_home *home, const char *id, const s
 		*error = why;
 		return rc;
 	}
-	rc = check_found(out, layer, kind, error);
+	rc = check_found(out, host, layer, error);
 	if (rc == 0)
 		return 1;
 	workspace_done(out);
 	return rc;
 }
 
-static int make_one(const struct workspace_home *home, const char *name, const struct host_layer *layer,
-		    enum workspace_kind kind, struct workspace *out, struct error *error)
+static int make_one(const struct workspace_home *home, const char *name, struct host *host,
+		    const struct host_layer *layer, struct workspace *out, struct error *error)
 {
+	bool is_copy = plan_layer_kind(host, layer) == LAYER_COPY;
 	AUTO_CLOSE int fd = host_open_top(&layer->path);
-	struct workspace_request request = {.workdir_fd = fd, .workdir = layer->path.path, .name = name, .kind = kind};
+	struct workspace_request request = {.workdir_fd = fd,
+					    .workdir = layer->path.path,
+					    .name = name,
+					    .kind = is_copy ? WORKSPACE_COPY : WORKSPACE_OVERLAY,
+					    .has_user_xattrs = plan_layer_has_user_xattrs(host)};
+	struct error why = {0};
 	int rc;
 
 	if (fd < 0)
 		return error_set(error, STAGE_FILES, -fd, "cannot open '%s': %s", layer->path.path, strerror(-fd));
-	rc = workspace_create(home, &request, out, error);
-	if (rc < 0 || kind == WORKSPACE_OVERLAY)
+	rc = workspace_create(home, &request, out, &why);
+	/* No file system keeps what a layer needs; a copy needs less. */
+	if (rc == -EOPNOTSUPP && !is_copy) {
+		host->lacks_overlay = true;
+		return make_one(home, name, host, layer, out, error);
+	}
+	if (rc < 0)
+		*error = why;
+	if (rc < 0 || !is_copy)
 		return rc;
 	rc = workspace_copy(out, fd, error);
 	if (rc == 0)
@@ -174,18 +194,18 @@ static int make_one(const struct workspace_home *home, const char *name, const s
 	return rc;
 }
 
-static int open_one(struct engine_workspaces *workspaces, struct host_layer *layer, enum workspace_kind kind,
-		    const char *name, const char *store, struct workspace *out, struct error *error)
+static int open_one(struct engine_workspaces *workspaces, struct host *host, struct host_layer *layer, const char *name,
+		    const char *store, struct workspace *out, struct error *error)
 {
-	int rc = store ? find_store(&workspaces->home, store, layer, kind, out, error) : 0;
+	int rc = store ? find_store(&workspaces->home, store, host, layer, out, error) : 0;
 
 	/* The policy named it by its id, which nobody has any more. */
 	if (rc == 0 && store && name && workspace_id_is_valid(name))
 		name = NULL;
 	if (rc == 0 && name)
-		rc = find_named(&workspaces->home, name, layer, kind, out, error);
+		rc = find_named(&workspaces->home, name, host, layer, out, error);
 	if (rc == 0)
-		return make_one(&workspaces->home, name, layer, kind, out, error);
+		return make_one(&workspaces->home, name, host, layer, out, error);
 	if (rc < 0)
 		return rc;
 	layer->is_found = true;
@@ -278,12 +298,11 @@ int engine_workspaces_pretend(struct host *host, char *const *environment)
 
 /* --- all of them -------------------------------------------------------------------------------------------- */
 
-/* A start before this one failed, and the planner wants copies now. */
+/* Not if a start before this one failed, and the planner wants copies now, or layers of the other kind. */
 static bool are_right(const struct engine_workspaces *workspaces, const struct host *host)
 {
 	for (size_t i = 0; i < workspaces->count; i++)
-		if (workspaces->items[i].meta.kind == WORKSPACE_OVERLAY &&
-		    plan_layer_kind(host, &host->layers.items[i]) == LAYER_COPY)
+		if (!is_mounted_so(&workspaces->items[i].meta, host, &host->layers.items[i]))
 			return false;
 	return workspaces->count == host->layers.count;
 }
@@ -323,11 +342,9 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 		return out_of_memory(error);
 	for (size_t i = 0; i < host->layers.count && rc == 0; i++) {
 		struct host_layer *layer = &host->layers.items[i];
-		enum workspace_kind kind =
-			plan_layer_kind(host, layer) == LAYER_COPY ? WORKSPACE_COPY : WORKSPACE_OVERLAY;
 		struct workspace *item = &workspaces->items[i];
 
-		rc = open_one(workspaces, layer, kind, policy->workspace_name,
+		rc = open_one(workspaces, host, layer, policy->workspace_name,
 			      i < stores->count ? stores->items[i] : NULL, item, error);
 		if (rc < 0)
 			break;
@@ -335,6 +352,9 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 		remember_boot(item);
 		rc = tell_host(host, layer, &workspaces->home, item, error);
 	}
+	/* One of several found no file system for a layer: then all are copies. */
+	if (rc == 0 && !are_right(workspaces, host))
+		return engine_workspaces_open(workspaces, host, policy, stores, environment, error);
 	if (rc == 0 && policy->disk_bytes != LIMIT_NONE && host_find_uncounted(host, policy) < 0)
 		rc = out_of_memory(error);
 	return rc;

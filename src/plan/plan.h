@@ -113,6 +113,8 @@ enum layer_kind {
 
 /* Which one it is on @host. Whoever makes the store asks before there is a plan. */
 enum layer_kind plan_layer_kind(const struct host *host, const struct host_layer *layer);
+/* Are the kernel's marks in a layer user attributes? Else they are trusted ones. */
+bool plan_layer_has_user_xattrs(const struct host *host);
 
 /* The command, as a door understood it. */
 struct plan_request {

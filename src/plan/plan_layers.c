@@ -20,6 +20,12 @@ enum layer_kind plan_layer_kind(const struct host *host, const struct host_layer
 	return has_mounts && !host->lacks_overlay && !is_locked && !layer->is_copied ? LAYER_OVERLAY : LAYER_COPY;
 }
 
+/* Trusted ones are for who has privileges outside of the jar's user namespace, as the keeper of root's own ids has. */
+bool plan_layer_has_user_xattrs(const struct host *host)
+{
+	return host->uid != 0 || !host->has_id_mapped_mounts;
+}
+
 const char *view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer)
 {
 	bool is_copy = plan_layer_kind(build->host, layer) == LAYER_COPY;

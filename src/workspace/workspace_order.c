@@ -155,7 +155,8 @@ int workspace_fork(struct opened_workspace *opened, unsigned count, struct strin
 {
 	const struct workspace_meta *meta = &opened->workspace.meta;
 	AUTO_CLOSE int workdir = -1;
-	struct workspace_request request = {.workdir = meta->workdir, .kind = meta->kind, .base = meta};
+	struct workspace_request request = {
+		.workdir = meta->workdir, .kind = meta->kind, .has_user_xattrs = meta->has_user_xattrs, .base = meta};
 	int rc = is_changed(opened, error);
 
 	if (rc <= 0)

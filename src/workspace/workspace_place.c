@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 #define ANCESTORS_MAX 256
 #define PLACE_NAME_SIZE 48
@@ -35,7 +36,17 @@ static const unsigned long no_uppers[] = {
 	0x00c36400, /* Ceph */
 };
 
-static bool can_be_upper(int fd)
+/*
+ * Where the kernel cannot keep its marks it mounts a layer all the same, and then fails with EIO whoever makes a directory anew
+ * that was removed. A tmpfs has user attributes since Linux 6.6.
+ */
+static bool keeps_marks(int fd, const struct workspace_request *request)
+{
+	return request->kind == WORKSPACE_COPY || !request->has_user_xattrs ||
+	       fgetxattr(fd, "user.overlay.opaque", NULL, 0) >= 0 || errno != EOPNOTSUPP;
+}
+
+static bool can_be_upper(int fd, const struct workspace_request *request)
 {
 	struct statfs status;
 
@@ -44,7 +55,7 @@ static bool can_be_upper(int fd)
 	for (size_t i = 0; i < ARRAY_LEN(no_uppers); i++)
 		if (((unsigned long)status.f_type & 0xffffffff) == no_uppers[i])
 			return false;
-	return true;
+	return keeps_marks(fd, request);
 }
 
 int workspace_open_private(int parent_fd, const char *name)
@@ -105,14 +116,14 @@ static char *path_of(int fd)
 }
 
 /* A directory of ours in @parent, which suits as a place; NULL: none. */
-static char *try_place(int parent, const struct stat *workdir, bool must_share)
+static char *try_place(int parent, const struct workspace_request *request, const struct stat *workdir, bool must_share)
 {
 	char name[PLACE_NAME_SIZE];
 	AUTO_CLOSE int fd = -1;
 	struct stat status;
 	char *path;
 
-	if (parent < 0 || !can_be_upper(parent))
+	if (parent < 0 || !can_be_upper(parent, request))
 		return NULL;
 	snprintf(name, sizeof(name), ".belljar-ws-%u", (unsigned)geteuid());
 	fd = workspace_make_private(parent, name);
@@ -127,11 +138,11 @@ static char *try_place(int parent, const struct stat *workdir, bool must_share)
 }
 
 /* The directories above the workdir that are on its file system, the topmost tried first. */
-static char *try_above(int workdir_fd, const struct stat *workdir)
+static char *try_above(const struct workspace_request *request, const struct stat *workdir)
 {
 	int above[ANCESTORS_MAX];
 	size_t count = 0;
-	int at = workdir_fd;
+	int at = request->workdir_fd;
 	char *place = NULL;
 	struct stat status, before = *workdir;
 
@@ -151,13 +162,13 @@ static char *try_above(int workdir_fd, const struct stat *workdir)
 		AUTO_CLOSE int fd = openat(above[i - 1], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (!place)
-			place = try_place(fd, workdir, true);
+			place = try_place(fd, request, workdir, true);
 		close(above[i - 1]);
 	}
 	return place;
 }
 
-static char *try_memory(const struct stat *workdir)
+static char *try_memory(const struct workspace_request *request, const struct stat *workdir)
 {
 	static const char *const paths[] = {"/dev/shm", "/tmp", "/var/tmp"};
 	char *place = NULL;
@@ -165,7 +176,7 @@ static char *try_memory(const struct stat *workdir)
 	for (size_t i = 0; i < ARRAY_LEN(paths) && !place; i++) {
 		AUTO_CLOSE int fd = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		place = try_place(fd, workdir, false);
+		place = try_place(fd, request, workdir, false);
 	}
 	return place;
 }
@@ -185,12 +196,12 @@ int workspace_choose_place(const struct workspace_home *home, const struct works
 			  home->path);
 		return error_hint(error, "set XDG_STATE_HOME to a directory outside of the workdir");
 	}
-	if (state.st_dev == workdir.st_dev && can_be_upper(home->fd))
+	if (state.st_dev == workdir.st_dev && can_be_upper(home->fd, request))
 		return 0;
-	*place_out = try_above(request->workdir_fd, &workdir);
-	if (*place_out || can_be_upper(home->fd))
+	*place_out = try_above(request, &workdir);
+	if (*place_out || can_be_upper(home->fd, request))
 		return 0;
-	*place_out = try_memory(&workdir);
+	*place_out = try_memory(request, &workdir);
 	if (*place_out)
 		return 0;
 	error_set(error, STAGE_FILES, EOPNOTSUPP,

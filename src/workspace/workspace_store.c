@@ -376,8 +376,7 @@ static int fill_meta(struct workspace *workspace, const struct workspace_request
 	clock_gettime(CLOCK_REALTIME, &now);
 	meta->created_ns = nanoseconds(&now);
 	meta->kind = request->kind;
-	/* In a user namespace trusted attributes are not to be had; who mounts otherwise says so. */
-	meta->has_user_xattrs = geteuid() != 0;
+	meta->has_user_xattrs = request->has_user_xattrs;
 	meta->workdir = strdup(request->workdir);
 	meta->workdir_device = workdir->st_dev;
 	meta->workdir_inode = workdir->st_ino;
@@ -387,7 +386,6 @@ static int fill_meta(struct workspace *workspace, const struct workspace_request
 	if (!request->base)
 		return 0;
 	meta->stamp_ns = request->base->stamp_ns;
-	meta->has_user_xattrs = request->base->has_user_xattrs;
 	meta->copied_ns = request->base->copied_ns;
 	return string_list_copy(&meta->layers, &request->base->layers);
 }

@@ -41,6 +41,7 @@ struct workspace_request {
 	const char *workdir;
 	const char *name; /* NULL: none */
 	enum workspace_kind kind;
+	bool has_user_xattrs; /* a layer is mounted with them instead of trusted ones */
 	const struct workspace_meta
 		*base; /* stand on its layers, with its stamp; NULL: on the workdir alone, from now on */
 };

@@ -191,10 +191,10 @@ class Layers(WorkspaceCase):
 class Places(WorkspaceCase):
     """On which file systems it is, and what is mounted in it."""
 
-    def there(self, prepare: str, script: str) -> Dict[str, Any]:
+    def there(self, prepare: str, script: str, *options: str, status: int = 0) -> Dict[str, Any]:
         """The result of a run with a layer over `$D/w`, in a mount namespace that `prepare` has changed."""
         flags = ["-m"] if os.geteuid() == 0 else ["-Urm", "--map-current-user", "--keep-caps"]
-        words = [paths.belljar(), "run", "--json", "--cow", "-C", str(self.base / "w"), *self.sh(script)]
+        words = [paths.belljar(), "run", "--json", "--cow", "-C", str(self.base / "w"), *options, *self.sh(script)]
         code = (
             "import ctypes, os, sys\n"
             "def drop():\n ctypes.CDLL(None).prctl(47, 4, 0, 0, 0)\n"  # ambient capabilities, which --keep-caps sets
@@ -204,7 +204,7 @@ class Places(WorkspaceCase):
         done = subprocess.run(
             ["unshare", *flags, sys.executable, "-c", code], capture_output=True, env=self.env, timeout=BOUND, check=False
         )
-        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.returncode, status, done)
         result: Dict[str, Any] = json.loads(done.stdout)
         return result
 
@@ -222,16 +222,32 @@ class Places(WorkspaceCase):
         self.assertEqual(fingerprint(shm), before)
         self.assertEqual(self.layer(result)["kind"], "overlay")
 
+    def overlay_on(self, target: str) -> str:
+        """A command that mounts one there, whose lower part is `l`."""
+        for name in ("w", "l", "u", "k", target):
+            (self.base / name).mkdir(exist_ok=True)
+        return f"mount -t overlay -o lowerdir=l,upperdir=u,workdir=k{'' if os.geteuid() == 0 else ',userxattr'} o {target}"
+
     def test_an_overlay_below(self) -> None:
-        """As in Docker: it can be the lower part, not the upper one."""
-        for name in "wluk":
-            (self.base / name).mkdir()
+        """As in Docker: it can be the lower part, not the upper one. Root has no ids of its own there, and so other marks."""
+        prepare = self.overlay_on("w")
         (self.base / "l/f").write_text("low\n")
-        xattr = "" if os.geteuid() == 0 else ",userxattr"
-        prepare = f"mount -t overlay -o lowerdir=l,upperdir=u,workdir=k{xattr} o w"
-        result = self.there(prepare, "cat f; echo x >> f; cat f; stat -f -c %T .")
-        self.assertEqual(result["stdout"], "low\nlow\nx\noverlayfs\n", result)
-        self.assertEqual(result["workspace"]["kind"], "overlay")
+        (self.base / "l/d").mkdir()
+        (self.base / "l/d/old").touch()
+        result = self.there(prepare, "cat f; echo x >> f; cat f; stat -f -c %T .; rm -r d; mkdir d; touch d/new; ls d")
+        self.assertEqual(result["stdout"], "low\nlow\nx\noverlayfs\nnew\n", result)
+        self.assertEqual([result["workspace"][key] for key in ("kind", "added", "modified", "deleted")], ["overlay", 1, 1, 1])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs:root whose layers have marks of two kinds")
+    def test_a_layer_with_marks_of_the_other_kind_is_not_mounted(self) -> None:
+        """What was removed in it would be there again."""
+        prepare = self.overlay_on("shown")
+        (self.base / "w/d").mkdir()
+        (self.base / "w/d/old").touch()
+        self.json("-C", self.base / "w", "--workspace", "name", *self.sh("rm -r d; mkdir d"))
+        result = self.there(prepare, "ls d", "--workspace", "name", "--ro", str(self.base / "shown"), status=125)
+        self.assertIn("does not mount now", result["error"]["message"])
+        self.assertEqual(self.there(prepare, "ls d", "--workspace", "name")["stdout"], "")
 
     def test_something_is_mounted_in_it(self) -> None:
         """Root's layer shows what lies below the mount; others get a copy, with what is in the mount."""

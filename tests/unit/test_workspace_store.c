@@ -38,8 +38,11 @@ static void prepare(void)
 
 static int create(const char *name, const struct workspace_meta *base, struct workspace *out)
 {
-	const struct workspace_request request = {
-		.workdir_fd = workdir_fd, .workdir = at("/project"), .name = name, .base = base};
+	const struct workspace_request request = {.workdir_fd = workdir_fd,
+						  .workdir = at("/project"),
+						  .name = name,
+						  .has_user_xattrs = geteuid() != 0,
+						  .base = base};
 	struct error error = {0};
 	int rc = workspace_create(&home, &request, out, &error);
 
@@ -258,7 +261,10 @@ static void test_sweep_removes_what_was_never_finished_and_nothing_else(void)
 static void test_sweep_removes_what_a_killed_run_did_not_use(void)
 {
 	struct workspace empty, used, named, half, changed;
-	struct workspace_request copy = {.workdir_fd = workdir_fd, .workdir = at("/project"), .kind = WORKSPACE_COPY};
+	struct workspace_request copy = {.workdir_fd = workdir_fd,
+					 .workdir = at("/project"),
+					 .kind = WORKSPACE_COPY,
+					 .has_user_xattrs = geteuid() != 0};
 	char ids[2][WORKSPACE_ID_SIZE];
 
 	CHECK_INT(create(NULL, NULL, &empty), 0);

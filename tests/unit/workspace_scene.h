@@ -58,7 +58,8 @@ static inline void scene_reset(void)
 
 static inline void scene_begin_as(enum workspace_kind kind)
 {
-	struct workspace_request request = {.workdir_fd = workdir_fd, .workdir = at("/project"), .kind = kind};
+	struct workspace_request request = {
+		.workdir_fd = workdir_fd, .workdir = at("/project"), .kind = kind, .has_user_xattrs = geteuid() != 0};
 
 	if (workspace_create(&home, &request, &workspace, fresh()) < 0)
 		printf("no workspace: %s\n", scene_error.message);
