@@ -270,8 +270,9 @@ int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int m
 }
 
 /*
- * Each part is a checked mount of its own, with the map of ids where there is one. It stands in the scratch space while the
- * layers are put together: before Linux 6.15 a mount that is attached nowhere will not do.
+ * Each part is a checked mount of its own, with the map of ids where there is one. It needs a place: before Linux 6.15 a mount
+ * that is attached nowhere will not do. In the host's tree, which the jar's root will cover, it can stay: every unmount would
+ * wait for all processors.
  */
 static int open_parts(struct jar_build *build, const struct plan_step *step, int *fds)
 {
@@ -283,7 +284,7 @@ static int open_parts(struct jar_build *build, const struct plan_step *step, int
 		part.device = parts[i].device;
 		part.inode = parts[i].inode;
 		fds[i] = open_object(build, &part, parts[i].path);
-		rc = fds[i] < 0 ? fds[i] : set_aside(build, fds[i]);
+		rc = fds[i] < 0 ? fds[i] : sys_move_mount(fds[i], AT_FDCWD, parts[0].path);
 	}
 	return rc;
 }
@@ -327,18 +328,10 @@ int jar_overlay(struct jar_build *build, const struct plan_step *step)
 	int fds[JAR_PARTS_MAX] = {0};
 	int rc = open_parts(build, step, fds);
 	AUTO_CLOSE int mount_fd = rc < 0 ? rc : new_overlay(step, fds);
-	char name[16];
 
-	/* The layers hold what they need: the parts themselves are to be seen by nobody. */
-	for (size_t i = 0; i < step->value && fds[i] > 0; i++) {
-		snprintf(name, sizeof(name), "%d", fds[i]);
-		if (mount_fd >= 0 && umount2(name, MNT_DETACH) < 0)
-			rc = -errno;
+	for (size_t i = 0; i < step->value && fds[i] > 0; i++)
 		close(fds[i]);
-	}
-	if (mount_fd < 0 || rc < 0)
-		return MIN_OF(mount_fd, rc);
-	return attach(build, mount_fd, step);
+	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
 }
 
 /* A new empty directory or file of the scratch tmpfs, as a detached mount. */
