@@ -127,6 +127,7 @@ static int job_start_run(struct launch *launch, void *owner)
 	job->request.jar = job->jar.session;
 	job->request.listener.owner = job;
 	job->request.listener.done = job_on_done;
+	engine_workspaces_tidy_soon(&launch->workspaces, job->loop);
 	return run_start(job->loop, &job->request, &job->run, &launch->error);
 }
 

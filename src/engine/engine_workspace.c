@@ -23,6 +23,9 @@
 #include "workspace/workspace_changes.h"
 #include "workspace/workspace_copy.h"
 
+/* A jar takes longer to be made; its first process begins on this one's processor. */
+#define TIDY_AFTER_NS 1000000
+
 static int out_of_memory(struct error *error)
 {
 	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -360,6 +363,20 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 	return rc;
 }
 
+static void tidy(struct loop_timer *timer)
+{
+	const struct engine_workspaces *workspaces = timer->owner;
+
+	for (size_t i = 0; i < workspaces->count; i++)
+		workspace_tidy(&workspaces->items[i]);
+}
+
+void engine_workspaces_tidy_soon(struct engine_workspaces *workspaces, struct loop *loop)
+{
+	if (workspaces->count)
+		loop_arm(loop, &workspaces->tidying, sys_monotonic_ns() + TIDY_AFTER_NS, tidy, workspaces);
+}
+
 /* With checkpoints there is something to go back to, even if nothing differs now. */
 static bool is_changed(const struct workspace *workspace, const struct workspace_summary *summary)
 {
@@ -376,6 +393,7 @@ static void forget_seen(struct engine_workspaces *workspaces)
 void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
 {
 	forget_seen(workspaces);
+	workspaces->is_over = is_over;
 	for (size_t i = 0; i < workspaces->count; i++) {
 		const struct workspace *workspace = &workspaces->items[i];
 		struct result_workspace *seen = list_add(&workspaces->seen);
@@ -400,20 +418,28 @@ void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
 	}
 }
 
+/* What cannot be looked at is not thrown away. */
+static bool has_changes(const struct engine_workspaces *workspaces, size_t index)
+{
+	const struct workspace *workspace = &workspaces->items[index];
+
+	if (workspaces->is_over && index < workspaces->seen.count)
+		return workspaces->seen.items[index].id != NULL;
+	return workspace->meta.layers.count || workspace_has_changes(&workspaces->home, workspace);
+}
+
 void engine_workspaces_close(struct engine_workspaces *workspaces)
 {
-	forget_seen(workspaces);
+	loop_disarm(&workspaces->tidying);
 	for (size_t i = 0; i < workspaces->count; i++) {
 		struct workspace *workspace = &workspaces->items[i];
-		struct workspace_summary summary;
 
-		/* What cannot be looked at is not thrown away. */
-		if (workspaces->keeps_all || workspace_summary(&workspaces->home, workspace, &summary, NULL) < 0 ||
-		    is_changed(workspace, &summary))
+		if (workspaces->keeps_all || has_changes(workspaces, i))
 			workspace_done(workspace);
 		else
-			workspace_remove(&workspaces->home, workspace, NULL);
+			workspace_put_by(&workspaces->home, workspace, NULL);
 	}
+	forget_seen(workspaces);
 	free(workspaces->items);
 	if (workspaces->has_home)
 		workspace_home_done(&workspaces->home);

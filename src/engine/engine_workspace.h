@@ -8,6 +8,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_WORKSPACE_H
 #define BELLJAR_ENGINE_ENGINE_WORKSPACE_H
 
+#include "base/loop.h"
 #include "host/host.h"
 #include "result/result.h"
 #include "workspace/workspace_store.h"
@@ -18,7 +19,9 @@ struct engine_workspaces {
 	struct workspace *items; /* one for each of host.layers */
 	size_t count;
 	struct result_workspace_list seen; /* when somebody last looked */
-	bool keeps_all;                    /* also those without changes stay: somebody goes on with them */
+	bool is_over;                      /* nothing can have changed since then */
+	struct loop_timer tidying;
+	bool keeps_all; /* also those without changes stay: somebody goes on with them */
 };
 
 /*
@@ -28,6 +31,8 @@ struct engine_workspaces {
  */
 int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
 			   const struct string_list *stores, char *const *environment, struct error *error);
+/* The jar is being made: in a moment, when it keeps itself busy, remove what an earlier one left in the stores. */
+void engine_workspaces_tidy_soon(struct engine_workspaces *workspaces, struct loop *loop);
 /* Host facts for a plan that is only printed: nothing is made. */
 int engine_workspaces_pretend(struct host *host, char *const *environment);
 /* Where workspaces are kept, as a host fact, so that no jar shows it. 0 or -ENOMEM. */

@@ -84,6 +84,7 @@ static int open_jar(struct launch *launch, void *owner)
 		.listener = {.owner = server_jar, .ready = server_jar_on_ready, .gone = server_jar_on_gone},
 	};
 
+	engine_workspaces_tidy_soon(&launch->workspaces, server_jar->object.server->loop);
 	return session_open(server_jar->object.server->loop, &request, &server_jar->jar, &launch->error);
 }
 

@@ -307,6 +307,7 @@ static int summarize(const struct workspace_home *home, const struct workspace *
 		.view = &view,
 		.compare_bytes = SUMMARY_COMPARE_BYTES,
 		.entry_max = SUMMARY_ENTRIES,
+		.is_count = true,
 	};
 	int rc = workspace_view_open(home, workspace, &view, error);
 
@@ -327,6 +328,31 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 		      struct workspace_summary *out, struct error *error)
 {
 	return summarize(home, workspace, false, out, error);
+}
+
+/* One is enough. */
+static int stop(struct walk *walk, const struct change *change)
+{
+	return -ECANCELED;
+}
+
+bool workspace_has_changes(const struct workspace_home *home, const struct workspace *workspace)
+{
+	AUTO(workspace_view_done) struct workspace_view view = {0};
+	struct walk walk = {
+		.meet = stop,
+		.view = &view,
+		.compare_bytes = SUMMARY_COMPARE_BYTES,
+		.entry_max = SUMMARY_ENTRIES,
+		.is_count = true,
+	};
+	int rc = workspace_view_open(home, workspace, &view, NULL);
+
+	if (rc == 0)
+		rc = workspace_walk(&walk);
+	string_list_done(&walk.renamed);
+	string_list_done(&walk.borrowed);
+	return rc != 0;
 }
 
 int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,

@@ -94,7 +94,9 @@ struct workspace_summary {
 /* Counts only, after bounded work. */
 int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
 		      struct workspace_summary *out, struct error *error);
-/* The same when a run has ended, and keep of the texts that it changed what they were, so that they can be merged. */
+/* Is there anything different? What cannot be looked at counts as different. */
+bool workspace_has_changes(const struct workspace_home *home, const struct workspace *workspace);
+/* The same counts when a run has ended, and keep of the texts that it changed what they were, so that they can be merged. */
 int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,
 			struct workspace_summary *out, struct error *error);
 

@@ -131,11 +131,10 @@ void workspace_done(struct workspace *workspace)
 	store_clear(workspace);
 }
 
-int workspace_save(const struct workspace *workspace, struct error *error)
+static int write_meta(const struct workspace *workspace, const char *name, struct error *error)
 {
 	AUTO_TEXT text = {0};
-	AUTO_CLOSE int fd =
-		openat(workspace->fd, "meta.json.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	AUTO_CLOSE int fd = openat(workspace->fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int rc = fd < 0 ? -errno : 0;
 
 	workspace_meta_print(&workspace->meta, &text);
@@ -143,10 +142,20 @@ int workspace_save(const struct workspace *workspace, struct error *error)
 		rc = -ENOMEM;
 	if (rc == 0 && write(fd, text.data, text.len) != (ssize_t)text.len)
 		rc = errno ? -errno : -EIO;
-	if (rc == 0 && renameat(workspace->fd, "meta.json.new", workspace->fd, "meta.json") < 0)
+	if (rc == 0 && ftruncate(fd, (off_t)text.len) < 0)
 		rc = -errno;
 	if (rc < 0)
-		error_set(error, STAGE_FILES, -rc, "cannot write '%s/meta.json': %s", workspace->path, strerror(-rc));
+		error_set(error, STAGE_FILES, -rc, "cannot write '%s/%s': %s", workspace->path, name, strerror(-rc));
+	return rc;
+}
+
+int workspace_save(const struct workspace *workspace, struct error *error)
+{
+	int rc = write_meta(workspace, "meta.json.new", error);
+
+	if (rc == 0 && renameat(workspace->fd, "meta.json.new", workspace->fd, "meta.json") < 0)
+		rc = error_set(error, STAGE_FILES, errno, "cannot write '%s/meta.json': %s", workspace->path,
+			       strerror(errno));
 	return rc;
 }
 
@@ -165,7 +174,7 @@ static int read_meta(int fd, const char *id, struct workspace_meta *out, struct 
 }
 
 /* Whoever has it may keep notes in it. */
-static int take_lock(int fd, const char *id, struct error *error)
+int store_lock(int fd, const char *id, struct error *error)
 {
 	AUTO_CLOSE int lock = openat(fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat status;
@@ -249,7 +258,7 @@ int workspace_open(const struct workspace_home *home, const char *id, enum works
 	int rc = open_store(home, id, &workspace, error);
 
 	if (rc == 0 && access == WORKSPACE_WRITE) {
-		workspace.lock_fd = take_lock(workspace.fd, id, error);
+		workspace.lock_fd = store_lock(workspace.fd, id, error);
 		rc = MIN_OF(workspace.lock_fd, 0);
 		if (rc == 0) {
 			/* Somebody may have had the lock, and written it, since it was read. */
@@ -350,7 +359,8 @@ static int make_parts(struct workspace *workspace, mode_t workdir_mode)
 	return rc == 0 ? store_make_upper(workspace, workdir_mode) : rc;
 }
 
-int store_make_directory(const struct workspace_home *home, struct workspace *workspace)
+/* The common lock is held: what is free now stays so. */
+static int choose_id(const struct workspace_home *home, struct workspace *workspace)
 {
 	for (int i = 0; i < ID_ATTEMPTS; i++) {
 		uint32_t bits;
@@ -358,14 +368,25 @@ int store_make_directory(const struct workspace_home *home, struct workspace *wo
 		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
 			return -errno;
 		workspace_id_make(bits, workspace->meta.id);
-		if (mkdirat(home->fd, workspace->meta.id, 0700) == 0) {
-			workspace->fd = workspace_open_private(home->fd, workspace->meta.id);
-			return MIN_OF(workspace->fd, 0);
-		}
-		if (errno != EEXIST)
-			return -errno;
+		if (faccessat(home->fd, workspace->meta.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			return errno == ENOENT ? 0 : -errno;
 	}
 	return -EEXIST;
+}
+
+static int make_directory(const struct workspace_home *home, struct workspace *workspace)
+{
+	if (mkdirat(home->fd, workspace->meta.id, 0700) < 0)
+		return -errno;
+	workspace->fd = workspace_open_private(home->fd, workspace->meta.id);
+	return MIN_OF(workspace->fd, 0);
+}
+
+int store_make_directory(const struct workspace_home *home, struct workspace *workspace)
+{
+	int rc = choose_id(home, workspace);
+
+	return rc < 0 ? rc : make_directory(home, workspace);
 }
 
 static int fill_meta(struct workspace *workspace, const struct workspace_request *request, const struct stat *workdir)
@@ -404,14 +425,25 @@ static bool has_name(const struct workspace_home *home, const struct workspace_r
 	return false;
 }
 
+static int make_locked(const struct workspace_home *home, struct workspace *workspace, struct error *error)
+{
+	int rc = make_directory(home, workspace);
+
+	if (rc < 0)
+		return rc;
+	workspace->lock_fd = store_lock(workspace->fd, workspace->meta.id, error);
+	return MIN_OF(workspace->lock_fd, 0);
+}
+
 /* The common lock is held. What fails here leaves something that the next sweep removes. */
 static int build(const struct workspace_home *home, const struct workspace_request *request,
 		 struct workspace *workspace, const struct stat *workdir, struct error *error)
 {
+	bool is_spare = false;
 	int rc = workspace_choose_place(home, request, &workspace->meta.place, error);
 
 	if (rc == 0)
-		rc = store_make_directory(home, workspace);
+		rc = choose_id(home, workspace);
 	if (rc == 0 && asprintf(&workspace->path, "%s/%s", home->path, workspace->meta.id) < 0) {
 		workspace->path = NULL;
 		rc = -ENOMEM;
@@ -419,16 +451,19 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 	if (rc == 0)
 		rc = fill_meta(workspace, request, workdir);
 	if (rc == 0) {
-		workspace->lock_fd = take_lock(workspace->fd, workspace->meta.id, error);
-		rc = MIN_OF(workspace->lock_fd, 0);
+		is_spare = spare_open(home, workspace, workdir->st_mode);
+		rc = is_spare ? 0 : make_locked(home, workspace, error);
 	}
 	if (rc == 0 && !workspace->meta.stamp_ns) {
 		workspace->meta.stamp_ns = stamp_of(workspace, request->workdir_fd);
 		rc = (int)MIN_OF(workspace->meta.stamp_ns, 0);
 	}
+	/* Nobody reads that of a spare: what is there is written over. */
 	if (rc == 0)
-		rc = workspace_save(workspace, error);
-	return rc == 0 ? make_parts(workspace, workdir->st_mode) : rc;
+		rc = is_spare ? write_meta(workspace, "meta.json", error) : workspace_save(workspace, error);
+	if (rc < 0)
+		return rc;
+	return is_spare ? spare_take(home, workspace) : make_parts(workspace, workdir->st_mode);
 }
 
 int workspace_create(const struct workspace_home *home, const struct workspace_request *request, struct workspace *out,
@@ -652,7 +687,7 @@ static bool is_abandoned(const struct workspace_home *home, const struct workspa
 	if (meta->is_frozen || meta->name || meta->layers.count)
 		return false;
 	store = workspace_open_private(home->fd, meta->id);
-	lock = store < 0 ? store : take_lock(store, meta->id, NULL);
+	lock = store < 0 ? store : store_lock(store, meta->id, NULL);
 	if (meta->place)
 		place = workspace_open_private(AT_FDCWD, meta->place);
 	/* A file system that is not there now may come back. */

@@ -3,8 +3,9 @@
  * workspace/workspace_store.h - the directories in which workspaces are kept
  *
  * One directory for all of a user's: $XDG_STATE_HOME/belljar/ws, or ~/.local/state/belljar/ws. In it one store for each
- * workspace: <id>/{meta.json, lock, upper, work}. Where another file system suits better, upper and work are there
- * (`place` of meta.json). Only the user can enter any of them; everything in `upper` is a stranger's work.
+ * workspace: <id>/{meta.json, lock, upper, work}, and one that was put by for the next (`.spare`). Where another file system
+ * suits better, upper and work are there (`place` of meta.json). Only the user can enter any of them; everything in `upper` is
+ * a stranger's work.
  *
  * One process writes to a store at a time: whoever has its lock. A frozen layer is written to by nobody and stays until no
  * store stands on it.
@@ -69,6 +70,10 @@ int workspace_save(const struct workspace *workspace, struct error *error);
 int workspace_copy_is_whole(struct workspace *workspace, struct error *error);
 /* Remove the store and all in it, and layers that nobody stands on any more. Closes @workspace in any case. */
 int workspace_remove(const struct workspace_home *home, struct workspace *workspace, struct error *error);
+/* The same for one in which nothing was changed: it may be put by, for the next that is made. Nothing may have it mounted. */
+int workspace_put_by(const struct workspace_home *home, struct workspace *workspace, struct error *error);
+/* Remove what a store that was put by had in it. That takes a moment, and nobody need wait for it. */
+void workspace_tidy(const struct workspace *workspace);
 
 /*
  * Freeze what was written so far: it becomes a layer, and the upper is new and empty. Nothing may have it mounted. The id

@@ -366,7 +366,7 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		return rc == 0 && old_type == S_IFDIR ? wait_for_removed(pass, opened, name) : rc;
 	}
 	if (!old_type) {
-		if (pass->walk->meet && was_there_before(pass->walk, opened, name, found))
+		if (pass->walk->meet && !pass->walk->is_count && was_there_before(pass->walk, opened, name, found))
 			flags |= CHANGE_IS_COPIED_UP;
 		rc = meet(pass, opened, name, found, old, CHANGE_ADDED, flags | CHANGE_HAS_CONTENT);
 	} else if (new_type != old_type) {

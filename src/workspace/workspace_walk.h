@@ -17,6 +17,7 @@ struct walk {
 	void *context;
 	uint64_t compare_bytes; /* so many may be compared; beyond, same size counts as different */
 	uint64_t entry_count, entry_max;
+	bool is_count;              /* nobody asks of a new file whether the workdir had it under another name */
 	struct string_list renamed; /* the caller's to free: the new path, then the old one */
 	struct string_list
 		borrowed;  /* ... what of such a directory only the workdir has: its new path, then its old one */

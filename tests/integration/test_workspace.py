@@ -92,6 +92,16 @@ class HostFiles(WorkspaceCase):
 class Layers(WorkspaceCase):
     """What overlays are like, and what is made of it."""
 
+    def test_a_store_that_is_used_again_shows_nothing_of_the_last_command(self) -> None:
+        """Attributes of the directory itself are no changes, so this store is put by."""
+        code = "import os; print(os.listxattr('.')); os.setxattr('.', 'user.trace', b'x'); open('f', 'w').close(); os.unlink('f')"
+        for _ in range(3):
+            result = self.json("--cow", "--", sys.executable, "-c", code)
+            self.assertEqual((result["stdout"], self.layer(result)["id"]), ("[]\n", None), result)
+        self.assertEqual([path.name for path in (self.home / ".local/state/belljar/ws").iterdir()], [".spare"])
+        self.assertEqual(self.layer(self.json("--cow", *self.sh("echo x > f")))["added"], 1)
+        self.assertEqual(len(self.stores()), 1)
+
     def test_protected_files_stay_read_only(self) -> None:
         for name in (".git/hooks", ".vscode"):
             (self.work / name).mkdir(parents=True)

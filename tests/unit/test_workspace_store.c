@@ -291,6 +291,92 @@ static void test_sweep_removes_what_a_killed_run_did_not_use(void)
 	}
 }
 
+static void forget_spare(void)
+{
+	struct workspace workspace;
+
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
+	CHECK_INT(count_entries(home.path), 0);
+}
+
+static void test_one_store_without_changes_is_put_by_and_becomes_the_next(void)
+{
+	struct workspace first, second;
+	struct workspace_list list;
+	struct stat before, after;
+
+	CHECK_INT(create("one", NULL, &first), 0);
+	CHECK_INT(create(NULL, NULL, &second), 0);
+	CHECK(fstat(first.fd, &before) == 0);
+	CHECK_INT(workspace_put_by(&home, &first, fresh()), 0);
+	CHECK_INT(workspace_put_by(&home, &second, fresh()), 0);
+	CHECK_INT(count_entries(home.path), 1);
+	CHECK_INT(workspace_list(&home, &list, NULL, fresh()), 0);
+	CHECK_INT(list.count, 0);
+	workspace_list_done(&list);
+	workspace_sweep(&home);
+
+	CHECK(chmod(at("/project"), 0711) == 0);
+	CHECK_INT(create("longer-than-before", NULL, &first), 0);
+	CHECK(fstat(first.fd, &after) == 0 && after.st_ino == before.st_ino);
+	CHECK(fstat(first.upper_fd, &after) == 0 && (after.st_mode & 07777) == 0711);
+	CHECK_INT(workspace_open(&home, first.meta.id, WORKSPACE_WRITE, &second, fresh()), -EBUSY);
+	CHECK_INT(workspace_open(&home, first.meta.id, WORKSPACE_LOOK, &second, fresh()), 0);
+	CHECK_STRING(second.meta.name, "longer-than-before");
+	workspace_done(&second);
+	CHECK_INT(workspace_put_by(&home, &first, fresh()), 0);
+	CHECK(chmod(at("/project"), 0755) == 0);
+	forget_spare();
+}
+
+static void test_what_a_command_had_is_not_used_again(void)
+{
+	struct workspace workspace;
+	struct stat before, after;
+	int held;
+
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	/* As the kernel leaves it. */
+	CHECK(mkdirat(workspace.fd, "work/work", 0700) == 0 && mkdirat(workspace.fd, "work/work/incompat", 0000) == 0);
+	CHECK(fchmodat(workspace.fd, "work/work", 0000, 0) == 0);
+	held = fcntl(workspace.upper_fd, F_DUPFD_CLOEXEC, 0);
+	CHECK(held >= 0 && fstat(held, &before) == 0);
+	CHECK_INT(workspace_put_by(&home, &workspace, fresh()), 0);
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	CHECK(fstat(workspace.upper_fd, &after) == 0 && after.st_ino != before.st_ino);
+	CHECK_INT(faccessat(workspace.fd, "work/work", F_OK, 0), -1);
+	workspace_tidy(&workspace);
+	CHECK_INT(count_entries(workspace.path), 4);
+	CHECK(mkdirat(held, "planted", 0700) < 0 && errno == ENOENT);
+	close(held);
+	CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
+	CHECK_INT(count_entries(home.path), 0);
+}
+
+static void test_a_store_with_anything_in_it_is_not_put_by(void)
+{
+	struct workspace workspace;
+
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	write_file(workspace.upper_fd, "same", "x");
+	CHECK_INT(workspace_put_by(&home, &workspace, fresh()), 0);
+	CHECK_INT(count_entries(home.path), 0);
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	write_file(workspace.fd, "applied", "x");
+	CHECK_INT(workspace_put_by(&home, &workspace, fresh()), 0);
+	CHECK_INT(count_entries(home.path), 0);
+	CHECK(mkdirat(home.fd, ".spare", 0700) == 0);
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	CHECK_INT(count_entries(home.path), 1);
+	CHECK_INT(workspace_put_by(&home, &workspace, fresh()), 0);
+	/* One that a host that crashed has left without a part is as good as none. */
+	CHECK(unlinkat(home.fd, ".spare/upper", AT_REMOVEDIR) == 0);
+	CHECK_INT(create(NULL, NULL, &workspace), 0);
+	CHECK_INT(count_entries(home.path), 1);
+	CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
+}
+
 static void test_a_damaged_store_keeps_every_layer(void)
 {
 	struct workspace workspace;
@@ -393,6 +479,9 @@ static const struct test tests[] = {
 	TEST(test_a_layer_stays_while_a_fork_stands_on_it),
 	TEST(test_sweep_removes_what_was_never_finished_and_nothing_else),
 	TEST(test_sweep_removes_what_a_killed_run_did_not_use),
+	TEST(test_one_store_without_changes_is_put_by_and_becomes_the_next),
+	TEST(test_what_a_command_had_is_not_used_again),
+	TEST(test_a_store_with_anything_in_it_is_not_put_by),
 	TEST(test_a_damaged_store_keeps_every_layer),
 	TEST(test_a_killed_checkpoint_is_finished_by_the_next),
 	TEST(test_state_inside_the_workdir_is_refused),
