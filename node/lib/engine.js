@@ -14,7 +14,7 @@
 
 import { spawn } from 'node:child_process';
 
-import { EngineError } from './errors.js';
+import { EngineError, PolicyError } from './errors.js';
 import { frame, Inbox, Kind, Nonsense, PIECE_BYTES, SEND_MAX_BYTES, VERSION } from './frames.js';
 import { enginePath } from './program.js';
 
@@ -293,9 +293,19 @@ function uint32(number) {
   return payload;
 }
 
+/** A replacer that refuses text which no name, argument or variable can be. U+DC80 to U+DCFF stand for bytes: see text.js. */
+function checkText(key, value) {
+  if (typeof value === 'string' && /[\0\ud800-\udc7f\udd00-\udfff]/u.test(value)) {
+    throw new PolicyError(`${key}: a text must not have a NUL or half of a character in it: ${JSON.stringify(value.slice(0, 60))}`);
+  }
+  return value;
+}
+
 /** The bytes of a JSON payload; an error if the engine would not take them. */
 export function encode(members) {
-  const payload = Buffer.from(JSON.stringify(members), 'utf8');
+  const text = JSON.stringify(members);
+  if (/\\u(?:0000|d[89a-f])/.test(text)) JSON.stringify(members, checkText);
+  const payload = Buffer.from(text, 'utf8');
   if (payload.length > SEND_MAX_BYTES) {
     throw Object.assign(new Error('E2BIG: the request has more than 5 MiB'), { code: 'E2BIG', errno: -7 });
   }

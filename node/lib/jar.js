@@ -242,7 +242,7 @@ export class Jar {
   /** Send a signal to one process of the jar, by its number in processes(). */
   async kill(pid, signal = 'SIGTERM') {
     if (!Number.isInteger(pid) || pid < 2 || pid > 0x7fffffff) throw new RangeError(`no process of a jar has the number ${pid}`);
-    await files.ask(this, Kind.KILL, { pid, signal: signalNumber(signal) }, 'kill');
+    await files.ask(this, Kind.KILL, { pid, signal: signal === 0 ? 0 : signalNumber(signal) }, 'kill');
   }
 
   /** Let the jar, which must have a gate, reach what a rule of `allow_net` names, from the next connection on. */

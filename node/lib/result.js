@@ -60,7 +60,7 @@ export class Result {
 
 /** 15 for "SIGTERM" or 15. */
 export function signalNumber(signal) {
-  if (Number.isInteger(signal) && signal >= 0 && signal <= 64) return signal;
+  if (Number.isInteger(signal) && signal >= 1 && signal <= 64) return signal;
   if (Object.hasOwn(constants.signals, signal)) return constants.signals[signal];
   const realTime = /^SIGRTMIN\+(\d{1,2})$/.exec(signal);
   if (realTime !== null) return 34 + Number(realTime[1]);

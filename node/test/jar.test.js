@@ -199,6 +199,7 @@ test('processes are told, and killed by number', async (context) => {
   await jar.run(['sh', '-c', 'sleep 600 & :'], { detach: true });
   const found = await until(async () => (await jar.processes()).find(({ name }) => name === 'sleep'));
   assert.deepEqual([found.name, found.args], ['sleep', ['sleep', '600']]);
+  await jar.kill(found.pid, 0); // it is there
   await jar.kill(found.pid, 'SIGKILL');
   await until(async () => (await jar.processes()).length === 0);
   assert.ok((await jar.usage()).age_ms > 0);

@@ -91,6 +91,8 @@ test('bad keys and values are PolicyErrors that say what to write', async () => 
   await assert.rejects(run(['true'], { memory: NaN }), PolicyError);
   await assert.rejects(run(['true'], { stdio: 'inherit' }), /use stdin/);
   await assert.rejects(run(['true'], { cwd: '/', workdir: '/' }), PolicyError);
+  for (const text of ['a\0', '\ud800', 'a\udfff']) await assert.rejects(run(['true'], { env: { A: text } }), /A: a text must not have/);
+  assert.equal((await run(['printf', '%s', '\\u0000\\ud800\u{1f600}'])).stdout, '\\u0000\\ud800\u{1f600}');
 });
 
 test('wrong arguments are TypeErrors, and nothing runs', async () => {

@@ -53,6 +53,7 @@ static void answer_image(const struct mcp_request *request, const char *path, co
 	AUTO_RESULT result = {0};
 
 	text_append_format(&result.words, "%s: %s, %zu bytes", path, type, len);
+	text_append_format(&result.structured, "{\"image\":\"%s\",\"bytes\":%zu}", type, len);
 	text_append_string(&result.images, "{\"type\":\"image\",\"data\":\"");
 	base64_append(&result.images, bytes, len);
 	text_append_format(&result.images, "\",\"mimeType\":\"%s\"}", type);

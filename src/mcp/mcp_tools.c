@@ -24,6 +24,9 @@
 	"everything.\"}"
 #define PATH STRING("path", "In the jar; a relative path starts at its working directory.")
 
+#define WRITTEN "\"path\":{\"type\":\"string\"},\"bytes\":{\"type\":\"integer\"}"
+#define OPENED "\"jar\":{\"type\":\"string\"},\"policy\":{\"type\":\"object\"},\"in_force\":{\"type\":\"object\"}"
+
 /* What a tool does to the world outside of it, as far as the policy lets it. */
 enum effect { EFFECT_NONE, EFFECT_FILES, EFFECT_ANY, EFFECT_HOST };
 
@@ -33,7 +36,7 @@ static const struct tool {
 	enum effect effect;
 	bool is_idempotent;
 	bool (*is_offered)(const struct mcp_options *options); /* NULL: always */
-	const char *input, *output;
+	const char *input, *output; /* schemas; every result that is no error has an object that fits @output */
 } tools[] = {
 	{
 		.name = "run",
@@ -85,6 +88,11 @@ static const struct tool {
 		.input = INPUT(PATH "," INTEGER("first_line",
 						"1 is the first.") "," INTEGER("lines", "How many.") "," JAR_ARGUMENT,
 			       "\"path\""),
+		.output = OUTPUT(
+			"\"content\":{\"type\":\"string\"},\"first_line\":{\"type\":\"integer\"},\"lines\":{\"type\":\"integer\"},"
+			"\"is_all\":{\"type\":\"boolean\"},\"next_line\":{\"type\":\"integer\"},\"image\":{\"type\":\"string\"},"
+			"\"bytes\":{\"type\":\"integer\"}",
+			""),
 	},
 	{
 		.name = "write_file",
@@ -95,6 +103,7 @@ static const struct tool {
 		.effect = EFFECT_FILES,
 		.is_idempotent = true,
 		.input = INPUT(PATH "," STRING("content", "All of it.") "," JAR_ARGUMENT, "\"path\",\"content\""),
+		.output = OUTPUT(WRITTEN, "\"path\",\"bytes\""),
 	},
 	{
 		.name = "edit_file",
@@ -107,6 +116,8 @@ static const struct tool {
 			PATH "," STRING("old_text", "Exactly as it is in the file.") "," STRING(
 				"new_text", "What it becomes.") ",\"replace_all\":{\"type\":\"boolean\"}," JAR_ARGUMENT,
 			"\"path\",\"old_text\",\"new_text\""),
+		.output = OUTPUT(WRITTEN ",\"replacements\":{\"type\":\"integer\"}",
+				 "\"path\",\"bytes\",\"replacements\""),
 	},
 	{
 		.name = "list_files",
@@ -116,6 +127,8 @@ static const struct tool {
 		.effect = EFFECT_NONE,
 		.is_idempotent = true,
 		.input = INPUT(PATH "," JAR_ARGUMENT, ""),
+		.output = OUTPUT("\"entries\":{\"type\":\"array\"},\"is_all\":{\"type\":\"boolean\"}",
+				 "\"entries\",\"is_all\""),
 	},
 	{
 		.name = "diff",
@@ -159,6 +172,7 @@ static const struct tool {
 			"\"tighten\":{\"type\":\"object\",\"description\":\"Keys of a policy that allow less than the server's, as "
 			"policy_show prints them.\"}",
 			""),
+		.output = OUTPUT(OPENED, "\"jar\",\"policy\",\"in_force\""),
 	},
 	{
 		.name = "jar_close",
@@ -167,6 +181,8 @@ static const struct tool {
 		.function = mcp_tool_jar_close,
 		.effect = EFFECT_NONE,
 		.input = INPUT(STRING("jar", "The name that jar_open gave."), "\"jar\""),
+		.output =
+			OUTPUT("\"jar\":{\"type\":\"string\"},\"closed\":{\"type\":\"boolean\"}", "\"jar\",\"closed\""),
 	},
 	{
 		.name = "policy_show",
@@ -177,6 +193,7 @@ static const struct tool {
 		.effect = EFFECT_NONE,
 		.is_idempotent = true,
 		.input = INPUT(JAR_ARGUMENT, ""),
+		.output = OUTPUT(OPENED, "\"jar\",\"policy\",\"in_force\""),
 	},
 };
 
@@ -223,8 +240,7 @@ void mcp_list_tools(struct mcp_server *server, struct json_writer *writer)
 		json_write_string(writer, "title", tools[i].title);
 		json_write_string(writer, "description", tools[i].description);
 		json_write_raw(writer, "inputSchema", tools[i].input, strlen(tools[i].input));
-		if (tools[i].output)
-			json_write_raw(writer, "outputSchema", tools[i].output, strlen(tools[i].output));
+		json_write_raw(writer, "outputSchema", tools[i].output, strlen(tools[i].output));
 		write_annotations(&tools[i], server->options->policy, writer);
 		json_close_object(writer);
 	}

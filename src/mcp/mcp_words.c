@@ -106,10 +106,9 @@ static bool is_limit(const struct json_value *entry)
 
 #define REFUSALS_TOLD 5
 
-static void tell_lists(struct text *words, const struct json_value *result)
+static void tell_limits(struct text *words, const struct json_value *result)
 {
 	const struct json_value *limits = find(result, "limits_hit", JSON_LIST);
-	const struct json_value *denied = find(result, "denied", JSON_LIST);
 	const struct json_value *truncated = find(result, "truncated", JSON_BOOL);
 
 	for (size_t i = 0; limits && i < limits->list.count; i++) {
@@ -120,6 +119,13 @@ static void tell_lists(struct text *words, const struct json_value *result)
 	}
 	if (truncated && truncated->boolean)
 		text_append_string(words, "[the command wrote more than the limit of output; the rest is lost]\n");
+}
+
+/* Of a command that failed: programs try much that they can do without. */
+static void tell_refusals(struct text *words, const struct json_value *result)
+{
+	const struct json_value *denied = find(result, "denied", JSON_LIST);
+
 	for (size_t i = 0, told = 0; denied && i < denied->list.count && told < REFUSALS_TOLD; i++) {
 		if (is_limit(&denied->list.items[i]))
 			continue;
@@ -179,7 +185,9 @@ void mcp_tell_run(const struct belljar_result *result, const char *out_path, con
 	tell_stream(&told->words, err_len ? "stderr" : NULL, err, err_len, err_path);
 	if (!is_well || !told->words.len)
 		tell_end(&told->words, result);
-	tell_lists(&told->words, &document);
+	tell_limits(&told->words, &document);
+	if (!is_well)
+		tell_refusals(&told->words, &document);
 	told->is_error = belljar_result_outcome(result) != BELLJAR_EXITED;
 
 	json_open_object(&writer, NULL);

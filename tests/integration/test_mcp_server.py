@@ -100,6 +100,33 @@ class Protocol(McpCase):
         tools = {tool["name"]: tool for tool in self.server("--net", "host").result("tools/list")["tools"]}
         self.assertTrue(tools["run"]["annotations"]["openWorldHint"])
 
+    def test_results_fit_their_schemas(self) -> None:
+        server = self.server("--cow", "--allow-apply", "*")
+        (self.work / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n0000")
+        kinds = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict, "null": type(None)}
+        schemas = {tool["name"]: tool["outputSchema"] for tool in server.result("tools/list")["tools"]}
+        jar = server.data("jar_open")["jar"]
+        for tool, arguments in (
+            ("run", {"command": "kill -9 $$"}),
+            ("run_code", {"language": "bash", "code": "false"}),
+            ("write_file", {"path": "a", "content": "one"}),
+            ("edit_file", {"path": "a", "old_text": "one", "new_text": "two"}),
+            ("read_file", {"path": "a"}),
+            ("read_file", {"path": "a.png"}),
+            ("list_files", {}),
+            ("diff", {}),
+            ("apply", {}),
+            ("policy_show", {}),
+            ("jar_open", {}),
+            ("jar_close", {"jar": jar}),
+        ):
+            data, schema = server.data(tool, **arguments), schemas[tool]
+            self.assertLessEqual(set(schema["required"]), set(data), tool)
+            for name in set(schema["properties"]) & set(data):
+                types = schema["properties"][name]["type"]
+                self.assertIsInstance(data[name], tuple(kinds[word] for word in ([types] if isinstance(types, str) else types)), (tool, name))
+        self.assertEqual(set(schemas), {"run", "run_code", "read_file", "write_file", "edit_file", "list_files", "diff", "apply", "jar_open", "jar_close", "policy_show"})
+
     def test_an_option_that_is_wrong_is_told_at_once(self) -> None:
         server = Server(self.env, self.work, "--no-such-option")
         self.assertEqual(server.close(), 125)
