@@ -186,7 +186,7 @@ test('a function is called for each item, in order, and the first error ends it'
 
 test('a function is called over the files of a jar', async (context) => {
   const tools = module(context);
-  const jar = await Jar.open({ workdir: null, ro: [join(tools, '..')] });
+  const jar = await Jar.open({ workdir: null, ro: [join(tools, '..'), process.execPath] });
   context.after(() => jar.close());
   await jar.writeFile('data', 'content');
   assert.equal(await jar.call(tools, 'read', ['data']), 'content');
@@ -196,10 +196,10 @@ test('a function is called over the files of a jar', async (context) => {
   assert.ok(!(await jar.call(tools, 'look', ['/tmp'])).some((name) => /^belljar-[0-9a-f]{16}$/.test(name)));
   await assert.rejects(jar.call(tools, 'raise'), { typeName: 'RangeError' });
   await assert.rejects(jar.call(tools, 'same', [() => 1]), SendError);
-  const other = await Jar.open({ workdir: null });
+  const other = await Jar.open({ workdir: null, ro: [process.execPath] });
   context.after(() => other.close());
   await assert.rejects(other.call(tools, 'add', [1, 2]), (error) => error instanceof SendError && /`ro`/.test(error.hint));
-  const writing = await Jar.open({ workdir: join(tools, '..') });
+  const writing = await Jar.open({ workdir: join(tools, '..'), ro: [process.execPath] });
   context.after(() => writing.close());
   await assert.rejects(writing.call(tools, 'add', [1, 2]), SendError);
   assert.equal(await writing.call(tools, 'add', [1, 2], { importPaths: [join(tools, '..')] }), 3);

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { folder, test } from './helper.js';
+import { folder, START, test } from './helper.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TEXT = readFileSync(join(ROOT, 'docs/node.md'), 'utf8');
@@ -26,8 +26,9 @@ for (const [index, [, program, expected]] of EXAMPLES.entries()) {
     const dir = folder(context);
     mkdirSync(join(dir, 'node_modules'));
     symlinkSync(dirname(dirname(fileURLToPath(import.meta.url))), join(dir, 'node_modules/belljar'));
+    writeFileSync(join(dir, 'package.json'), '{}');
     writeFileSync(join(dir, 'example.mjs'), program);
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['example.mjs'], { cwd: dir, encoding: 'utf8' });
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [...START, 'example.mjs'], { cwd: dir, encoding: 'utf8' });
     assert.deepEqual([stdout, stderr], [expected, '']);
   });
 }

@@ -48,11 +48,16 @@ export async function until(condition, what) {
 
 export const INDEX = new URL('../index.js', import.meta.url).href;
 
+/** What the runtime of these tests needs before the name of a program's file; Deno's is "-" where it comes from standard input. */
+export const START = 'Deno' in globalThis ? ['run', '--allow-all', '--quiet', '--v8-flags=--expose-gc'] : [];
+
 /** Run a script that imports the package, or a file (null), in a process of its own: {status, signal, stdout, stderr}, and the child. */
 export function script(text, { args = [], env = {}, cwd } = {}) {
   const source = `import * as belljar from ${JSON.stringify(INDEX)};\n${text}`;
-  const words = text === null ? args : [...args, '--input-type=module', '--eval', source];
+  const isDeno = START.length > 0;
+  const words = text === null ? [...START, ...args] : isDeno ? [...START, '-'] : [...args, '--input-type=module', '--eval', source];
   const child = spawn(process.execPath, words, { env: { ...process.env, ...env }, cwd });
+  if (isDeno && text !== null) child.stdin.end(source);
   const done = new Promise((resolve, reject) => {
     const parts = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (data) => (parts[name] += data));

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { enginePath } from '../lib/program.js';
-import { folder, test } from './helper.js';
+import { folder, START, test } from './helper.js';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 // The stage of the tests keeps it apart.
@@ -30,9 +30,10 @@ function make(context) {
 }
 
 function runIn(dir) {
+  writeFileSync(join(dir, 'package.json'), '{}');
   writeFileSync(join(dir, 'program.mjs'), PROGRAM);
   const env = { PATH: '/usr/bin:/bin', HOME: process.env.HOME };
-  return execFileSync(process.execPath, ['program.mjs'], { cwd: dir, env, encoding: 'utf8' });
+  return execFileSync(process.execPath, [...START, 'program.mjs'], { cwd: dir, env, encoding: 'utf8' });
 }
 
 test('both packages, unpacked as npm does it, work in an empty directory', (context) => {

@@ -23,6 +23,8 @@ NODE = "node@22"
 # The frameworks first: their versions are shown.
 FRAMEWORKS = ("ai", "deepagents", "@openai/agents")
 OTHERS = ("@langchain/core", "@types/node", "bun", "deno", "typescript", "zod")
+# The package's own tests run with these too: the oldest Node that it is for, and one that is newer than the distribution's.
+NODES = tuple(f"node{version}@npm:node-linux-{'arm64' if os.uname().machine == 'aarch64' else 'x64'}@{version}" for version in (18, 24))
 # For `belljar mcp` and `belljar mcp-wrap`. What the conformance tool asks for changes from release to release, and so does the list of what is
 # expected to fail.
 PROTOCOL = (
@@ -90,7 +92,7 @@ class Adapters:
             about.write_text('{"private": true, "type": "module"}\n')
         fetched = self._install(NODE)
         if self.node.exists():
-            wanted = (name if "@" in name[1:] else f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS, *PROTOCOL, *AGENTS))
+            wanted = (name if "@" in name[1:] else f"{name}@latest" for name in (*FRAMEWORKS, *OTHERS, *NODES, *PROTOCOL, *AGENTS))
             fetched = self._install(*wanted, node=self.node)
         try:
             versions = ", ".join(self._version(name) for name in FRAMEWORKS)

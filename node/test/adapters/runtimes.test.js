@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * test/adapters/runtimes.test.js - one program that uses most of the package, on Bun and on Deno
+ * test/adapters/runtimes.test.js - the package's own tests on Bun, Deno and other versions of Node; and on Bun and Deno a program that uses it as
+ * npm installs it
  */
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -43,6 +44,25 @@ await jar.close();
 console.log(said.join('\\n'));
 `;
 const EXPECTED = ['in', 'true ENOENT', 'TimeoutError', 'streamed', 'true cancelled', 'web', 'file 2', '2560', '/usr', '1180591620717411303424', '42'];
+
+const RUNTIMES = {
+  bun: [join(MODULES, '.bin/bun'), 'test', '--timeout', '60000'],
+  deno: [join(MODULES, '.bin/deno'), 'test', '--allow-all', '--no-check', '--quiet'],
+  'Node 18': [join(MODULES, 'node18/bin/node'), '--test'],
+  'Node 24': [join(MODULES, 'node24/bin/node'), '--test'],
+};
+const OWN = join(process.env.BELLJAR_TEST_NODE_SOURCE, 'test');
+
+for (const [name, [program, ...words]] of Object.entries(RUNTIMES)) {
+  const skip = spawnSync(program, ['--version']).status === 0 ? false : `needs:${name}`;
+  for (const file of readdirSync(OWN).filter((entry) => entry.endsWith('.test.js'))) {
+    test(`${file} on ${name}`, { skip, timeout: 600_000 }, () => {
+      const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
+      const { status, stdout, stderr } = spawnSync(program, [...words, `./${file}`], { cwd: OWN, env, encoding: 'utf8', maxBuffer: 64 << 20 });
+      assert.equal(status, 0, (stdout + stderr).slice(-4000));
+    });
+  }
+}
 
 for (const [name, ...words] of [['bun'], ['deno', 'run', '--allow-all']]) {
   const program = join(MODULES, '.bin', name);
