@@ -26,10 +26,10 @@ static bool is_refusal(int errno_value)
 	       errno_value == EINVAL || errno_value == EUSERS || errno_value == EOPNOTSUPP;
 }
 
-static bool has_overlay_below(const struct host *host)
+static bool may_lack_maps(const struct host *host)
 {
 	for (size_t i = 0; i < host->layers.count; i++)
-		if (host->layers.items[i].is_on_overlay)
+		if (host->layers.items[i].may_lack_maps)
 			return true;
 	return false;
 }
@@ -86,7 +86,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		return host_survey_etc(host) == 0;
 	}
 	/* As the workdir of root's jar would be, if it were bound. */
-	if (step->kind == STEP_OVERLAY && step->flags & STEP_ID_MAPPED && has_overlay_below(host)) {
+	if (step->kind == STEP_OVERLAY && step->flags & STEP_ID_MAPPED && may_lack_maps(host)) {
 		host->has_id_mapped_mounts = false;
 		return true;
 	}

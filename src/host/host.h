@@ -87,7 +87,7 @@ struct host_layer {
 	struct host_path path;
 	char *inner_mount;            /* something that is mounted in it; NULL: nothing is */
 	gid_t group;                  /* of the directory */
-	bool is_on_overlay;           /* which knows no id-mapped mounts */
+	bool may_lack_maps;           /* overlayfs knows no id-mapped mounts, tmpfs since Linux 6.3 */
 	struct host_path store;       /* the directory with `upper` and `work` in it */
 	struct host_path upper;       /* a copy of the whole directory, where there are no layers */
 	struct host_path_list frozen; /* what lies between `upper` and the directory, topmost first */

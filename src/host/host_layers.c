@@ -16,6 +16,7 @@
 #include "host/host_paths.h"
 
 #define OVERLAY_MAGIC 0x794c7630UL
+#define TMPFS_MAGIC 0x01021994UL
 
 /* The fifth word of a line of mountinfo, in which a space, a tab, a newline and a backslash are written as \040 ... */
 static char *mount_point_of(char *line)
@@ -73,7 +74,8 @@ static int add_layer(struct host *host, const struct host_path *path, struct err
 	free(copies.items);
 	layer->inner_mount = find_inner_mount(path->path);
 	layer->group = stat(path->path, &status) == 0 ? status.st_gid : host->gid;
-	layer->is_on_overlay = statfs(path->path, &system) == 0 && (unsigned long)system.f_type == OVERLAY_MAGIC;
+	layer->may_lack_maps = statfs(path->path, &system) == 0 && ((unsigned long)system.f_type == OVERLAY_MAGIC ||
+								    (unsigned long)system.f_type == TMPFS_MAGIC);
 	return 0;
 }
 
