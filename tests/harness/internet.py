@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from harness import census, host, weather
+from harness.bounds import BOUND
 
 HOST = "203.0.113.1"
 NAME_SERVER = "203.0.113.53"
@@ -170,7 +171,7 @@ class Internet:
         # They have their interfaces only now.
         for pid in filter(None, (between, world.pid)):
             os.kill(pid, signal.SIGUSR1)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + BOUND
         while "READY" not in self.log() and time.monotonic() < deadline:
             time.sleep(0.01)
         if "READY" not in self.log():
@@ -310,7 +311,7 @@ class Internet:
         arrive. What kernels say to their neighbours does not count (ARP, and what IPv6 has in its place)."""
         if not self._counts[1]:
             os.kill(self._world, signal.SIGUSR2)
-        count, deadline = -1, time.monotonic() + 10
+        count, deadline = -1, time.monotonic() + BOUND
         while (not self._counts[1] or count != self._counts[0]) and time.monotonic() < deadline:
             count = self._counts[0]
             time.sleep(0.3)

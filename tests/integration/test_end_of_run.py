@@ -65,7 +65,7 @@ class EndOfRun(JarCase):
         self.assertEqual((done.status, done.stdout), (0, b"hopping\n"))
 
     def test_a_daemon_cannot_wait_for_the_end(self) -> None:
-        script = '(setsid sh -c "trap \\"\\" TERM HUP INT; while :; do echo x >> beat; sleep 0.01; done" &) ; sleep 0.2'
+        script = '(setsid sh -c "trap \\"\\" TERM HUP INT; while :; do echo x >> beat; sleep 0.01; done" &) ; until [ -s beat ]; do sleep 0.01; done'
         self.assertEqual(self.jar(*self.sh(script), timeout=10).status, 0)
         size = (self.work / "beat").stat().st_size
         self.assertEqual(census.wait_until_none(5.0), [])

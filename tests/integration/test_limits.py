@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict, List
 
+from harness.bounds import SLOWNESS
 from harness.case import JarCase, on_ways
 from harness.result import Result, limit_of
 from harness.runner import Way, send
@@ -292,8 +293,7 @@ class CpuTime(LimitCase):
         self.untouched(self.cpu("1s", "self:200", "tree:4:100"))
 
     def test_making_the_jar_is_not_the_commands(self) -> None:
-        slowness = float(os.environ.get("BELLJAR_TEST_SLOWNESS", "1"))
-        self.untouched(self.json("--cpu-time", f"{int(50 * slowness)}ms", "--", "true"))
+        self.untouched(self.json("--cpu-time", f"{50 * SLOWNESS:.0f}ms", "--", "true"))
 
 
 @on_ways(BEST, METER)
@@ -356,7 +356,7 @@ class Pids(LimitCase):
         self.assertEqual(result["outcome"], "timeout")
 
     def test_a_fork_bomb_under_every_limit(self) -> None:
-        args = ("--memory", "256M", "--cpu-time", "500ms", "--disk", "10M", "--timeout", "20s", "--grace", "0")
+        args = ("--memory", "256M", "--cpu-time", "500ms", "--disk", "10M", "--timeout", f"{20 * SLOWNESS:.0f}s", "--grace", "0")
         result = self.json(*args, "--pids", "200", "--", self.tool("limit_count"), "bomb")
         self.assertIn(result["outcome"], ("cpu", "memory"))
 
