@@ -19,28 +19,39 @@ PACKAGES = (
     "base-files",
     "bash",
     "coreutils",
+    "curl",
     "dash",
     "findutils",
+    "git",
     "grep",
+    "iproute2",
     "libc-bin",
+    "libnghttp2-14",
     "mount",
+    "nodejs",
+    "openssl",
     "python3",
     "sed",
     "util-linux",
 )
-# What their installation scripts need and they themselves do not.
-LEFT_OUT_PACKAGES = {"debconf", "debianutils", "dpkg", "init-system-helpers", "perl-base", "tar"}
-LEFT_OUT = re.compile(r"/usr/(share/(doc|info|locale|man|lintian|bug|i18n)|lib/[^/]*/gconv)(/|$)|.*/(test|idlelib|ensurepip)/")
+# What their installation scripts need and they themselves do not, or what only parts of them need that no test uses.
+LEFT_OUT_PACKAGES = {
+    "ca-certificates", "debconf", "debianutils", "dpkg", "git-man", "init-system-helpers", "liberror-perl", "perl", "perl-base", "tar",
+}
+LEFT_OUT = re.compile(
+    r"/usr/(include|share/(doc|info|locale|man|lintian|bug|i18n)|lib/([^/]*/gconv|node_modules))(/|$)|.*/(test|idlelib|ensurepip)/"
+)
 FOLDERS = ("dev", "proc", "sys", "run", "tmp", "root", "home", "home/user", "etc", "var", "var/tmp", "vm")
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
     "etc/group": "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost guest\n",
     "etc/hostname": "guest\n",
-    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "etc/resolv.conf": "nameserver 127.0.0.1\n",
     "etc/shadow": "root:*:19000::::::\n",
 }
-HOST_FILES = ("/etc/ld.so.cache", "/etc/os-release", "/usr/lib/os-release", "/usr/bin/sh")
+HOST_FILES = ("/etc/ld.so.cache", "/etc/ssl/certs/ca-certificates.crt", "/etc/os-release", "/usr/lib/os-release", "/usr/bin/sh")
 
 
 class Archive:
@@ -149,7 +160,8 @@ def write(target: pathlib.Path, source: pathlib.Path, modules: list[pathlib.Path
         for name in ("tests", "docs", "share", "man"):
             if (source / name).is_dir():
                 archive.add_tree(source / name, f"vm/{name}")
-        archive.add_path(str(source / "build" / "belljar"), "vm/bin/belljar")
+        for program in ("belljar", "belljar-gate"):
+            archive.add_path(os.path.realpath(source / "build" / program), f"vm/bin/{program}")
         for tool in sorted((source / "build" / "tests" / "tools").iterdir()):
             if tool.is_file() and os.access(tool, os.X_OK):
                 archive.add_path(str(tool), f"vm/tools/{tool.name}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's kernel: the distribution's own package, unpacked below build/ and never installed.
 
-Debian's cloud kernel has what a guest needs built in but for the disk's driver; the few modules of that are taken too.
+Debian's cloud kernel has most of what a guest needs built in. The rest are modules: the disk's driver, and what a host loads by
+itself for gates, for workspaces and for the tests' own networks. There is no modprobe in the guest, so all are loaded at its start.
 """
 
 from __future__ import annotations
@@ -24,7 +25,19 @@ MODULES = (
     "virtio_pci_modern_dev",
     "virtio_pci",
     "virtio_blk",
+    "libcrc32c",
+    "nfnetlink",
+    "nf_tables",
+    "nf_defrag_ipv4",
+    "nf_defrag_ipv6",
+    "nf_tproxy_ipv4",
+    "nf_tproxy_ipv6",
+    "nft_tproxy",
+    "overlay",
+    "veth",
 )
+# What an unpacked kernel was unpacked for.
+WANTED = "wanted"
 CONFIGURED_ABSENT = "there is no package {name} here; ./dev vm needs the package lists of Debian 12 or later"
 
 
@@ -66,6 +79,7 @@ def unpack(package: pathlib.Path, folder: pathlib.Path) -> None:
                     shutil.copyfileobj(content, target)
     if reader.wait() != 0:
         raise KernelError(f"cannot unpack {package.name}")
+    (folder / WANTED).write_text(" ".join(MODULES))
 
 
 def fetch(folder: pathlib.Path) -> None:
@@ -86,9 +100,11 @@ def fetch(folder: pathlib.Path) -> None:
 
 
 def get(build: pathlib.Path) -> Kernel:
-    """The kernel below `build`, fetched where it is not there yet."""
+    """The kernel below `build`, fetched where it is not there yet, or without a module that is wanted now."""
     folder = build / "kernel"
-    if not folder.is_dir():
+    wanted = folder / WANTED
+    if not wanted.is_file() or wanted.read_text() != " ".join(MODULES):
+        shutil.rmtree(folder, ignore_errors=True)
         fetch(folder)
     images = sorted(folder.glob("vmlinuz-*"))
     if not images:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from vm.kernel import Kernel
 
 PROGRAM = "qemu-system-x86_64"
-MEMORY = "1536M"
+MEMORY = "2G"
 PROCESSORS = 2
 PR_SET_PDEATHSIG = 1
 DISK_BYTES = 4 << 30

@@ -19,7 +19,7 @@ from vm.guest.setup import CGROUPS
 
 HOME = pathlib.Path("/vm")
 COMMAND = HOME / "command"
-MODULE_SECONDS = 900.0
+MODULE_SECONDS = 1800.0
 RUN_ALONE = re.compile(r"^RUN_ALONE = True$", re.MULTILINE)
 WORKERS = 2
 # An emulated processor takes many times as long.

@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import pathlib
+import resource
 import shutil
 import socket
 import struct
@@ -32,6 +33,8 @@ MOUNTS = (
 )
 # Programs may ask for more memory than this small machine has, and are told when they use it, as elsewhere.
 OVERCOMMIT = pathlib.Path("/proc/sys/vm/overcommit_memory")
+# As systemd sets it; the kernel's own maximum of 4,096 is less than what attackers on a gate open.
+DESCRIPTORS = (1024, 524288)
 # As in Debian: a cgroup hands on what its units asked for.
 HANDED_ON = "+memory +pids +cpu"
 
@@ -100,6 +103,7 @@ def make_host() -> None:
     shutil.rmtree("/tmp/lost+found")
     os.chown("/home/user", 1000, 1000)
     OVERCOMMIT.write_text("1")
+    resource.setrlimit(resource.RLIMIT_NOFILE, DESCRIPTORS)
     raise_loopback()
     make_cgroups()
 
