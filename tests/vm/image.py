@@ -61,31 +61,32 @@ class Archive:
         self.file = file
         self.names: set[str] = set()
 
-    def _entry(self, name: str, mode: int, content: bytes) -> None:
+    def _entry(self, name: str, mode: int, content: bytes, changed: int = 0) -> None:
         data = name.encode() + b"\0"
-        fields = (len(self.names), mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(data), 0)
+        fields = (len(self.names), mode, 0, 0, 1, changed, len(content), 0, 0, 0, 0, len(data), 0)
         head = b"070701" + b"".join(b"%08x" % field for field in fields) + data
         self.file.write(head + bytes(-len(head) % 4) + content + bytes(-len(content) % 4))
 
-    def add(self, name: str, mode: int, content: bytes = b"") -> None:
+    def add(self, name: str, mode: int, content: bytes = b"", changed: int = 0) -> None:
         """One entry, after the folders above it; what is there already stays."""
         name = name.strip("/")
         if not name or name in self.names:
             return
         self.add(os.path.dirname(name), stat.S_IFDIR | 0o755)
         self.names.add(name)
-        self._entry(name, mode, content)
+        self._entry(name, mode, content, changed)
 
     def add_path(self, path: str, name: str) -> None:
-        """A file, a link or an empty folder of the host."""
-        mode = os.lstat(path).st_mode
+        """A file, a link or an empty folder of the host. A file keeps its time: Python compiles anew what has another."""
+        status = os.lstat(path)
+        mode = status.st_mode
         if stat.S_ISLNK(mode):
             self.add(name, stat.S_IFLNK | 0o777, os.readlink(path).encode())
         elif stat.S_ISDIR(mode):
             self.add(name, stat.S_IFDIR | (mode & 0o1777) | 0o555)
         elif stat.S_ISREG(mode):
             with open(path, "rb") as file:
-                self.add(name, stat.S_IFREG | (mode & 0o6777), file.read())
+                self.add(name, stat.S_IFREG | (mode & 0o6777), file.read(), int(status.st_mtime))
 
     def add_tree(self, folder: pathlib.Path, name: str) -> None:
         """Everything below a folder, for everybody to read and run."""
