@@ -320,12 +320,18 @@ def large(soak: Soak) -> None:
 
 
 # How to make a file system in a file; what is not installed is skipped.
-SYSTEMS = {"btrfs": ["mkfs.btrfs", "-q"], "xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"], "tmpfs": []}
+SYSTEMS = {"btrfs": ["mkfs.btrfs", "-q"], "xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"], "tmpfs": [], "overlay": []}
 ORDINARY = 47123
 
 
 def mount_new(soak: Soak, name: str, place: Path) -> bool:
     image = soak.folder / f"{name}.image"
+    if name == "overlay":
+        # As in a container: the workdir is on an overlay, and the stores are elsewhere.
+        for part in ("lower", "upper", "inner"):
+            (soak.folder / part).mkdir()
+        options = ",".join(f"{key}={soak.folder / part}" for key, part in (("lowerdir", "lower"), ("upperdir", "upper"), ("workdir", "inner")))
+        return subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", str(place)], check=False).returncode == 0
     if not SYSTEMS[name]:
         return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(place)], check=False).returncode == 0
     if not shutil.which(SYSTEMS[name][0]):
