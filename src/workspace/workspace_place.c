@@ -74,6 +74,10 @@ int workspace_open_private(int parent_fd, const char *name)
 
 int workspace_make_private(int parent_fd, const char *name)
 {
+	int fd = workspace_open_private(parent_fd, name);
+
+	if (fd != -ENOENT)
+		return fd;
 	if (mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	return workspace_open_private(parent_fd, name);

@@ -70,8 +70,10 @@ int workspace_home_open(char *const *environment, struct workspace_home *out, st
 				 "neither XDG_STATE_HOME nor HOME says where workspaces are to be kept");
 	if (text_failed(&path))
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	rc = make_way(path.data);
-	state_fd = rc == 0 ? open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	state_fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = state_fd < 0 && errno == ENOENT ? make_way(path.data) : 0;
+	if (rc == 0 && state_fd < 0)
+		state_fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (rc == 0 && state_fd < 0)
 		rc = -errno;
 	if (rc == 0 && (own_fd = workspace_make_private(state_fd, "belljar")) < 0)
