@@ -375,6 +375,8 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	if (rc == 0) {
 		plan_limits(&build);
 		rc = plan_walls(&build);
+		if (!plan_is_jar(plan))
+			plan_process_limits(&build);
 		plan_calls(&build);
 	}
 	if (rc == 0 && build.has_failed)

@@ -55,11 +55,12 @@ int plan_gate(struct plan_build *build);          /* plan_gate.c: a network with
 int plan_mounts(struct plan_build *build);        /* plan_mounts.c: the file system, as mounts and as Landlock rules */
 int plan_back_ends(struct plan_build *build); /* plan_limits.c: what holds each limit, and what cannot be held here */
 void plan_meter(struct plan_build *build);    /* plan_limits.c: the engine's view of the jar */
-void plan_limits(struct plan_build *build);   /* plan_limits.c: rlimits */
+void plan_limits(struct plan_build *build);   /* plan_limits.c: rlimits of the jar */
+/* plan_limits.c: those of the command; after its walls, whose making needs descriptors that `fds` may not leave. */
+void plan_process_limits(struct plan_build *build);
 void plan_user_limits(
 	struct plan_build *build); /* plan_limits.c: a jar's share of what the kernel counts for the user */
-int plan_run_back_ends(struct plan_build *build); /* plan_limits.c: the same for one run in a kept jar */
-void plan_run_limits(struct plan_build *build);
+int plan_run_back_ends(struct plan_build *build);           /* plan_limits.c: the same for one run in a kept jar */
 bool plan_keeps_core_limit(const struct plan_build *build); /* plan_limits.c: nobody may change it later */
 void plan_run_walls(
 	struct plan_build *build);         /* plan_walls.c: what of them a command in a standing jar puts up itself */

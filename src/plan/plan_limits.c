@@ -330,7 +330,7 @@ void plan_user_limits(struct plan_build *build)
 	}
 }
 
-static void add_process_limits(struct plan_build *build)
+void plan_process_limits(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	struct plan_step_list *entry = &build->plan->core.entry;
@@ -354,8 +354,6 @@ void plan_limits(struct plan_build *build)
 	/* Counted for the user too, here as elsewhere: the jar may have so many while the user's other programs may have more. */
 	add_rlimit(build, &build->plan->core.steps, RLIMIT_SIGPENDING, QUEUED_SIGNALS);
 	add_rlimit(build, &build->plan->core.steps, RLIMIT_MSGQUEUE, MESSAGE_QUEUE_BYTES);
-	if (!plan_is_jar(build->plan))
-		add_process_limits(build);
 }
 
 /* --- one run in a kept jar ---------------------------------------------------------------------------------- */
@@ -454,9 +452,4 @@ int plan_run_back_ends(struct plan_build *build)
 			      (plan->cgroup.pids ? 1U << GUARANTEE_PIDS : 0);
 	}
 	return rc;
-}
-
-void plan_run_limits(struct plan_build *build)
-{
-	add_process_limits(build);
 }

@@ -135,8 +135,8 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		plan->cgroup = jar->cgroup;
 	}
 	if (rc == 0) {
-		plan_run_limits(&build);
 		plan_run_walls(&build);
+		plan_process_limits(&build);
 		inherit_remarks(&build, &plan->missing, &jar->missing);
 		inherit_remarks(&build, &plan->notes, &jar->notes);
 	}

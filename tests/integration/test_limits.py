@@ -549,6 +549,10 @@ class PerProcess(LimitCase):
         result = self.json("--fds", "20", "--", self.tool("limit_count"), "fd:100", "say:went on")
         self.assertEqual((result["outcome"], result["stdout"]), ("exited", "fds 17\nwent on\n"))
 
+    def test_the_fewest_descriptors_leave_room_for_the_walls(self) -> None:
+        result = self.json("--fds", "4", "--ledger", "trace", *self.sh("ulimit -n; ulimit -Hn"))
+        self.assertEqual((result["outcome"], result["stdout"]), ("exited", "4\n4\n"))
+
 
 @on_ways(BEST, METER, LANDLOCK)
 class NoLimit(LimitCase):
