@@ -15,16 +15,18 @@ static bool is_path(const char *word)
 	       access(word, F_OK) == 0;
 }
 
-static void make_absolute(const struct invocation *invocation, const char *word, struct text *out)
+static int make_absolute(const struct invocation *invocation, const char *word, struct text *out, struct error *error)
 {
-	const char *directory = invocation->current_directory ? invocation->current_directory : "/";
-
 	if (word[0] == '~' && (!word[1] || word[1] == '/') && invocation->home)
 		text_append_format(out, "%s%s", invocation->home, word + 1);
 	else if (word[0] == '/')
 		text_append_string(out, word);
+	else if (invocation->current_directory)
+		text_append_format(out, "%s/%s", invocation->current_directory, word);
 	else
-		text_append_format(out, "%s/%s", directory, word);
+		return error_set(error, STAGE_USAGE, ENOENT,
+				 "%s: the current directory no longer exists; name an absolute path", word);
+	return 0;
 }
 
 int command_why(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
@@ -43,8 +45,8 @@ int command_why(const struct invocation *invocation, struct run_options *options
 		rc = error_set(&error, STAGE_USAGE, 0, "'%s' is none of read, write and exec", access);
 		error_hint(&error, "`belljar why ~/data write`");
 	}
-	if (is_path(options->words[0]))
-		make_absolute(invocation, options->words[0], &question);
+	if (rc == 0 && is_path(options->words[0]))
+		rc = make_absolute(invocation, options->words[0], &question, &error);
 	else
 		text_append_string(&question, options->words[0]);
 	if (rc == 0)

@@ -9,7 +9,7 @@
 struct policy_context context_of(const struct invocation *invocation)
 {
 	return (struct policy_context){
-		.current_directory = invocation->current_directory ? invocation->current_directory : "/",
+		.current_directory = invocation->current_directory,
 		.home = invocation->home,
 	};
 }

@@ -10,8 +10,8 @@
 
 /* What relative paths and '~' mean. Borrowed strings, absolute paths. */
 struct policy_context {
-	const char *current_directory;
-	const char *home; /* NULL: '~' is an error */
+	const char *current_directory; /* NULL: it no longer exists, and a relative path is an error */
+	const char *home;              /* NULL: '~' is an error */
 };
 
 /* An `agent` policy. *@policy need not be initialised; it is written only on success. */

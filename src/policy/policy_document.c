@@ -93,6 +93,9 @@ int policy_file_path(const char *name, const struct policy_context *context, cha
 
 	if (!*name)
 		return error_set(error, STAGE_POLICY, 0, "the name of the policy file is empty");
+	if (name[0] != '/' && !context->current_directory)
+		return error_set(error, STAGE_POLICY, ENOENT,
+				 "cannot read the policy file '%s': the current directory no longer exists", name);
 	len = name[0] == '/' ? asprintf(&path, "%s", name) : asprintf(&path, "%s/%s", context->current_directory, name);
 	if (len < 0) {
 		path = NULL; /* what asprintf() left there is not defined */

@@ -52,6 +52,8 @@ int policy_clean_path(const char *given, enum path_rule rule, const struct polic
 		return policy_refuse(origin, given, "the path is empty");
 	if (is_home && !source->home)
 		return policy_refuse(origin, given, "cannot tell what '~' means: the home directory is not known");
+	if (is_relative && rule != PATH_INSIDE && rule != PATH_DEST && !source->directory)
+		return policy_refuse(origin, given, "the current directory no longer exists; name an absolute path");
 	if (is_relative && rule == PATH_DEST)
 		return policy_refuse(origin, given, "the place in the jar must be an absolute path");
 

@@ -24,7 +24,7 @@ static const char *home_of(char *const *environment)
 static struct policy_context context_of(const struct request *request)
 {
 	return (struct policy_context){
-		.current_directory = request->cwd ? request->cwd : "/",
+		.current_directory = request->cwd,
 		.home = home_of(request->environment),
 	};
 }
@@ -87,7 +87,7 @@ static int read_policy(struct server *server, const struct request *request, str
 	struct policy_context context = context_of(request);
 	int rc;
 
-	if (context.current_directory[0] != '/' || (request->base && request->base[0] != '/'))
+	if ((request->cwd && request->cwd[0] != '/') || (request->base && request->base[0] != '/'))
 		return error_set(error, STAGE_USAGE, 0, "'cwd' and 'base' must be absolute paths");
 	rc = begin_policy(server, &context, &made, error);
 	if (rc == 0)

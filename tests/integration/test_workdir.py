@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 from typing import List
 
+from harness import runner
 from harness.case import JarCase, every_way, on_ways
 from harness.runner import LANDLOCK, NAMESPACE, Arg
 
@@ -181,6 +182,28 @@ class NamespaceWorkdir(JarCase):
         self.assertIn(b"project\n", done.stdout)
         self.assertNotIn(b"secret", done.stdout)
         self.assertTrue((project / "ok").exists())
+
+
+class NoCurrentDirectory(JarCase):
+    """Its directory was removed: a relative path means nothing then, and no path below the root directory either."""
+
+    def refuse(self, verb: str, *words: str) -> None:
+        gone = self.directory(f"gone{self.count}")
+        self.count += 1
+        done = runner.run(words, verb=verb, env=self.env, cwd=gone, preexec_fn=gone.rmdir)
+        self.assert_failed(done, "the current directory no longer exists")
+
+    def test_relative_paths_are_refused(self) -> None:
+        self.count = 0
+        self.refuse("run", "-C", "srv", "--", "true")
+        self.refuse("run", "-C", "none", "--ro", "etc", "--", "true")
+        self.refuse("run", "-C", "none", "--tighten", "etc/x.json", "--", "true")
+        self.refuse("why", "./etc")
+
+    def test_absolute_ones_and_none_will_do(self) -> None:
+        gone = self.directory("gone")
+        done = self.jar("-C", "none", "--ro", "/usr", "--cd", ".", "--", "true", cwd=gone, preexec_fn=gone.rmdir)
+        self.assertEqual(done.status, 0, done)
 
 
 if __name__ == "__main__":
