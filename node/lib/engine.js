@@ -76,9 +76,9 @@ export class Channel {
     return channel;
   }
 
-  /** A signal to every process of the run. */
+  /** A signal to every process of the run; 0 reaches nobody. */
   signal(number) {
-    this.send(Kind.SIGNAL, int32(number));
+    if (number !== 0) this.send(Kind.SIGNAL, int32(number));
   }
 
   /** End the run as a timeout would; the second time, at once. */

@@ -63,7 +63,7 @@ export function signalNumber(signal) {
   if (Number.isInteger(signal) && signal >= 1 && signal <= 64) return signal;
   if (Object.hasOwn(constants.signals, signal)) return constants.signals[signal];
   const realTime = /^SIGRTMIN\+(\d{1,2})$/.exec(signal);
-  if (realTime !== null) return 34 + Number(realTime[1]);
+  if (realTime !== null && Number(realTime[1]) <= 30) return 34 + Number(realTime[1]);
   throw new TypeError(`no signal is called ${signal}`);
 }
 

@@ -69,6 +69,8 @@ test('a command that cannot be started is told at once', async () => {
 test('signals reach the command', async () => {
   const process = await spawn(['sh', '-c', 'trap "echo got; exit 5" USR1; echo ready; while :; do sleep 0.01; done']);
   await once(process.stdout, 'data');
+  process.kill(0); // reaches nobody
+  for (const wrong of [65, -1, 'SIGRTMIN+31']) assert.throws(() => process.kill(wrong), TypeError);
   process.kill('SIGUSR1');
   process.stdout.resume();
   assert.equal((await process.wait()).exit_code, 5);

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import operator
 import os
 import select
 import signal
@@ -31,6 +32,8 @@ from ._program import engine_path
 ENGINE_FD = 3
 READ_BYTES = 64 << 10
 LEAVE_SECONDS = 10.0
+MAX_SIGNAL = 64
+MAX_WINDOW = 65535
 # A signal that comes between two system calls interrupts neither, and its Python handler waits for the next chance: whoever
 # waits looks up this often, so that Ctrl-C is never lost.
 LOOK_UP_SECONDS = 0.5
@@ -242,11 +245,17 @@ class Channel:
         self.send(_wire.CANCEL, struct.pack("<i", number))
 
     def signal(self, number: int) -> None:
-        """Send a signal to every process of the run; nothing happens if it is over."""
-        self.send(_wire.SIGNAL, struct.pack("<i", int(number)))
+        """Send a signal to every process of the run; nothing happens if it is over, or for 0."""
+        number = operator.index(number)
+        if not 0 <= number <= MAX_SIGNAL:
+            raise ValueError(f"no signal has the number {number}")
+        if number:
+            self.send(_wire.SIGNAL, struct.pack("<i", number))
 
     def resize(self, rows: int, cols: int) -> None:
         """Tell the command's terminal its new size."""
+        if not (1 <= rows <= MAX_WINDOW and 1 <= cols <= MAX_WINDOW):
+            raise ValueError(f"the window size must be between 1 and {MAX_WINDOW} rows and columns, not {rows!r}, {cols!r}")
         self.send(_wire.RESIZE, struct.pack("<HH", rows, cols))
 
     def hang_up(self) -> None:

@@ -95,8 +95,8 @@ def open_steps(path: Path, op: str, **members: Any) -> Steps[int]:
 
 
 def _read(path: Path, max_bytes: int, offset: int, length: Optional[int]) -> Steps[bytes]:
-    if offset < 0 or (length is not None and length < 0):
-        raise ValueError("offset and length must not be negative")
+    if max_bytes < 0 or offset < 0 or (length is not None and length < 0):
+        raise ValueError("max_bytes, offset and length must not be negative")
     fd = yield from open_steps(path, "read")
     try:
         if offset:
@@ -191,6 +191,8 @@ def _import_tar(data: Any, path: Path, limits: Dict[str, Any]) -> Steps[None]:
 
 
 def _connect(port: int) -> Steps[socket.socket]:
+    if not 1 <= port <= 65535:
+        raise ValueError(f"a port must be a number from 1 to 65535, not {port!r}")
     fd = yield from _open(_wire.CONNECT, {"port": port})
     return socket.socket(fileno=fd)
 

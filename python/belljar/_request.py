@@ -160,6 +160,9 @@ class Request:
         self.args = words_of(args, bool(shell))
         self.text, self.errors, self.on_output, self.on_event = bool(text), errors, on_output, on_event
         self.on_ask = on_ask
+        for name, callback in (("on_output", on_output), ("on_event", on_event), ("on_ask", on_ask)):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{name} must be a function, not {type(callback).__name__}")
         self._policy, self._keys = policy, normal_keys(keys)
         if errors != "replace":
             codecs.lookup_error(errors)

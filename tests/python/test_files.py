@@ -126,7 +126,7 @@ class Operations(FilesCase):
         self.refused(errno.EFBIG, lambda: jar.read_file("file", max_bytes=5, offset=90), "file")
         jar.run(["truncate", "-s", "1T", "huge"], check=True)
         self.assertEqual(jar.read_file("huge", offset=(1 << 40) - 3), bytes(3))
-        for wrong in ({"offset": -1}, {"length": -1}):
+        for wrong in ({"offset": -1}, {"length": -1}, {"max_bytes": -1}):
             with self.assertRaises(ValueError):
                 jar.read_file("file", **wrong)
 

@@ -116,6 +116,9 @@ class Ports(PackageCase):
             self.assertEqual(asyncio.run(work()), b"hello loop")
             with self.assertRaises(ConnectionRefusedError):
                 jar.connect(1)
+            for port in (0, -1, 65536):
+                with self.assertRaises(ValueError):
+                    jar.connect(port)
 
     def test_the_port_is_the_jars_own(self) -> None:
         with belljar.Jar(rung="namespace") as jar, socket.create_server(("127.0.0.1", 0)) as listener:

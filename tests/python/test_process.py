@@ -318,6 +318,13 @@ class End(PackageCase):
             process.stdout.readline()
             process.send_signal(signal.SIGUSR1)
             self.assertEqual(process.stdout.readline(), b"usr1\n")
+            process.send_signal(0)
+            for wrong in (-1, 65, 1 << 40):
+                with self.assertRaises(ValueError):
+                    process.send_signal(wrong)
+            for rows, cols in ((0, 80), (24, -1), (65536, 80)):
+                with self.assertRaises(ValueError):
+                    process.resize(rows, cols)
             process.terminate()
             result = process.wait()
             self.assertEqual((result.outcome, result.signal, result.returncode), ("signaled", "SIGTERM", -15))

@@ -208,6 +208,12 @@ class Streams(PackageCase):
 class Callback(PackageCase):
     """on_output."""
 
+    def test_what_cannot_be_called_runs_nothing(self) -> None:
+        for name in ("on_output", "on_event", "on_ask"):
+            with self.subTest(name=name), self.assertRaisesRegex(TypeError, name):
+                belljar.run(["touch", "ran"], **{name: "print"})  # type: ignore[arg-type]
+        self.assertFalse(os.path.exists("ran"))
+
     def test_pieces_come_as_they_are_written_in_this_thread(self) -> None:
         seen = []
 
