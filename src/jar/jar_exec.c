@@ -49,7 +49,7 @@ static int execute_as_script(const char *path, const struct jar_command *command
 	return -errno;
 }
 
-/* Of several that cannot be executed, one that is there and refused is the reason. */
+/* Of several that cannot be executed, one that is there and refused is the reason; a closed directory holds none. */
 int jar_execute(const struct jar_command *command, const char *shell)
 {
 	bool is_refused = false;
@@ -62,7 +62,7 @@ int jar_execute(const struct jar_command *command, const char *shell)
 			rc = execute_as_script(command->candidates[i], command, shell);
 		if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR && rc != -ENAMETOOLONG)
 			return rc;
-		is_refused |= rc == -EACCES;
+		is_refused |= rc == -EACCES && access(command->candidates[i], F_OK) == 0;
 	}
 	if (strchr(command->argv[0], '/'))
 		return rc;

@@ -122,6 +122,12 @@ class Ends(JarCase):
         self.assertIn("no-such-command", result["error"]["message"])
         self.assertIn(b"no-such-command", done.stderr)
 
+    def test_a_closed_directory_of_the_path_holds_no_command(self) -> None:
+        (self.work / "closed").mkdir(mode=0o600)
+        env = {**self.env, "PATH": f"{self.work / 'closed'}:{self.env['PATH']}"}
+        self.assertEqual(self.jar("--", "no-such-command", env=env).status, 127)
+        self.assertEqual(self.jar("--", "true", env=env).status, 0)
+
     def test_a_path_that_is_not_there(self) -> None:
         for path in ("./nothing", "/nonexistent/command", "nothing/here"):
             with self.subTest(path=path):
