@@ -205,11 +205,15 @@ static void drop_idle_hidings(struct view *view)
 
 static int check_workdir_is_there(struct plan_build *build, const struct view *view)
 {
-	const struct place *around = view_innermost(view, build->plan->core.workdir);
+	const char *workdir = build->plan->core.workdir;
+	const struct place *around = view_innermost(view, workdir);
+	/* Where a private directory is around it, nothing had to be put there to hide it. */
+	bool is_there = around && around->kind != PLACE_HIDDEN &&
+			(place_shows_host(around) || !strcmp(around->target, workdir));
 
-	if (build->plan->rung != RUNG_NAMESPACE || (around && around->kind != PLACE_HIDDEN))
+	if (build->plan->rung != RUNG_NAMESPACE || is_there)
 		return 0;
-	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", build->plan->core.workdir);
+	error_set(build->error, STAGE_PLAN, EINVAL, "the work directory '%s' is hidden", workdir);
 	return error_hint(build->error, "hide what is in it instead, or use -C none for a private one");
 }
 

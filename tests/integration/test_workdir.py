@@ -183,6 +183,12 @@ class NamespaceWorkdir(JarCase):
         self.assertNotIn(b"secret", done.stdout)
         self.assertTrue((project / "ok").exists())
 
+    def test_a_hidden_workdir_is_refused_wherever_it_lies(self) -> None:
+        """Below a private home nothing need be put over it."""
+        for directory in (self.work, self.directory("home/below")):
+            with self.subTest(directory=directory):
+                self.assert_failed(self.jar("--hide", ".", "--", "true", cwd=directory), "is hidden")
+
 
 class NoCurrentDirectory(JarCase):
     """Its directory was removed: a relative path means nothing then, and no path below the root directory either."""
