@@ -347,8 +347,10 @@ static inline void imagined_layers(struct host *host, const struct imagined_file
 		imagined_layer(host, files, host->workdir.path.path, frozen_count);
 		host->has_workdir_layer = true;
 	}
-	for (size_t i = 0; i < policy->cow_dirs.count; i++)
+	for (size_t i = 0; i < policy->cow_dirs.count; i++) {
+		imagined_add_resolved(&host->cow_places, files, policy->cow_dirs.items[i]);
 		imagined_layer(host, files, policy->cow_dirs.items[i], 0);
+	}
 	stores = host->layers.count ? list_add(&host->stores) : NULL;
 	if (stores)
 		*stores = (struct host_path){
