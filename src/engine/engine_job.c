@@ -161,13 +161,13 @@ static void job_begin(struct job *job)
  */
 static void remember_watched(struct job *job)
 {
-	struct host_workdir *surveyed = &job->launch.host.workdir;
+	struct host *surveyed = &job->launch.host;
 	const struct host *host = host_of(job);
 
-	if (surveyed->is_searched) {
-		job->watched = surveyed->watched;
-		surveyed->watched = (struct watch_list){0};
-	} else if (host->workdir.is_searched) {
+	if (host_is_searched(surveyed)) {
+		job->watched = surveyed->workdir.watched;
+		surveyed->workdir.watched = (struct watch_list){0};
+	} else if (host_is_searched(host)) {
 		host_watch(host, host_settled_ns(), &job->watched, NULL);
 	}
 }

@@ -74,10 +74,10 @@ struct host_workdir {
 	struct host_path git; /* that repository's .git, or the workdir's own; elsewhere where .git is a file */
 	struct host_path git_own; /* linked worktree: the part of `git` that is this worktree's own; else PATH_ABSENT */
 	bool has_git_file;        /* .git is a file; `git` is what it names, and lies elsewhere */
-	struct host_path refused_git;    /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
-	const char *refused_why;         /* ... since "it belongs to another user" */
-	bool is_searched;                /* it was looked at for the lists that follow */
-	struct watch_list watched;       /* what in it, and in its repository, other programs run or obey */
+	struct host_path refused_git; /* the nearest .git, where it is no repository to be shown; else PATH_ABSENT */
+	const char *refused_why;      /* ... since "it belongs to another user" */
+	bool is_searched;          /* it is looked at for the lists that follow, and no private one is in its place */
+	struct watch_list watched; /* what in it, and in its repository, other programs run or obey */
 	struct host_path_list protected; /* those of it that are to be read-only */
 	struct host_path_list pinned;    /* directories above those: must not be renamed away */
 };
@@ -135,12 +135,13 @@ struct host {
 	/* caller */
 	uid_t uid;
 	gid_t gid;
-	uid_t jar_id;               /* root only: an unused host id, this jar's alone, that a jar is built and run as */
-	char *home;                 /* where HOME points inside: the caller's, or a made-up one where that is unfit */
-	char *real_home;            /* the caller's home directory, resolved; NULL: none */
-	char *run_directory;        /* a name that is free, for a run that cannot have private mounts */
-	char *git_name, *git_email; /* user.name and user.email of the caller's git; NULL: not set */
-	char *const *environment;   /* borrowed */
+	uid_t jar_id;        /* root only: an unused host id, this jar's alone, that a jar is built and run as */
+	char *home;          /* where HOME points inside: the caller's, or a made-up one where that is unfit */
+	char *real_home;     /* the caller's home directory, resolved; NULL: none */
+	char *run_directory; /* a name that is free, for a run that cannot have private mounts */
+	struct string_list git_files; /* where the caller's git has its configuration, of this user and of all */
+	char *git_name, *git_email;   /* user.name and user.email of the caller's git; NULL: not set */
+	char *const *environment;     /* borrowed */
 	char *const *prefixes;    /* borrowed: where the caller's own interpreter and its library are; NULL: not said */
 	bool is_caller_elsewhere; /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */
@@ -165,6 +166,8 @@ struct host {
 		places; /* one per policy.mounts: what is at its destination, if that is a host directory */
 	struct host_path_list hidden;       /* one per policy.hide */
 	struct host_path_list tmpfs_places; /* one per policy.tmpfs */
+	struct host_path_list grants;       /* those of `mounts` that are directories which the command may write */
+	struct host_path_list policy_files; /* one per policy.files, symbolic links followed */
 	struct host_path_list cow_places;   /* one per policy.cow_dirs, symbolic links followed */
 	struct host_workdir workdir;
 	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
@@ -191,6 +194,11 @@ int host_hand_on(struct host *host, char *const *environment, unsigned number);
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
 /* Only what of /etc it found, once more. 0 or a negative errno. */
 int host_survey_etc(struct host *host);
+/* Is there anything that host_watch() looks at? */
+static inline bool host_is_searched(const struct host *host)
+{
+	return host->workdir.is_searched || host->grants.count;
+}
 void host_done(struct host *host);
 
 #endif

@@ -292,28 +292,33 @@ static int read_identity(const char *path, struct identity *identity)
 	return rc == -ENOMEM || identity->has_failed ? -ENOMEM : 0;
 }
 
-int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out)
+size_t host_git_global(char *const *environment, const char *home, char paths[GIT_GLOBAL_MAX][PATH_MAX])
 {
 	const char *only = host_variable(environment, "GIT_CONFIG_GLOBAL");
 	const char *xdg = host_variable(environment, "XDG_CONFIG_HOME");
-	struct identity identity = {0};
-	char path[PATH_MAX];
-	int rc = 0;
 
 	/* As git does it: one file in place of the others, else the later file wins. */
 	if (only) {
-		if (only[0] == '/')
-			rc = read_identity(only, &identity);
-	} else {
-		if (xdg && xdg[0] == '/')
-			snprintf(path, sizeof(path), "%s/git/config", xdg);
-		else
-			snprintf(path, sizeof(path), "%s/.config/git/config", home ? home : "/nonexistent");
-		rc = read_identity(path, &identity);
-		snprintf(path, sizeof(path), "%s/.gitconfig", home ? home : "/nonexistent");
-		if (rc == 0)
-			rc = read_identity(path, &identity);
+		snprintf(paths[0], PATH_MAX, "%s", only);
+		return only[0] == '/';
 	}
+	if (xdg && xdg[0] == '/')
+		snprintf(paths[0], PATH_MAX, "%s/git/config", xdg);
+	else
+		snprintf(paths[0], PATH_MAX, "%s/.config/git/config", home ? home : "/nonexistent");
+	snprintf(paths[1], PATH_MAX, "%s/.gitconfig", home ? home : "/nonexistent");
+	return GIT_GLOBAL_MAX;
+}
+
+int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out)
+{
+	struct identity identity = {0};
+	char paths[GIT_GLOBAL_MAX][PATH_MAX];
+	size_t count = host_git_global(environment, home, paths);
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = read_identity(paths[i], &identity);
 	if (rc < 0) {
 		free(identity.name);
 		free(identity.email);

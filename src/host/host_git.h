@@ -7,6 +7,7 @@
 #ifndef BELLJAR_HOST_HOST_GIT_H
 #define BELLJAR_HOST_HOST_GIT_H
 
+#include <limits.h>
 #include "base/text.h"
 #include "host/host.h"
 
@@ -39,6 +40,9 @@ int git_read_open(int fd, size_t bytes_max, struct text *out);
 /* The path in a file of one line, behind @prefix and without the line end. -EINVAL: it is not such a file. */
 int git_read_pointer(int fd, const char *prefix, struct text *out);
 
+/* The files of the caller's own configuration, as git looks for them; how many. */
+#define GIT_GLOBAL_MAX 2
+size_t host_git_global(char *const *environment, const char *home, char paths[GIT_GLOBAL_MAX][PATH_MAX]);
 /* user.name and user.email of the caller's own configuration, or NULL in each: not there, or not readable. */
 int host_git_identity(char *const *environment, const char *home, char **name_out, char **email_out);
 

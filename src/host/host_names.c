@@ -343,7 +343,11 @@ const struct host_name host_protected_names[] = {
 	{NULL, NULL},
 };
 
+/* What people and agents write at work: reported when it changes, not held. */
 const struct host_name host_instruction_names[] = {
+	{".git/rebase-merge/git-rebase-todo", "`git rebase --continue` runs the commands in it"},
+	{".git/remotes/origin", "git pushes to the address in it, and fetches from there"},
+	{".git/branches/origin", "git pushes to the address in it, and fetches from there"},
 	{"AGENTS.md", INSTRUCTIONS},
 	{"AGENTS.override.md", INSTRUCTIONS},
 	{"AGENT.md", INSTRUCTIONS},

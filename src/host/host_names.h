@@ -30,7 +30,7 @@ struct host_name {
 /* Each ends with a NULL name. */
 extern const struct host_name host_protected_names[]; /* files that other programs run or obey without being asked */
 extern const struct host_name
-	host_instruction_names[]; /* texts that agents obey: people edit them, so they are only reported */
+	host_instruction_names[]; /* what people and agents write at work, and tools obey: it is only reported */
 extern const struct host_name
 	host_build_names[]; /* what people run to build and test: shown apart before a workspace is applied */
 

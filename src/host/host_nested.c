@@ -66,7 +66,7 @@ static void look_inside(struct walk *walk, void *context, const struct listed *e
 	age = walk_age(walk, host_changed_ns(&status));
 	inside->age = MAX_OF(inside->age, age);
 	/* In a mount that is read-only nothing changes but through a second name elsewhere. */
-	if (age == AGE_OLD || (age == AGE_UNCLEAR && walk->request->was_protected && status.st_nlink < 2))
+	if (age == AGE_OLD || (age == AGE_UNCLEAR && walk->is_protected && status.st_nlink < 2))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
 	if (inside->watched)
@@ -90,10 +90,18 @@ static const struct host_path *top_of(const struct host *host, const char *path)
 	const struct host_path *tops[] = {&host->workdir.path, &host->workdir.top, &host->workdir.git_own,
 					  &host->workdir.git};
 
-	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
+	for (size_t i = 0; i < ARRAY_LEN(tops) && host->workdir.is_searched; i++)
 		if (tops[i]->kind == PATH_DIRECTORY && path_is_within(path, tops[i]->path))
 			return tops[i];
+	for (size_t i = 0; i < host->grants.count; i++)
+		if (path_is_within(path, host->grants.items[i].path))
+			return &host->grants.items[i];
 	return NULL;
+}
+
+static bool is_grant(const struct host *host, const struct host_path *top)
+{
+	return host->grants.count && top >= host->grants.items && top < host->grants.items + host->grants.count;
 }
 
 void host_find_changed_inside(const struct risky_request *request, const struct watched *watched,
@@ -101,13 +109,15 @@ void host_find_changed_inside(const struct risky_request *request, const struct 
 {
 	/* Those are repositories and parts of them: what in them is obeyed is watched by itself. */
 	static const char *const whole_repositories[] = {"modules", "worktrees"};
+	const struct host_path *top = top_of(request->host, watched->path.path);
 	struct walk walk = {.request = request, .risky = risky};
 	struct inside inside = {.watched = watched};
 	const char *name = strrchr(watched->path.path, '/') + 1;
 
 	if (is_name(name, whole_repositories, ARRAY_LEN(whole_repositories)))
 		return;
-	if (walk_begin(&walk, top_of(request->host, watched->path.path)))
+	walk.is_protected = request->was_protected && !is_grant(request->host, top);
+	if (walk_begin(&walk, top))
 		walk_inside(&walk, walk_below_top(&walk, watched->path.path), &inside);
 	close_fd(&walk.fd);
 }
@@ -188,23 +198,31 @@ static void find_links(struct walk *walk, const char *git)
 	string_list_done(&queue);
 }
 
+static void find_links_below(const struct risky_request *request, const struct watch_list *now,
+			     const struct host_path *top, const char *name, struct risky_list *risky)
+{
+	struct walk walk = {.request = request, .now = now, .risky = risky};
+	char git[PATH_MAX];
+
+	if (snprintf(git, sizeof(git), "%s%s", top->path, name) >= (int)sizeof(git))
+		return;
+	if (walk_begin(&walk, top))
+		find_links(&walk, git);
+	close_fd(&walk.fd);
+}
+
 static void find_links_of_host(const struct risky_request *request, const struct watch_list *now,
 			       struct risky_list *risky)
 {
 	const struct host_workdir *workdir = &request->host->workdir;
+	const struct host_path_list *grants = &request->host->grants;
 	const struct host_path *tops[] = {&workdir->path, &workdir->top, &workdir->git, &workdir->git_own};
 
-	for (size_t i = 0; i < ARRAY_LEN(tops); i++) {
-		struct walk walk = {.request = request, .now = now, .risky = risky};
-		char git[PATH_MAX];
-
-		if (tops[i]->kind != PATH_DIRECTORY || (i >= 2 && !workdir->has_git_file) ||
-		    snprintf(git, sizeof(git), i < 2 ? "%s/.git" : "%s", tops[i]->path) >= (int)sizeof(git))
-			continue;
-		if (walk_begin(&walk, tops[i]))
-			find_links(&walk, git);
-		close_fd(&walk.fd);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(tops) && workdir->is_searched; i++)
+		if ((i < 2 || workdir->has_git_file) && tops[i]->kind == PATH_DIRECTORY)
+			find_links_below(request, now, tops[i], i < 2 ? "/.git" : "", risky);
+	for (size_t i = 0; i < grants->count; i++)
+		find_links_below(request, now, &grants->items[i], "/.git", risky);
 }
 
 /* --- repositories in subdirectories ------------------------------------------------------------------------- */
@@ -345,7 +363,7 @@ static void look_at_entry(struct walk *walk, void *context, const struct listed 
 	}
 }
 
-static void walk_workdir(struct walk *walk)
+static void walk_directories(struct walk *walk)
 {
 	struct seen seen = {.is_top = true};
 	size_t next = 0;
@@ -363,18 +381,29 @@ static void walk_workdir(struct walk *walk)
 		walk_list(walk, directory, look_at_entry, &seen);
 		if (seen.has_git)
 			look_at_repository(walk, directory, false);
-		if (seen.bare == (1U << GIT_BARE_NAMES) - 1)
+		if (git_is_bare(seen.bare))
 			look_at_repository(walk, directory, true);
 	}
 	string_list_done(&seen.queue);
 }
 
-void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky)
+static void walk_tree(const struct risky_request *request, const struct watch_list *now, const struct host_path *top,
+		      struct risky_list *risky)
 {
 	struct walk walk = {.request = request, .now = now, .risky = risky, .budget = WATCH_BUDGET};
 
-	find_links_of_host(request, now, risky);
-	if (walk_begin(&walk, &request->host->workdir.path))
-		walk_workdir(&walk);
+	if (walk_begin(&walk, top))
+		walk_directories(&walk);
 	close_fd(&walk.fd);
+}
+
+void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky)
+{
+	const struct host *host = request->host;
+
+	find_links_of_host(request, now, risky);
+	if (host->workdir.is_searched)
+		walk_tree(request, now, &host->workdir.path, risky);
+	for (size_t i = 0; i < host->grants.count; i++)
+		walk_tree(request, now, &host->grants.items[i], risky);
 }

@@ -125,7 +125,7 @@ void host_find_risky(const struct risky_request *request, struct risky_list *ris
 {
 	struct watch_list now = {0};
 
-	if (!request->host->workdir.is_searched)
+	if (!host_is_searched(request->host))
 		return;
 	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &now, NULL) < 0) {
 		risky->unsearched =

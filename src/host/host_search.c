@@ -150,8 +150,8 @@ static void remember(struct search *search, const struct search_root *root, stru
 	*item = (struct watched){.path = *path, .kind = as->kind, .who = as->who};
 	*path = (struct host_path){0};
 	remember_content(search, root, search_beneath(root, item->path.path), item);
-	/* What is in a directory that is read-only needs no protection of its own. */
-	if (item->kind == WATCH_PROTECTED && is_in_protected(search, root, item))
+	/* What is in a directory that is read-only needs no protection of its own; what was named writable is writable. */
+	if (item->kind == WATCH_PROTECTED && (root->is_grant || is_in_protected(search, root, item)))
 		item->kind = WATCH_REPORTED;
 	if (item->kind == WATCH_PROTECTED)
 		pin_above(search, root, search_beneath(root, item->path.path));

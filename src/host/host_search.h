@@ -12,12 +12,15 @@
 
 #include "host/host_watch.h"
 
-#define SEARCH_ROOTS_MAX 4
+/* The workdir, its repository, and what other directories the command may write. */
+#define SEARCH_OWN_ROOTS 4
+#define SEARCH_ROOTS_MAX 20
 
 /* A directory that the command may write in, and how to look into it without being led astray. */
 struct search_root {
 	const char *path;
 	int fd;
+	bool is_grant; /* named writable: what is in it is reported, not protected */
 };
 
 struct search {

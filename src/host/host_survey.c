@@ -315,7 +315,6 @@ static int find_protected(struct host *host)
 	struct host_workdir *workdir = &host->workdir;
 	int rc = host_watch(host, host_settled_ns(), &workdir->watched, &workdir->pinned);
 
-	workdir->is_searched = true;
 	for (size_t i = 0; i < workdir->watched.count && rc == 0; i++) {
 		const struct watched *watched = &workdir->watched.items[i];
 
@@ -364,14 +363,49 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 	workdir->unfit = host_why_unfit(host, workdir->path.path);
 	if (workdir->unfit && policy->workdir_choice == WORKDIR_DEFAULT)
 		return 0;
-	rc = find_repository_around(host);
-	if (rc == 0)
+	workdir->is_searched = true;
+	return find_repository_around(host) < 0 ? out_of_memory(error) : 0;
+}
+
+/* What the policy was read from, and what it names: what is protected, and what is shown where, depends on them. */
+static int survey_sources(struct host *host, const struct policy *policy)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < policy->files.count && rc == 0; i++)
+		rc = add_resolved(&host->policy_files, policy->files.items[i]);
+	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
+		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
+		if (rc == 0 && policy->mounts.items[i].access == MOUNT_RW &&
+		    host->mounts.items[i].kind == PATH_DIRECTORY)
+			rc = host_path_list_copy(&host->grants, &host->mounts.items[i]);
+	}
+	return rc;
+}
+
+static int survey_git_files(struct host *host)
+{
+	char paths[GIT_GLOBAL_MAX][PATH_MAX];
+	size_t count = host_git_global(host->environment, host->real_home, paths);
+	int rc = string_list_add(&host->git_files, "/etc/gitconfig");
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = string_list_add(&host->git_files, paths[i]);
+	return rc;
+}
+
+/* What other programs run or obey, where the command may write. */
+static int survey_watched(struct host *host, struct error *error)
+{
+	int rc = host_is_searched(host) ? survey_git_files(host) : 0;
+
+	if (rc == 0 && host_is_searched(host))
 		rc = find_protected(host);
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
-		return error_set(error, STAGE_FILES, -rc, "cannot look into the work directory '%s': %s", path,
-				 strerror(-rc));
+		return error_set(error, STAGE_FILES, -rc,
+				 "cannot look into the directories that the command may write: %s", strerror(-rc));
 	return 0;
 }
 
@@ -471,8 +505,9 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 					    &workdir->git};
 	/* A .git in the workdir is part of it and has no place of its own. */
 	bool has_own_git = workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
-	const struct host_path_list *lists[] = {&host->mounts, &host->places, &host->hidden, &host->tmpfs_places,
-						&host->system, &host->etc,    &host->stores, &host->cow_places};
+	const struct host_path_list *lists[] = {&host->mounts,       &host->places,     &host->hidden,
+						&host->tmpfs_places, &host->system,     &host->etc,
+						&host->stores,       &host->cow_places, &host->policy_files};
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)
@@ -535,8 +570,11 @@ static int find_path_directories(struct host *host)
 
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
 {
-	int rc = survey_workdir(host, policy, current_directory, error);
+	int rc = survey_sources(host, policy) < 0 ? out_of_memory(error)
+						  : survey_workdir(host, policy, current_directory, error);
 
+	if (rc == 0)
+		rc = survey_watched(host, error);
 	if (rc == 0)
 		rc = host_survey_layers(host, policy, error);
 	if (rc < 0)
@@ -549,9 +587,7 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 		host->hosts = read_hosts();
 	if (rc == 0)
 		rc = look_at_names(&host->devices, "/dev", host_device_names);
-	/* Toolchains depend on what is writable; places on what is shown where it is. */
-	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
-		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
+	/* They depend on what is writable; places on what is shown where it is. */
 	if (rc == 0 && policy->has_toolchains)
 		rc = host_find_toolchains(host, policy);
 	if (rc == 0)
@@ -582,7 +618,8 @@ void host_done(struct host *host)
 		&host->nested,         &host->hidden,
 		&host->tmpfs_places,   &host->workdir.protected,
 		&host->workdir.pinned, &host->path_directories,
-		&host->cow_places,
+		&host->cow_places,     &host->policy_files,
+		&host->grants,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
@@ -602,6 +639,7 @@ void host_done(struct host *host)
 	host_path_done(&host->workdir.refused_git);
 	host_trust_done(&host->trust);
 	free(host->hosts);
+	string_list_done(&host->git_files);
 	free(host->git_name);
 	free(host->git_email);
 	free(host->home);

@@ -32,6 +32,7 @@ struct walk {
 	struct risky_list *risky;
 	struct host_moment start;
 	bool has_own_clock;      /* times are of this kernel's clock */
+	bool is_protected;       /* what is walked through was read-only in the jar */
 	bool counts_directories; /* here a directory without others in it has two links, and no other has */
 	const char *top;         /* its path */
 	dev_t device;            /* ... and the file system that it is on */

@@ -22,6 +22,7 @@
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_search.h"
+#include "sys/calls.h"
 
 /* As many configuration files in one another as git reads. */
 #define INCLUDES_MAX 10
@@ -34,8 +35,10 @@
 #define SIDE_BY_SIDE_MAX 256
 /* In a directory with more names than this each name of the tables is looked up by itself. */
 #define NAMES_MAX 512
+/* So many names of the home directory are looked at. */
+#define HOME_NAMES_MAX 4096
 
-const char *const git_bare_names[GIT_BARE_NAMES] = {"HEAD", "objects", "refs"};
+const char *const git_bare_names[GIT_BARE_NAMES] = {"HEAD", "objects", "refs", "commondir"};
 
 /* --- what git's configuration names ------------------------------------------------------------------------- */
 
@@ -44,6 +47,7 @@ struct configuration {
 	const char *file;     /* its own path, without links */
 	const char *worktree; /* where relative paths begin */
 	int depth;
+	bool is_callers; /* it, and what it includes, may lie where no command can write */
 	struct git_configured configured;
 };
 
@@ -81,13 +85,15 @@ static void find_named(void *context, const struct git_named *named)
 	/* The work tree itself, or what holds it, cannot be read-only. */
 	if (path_is_within(search->host->workdir.path.path, object))
 		as.kind = WATCH_REPORTED;
-	if (search_find_at(search, path, &as) == PATH_FILE && named->is_include &&
-	    configuration->depth < INCLUDES_MAX) {
+	kind = search_find_at(search, path, &as);
+	if (named->is_include && configuration->depth < INCLUDES_MAX &&
+	    (kind == PATH_FILE || (configuration->is_callers && !search_root_of(search, path)))) {
 		struct configuration included = {
 			.search = search,
 			.file = path,
 			.worktree = configuration->worktree,
 			.depth = configuration->depth + 1,
+			.is_callers = configuration->is_callers,
 			.configured = configuration->configured,
 		};
 
@@ -100,9 +106,13 @@ static void read_configuration(struct configuration *configuration)
 {
 	struct search *search = configuration->search;
 	const struct search_root *root = search_root_of(search, configuration->file);
-	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, configuration->file), O_RDONLY) : -1;
+	AUTO_CLOSE int fd = -1;
 	AUTO_TEXT content = {0};
 
+	if (root)
+		fd = search_open(root, search_beneath(root, configuration->file), O_RDONLY);
+	else if (configuration->is_callers)
+		fd = sys_open(configuration->file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return;
 	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search->budget->looks ||
@@ -160,6 +170,10 @@ static void find_git_names(struct search *search, const char *git, enum watch_ki
 	for (const struct host_name *row = host_protected_names; row->name; row++)
 		if (!strncmp(row->name, ".git/", 5))
 			search_find(search, &(struct watched){.kind = kind, .who = who ? who : row->who}, "%s/%s", git,
+				    row->name + 5);
+	for (const struct host_name *row = host_instruction_names; row->name; row++)
+		if (!strncmp(row->name, ".git/", 5))
+			search_find(search, &(struct watched){.kind = WATCH_REPORTED, .who = row->who}, "%s/%s", git,
 				    row->name + 5);
 }
 
@@ -380,15 +394,23 @@ static void find_rows(struct search *search, const char *top, const struct host_
 				    rows[i].name);
 }
 
-/* HEAD, objects and refs in the directory itself: git takes it for a repository. */
+bool git_is_bare(unsigned names)
+{
+	enum { HEAD = 1, OBJECTS = 2, REFS = 4, COMMONDIR = 8 };
+
+	return names & HEAD && (names & COMMONDIR || (names & OBJECTS && names & REFS));
+}
+
+/* Does git take the directory itself for a repository? */
 static bool is_bare(struct search *search, const char *directory)
 {
 	struct watched look = {.who = NULL};
+	unsigned names = 0;
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		if (search_find(search, &look, "%s/%s", directory, git_bare_names[i]) == PATH_ABSENT)
-			return false;
-	return true;
+		if (search_find(search, &look, "%s/%s", directory, git_bare_names[i]) != PATH_ABSENT)
+			names |= 1U << i;
+	return git_is_bare(names);
 }
 
 static void find_bare_names(struct search *search, const char *directory)
@@ -397,7 +419,7 @@ static void find_bare_names(struct search *search, const char *directory)
 		search,
 		&(struct watched){
 			.kind = WATCH_NEW,
-			.who = "with `objects` and `refs` beside it git takes this directory for a repository, and obeys the "
+			.who = "with `objects` and `refs`, or `commondir`, beside it git takes this directory for a repository, and obeys the "
 			       "`config` and the `hooks` in it",
 		},
 		"%s/HEAD", directory);
@@ -480,7 +502,6 @@ static void find_followed(struct search *search)
 	const struct host_workdir *workdir = &search->host->workdir;
 	const char *top = workdir->top.kind == PATH_DIRECTORY ? workdir->top.path : NULL;
 
-	search->is_following = true;
 	if (top)
 		find_project_repository(search, top);
 	if (workdir->has_git_file)
@@ -489,25 +510,125 @@ static void find_followed(struct search *search)
 	find_project_repository(search, workdir->path.path);
 }
 
+/* --- what else a command may write --------------------------------------------------------------------------- */
+
+static void find_in_grants(struct search *search, void (*find)(struct search *search, const char *top))
+{
+	for (size_t i = 0; i < search->root_count; i++)
+		if (search->roots[i].is_grant)
+			find(search, search->roots[i].path);
+}
+
+/* What the caller's own git configuration names, for each work tree that relative paths may begin at. */
+static void find_callers_configuration(struct search *search)
+{
+	const struct string_list *files = &search->host->git_files;
+	struct watched as = {.kind = WATCH_PROTECTED, .who = "it is your git's configuration, which names programs"};
+
+	for (size_t i = 0; i < files->count; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s", files->items[i]);
+		search_find_at(search, path, &as);
+		for (size_t j = 0; j < search->root_count; j++)
+			read_configuration(&(struct configuration){
+				.search = search,
+				.file = search_root_of(search, path) ? path : files->items[i],
+				.worktree = search->roots[j].path,
+				.is_callers = true,
+			});
+	}
+}
+
+/*
+ * People keep the files that programs read in their home directory elsewhere, with links to them: a shell runs what is in
+ * "dotfiles/bashrc" as it would run ".bashrc".
+ */
+static void find_linked(struct search *search, const char *directory, const char *name)
+{
+	struct watched as = {.kind = WATCH_REPORTED, .who = "a link in your home directory leads to it"};
+	char path[PATH_MAX];
+	const struct search_root *root;
+
+	for (const struct host_name *row = host_protected_names; row->name; row++)
+		if (!strcmp(row->name, name))
+			as = (struct watched){.kind = WATCH_PROTECTED, .who = row->who};
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path) ||
+	    !search_resolve(search, path, &(struct watched){.who = NULL}))
+		return;
+	root = search_root_of(search, path);
+	/* Not what the command works in. */
+	if (!root || !search_beneath(root, path)[0])
+		return;
+	for (size_t i = 0; i < search->root_count; i++)
+		if (path_is_within(search->roots[i].path, path))
+			return;
+	search_find_at(search, path, &as);
+}
+
+static void find_links_of_home(struct search *search, const char *below)
+{
+	char path[PATH_MAX];
+	DIR *directory;
+	const struct dirent *entry;
+	size_t count = 0;
+
+	if (!search->host->real_home ||
+	    snprintf(path, sizeof(path), "%s%s", search->host->real_home, below) >= (int)sizeof(path))
+		return;
+	directory = opendir(path);
+	while (directory && count < HOME_NAMES_MAX && (entry = readdir(directory))) {
+		count++;
+		if (entry->d_type == DT_LNK && (below[0] || entry->d_name[0] == '.'))
+			find_linked(search, path, entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/* The planner makes them read-only; where that cannot be, a change is reported. */
+static void find_policy_files(struct search *search)
+{
+	for (size_t i = 0; i < search->host->policy_files.count; i++)
+		search_find(search,
+			    &(struct watched){
+				    .kind = WATCH_PROTECTED,
+				    .who = "Belljar takes the policy of later runs from it",
+			    },
+			    "%s", search->host->policy_files.items[i].path);
+}
+
 /* --- the search --------------------------------------------------------------------------------------------- */
+
+static int open_root(struct search *search, const struct host_path *path, bool is_grant)
+{
+	int fd;
+
+	/* What lies in the workdir is looked at with it. */
+	if (is_grant && search_root_of(search, path->path))
+		return 0;
+	fd = host_open_top(path);
+	if (fd < 0)
+		return fd;
+	search->roots[search->root_count++] = (struct search_root){path->path, fd, is_grant};
+	return 0;
+}
 
 static int open_roots(struct search *search)
 {
 	const struct host_workdir *workdir = &search->host->workdir;
-	const struct host_path *roots[SEARCH_ROOTS_MAX] = {&workdir->path, &workdir->top, &workdir->git_own,
-							   &workdir->git};
+	const struct host_path *own[SEARCH_OWN_ROOTS] = {&workdir->path, &workdir->top, &workdir->git_own,
+							 &workdir->git};
+	const struct host_path_list *grants = &search->host->grants;
+	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-		int fd;
-
-		if (roots[i]->kind != PATH_DIRECTORY || (i >= 2 && !workdir->has_git_file))
-			continue;
-		fd = host_open_top(roots[i]);
-		if (fd < 0)
-			return fd;
-		search->roots[search->root_count++] = (struct search_root){roots[i]->path, fd};
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(own) && workdir->is_searched && rc == 0; i++)
+		if ((i < 2 || workdir->has_git_file) && own[i]->kind == PATH_DIRECTORY)
+			rc = open_root(search, own[i], false);
+	for (size_t i = 0; i < grants->count && search->root_count < SEARCH_ROOTS_MAX && rc == 0; i++)
+		rc = open_root(search, &grants->items[i], true);
+	search->found->is_cut_off |= grants->count > SEARCH_ROOTS_MAX - SEARCH_OWN_ROOTS;
+	return rc;
 }
 
 static void end(struct search *search)
@@ -523,13 +644,23 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 		.host = host, .budget = &budget, .settled_ns = settled_ns, .found = found, .pinned = pinned};
 	int rc = open_roots(&search);
 
-	if (rc == 0) {
+	if (rc == 0 && host->workdir.is_searched) {
 		find_project(&search, host->workdir.path.path);
 		if (host->workdir.top.kind == PATH_DIRECTORY)
 			find_project(&search, host->workdir.top.path);
 		if (host->workdir.has_git_file)
 			find_elsewhere(&search);
-		find_followed(&search);
+	}
+	if (rc == 0) {
+		find_in_grants(&search, find_project);
+		find_policy_files(&search);
+		find_links_of_home(&search, "");
+		find_links_of_home(&search, "/.config");
+		search.is_following = true;
+		find_callers_configuration(&search);
+		if (host->workdir.is_searched)
+			find_followed(&search);
+		find_in_grants(&search, find_project_repository);
 	}
 	end(&search);
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;

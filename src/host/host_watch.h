@@ -35,8 +35,12 @@ int host_watch_nested(const struct host *host, const char *directory, bool is_ba
 		      struct watch_list *found, bool *has_programs_out);
 void host_watch_done(struct watch_list *list);
 
-/* Does a list of names in a directory make it a repository without a work tree? */
-#define GIT_BARE_NAMES 3
+/*
+ * Which of these names a directory has, a bit for each, says whether git takes it for a repository without a work tree:
+ * HEAD, and objects and refs, or commondir, which says where those are.
+ */
+#define GIT_BARE_NAMES 4
 extern const char *const git_bare_names[GIT_BARE_NAMES];
+bool git_is_bare(unsigned names);
 
 #endif

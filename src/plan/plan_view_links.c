@@ -48,6 +48,8 @@ int view_refuse_written_links(struct plan_build *build)
 		rc = check_links(build, policy->hide.items[i], &host->hidden.items[i]);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
 		rc = check_links(build, policy->tmpfs.items[i].path, &host->tmpfs_places.items[i]);
+	for (size_t i = 0; i < policy->files.count && rc == 0; i++)
+		rc = check_links(build, policy->files.items[i], &host->policy_files.items[i]);
 	if (rc == 0 && build->request && build->request->input)
 		rc = check_links(build, build->request->input_name, build->request->input);
 	for (size_t i = 0; i < policy->cow_dirs.count && rc == 0; i++)

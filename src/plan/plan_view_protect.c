@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/host_paths.h"
+
 /* Where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
 static const char *seen_through(struct plan_build *build, const struct view *view, const struct place *place,
 				const char *path)
@@ -30,13 +32,8 @@ static const char *seen_through(struct plan_build *build, const struct view *vie
 /* --- protected files --------------------------------------------------------------------------------------------- */
 
 /* Protected files are protected under every name that a writable mount gives them. */
-static void add_protection(struct plan_build *build, struct view *view)
+static void protect(struct plan_build *build, struct view *view, const struct host_path_list *protected)
 {
-	const struct host_path_list *protected = &build->host->workdir.protected;
-	size_t count = view->count;
-
-	if (!build->policy->has_protect || build->has_private_workdir)
-		return;
 	for (size_t i = 0; i < protected->count; i++) {
 		const struct host_path *path = &protected->items[i];
 
@@ -53,6 +50,34 @@ static void add_protection(struct plan_build *build, struct view *view)
 					->is_protected = true;
 		}
 	}
+}
+
+/* Without mounts they cannot be held. */
+static void note_policy_files(struct plan_build *build)
+{
+	const struct host_path_list *files = &build->host->policy_files;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (files->items[i].kind != PATH_ABSENT &&
+		    host_written_around(build->host, build->policy, files->items[i].path))
+			plan_note(build, "policy",
+				  plan_format(build,
+					      "the command can change '%s', from which later runs take their policy",
+					      files->items[i].path),
+				  "keep the file outside of what the command may write");
+}
+
+/* What the policy was read from is what the next run begins with, so it is protected whatever the policy says. */
+static void add_protection(struct plan_build *build, struct view *view)
+{
+	size_t count = view->count;
+
+	if (build->plan->rung == RUNG_NAMESPACE)
+		protect(build, view, &build->host->policy_files);
+	else
+		note_policy_files(build);
+	if (build->policy->has_protect && !build->has_private_workdir)
+		protect(build, view, &build->host->workdir.protected);
 	if (view->count != count)
 		view_sort(build, view);
 }

@@ -130,9 +130,10 @@ struct policy {
 	bool has_redact_secrets;
 	bool has_redact_env;
 	enum rung rung;
-	uint32_t optional;      /* 1 << enum guarantee */
-	uint64_t given_keys;    /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
-	uint64_t replaced_keys; /* of those, what a document said: of a list, nothing of the default is left */
+	uint32_t optional;   /* 1 << enum guarantee */
+	uint64_t given_keys; /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
+	struct string_list files; /* what it was read from: no command may change what later runs begin with */
+	uint64_t replaced_keys;   /* of those, what a document said: of a list, nothing of the default is left */
 };
 
 /* Does a rule of it, or a secret, need a look into requests? */

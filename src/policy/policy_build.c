@@ -205,7 +205,12 @@ static int make_from_file(struct policy *out, const char *path, const char *name
 	if (rc < 0)
 		return rc;
 	source = source_of(name, file.directory, context, error);
-	return make_from_document(out, text_string(&file.bytes), file.bytes.len, &source, &frame, context);
+	rc = make_from_document(out, text_string(&file.bytes), file.bytes.len, &source, &frame, context);
+	if (rc == 0 && string_list_add(&out->files, path) < 0) {
+		policy_done(out);
+		rc = error_set(error, STAGE_POLICY, ENOMEM, "no memory for the policy");
+	}
+	return rc;
 }
 
 /* The preset or file that the `extends` at @origin names. */

@@ -210,6 +210,7 @@ void policy_done(struct policy *policy)
 	string_list_done(&policy->secrets);
 	string_list_done(&policy->pass_env);
 	string_list_done(&policy->redact);
+	string_list_done(&policy->files);
 	free(policy->workdir);
 	free(policy->cd);
 	free(policy->hostname);
@@ -246,6 +247,8 @@ static int copy_lists(const struct policy *from, struct policy *to)
 		rc = string_list_copy(&to->pass_env, &from->pass_env);
 	if (rc == 0)
 		rc = string_list_copy(&to->redact, &from->redact);
+	if (rc == 0)
+		rc = string_list_copy(&to->files, &from->files);
 	return rc;
 }
 
@@ -265,7 +268,7 @@ int policy_copy(const struct policy *from, struct policy *out)
 	memset(&copy.tmpfs, 0, sizeof(copy.tmpfs));
 	memset(&copy.env, 0, sizeof(copy.env));
 	copy.hide = copy.cow_dirs = copy.allow_net = copy.secrets = copy.publish = copy.pass_env = copy.redact =
-		(struct string_list){0};
+		copy.files = (struct string_list){0};
 	copy.workdir = copy.cd = copy.hostname = copy.workspace_name = NULL;
 
 	rc = copy_lists(from, &copy);

@@ -460,7 +460,10 @@ int policy_tighten(struct policy *policy, const char *file, const struct policy_
 	if (rc < 0)
 		return rc;
 	source.directory = read_file.directory;
-	return tighten_document(policy, text_string(&read_file.bytes), read_file.bytes.len, &source, context);
+	rc = tighten_document(policy, text_string(&read_file.bytes), read_file.bytes.len, &source, context);
+	if (rc == 0 && string_list_add(&policy->files, path) < 0)
+		rc = error_set(error, STAGE_POLICY, ENOMEM, "no memory for the policy");
+	return rc;
 }
 
 int policy_tighten_document(struct policy *policy, const char *document, size_t len, const char *name,

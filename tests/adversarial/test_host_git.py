@@ -125,6 +125,36 @@ class Planted(HostGitCase):
         script = "cp -r .git/HEAD .git/objects .git/refs .; printf '[core]\\nfsmonitor=./evil\\nworktree=.\\nbare=false\\n' > config; rm .git/HEAD"
         self.attack(script, "HEAD", "config", ".git/HEAD")
 
+    def test_a_bare_repository_whose_parts_lie_elsewhere(self) -> None:
+        """HEAD and `commondir` are enough for git: objects, refs and configuration are where that points."""
+        script = "mkdir -p x real/objects real/refs; echo ../real > x/commondir; echo 'ref: refs/heads/m' > x/HEAD; printf '[alias]\nst=!%s/evil\n' $PWD > real/config"
+        self.attack(script, "x/HEAD", "x/commondir", commands=["st"], cwd=self.work / "x")
+        self.assertTrue(self.ran.exists(), "the attack does not work: git wants objects and refs in the directory itself")
+
+    def test_what_git_goes_on_with(self) -> None:
+        """A rebase that was begun says what is to be executed; old files say where to push to."""
+        script = (
+            "mkdir .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee orig-head onto; echo refs/heads/main > head-name; touch interactive done;"
+            " echo \"exec $PWD/../../evil\" > git-rebase-todo; echo 1 | tee msgnum end; mkdir -p ../remotes ../branches; echo 'URL: ./x' > ../remotes/origin; echo ./x > ../branches/origin"
+        )
+        self.attack(script, ".git/rebase-merge/git-rebase-todo", ".git/remotes/origin", ".git/branches/origin", commands=["rebase --continue"])
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer executes what its list says")
+
+    def test_what_was_named_writable_is_searched_too(self) -> None:
+        other = self.directory("other")
+        self.git("init", "-q", ".", cwd=other)
+        (other / "CLAUDE.md").write_text("one\n")
+        names = ["CLAUDE.md", ".envrc", ".git/COMMIT_EDITMSG", ".git/hooks", "in/n/.git/config"]
+        for workdir in (self.work, "none"):
+            with self.subTest(workdir=str(workdir)):
+                result = self.json("-C", workdir, "--rw", other, *self.sh(
+                    f"cd {other}; rm -rf .envrc .git/COMMIT_EDITMSG in; echo two > CLAUDE.md; echo > .envrc; ln -s /x .git/COMMIT_EDITMSG; echo > .git/hooks/new{len(str(workdir))};"
+                    " mkdir in; git init -q in/n"
+                ))  # fmt: skip
+                told = {os.path.relpath(entry["path"], other) for entry in result["risky"]}
+                self.assertLessEqual(set(names), told)
+                self.assertEqual(self.json("-C", workdir, "--rw", other, "--", "true")["risky"], [])
+
     def test_other_version_control(self) -> None:
         script = (
             "mkdir -p .hg .jj/repo .sl in/.hg in/.sl; echo '[hooks]' | tee .hg/hgrc .jj/repo/config.toml .sl/config in/.hg/hgrc in/.sl/config"
@@ -290,6 +320,26 @@ class Changed(HostGitCase):
         self.git("config", "core.hooksPath", "later/hooks", cwd=self.work)
         self.git("config", "include.path", "../more", cwd=self.work)
         self.attack("mkdir -p later/hooks; cp evil later/hooks/pre-commit; echo '[core]' > more", "later/hooks", "more")
+
+    def test_what_the_callers_own_configuration_names(self) -> None:
+        """In ~/.gitconfig, in a file that it includes, and in one that a link of the home directory leads to."""
+        (self.work / "githooks").mkdir()
+        for name in ("githooks/pre-commit", "monitor.sh", "gitconfig", "bashrc"):
+            (self.work / name).write_text("#!/bin/sh\n")
+        (self.home / ".gitconfig").write_text("[core]\n\thooksPath = githooks\n[include]\n\tpath = more\n")
+        (self.home / "more").write_text(f"[core]\n\tfsmonitor = ./monitor.sh\n[include]\n\tpath = {self.work}/gitconfig\n")
+        (self.home / ".bashrc").symlink_to(self.work / "bashrc")
+        (self.work / "gitconfig").write_text("[user]\n\tname = n\n")
+        files = ["githooks/pre-commit", "monitor.sh", "gitconfig", "bashrc"]
+        self.changed("; ".join(f"cat evil > {name}; cp evil x; mv x {name}" for name in files), *files)
+
+    def test_what_links_of_the_home_directory_lead_to_is_told(self) -> None:
+        (self.work / "nvim").mkdir()
+        (self.home / ".config").mkdir(exist_ok=True)
+        (self.home / ".config" / "nvim").symlink_to(self.work / "nvim")
+        (self.home / ".dotfiles").symlink_to(self.work)
+        self.assertEqual(self.risky(self.json(*self.sh("echo > other"))), set())
+        self.assertEqual(self.risky(self.json(*self.sh("echo > nvim/init.lua"))), {"nvim"})
 
     def test_submodules(self) -> None:
         other = self.directory("other")

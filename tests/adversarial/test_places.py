@@ -174,6 +174,48 @@ class Parents(PlaceCase):
             self.assertFalse((self.outside / "new").exists())
 
 
+@on_ways(NAMESPACE, LANDLOCK)
+class Policies(PlaceCase):
+    """A command that could change what the policy was read from would choose what the next run may do."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.data / "a" / "p.json").write_text('{"version": 1}')
+        (self.data / "q.json").write_text('{"version": 1, "extends": "./a/p.json"}')
+
+    def test_a_command_does_not_change_the_policy_of_the_next(self) -> None:
+        planted = f'{{"version": 1, "ro": ["{self.outside}"]}}'
+        script = f"cd {self.data}; mv a b; rm -f a/p.json; echo '{planted}' > new; cat new > a/p.json; mv new a/p.json; ln -sf new a/p.json; true"
+        cases: Dict[str, List[Arg]] = {
+            "workdir": ["-C", self.data, "--policy", self.data / "a/p.json"],
+            "extended": ["-C", self.data, "--policy", self.data / "q.json"],
+            "tighten": ["-C", self.data, "--tighten", self.data / "a/p.json"],
+            "rw": ["--rw", self.data, "--policy", self.data / "a/p.json"],
+            "private workdir": ["-C", "none", "--rw", self.data, "--policy", self.data / "a/p.json"],
+            "not protected": ["-C", self.data, "--no-protect", "--policy", self.data / "a/p.json"],
+        }
+        for name, options in cases.items():
+            with self.subTest(case=name):
+                before = (self.data / "a" / "p.json").read_text()
+                if self.way is NAMESPACE:
+                    self.json(*options, *self.sh(script))
+                    self.assertEqual((self.data / "a" / "p.json").read_text(), before)
+                    (self.data / "new").unlink(missing_ok=True)
+                    continue
+                result = self.json(*options, *self.sh(f"echo '{planted}' > {self.data}/a/p.json"))
+                self.assertIn("policy", [note["name"] for note in result["notes"]])
+                self.assertIn(str(self.data / "a/p.json"), [entry["path"] for entry in result["risky"]])
+                (self.data / "a" / "p.json").write_text(before)
+
+    def test_a_policy_by_a_planted_link_is_refused(self) -> None:
+        (self.work / "p.json").symlink_to(self.data / "a/p.json")
+        for option in ("--policy", "--tighten"):
+            self.assert_failed(self.jar(option, self.work / "p.json", "--", "true"), "symbolic link", "an earlier command may have put")
+        outside = self.base / "p.json"
+        outside.symlink_to(self.data / "a/p.json")
+        self.assertEqual(self.json("--policy", outside, "--", "true")["notes"], [])
+
+
 class StandingJars(KeptJarCase, PlaceCase):
     """Jars that are kept, and jars that were made ahead."""
 
