@@ -421,19 +421,20 @@ static void refuse_foreign(struct scan *scan, const struct option_row *row)
 
 /*
  * The value of an option in the words that follow; NULL, and a mistake reported, if there is none. A word with two
- * dashes is never taken: "--timeout --json" is a value forgotten.
+ * dashes is never taken: "--timeout --json" is a value forgotten. With three it is no option: "-----BEGIN" is a key to
+ * redact. The word is not repeated in the message, since it may be a secret.
  */
 static const char *take_value(struct scan *scan, const struct option_row *row)
 {
 	const char *next = scan->index < scan->argc ? scan->argv[scan->index] : NULL;
 	char hint[160];
 
-	if (next && strncmp(next, "--", 2) != 0) {
+	if (next && (strncmp(next, "--", 2) != 0 || next[2] == '-')) {
 		scan->index++;
 		return next;
 	}
 	if (next && next[2]) {
-		snprintf(hint, sizeof(hint), "if '%.60s' is the value, write --%s=%.60s", next, row->flag, next);
+		snprintf(hint, sizeof(hint), "if the next word is the value, write --%s=VALUE", row->flag);
 		refuse(scan, hint, "--%s needs a value (%s)", row->flag, row->placeholder);
 	} else {
 		refuse(scan, NULL, "--%s needs a value (%s)", row->flag, row->placeholder);

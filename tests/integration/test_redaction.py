@@ -36,6 +36,15 @@ class Literal(JarCase):
         events = self.events("--redact", SECRET, *self.sh(f"echo x{SECRET}y"))
         self.assertEqual(stream_text(events, "stdout"), f"x{MARK}y\n")
 
+    def test_a_secret_that_begins_with_dashes(self) -> None:
+        """A key is taken as a value; what is taken for an option is not repeated in the message."""
+        key = "-----BEGIN KEY-----\nabcDEF123456\n-----END KEY-----"
+        self.assertEqual(self.json("--redact", key, "--", "printf", "%s", key)["stdout"], MARK)
+        for verb in ("--json", "--events"):
+            done = self.jar(verb, "--redact", f"--{SECRET}", "--", "true")
+            self.assertEqual(done.status, 125)
+            self.assertNotIn(SECRET.encode(), done.stdout + done.stderr)
+
     def test_base64_is_redacted_too(self) -> None:
         result = self.json("--bytes", "--redact", SECRET, *self.sh(f"echo {SECRET}"))
         self.assertEqual(base64.b64decode(result["stdout_base64"]), f"{MARK}\n".encode())

@@ -135,7 +135,7 @@ static void test_forgotten_value_does_not_eat_an_option(void)
 {
 	{
 		PARSE(COMMAND_RUN, "--timeout", "--json", "--", "true");
-		CHECK_REFUSED(STAGE_USAGE, "--timeout needs a value", "--timeout=--json");
+		CHECK_REFUSED(STAGE_USAGE, "--timeout needs a value", "--timeout=VALUE");
 		CHECK(parsed.options.has_json);
 	}
 	{
