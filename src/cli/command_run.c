@@ -21,6 +21,7 @@
 
 /* Lines about why a command failed; more is in the result. */
 #define REASONS_SAID 5
+#define RISKY_SHOWN_MAX 5
 
 /* Signals that end the run; one that the caller had ignored (nohup, background jobs) stays ignored. */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -213,6 +214,23 @@ static void say_how_to_find_out(const struct foreground *foreground, const struc
 		"if it lacks a file or a host, `belljar run --ledger trace` tells which, and `belljar learn` asks");
 }
 
+/* Whoever has no result to read is told here: these files are run or obeyed by what one starts next. */
+static void say_what_is_risky(const struct engine_run *engine, const struct messenger *messenger)
+{
+	size_t count = 0;
+
+	for (;; count++) {
+		AUTO_TEXT words = {0};
+
+		if (!engine_risky(engine, count, &words))
+			break;
+		if (count < RISKY_SHOWN_MAX)
+			message_note(messenger, "look at %s", text_string(&words));
+	}
+	if (count > RISKY_SHOWN_MAX)
+		message_note(messenger, "there are %zu more such files; --json lists them", count - RISKY_SHOWN_MAX);
+}
+
 static void say_how_it_ended(const struct foreground *foreground, const struct run_options *options)
 {
 	const struct engine_run *engine = foreground->engine;
@@ -230,6 +248,8 @@ static void say_how_it_ended(const struct foreground *foreground, const struct r
 		message_note(messenger, "%s", text_string(&words));
 	if (!say_what_was_refused(engine, messenger, words.len > 0))
 		say_how_to_find_out(foreground, options);
+	if (!options->has_json && !options->has_events)
+		say_what_is_risky(engine, messenger);
 	for (size_t i = 0;; i++) {
 		AUTO_TEXT layer = {0};
 

@@ -404,6 +404,20 @@ bool engine_denied(const struct engine_run *engine, size_t index, struct text *w
 	return result_tell_denial(source.plan, source.seen, index, what, cure);
 }
 
+bool engine_risky(const struct engine_run *engine, size_t index, struct text *words)
+{
+	const struct risky_list *risky = &engine->job.risky;
+
+	if (index < risky->count) {
+		text_append_format(words, "'%s': %s", risky->items[index].path, risky->items[index].why);
+		return true;
+	}
+	if (index > risky->count || !risky->unsearched)
+		return false;
+	text_append_format(words, "the directories that the command could write: %s", risky->unsearched);
+	return true;
+}
+
 bool engine_workspace(const struct engine_run *engine, size_t index, struct text *words)
 {
 	struct result_source source = source_of(engine);

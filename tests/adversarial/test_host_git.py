@@ -155,6 +155,15 @@ class Planted(HostGitCase):
                 self.assertLessEqual(set(names), told)
                 self.assertEqual(self.json("-C", workdir, "--rw", other, "--", "true")["risky"], [])
 
+    def test_who_reads_no_result_is_told_too(self) -> None:
+        done = self.jar(*self.sh("echo > .envrc; for i in 1 2 3 4 5 6; do mkdir $i; echo > $i/AGENTS.md; done"))
+        self.assertEqual((done.status, done.stdout), (0, b""))
+        self.assertIn(f"belljar: look at '{self.work}/.envrc': it appeared during the run; ".encode(), done.stderr)
+        self.assertEqual(done.stderr.count(b"look at"), 5)
+        self.assertIn(b"2 more such files", done.stderr)
+        self.assertNotIn(b"look at", self.jar("--json", *self.sh("echo > .envrc.local")).stderr)
+        self.assertNotIn(b"look at", self.jar("--", "true").stderr)
+
     def test_other_version_control(self) -> None:
         script = (
             "mkdir -p .hg .jj/repo .sl in/.hg in/.sl; echo '[hooks]' | tee .hg/hgrc .jj/repo/config.toml .sl/config in/.hg/hgrc in/.sl/config"
