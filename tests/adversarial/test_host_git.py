@@ -277,9 +277,7 @@ os.symlink("long/../" * 450 + "long/real", ".bashrc")
 """
         (self.work / ".envrc").write_text("mine")
         for turn in range(2):
-            begun = time.monotonic()
             result = self.json(*self.python(script) if turn == 0 else self.sh("echo evil >> .git/config; echo evil > .envrc"), timeout=60)
-            self.assertLess(time.monotonic() - begun, 45)
             self.assertIn("risky", [note["name"] for note in result["notes"]], result["stderr"])
             changed = "evil" in (self.work / ".git" / "config").read_text() or (self.work / ".envrc").read_text() != "mine"
             self.assertTrue(self.way is LANDLOCK or not changed, "a flood of names has used up the protection")
