@@ -232,12 +232,13 @@ struct named {
 
 static bool may_be_refused(const struct answer_places *places, const struct named *named)
 {
+	enum jar_access access = named->access == JAR_RENAMES ? JAR_WRITES : named->access;
 	int rc;
 
 	if (places->is_allowed)
-		return named->access != JAR_LOOKS && !is_allowed_by_rules(places, named->path, named->access);
-	rc = try_access(named->path, modes[named->access]);
-	if (rc == -ENOENT && named->access == JAR_WRITES && !named->is_socket)
+		return access != JAR_LOOKS && !is_allowed_by_rules(places, named->path, access);
+	rc = try_access(named->path, modes[access]);
+	if (rc == -ENOENT && access == JAR_WRITES && !named->is_socket)
 		rc = try_making(named->path);
 	return rc == -ENOENT ? may_be_hidden(named->path) : rc == -EROFS || rc == -EACCES || rc == -EPERM;
 }
@@ -373,7 +374,7 @@ bool answer_next_attempt(struct jar_message *message, bool is_end)
 enum { NONE = -1 };
 
 /* How a call says what it wants to do with what it names. */
-enum way { LOOKS, WRITES, EXECUTES, BY_FLAGS, BY_STRUCT, CONNECTS };
+enum way { LOOKS, WRITES, RENAMES, EXECUTES, BY_FLAGS, BY_STRUCT, CONNECTS };
 
 struct traced_call {
 	int number;
@@ -386,26 +387,26 @@ struct traced_call {
 /* A call with two paths has two rows. */
 static const struct traced_call calls[] = {
 #ifdef SYS_open /* newer architectures have only those that start at a directory */
-	{SYS_open, NONE, 0, 1, BY_FLAGS},     {SYS_creat, NONE, 0, NONE, WRITES},
-	{SYS_mkdir, NONE, 0, NONE, WRITES},   {SYS_rmdir, NONE, 0, NONE, WRITES},
-	{SYS_unlink, NONE, 0, NONE, WRITES},  {SYS_rename, NONE, 0, NONE, WRITES},
-	{SYS_rename, NONE, 1, NONE, WRITES},  {SYS_link, NONE, 1, NONE, WRITES},
-	{SYS_symlink, NONE, 1, NONE, WRITES}, {SYS_mknod, NONE, 0, NONE, WRITES},
-	{SYS_stat, NONE, 0, NONE, LOOKS},     {SYS_lstat, NONE, 0, NONE, LOOKS},
+	{SYS_open, NONE, 0, 1, BY_FLAGS},      {SYS_creat, NONE, 0, NONE, WRITES},
+	{SYS_mkdir, NONE, 0, NONE, RENAMES},   {SYS_rmdir, NONE, 0, NONE, RENAMES},
+	{SYS_unlink, NONE, 0, NONE, RENAMES},  {SYS_rename, NONE, 0, NONE, RENAMES},
+	{SYS_rename, NONE, 1, NONE, RENAMES},  {SYS_link, NONE, 1, NONE, RENAMES},
+	{SYS_symlink, NONE, 1, NONE, RENAMES}, {SYS_mknod, NONE, 0, NONE, RENAMES},
+	{SYS_stat, NONE, 0, NONE, LOOKS},      {SYS_lstat, NONE, 0, NONE, LOOKS},
 	{SYS_access, NONE, 0, NONE, LOOKS},
 #endif
-	{SYS_newfstatat, 0, 1, NONE, LOOKS},  {SYS_statx, 0, 1, NONE, LOOKS},
-	{SYS_faccessat, 0, 1, NONE, LOOKS},   {SYS_faccessat2, 0, 1, NONE, LOOKS},
-	{SYS_chdir, NONE, 0, NONE, LOOKS},    {SYS_openat, 0, 1, 2, BY_FLAGS},
-	{SYS_openat2, 0, 1, 2, BY_STRUCT},    {SYS_execve, NONE, 0, NONE, EXECUTES},
-	{SYS_execveat, 0, 1, NONE, EXECUTES}, {SYS_connect, NONE, 1, NONE, CONNECTS},
-	{SYS_mkdirat, 0, 1, NONE, WRITES},    {SYS_unlinkat, 0, 1, NONE, WRITES},
+	{SYS_newfstatat, 0, 1, NONE, LOOKS},   {SYS_statx, 0, 1, NONE, LOOKS},
+	{SYS_faccessat, 0, 1, NONE, LOOKS},    {SYS_faccessat2, 0, 1, NONE, LOOKS},
+	{SYS_chdir, NONE, 0, NONE, LOOKS},     {SYS_openat, 0, 1, 2, BY_FLAGS},
+	{SYS_openat2, 0, 1, 2, BY_STRUCT},     {SYS_execve, NONE, 0, NONE, EXECUTES},
+	{SYS_execveat, 0, 1, NONE, EXECUTES},  {SYS_connect, NONE, 1, NONE, CONNECTS},
+	{SYS_mkdirat, 0, 1, NONE, RENAMES},    {SYS_unlinkat, 0, 1, NONE, RENAMES},
 #ifdef SYS_renameat
-	{SYS_renameat, 0, 1, NONE, WRITES},   {SYS_renameat, 2, 3, NONE, WRITES},
+	{SYS_renameat, 0, 1, NONE, RENAMES},   {SYS_renameat, 2, 3, NONE, RENAMES},
 #endif
-	{SYS_renameat2, 0, 1, NONE, WRITES},  {SYS_renameat2, 2, 3, NONE, WRITES},
-	{SYS_linkat, 2, 3, NONE, WRITES},     {SYS_symlinkat, 1, 2, NONE, WRITES},
-	{SYS_mknodat, 0, 1, NONE, WRITES},    {SYS_truncate, NONE, 0, NONE, WRITES},
+	{SYS_renameat2, 0, 1, NONE, RENAMES},  {SYS_renameat2, 2, 3, NONE, RENAMES},
+	{SYS_linkat, 2, 3, NONE, RENAMES},     {SYS_symlinkat, 1, 2, NONE, RENAMES},
+	{SYS_mknodat, 0, 1, NONE, RENAMES},    {SYS_truncate, NONE, 0, NONE, WRITES},
 };
 
 static enum jar_access access_of(const struct traced_call *call, const struct answer_question *question)
@@ -418,6 +419,8 @@ static enum jar_access access_of(const struct traced_call *call, const struct an
 		return JAR_LOOKS;
 	if (call->way == WRITES)
 		return JAR_WRITES;
+	if (call->way == RENAMES)
+		return JAR_RENAMES;
 	if (call->way == BY_FLAGS)
 		flags = question->arguments[call->flags];
 	else if (call->way == BY_STRUCT &&

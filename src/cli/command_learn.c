@@ -39,6 +39,7 @@ struct study {
 	int directory_fd; /* where --out is; -1: nowhere */
 	const char *out_name;
 	bool is_asking; /* somebody sits there */
+	enum ledger_level level, first_level;
 	bool has_layer; /* each run starts from the files as they are now */
 	unsigned runs;
 	struct text ends; /* how each run ended, as JSON */
@@ -294,7 +295,7 @@ static int prepare(struct study *study, struct error *error)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	policy_done(&options->policy);
 	options->policy = policy;
-	options->policy.ledger = LEDGER_TRACE;
+	options->policy.ledger = study->level;
 	if (options->policy.net == NET_NONE && study->question.rung_max == RUNG_NAMESPACE)
 		options->policy.net = NET_GATE;
 	if (study->has_layer)
@@ -392,6 +393,29 @@ static void say_warnings(const struct study *study, size_t first)
 	}
 }
 
+static bool has_question(const struct study *study, size_t first)
+{
+	for (size_t i = first; i < study->lessons.count; i++)
+		if (study->lessons.items[i].answer != LESSON_WARNED)
+			return true;
+	return false;
+}
+
+/*
+ * It failed, and was refused nothing that could be allowed. Names that a program only looks for, by stat(), are told by the other level,
+ * which does not tell addresses and changes. It is run again only if somebody has agreed to that.
+ */
+static bool look_for_names(struct study *study, size_t known)
+{
+	if (study->is_over || study->level == LEDGER_FILES || has_question(study, known) ||
+	    (!study->is_asking && !study->options->is_agreed))
+		return false;
+	study->level = LEDGER_FILES;
+	message_note(study->messenger,
+		     "nothing is known that could be allowed; running it once more to see what it looks for");
+	return true;
+}
+
 static int study_command(struct study *study, struct error *error)
 {
 	while (study->runs < RUNS_MAX) {
@@ -401,7 +425,9 @@ static int study_command(struct study *study, struct error *error)
 		if (rc < 0 || study->works || study->is_over)
 			return rc;
 		say_warnings(study, known);
-		if (!decide(study) || study->is_over)
+		if (decide(study) && !study->is_over)
+			study->level = study->first_level;
+		else if (!look_for_names(study, known))
 			return 0;
 	}
 	return 0;
@@ -591,6 +617,8 @@ static int learn(struct study *study, struct error *error)
 	int rc = open_out(study, error);
 
 	study->options->has_json = false; /* ours, not the run's */
+	study->level = study->first_level =
+		study->options->policy.ledger == LEDGER_BASIC ? LEDGER_TRACE : study->options->policy.ledger;
 	if (rc == 0 && policy_copy(&study->options->policy, &study->wanted) < 0)
 		rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc < 0 || !agree_to_repeat(study))

@@ -56,7 +56,8 @@ enum jar_access {
 	JAR_WRITES,
 	JAR_EXECUTES,
 	JAR_CONNECTS,
-	JAR_LOOKS /* whether it is there */,
+	JAR_LOOKS,   /* whether it is there */
+	JAR_RENAMES, /* makes, removes or renames it */
 	JAR_ACCESS_COUNT
 };
 

@@ -3,7 +3,8 @@
  * ledger/ledger_group.c - a directory in place of many names in it
  *
  * A program that misses a directory asks for its files one after the other, and whoever reads the ledger wants to know of the directory.
- * It stands for them if a change for it alone would do, and if that would show no secret that nobody has asked for.
+ * It stands for them if a change for it alone would do, and if that would show no secret that nobody has asked for. One that may not
+ * write to a file often tries to read it next: writing stands for both.
  */
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static const char *rest_of_name(const char *directory, const char *name)
 	return NULL;
 }
 
-static bool holds_secret(const struct plan_looker *looker, const char *directory)
+bool ledger_holds_secret(const struct plan_looker *looker, const char *directory)
 {
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
 		const char *rest = rest_of_name(directory, secret->name);
@@ -85,7 +86,7 @@ static struct denial_path *explain_directory(const struct plan *plan, const stru
 	directory[len] = '\0';
 	plan_explain_path(plan, looker, directory, access, &explanation);
 	if (explanation.is_allowed || !explanation.flag.len || explanation.warning.len ||
-	    holds_secret(looker, directory))
+	    ledger_holds_secret(looker, directory))
 		return NULL;
 	text_append_format(&explanation.why, "; %zu names in it were asked for", count);
 	return ledger_path(path->access,
@@ -102,11 +103,29 @@ static void join(struct denial *group, struct denial *other)
 	other->path = NULL;
 }
 
+/* Would the change for @one, if there is any, do for @other too? */
+static bool stands_for(const struct denial *one, const struct denial *other)
+{
+	if (!one->path || !other->path || strcmp(one->path->path, other->path->path) != 0)
+		return false;
+	return one->path->access == other->path->access ||
+	       (one->path->access == PLAN_WRITE && other->path->access == PLAN_READ && one->path->flag[0]);
+}
+
+static void join_same(struct denial *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < count; j++)
+			if (i != j && stands_for(&items[i], &items[j]))
+				join(&items[i], &items[j]);
+}
+
 void ledger_group(const struct plan *plan, const struct plan_looker *looker, struct denial_list *denials)
 {
 	struct denial *items = denials->items;
 	size_t kept = 0;
 
+	join_same(items, denials->count);
 	for (size_t i = 0; i < denials->count; i++) {
 		struct denial_path *directory = NULL;
 		size_t siblings = 1;

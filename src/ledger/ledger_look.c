@@ -169,14 +169,88 @@ static bool is_plain(const char *path)
 	return !strcmp(text_string(&shown), path);
 }
 
-static bool judge_path(const struct looking *looking, const char *path, enum plan_access access, struct denial *out)
+/* The directory of the virtual environment that @path lies in; false: it lies in none. */
+static bool find_environment(const char *path, char out[PATH_MAX])
 {
+	char mark[PATH_MAX];
+	char *slash;
+
+	snprintf(out, PATH_MAX, "%s", path);
+	while ((slash = strrchr(out, '/')) && slash != out) {
+		*slash = '\0';
+		if (snprintf(mark, sizeof(mark), "%s/pyvenv.cfg", out) < (int)sizeof(mark) &&
+		    syscall(SYS_faccessat2, AT_FDCWD, mark, R_OK, AT_EACCESS) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The change for @directory in place of the one for what is in it. False: nobody would be shown that by itself. */
+static bool widen(const struct looking *looking, const char *directory, enum plan_access access,
+		  struct plan_explanation *explanation)
+{
+	AUTO(plan_explanation_done) struct plan_explanation wider = {0};
+
+	if (!is_plain(directory) || ledger_holds_secret(&looking->looker, directory))
+		return false;
+	plan_explain_path(looking->plan, &looking->looker, directory, access, &wider);
+	if (wider.is_allowed || !wider.flag.len || wider.warning.len)
+		return false;
+	text_clear(&explanation->flag);
+	text_append_string(&explanation->flag, text_string(&wider.flag));
+	text_clear(&explanation->policy);
+	text_append_string(&explanation->policy, text_string(&wider.policy));
+	return true;
+}
+
+/* A program of a virtual environment is of no use without the rest of it. */
+static void widen_to_environment(const struct looking *looking, const char *path, struct plan_explanation *explanation)
+{
+	char directory[PATH_MAX];
+
+	if (explanation->flag.len && find_environment(path, directory) &&
+	    widen(looking, directory, PLAN_READ, explanation))
+		text_append_string(&explanation->why, "; it is part of a virtual environment of Python's");
+}
+
+/* What is shown alone cannot be removed, renamed or replaced: it is its directory that is written to. */
+static void widen_to_directory(const struct looking *looking, const char *path, struct plan_explanation *explanation)
+{
+	char directory[PATH_MAX];
+	char *slash;
+
+	if (!explanation->flag.len ||
+	    syscall(SYS_faccessat2, AT_FDCWD, path, F_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	snprintf(directory, sizeof(directory), "%s", path);
+	slash = strrchr(directory, '/');
+	*slash = '\0';
+	if (slash != directory && widen(looking, directory, PLAN_WRITE, explanation))
+		return;
+	text_clear(&explanation->flag);
+	text_clear(&explanation->policy);
+	text_append_string(&explanation->warning,
+			   "to remove or replace it its directory has to be writable; no change is proposed");
+}
+
+static bool judge_path(const struct looking *looking, const char *path, enum jar_access asked, struct denial *out)
+{
+	static const enum plan_access accesses[] = {[JAR_READS] = PLAN_READ,
+						    [JAR_WRITES] = PLAN_WRITE,
+						    [JAR_RENAMES] = PLAN_WRITE,
+						    [JAR_EXECUTES] = PLAN_EXECUTE,
+						    [JAR_LOOKS] = PLAN_READ};
+	enum plan_access access = accesses[asked];
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	bool has_cure = is_plain(path);
 
 	plan_explain_path(looking->plan, &looking->looker, path, access, &explanation);
 	if (explanation.is_allowed || !is_possible_on_host(path, access))
 		return false;
+	if (asked == JAR_RENAMES)
+		widen_to_directory(looking, path, &explanation);
+	if (access != PLAN_WRITE)
+		widen_to_environment(looking, path, &explanation);
 	if (!has_cure && !explanation.warning.len)
 		text_append_string(&explanation.warning,
 				   "its name has characters in it that cannot be shown; no change is proposed");
@@ -213,10 +287,6 @@ static bool judge_address(const struct looking *looking, const char *target, str
 
 static void hear_attempt(struct looking *looking, struct jar_message *message)
 {
-	static const enum plan_access accesses[] = {[JAR_READS] = PLAN_READ,
-						    [JAR_WRITES] = PLAN_WRITE,
-						    [JAR_EXECUTES] = PLAN_EXECUTE,
-						    [JAR_LOOKS] = PLAN_READ};
 	struct denial denial = {.count = 1, .last_ns = message->tried.last_ns, .is_inferred = true};
 	uint32_t number = message->tried.number, access = message->tried.access;
 	bool is_denied = false;
@@ -229,7 +299,7 @@ static void hear_attempt(struct looking *looking, struct jar_message *message)
 		is_denied = judge_address(looking, message->tried.path, &denial);
 	} else if (access < JAR_ACCESS_COUNT && message->tried.path[0] == '/') {
 		clean_path(message->tried.path);
-		is_denied = judge_path(looking, message->tried.path, accesses[access], &denial);
+		is_denied = judge_path(looking, message->tried.path, (enum jar_access)access, &denial);
 	}
 	added = is_denied ? list_add(&looking->denials) : NULL;
 	if (!added)

@@ -16,7 +16,13 @@ struct plan_looker ledger_host(const char *home);
  */
 void ledger_look(int socket_fd, const struct plan *plan) __attribute__((noreturn));
 
-/* Where three or more of a directory were refused alike, and nothing speaks against it, the directory stands for them. */
+/* Does a directory have something in it that nobody should be shown by the way? */
+bool ledger_holds_secret(const struct plan_looker *looker, const char *directory);
+
+/*
+ * One path is one entry: who may not write to it and then may not read it either needs to write. Where three or more of a directory were refused alike, and
+ * nothing speaks against it, the directory stands for them.
+ */
 void ledger_group(const struct plan *plan, const struct plan_looker *looker, struct denial_list *denials);
 
 /* --- what the process says: ledger_record.c ------------------------------------------------------------------ */

@@ -36,6 +36,7 @@ static bool is_known(const char *name)
 bool plan_explain_call(const struct plan *plan, const char *name, struct plan_explanation *out)
 {
 	uint32_t parts = (plan->jar ? plan->jar : plan)->filter_parts;
+	bool is_namespace_call = false;
 
 	if (!is_known(name))
 		return false;
@@ -46,6 +47,7 @@ bool plan_explain_call(const struct plan *plan, const char *name, struct plan_ex
 
 		if (!is_about(rule, name, parts))
 			continue;
+		is_namespace_call |= rule->part == SECCOMP_NAMESPACES && seccomp_is_told(rule);
 		if (out->why.len)
 			text_append_string(&out->why, ", ");
 		append_answer(rule, &out->why);
@@ -59,7 +61,12 @@ bool plan_explain_call(const struct plan *plan, const char *name, struct plan_ex
 	}
 	if (!out->why.len)
 		text_append_string(&out->why, parts ? "no row of the filter is about it" : "there is no filter");
-	if (!out->is_allowed)
+	if (is_namespace_call)
+		text_append_string(
+			&out->warning,
+			"no option allows a sandbox in a jar; a program that makes one of its own can often do "
+			"without it here, as chromium does with --no-sandbox");
+	else if (!out->is_allowed)
 		text_append_string(&out->warning, "no option allows it");
 	return true;
 }

@@ -11,6 +11,8 @@
 #include "plan/plan_explain.h"
 #include "policy/net_address.h"
 
+#define NAME_SERVER_PORT 53
+
 /* --- endpoints ---------------------------------------------------------------------------------------------- */
 
 static bool read_port(const char *digits, uint16_t *out)
@@ -228,6 +230,12 @@ void plan_explain_host(const struct plan_network_rules *network, const struct pl
 		text_append_string(&out->why, "net is 'none'");
 		if (is_own_loopback(endpoint))
 			text_append_string(&out->warning, "without a network namespace there is no private loopback");
+		else if (endpoint->is_address && endpoint->port == NAME_SERVER_PORT && network->may_have_gate)
+			/* The name is in what would have been sent. */
+			text_append_string(
+				&out->warning,
+				"a name was to be looked up; with --net gate, which lets nothing through, its "
+				"name is told, and the change that allows it");
 		else
 			cure(network, endpoint, out);
 	} else {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twenty programs that fail in a default jar, for one cause each: the first entry of `denied` names it, and its cure makes it work.
+"""Thirty programs that fail in a default jar, for one cause each: the first entry of `denied` names it, and its cure makes it work.
 
 Where no change is proposed, the entry says why. One cause cannot be known: a variable that was not passed.
 """
@@ -103,6 +103,44 @@ class Files(CauseCase):
             listener.listen()
             self.check(Cause(["python3", "-c", CONNECT, path], "file", path, f"--ro {self.base}/run"))
 
+    def test_a_file_above_the_workdir(self) -> None:
+        path = self.put("above.txt")
+        self.check(Cause(["cat", "../above.txt"], "file", f"{self.work}/../above.txt", f"--ro {path}"))
+
+    def test_a_link_out_of_the_workdir(self) -> None:
+        path = self.put("data/model.bin")
+        (self.work / "model").symlink_to(path)
+        self.check(Cause(["cat", "model"], "file", f"{self.work}/model", f"--ro {path}"))
+
+    def test_a_virtual_environment(self) -> None:
+        """All of it is needed, not the file that was asked for first."""
+        self.put("venv/pyvenv.cfg")
+        self.put("venv/lib/module.py")
+        path = self.put("venv/bin/activate", f"cat {self.base}/venv/lib/module.py\n")
+        self.check(Cause(["sh", "-c", f". {path}"], "file", path, f"--ro {self.base}/venv"))
+
+    def test_a_database(self) -> None:
+        """It is opened for writing, then for reading: writing is what is needed."""
+        path = self.put("data/base.db")
+        script = 'if ! (echo y >> "$1"); then cat "$1"; exit 1; fi'
+        self.check(Cause(["sh", "-c", script, "sh", path], "file", path, f"--rw {path}"))
+
+    def test_a_file_that_is_replaced(self) -> None:
+        """What is shown alone cannot be renamed over: its directory is needed."""
+        path = self.put("results/out.csv")
+        self.check(Cause(["sh", "-c", f"echo y > new; mv new {path}"], "file", path, f"--rw {self.base}/results"))
+        self.assertEqual((self.base / "results" / "out.csv").read_text(), "y\n")
+
+    def test_a_directory_that_is_only_looked_for(self) -> None:
+        """By stat(), which the level `files` sees."""
+        self.put("data/model.bin")
+        self.check(Cause(["ls", f"{self.base}/data"], "file", f"{self.base}/data", f"--ro {self.base}/data"), level="files")
+
+    def test_a_name_without_a_gate(self) -> None:
+        """Nobody knows which: that is in what would have been sent. A gate tells it."""
+        code = "import socket; socket.socket(type=socket.SOCK_DGRAM).connect(('192.0.2.53', 53))"
+        self.check(Cause(["python3", "-c", code], "net", "192.0.2.53:53", None, "--net gate"))
+
     def test_a_device(self) -> None:
         self.check(Cause(["cat", "/dev/kmsg"], "file", "/dev/kmsg", None, "devices are the machine's"))
 
@@ -118,6 +156,13 @@ class Walls(CauseCase):
 
     def test_a_system_call(self) -> None:
         self.check(Cause(["mount", "-t", "tmpfs", "x", "/tmp"], "syscall", "mount", None, "no option allows it"), level="basic")
+
+    def test_a_sandbox_in_the_jar(self) -> None:
+        self.check(Cause(["unshare", "-r", "true"], "syscall", "unshare", None, "--no-sandbox"), level="basic")
+
+    def test_time_of_the_processor(self) -> None:
+        script = "[ -e late ] || { touch late; while :; do :; done; }"
+        self.limit("cpu_time", ("--cpu-time", "100ms"), "--cpu-time 200ms", "sh", "-c", script)
 
     def test_memory(self) -> None:
         self.limit("memory", ("--memory", "32M"), "--memory 64M", "python3", "-c", "x = bytearray(40 << 20); import time; time.sleep(1)")

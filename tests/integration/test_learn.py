@@ -67,6 +67,13 @@ class Programs(LearnCase):
         self.assertIn(b"WANTED", done.stderr)
         self.assertEqual(self.learn("--pass-env", "WANTED", "--", "sh", "-c", "exit 4", status=1)["questions"], [])
 
+    def test_names_that_are_only_looked_for(self) -> None:
+        """Another level tells them. The command is run once more for that, if running it again was agreed to."""
+        place = self.directory("data")
+        for more, runs, questions in ((), 1, []), (("--yes",), 2, [f"--ro {place}"]), (("--ledger", "files"), 1, [f"--ro {place}"]):
+            answer = self.learn(*more, "--", "ls", str(place), status=1)
+            self.assertEqual((len(answer["runs"]), [q["cure"]["flag"] for q in answer["questions"]]), (runs, questions), more)
+
     def test_the_policy_goes_where_nothing_was(self) -> None:
         (self.work / "p.json").write_text("{}")
         done = self.belljar("learn", "--out", "p.json", "--", "touch", "ran")
