@@ -30,6 +30,7 @@ struct ledger {
 	bool is_anew;   /* all of it is told again */
 	struct denial_list denials;
 	uint64_t lost;
+	unsigned turns; /* of waiting for it to finish */
 	uint32_t asked; /* files that were to be the command */
 };
 
