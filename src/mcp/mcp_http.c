@@ -233,15 +233,18 @@ void mcp_http_fail(struct mcp_connection *connection, struct mcp_verdict verdict
 
 void mcp_http_close(struct mcp_connection *connection)
 {
+	struct mcp_session *session = connection->session;
+	uint64_t exchange = connection->exchange;
+
 	if (connection->is_gone)
 		return;
 	connection->is_gone = true;
 	loop_remove(&connection->watch);
 	loop_disarm(&connection->timer);
-	if (connection->exchange && connection->session)
-		mcp_forget_exchange(connection->session, connection->exchange);
 	connection->session = NULL;
 	connection->exchange = 0;
+	if (exchange && session)
+		mcp_forget_exchange(session, exchange);
 }
 
 /* --- requests ----------------------------------------------------------------------------------------------- */

@@ -51,7 +51,8 @@ struct mcp_session {
 	struct loop_watch watch;
 	struct text input, output;
 	uint64_t used_ns;
-	bool has_ended; /* freed when the loop has turned */
+	bool has_answered; /* before that, nobody knows the name of a jar */
+	bool has_ended;    /* freed when the loop has turned */
 };
 
 struct mcp_connection {
@@ -134,6 +135,7 @@ struct mcp_session *mcp_session_for(struct mcp_http *http, const struct mcp_mess
 void mcp_end_session(struct mcp_session *session);
 /* False: it does not read, or others do not, and there is no more room for what waits. */
 bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text *message);
+/* Nobody waits for its answer any more: that cancels the call, and ends a jar whose name was to be the answer. */
 void mcp_forget_exchange(struct mcp_session *session, uint64_t exchange);
 void mcp_sweep_sessions(struct mcp_http *http);
 void mcp_free_ended(struct mcp_http *http);

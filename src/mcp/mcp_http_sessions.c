@@ -64,6 +64,10 @@ bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text 
 
 void mcp_forget_exchange(struct mcp_session *session, uint64_t exchange)
 {
+	if (session->kind == SESSION_JAR && !session->has_answered) {
+		mcp_end_session(session);
+		return;
+	}
 	text_append_format(&session->output, "%llu\n", (unsigned long long)exchange);
 	session->used_ns = mcp_now_ns();
 	write_lines(session);
@@ -91,6 +95,7 @@ static void take_line(struct mcp_session *session, const char *line, size_t len)
 	for (struct mcp_connection *connection = session->http->connections; connection && exchange;
 	     connection = connection->next)
 		if (connection->exchange == exchange && connection->session == session) {
+			session->has_answered |= status != 0;
 			mcp_http_answer(connection, status, at, (size_t)(end - at));
 			return;
 		}

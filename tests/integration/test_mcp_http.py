@@ -350,6 +350,15 @@ class Stateless(HttpCase):
         self.wait_for(lambda: self.processes(server) == before, "the end of the jars' processes")
         self.assertIn("there is no jar", str(server.modern_tool("run", command="true", jar=jar).messages))
 
+    def test_a_jar_whose_name_nobody_heard_ends(self) -> None:
+        server = self.server()
+        os.kill(server.process.pid, signal.SIGSTOP)  # so that the request and the end of its client come together
+        with server.connect() as connection:
+            connection.sendall(server.modern("tools/call", {"name": "jar_open", "arguments": {}}))
+        os.kill(server.process.pid, signal.SIGCONT)
+        self.assertEqual(server.raw(server.head("PUT", 0)).status, 405)
+        self.wait_for(lambda: not census.descendants(server.process.pid), "the end of the jar")
+
     def test_jars_that_nobody_uses_end(self) -> None:
         server = self.server("--idle", "200ms")
         jar = server.modern_tool("jar_open").data["jar"]
