@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from adversarial_support import AttackCase
-from harness.bounds import BOUND, LASTING
+from harness.bounds import BOUND, LASTING, SLOWNESS
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE
 
@@ -72,7 +72,7 @@ class RefusedCalls(AttackCase):
 
     def test_a_storm_ends_in_time(self) -> None:
         """Threads and processes that do nothing else; what they do at the end of their time is counted, and nobody waits for it."""
-        result = self.json("--timeout", "1s", "--grace", "0", *self.python(
+        result = self.json("--timeout", f"{SLOWNESS:.0f}s", "--grace", "0", *self.python(
             f"os.fork(); os.fork()\nwhile True: libc.syscall({REBOOT}, 0, 0, 0, 0, 0)"
         ))
         self.assertEqual(result["outcome"], "timeout")
