@@ -21,6 +21,7 @@ PACKAGES = (
     "coreutils",
     "curl",
     "dash",
+    "diffutils",
     "findutils",
     "git",
     "grep",

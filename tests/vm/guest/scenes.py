@@ -132,7 +132,7 @@ SCENES = (
         (*LIMITS, *IN_NAMESPACES, RESIDUE, HOST_MEMORY, *FILES, *KEPT_BY_ENGINE, *GATE, *ABOVE_GATE),
         held_by("namespace", *CGROUP2),
     ),
-    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, RESIDUE, KEPT, *FILES, *GATE), held_by("namespace", *CGROUP2)),
+    Scene("delegated", 1000, USER_CGROUP, (*LIMITS, *AS_USER, RESIDUE, KEPT, "vm/test_no_attributes", *FILES, *GATE), held_by("namespace", *CGROUP2)),
     Scene(
         "undelegated",
         1000,
