@@ -3,14 +3,17 @@
 """tools/package.py - the Python package: as a folder to import from, and as a wheel; and the npm packages
 
     package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, as PYTHONPATH wants it
-    package.py wheel ENGINE FOLDER    FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
-    package.py npm ENGINE FOLDER      FOLDER/belljar-VERSION.tgz, and FOLDER/belljar-linux-ARCH-VERSION.tgz with the engine
+    package.py wheel ENGINE [GATE] FOLDER   FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
+    package.py npm ENGINE [GATE] FOLDER     FOLDER/belljar-VERSION.tgz, and FOLDER/belljar-linux-ARCH-VERSION.tgz with the engine
 
 and what `pip install .` calls (pyproject.toml): build_wheel, build_editable, build_sdist.
 
 A wheel is a zip file with three texts about itself, so the standard library is all it takes: no build tool, no network.
 The engine is a static program without a libc of its own choosing: one wheel for every Linux of its architecture and every
 CPython from 3.9 on. The same input gives the same bytes.
+
+GATE is belljar-gate, which a package may lack, with OpenSSL and nghttp2 inside. It needs the C library of Debian 12, Ubuntu 22.04 or later; elsewhere everything
+but secrets and rules about requests works. The licences of both libraries go with it, as the distribution has them.
 """
 
 from __future__ import annotations
@@ -33,6 +36,10 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "belljar"
 ENGINE_NAME = "_bin/belljar"
+GATE_NAME = "_bin/belljar-gate"
+# What is inside of belljar-gate, and where the distribution keeps its licence.
+GATE_LICENCES = {"OpenSSL.txt": "libssl-dev", "nghttp2.txt": "libnghttp2-dev"}
+DOCUMENTS = pathlib.Path("/usr/share/doc")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 NODE = ROOT / "node"
 NODE_MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
@@ -116,13 +123,25 @@ def metadata() -> str:
     return "\n".join(lines)
 
 
-def make_wheel(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+def gate_licences() -> dict[str, bytes]:
+    """The licences of what is inside of belljar-gate, by their name in a package."""
+    texts = {name: DOCUMENTS / package / "copyright" for name, package in GATE_LICENCES.items()}
+    for path in texts.values():
+        if not path.is_file():
+            sys.exit(f"package.py: {path} is not there; a package with belljar-gate has to have it")
+    return {name: path.read_bytes() for name, path in texts.items()}
+
+
+def make_wheel(engine: pathlib.Path, gate: pathlib.Path | None, folder: pathlib.Path) -> pathlib.Path:
     """Write the wheel; its path."""
     package = {f"belljar/{file}": path.read_bytes() for file, path in sources().items()}
-    return write_wheel(engine, folder, {**package, f"belljar/{ENGINE_NAME}": engine.read_bytes()})
+    package[f"belljar/{ENGINE_NAME}"] = engine.read_bytes()
+    if gate:
+        package[f"belljar/{GATE_NAME}"] = gate.read_bytes()
+    return write_wheel(engine, folder, package, gate_licences() if gate else {})
 
 
-def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, bytes]) -> pathlib.Path:
+def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, bytes], licences: dict[str, bytes]) -> pathlib.Path:
     """Write a wheel with these files, and what a wheel says about itself."""
     arch = machine(engine)
     platforms = [f"manylinux2014_{arch}", f"manylinux_2_17_{arch}", f"musllinux_1_1_{arch}"]
@@ -133,7 +152,8 @@ def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, b
     contents[f"{info}/METADATA"] = metadata().encode()
     contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: false\n{tags}".encode()
     contents[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode()
-    contents[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    for file, text in {"LICENSE": (ROOT / "LICENSE").read_bytes(), **licences}.items():
+        contents[f"{info}/licenses/{file}"] = text
     record = "".join(f"{file},{digest(data)},{len(data)}\n" for file, data in contents.items())
     contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +164,7 @@ def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, b
             entry = zipfile.ZipInfo(file, ZIP_TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # Unix: the mode counts
-            entry.external_attr = (0o100755 if file == f"belljar/{ENGINE_NAME}" else 0o100644) << 16
+            entry.external_attr = (0o100755 if file.startswith("belljar/_bin/") else 0o100644) << 16
             archive.writestr(entry, data)
     os.replace(fresh, wheel)
     return wheel
@@ -188,7 +208,7 @@ def write_tarball(target: pathlib.Path, files: dict[str, bytes], programs: tuple
     return target
 
 
-def make_npm(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+def make_npm(engine: pathlib.Path, gate: pathlib.Path | None, folder: pathlib.Path) -> pathlib.Path:
     """Write both packages; the path of the first."""
     number, arch = npm_version(), NODE_MACHINES[machine(engine)]
     about = {
@@ -206,7 +226,10 @@ def make_npm(engine: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
         "bin/belljar": engine.read_bytes(),
     }
-    write_tarball(folder / f"belljar-linux-{arch}-{number}.tgz", files, ("bin/belljar",))
+    if gate:
+        files["bin/belljar-gate"] = gate.read_bytes()
+        files.update({f"licenses/{name}": text for name, text in gate_licences().items()})
+    write_tarball(folder / f"belljar-linux-{arch}-{number}.tgz", files, ("bin/belljar", "bin/belljar-gate"))
     return write_tarball(folder / f"belljar-{number}.tgz", npm_sources())
 
 
@@ -221,15 +244,24 @@ def build_engine() -> pathlib.Path:
     return ROOT / "build" / "belljar"
 
 
+def build_gate() -> pathlib.Path | None:
+    """belljar-gate, where it can be built; the package is of use without it."""
+    done = subprocess.run([str(ROOT / "dev"), "build", "gate"], cwd=ROOT, check=False)
+    if done.returncode == 0:
+        return ROOT / "build" / "gate" / "belljar-gate"
+    print("belljar: without belljar-gate, which could not be built: secrets and rules about requests will be refused", file=sys.stderr)
+    return None
+
+
 def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     """The wheel's name, below the directory."""
-    return make_wheel(build_engine(), pathlib.Path(wheel_directory)).name
+    return make_wheel(build_engine(), build_gate(), pathlib.Path(wheel_directory)).name
 
 
 def build_editable(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     """A wheel that only leads to build/python, which ./dev build keeps up to date."""
     engine = build_engine()
-    return write_wheel(engine, pathlib.Path(wheel_directory), {"belljar.pth": f"{ROOT / 'build' / 'python'}\n".encode()}).name
+    return write_wheel(engine, pathlib.Path(wheel_directory), {"belljar.pth": f"{ROOT / 'build' / 'python'}\n".encode()}, {}).name
 
 
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
@@ -242,12 +274,14 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
 
 def main(arguments: list[str]) -> int:
     """See the file's header."""
-    verbs = {"tree": make_tree, "wheel": make_wheel, "npm": make_npm}
-    if len(arguments) != 3 or arguments[0] not in verbs:
-        sys.exit("usage: package.py tree|wheel|npm ENGINE FOLDER")
-    made = verbs[arguments[0]](pathlib.Path(arguments[1]), pathlib.Path(arguments[2]))
-    if made is not None:
-        print(made)
+    paths = [pathlib.Path(argument) for argument in arguments[1:]]
+    if arguments[:1] == ["tree"] and len(paths) == 2:
+        make_tree(*paths)
+    elif arguments[:1] in (["wheel"], ["npm"]) and len(paths) in (2, 3):
+        make = make_wheel if arguments[0] == "wheel" else make_npm
+        print(make(paths[0], paths[1] if len(paths) == 3 else None, paths[-1]))
+    else:
+        sys.exit("usage: package.py tree ENGINE FOLDER, package.py wheel|npm ENGINE [GATE] FOLDER")
     return 0
 
 

@@ -51,7 +51,7 @@ static const struct {
 	 probe_nf_tables, false},
 	{"ipv6", "a gate reaches hosts that have no other address", probe_ipv6, false},
 	{"name-servers", "a gate finds the addresses of hosts", probe_name_servers, false},
-	{"belljar-gate", "rules of allow_net with methods and paths", probe_inspecting_gate, false},
+	{"belljar-gate", "secrets, and rules of allow_net about requests", probe_inspecting_gate, false},
 	{"cgroup2", "the kernel enforces memory, processes and CPU time exactly", probe_cgroup2, false},
 	{"cgroup1-memory", "the kernel enforces memory, without cgroup v2", probe_cgroup1_memory, false},
 	{"cgroup1-pids", "the kernel enforces the number of processes, without cgroup v2", probe_cgroup1_pids, false},

@@ -7,9 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "host/host.h"
 #include "host/host_trust.h"
@@ -18,6 +23,7 @@
 
 #define ANSWER_BYTES 8192
 #define FILE_BYTES 16384
+#define VERSION_MS 5000
 
 /* Send messages, and read so many acknowledgements: 0 or a negative errno. */
 static int exchange(int fd, const struct text *messages, uint64_t awaited)
@@ -95,18 +101,58 @@ void probe_name_servers(struct finding *finding)
 		finding_remedy(finding, "name a server in /etc/resolv.conf, or have one on 127.0.0.1\n");
 }
 
+/* What it says of itself, one line; nothing: it does not run. */
+static void ask_version(const char *program, char *out, size_t size)
+{
+	char *const arguments[] = {(char *)program, (char *)"--version", NULL}, *const environment[] = {NULL};
+	struct pollfd answer = {.events = POLLIN};
+	posix_spawn_file_actions_t actions;
+	int fds[2], status;
+	ssize_t len = 0;
+	pid_t pid = -1;
+
+	out[0] = '\0';
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	if (posix_spawn_file_actions_init(&actions) == 0) {
+		if (posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO) ||
+		    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) ||
+		    posix_spawn(&pid, program, &actions, NULL, arguments, environment))
+			pid = -1;
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	close(fds[1]);
+	answer.fd = fds[0];
+	if (pid > 0 && poll(&answer, 1, VERSION_MS) == 1)
+		len = read(fds[0], out, size - 1);
+	out[len > 0 ? len : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	close(fds[0]);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+}
+
 void probe_inspecting_gate(struct finding *finding)
 {
+	static const char expected[] = "belljar-gate " BELLJAR_VERSION " ";
 	struct host host = {.environment = environ};
+	char said[128];
 
 	if (host_survey_trust(&host) < 0 || !host.trust.program) {
 		finding_value(finding, "not installed");
+	} else {
+		ask_version(host.trust.program, said, sizeof(said));
+		finding->is_found = !strncmp(said, expected, strlen(expected));
+		/* Which OpenSSL it is matters to whoever has to keep up with it. */
+		finding_value(finding, "%s: %s", host.trust.program, said[0] ? said : "it does not run here");
+	}
+	if (!finding->is_found)
 		finding_remedy(
 			finding,
-			"./dev build library && meson install -C build/lib   # in Belljar's source; or put belljar-gate beside belljar\n");
-	} else {
-		finding->is_found = true;
-		finding_value(finding, "%s", host.trust.program);
-	}
+			"have belljar-gate of version " BELLJAR_VERSION
+			", as the packages for Python and Node have it for glibc 2.34 or later. In Belljar's source: ./dev "
+			"build library && meson install -C build/lib\n");
 	host_trust_done(&host.trust);
 }

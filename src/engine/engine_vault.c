@@ -184,7 +184,7 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 		error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
 			  reason.len ? text_string(&reason) : "it cannot be run");
 		return error_hint(error, "belljar-gate must be of version " BELLJAR_VERSION
-					 ", as belljar is, and needs OpenSSL 3 and nghttp2 of the distribution");
+					 ", as belljar is; `belljar doctor` says what it is, or why it does not run");
 	}
 	if (rc == 0)
 		rc = read_file(fds[2], &host->trust.bundle);

@@ -36,16 +36,14 @@ static int find_program(struct host *host)
 	char beside[PATH_MAX + sizeof(PROGRAM_NAME)];
 	ssize_t len = readlink("/proc/self/exe", beside, PATH_MAX);
 	char *slash;
-	int rc = 0;
+	int rc = take_if(&host->trust.program, host_variable(host->environment, "BELLJAR_GATE"), X_OK);
 
 	beside[len > 0 ? len : 0] = '\0';
 	slash = strrchr(beside, '/');
-	if (slash) {
+	if (slash && rc == 0) {
 		memcpy(slash + 1, PROGRAM_NAME, sizeof(PROGRAM_NAME));
 		rc = take_if(&host->trust.program, beside, X_OK);
 	}
-	if (rc == 0)
-		rc = take_if(&host->trust.program, host_variable(host->environment, "BELLJAR_GATE"), X_OK);
 	for (size_t i = 0; i < ARRAY_LEN(places) && rc == 0; i++)
 		rc = take_if(&host->trust.program, places[i], X_OK);
 	return rc;

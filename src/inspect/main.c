@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <nghttp2/nghttp2.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <stdio.h>
@@ -287,7 +289,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], GATE_ARGUMENT))
 		return gate_main(&gate_inspector);
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
-		puts("belljar-gate " BELLJAR_VERSION);
+		/* Of the libraries as they are now, which need not be those that it was built with. */
+		printf("belljar-gate " BELLJAR_VERSION " (%s, nghttp2 %s)\n", OpenSSL_version(OPENSSL_VERSION),
+		       nghttp2_version(0)->version_str);
 		return 0;
 	}
 	fputs("belljar-gate is started by belljar, for jars whose policy looks into requests\n", stderr);

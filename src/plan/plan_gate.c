@@ -139,9 +139,9 @@ static int check_inspection(struct plan_build *build)
 			"secrets, and rules with methods, paths or \"inspect\", need the program belljar-gate, which is not here");
 		return error_hint(
 			build->error,
-			"packages for Python and Node have none, since it uses the distribution's OpenSSL: in Belljar's source, "
-			"`./dev build library && meson install -C build/lib` puts it into /usr/local/bin; another one beside belljar, "
-			"or named in the variable BELLJAR_GATE, will do. Or allow the hosts as a whole");
+			"packages for Python and Node have it. In Belljar's source, `./dev build library && meson install -C build/lib` "
+			"puts it into /usr/local/bin; another one beside belljar, or named in the variable BELLJAR_GATE, will do. Or "
+			"allow the hosts as a whole");
 	}
 	if (!trust->source || !trust->paths.count) {
 		error_set(build->error, STAGE_HOST, ENOENT,

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from harness import host
+from harness import host, paths
 from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.runner import Completed, Way
@@ -145,10 +145,13 @@ class Doctor(JarCase):
         count = sum(line.split()[:1] == ["nameserver"] for line in Path("/etc/resolv.conf").read_text().splitlines())
         self.assertEqual(facts()["name-servers"]["found"], count > 0)
         program = self.directory("programs") / "belljar-gate"
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
-        found = facts(env={**self.env, "BELLJAR_GATE": str(program)})["belljar-gate"]
-        self.assertTrue(found["found"] and found["value"].endswith("belljar-gate"), found)
+        version = subprocess.run([paths.belljar(), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+        for says, is_found in ((f"belljar-gate {version} (x)", True), (f"belljar-gate {version}1 (x)", False), ("", False)):
+            program.write_text(f"#!/bin/sh\necho '{says}'\n")
+            program.chmod(0o755)
+            found = facts(env={**self.env, "BELLJAR_GATE": str(program)})["belljar-gate"]
+            self.assertEqual((found["found"], found["value"]), (is_found, f"{program}: {says or 'it does not run here'}"))
+            self.assertEqual("meson install" in (found["remedy"] or ""), not is_found)
 
     def test_the_best_rung_is_what_a_run_gets(self) -> None:
         for way in (Way("any"), NO_USERNS, *(Way(word, (word,)) for word in ("newmount", "mount_setattr", "clone3", "pidfd"))):

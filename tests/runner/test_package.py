@@ -20,6 +20,9 @@ DEV = """#!/bin/sh
 mkdir -p build/python
 printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\002\\0\\076\\0' >build/belljar
 """
+# One that can build belljar-gate too, on a host that has the licences of what is inside.
+GATE = "mkdir -p build/gate && printf gate >build/gate/belljar-gate\n"
+LICENCES = [pathlib.Path("/usr/share/doc") / name / "copyright" for name in ("libssl-dev", "libnghttp2-dev")]
 
 
 class Hooks(unittest.TestCase):
@@ -55,6 +58,21 @@ class Hooks(unittest.TestCase):
         self.assertIn((SOURCE / "python" / "DESCRIPTION.md").read_text(), metadata)
         # It stands by itself: no links into a repository that the reader does not have.
         self.assertNotIn("](", metadata)
+
+    def test_a_wheel_has_the_gate_and_the_licences_of_what_is_inside(self) -> None:
+        if not all(path.is_file() for path in LICENCES):
+            self.skipTest("needs:libssl-dev and libnghttp2-dev, as Debian has them")
+        self.set_dev(DEV.replace('[ "$*" = "build release" ] || exit 3\n', GATE))
+        archive = self.made("build_wheel")
+        gate = archive.getinfo("belljar/_bin/belljar-gate")
+        self.assertEqual((archive.read(gate), gate.external_attr >> 16), (b"gate", 0o100755))
+        texts = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.namelist() if "/licenses/" in name}
+        self.assertEqual(texts.keys(), {"LICENSE", "OpenSSL.txt", "nghttp2.txt"})
+        self.assertIn(b"nghttp2", texts["nghttp2.txt"])
+
+    def test_where_no_gate_can_be_built_the_wheel_has_none_and_says_so(self) -> None:
+        self.assertNotIn("belljar/_bin/belljar-gate", self.made("build_wheel").namelist())
+        self.assertIn("without belljar-gate", self.call("build_wheel").stderr)
 
     def test_an_editable_install_leads_to_what_dev_builds(self) -> None:
         archive = self.made("build_editable")
