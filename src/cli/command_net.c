@@ -13,7 +13,8 @@ static bool is_file_name(const char *word)
 {
 	size_t len = strlen(word);
 
-	return strchr(word, '/') || (len > 5 && !strcmp(word + len - 5, ".json"));
+	/* An address of the web is a host that is written in another way. */
+	return !strstr(word, "://") && (strchr(word, '/') || (len > 5 && !strcmp(word + len - 5, ".json")));
 }
 
 /* Rules of a file that is named beside options are added to theirs. */

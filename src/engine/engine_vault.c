@@ -181,8 +181,10 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 	if (rc > 0) {
 		/* What it failed at is no secret: it has made none. */
 		read_file(fds[1], &reason);
-		error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
-			  reason.len ? text_string(&reason) : "it cannot be run");
+		rc = error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
+			       reason.len ? text_string(&reason) : "it cannot be run");
+		if (reason.len && !strstr(text_string(&reason), "versions"))
+			return rc;
 		return error_hint(error, "belljar-gate must be of version " BELLJAR_VERSION
 					 ", as belljar is; `belljar doctor` says what it is, or why it does not run");
 	}

@@ -39,6 +39,10 @@ class PolicyCase(JarCase):
 
 
 class Show(PolicyCase):
+    def test_an_address_of_the_web_is_no_policy_file(self) -> None:
+        """`net check` takes a file, too."""
+        self.assert_failed(self.belljar("net", "check", "--allow-net", "example.org", "https://example.org/x"), "as HOST:PORT")
+
     def test_the_default_preset(self) -> None:
         shown = self.show("agent")
         self.assertLessEqual(set(shown), {*KEYS, "version", "extends"})
