@@ -385,8 +385,6 @@ static inline void imagined_survey(struct host *host, const struct imagined_file
 		imagined_add_inside(host, &host->hidden, files, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count; i++)
 		imagined_add_inside(host, &host->tmpfs_places, files, policy, policy->tmpfs.items[i].path, SIZE_MAX);
-	for (size_t i = 0; i < policy->cow_dirs.count; i++)
-		imagined_add_resolved(&host->cow_places, files, policy->cow_dirs.items[i]);
 	for (size_t i = 0; i < policy->files.count; i++)
 		imagined_add_resolved(&host->policy_files, files, policy->files.items[i]);
 	imagined_pin_all(host, files, &host->workdir.path);
