@@ -245,11 +245,12 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	plan->core.landlock_files = RIGHTS_OF_ABI(plan->core.landlock_abi);
 	if (plan->core.landlock_abi >= 6)
 		plan->core.landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
-	/* What is in the jar's root was put there to be read; how it came there does not matter. */
-	if (has_mounts)
-		add_rule(build, "/", READ_RIGHTS);
-	else
+	if (has_mounts) {
+		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
+		add_rule(build, "/etc", READ_RIGHTS)->may_be_absent = true;
+	} else {
 		add_rule(build, plan->core.run_directory, WRITE_RIGHTS);
+	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 		const struct place *around = view_around(view, i);
@@ -257,7 +258,8 @@ static void add_rules(struct plan_build *build, const struct view *view)
 
 		if (!rights || (!has_mounts && !is_on_host(place)))
 			continue;
-		if (has_mounts && !(rights & ~READ_RIGHTS))
+		/* Said once for all of /etc, above. */
+		if (has_mounts && !(rights & ~READ_RIGHTS) && path_is_within(place->target, "/etc"))
 			continue;
 		/* Rights add up on the way down: what the place around it has need not be said again. */
 		if (around && (has_mounts || is_on_host(around)) && (rights & ~rights_of(around, plan->rung)) == 0)
