@@ -149,9 +149,9 @@ export class Process {
     return this.#live.result;
   }
 
-  /** Send a signal to every process of the run; nothing if it is over. */
+  /** Send a signal to every process of the run; nothing if it is over. 0 reaches nobody. */
   kill(signal = 'SIGTERM') {
-    this.#live.channel.signal(signalNumber(signal));
+    if (signal !== 0) this.#live.channel.signal(signalNumber(signal));
   }
 
   /** End the run: SIGTERM, after the policy's grace SIGKILL. Resolves when nothing of it is left. */

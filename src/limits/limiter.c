@@ -393,7 +393,7 @@ static void report_unseen(struct limiter *limiter, const char *why)
 /* A look came to nothing, because of what @why says. */
 static void note_unseen(struct limiter *limiter, const char *why)
 {
-	char words[LIMIT_EVIDENCE_MAX / 2];
+	char words[128];
 
 	if (++limiter->unseen_looks < UNSEEN_LOOKS)
 		return;

@@ -61,10 +61,7 @@ static int put_aside(const struct workspace *workspace)
 {
 	if (renameat(workspace->fd, "upper", workspace->fd, OLD_UPPER) < 0)
 		return -errno;
-	/* A directory that goes elsewhere must be writable itself, but for root. */
-	if (fchmodat(workspace->fd, "work/work", 0700, 0) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	return renameat(workspace->fd, "work/work", workspace->fd, OLD_WORK) < 0 ? -errno : 0;
+	return renameat(workspace->fd, "work/work", workspace->fd, OLD_WORK) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 static int open_spare(struct workspace *workspace, mode_t workdir_mode)
@@ -116,10 +113,22 @@ void workspace_tidy(const struct workspace *workspace)
 
 /* --- putting it by ------------------------------------------------------------------------------------------------ */
 
+/* The kernel's directories have no rights at all: they could not be moved, nor could their owner remove the store with `rm -r`. */
+static bool give_rights(const struct workspace *workspace)
+{
+	static const char *const names[] = {"work/work", "work/work/incompat", "work/work/incompat/volatile"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (fchmodat(workspace->fd, names[i], 0700, 0) < 0 && errno != ENOENT)
+			return false;
+	return true;
+}
+
 int workspace_put_by(const struct workspace_home *home, struct workspace *workspace, struct error *error)
 {
 	bool may_stay = !workspace->meta.place && workspace->meta.kind == WORKSPACE_OVERLAY &&
-			!workspace->meta.layers.count && workspace->lock_fd >= 0 && is_bare(workspace);
+			!workspace->meta.layers.count && workspace->lock_fd >= 0 && is_bare(workspace) &&
+			give_rights(workspace);
 	AUTO_CLOSE int lock = may_stay ? store_lock_home(home, NULL) : -1;
 
 	/* Another one that is there is not empty, and stays. */

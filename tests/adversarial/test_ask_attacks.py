@@ -115,20 +115,17 @@ print("said", said, flush=True)
         self.assertEqual(terminal.end(), 0)
 
     def test_the_file_that_was_read_is_the_one_that_is_edited(self) -> None:
+        """The command itself cannot put another one there; somebody else of the user's may."""
         policy, other = self.work / "policy.json", self.work / "other.json"
-        for swap in ("os.symlink('other.json', 'policy.json')", "os.link('other.json', 'policy.json')", "open('policy.json', 'w').write('{}')"):
+        for swap in (lambda: os.symlink("other.json", policy), lambda: os.link(other, policy), lambda: policy.write_text("{}")):
             policy.write_text('{"ask": "net"}')
             other.write_text('{"net": "gate"}')
-            for file in (policy, other):
-                if os.geteuid() == 0:
-                    os.chown(file, 0, 0)
-            terminal = self.ask(
-                f"os.unlink('policy.json'); {swap}\nprint(talk('good.test', {ECHO_PORT}, b'hi'))",
-                "--policy", str(policy), workdir=str(self.work),
-            )
-            terminal.expect(PROMPT)
+            terminal = self.ask(f"print(talk('good.test', {ECHO_PORT}, b'hi'))", "--policy", str(policy), workdir=str(self.work))
+            asked = terminal.expect(PROMPT)
+            policy.unlink()
+            swap()
             terminal.type(b"a\n")
-            terminal.expect(b"hi", after=terminal.expect(b"policy.json", after=terminal.expect(PROMPT)))
+            terminal.expect(b"hi", after=terminal.expect(b"policy.json", after=asked))
             self.assertRegex(terminal.output, b"another file than.*; allowed in this run")
             self.assertEqual(terminal.end(), 0)
             self.assertEqual(other.read_text(), '{"net": "gate"}')
