@@ -297,7 +297,8 @@ class JarsInJars(PackageCase):
         package = str(Path(belljar.__file__).parent.parent)
         env = {"PYTHONPATH": package, "BELLJAR_BIN": engine_path(), "PYTHONDONTWRITEBYTECODE": "1"}
         result = belljar.run([sys.executable, script], ro=[package, engine_path(), sys.base_prefix], env=env)
-        words = rf"a jar cannot hold another jar: line 3 of {script} tried"
+        # Root may give up what the jar has left it: that is one of the rung landlock.
+        words = r"\Ahello\b" if os.geteuid() == 0 else rf"a jar cannot hold another jar: line 3 of {script} tried"
         self.assertRegex(result.stdout, words, result.stderr)
 
     def test_while_a_module_is_imported(self) -> None:
