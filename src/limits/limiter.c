@@ -6,9 +6,9 @@
  * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU; but even
  * where one look takes very long, twice a second.
  *
- * Nothing that a jar does holds the loop up: a look is done in pieces of a millisecond, and everything else has its turn
- * between two of them. What has more processes than can be looked at cannot be held to a limit that is measured. The limiter
- * notices that: after a few such looks it ends the run, and names the limit.
+ * Nothing that a jar does holds the loop up: another process looks (looker.h), and the engine hears from it. What has more
+ * processes than can be looked at, or keeps the looker waiting, cannot be held to a limit that is measured. The limiter
+ * notices that: after a few such looks, or a long wait, it ends the run, and names the limit.
  */
 #include "limits/limiter.h"
 
@@ -30,10 +30,10 @@
 #define DISK_SPEED (1ULL << 30)
 #define COST_RATIO 20
 #define INTERVAL_COSTLY_NS 500000000ULL
-/* One piece of a look; and of a look that is taken here and now. */
-#define PIECE_NS 1000000ULL
+/* So often in a row, INTERVAL_CPU_MAX_NS apart, the looker is found waiting for a process of the jar: ten seconds. */
+#define BLOCKED_MAX 40
 /* So many looks in a row must show the same before a run is ended for it: a single one adds up what was never there at once. */
-#define CROWDED_LOOKS 3
+#define UNSEEN_LOOKS 3
 #define OVER_PIDS_LOOKS 2
 /* As fast as one CPU can make threads, in a second. */
 #define PIDS_SPEED 50000ULL
@@ -252,27 +252,17 @@ static void report_weight(struct limiter *limiter, uint64_t weight)
 	report_hit(limiter, LIMIT_MEMORY, limit, weight, "meter", evidence, CAUSE_MEMORY);
 }
 
-/* True: the weight is known, and what follows from it was reported. */
-static bool weigh(struct limiter *limiter, uint64_t until_ns)
+static uint64_t weigh(struct limiter *limiter)
 {
 	uint64_t limit = limiter->plan->limits.memory_bytes;
 	uint64_t sum = limiter->reading.resident_bytes + limiter->reading.private_bytes;
-	uint64_t weight;
+	uint64_t weight = meter_weigh(&limiter->meter, &limiter->reading, limit);
 
-	if (!meter_weigh(&limiter->meter, &limiter->reading, limit, until_ns, &weight))
-		return false;
 	/* A process that ended in the middle of it may have been counted here and there. */
-	if (weight > limit && !limiter->first_weight) {
-		limiter->first_weight = weight;
-		return weigh(limiter, until_ns);
-	}
-	if (limiter->first_weight)
-		weight = MIN_OF(weight, limiter->first_weight);
-	limiter->first_weight = 0;
-	limiter->excess_bytes = sum - MIN_OF(sum, weight);
 	if (weight > limit)
-		report_weight(limiter, weight);
-	return true;
+		weight = MIN_OF(weight, meter_weigh(&limiter->meter, &limiter->reading, limit));
+	limiter->excess_bytes = sum - MIN_OF(sum, weight);
+	return weight;
 }
 
 static uint64_t check_metered_memory(struct limiter *limiter, const struct meter_reading *reading)
@@ -382,18 +372,14 @@ static uint64_t limit_of(const struct plan_limits *limits, enum limit_name name)
 				      : limits->cpu_time_ns / MILLISECOND_NS;
 }
 
-/* Too many processes to look at: what is measured by looking at them is no longer held. */
-static void note_crowd(struct limiter *limiter)
+/* What is measured by looking is no longer held. */
+static void report_unseen(struct limiter *limiter, const char *why)
 {
 	struct limit_hit hit = {.is_hit = true, .enforced_by = "meter"};
 
-	if (++limiter->crowded_looks < CROWDED_LOOKS || !limiter->function)
+	if (!limiter->function)
 		return;
-	snprintf(
-		hit.evidence, sizeof(hit.evidence),
-		"meter: %u looks in a row could not be finished: there were more than %u processes, and what they use is "
-		"not known",
-		limiter->crowded_looks, meter_most_processes());
+	snprintf(hit.evidence, sizeof(hit.evidence), "meter: %s; what the run uses is not known", why);
 	for (size_t i = 0; i < ARRAY_LEN(metered_limits); i++) {
 		if (!is_metered(limiter, metered_limits[i].guarantee))
 			continue;
@@ -404,13 +390,34 @@ static void note_crowd(struct limiter *limiter)
 	}
 }
 
+/* A look came to nothing, because of what @why says. */
+static void note_unseen(struct limiter *limiter, const char *why)
+{
+	char words[128];
+
+	if (++limiter->unseen_looks < UNSEEN_LOOKS)
+		return;
+	snprintf(words, sizeof(words), "%u looks in a row could not be finished: %s", limiter->unseen_looks, why);
+	report_unseen(limiter, words);
+}
+
+static void note_crowd(struct limiter *limiter)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "there were more than %u processes", meter_most_processes());
+	note_unseen(limiter, why);
+}
+
 /* All was looked at. Returns the time until it must be looked at again. */
-static uint64_t check_reading(struct limiter *limiter)
+static uint64_t check_reading(struct limiter *limiter, uint64_t weight)
 {
 	const struct meter_reading *reading = &limiter->reading;
 	uint64_t interval = INTERVAL_CPU_MAX_NS;
 
-	limiter->crowded_looks = 0;
+	limiter->unseen_looks = 0;
+	if (weight > limiter->plan->limits.memory_bytes)
+		report_weight(limiter, weight);
 	limiter->last_processes = reading->processes;
 	limiter->peak_processes = MAX_OF(limiter->peak_processes, reading->processes);
 	if (is_metered(limiter, GUARANTEE_MEMORY))
@@ -424,90 +431,148 @@ static uint64_t check_reading(struct limiter *limiter)
 	return interval;
 }
 
-/* One piece. Returns how far the look has come, weighing included. */
-static enum meter_progress look_on(struct limiter *limiter)
+/* In the looker, which has a limiter of its own: a copy. */
+static void limiter_on_question(void *owner, const struct looker_question *question, struct looker_answer *answer)
 {
-	uint64_t begun_ns = sys_monotonic_ns();
-	enum meter_progress progress = METER_WHOLE;
+	struct limiter *limiter = owner;
+	uint64_t begun_ns = meter_spent_ns();
 
-	if (!limiter->is_weighing) {
-		progress = meter_look(&limiter->meter, begun_ns + PIECE_NS, &limiter->reading);
-		limiter->is_weighing = progress == METER_WHOLE && must_weigh(limiter);
+	limiter->meter.first_written_bytes = question->first_written_bytes;
+	answer->progress = meter_look(&limiter->meter, &limiter->reading);
+	if (answer->progress == METER_WHOLE && must_weigh(limiter)) {
+		answer->weight = weigh(limiter);
+		limiter->weighed_ns = sys_monotonic_ns();
+		limiter->weighing_ns = meter_spent_ns() - begun_ns;
 	}
-	if (limiter->is_weighing && !weigh(limiter, begun_ns + PIECE_NS))
-		progress = METER_PARTLY;
-	limiter->look_ns += sys_monotonic_ns() - begun_ns;
-	if (progress != METER_WHOLE || !limiter->is_weighing)
-		return progress;
-	limiter->is_weighing = false;
-	limiter->weighed_ns = sys_monotonic_ns();
-	limiter->weighing_ns = limiter->look_ns;
-	return progress;
+	answer->reading = limiter->reading;
+	answer->excess_bytes = limiter->excess_bytes;
+	answer->seen_threads = limiter->meter.seen_threads;
+	answer->hidden_rounds = limiter->meter.hidden_rounds;
+	answer->hidden_pid = limiter->meter.hidden_pid;
+	answer->spent_ns = meter_spent_ns() - begun_ns;
 }
 
 /* A look that was given up. Returns the time until the next one. */
-static uint64_t check_crowd(struct limiter *limiter)
+static uint64_t check_crowd(struct limiter *limiter, const struct looker_answer *answer)
 {
-	if (limiter->meter.seen_threads > most_processes(limiter))
-		return check_metered_pids(limiter, limiter->meter.seen_threads);
+	if (answer->seen_threads > most_processes(limiter))
+		return check_metered_pids(limiter, answer->seen_threads);
 	note_crowd(limiter);
-	return MIN_OF(limiter->look_ns * COST_RATIO, INTERVAL_COSTLY_NS);
+	return MIN_OF(answer->spent_ns * COST_RATIO, INTERVAL_COSTLY_NS);
 }
 
-/* Returns the time until it must be gone on with; 0 in the middle of a look. */
-static uint64_t check_meter(struct limiter *limiter)
+/* Returns the time until the next look. */
+static uint64_t check_answer(struct limiter *limiter, const struct looker_answer *answer)
 {
-	uint64_t interval = INTERVAL_MIN_NS;
-	enum meter_progress progress = look_on(limiter);
-
-	if (progress == METER_PARTLY)
-		return 0;
-	if (progress == METER_CROWDED)
-		interval = check_crowd(limiter);
-	if (progress == METER_WHOLE)
-		interval = MAX_OF(check_reading(limiter), MIN_OF(limiter->look_ns * COST_RATIO, INTERVAL_COSTLY_NS));
-	limiter->look_ns = 0;
-	return interval;
+	switch (answer->progress) {
+	case METER_CROWDED:
+		return check_crowd(limiter, answer);
+	case METER_WHOLE:
+		limiter->reading = answer->reading;
+		limiter->excess_bytes = answer->excess_bytes;
+		limiter->meter.hidden_rounds = answer->hidden_rounds;
+		limiter->meter.hidden_pid = answer->hidden_pid;
+		return MAX_OF(check_reading(limiter, answer->weight),
+			      MIN_OF(answer->spent_ns * COST_RATIO, INTERVAL_COSTLY_NS));
+	case METER_BLIND:
+		break;
+	}
+	return INTERVAL_MIN_NS;
 }
 
 /* --- both --------------------------------------------------------------------------------------------------- */
 
-/*
- * An engine that wakes late competes for the processors with more than it can know of, perhaps with what it measures. What it
- * spends on looking it has no longer for the runs of others, so it looks less often, down to ten times a second.
- */
-static uint64_t spare_others(uint64_t interval, uint64_t late_ns)
+static void on_timer(struct loop_timer *timer);
+
+/* Whatever is next: what was reported may have ended the watch. */
+static void go_on(struct limiter *limiter, uint64_t interval)
 {
-	return interval ? MAX_OF(interval, MIN_OF(late_ns * COST_RATIO, INTERVAL_MAX_NS)) : 0;
+	if (limiter->function)
+		loop_arm(limiter->loop, &limiter->timer, sys_monotonic_ns() + interval, on_timer, limiter);
+}
+
+/* Another one is made for the next look. */
+static void lose_looker(struct limiter *limiter, const char *why)
+{
+	looker_free(limiter->looker);
+	limiter->looker = NULL;
+	note_unseen(limiter, why);
+}
+
+static void limiter_on_answer(void *owner, const struct looker_answer *answer)
+{
+	struct limiter *limiter = owner;
+
+	limiter->is_looking = false;
+	limiter->blocked_times = 0;
+	if (answer) {
+		go_on(limiter, check_answer(limiter, answer));
+	} else {
+		lose_looker(limiter, "who looked was killed");
+		go_on(limiter, INTERVAL_SHORT_NS);
+	}
+}
+
+/* The host has no process left to give, perhaps because the run has them all: better late than not held to its limits. */
+static uint64_t look_here(struct limiter *limiter, const struct looker_question *question)
+{
+	struct looker_answer answer = {0};
+
+	limiter_on_question(limiter, question, &answer);
+	return check_answer(limiter, &answer);
+}
+
+/* Returns the time until it must be asked for, or the next look. */
+static uint64_t begin_look(struct limiter *limiter)
+{
+	struct looker_question question = {.first_written_bytes = limiter->meter.first_written_bytes};
+	int rc;
+
+	if (!limiter->looker && looker_new(limiter->loop, limiter->family, &limiter->meter, limiter_on_question,
+					   limiter_on_answer, limiter, &limiter->looker) < 0)
+		return look_here(limiter, &question);
+	rc = looker_ask(limiter->looker, &question);
+	limiter->is_looking = rc == 0;
+	if (rc < 0)
+		lose_looker(limiter, strerror(-rc));
+	return rc < 0 ? INTERVAL_SHORT_NS : INTERVAL_CPU_MAX_NS;
+}
+
+/* The kernel tells nothing of a process while that holds a lock of its own memory. */
+static void check_looker(struct limiter *limiter)
+{
+	limiter->blocked_times = looker_is_blocked(limiter->looker) ? limiter->blocked_times + 1 : 0;
+	if (limiter->blocked_times >= BLOCKED_MAX)
+		report_unseen(limiter,
+			      "a process of the run keeps a lock of its memory, and has who looks wait for it");
 }
 
 static void on_timer(struct loop_timer *timer)
 {
 	struct limiter *limiter = timer->owner;
-	uint64_t late_ns = sys_monotonic_ns() - MIN_OF(timer->deadline_ns, sys_monotonic_ns());
 	uint64_t interval = INTERVAL_CPU_MAX_NS;
 
-	if (limiter->metered)
-		interval = MIN_OF(interval, spare_others(check_meter(limiter), late_ns));
+	if (limiter->is_looking)
+		check_looker(limiter);
+	else if (limiter->metered)
+		interval = begin_look(limiter);
 	if (has_cgroup_cpu(limiter))
 		interval = MIN_OF(interval, check_cgroup_cpu(limiter));
-	/* What was reported may have ended the watch. */
-	if (limiter->function)
-		loop_arm(limiter->loop, timer, sys_monotonic_ns() + interval, on_timer, limiter);
+	go_on(limiter, interval);
 }
 
 void limiter_look(struct limiter *limiter)
 {
-	if (limiter->function && limiter->timer.loop)
+	if (limiter->function && limiter->timer.loop && !limiter->is_looking)
 		on_timer(&limiter->timer);
 }
 
 static void limiter_init(struct limiter *limiter, struct loop *loop, const struct plan *plan,
-			 limiter_function *function, void *owner)
+			 struct reap_family *family, limiter_function *function, void *owner)
 {
 	long cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
 
-	*limiter = (struct limiter){.loop = loop, .plan = plan, .function = function, .owner = owner};
+	*limiter = (struct limiter){.loop = loop, .plan = plan, .family = family, .function = function, .owner = owner};
 	limiter->recheck.owner = limiter;
 	limiter->cpu_count = cpu_count > 0 ? (unsigned)cpu_count : 1;
 	meter_init(&limiter->meter, plan);
@@ -520,12 +585,12 @@ static void watch_notice(struct limiter *limiter)
 			 limiter->cgroup.version == 2 ? EPOLLPRI : EPOLLIN, on_notice, limiter);
 }
 
-int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, limiter_function *function,
-		 void *owner, struct error *error)
+int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, struct reap_family *family,
+		 limiter_function *function, void *owner, struct error *error)
 {
 	int rc;
 
-	limiter_init(limiter, loop, plan, function, owner);
+	limiter_init(limiter, loop, plan, family, function, owner);
 	rc = cgroup_open(&limiter->cgroup, plan, error);
 	if (rc == 0)
 		watch_notice(limiter);
@@ -537,7 +602,7 @@ int limiter_open_run(struct limiter *limiter, struct loop *loop, const struct pl
 {
 	int rc;
 
-	limiter_init(limiter, loop, plan, function, owner);
+	limiter_init(limiter, loop, plan, jar->family, function, owner);
 	limiter->jar = jar;
 	limiter->cgroup = *cgroup;
 	rc = cgroup_limit(&limiter->cgroup, &plan->limits);
@@ -747,6 +812,8 @@ void limiter_stop(struct limiter *limiter)
 	loop_disarm(&limiter->timer);
 	loop_disarm(&limiter->recheck);
 	loop_remove(&limiter->notice);
+	looker_free(limiter->looker);
+	limiter->looker = NULL;
 	limiter->function = NULL;
 }
 

@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "jar/jar.h"
 #include "limits/cgroup.h"
-#include "limits/meter.h"
+#include "limits/looker.h"
 #include "limits/observation.h"
 
 /* A limit was reached. @cause is what it ends the run for; CAUSE_NONE if the run goes on. */
@@ -29,6 +29,10 @@ struct limiter {
 	struct loop_timer recheck; /* the kernel says so before it kills */
 	unsigned rechecks_left;
 	struct meter meter;
+	struct reap_family *family;
+	struct looker *looker; /* NULL: nobody looks yet */
+	bool is_looking;       /* it was asked, and has not answered */
+	unsigned blocked_times;
 	struct loop_timer timer;
 	unsigned cpu_count;
 	uint64_t launch_ns; /* CPU time that making the jar took: not the command's; and its parts */
@@ -39,12 +43,8 @@ struct limiter {
 	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
 	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
-	/* The look that is under way: it is done in pieces, and other things between them. */
-	struct meter_reading reading;
-	bool is_weighing;                        /* the reading is there, and was above the limit on memory */
-	uint64_t first_weight;                   /* 0: it is weighed for the first time */
-	uint64_t look_ns;                        /* what it has taken so far */
-	unsigned crowded_looks, over_pids_looks; /* in a row */
+	struct meter_reading reading;           /* of the last look */
+	unsigned unseen_looks, over_pids_looks; /* in a row */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
 	bool is_over;        /* a limit that ends the run was reported */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
@@ -57,8 +57,8 @@ struct limiter {
 };
 
 /* Make what must be there before the jar. On failure nothing is left behind. */
-int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, limiter_function *function,
-		 void *owner, struct error *error);
+int limiter_open(struct limiter *limiter, struct loop *loop, const struct plan *plan, struct reap_family *family,
+		 limiter_function *function, void *owner, struct error *error);
 /*
  * For one run in the session of @jar, which must outlive it. @cgroup, made ahead, is the limiter's from here on; the limits
  * of @plan are put on it. On failure limiter_done() must follow too.
@@ -75,7 +75,7 @@ void limiter_written(struct limiter *limiter, uint64_t bytes);
 void limiter_leave_out(struct limiter *limiter, const struct rusage *making);
 /* The command runs, as a descendant of @pid. False: it cannot be held to its limits. */
 bool limiter_start(struct limiter *limiter, pid_t pid);
-/* Go on now with what is done from time to time: measure, and report what is over. */
+/* Go on now with what is done from time to time: measure, and report what is over. What the looker finds comes later. */
 void limiter_look(struct limiter *limiter);
 /* Look once, now: the command has ended, and the reason may be one of ours. @is_last: nothing of it is left. */
 void limiter_check(struct limiter *limiter, bool is_last);

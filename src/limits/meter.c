@@ -35,7 +35,6 @@ void meter_init(struct meter *meter, const struct plan *plan)
 				.proc_fd = -1,
 				.list_fds = {-1, -1, -1},
 				.clock_fd = -1,
-				.task_fd = -1,
 				.most_threads = LIMIT_NONE,
 				.has_lists = access("/proc/thread-self/children", F_OK) == 0};
 	meter->walk.fd = -1;
@@ -52,7 +51,6 @@ void meter_done(struct meter *meter)
 	free(meter->places);
 	meter_end_walk(meter);
 	close_fd(&meter->proc_fd);
-	close_fd(&meter->task_fd);
 	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
 		close_fd(&meter->list_fds[i]);
 	close_fd(&meter->clock_fd);
@@ -143,8 +141,6 @@ int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 	bool is_full;
 
 	meter->is_run = true;
-	/* A jar may have many runs at once: their meters share what descriptors this process may have. */
-	meter->keeps_nothing = true;
 	/* Without a pid namespace there is only the host's /proc. */
 	if (jar->proc_fd < 0)
 		return meter_follow(meter, pid);
@@ -255,9 +251,9 @@ bool meter_can_see(const struct meter *meter)
 	return meter->proc_fd >= 0 && sys_read_file(meter->proc_fd, name, content, sizeof(content)) > 0;
 }
 
-enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading)
+enum meter_progress meter_look(struct meter *meter, struct meter_reading *reading)
 {
-	enum meter_progress progress = meter->proc_fd < 0 ? METER_BLIND : meter_update(meter, until_ns);
+	enum meter_progress progress = meter->proc_fd < 0 ? METER_BLIND : meter_update(meter);
 	uint64_t clock_ns;
 
 	if (progress != METER_WHOLE)

@@ -2,7 +2,7 @@
 /*
  * limits/meter.h - measure a jar from outside, where no cgroup does: memory, CPU time, bytes written
  *
- * The engine looks at the jar's processes through a descriptor of the jar's own root: its /proc shows every process of
+ * The looker looks at the jar's processes through a descriptor of the jar's own root: its /proc shows every process of
  * the jar and none else, whatever sessions or parents they have, and nothing in the jar can slow, stop or deceive the one
  * who looks. Without a pid namespace it follows the lists of children from the jar's first process.
  */
@@ -55,20 +55,8 @@ struct meter_reading {
 /* How far a look has come. */
 enum meter_progress {
 	METER_WHOLE,
-	METER_PARTLY,  /* its time was over; call again */
 	METER_CROWDED, /* there are more processes than can be looked at, or than may be, and it was given up */
 	METER_BLIND,   /* nothing could be seen */
-};
-
-enum meter_stage { METER_RESTING, METER_FOLLOWING, METER_LISTING, METER_READING };
-
-/* Weighing, which goes through all processes once or twice. */
-struct meter_weighing {
-	size_t at;
-	bool is_second; /* looking for what was counted twice */
-	uint64_t own;   /* anonymous pages, and what the kernel keeps */
-	uint64_t shared, counted_twice;
-	uint64_t spent_ns;
 };
 
 struct meter {
@@ -89,13 +77,10 @@ struct meter {
 	bool keeps_nothing;  /* no descriptors of processes between two looks */
 	bool has_lists;      /* the kernel lists children */
 	/* The look that is under way. */
-	enum meter_stage stage;
-	size_t at;   /* which process is next */
-	int task_fd; /* the threads of that one, half listed; -1: not begun */
+	size_t at; /* whose children are being listed */
 	bool is_crowded, has_seen_any;
 	uint64_t seen_threads; /* so far; of processes one, of the first process none */
 	uint64_t most_threads; /* beyond this many it need not be finished; LIMIT_NONE: it must */
-	struct meter_weighing weighing;
 	struct meter_walk walk;
 	bool has_swap;          /* the host has: then resident pages are not all */
 	bool has_hidden;        /* a process was seen in this round through all that forbids looking at it ... */
@@ -120,17 +105,18 @@ void meter_done(struct meter *meter);
 /* Can the first process be seen at all? */
 bool meter_can_see(const struct meter *meter);
 /*
- * Look at what the plan has metered, or go on with the look that is under way, until @until_ns; whatever the jar does, not
- * much longer. @reading is written when all was looked at (METER_WHOLE).
+ * Look at what the plan has metered. Any process of the jar can make this wait: see looker.h. @reading is written when all was
+ * looked at (METER_WHOLE).
  */
-enum meter_progress meter_look(struct meter *meter, uint64_t until_ns, struct meter_reading *reading);
+enum meter_progress meter_look(struct meter *meter, struct meter_reading *reading);
+/* What this process has spent of a processor: on a busy host time says nothing of how much work a look was. */
+uint64_t meter_spent_ns(void);
 /* The private places alone, which outlive the jar's processes. */
 void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
 /*
- * The memory of the jar with no page counted twice, which takes much longer than a look. False: it was not finished by
- * @until_ns; call again with the same reading. One process is weighed in one go: 16 µs, and more the more pages it has.
+ * The memory of the jar with no page counted twice, which takes much longer than a look: 16 µs for a process, and more the
+ * more pages it has.
  */
-bool meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes, uint64_t until_ns,
-		 uint64_t *weight_out);
+uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes);
 
 #endif

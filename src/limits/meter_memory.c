@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include "sys/calls.h"
 
@@ -24,7 +25,7 @@
 #define ROLLUP_BYTES 2048
 #define STATUS_BYTES 4096
 #define SECOND_NS UINT64_C(1000000000)
-/* Nobody waits longer for one weighing. A tree that is too large for that, so many times in a row, counts as it stands. */
+/* No weighing takes more of a processor. A tree that is too large for that, so many times in a row, counts as it stands. */
 #define WEIGHING_MAX_NS (SECOND_NS / 8)
 #define UNWEIGHED_MAX 8
 /* One in so many bytes of the address space is a page table's, at most: below this that is not worth a look. */
@@ -152,8 +153,16 @@ static bool is_place(const struct meter *meter, const char *line, dev_t device, 
 	       (meter_parse_object(line, &inode, &extent) && meter_knows_object(meter, inode));
 }
 
+uint64_t meter_spent_ns(void)
+{
+	struct timespec spent;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+	return (uint64_t)spent.tv_sec * SECOND_NS + (uint64_t)spent.tv_nsec;
+}
+
 /* Of the shared memory that a process has mapped, what lies in the private places and is counted there. */
-static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t deadline_ns)
+static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t late_ns)
 {
 	char name[32], line[LINE_BYTES];
 	bool is_counted = false;
@@ -171,7 +180,7 @@ static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t dea
 	}
 	while (fgets(line, sizeof(line), file)) {
 		if (meter_parse_mapping(line, &device, &inode)) {
-			if (sys_monotonic_ns() > deadline_ns)
+			if (meter_spent_ns() > late_ns)
 				break;
 			is_counted = is_place(meter, line, device, inode);
 		} else if (is_counted && !strncmp(line, "Pss:", 4)) {
@@ -182,74 +191,66 @@ static uint64_t mapped_places(const struct meter *meter, pid_t pid, uint64_t dea
 	return sum;
 }
 
-/* Adds what one process has to itself and shares. */
-static void weigh_process(struct meter *meter, const struct meter_process *process)
+/* What all processes have: anonymous pages, and what the kernel keeps; and what they share. */
+struct sums {
+	uint64_t own, shared;
+};
+
+static void weigh_process(const struct meter *meter, const struct meter_process *process, struct sums *sums)
 {
-	struct meter_weighing *sum = &meter->weighing;
 	char content[ROLLUP_BYTES], name[32];
 	ssize_t len;
 
 	snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
 	len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
 	if (len > 0) {
-		sum->own += meter_parse_kilobytes(content, "\nPss_Anon:");
-		sum->shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
+		sums->own += meter_parse_kilobytes(content, "\nPss_Anon:");
+		sums->shared += meter_parse_kilobytes(content, "\nPss_Shmem:");
 	} else if (len == -EACCES || len == -EPERM) {
-		sum->own += process->resident_bytes; /* it hides: then all of it counts */
+		sums->own += process->resident_bytes; /* it hides: then all of it counts */
 	}
 	if (len > 0 || len == -EACCES || len == -EPERM)
-		sum->own += meter_kernel_bytes(meter, process, true);
+		sums->own += meter_kernel_bytes(meter, process, true);
+}
+
+/* False: it would take too long. */
+static bool weigh_all(const struct meter *meter, uint64_t late_ns, struct sums *sums)
+{
+	for (size_t i = 0; i < meter->process_count; i++) {
+		if (meter->processes[i].pid != meter->first_pid)
+			weigh_process(meter, &meter->processes[i], sums);
+		if (meter_spent_ns() > late_ns)
+			return false;
+	}
+	return true;
 }
 
 /* A file of the private places that is mapped is in both sums. To find out costs more, and rarely matters. */
-static bool must_look_twice(const struct meter_weighing *sum, uint64_t private_bytes, uint64_t limit_bytes)
+static bool find_counted_twice(const struct meter *meter, uint64_t late_ns, uint64_t *bytes)
 {
-	return !sum->is_second && sum->own + sum->shared + private_bytes > limit_bytes && sum->shared && private_bytes;
+	for (size_t i = 0; i < meter->process_count; i++) {
+		if (meter->processes[i].pid != meter->first_pid)
+			*bytes += mapped_places(meter, meter->processes[i].pid, late_ns);
+		if (meter_spent_ns() > late_ns)
+			return false;
+	}
+	return true;
 }
 
-static uint64_t result_of(struct meter *meter, const struct meter_reading *reading, bool is_late)
+uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes)
 {
-	const struct meter_weighing *sum = &meter->weighing;
+	uint64_t late_ns = meter_spent_ns() + WEIGHING_MAX_NS, counted_twice = 0;
+	struct sums sums = {0};
+	bool is_whole = weigh_all(meter, late_ns, &sums);
 
-	meter->unweighed = is_late ? meter->unweighed + 1 : 0;
+	if (is_whole && sums.own + sums.shared + reading->private_bytes > limit_bytes && sums.shared &&
+	    reading->private_bytes)
+		is_whole = find_counted_twice(meter, late_ns, &counted_twice);
+	meter->unweighed = is_whole ? 0 : meter->unweighed + 1;
 	if (meter->unweighed >= UNWEIGHED_MAX)
 		return reading->resident_bytes + reading->private_bytes;
 	/* At least that, whatever the rest would have shown. */
-	if (is_late)
-		return sum->own + reading->private_bytes;
-	return sum->own + sum->shared - MIN_OF(sum->shared, sum->counted_twice) + reading->private_bytes;
-}
-
-bool meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes, uint64_t until_ns,
-		 uint64_t *weight_out)
-{
-	struct meter_weighing *sum = &meter->weighing;
-	uint64_t begun_ns = sys_monotonic_ns();
-	uint64_t late_ns = begun_ns + WEIGHING_MAX_NS - MIN_OF(sum->spent_ns, WEIGHING_MAX_NS);
-	bool is_late = false;
-
-	for (;;) {
-		for (; sum->at < meter->process_count && !is_late; sum->at++) {
-			const struct meter_process *process = &meter->processes[sum->at];
-
-			if (sys_monotonic_ns() >= until_ns) {
-				sum->spent_ns += sys_monotonic_ns() - begun_ns;
-				return false;
-			}
-			if (process->pid == meter->first_pid)
-				continue;
-			if (sum->is_second)
-				sum->counted_twice += mapped_places(meter, process->pid, late_ns);
-			else
-				weigh_process(meter, process);
-			is_late = sys_monotonic_ns() > late_ns;
-		}
-		if (is_late || !must_look_twice(sum, reading->private_bytes, limit_bytes))
-			break;
-		sum->is_second = true;
-		sum->at = 0;
-	}
-	*weight_out = result_of(meter, reading, is_late);
-	*sum = (struct meter_weighing){0};
-	return true;
+	if (!is_whole)
+		return sums.own + reading->private_bytes;
+	return sums.own + sums.shared - MIN_OF(sums.shared, counted_twice) + reading->private_bytes;
 }

@@ -264,52 +264,54 @@ static bool note_children(void *owner, pid_t thread)
 	return !meter->is_crowded;
 }
 
-/* A piece of the way through the children of one process. True: that one is done. */
-static bool walk(struct meter *meter)
+/* One process, and who its children are. */
+static void walk(struct meter *meter)
 {
 	struct meter_process *process = &meter->processes[meter->at];
+	AUTO_CLOSE int task_fd = -1;
 	char name[32];
 
-	if (meter->task_fd < 0) {
-		read_one(meter, process);
-		if (process->is_gone)
-			return true;
-		if (process->threads == 1) {
-			note_children(meter, process->pid);
-			return true;
-		}
-		snprintf(name, sizeof(name), "%d/task", (int)process->pid);
-		meter->task_fd = meter_open(meter, name, O_DIRECTORY);
+	read_one(meter, process);
+	if (process->is_gone)
+		return;
+	if (process->threads == 1) {
+		note_children(meter, process->pid);
+		return;
 	}
-	if (meter->task_fd >= 0 && reap_some_numbers(meter->task_fd, note_children, meter) > 0)
-		return false;
-	close_fd(&meter->task_fd);
-	return true;
+	snprintf(name, sizeof(name), "%d/task", (int)process->pid);
+	task_fd = meter_open(meter, name, O_DIRECTORY);
+	while (task_fd >= 0 && !meter->is_crowded && reap_some_numbers(task_fd, note_children, meter) > 0)
+		;
+}
+
+/* Too many to look at, or more than there may be: the look need not be finished. */
+static bool is_given_up(const struct meter *meter)
+{
+	return meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads);
 }
 
 /*
  * Everything below the first process: each that is found is looked at and walked too, once. One that ends hands its children to
- * somebody who may have been walked before; if they stay, the next look finds them there. True: that is all.
+ * somebody who may have been walked before; if they stay, the next look finds them there.
  */
-static bool follow_on(struct meter *meter)
+static void follow(struct meter *meter)
 {
-	if (walk(meter))
-		meter->at++;
-	return meter->at == meter->process_count;
+	note(meter, meter->first_pid);
+	for (meter->at = 0; meter->at < meter->process_count && !is_given_up(meter); meter->at++)
+		walk(meter);
 }
 
 /* Where all that /proc lists is the jar's, or the kernel does not say who is whose child. */
-static bool list_on(struct meter *meter)
+static void list(struct meter *meter)
 {
-	if (meter->stage == METER_LISTING) {
-		if (reap_some_numbers(meter->proc_fd, note, meter) > 0)
-			return false;
-		put_in_order(meter);
-		meter->stage = METER_READING;
-	}
-	if (meter->at < meter->process_count)
-		read_one(meter, &meter->processes[meter->at++]);
-	return meter->at == meter->process_count;
+	lseek(meter->proc_fd, 0, SEEK_SET);
+	while (!meter->is_crowded && reap_some_numbers(meter->proc_fd, note, meter) > 0)
+		;
+	if (meter->is_crowded)
+		return;
+	put_in_order(meter);
+	for (size_t i = 0; i < meter->process_count && !is_given_up(meter); i++)
+		read_one(meter, &meter->processes[i]);
 }
 
 /* A number may have gone to a stranger between the list and the look. */
@@ -357,42 +359,29 @@ static void begin(struct meter *meter)
 	}
 	meter->is_crowded = meter->has_seen_any = false;
 	meter->seen_threads = 0;
-	meter->at = 0;
-	meter->stage = meter->is_whole_proc || !meter->has_lists ? METER_LISTING : METER_FOLLOWING;
-	if (meter->stage == METER_LISTING)
-		lseek(meter->proc_fd, 0, SEEK_SET);
-	else
-		note(meter, meter->first_pid);
 }
 
-/* What was found is too much to look at: forget it, and what was half done. */
+/* What was found is too much to look at: forget it. */
 static enum meter_progress give_up(struct meter *meter)
 {
 	meter->seen_threads = MAX_OF(meter->seen_threads, meter->process_count - meter->sorted_count);
 	for (size_t i = meter->sorted_count; i < meter->process_count; i++)
 		close_fd(&meter->processes[i].stat_fd);
 	meter->process_count = meter->sorted_count;
-	close_fd(&meter->task_fd);
-	meter->stage = METER_RESTING;
 	return METER_CROWDED;
 }
 
-enum meter_progress meter_update(struct meter *meter, uint64_t until_ns)
+enum meter_progress meter_update(struct meter *meter)
 {
-	bool is_last;
-
-	if (meter->stage == METER_RESTING)
-		begin(meter);
-	do {
-		is_last = meter->stage == METER_FOLLOWING ? follow_on(meter) : list_on(meter);
-		if (meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads))
-			return give_up(meter);
-		if (!is_last && sys_monotonic_ns() >= until_ns)
-			return METER_PARTLY;
-	} while (!is_last);
+	begin(meter);
+	if (meter->is_whole_proc || !meter->has_lists)
+		list(meter);
+	else
+		follow(meter);
+	if (is_given_up(meter))
+		return give_up(meter);
 	put_in_order(meter);
 	if (!meter->is_whole_proc)
 		drop_strangers(meter);
-	meter->stage = METER_RESTING;
 	return meter->has_seen_any ? METER_WHOLE : METER_BLIND;
 }

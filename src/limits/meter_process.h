@@ -47,10 +47,10 @@ uint64_t meter_parse_kilobytes(const char *content, const char *key);
 bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
 
 /*
- * Bring the table up to date: who is there, and what each has used. METER_PARTLY at @until_ns, to be called again;
- * METER_BLIND if /proc cannot be read; METER_CROWDED if there are too many, and the look is given up.
+ * Bring the table up to date: who is there, and what each has used. METER_BLIND if /proc cannot be read; METER_CROWDED
+ * if there are too many, and the look is given up.
  */
-enum meter_progress meter_update(struct meter *meter, uint64_t until_ns);
+enum meter_progress meter_update(struct meter *meter);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
 /* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */

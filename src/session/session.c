@@ -27,6 +27,8 @@
 #define SECOND_CHANCE_NS 3000000000ULL
 /* A jar that cannot be made in this time never will be. The run of a one-shot jar has a deadline of its own. */
 #define MAKING_NS 30000000000ULL
+/* So many looks at the jar find it over a limit before one of its runs is ended that could not be looked at. */
+#define OVER_LOOKS_MAX 4
 
 bool session_is_ready(const struct session *jar)
 {
@@ -64,21 +66,25 @@ static uint64_t share_of(const struct slot *slot, enum limit_name name)
 				    : slot->limiter.last_memory_bytes;
 }
 
-/* Is a run being ended for a limit, or has one gone over its own and nobody has seen it yet? Then that comes first. */
+/*
+ * Is a run being ended for a limit, or has one gone over its own and nobody has seen it yet? Then that comes first. Each is
+ * looked at; one whose processes have the looker wait is not waited for long.
+ */
 static bool look_at_runs(struct session *jar)
 {
-	bool is_one_ending = false;
+	bool is_first = jar->over_looks++ == 0, is_one_ending = false, is_one_unseen = false;
 
 	for (struct slot *slot = jar->slots; slot; slot = slot->next) {
-		if (slot_has_run(slot)) {
+		if (is_first && slot_has_run(slot)) {
 			/* The news that the command has started, and with it the limiter, may be unread. */
 			slot_poll(slot);
 			limiter_look(&slot->limiter);
 		}
+		is_one_unseen |= slot->limiter.is_looking;
 		/* What it had is given back only when it is gone. */
 		is_one_ending |= slot->limiter.is_over && slot->state != SLOT_GONE;
 	}
-	return is_one_ending;
+	return is_one_ending || (is_one_unseen && jar->over_looks < OVER_LOOKS_MAX);
 }
 
 /*
@@ -94,6 +100,7 @@ static void end_largest(struct session *jar, enum limit_name name, const struct 
 	for (struct slot *slot = jar->slots; slot; slot = slot->next)
 		if (slot_has_run(slot) && (!largest || share_of(slot, name) > share_of(largest, name)))
 			largest = slot;
+	jar->over_looks = 0;
 	if (!largest)
 		return;
 	largest->limiter.is_over = true;
@@ -416,7 +423,7 @@ int session_new(struct loop *loop, const struct session_request *request, struct
 	jar->plan = request->plan;
 	jar->jar = (struct jar){.pid = -1, .pidfd = -1, .control_fd = -1};
 	jar->seen.failed_step = -1;
-	rc = limiter_open(&jar->limiter, loop, jar->plan, session_on_limit, jar, error);
+	rc = limiter_open(&jar->limiter, loop, jar->plan, request->family, session_on_limit, jar, error);
 	if (rc == 0 && jar->plan->gate.is_wanted && !plan_is_for_calls(jar->plan)) {
 		rc = gate_new(loop, jar->plan, request->family, &jar->gate, error);
 		if (rc == 0)

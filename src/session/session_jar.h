@@ -59,6 +59,7 @@ struct session {
 	struct loop_timer overdue;
 	struct loop_timer spare;
 	struct limiter limiter;
+	unsigned over_looks; /* that found the jar over a limit, since a run was last ended for it */
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
 	struct reaper reaper;

@@ -129,6 +129,9 @@ void workspace_done(struct workspace *workspace)
 	close_fd(&workspace->upper_fd);
 	close_fd(&workspace->parts_fd);
 	close_fd(&workspace->fd);
+	/* A process that was just made has a copy until it gets a processor: the lock must not stay with that. */
+	if (workspace->lock_fd >= 0)
+		flock(workspace->lock_fd, LOCK_UN);
 	close_fd(&workspace->lock_fd);
 	store_clear(workspace);
 }

@@ -157,6 +157,56 @@ class Orphans(AttackCase):
                 self.assertEqual(left_of(self.marker), [])
 
 
+@on_ways(METER, METER_LANDLOCK)
+class Lookers(AttackCase):
+    """Another process looks for the engine, and may have to wait for the command's: whatever becomes of it, limits hold."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.engine = wire.Engine(self.env, self.work, self.way)
+        self.addCleanup(self.engine.close)
+
+    def begin(self, keys: Dict[str, Any]) -> wire.Channel:
+        before = set(children(self.engine.pid))
+        channel = self.engine.start(["/bin/sleep", "600"], {"memory": "64M", **keys})
+        channel.sock.settimeout(60 * SLOWNESS)
+        self.first_and_looker = lambda: [pid for pid in children(self.engine.pid) if pid not in before]
+        return channel
+
+    def looker(self, than: int = 0) -> int:
+        """The second process that a metered run makes the engine have; another one @than that."""
+        deadline = time.monotonic() + 60 * SLOWNESS
+        while time.monotonic() < deadline:
+            found = self.first_and_looker()
+            if len(found) == 2 and found[1] != than:
+                return found[1]
+            time.sleep(0.002)
+        raise AssertionError("nobody looks")
+
+    def test_one_that_stands_still_holds_nobody_up(self) -> None:
+        channel = self.begin({"timeout": 2, "grace": 0})
+        looker = self.looker()
+        os.kill(looker, signal.SIGSTOP)
+        neighbour = self.engine.run(["/bin/true"], {"timeout": 60})
+        self.assertEqual((neighbour.result["outcome"], neighbour.result["exit_code"]), ("exited", 0))
+        self.assertEqual(wire.finish(channel).result["outcome"], "timeout")
+        self.check_gone(looker)
+
+    def test_one_that_is_killed_is_made_anew(self) -> None:
+        channel = self.begin({"timeout": 60})
+        first = self.looker()
+        os.kill(first, signal.SIGKILL)
+        second = self.looker(than=first)
+        channel.close()
+        self.check_gone(second)
+
+    def check_gone(self, looker: int) -> None:
+        deadline = time.monotonic() + 60 * SLOWNESS
+        while looker in children(self.engine.pid) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        self.assertNotIn(looker, children(self.engine.pid))
+
+
 class Soak(unittest.TestCase):
     def test_eight_storms_at_once(self) -> None:
         if os.environ.get("BELLJAR_TEST_SANITIZER"):

@@ -4,13 +4,14 @@
 
 Half of the storms are on each rung that the host has, in jars of their own and in kept ones, held by the meter to memory,
 CPU time, disk and processes, or to time alone. All that are on one rung are in one engine, and so is a neighbour there who
-runs `true` again and again. Each storm must come to what is right for it; nothing may be left. Unless --untimed is given it must also
-be over within a second of its timeout and grace, and the neighbour's median may be ten times what it is on the quiet host. Exit
-status 0: all held.
+runs `true` again and again. Each storm must come to what is right for it; nothing may be left, and the engines have as many descriptors
+and about as much memory as before. Unless --untimed is given it must also be over within a second of its timeout and grace, and the neighbour's
+median may be ten times what it is on the quiet host. Where the time went is printed. Exit status 0: all held.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -21,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -35,6 +36,9 @@ TIMEOUT = 2.0
 LATE_SECONDS = 1.0
 NEIGHBOUR_RATIO = 10
 QUIET_RUNS = 40
+BARE = "without Belljar"
+ENGINE_GROWTH_KB = 4096
+ENGINE_DESCRIPTORS = 8
 # Anti-hang only.
 BOUND = 120.0
 STORM_SECONDS = "6"
@@ -89,6 +93,22 @@ def is_right(storm: Storm, result: Result) -> bool:
     return (outcome == "timeout" or outcome in storm.others) and hit is not None and hit["evidence"] != ""
 
 
+class Times(NamedTuple):
+    """Of one storm that was ended by its timeout, in seconds: what of its lateness was spent where."""
+
+    late: float
+    outside: float  # before the command began and after it was over, as the client sees it
+    noticed: float  # until the engine knew that its time was over
+    ended: float  # until nothing of it was left
+
+
+def true_without_belljar() -> float:
+    """The same for a process that no jar is made for."""
+    begun = time.monotonic()
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+    return time.monotonic() - begun
+
+
 class Scene:
     """One engine with its storms, its kept jar, and its neighbour."""
 
@@ -112,6 +132,12 @@ class Scene:
         jar.send(wire.JOIN, {"version": wire.VERSION, "argv": argv, "keys": keys, "environ": environ}, [theirs.fileno()])
         theirs.close()
         return wire.Channel(ours)
+
+    def size(self) -> Tuple[int, int]:
+        """Resident kilobytes and open descriptors of the engine."""
+        status = Path(f"/proc/{self.engine.pid}/status").read_text()
+        # An engine cannot be traced: only root sees its descriptors.
+        return int(status.partition("VmRSS:")[2].split()[0]), self.engine.descriptors() if os.geteuid() == 0 else 0
 
     def true(self, is_kept: bool) -> float:
         """How long the neighbour's command takes; it always works."""
@@ -140,7 +166,8 @@ class Storms:
         self.is_timed = is_timed
         self.seen: Counter[str] = Counter()
         self.wrong: List[str] = []
-        self.latest = 0.0
+        self.lates: List[float] = []
+        self.times: List[Times] = []
         self.neighbours: Dict[str, List[float]] = {}
         self.quiet: Dict[str, float] = {}
         self.lock = threading.Lock()
@@ -162,10 +189,15 @@ class Storms:
         channel.sock.settimeout(BOUND)
         begun = time.monotonic()
         result = wire.finish(channel).result
-        late = time.monotonic() - begun - TIMEOUT - grace
+        taken = time.monotonic() - begun
+        late = taken - TIMEOUT - grace
+        hit = limit_of(result, "timeout")
         with self.lock:
             self.seen[f"{name}: {result['outcome']}"] += 1
-            self.latest = max(self.latest, late)
+            self.lates.append(late)
+            if hit:
+                wall, noticed = result["usage"]["wall_ms"] / 1000, hit["peak"] / 1000
+                self.times.append(Times(late, taken - wall, noticed - TIMEOUT, max(wall - noticed - grace, 0.0)))
         if not is_right(storm, result):
             self.note(f"{name} is not right: {str(result)[:900]}")
         if self.is_timed and late > LATE_SECONDS:
@@ -185,29 +217,27 @@ class Storms:
         except Exception as error:  # noqa: BLE001 - a thread must not end without a word
             self.note(f"storm {number}: {error!r}")
 
-    def live_beside(self, scene: Scene, is_kept: bool, is_over: threading.Event) -> None:
-        name = f"{scene.way.name} {'kept' if is_kept else 'own'}"
+    def live_beside(self, name: str, true: Callable[[], float], is_over: threading.Event) -> None:
         taken: List[float] = []
         try:
             while not is_over.wait(0.05):
-                taken.append(scene.true(is_kept))
+                taken.append(true())
         except Exception as error:  # noqa: BLE001
             self.note(f"neighbour {name}: {error!r}")
         with self.lock:
             self.neighbours[name] = taken
 
     def run(self, seconds: float) -> None:
+        neighbours: Dict[str, Callable[[], float]] = {BARE: true_without_belljar}
         for scene in self.scenes:
-            for is_kept in (False, True):
-                taken = [scene.true(is_kept) for _ in range(QUIET_RUNS)]
-                self.quiet[f"{scene.way.name} {'kept' if is_kept else 'own'}"] = statistics.median(taken)
+            neighbours[f"{scene.way.name} kept"] = functools.partial(scene.true, True)
+            neighbours[f"{scene.way.name} own"] = functools.partial(scene.true, False)
+        for name, true in neighbours.items():
+            self.quiet[name] = statistics.median(true() for _ in range(QUIET_RUNS))
+        before = [scene.size() for scene in self.scenes]
         is_over = threading.Event()
         end = time.monotonic() + seconds
-        beside = [
-            threading.Thread(target=self.live_beside, args=(scene, is_kept, is_over))
-            for scene in self.scenes
-            for is_kept in (False, True)
-        ]
+        beside = [threading.Thread(target=self.live_beside, args=(name, true, is_over)) for name, true in neighbours.items()]
         storms = [threading.Thread(target=self.work, args=(number, end)) for number in range(AT_ONCE)]
         for thread in [*beside, *storms]:
             thread.start()
@@ -217,8 +247,19 @@ class Storms:
         for thread in beside:
             thread.join()
         self.judge()
-        for scene in self.scenes:
+        for scene, (kilobytes, descriptors) in zip(self.scenes, before):
+            self.compare(scene, kilobytes, descriptors)
             scene.close()
+
+    def compare(self, scene: Scene, kilobytes: int, descriptors: int) -> None:
+        """With what the engine had before the storms, as soon as what they were given is given back."""
+        deadline = time.monotonic() + 30
+        while scene.size()[1] > descriptors and time.monotonic() < deadline:
+            time.sleep(0.1)
+        now = scene.size()
+        print(f"engine {scene.way.name}: {kilobytes} KB and {descriptors} descriptors before, {now[0]} and {now[1]} after")
+        if now[0] > kilobytes + ENGINE_GROWTH_KB or now[1] > descriptors + ENGINE_DESCRIPTORS:
+            self.note(f"engine {scene.way.name} has grown: {kilobytes} KB, {descriptors} descriptors; now {now}")
 
     def judge(self) -> None:
         for name, taken in sorted(self.neighbours.items()):
@@ -229,7 +270,14 @@ class Storms:
             )
             if self.is_timed and (not taken or median > quiet * NEIGHBOUR_RATIO):
                 self.note(f"neighbour {name}: {median * 1000:.1f} ms beside storms, {quiet * 1000:.1f} without")
-        print(f"storms: the latest was over {self.latest:.2f} s after its time")
+        over = sum(late > LATE_SECONDS for late in self.lates)
+        print(f"storms: {over} of {len(self.lates)} were over more than {LATE_SECONDS} s late")
+        for name, values in zip(Times._fields, zip(*self.times)):
+            ordered = sorted(values)
+            print(
+                f"storms, {name}: median {statistics.median(ordered) * 1000:.0f} ms, nine of ten "
+                f"{ordered[len(ordered) * 9 // 10] * 1000:.0f}, all {ordered[-1] * 1000:.0f}"
+            )
 
 
 def main(arguments: List[str]) -> int:

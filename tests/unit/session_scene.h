@@ -198,6 +198,8 @@ static inline void close_jar(struct scene *scene)
 		CHECK(wait_for(scene, &scene->is_gone));
 		session_free(scene->jar);
 	}
+	/* Who looked for the limits has been killed, and takes a moment to be gone. */
+	loop_drain(scene->loop, sys_monotonic_ns() + 10000000000ULL);
 	CHECK_INT(scene->family.count, 0);
 	free(scene->family.items);
 	plan_done(&scene->plan);

@@ -2,11 +2,19 @@
 /*
  * tests/unit/test_limits_limiter.c - which limit the limiter takes for reached, by what a cgroup's files say
  *
- * The files of both versions stand in ordinary directories.
+ * The files of both versions stand in ordinary directories. And who looks where the host has no process to give.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "limits/limiter.h"
@@ -226,6 +234,93 @@ static void test_cpu_time(void)
 	clear();
 }
 
+/* --- the meter ---------------------------------------------------------------------------------------------- */
+
+/* From here on this process can make no other, as on a host whose user has all that he may have. */
+static int use_up_processes(void)
+{
+	static struct sock_filter program[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 1, 0),
+#ifdef SYS_fork
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1),
+#else
+		BPF_STMT(BPF_JMP | BPF_JA, 1),
+#endif
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	static const struct sock_fprog filter = {sizeof(program) / sizeof(program[0]), program};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0 ? -errno : 0;
+}
+
+static pid_t start_crowd(void)
+{
+	pid_t first = fork();
+
+	if (first == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 0; i < 5; i++)
+			if (fork() == 0)
+				break;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return first;
+}
+
+/* What the limiter says of six processes where two are allowed. */
+static struct told hold_crowd(bool has_processes, struct reap_family *family)
+{
+	static const struct plan plan = {
+		.rung = RUNG_LANDLOCK,
+		.metered = 1U << GUARANTEE_PIDS,
+		.limits = {.memory_bytes = LIMIT_NONE, .pids = 2, .cpu_time_ns = LIMIT_NONE, .disk_bytes = LIMIT_NONE}};
+	struct loop *loop = loop_new();
+	struct told told = {0};
+	struct error error = {0};
+	struct limiter limiter;
+	pid_t crowd = start_crowd();
+
+	if (limiter_open(&limiter, loop, &plan, family, note, &told, &error) < 0 || !limiter_start(&limiter, crowd))
+		_exit(2);
+	if (!has_processes && use_up_processes() < 0)
+		_exit(3);
+	while (!told.count && loop_turn(loop) == 0)
+		;
+	kill(crowd, SIGKILL);
+	return told;
+}
+
+/* What one process does that makes none afterwards, and what another does that can. 0: the limit was held. */
+static int hold_in_child(bool has_processes)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		struct reap_family family = {0};
+		struct told told = hold_crowd(has_processes, &family);
+
+		/* They were counted; whoever looks is one of the family. */
+		_exit(told.name != LIMIT_PIDS || told.cause != CAUSE_PIDS || told.hit.peak <= 2 ||
+		      family.count != has_processes);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void test_a_limit_is_held_by_a_looker_or_without_one(void)
+{
+	CHECK_INT(hold_in_child(true), 0);
+	CHECK_INT(hold_in_child(false), 0);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -238,6 +333,7 @@ int main(void)
 		TEST(test_files_that_are_not_there),
 		TEST(test_files_that_make_no_sense),
 		TEST(test_cpu_time),
+		TEST(test_a_limit_is_held_by_a_looker_or_without_one),
 	};
 	int rc;
 

@@ -207,7 +207,7 @@ static void await_tree(struct meter *meter, struct meter_reading *reading)
 {
 	for (int tries = 0; tries < 2000 && reading->processes != 9; tries++) {
 		usleep(5000);
-		CHECK_INT(meter_look(meter, UINT64_MAX, reading), METER_WHOLE);
+		CHECK_INT(meter_look(meter, reading), METER_WHOLE);
 	}
 	CHECK_INT(reading->processes, 9);
 }
@@ -226,30 +226,6 @@ static void test_a_tree_is_counted(void)
 	CHECK(reading.resident_bytes > 0);
 	kill_tree(first);
 	CHECK(!meter_can_see(&meter));
-	meter_done(&meter);
-}
-
-/* With no time at all a look goes one piece further at each call, and comes to the same. */
-static void test_a_look_is_done_in_pieces(void)
-{
-	static const struct plan no_plan;
-	struct meter_reading whole = {0}, reading = {.processes = 77};
-	enum meter_progress progress = METER_PARTLY;
-	struct meter meter;
-	pid_t first = start_tree();
-	int pieces = 0;
-
-	meter_init(&meter, &no_plan);
-	CHECK_INT(meter_follow(&meter, first), 0);
-	await_tree(&meter, &whole);
-	for (; pieces < 1000 && progress == METER_PARTLY; pieces++) {
-		CHECK_INT(reading.processes, 77);
-		progress = meter_look(&meter, 0, &reading);
-	}
-	CHECK_INT(progress, METER_WHOLE);
-	CHECK_INT(reading.processes, 9);
-	CHECK(pieces > 9);
-	kill_tree(first);
 	meter_done(&meter);
 }
 
@@ -308,7 +284,6 @@ int main(void)
 		TEST(test_mappings),
 		TEST(test_written_bytes),
 		TEST(test_a_tree_is_counted),
-		TEST(test_a_look_is_done_in_pieces),
 		TEST(test_a_tree_is_counted_without_lists_of_children),
 		TEST(test_children),
 	};

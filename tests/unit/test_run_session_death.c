@@ -76,7 +76,7 @@ static void test_the_first_process_may_die(void)
 	{
 		CHECK_INT(start(&one, &scene, "(setsid sleep 1000 &); echo up; sleep 1000", NULL), 0);
 		CHECK(wait_for(&scene, &one.has_started));
-		CHECK_INT(scene.family.count, 1);
+		CHECK(scene.family.count >= 1); /* who looks for the limits may be there too */
 		CHECK_INT(kill(scene.family.items[0], SIGKILL), 0);
 		ended(&one);
 		CHECK_INT(run_observation(one.run)->status, SIGKILL);

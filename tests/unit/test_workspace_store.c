@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "workspace/workspace_store.h"
@@ -138,6 +140,26 @@ static void test_one_process_writes_and_others_look(void)
 	CHECK_INT(workspace_open(&home, id, WORKSPACE_WRITE, &second, fresh()), 0);
 	CHECK_INT(workspace_remove(&home, &second, fresh()), 0);
 	CHECK_INT(workspace_open(&home, id, WORKSPACE_LOOK, &look, fresh()), -ENOENT);
+}
+
+/* Its lock is given up with it, whatever process was made meanwhile and has a copy of every descriptor. */
+static void test_a_copy_of_the_descriptor_keeps_no_lock(void)
+{
+	struct workspace first, second;
+	char id[WORKSPACE_ID_SIZE];
+	pid_t child;
+
+	CHECK_INT(create("one", NULL, &first), 0);
+	memcpy(id, first.meta.id, sizeof(id));
+	child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	workspace_done(&first);
+	CHECK_INT(workspace_open(&home, id, WORKSPACE_WRITE, &second, fresh()), 0);
+	CHECK_INT(workspace_remove(&home, &second, fresh()), 0);
+	kill(child, SIGKILL);
+	CHECK_INT(waitpid(child, NULL, 0), child);
 }
 
 static void test_a_workspace_is_found_by_name_id_and_workdir(void)
@@ -473,6 +495,7 @@ static const struct test tests[] = {
 	TEST(test_a_store_is_its_owners_only_and_the_upper_looks_like_the_workdir),
 	TEST(test_what_was_written_before_is_older_than_the_stamp),
 	TEST(test_one_process_writes_and_others_look),
+	TEST(test_a_copy_of_the_descriptor_keeps_no_lock),
 	TEST(test_a_workspace_is_found_by_name_id_and_workdir),
 	TEST(test_removal_takes_deep_trees_and_directories_without_permissions),
 	TEST(test_a_checkpoint_freezes_what_was_written_and_rollback_drops_the_rest),
