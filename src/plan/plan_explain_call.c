@@ -51,7 +51,7 @@ bool plan_explain_call(const struct plan *plan, const char *name, struct plan_ex
 		if (out->why.len)
 			text_append_string(&out->why, ", ");
 		append_answer(rule, &out->why);
-		if (rule->when) {
+		if (rule->when[0]) {
 			text_append_format(&out->why, " if %s", rule->when);
 			continue;
 		}

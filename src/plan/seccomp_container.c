@@ -105,7 +105,8 @@ static bool is_among(enum syscall_id call, const enum syscall_id *list, size_t c
 static bool is_refused_in_jars(enum syscall_id call)
 {
 	for (size_t i = 0; i < seccomp_rule_count; i++)
-		if (seccomp_rules[i].call == call && seccomp_rules[i].part == SECCOMP_KERNEL && !seccomp_rules[i].when)
+		if (seccomp_rules[i].call == call && seccomp_rules[i].part == SECCOMP_KERNEL &&
+		    !seccomp_rules[i].when[0])
 			return true;
 	return false;
 }

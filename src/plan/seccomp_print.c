@@ -50,7 +50,7 @@ static void print_plain(const struct seccomp_profile *profile, enum seccomp_arch
 		const struct seccomp_rule *rule = &seccomp_rules[i];
 		const char *name = syscall_id_name(rule->call);
 
-		if (rule->when || rule->answer != answer || !is_in_force(rule, profile, arch))
+		if (rule->when[0] || rule->answer != answer || !is_in_force(rule, profile, arch))
 			continue;
 		if (column && column + strlen(name) + 1 > LINE_WIDTH) {
 			text_append_string(out, "\n");
@@ -76,7 +76,7 @@ static bool is_answer_new(size_t index)
 
 static bool is_same_condition(const struct seccomp_rule *one, const struct seccomp_rule *other)
 {
-	return one->when && other->when && one->answer == other->answer && !strcmp(one->when, other->when);
+	return one->when[0] && one->answer == other->answer && !strcmp(one->when, other->when);
 }
 
 /* One line: the call of row @index, and those of the rows that follow it with the same answer on the same condition. */
@@ -104,7 +104,7 @@ void seccomp_print(const struct seccomp_profile *profile, enum seccomp_arch arch
 
 		if (printed && !is_same_condition(printed, rule))
 			printed = NULL;
-		if (printed || !rule->when || !is_in_force(rule, profile, arch))
+		if (printed || !rule->when[0] || !is_in_force(rule, profile, arch))
 			continue;
 		print_conditional(profile, arch, i, out);
 		printed = rule;
@@ -131,7 +131,7 @@ void seccomp_print_json(const struct seccomp_profile *profile, enum seccomp_arch
 		json_write_string(writer, "call", syscall_id_name(rule->call));
 		json_write_string(writer, "answer", answer_name(rule));
 		json_write_string(writer, "part", seccomp_part_name(rule->part));
-		json_write_string(writer, "when", rule->when);
+		json_write_string(writer, "when", rule->when[0] ? rule->when : NULL);
 		json_close_object(writer);
 	}
 	json_close_array(writer);

@@ -33,11 +33,11 @@
 #define FOREIGN_USER(number) {SECCOMP_TEST_FOREIGN_USER, number, 0, ONLY_LOW_WORD}
 #define FOREIGN_GROUP(number) {SECCOMP_TEST_FOREIGN_GROUP, number, 0, ONLY_LOW_WORD}
 
-#define REFUSE(name, part, error) {SYSCALL_##name, part, SECCOMP_RET_ERRNO | (error), NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
+#define REFUSE(name, part, error) {SYSCALL_##name, part, SECCOMP_RET_ERRNO | (error), "", {{SECCOMP_TEST_NONE, 0, 0, 0}}}
 #define REFUSE_IF(name, part, error, when, ...) {SYSCALL_##name, part, SECCOMP_RET_ERRNO | (error), when, {__VA_ARGS__}}
 /* Nothing is done, and the caller is told that it was. */
 #define IGNORE_IF(name, part, when, ...) REFUSE_IF(name, part, 0, when, __VA_ARGS__)
-#define ASK(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, NULL, {{SECCOMP_TEST_NONE, 0, 0, 0}}}
+#define ASK(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, "", {{SECCOMP_TEST_NONE, 0, 0, 0}}}
 #define TRACE(name, part) {SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, "it is not Belljar's own", {DIFFERS(5, JAR_OWN_CALL)}}
 #define TRACE_PATH(name, part, flags) \
 	{SYSCALL_##name, part, SECCOMP_RET_USER_NOTIF, "it names a path, and is not Belljar's own", {MASKED(flags, EMPTY_PATH, 0), DIFFERS(5, JAR_OWN_CALL)}}

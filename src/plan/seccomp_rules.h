@@ -190,19 +190,21 @@ enum seccomp_test {
 };
 
 struct seccomp_condition {
-	enum seccomp_test test;
+	enum seccomp_test test : 8;
 	uint8_t argument; /* 0 to 5 */
 	uint32_t value;
 	uint64_t mask;
 };
 
 #define SECCOMP_CONDITION_MAX 5
+#define SECCOMP_WHEN_SIZE 68
 
 struct seccomp_rule {
 	enum syscall_id call;
 	uint32_t part;
-	uint32_t answer;  /* what the kernel does: SECCOMP_RET_ERRNO and the errno, or SECCOMP_RET_USER_NOTIF */
-	const char *when; /* the conditions in words, after "if"; NULL where there are none */
+	uint32_t answer; /* what the kernel does: SECCOMP_RET_ERRNO and the errno, or SECCOMP_RET_USER_NOTIF */
+	/* The conditions in words, after "if"; "" where there are none. No pointer: a table of them is written to at every start. */
+	char when[SECCOMP_WHEN_SIZE];
 	struct seccomp_condition conditions[SECCOMP_CONDITION_MAX];
 };
 

@@ -256,7 +256,7 @@ static uint64_t any_argument(enum seccomp_arch arch, uint32_t number)
 		for (size_t i = 0; i < seccomp_rule_count; i++) {
 			const struct seccomp_rule *rule = &seccomp_rules[(pick + i) % seccomp_rule_count];
 
-			if (syscall_number(rule->call, arch) != (int)number || !rule->when)
+			if (syscall_number(rule->call, arch) != (int)number || !rule->when[0])
 				continue;
 			value = rule->conditions[next_random() % seccomp_condition_count(rule)].value;
 			break;

@@ -160,7 +160,7 @@ static uint64_t interesting_argument(const struct seccomp_rule *rules, size_t ru
 static bool has_conditions(const struct seccomp_rule *rules, size_t rule_count, enum seccomp_arch arch, uint32_t number)
 {
 	for (size_t i = 0; i < rule_count; i++)
-		if (rules[i].when && syscall_number(rules[i].call, arch) == (int)number)
+		if (rules[i].when[0] && syscall_number(rules[i].call, arch) == (int)number)
 			return true;
 	return false;
 }
