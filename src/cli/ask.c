@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -175,7 +176,9 @@ void ask_on_question(void *owner, const struct net_question *question)
 {
 	struct asking *asking = owner;
 
-	if (asking->count == ASK_QUEUE_MAX) {
+	if (!asking->queue)
+		asking->queue = calloc(ASK_QUEUE_MAX, sizeof(*asking->queue));
+	if (!asking->queue || asking->count == ASK_QUEUE_MAX) {
 		engine_answer(asking->engine, question->id, NET_DENY);
 		return;
 	}
@@ -240,6 +243,8 @@ void ask_done(struct asking *asking)
 	loop_remove(&asking->watch);
 	asking->is_shown = false;
 	asking->count = 0;
+	free(asking->queue);
+	asking->queue = NULL;
 	policy_edit_done(&asking->file);
 	close_fd(&asking->fd);
 }

@@ -22,7 +22,7 @@ struct asking {
 	struct terminal *terminal; /* borrowed; raw while the command has a terminal of its own */
 	struct policy_edit file;   /* to which "always" adds a rule; all zeroes: there is none */
 	const struct invocation *invocation;
-	struct net_question queue[ASK_QUEUE_MAX]; /* the first is shown, if any is */
+	struct net_question *queue; /* of ASK_QUEUE_MAX, made for the first question; the first is shown, if any is */
 	size_t count;
 	bool is_shown;
 	bool is_dumb; /* the terminal knows no sequences */

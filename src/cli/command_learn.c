@@ -306,7 +306,7 @@ static int prepare(struct study *study, struct error *error)
 /* An unchanged one is gone already. */
 static void drop_layer(struct study *study)
 {
-	struct run_options words = {.words = {study->workspace}, .word_count = 1, .status_fd = -1};
+	struct run_options words = {.words = (const char *[]){study->workspace}, .word_count = 1, .status_fd = -1};
 	struct messenger quiet = *study->messenger;
 
 	quiet.verbosity = -1;

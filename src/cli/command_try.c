@@ -36,7 +36,7 @@ struct trial {
 /* Open the workspace, and list its changes anew. */
 static int look(struct trial *trial, struct error *error)
 {
-	struct run_options words = {.words = {trial->id}, .word_count = 1};
+	struct run_options words = {.words = (const char *[]){trial->id}, .word_count = 1};
 	AUTO(string_list_done) struct string_list risky = {0};
 	int rc = chosen_open(&trial->chosen, trial->invocation, &words, 0, WORKSPACE_WRITE, true, error);
 

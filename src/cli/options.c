@@ -714,10 +714,11 @@ int options_parse(enum cli_command command, int argc, char *const *argv, const s
 				    .has_pty = command == COMMAND_SHELL,
 				    .arguments = argv,
 				    .argument_count = argc,
+				    .words = calloc((size_t)MAX_OF(argc, 0) + 1, sizeof(*out->words)),
 				    .answer_bytes_max = OPTIONS_ANSWER_BYTES_MAX,
 				    .rate_max = LIMIT_NONE,
 				    .idle_ns = OPTIONS_IDLE_NS};
-	if (!uses)
+	if (!uses || !out->words)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
 	scan_words(&scan);
 	if (!scan.rc && out->has_help)
@@ -739,6 +740,7 @@ void options_done(struct run_options *options)
 	if (!options)
 		return;
 	policy_done(&options->policy);
+	free(options->words);
 	string_list_done(&options->allowed_tools);
 	string_list_done(&options->denied_tools);
 	string_list_done(&options->theirs);

@@ -195,7 +195,7 @@ struct run_options {
 	enum color_choice color;
 	char *const *command; /* run, try, learn, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;
-	const char *words[OPTIONS_WORDS_MAX]; /* the other commands: words that are no options */
+	const char **words; /* the other commands: words that are no options */
 	int word_count;
 };
 
