@@ -27,6 +27,7 @@
 #include "sys/calls.h"
 
 #define NAME_MAX_LEN 64
+#define READ_STEP 4096
 
 /* --- the configuration file's syntax ------------------------------------------------------------------------ */
 
@@ -228,15 +229,18 @@ int git_config_parse(const char *text, size_t len, git_config_function *each, vo
 int git_read_open(int fd, size_t bytes_max, struct text *out)
 {
 	struct stat status;
+	size_t wanted;
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size > (off_t)bytes_max)
 		return -EINVAL;
 	text_clear(out);
+	/* As long as it says, and then to its end, should it have grown. */
+	wanted = (size_t)status.st_size + 1;
 	while (out->len <= bytes_max) {
-		char *room = text_reserve(out, 4096);
-		ssize_t len = room ? read(fd, room, 4096) : 0;
+		char *room = text_reserve(out, wanted);
+		ssize_t len = room ? read(fd, room, wanted) : 0;
 
 		if (!room)
 			return -ENOMEM;
@@ -245,6 +249,7 @@ int git_read_open(int fd, size_t bytes_max, struct text *out)
 		if (len == 0)
 			break;
 		out->len += (size_t)len;
+		wanted = (size_t)len < wanted ? wanted - (size_t)len : READ_STEP;
 	}
 	if (out->len > bytes_max)
 		return -EINVAL;

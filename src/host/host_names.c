@@ -43,7 +43,7 @@ const char *const host_system_names[] = {
 };
 
 /*
- * In byte order: the survey looks names up in it. Who and where, loader, certificates, shells, languages, tools. Nothing in
+ * In byte order, which saves the planner sorting. Who and where, loader, certificates, shells, languages, tools. Nothing in
  * which credentials are kept: no package manager's sources (apt, npmrc, pip.conf), no servers' own settings (mysql, redis).
  */
 const char *const host_etc_names[] = {
@@ -161,8 +161,6 @@ const char *const host_etc_names[] = {
 	"zshrc",
 	NULL,
 };
-
-const size_t host_etc_name_count = sizeof(host_etc_names) / sizeof(host_etc_names[0]) - 1;
 
 /* The first one that is there is the one that variables name. */
 const char *const host_trust_names[] = {

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-extern const size_t host_etc_name_count;
 /* Lists of certificate authorities; each ends with NULL. */
 extern const char *const host_trust_names[];
 extern const char *const host_java_trust_names[];

@@ -203,10 +203,30 @@ static void add_link(struct search *search, const char *path, const struct watch
 		host_path_done(&found);
 }
 
+/* What the link at @path, whose name begins at @len, says comes before @rest; @path becomes where it is said from. */
+static bool follow_link(struct search *search, char path[PATH_MAX], size_t *len, char rest[PATH_MAX],
+			const char *behind, const struct watched *as)
+{
+	char target[PATH_MAX], joined[2 * PATH_MAX + 2];
+	ssize_t target_len;
+
+	add_link(search, path, as);
+	target_len = readlink(path, target, sizeof(target) - 1);
+	if (target_len <= 0)
+		return false;
+	target[target_len] = '\0';
+	path[target[0] == '/' ? 0 : *len] = '\0';
+	*len = strlen(path);
+	if (snprintf(joined, sizeof(joined), "%s/%s", target, behind) >= PATH_MAX)
+		return false;
+	memcpy(rest, joined, strlen(joined) + 1);
+	return true;
+}
+
 /* One name after the other, since every link on the way is a place where the command can put something else. */
 bool search_resolve(struct search *search, char path[PATH_MAX], const struct watched *as)
 {
-	char rest[PATH_MAX], target[PATH_MAX], joined[2 * PATH_MAX + 2];
+	char rest[PATH_MAX];
 	size_t len = 0;
 	int links = 0, looks = 0;
 
@@ -216,7 +236,6 @@ bool search_resolve(struct search *search, char path[PATH_MAX], const struct wat
 		size_t skipped = strspn(rest, "/"), name_len = strcspn(rest + skipped, "/");
 		const char *name = rest + skipped;
 		struct stat status;
-		ssize_t target_len;
 
 		if (!name_len)
 			return len > 0;
@@ -236,16 +255,8 @@ bool search_resolve(struct search *search, char path[PATH_MAX], const struct wat
 			if (looks > WAY_LOOKS_MAX || !spend_look(search) || lstat(path, &status) < 0)
 				return false;
 			if (S_ISLNK(status.st_mode)) {
-				add_link(search, path, as);
-				target_len = readlink(path, target, sizeof(target) - 1);
-				if (target_len <= 0 || ++links > LINKS_MAX)
+				if (!follow_link(search, path, &len, rest, name + name_len, as) || ++links > LINKS_MAX)
 					return false;
-				target[target_len] = '\0';
-				path[target[0] == '/' ? 0 : len] = '\0';
-				len = strlen(path);
-				if (snprintf(joined, sizeof(joined), "%s/%s", target, name + name_len) >= PATH_MAX)
-					return false;
-				memcpy(rest, joined, strlen(joined) + 1);
 				continue;
 			}
 			len += 1 + name_len;

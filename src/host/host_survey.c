@@ -7,7 +7,6 @@
  */
 #include "host/host.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -53,11 +52,6 @@ static int look_at_names(struct host_path_list *list, const char *directory, con
 
 /* --- /etc --------------------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *key, const void *item)
-{
-	return strcmp(key, *(const char *const *)item);
-}
-
 /* Links that distributions have in /etc lead there; they need not be followed to know that they do not lead to /run. */
 static bool leads_to_system(const char *target)
 {
@@ -73,7 +67,7 @@ static bool leads_to_system(const char *target)
  * A link out of /etc mostly leads to /usr, which is visible; but resolv.conf leads to a file in /run, which is private in the
  * jar: without that file no name is found on the host's network. It is shown where it is.
  */
-static int add_etc_link(struct host_path_list *list, const char *path)
+static int add_etc_entry(struct host_path_list *list, const char *path)
 {
 	size_t count = list->count;
 	AUTO_FREE char *resolved = NULL;
@@ -89,31 +83,19 @@ static int add_etc_link(struct host_path_list *list, const char *path)
 	return host_path_list_look(list, resolved);
 }
 
-static int add_etc_entry(struct host_path_list *list, const char *name, bool may_be_link)
-{
-	AUTO_FREE char *path = path_join("/etc", name);
-
-	if (!path)
-		return -ENOMEM;
-	return may_be_link ? add_etc_link(list, path) : host_path_list_look(list, path);
-}
-
-/* One look at the directory instead of one at each of the names that could be there. */
+/*
+ * Each name is looked up, whether it is there or not: the kernel remembers that a name is not there, and says so in a
+ * third of a microsecond. To list a directory takes longer, and longer the more other names are in it.
+ */
 static int survey_etc(struct host_path_list *list)
 {
-	DIR *directory = opendir("/etc");
-	const struct dirent *entry;
 	int rc = 0;
 
-	if (!directory)
-		return look_at_names(list, "/etc", host_etc_names);
-	while (rc == 0 && (entry = readdir(directory)))
-		if (bsearch(entry->d_name, host_etc_names, host_etc_name_count, sizeof(*host_etc_names), compare_names))
-			rc = add_etc_entry(list, entry->d_name, entry->d_type != DT_REG && entry->d_type != DT_DIR);
-	closedir(directory);
-	for (const char *const *name = host_etc_names; *name && rc == 0; name++)
-		if (strchr(*name, '/'))
-			rc = add_etc_entry(list, *name, true);
+	for (const char *const *name = host_etc_names; *name && rc == 0; name++) {
+		AUTO_FREE char *path = path_join("/etc", *name);
+
+		rc = path ? add_etc_entry(list, path) : -ENOMEM;
+	}
 	return rc;
 }
 
@@ -126,14 +108,14 @@ int host_survey_etc(struct host *host)
 /* NULL: it is too long, not for everybody, or no text. */
 static char *read_hosts(void)
 {
-	char content[HOSTS_BYTES_MAX];
-	ssize_t len = sys_read_file(AT_FDCWD, "/etc/hosts", content, sizeof(content));
+	AUTO_CLOSE int fd = sys_open("/etc/hosts", O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	AUTO_TEXT content = {0};
 	struct stat status;
 
-	if (len < 0 || len == sizeof(content) - 1 || strlen(content) != (size_t)len ||
-	    stat("/etc/hosts", &status) < 0 || !S_ISREG(status.st_mode) || !(status.st_mode & S_IROTH))
+	if (fd < 0 || fstat(fd, &status) < 0 || !(status.st_mode & S_IROTH) ||
+	    git_read_open(fd, HOSTS_BYTES_MAX, &content) < 0 || strlen(text_string(&content)) != content.len)
 		return NULL;
-	return strdup(content);
+	return strdup(text_string(&content));
 }
 
 /* One item in every case. */
@@ -480,21 +462,25 @@ static int survey_named(struct host *host, const struct policy *policy)
  * could move it away and put something else there, so each directory between is a fact too: the planner pins it. So is
  * what is named itself, which may be seen through @root under a name that is not its place.
  */
-static int pin_between(struct host *host, const struct host_path *root, const struct host_path *path)
+static int pin_way(struct host *host, const struct host_path *root, const struct host_path *path)
 {
-	size_t root_len = root->kind == PATH_DIRECTORY && root->path[1] ? strlen(root->path) : 0;
+	size_t root_len = root->path[1] ? strlen(root->path) : 0;
 	AUTO_CLOSE int fd = -1;
 	char name[PATH_MAX];
 
-	if (root->kind != PATH_DIRECTORY || path->kind == PATH_ABSENT || !path_is_within(path->path, root->path) ||
-	    !strcmp(path->path, root->path))
-		return 0;
 	if (snprintf(name, sizeof(name), "%s%s", path->path + root_len + 1, path->kind == PATH_DIRECTORY ? "/" : "") >=
 	    (int)sizeof(name))
 		return 0;
 	/* Where it cannot be opened every look fails, and the planner refuses. */
 	fd = host_open_top(root);
 	return add_directories_above(&host->nested, &(struct top){root->path, fd}, name);
+}
+
+static int pin_between(struct host *host, const struct host_path *root, const struct host_path *path)
+{
+	return path->kind == PATH_ABSENT || !path_is_within(path->path, root->path) || !strcmp(path->path, root->path)
+		       ? 0
+		       : pin_way(host, root, path);
 }
 
 /* Everything that has a place in the jar and lies in @root. */
@@ -510,6 +496,8 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 						&host->stores,       &host->cow_places, &host->policy_files};
 	int rc = 0;
 
+	if (root->kind != PATH_DIRECTORY)
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(single) - !has_own_git && rc == 0; i++)
 		rc = pin_between(host, root, single[i]);
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)

@@ -338,15 +338,14 @@ static void find_nested(struct search *search, const char *directory, int depth,
 
 /* --- a project ---------------------------------------------------------------------------------------------- */
 
+/* Some directories take upper and lower case for the same. */
 static bool has_first_name(const char *name, const char *entry)
 {
-	size_t len;
+	size_t len = 0;
 
-	/* Some directories take upper and lower case for the same. */
-	if ((name[0] | 0x20) != (entry[0] | 0x20))
-		return false;
-	len = strcspn(name, "/");
-	return !strncasecmp(name, entry, len) && !entry[len];
+	while (name[len] && name[len] != '/' && entry[len] && (name[len] | 0x20) == (entry[len] | 0x20))
+		len++;
+	return (!name[len] || name[len] == '/') && !entry[len];
 }
 
 /* For each row of a table, whether the directory may have its first name. */
@@ -407,7 +406,8 @@ static bool is_bare(struct search *search, const char *directory)
 	struct watched look = {.who = NULL};
 	unsigned names = 0;
 
-	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
+	/* Without the first, HEAD, the others do not matter. */
+	for (size_t i = 0; i < GIT_BARE_NAMES && (i == 0 || names); i++)
 		if (search_find(search, &look, "%s/%s", directory, git_bare_names[i]) != PATH_ABSENT)
 			names |= 1U << i;
 	return git_is_bare(names);
@@ -434,12 +434,14 @@ static void find_project(struct search *search, const char *top)
 	struct watched look = {.who = NULL};
 	enum path_kind kind;
 	char git[PATH_MAX];
+	bool has_no_link;
 
 	if (!root || snprintf(git, sizeof(git), "%s/.git", top) >= (int)sizeof(git))
 		return;
 	read_first_names(root, search_beneath(root, top), &protected, &instructions);
 	/* As a directory, only some of its contents are protected; else it says where the repository is. */
-	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
+	has_no_link = search_find_plain(search, git, &look, &kind);
+	if (has_no_link && kind == PATH_DIRECTORY) {
 		search_find(
 			search,
 			&(struct watched){
@@ -448,7 +450,7 @@ static void find_project(struct search *search, const char *top)
 				       "above the directory",
 			},
 			"%s/HEAD", git);
-	} else if (search_resolve(search, git, &pointer)) {
+	} else if (!(has_no_link && kind == PATH_ABSENT) && search_resolve(search, git, &pointer)) {
 		search_find_plain(search, git, &look, &kind);
 		if (kind != PATH_DIRECTORY)
 			search_find_plain(search, git, &pointer, &kind);

@@ -287,6 +287,24 @@ static void test_odd_git_files_lead_nowhere(void)
 	CHECK_INT(follow("/odd/.git", &git, &own), 0);
 }
 
+static void test_a_file_is_read_to_its_end_whatever_its_size_says(void)
+{
+	AUTO_CLOSE int listed = open("/proc/self/status", O_RDONLY | O_CLOEXEC); /* its size is 0 */
+	AUTO_CLOSE int file = -1;
+	AUTO_TEXT text = {0};
+	char bytes[5001];
+
+	CHECK_INT(git_read_open(listed, 1 << 20, &text), 0);
+	CHECK(text.len > 100 && strlen(text.data) == text.len && text.data[text.len - 1] == '\n');
+	memset(bytes, 'x', sizeof(bytes) - 1);
+	bytes[sizeof(bytes) - 1] = '\0';
+	write_text("/long", bytes);
+	file = open(at("/long"), O_RDONLY | O_CLOEXEC);
+	CHECK_INT(git_read_open(file, sizeof(bytes) - 1, &text), 0);
+	CHECK_STRING(text.data, bytes);
+	CHECK_INT(git_read_open(file, sizeof(bytes) - 2, &text), -EINVAL);
+}
+
 static const struct test tests[] = {
 	TEST(test_values_are_what_git_says_they_are),
 	TEST(test_bytes_that_are_no_text_are_refused),
@@ -297,6 +315,7 @@ static const struct test tests[] = {
 	TEST(test_a_submodule_is_followed_if_its_configuration_says_so),
 	TEST(test_a_repository_in_the_same_directory_is_followed),
 	TEST(test_odd_git_files_lead_nowhere),
+	TEST(test_a_file_is_read_to_its_end_whatever_its_size_says),
 };
 
 int main(void)

@@ -508,6 +508,23 @@ static void test_repositories_and_instructions_below_are_found(void)
 	survey_done(&seen);
 }
 
+/* What git takes for one has HEAD, and either the other two or `commondir`. */
+static void test_a_work_directory_that_is_a_repository_is_guarded(void)
+{
+	struct survey seen;
+
+	make_directory("/srv/top/objects");
+	make_directory("/srv/top/refs");
+	write_file("/srv/top/config", "[core]\n");
+	survey(&seen, "/srv/top", NULL);
+	CHECK(!is_watched(&seen, "/srv/top/config", WATCH_PROTECTED));
+	survey_done(&seen);
+	write_file("/srv/top/HEAD", "ref: refs/heads/main\n");
+	survey(&seen, "/srv/top", NULL);
+	CHECK(is_watched(&seen, "/srv/top/config", WATCH_PROTECTED) && is_watched(&seen, "/srv/top/HEAD", WATCH_NEW));
+	survey_done(&seen);
+}
+
 static const struct test tests[] = {
 	TEST(test_a_plain_directory_has_no_repository),
 	TEST(test_a_repository_is_found_from_its_top),
@@ -526,6 +543,7 @@ static const struct test tests[] = {
 	TEST(test_a_configuration_that_names_the_work_tree_does_not_close_it),
 	TEST(test_every_link_on_the_way_counts),
 	TEST(test_repositories_and_instructions_below_are_found),
+	TEST(test_a_work_directory_that_is_a_repository_is_guarded),
 };
 
 int main(void)
