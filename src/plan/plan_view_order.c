@@ -8,6 +8,7 @@
  */
 #include "plan/plan_view_stages.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* As many links as the kernel follows. */
@@ -105,25 +106,33 @@ static size_t position_of(const struct place *place, struct place *const *sorted
 void view_sort(struct plan_build *build, struct view *view)
 {
 	size_t count = view->count;
-	AUTO_FREE struct place **sorted = calloc(count + 1, sizeof(struct place *));
-	struct place *items = calloc(count + 1, sizeof(*items));
+	AUTO_FREE struct place **sorted = reallocarray(NULL, count + 1, sizeof(struct place *));
+	struct place *items;
+	bool is_in_order = true;
 
-	if (!sorted || !items) {
+	if (!sorted) {
 		build->has_failed = true;
-		free(items);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		size_t at = position_of(&view->items[i], sorted, i);
 
+		is_in_order &= at == i;
 		memmove(&sorted[at + 1], &sorted[at], (i - at) * sizeof(struct place *));
 		sorted[at] = &view->items[i];
 	}
-	for (size_t i = 0; i < count; i++)
-		items[i] = *sorted[i];
-	free(view->items);
-	view->items = items;
-	view->capacity = count + 1;
+	if (!is_in_order) {
+		items = reallocarray(NULL, count + 1, sizeof(*items));
+		if (!items) {
+			build->has_failed = true;
+			return;
+		}
+		for (size_t i = 0; i < count; i++)
+			items[i] = *sorted[i];
+		free(view->items);
+		view->items = items;
+		view->capacity = count + 1;
+	}
 	keep_last_of_each(view);
 }
 
@@ -165,16 +174,33 @@ static const char *follow(struct plan_build *build, const char *link, const char
 	return plan_string(build, clean.len ? clean.data : "/");
 }
 
-const char *view_through_links(struct plan_build *build, const struct view *view, const char *path)
+struct link_list {
+	const struct place **items;
+	size_t count;
+};
+
+/* Of some hundred places ten are links, and each path is compared with each link. */
+static struct link_list list_links(struct plan_build *build, const struct view *view)
+{
+	struct link_list links = {.items = reallocarray(NULL, view->count + 1, sizeof(struct place *))};
+
+	build->has_failed |= !links.items;
+	for (size_t i = 0; i < view->count && links.items; i++)
+		if (view->items[i].kind == PLACE_SYMLINK)
+			links.items[links.count++] = &view->items[i];
+	return links;
+}
+
+static const char *through(struct plan_build *build, const struct link_list *links, const char *path)
 {
 	for (int turns = 0; turns < LINK_TURNS_MAX; turns++) {
 		const char *before = path;
 
-		for (size_t i = 0; i < view->count && path == before; i++) {
-			const struct place *link = &view->items[i];
+		for (size_t i = 0; i < links->count && path == before; i++) {
+			const struct place *link = links->items[i];
 
-			if (link->kind == PLACE_SYMLINK && path[1] == link->target[1] &&
-			    path_is_within(path, link->target) && path[strlen(link->target)] == '/')
+			if (path[1] == link->target[1] && path_is_within(path, link->target) &&
+			    path[strlen(link->target)] == '/')
 				path = follow(build, link->target, link->source, path + strlen(link->target));
 		}
 		if (path == before)
@@ -183,11 +209,23 @@ const char *view_through_links(struct plan_build *build, const struct view *view
 	return path;
 }
 
+const char *view_through_links(struct plan_build *build, const struct view *view, const char *path)
+{
+	struct link_list links = list_links(build, view);
+
+	path = through(build, &links, path);
+	free(links.items);
+	return path;
+}
+
 /* A destination that leads through one of the system's own links (/bin/x) means the place behind the link. */
 static void resolve_links(struct plan_build *build, struct view *view)
 {
+	struct link_list links = list_links(build, view);
+
 	for (size_t i = 0; i < view->count; i++)
-		view->items[i].target = view_through_links(build, view, view->items[i].target);
+		view->items[i].target = through(build, &links, view->items[i].target);
+	free(links.items);
 }
 
 /* A symbolic link, or a made-up file, that lies in a host directory is that directory's own affair. */
