@@ -150,6 +150,8 @@ static int skip_space(struct reader *reader)
 	while (reader->at < reader->end) {
 		if (is_space(*reader->at)) {
 			advance(reader, 1);
+		} else if (*reader->at != '/') {
+			return 0;
 		} else if (starts_with(reader, "//")) {
 			const char *line_end = memchr(reader->at, '\n', bytes_left(reader));
 

@@ -36,7 +36,7 @@
 #include "workspace/workspace_digest.h"
 
 /* It changes when the same steps make something else. */
-#define FORMAT 1
+#define FORMAT 2
 #define ENTRY_BYTES 16384
 /* So many names are kept, those that were used last, and none that nobody has used for so long. */
 #define KEPT_MAX 32
@@ -138,13 +138,16 @@ static int name_of(const struct plan *plan, char name[DIGEST_SHA256_HEX])
 	for (size_t i = 0; i < plan->skeleton.count; i++) {
 		const struct plan_step *step = &plan->skeleton.items[i];
 		const uint64_t facts[] = {step->value, step->value2, step->device, step->inode};
-		const char head[] = {(char)step->kind, (char)(step->mode & 0xff), (char)(step->mode >> 8)};
+		bool is_same = step->source && !strcmp(step->source, step->target);
+		const char head[] = {(char)step->kind, (char)(step->mode & 0xff), (char)(step->mode >> 8),
+				     (char)is_same};
 
 		if (step->kind == STEP_COPY && (int64_t)step->value > settled_ns)
 			return -EAGAIN;
 		digest_add(&digest, head, sizeof(head));
 		add_text(&digest, step->target);
-		add_text(&digest, step->source ? step->source : "");
+		if (!is_same)
+			add_text(&digest, step->source ? step->source : "");
 		if (step->kind == STEP_COPY)
 			digest_add(&digest, facts, sizeof(facts));
 	}
