@@ -22,6 +22,7 @@
 #define MODE_AT 24
 #define MODE_TYPE 0170000
 #define MODE_GITLINK 0160000
+#define MODE_FOLDED 0040000
 #define FLAG_EXTENDED 0x4000
 #define NAME_BYTES_MASK 0xfff
 #define EXTENSION_BYTES 8
@@ -188,6 +189,8 @@ static int read_index_entry(struct reader *reader, struct git_index_facts *facts
 	if (rc == 0)
 		rc = reader->version == 4 ? take_following_path(reader)
 					  : take_padded_path(reader, before, flags & NAME_BYTES_MASK);
+	if (rc == 0 && (mode & MODE_TYPE) == MODE_FOLDED && request->each_folded)
+		return request->each_folded(request->each_context, reader->path);
 	if (rc < 0 || (mode & MODE_TYPE) != MODE_GITLINK)
 		return rc;
 	if (reader->path_len)

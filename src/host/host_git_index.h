@@ -30,6 +30,8 @@ struct git_index_request {
 	uint64_t size; /* of the whole file */
 	size_t hash_bytes;
 	git_index_function *each;
+	git_index_function
+		*each_folded; /* for each directory that a sparse index has in place of what is in it; or NULL */
 	void *each_context;
 };
 

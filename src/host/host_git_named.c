@@ -3,7 +3,10 @@
  * host/host_git_named.c - the keys of git's configuration that name programs, and files that git obeys
  *
  * Commands are shell text: whatever word of one is the name of a file is taken for a program or its script. The first word
- * counts only with a slash in it, since without one the shell looks for it in PATH.
+ * counts only with a slash in it, since without one the shell looks for it in PATH. Text is cut into words twice: at every
+ * character that could end one, which finds names within other words; and as a shell does it, which finds names with spaces,
+ * behind what the shell puts in ("$(git rev-parse --show-toplevel)/x", "$PWD/x"), and in a directory that it changes to. What
+ * a shell makes of patterns, and what a program finds by itself (`python3 -m x`), is not found.
  */
 #include "host/host_git_named.h"
 
@@ -79,6 +82,7 @@ static const struct named_key named_keys[] = {
 	{"gc", "recentobjectshook", VALUE_COMMAND},
 	{"instaweb", "httpd", VALUE_COMMAND},
 	{"lfs", "path", VALUE_COMMAND},
+	{"lfs", "args", VALUE_COMMAND},
 	{"lfs", "clean", VALUE_COMMAND},
 	{"lfs", "smudge", VALUE_COMMAND},
 };
@@ -92,7 +96,16 @@ struct asking {
 	struct git_configured *configured;
 };
 
-static void report_words(const struct asking *asking, const char *command)
+static void report_word(const struct asking *asking, const char *word)
+{
+	asking->each(asking->context, &(struct git_named){
+					      .path = word,
+					      .is_only_file = true,
+					      .who = "git's configuration makes git run it",
+				      });
+}
+
+static void report_pieces(const struct asking *asking, const char *command)
 {
 	bool is_first = true;
 
@@ -106,14 +119,95 @@ static void report_words(const struct asking *asking, const char *command)
 			memcpy(word, command, len);
 			word[len] = '\0';
 			if (word[0] != '-' && (!is_first || strchr(word, '/')))
-				asking->each(asking->context, &(struct git_named){
-								      .path = word,
-								      .is_only_file = true,
-								      .who = "git's configuration makes git run it",
-							      });
+				report_word(asking, word);
 		}
 		is_first &= !len;
 		command += len;
+	}
+}
+
+/* --- words as a shell has them ------------------------------------------------------------------------------ */
+
+/* Stands for what the shell puts in. */
+#define UNKNOWN '\1'
+
+/* Behind "$" or "`": the end of "$NAME", "${NAME}", "$(COMMAND)" or "`COMMAND`". */
+static const char *skip_substitution(const char *at)
+{
+	char open = *at++, end;
+	size_t depth = 1;
+
+	if (open == '$' && *at != '(' && *at != '{') {
+		size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+		return at + (len ? len : *at != '\0');
+	}
+	if (open == '$')
+		open = *at++;
+	end = open == '(' ? ')' : open == '{' ? '}' : '`';
+	for (; *at && depth; at++)
+		depth += *at == end ? -1UL : *at == open ? 1 : 0;
+	return at;
+}
+
+/* The next word, without its quotes; what is too long is cut. Returns where it ends. */
+static const char *read_word(const char *at, char word[WORD_MAX])
+{
+	size_t len = 0;
+	char quote = '\0';
+
+	while (*at && (quote || !strchr(" \t\n;|&<>()", *at))) {
+		char character = *at;
+
+		if (quote != '\'' && (character == '$' || character == '`')) {
+			at = skip_substitution(at);
+			character = UNKNOWN;
+		} else if (character == quote || (!quote && (character == '"' || character == '\''))) {
+			quote = quote ? '\0' : character;
+			at++;
+			continue;
+		} else {
+			if (character == '\\' && quote != '\'' && at[1])
+				character = *++at;
+			at++;
+		}
+		if (len + 1 < WORD_MAX)
+			word[len++] = character;
+	}
+	word[len] = '\0';
+	return at;
+}
+
+/* What is behind the last thing that the shell puts in, which most often is a directory: the top of the work tree, or home. */
+static const char *known_part(const char *word)
+{
+	const char *unknown = strrchr(word, UNKNOWN);
+
+	return unknown ? unknown + 1 + strspn(unknown + 1, "/") : word;
+}
+
+static void report_words(const struct asking *asking, const char *command)
+{
+	char word[WORD_MAX], inside[WORD_MAX] = "", path[2 * WORD_MAX];
+	bool is_change = false;
+
+	report_pieces(asking, command);
+	while (*(command += strspn(command, " \t\n;|&<>()"))) {
+		const char *known;
+
+		command = read_word(command, word);
+		known = known_part(word);
+		if (is_change)
+			snprintf(inside, sizeof(inside), "%s", known);
+		is_change = !strcmp(word, "cd");
+		if (!known[0] || known[0] == '-')
+			continue;
+		if (strchr(word, '/') || strchr(word, ' '))
+			report_word(asking, known);
+		if (known != word && (size_t)snprintf(path, sizeof(path), "~/%s", known) < sizeof(path))
+			report_word(asking, path);
+		if (inside[0] && (size_t)snprintf(path, sizeof(path), "%s/%s", inside, known) < sizeof(path))
+			report_word(asking, path);
 	}
 }
 

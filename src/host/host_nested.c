@@ -27,6 +27,18 @@
 #define INSIDE_MAX 512
 #define INSIDE_LOOKS_MAX 8192
 
+/* Some directories take upper and lower case for the same: whether this one does is for the file system to say. */
+static bool is_called(const struct listed *entry, const char *name)
+{
+	struct stat own, other;
+
+	if (strcasecmp(entry->name, name) != 0)
+		return false;
+	return !strcmp(entry->name, name) || (fstatat(entry->fd, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+					      fstatat(entry->fd, entry->name, &own, AT_SYMLINK_NOFOLLOW) == 0 &&
+					      own.st_dev == other.st_dev && own.st_ino == other.st_ino);
+}
+
 static bool is_name(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -144,21 +156,37 @@ static void queue_directory(struct walk *walk, struct string_list *queue, const 
 		walk_cut_off(walk);
 }
 
+/* The directories of a repository, also of those in its `modules` and `worktrees`, that are still to be searched for links. */
+struct links {
+	const char *git; /* the repository's own, below the walk's top */
+	struct string_list queue;
+};
+
+/* Objects have names that nobody else chooses: two digits of their hash, then the rest. A branch may be called "objects" too. */
+static bool is_of_objects(const struct listed *entry)
+{
+	const char *last = strrchr(entry->directory, '/');
+
+	return !strcmp(last ? last + 1 : entry->directory, "objects") && strlen(entry->name) == 2 &&
+	       strspn(entry->name, "0123456789abcdef") == 2 && !strstr(entry->directory, "/refs/") &&
+	       !strstr(entry->directory, "/logs/");
+}
+
 /*
  * Nothing can be linked into a directory without changing it, and where a link leads cannot be changed: in one that is older
  * than the run no link is new, so that of it only the directories in it matter. Most have none.
  */
-static void queue_for_links(struct walk *walk, struct string_list *queue, const struct listed *entry)
+static void queue_for_links(struct walk *walk, struct links *links, const struct listed *entry)
 {
-	/* Objects have names that nobody else chooses. */
 	static const char *const in_objects[] = {"objects/info", "objects/pack"};
+	struct string_list *queue = &links->queue;
 	struct stat status;
 	bool is_old = fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 		      walk_age(walk, host_changed_ns(&status)) == AGE_OLD;
 
 	if (is_old && walk->counts_directories && status.st_dev == walk->device && status.st_nlink == 2)
 		return;
-	if (!is_old || strcmp(entry->name, "objects") != 0) {
+	if (!is_old || strcmp(entry->name, "objects") != 0 || strcmp(entry->directory, links->git) != 0) {
 		queue_directory(walk, queue, entry->directory, entry->name);
 		return;
 	}
@@ -166,36 +194,51 @@ static void queue_for_links(struct walk *walk, struct string_list *queue, const 
 		queue_directory(walk, queue, entry->directory, in_objects[i]);
 }
 
+/* Read-only in the jar, with all that is in it. */
+static bool was_held(const struct walk *walk, const struct listed *entry)
+{
+	static const char *const whole[] = {"modules", "worktrees", "hooks"};
+	const struct watch_list *before = walk->request->before;
+	char path[2 * PATH_MAX];
+	struct walk_name name;
+
+	if (!walk->request->was_protected || !is_name(entry->name, whole, ARRAY_LEN(whole)))
+		return false;
+	snprintf(path, sizeof(path), "%s/%s", walk->top, walk_join(&name, entry->directory, entry->name));
+	for (size_t i = 0; i < before->count; i++)
+		if (before->items[i].kind == WATCH_PROTECTED && !strcmp(before->items[i].path.path, path))
+			return true;
+	return false;
+}
+
 static void look_for_link(struct walk *walk, void *context, const struct listed *entry)
 {
-	/* Repositories of their own, and what is watched as a whole. */
-	static const char *const skipped[] = {"modules", "worktrees", "hooks"};
-	static const char *const in_objects[] = {"info", "pack"};
-	const char *last = strrchr(entry->directory, '/');
-	bool is_in_objects = !strcmp(last ? last + 1 : entry->directory, "objects");
+	struct links *links = context;
+	bool is_top = !strcmp(entry->directory, links->git);
 
 	if (entry->type == DT_LNK)
 		report_link(walk, entry);
-	else if (entry->type == DT_DIR && !is_name(entry->name, skipped, ARRAY_LEN(skipped)) &&
-		 (!is_in_objects || is_name(entry->name, in_objects, ARRAY_LEN(in_objects))))
-		queue_for_links(walk, context, entry);
+	/* The hooks are watched as a whole. */
+	else if (entry->type == DT_DIR && !(is_top && !strcmp(entry->name, "hooks")) && !is_of_objects(entry) &&
+		 !was_held(walk, entry))
+		queue_for_links(walk, links, entry);
 }
 
 /* @git: the path of a repository's own directory. */
 static void find_links(struct walk *walk, const char *git)
 {
-	struct string_list queue = {0};
+	struct links links = {.git = walk_below_top(walk, git)};
 
-	if (string_list_add(&queue, walk_below_top(walk, git)) < 0)
+	if (string_list_add(&links.queue, links.git) < 0)
 		walk_cut_off(walk);
-	for (size_t i = 0; i < queue.count; i++) {
+	for (size_t i = 0; i < links.queue.count; i++) {
 		if (++walk->directories > WALK_DIRECTORIES_MAX) {
 			walk_cut_off(walk);
 			break;
 		}
-		walk_list(walk, queue.items[i], look_for_link, &queue);
+		walk_list(walk, links.queue.items[i], look_for_link, &links);
 	}
-	string_list_done(&queue);
+	string_list_done(&links.queue);
 }
 
 static void find_links_below(const struct risky_request *request, const struct watch_list *now,
@@ -308,10 +351,10 @@ static void look_at_other(struct walk *walk, const char *path, const char *entry
 }
 
 /* Is it a name of the table of instructions, and by whom are they obeyed? NULL: it is none. */
-static const char *who_obeys(const char *entry)
+static const char *who_obeys(const struct listed *entry)
 {
 	for (const struct host_name *row = host_instruction_names; row->name; row++)
-		if (row->name[0] == entry[0] && !strcmp(row->name, entry))
+		if ((row->name[0] | 0x20) == (entry->name[0] | 0x20) && is_called(entry, row->name))
 			return row->who;
 	return NULL;
 }
@@ -335,31 +378,58 @@ struct seen {
 	unsigned bare; /* a bit for each of git_bare_names */
 	bool has_git;
 	bool is_top;
+	bool has_other_letters; /* some name in it is not of ASCII letters alone */
 };
 
 static void look_at_entry(struct walk *walk, void *context, const struct listed *entry)
 {
 	struct seen *seen = context;
-	bool is_other = is_name(entry->name, other_repositories, ARRAY_LEN(other_repositories));
-	const char *who = seen->is_top ? NULL : who_obeys(entry->name);
+	const char *who = seen->is_top ? NULL : who_obeys(entry), *other = NULL;
 
+	seen->has_other_letters |= !is_ascii(entry->name);
+	for (size_t i = 0; i < ARRAY_LEN(other_repositories) && !other; i++)
+		other = is_called(entry, other_repositories[i]) ? other_repositories[i] : NULL;
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		seen->bare |= strcmp(entry->name, git_bare_names[i]) ? 0 : 1U << i;
-	if (!strcmp(entry->name, ".git")) {
+		seen->bare |= is_called(entry, git_bare_names[i]) ? 1U << i : 0;
+	if (is_called(entry, ".git")) {
 		seen->has_git = true;
 		return;
 	}
 	if (who)
 		look_at_instructions(walk, entry, who);
-	if (entry->type == DT_DIR || is_other) {
+	if (entry->type == DT_DIR || other) {
 		struct walk_name
 			name; /* only here: it is cleared wherever it begins, which takes longer than all the rest */
 
 		walk_join(&name, entry->directory, entry->name);
-		if (is_other && !seen->is_top)
-			look_at_other(walk, name.text, entry->name);
-		if (!is_other && string_list_add(&seen->queue, name.text) < 0)
+		if (other && !seen->is_top)
+			look_at_other(walk, name.text, other);
+		if (!other && string_list_add(&seen->queue, name.text) < 0)
 			walk_cut_off(walk);
+	}
+}
+
+/*
+ * Directories that take upper and lower case for the same also take some other letters for ours, and leave out those that
+ * nobody sees. Where there are any, what matters is asked for by its name.
+ */
+static void look_by_name(struct walk *walk, const char *directory, struct seen *seen)
+{
+	struct walk_name name;
+
+	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
+		seen->bare |= walk_changed_at(walk, walk_join(&name, directory, git_bare_names[i])) ? 1U << i : 0;
+	seen->has_git |= walk_changed_at(walk, walk_join(&name, directory, ".git")) != 0;
+	for (size_t i = 0; i < ARRAY_LEN(other_repositories); i++)
+		look_at_other(walk, walk_join(&name, directory, other_repositories[i]), other_repositories[i]);
+	for (const struct host_name *row = host_instruction_names; row->name; row++) {
+		char path[2 * PATH_MAX];
+
+		if (strchr(row->name, '/') ||
+		    walk_age(walk, walk_changed_at(walk, walk_join(&name, directory, row->name))) == AGE_OLD)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
+		risky_add(walk->risky, path, "appeared or was changed", row->who);
 	}
 }
 
@@ -376,9 +446,11 @@ static void walk_directories(struct walk *walk)
 			walk_cut_off(walk);
 			break;
 		}
-		seen.is_top = seen.has_git = false;
+		seen.is_top = seen.has_git = seen.has_other_letters = false;
 		seen.bare = 0;
 		walk_list(walk, directory, look_at_entry, &seen);
+		if (seen.has_other_letters)
+			look_by_name(walk, directory, &seen);
 		if (seen.has_git)
 			look_at_repository(walk, directory, false);
 		if (git_is_bare(seen.bare))

@@ -26,6 +26,13 @@ static inline int64_t host_changed_ns(const struct stat *status)
 	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
 
+static inline bool is_ascii(const char *name)
+{
+	while (*name && !(*name & 0x80))
+		name++;
+	return !*name;
+}
+
 struct walk {
 	const struct risky_request *request;
 	const struct watch_list *now;

@@ -22,6 +22,7 @@
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_search.h"
+#include "host/host_walk.h"
 #include "sys/calls.h"
 
 /* As many configuration files in one another as git reads. */
@@ -207,6 +208,14 @@ static ssize_t read_index(void *context, void *buffer, size_t len)
 	return got < 0 ? -errno : got;
 }
 
+static bool join_worktree(const struct repository *repository, const char *path, char directory[2 * PATH_MAX])
+{
+	bool is_absolute = path[0] == '/';
+
+	return snprintf(directory, 2 * (size_t)PATH_MAX, "%s%s%s", is_absolute ? "" : repository->worktree,
+			is_absolute ? "" : "/", path) < PATH_MAX;
+}
+
 static int find_gitlink(void *context, const char *path)
 {
 	const struct gitlinks *gitlinks = context;
@@ -217,14 +226,33 @@ static int find_gitlink(void *context, const char *path)
 		search->found->is_cut_off = true;
 		return -EFBIG;
 	}
-	/* git does not go there either. */
-	if (path[0] == '/' || !strncmp(path, "../", 3) || strstr(path, "/../") ||
-	    snprintf(directory, sizeof(directory), "%s/%s", gitlinks->repository->worktree, path) >= PATH_MAX)
+	/* git goes wherever the name leads, also by ".." or from the root of the host. */
+	if (!join_worktree(gitlinks->repository, path, directory))
 		return 0;
 	find_nested(
 		search, directory, gitlinks->repository->depth + 1,
 		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
 	return search->has_failed ? -ENOMEM : 0;
+}
+
+/* git looks into it only if it is there, and then at gitlinks that are in no index but in an object of its own. */
+static int find_folded(void *context, const char *path)
+{
+	const struct gitlinks *gitlinks = context;
+	struct watched as = {
+		.kind = WATCH_NEW,
+		.who = "git's sparse index has only its name, and Belljar does not know which repositories in it git will look into",
+	};
+	char directory[2 * PATH_MAX];
+	size_t len;
+
+	if (!join_worktree(gitlinks->repository, path, directory))
+		return 0;
+	len = strlen(directory);
+	while (len > 1 && directory[len - 1] == '/')
+		directory[--len] = '\0';
+	search_find_at(gitlinks->search, directory, &as);
+	return gitlinks->search->has_failed ? -ENOMEM : 0;
 }
 
 /* One file of the index; false: it is there and cannot be read. */
@@ -241,6 +269,7 @@ static bool read_gitlinks(struct search *search, const struct repository *reposi
 		.read_context = &fd,
 		.hash_bytes = hash_bytes,
 		.each = find_gitlink,
+		.each_folded = find_folded,
 		.each_context = &gitlinks,
 	};
 
@@ -328,10 +357,17 @@ static void find_nested(struct search *search, const char *directory, int depth,
 
 	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git))
 		return;
-	if (search_find_plain(search, git, &look, &kind) && kind == PATH_DIRECTORY) {
+	/* By a link, or a name like "a/../b": then every link on the way counts too. */
+	if (!search_find_plain(search, git, &look, &kind)) {
+		if (!search_resolve(search, git, &as))
+			return;
+		search_find_plain(search, git, &look, &kind);
+	}
+	if (kind == PATH_DIRECTORY) {
 		find_git_names(search, git, as.kind, who);
 		find_repository(search, &(struct repository){git, git, directory, depth});
-	} else if (search_find_at(search, git, &as) == PATH_FILE) {
+	} else if (kind != PATH_ABSENT) {
+		search_find_plain(search, git, &as, &kind);
 		find_pointed(search, directory, git, depth, who);
 	}
 }
@@ -374,6 +410,9 @@ static void read_first_names(const struct search_root *root, const char *name, s
 	while (directory && count <= NAMES_MAX && (entry = readdir(directory))) {
 		note_first_name(host_protected_names, entry->d_name, of_protected);
 		note_first_name(host_instruction_names, entry->d_name, of_instructions);
+		/* Here another letter may count for one of ours, or for none. */
+		if (!is_ascii(entry->d_name))
+			break;
 		count++;
 	}
 	if (!directory || entry) {
@@ -400,16 +439,21 @@ bool git_is_bare(unsigned names)
 	return names & HEAD && (names & COMMONDIR || (names & OBJECTS && names & REFS));
 }
 
-/* Does git take the directory itself for a repository? */
+/* Does git take the directory itself for a repository? A link counts wherever it leads: HEAD may be one to a branch without commits. */
 static bool is_bare(struct search *search, const char *directory)
 {
 	struct watched look = {.who = NULL};
 	unsigned names = 0;
 
 	/* Without the first, HEAD, the others do not matter. */
-	for (size_t i = 0; i < GIT_BARE_NAMES && (i == 0 || names); i++)
-		if (search_find(search, &look, "%s/%s", directory, git_bare_names[i]) != PATH_ABSENT)
+	for (size_t i = 0; i < GIT_BARE_NAMES && (i == 0 || names); i++) {
+		char path[PATH_MAX];
+		enum path_kind kind;
+
+		if (snprintf(path, sizeof(path), "%s/%s", directory, git_bare_names[i]) < (int)sizeof(path) &&
+		    (!search_find_plain(search, path, &look, &kind) || kind != PATH_ABSENT))
 			names |= 1U << i;
+	}
 	return git_is_bare(names);
 }
 

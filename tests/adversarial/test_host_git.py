@@ -108,6 +108,41 @@ class Planted(HostGitCase):
         script = f"git init -q sub; cd sub; {inner} git add inner 2>/dev/null; git -c user.email=a -c user.name=b commit -q -m x; cd ..; git add sub 2>/dev/null"
         self.attack(script, "sub/inner/.git/config")
 
+    # One entry, with the object of the repository in deep/sub, behind so many directories that no walk finds that.
+    MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
+    ENTRY = '''
+import hashlib, os, struct, subprocess, sys
+mode, name, sha = int(sys.argv[1], 8), sys.argv[2].encode(), subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"]).strip()
+flags = struct.pack(">HH", len(name) | 0x4000, 0x4000) if mode == 0o40000 else struct.pack(">H", len(name))
+if mode == 0o40000:
+    sha = subprocess.run(["git", "mktree", "--missing"], input=b"160000 commit " + sha + b"\\tsub\\n", stdout=subprocess.PIPE).stdout.strip()
+entry = bytes(24) + struct.pack(">I", mode) + bytes(12) + bytes.fromhex(sha.decode()) + flags + name
+index = b"DIRC" + struct.pack(">II", 3, 1) + entry + bytes(8 - len(entry) % 8)
+index += b"sdir" + bytes(4) if mode == 0o40000 else b""
+open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
+'''
+
+    def test_gitlinks_whose_names_lead_about(self) -> None:
+        """git goes where the name leads, as the kernel resolves it."""
+        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
+        names = (f"{self.work}/deep/sub", f"../{self.work.name}/deep/sub", "deep/../deep/sub", "deep/./sub", "./deep//sub")
+        for name in names:
+            with self.subTest(name=name):
+                script = f"{self.MANY}{nest} python3 -c '{self.ENTRY}' 160000 {name}"
+                self.attack(script, "deep/sub/.git/config", commands=["status"])
+                self.assertTrue(self.ran.exists() or name == names[-1], "the attack does not work: git no longer goes there")
+                self.ran.unlink(missing_ok=True)
+                for path in (*self.work.glob("a[0-9]*"), self.work / "deep"):
+                    shutil.rmtree(path)
+
+    def test_a_gitlink_in_what_a_sparse_index_leaves_out(self) -> None:
+        for key, value in {"core.sparseCheckout": "true", "core.sparseCheckoutCone": "true", "index.sparse": "true"}.items():
+            self.git("config", key, value, cwd=self.work)
+        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
+        cone = "mkdir -p .git/info; printf '/*\\n!/*/\\n' > .git/info/sparse-checkout; "
+        self.attack(f"{self.MANY}{nest}{cone} python3 -c '{self.ENTRY}' 40000 deep/", "deep", commands=["status"])
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer unfolds its index")
+
     def test_an_index_that_nobody_can_read_is_told(self) -> None:
         self.attack("printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\11short' > .git/index", ".git/index", commands=["status"])
 
@@ -124,6 +159,20 @@ class Planted(HostGitCase):
     def test_a_bare_repository_in_place_of_the_one_that_is_broken(self) -> None:
         script = "cp -r .git/HEAD .git/objects .git/refs .; printf '[core]\\nfsmonitor=./evil\\nworktree=.\\nbare=false\\n' > config; rm .git/HEAD"
         self.attack(script, "HEAD", "config", ".git/HEAD")
+
+    def test_a_bare_repository_whose_head_is_a_link_to_nothing(self) -> None:
+        """HEAD may be a link to a branch that has no commits."""
+        for breaking in ("rm .git/HEAD", "echo garbage > .git/HEAD", "mv .git/refs .git/r"):
+            with self.subTest(breaking=breaking):
+                script = f"mkdir -p objects refs/heads; ln -s refs/heads/main HEAD; printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=%s/evil\\nworktree=%s\\nbare=false\\n' $PWD $PWD > config; {breaking}"
+                self.attack(script, "HEAD", "config", commands=["status"])
+                self.assertTrue(self.ran.exists(), "the attack does not work: git wants more of a HEAD")
+                self.ran.unlink()
+                for name in ("objects", "refs", ".git"):
+                    shutil.rmtree(self.work / name)
+                for name in ("HEAD", "config"):
+                    (self.work / name).unlink()
+                self.git("init", "-q", ".", cwd=self.work)
 
     def test_a_bare_repository_whose_parts_lie_elsewhere(self) -> None:
         """HEAD and `commondir` are enough for git: objects, refs and configuration are where that points."""
@@ -188,6 +237,34 @@ class Planted(HostGitCase):
         self.host_git("commit -q --allow-empty -m host")
         self.assertNotEqual(victim.read_text(), "mine\n", "git no longer follows the link: the test has nothing to show")
         self.assertIn(".git/COMMIT_EDITMSG", self.risky(result))
+
+    def test_links_behind_branches_called_as_gits_own_directories(self) -> None:
+        """A branch may be called `hooks/x` or `objects/x/y`; git appends to the file of its name in `logs`."""
+        victim = self.base / "victim"
+        for branch in ("hooks/x", "modules/x", "worktrees/x", "objects/ab/x", "objects/some/x", "refs/objects/ab/x"):
+            with self.subTest(branch=branch):
+                victim.write_text("mine\n")
+                log = f".git/logs/refs/heads/{branch}"
+                result = self.json(*self.sh(f"git checkout -q -b {branch}; rm {log}; ln -s {victim} {log}"))
+                self.host_git("commit -q --allow-empty -m host")
+                self.assertNotEqual(victim.read_text(), "mine\n", "git no longer follows the link: the test has nothing to show")
+                self.assertIn(log, self.risky(result))
+                self.host_git("checkout -q --detach", f"branch -q -D {branch}")
+                shutil.rmtree(self.work / ".git/logs/refs/heads" / branch.split("/")[0], ignore_errors=True)
+
+    def test_links_in_the_repositories_of_submodules(self) -> None:
+        """Where mounts are to be had, they are read-only."""
+        victim = self.base / "victim"
+        victim.write_text("mine\n")
+        other = self.directory("other")
+        self.git("init", "-q", ".", cwd=other)
+        self.git("-c", "user.email=a", "-c", "user.name=b", "commit", "-q", "--allow-empty", "-m", "x", cwd=other)
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "objects", cwd=self.work)
+        log = ".git/modules/objects/logs/HEAD"
+        result = self.json(*self.sh(f"rm {log}; ln -s {victim} {log}"))
+        self.host_git("-c user.email=a -c user.name=b commit --allow-empty -m host", cwd=self.work / "objects")
+        self.assertEqual(victim.read_text() != "mine\n", self.way is LANDLOCK)
+        self.assertEqual(log in self.risky(result), self.way is LANDLOCK)
 
     def test_instructions_for_agents(self) -> None:
         (self.work / "CLAUDE.md").write_text("be kind\n")
@@ -322,6 +399,29 @@ class Changed(HostGitCase):
         # Where `included` can be overwritten, it no longer names the last of them.
         script = "; ".join(f"cat evil > {name}; cp evil x; mv x {name}" for name in files)
         self.changed(script + "; mv tools t; mv githooks g; mkdir tools githooks; cp evil githooks/pre-commit", *files[: None if self.way is NAMESPACE else -1])
+
+    def test_what_commands_of_the_configuration_name(self) -> None:
+        """As a shell reads them: quotes, what it puts in, and the directory that it changes to."""
+        (self.work / "tools").mkdir()
+        commands = {
+            '"$(git rev-parse --show-toplevel)/tools/x"': "tools/x",
+            "`git rev-parse --show-toplevel`/tools/x": "tools/x",
+            "sh ${PWD}/tools/x": "tools/x",
+            '"$PWD"/tools/x': "tools/x",
+            "'tools/with a space'": "tools/with a space",
+            "tools/with\\ a\\ space": "tools/with a space",
+            "cd tools && ./x": "tools/x",
+            "cd \"$(git rev-parse --show-cdup)tools\"; sh x": "tools/x",
+        }
+        (self.work / ".gitattributes").write_text("* filter=f\n")
+        for command, name in commands.items():
+            with self.subTest(command=command):
+                (self.work / name).write_text("#!/bin/sh\ncat\n")
+                (self.work / name).chmod(0o755)
+                self.git("config", "filter.f.clean", command, cwd=self.work)
+                self.changed(f"cat evil > '{name}'; echo more >> file", name)
+                self.assertEqual(self.ran.exists(), self.way is LANDLOCK)
+                self.ran.unlink(missing_ok=True)
 
     def test_what_the_configuration_names_and_is_not_there_yet(self) -> None:
         self.git("config", "core.hooksPath", "later/hooks", cwd=self.work)
