@@ -470,6 +470,22 @@ static void find_bare_names(struct search *search, const char *directory)
 	find_git_names(search, directory, WATCH_PROTECTED, NULL);
 }
 
+/* In a second workspace of jj a file says where the repository is; elsewhere that is a directory, and worked in. */
+static void find_jj_pointer(struct search *search, const char *top)
+{
+	struct watched pointer = {.kind = WATCH_PROTECTED, .who = "jj takes its repository from where it points"};
+	struct watched look = {.who = NULL};
+	enum path_kind kind;
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/.jj/repo", top) >= (int)sizeof(path))
+		return;
+	if (!search_find_plain(search, path, &look, &kind))
+		search_resolve(search, path, &pointer);
+	else if (kind == PATH_FILE)
+		search_find_plain(search, path, &pointer, &kind);
+}
+
 static void find_project(struct search *search, const char *top)
 {
 	const struct search_root *root = search_root_of(search, top);
@@ -499,6 +515,7 @@ static void find_project(struct search *search, const char *top)
 		if (kind != PATH_DIRECTORY)
 			search_find_plain(search, git, &pointer, &kind);
 	}
+	find_jj_pointer(search, top);
 	find_rows(search, top, host_protected_names, &protected, WATCH_PROTECTED);
 	find_rows(search, top, host_instruction_names, &instructions, WATCH_REPORTED);
 	if (is_bare(search, top))

@@ -219,6 +219,14 @@ open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
         )
         self.attack(script, ".hg/hgrc", ".jj/repo/config.toml", ".sl/config", "in/.hg/hgrc", "in/.sl/config")
 
+    def test_a_repository_of_jj_that_is_elsewhere_now(self) -> None:
+        """Instead of the directory a file that names another one, or a link to it."""
+        for script in ("mv .jj/repo .jj/r; mkdir -p x; echo ../x > .jj/repo", "mv .jj/repo .jj/r; ln -s ../x .jj/repo"):
+            with self.subTest(script=script):
+                (self.work / ".jj" / "repo").mkdir(parents=True)
+                self.attack(script, ".jj/repo")
+                shutil.rmtree(self.work / ".jj")
+
     def test_links_at_names_that_git_writes(self) -> None:
         victim = self.base / "victim"
         names = ["COMMIT_EDITMSG", "logs/HEAD", "packed-refs", "ORIG_HEAD", "logs/refs/heads/main", "refs/heads", "objects/ab", "description"]
