@@ -25,8 +25,9 @@ struct meter_object {
 /* The way through the descriptors and mappings of all processes; it takes as many looks as it needs. */
 struct meter_walk {
 	unsigned round;
-	pid_t pid; /* whose are being looked at */
-	int fd;    /* where; -1: nothing is open */
+	pid_t pid;   /* whose are being looked at */
+	pid_t shown; /* by which number */
+	int fd;      /* where; -1: nothing is open */
 	bool is_in_mappings;
 	unsigned in_flight;          /* descriptors that wait in sockets, seen in this round */
 	unsigned flight_rounds;      /* rounds in a row that have seen some */

@@ -111,7 +111,7 @@ uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_proces
 
 	if (!is_exact && !meter->has_swap && process->virtual_bytes < TABLES_UNSEEN_MAX)
 		return stacks + process->virtual_bytes / TABLE_RATIO;
-	snprintf(name, sizeof(name), "%d/status", (int)process->pid);
+	snprintf(name, sizeof(name), "%d/status", (int)process->shown);
 	if (sys_read_file(meter->proc_fd, name, content, sizeof(content)) <= 0)
 		return stacks;
 	return stacks + meter_parse_kilobytes(content, "\nVmPTE:") + meter_parse_kilobytes(content, "\nVmSwap:");
@@ -201,7 +201,7 @@ static void weigh_process(const struct meter *meter, const struct meter_process 
 	char content[ROLLUP_BYTES], name[32];
 	ssize_t len;
 
-	snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->pid);
+	snprintf(name, sizeof(name), "%d/smaps_rollup", (int)process->shown);
 	len = sys_read_file(meter->proc_fd, name, content, sizeof(content));
 	if (len > 0) {
 		sums->own += meter_parse_kilobytes(content, "\nPss_Anon:");
@@ -230,7 +230,7 @@ static bool find_counted_twice(const struct meter *meter, uint64_t late_ns, uint
 {
 	for (size_t i = 0; i < meter->process_count; i++) {
 		if (meter->processes[i].pid != meter->first_pid)
-			*bytes += mapped_places(meter, meter->processes[i].pid, late_ns);
+			*bytes += mapped_places(meter, meter->processes[i].shown, late_ns);
 		if (meter_spent_ns() > late_ns)
 			return false;
 	}

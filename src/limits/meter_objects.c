@@ -143,7 +143,7 @@ static unsigned count_in_flight(const struct meter *meter, const char *descripto
 	char content[FDINFO_BYTES], name[64];
 	const char *line;
 
-	snprintf(name, sizeof(name), "%d/fdinfo/%s", (int)meter->walk.pid, descriptor);
+	snprintf(name, sizeof(name), "%d/fdinfo/%s", (int)meter->walk.shown, descriptor);
 	if (sys_read_file(meter->proc_fd, name, content, sizeof(content)) <= 0)
 		return 0;
 	line = strstr(content, "\nscm_fds:");
@@ -228,6 +228,7 @@ static bool next_process(struct meter *meter)
 		if (process->pid <= meter->walk.pid || process->pid == meter->first_pid)
 			continue;
 		meter->walk.pid = process->pid;
+		meter->walk.shown = process->shown;
 		return true;
 	}
 	return false;
@@ -242,7 +243,7 @@ static bool open_next(struct meter *meter)
 	walk->is_in_mappings = walk->pid && !walk->is_in_mappings;
 	if (!walk->is_in_mappings && !next_process(meter))
 		return false;
-	snprintf(name, sizeof(name), walk->is_in_mappings ? "%d/maps" : "%d/fd", (int)walk->pid);
+	snprintf(name, sizeof(name), walk->is_in_mappings ? "%d/maps" : "%d/fd", (int)walk->shown);
 	walk->fd = meter_open(meter, name, walk->is_in_mappings ? 0 : O_DIRECTORY);
 	if (walk->fd < 0 && (errno == EACCES || errno == EPERM))
 		meter_note_hidden(meter, walk->pid);

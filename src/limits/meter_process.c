@@ -17,6 +17,8 @@
 
 #define KEPT_MAX 200
 #define STAT_BYTES 1024
+/* Threads are looked at until one shows the memory that they share: the first that lives does. */
+#define THREADS_TRIED_MAX 16
 #define NANOSECONDS 1000000000ULL
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -147,6 +149,7 @@ bool meter_parse_stat(struct meter_process *process, const char *line)
 	process->start_time = fields[START];
 	process->parent = (pid_t)fields[PARENT];
 	process->threads = (unsigned)fields[THREADS];
+	process->shown = process->pid;
 	process->virtual_bytes = fields[VIRTUAL];
 	process->resident_bytes = fields[RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
 	process->cpu_ns.now = to_nanoseconds(fields[USER] + fields[SYSTEM] + fields[CHILD_USER] + fields[CHILD_SYSTEM]);
@@ -180,6 +183,45 @@ static int open_stat(struct meter *meter, pid_t pid)
 	return meter_open(meter, name, 0);
 }
 
+struct thread_look {
+	struct meter *meter;
+	struct meter_process *process;
+	int left;
+};
+
+static bool look_at_thread(void *owner, pid_t thread)
+{
+	struct thread_look *look = owner;
+	struct meter_process found = {.pid = thread, .is_new = true};
+	char line[STAT_BYTES], name[64];
+
+	snprintf(name, sizeof(name), "%d/task/%d/stat", (int)look->process->pid, (int)thread);
+	if (thread != look->process->pid && sys_read_file(look->meter->proc_fd, name, line, sizeof(line)) > 0 &&
+	    meter_parse_stat(&found, line) && found.virtual_bytes) {
+		look->process->shown = thread;
+		look->process->virtual_bytes = found.virtual_bytes;
+		look->process->resident_bytes = found.resident_bytes;
+		return false;
+	}
+	return look->left-- > 0;
+}
+
+/*
+ * Of a process whose first thread has ended, the kernel shows neither memory nor descriptors by its own number, though the
+ * other threads still have them: by the number of any of those it does.
+ */
+static void look_by_thread(struct meter *meter, struct meter_process *process)
+{
+	struct thread_look look = {meter, process, THREADS_TRIED_MAX};
+	AUTO_CLOSE int fd = -1;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d/task", (int)process->pid);
+	fd = meter_open(meter, name, O_DIRECTORY);
+	if (fd >= 0)
+		reap_some_numbers(fd, look_at_thread, &look);
+}
+
 static bool read_stat(struct meter *meter, struct meter_process *process)
 {
 	char line[STAT_BYTES];
@@ -201,7 +243,11 @@ static bool read_stat(struct meter *meter, struct meter_process *process)
 	if (len <= 0)
 		return false;
 	line[len] = '\0';
-	return meter_parse_stat(process, line);
+	if (!meter_parse_stat(process, line))
+		return false;
+	if (!process->virtual_bytes && process->threads > 1)
+		look_by_thread(meter, process);
+	return true;
 }
 
 /* The files of one that has ended belong to root, too: look again whether it lives. */

@@ -29,6 +29,7 @@ struct meter_process {
 	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
 	uint64_t start_time;
 	unsigned threads;
+	pid_t shown; /* whose entries of /proc show its memory and descriptors: a thread's, where the first one has ended */
 	uint64_t resident_bytes;
 	uint64_t virtual_bytes; /* 0: it has ended, or is ending */
 	struct meter_tally cpu_ns;

@@ -157,6 +157,19 @@ class Memory(LimitCase):
     def test_page_tables(self) -> None:
         self.held(f"tables:{400 * MIB}")
 
+    def test_memory_behind_a_first_thread_that_has_ended(self) -> None:
+        """By the number of such a process the kernel shows no memory; by those of its other threads it does."""
+        script = (
+            "import ctypes, os, threading, time\n"
+            "def hold():\n"
+            "    kept = [bytearray(b'x' * 1048576) for i in range(400)]; time.sleep(20); print('done', flush=True); os._exit(0)\n"
+            "threading.Thread(target=hold).start()\n"
+            "ctypes.CDLL(None).syscall(93 if os.uname().machine == 'aarch64' else 60, 0)\n"
+        )
+        result = self.json("--memory", "64M", "--", "/usr/bin/python3", "-I", "-c", script)
+        self.ended(result, "memory", "memory")
+        self.assertNotIn("done", result["stdout"])
+
     def test_secret_memory_is_refused(self) -> None:
         result = self.memory("64M", f"secret:{400 * MIB}")
         self.assertEqual((result["outcome"], result["stdout"]), ("exited", "memfd_secret: Function not implemented\n"))

@@ -19,7 +19,7 @@ CHECKS = [
     Check("shellcheck", tools.shellcheck, programs=("shellcheck",)),
     Check("man", tools.man, programs=("mandoc",), builds=("gcc",)),
     Check("cppcheck", tools.cppcheck, programs=("cppcheck",)),
-    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("gcc",), is_slow=True),
+    Check("clang-tidy", tools.clang_tidy, programs=("clang-tidy",), builds=("asan",), is_slow=True),
 ]
 
 __all__ = ["CHECKS", "WARNING", "Check"]

@@ -115,7 +115,7 @@ def clang_tidy(root: pathlib.Path) -> list[str]:
         stamp = cache / tidy_key(root, path, common.digest())
         if stamp.is_file():
             return []
-        lines = run(root, ["clang-tidy", "--quiet", "--warnings-as-errors=*", "-p", "build/gcc", str(path)])
+        lines = run(root, ["clang-tidy", "--quiet", "--warnings-as-errors=*", "-p", "build/asan", str(path)])
         if not lines:
             stamp.touch()
         # The findings, without the path that led the analyzer there.
