@@ -25,6 +25,9 @@ static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
 /* In a repository of git without a work tree, whatever its name. */
 static const char *const bare_names[] = {"config", "config.worktree", "commondir", "hooks"};
 
+/* What makes a directory a repository of git: with these it obeys the names above. */
+static const char *const core_names[] = {"HEAD", "objects", "refs"};
+
 #define WHY_REPOSITORY "a repository, which git or another program obeys"
 #define WHY_ABOVE "other programs obey files in it"
 
@@ -163,18 +166,54 @@ static bool will_be(const struct workspace_view *view, const struct change_list 
 	return parent >= 0 && fstatat(parent, last, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Is @path in a repository of git that has no work tree, or whose directory has another name? */
+/* Does the workdir have something in this directory that git would obey, if the directory became a repository? */
+static bool has_bare_name(const struct workspace_view *view, const char *directory, size_t directory_len)
+{
+	AUTO_FREE char *path = strndup(directory, directory_len);
+	AUTO_CLOSE int fd = path ? view_open_directory(view_workdir(view), path) : -1;
+
+	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(bare_names); i++)
+		if (faccessat(fd, bare_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	return !path;
+}
+
+/* Is this part of a path new, or something else than it was? */
+static bool is_new_part(const struct change_list *list, const char *path, const char *part)
+{
+	AUTO_FREE char *top = strndup(path, (size_t)(part - path) + strcspn(part, "/"));
+	const struct change *change = top ? find(list, top) : NULL;
+
+	return !top || (change && (change->kind == CHANGE_ADDED || change->kind == CHANGE_TYPE));
+}
+
+static bool is_named(const char *part, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (part_is(part, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Is @path in a repository of git that has no work tree, or whose directory has another name? What git obeys may have come before,
+ * when the directory was none: then what makes it one is refused.
+ */
 static bool is_in_bare(const struct workspace_view *view, const struct change_list *list, const char *path)
 {
 	for (const char *part = path; part; part = strchr(part, '/')) {
+		bool is_core;
 		size_t len;
 
 		part += *part == '/';
 		len = part == path ? 0 : (size_t)(part - path) - 1;
-		for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
-			if (part_is(part, bare_names[i]) && will_be(view, list, path, len, "HEAD") &&
-			    will_be(view, list, path, len, "objects"))
-				return true;
+		is_core = is_named(part, core_names, ARRAY_LEN(core_names));
+		if (!is_core && !is_named(part, bare_names, ARRAY_LEN(bare_names)))
+			continue;
+		if (is_core && (!is_new_part(list, path, part) || !has_bare_name(view, path, len)))
+			continue;
+		if (will_be(view, list, path, len, "HEAD") && will_be(view, list, path, len, "objects"))
+			return true;
 	}
 	return false;
 }

@@ -235,6 +235,47 @@ static void test_git_renamed_or_replaced_is_refused_as_a_whole(void)
 	CHECK(faccessat(workdir_fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
 }
 
+/* What git obeys comes first, in a directory that is no repository, and what makes it one comes later, in any order. */
+static void test_a_repository_in_two_steps_is_refused(void)
+{
+	static const char *const orders[][2] = {{"z/HEAD", "z/objects"}, {"z/objects", "z/HEAD"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+		scene_reset();
+		make_directory("/project/z");
+		put(workdir_fd, "z/config", "[core]\n\tfsmonitor = ./evil\n");
+		make_directory("/project/z/refs");
+		scene_begin();
+		CHECK(mkdirat(workspace.upper_fd, "z", 0755) == 0);
+		put(workspace.upper_fd, orders[i][0], "");
+		CHECK_INT(apply(), 0);
+		CHECK_STRING(notes, "");
+		scene_reset();
+		make_directory("/project/z");
+		put(workdir_fd, "z/config", "[core]\n\tfsmonitor = ./evil\n");
+		put(workdir_fd, orders[i][0], "");
+		scene_begin();
+		CHECK(mkdirat(workspace.upper_fd, "z", 0755) == 0);
+		put(workspace.upper_fd, "z/else", "x");
+		CHECK(mkdirat(workspace.upper_fd, orders[i][1], 0755) == 0);
+		CHECK_INT(apply(), 0);
+		CHECK_STRING(notes, i ? "A z/HEAD refused\n" : "A z/objects refused\n");
+		CHECK_STRING(content("z/else"), "x");
+	}
+	/* What is new in a repository that was there before is not. */
+	scene_reset();
+	make_directory("/project/z/objects");
+	put(workdir_fd, "z/config", "");
+	put(workdir_fd, "z/HEAD", "ref");
+	scene_begin();
+	CHECK(mkdirat(workspace.upper_fd, "z", 0755) == 0);
+	CHECK(mkdirat(workspace.upper_fd, "z/objects", 0755) == 0);
+	put(workspace.upper_fd, "z/objects/1", "x");
+	put(workspace.upper_fd, "z/HEAD", "refs/heads/other");
+	CHECK_INT(apply(), 0);
+	CHECK_STRING(notes, "");
+}
+
 static void test_set_id_bits_and_special_files_stay_out(void)
 {
 	scene_reset();
@@ -530,6 +571,7 @@ static const struct test tests[] = {
 	TEST(test_what_the_host_saved_meanwhile_is_not_taken_for_its_own_work),
 	TEST(test_what_other_programs_obey_is_refused),
 	TEST(test_git_renamed_or_replaced_is_refused_as_a_whole),
+	TEST(test_a_repository_in_two_steps_is_refused),
 	TEST(test_set_id_bits_and_special_files_stay_out),
 	TEST(test_links_that_lead_out_are_known),
 	TEST(test_links_in_the_way_are_not_followed),
