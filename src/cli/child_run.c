@@ -99,12 +99,42 @@ int child_run(command_function *function, const struct invocation *invocation, s
 	return status;
 }
 
-void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE])
+static const char *id_of(const struct json_value *workspace)
+{
+	const struct json_member *member = workspace->type == JSON_OBJECT ? json_find(workspace, "id") : NULL;
+
+	return member && member->value.type == JSON_STRING && workspace_id_is_valid(member->value.string.bytes)
+		       ? member->value.string.bytes
+		       : NULL;
+}
+
+static const struct json_value *workspace_of(const struct json_value *result)
 {
 	const struct json_member *member = result->type == JSON_OBJECT ? json_find(result, "workspace") : NULL;
 
+	return member && member->value.type == JSON_OBJECT ? &member->value : NULL;
+}
+
+void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE])
+{
+	const struct json_value *workspace = workspace_of(result);
+	const char *found = workspace ? id_of(workspace) : NULL;
+
 	id[0] = '\0';
-	member = member && member->value.type == JSON_OBJECT ? json_find(&member->value, "id") : NULL;
-	if (member && member->value.type == JSON_STRING && workspace_id_is_valid(member->value.string.bytes))
-		memcpy(id, member->value.string.bytes, WORKSPACE_ID_SIZE);
+	if (found)
+		memcpy(id, found, WORKSPACE_ID_SIZE);
+}
+
+int child_run_workspaces(const struct json_value *result, struct string_list *ids)
+{
+	const struct json_value *workspace = workspace_of(result);
+	const struct json_member *others = workspace ? json_find(workspace, "dirs") : NULL;
+	const char *id = workspace ? id_of(workspace) : NULL;
+	int rc = id ? string_list_add(ids, id) : 0;
+
+	for (size_t i = 0; rc == 0 && others && others->value.type == JSON_LIST && i < others->value.list.count; i++) {
+		id = id_of(&others->value.list.items[i]);
+		rc = id ? string_list_add(ids, id) : 0;
+	}
+	return rc;
 }

@@ -19,6 +19,9 @@ int child_run(command_function *function, const struct invocation *invocation, s
 /* The first workspace's id in a result, or "". */
 void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE]);
 
+/* The ids of all workspaces in a result that have changes: that of the workdir, then those of other directories. */
+int child_run_workspaces(const struct json_value *result, struct string_list *ids);
+
 /* Set one key of the policy, as an option of the command line does. */
 int child_run_set_key(struct run_options *options, const struct invocation *invocation, const char *name,
 		      const char *value, struct error *error);

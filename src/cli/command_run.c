@@ -250,7 +250,7 @@ static void say_how_it_ended(const struct foreground *foreground, const struct r
 		say_how_to_find_out(foreground, options);
 	if (!options->has_json && !options->has_events)
 		say_what_is_risky(engine, messenger);
-	for (size_t i = 0;; i++) {
+	for (size_t i = 0; !options->is_tried; i++) {
 		AUTO_TEXT layer = {0};
 
 		if (!engine_workspace(engine, i, &layer))

@@ -2,9 +2,11 @@
 /*
  * cli/command_try.c - `try`: run a command with --cow, show what it changed, and ask
  *
- * The run is made by a child, which is `belljar run` in all but name; which workspace it has left is read from its result.
- * Without a terminal nothing is asked: what the options do not decide stays in the workspace.
+ * The run is made by a child, which is `belljar run` in all but name; which workspaces it has left is read from its result. There
+ * is one for each directory that was changed under a layer, and each is decided about by itself. Without a terminal nothing is
+ * asked: what the options do not decide stays in the workspace.
  */
+#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -30,7 +32,9 @@ struct trial {
 	char id[WORKSPACE_ID_SIZE];
 	struct chosen chosen;
 	struct change_list list;
-	int status; /* of the command */
+	bool *is_matched; /* which patterns of --apply something has matched */
+	bool is_one;      /* there is no other workspace */
+	int status;       /* of the command */
 };
 
 /* Open the workspace, and list its changes anew. */
@@ -84,6 +88,28 @@ static int keep(const struct trial *trial)
 	return trial->status;
 }
 
+/* Does a pattern match the path, in the directory or as a whole? All of them are looked at, so that none counts as forgotten. */
+static bool is_wanted(const struct trial *trial, const char *path)
+{
+	const struct string_list *patterns = &trial->options->apply_patterns;
+	AUTO_TEXT whole = {0};
+	bool is_wanted = false;
+
+	text_append_format(&whole, "%s/%s", trial->chosen.opened.view.workdir, path);
+	for (size_t i = 0; i < patterns->count; i++) {
+		const char *pattern = patterns->items[i];
+		const char *subject = pattern[0] == '/' ? text_string(&whole) : path;
+
+		while (pattern[0] == '.' && pattern[1] == '/')
+			pattern += 2 + strspn(pattern + 2, "/");
+		if (fnmatch(pattern, subject, 0) != 0 && !change_is_within(subject, pattern))
+			continue;
+		trial->is_matched[i] = true;
+		is_wanted = true;
+	}
+	return is_wanted;
+}
+
 /* What --yes, --apply and --discard say. -1: nothing. */
 static int decide_by_options(struct trial *trial)
 {
@@ -100,17 +126,11 @@ static int decide_by_options(struct trial *trial)
 	if (!patterns->count)
 		return -1;
 	for (size_t i = 0; i < trial->list.count; i++)
-		for (size_t k = 0; k < patterns->count; k++)
-			if (fnmatch(patterns->items[k], trial->list.items[i].path, 0) == 0 ||
-			    change_is_within(trial->list.items[i].path, patterns->items[k])) {
-				if (string_list_add(&paths, trial->list.items[i].path) < 0)
-					return EXIT_BELLJAR;
-				break;
-			}
-	if (!paths.count) {
-		message_note(trial->messenger, "nothing that was changed matches --apply");
+		if (is_wanted(trial, trial->list.items[i].path) &&
+		    string_list_add(&paths, trial->list.items[i].path) < 0)
+			return EXIT_BELLJAR;
+	if (!paths.count)
 		return keep(trial);
-	}
 	rc = apply(trial, &paths);
 	return rc ? rc : trial->status;
 }
@@ -176,6 +196,11 @@ static int decide_by_asking(struct trial *trial, struct error *error)
 			show(trial, true);
 			break;
 		case 's':
+			if (!trial->is_one) {
+				message_note(trial->messenger,
+					     "a shell can go on in one workspace, and there are several");
+				break;
+			}
 			rc = look_around(trial, error);
 			if (rc < 0)
 				return fail(trial->messenger, error);
@@ -191,33 +216,58 @@ static int decide_by_asking(struct trial *trial, struct error *error)
 	}
 }
 
+static int decide(struct trial *trial, struct error *error)
+{
+	int rc = look(trial, error);
+
+	if (rc < 0) {
+		leave(trial);
+		return fail(trial->messenger, error);
+	}
+	if (!trial->is_one)
+		message_note(trial->messenger, "what was changed in '%s':", trial->chosen.opened.view.workdir);
+	rc = decide_by_options(trial);
+	if (rc < 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+		rc = decide_by_asking(trial, error);
+	} else if (rc < 0) {
+		show(trial, false);
+		rc = keep(trial);
+	}
+	leave(trial);
+	return rc;
+}
+
 int command_try(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
 	struct trial trial = {.invocation = invocation, .options = options, .messenger = messenger};
+	const struct string_list *patterns = &options->apply_patterns;
+	AUTO_FREE bool *is_matched = calloc(patterns->count + 1, sizeof(bool));
+	AUTO(string_list_done) struct string_list ids = {0};
 	struct error error = {0};
 	AUTO_JSON result = {0};
-	int rc = child_run_set_key(options, invocation, "workspace", NULL, &error);
+	int rc = is_matched ? child_run_set_key(options, invocation, "workspace", NULL, &error) : -ENOMEM, status;
 
 	if (rc < 0)
 		return fail(messenger, &error);
-	trial.status = child_run(command_run, invocation, options, messenger, &result);
-	child_run_workspace(&result, trial.id);
-	if (!trial.id[0]) {
+	options->is_tried = true;
+	status = trial.status = child_run(command_run, invocation, options, messenger, &result);
+	if (child_run_workspaces(&result, &ids) < 0)
+		return EXIT_BELLJAR;
+	if (!ids.count) {
 		message_note(messenger, "nothing was changed");
-		return trial.status;
+		return status;
 	}
-	rc = look(&trial, &error);
-	if (rc < 0) {
-		leave(&trial);
-		return fail(messenger, &error);
+	trial.is_matched = is_matched;
+	trial.is_one = ids.count == 1;
+	for (size_t i = 0; i < ids.count; i++) {
+		memcpy(trial.id, ids.items[i], sizeof(trial.id));
+		rc = decide(&trial, &error);
+		/* What was not applied outweighs how the command ended. */
+		if (rc != trial.status)
+			status = rc;
 	}
-	rc = decide_by_options(&trial);
-	if (rc < 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
-		rc = decide_by_asking(&trial, &error);
-	} else if (rc < 0) {
-		show(&trial, false);
-		rc = keep(&trial);
-	}
-	leave(&trial);
-	return rc;
+	for (size_t i = 0; i < patterns->count; i++)
+		if (!is_matched[i])
+			message_note(messenger, "nothing that was changed matches --apply '%s'", patterns->items[i]);
+	return status;
 }

@@ -170,6 +170,7 @@ struct run_options {
 	bool has_tar;                           /* workspace export */
 	bool is_dry_run;                        /* apply */
 	bool has_discard;                       /* try */
+	bool is_tried;                          /* of `try`, which tells itself what was changed */
 	struct string_list apply_patterns;      /* try, mcp */
 	struct string_list theirs, ours, merge; /* apply */
 	struct string_list risky;               /* apply: what may be applied though it is risky */

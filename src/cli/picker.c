@@ -3,6 +3,8 @@
  * cli/picker.c - choose some of many changes by keyboard
  *
  * On the terminal's second screen, so that what was there before comes back. What cannot be applied can be seen, not chosen.
+ * A directory's path stands for all that is in it. So taking one marks all of that, and one of which something is left is not
+ * named: what is marked is what is applied.
  */
 #include "cli/picker.h"
 
@@ -13,6 +15,7 @@
 #include "base/utf8.h"
 #include "cli/changes_print.h"
 #include "cli/terminal.h"
+#include "workspace/workspace_risk.h"
 
 #define ENTER_SCREEN "\033[?1049h\033[?25l"
 #define ESCAPE_MS 100
@@ -100,7 +103,7 @@ static int read_byte(int timeout_ms)
 	return read(STDIN_FILENO, &byte, 1) == 1 ? byte : -1;
 }
 
-/* One key; an arrow counts as its letter. 0: the terminal is gone. */
+/* One key; an arrow counts as its letter, and so does a page up (b) or down (f). 0: the terminal is gone. */
 static char read_key(void)
 {
 	int key = read_byte(-1);
@@ -114,7 +117,38 @@ static char read_key(void)
 	if (key != '[' && key != 'O')
 		return '\033';
 	key = read_byte(ESCAPE_MS);
+	/* A page up or down: a number, which a tilde ends. */
+	if ((key == '5' || key == '6') && read_byte(ESCAPE_MS) == '~')
+		return key == '5' ? 'b' : 'f';
 	return key == 'A' ? 'k' : key == 'B' ? 'j' : '?';
+}
+
+/* The one under the cursor, and all that is in it. */
+static void take_one(struct picker *picker, bool is_taken)
+{
+	const char *path = picker->list->items[picker->at].path;
+
+	picker->taken[picker->at] = is_taken;
+	for (size_t i = 0; strcmp(path, ".") != 0 && i < picker->list->count; i++)
+		if (change_is_within(picker->list->items[i].path, path))
+			picker->taken[i] = is_taken && can_be_taken(&picker->list->items[i]);
+}
+
+/* Is there a change in it that was not taken? */
+static bool is_taken_in_part(const struct picker *picker, size_t index)
+{
+	const char *path = picker->list->items[index].path;
+	size_t len = strlen(path);
+
+	for (size_t i = index + 1; i < picker->list->count; i++) {
+		const char *other = picker->list->items[i].path;
+
+		if (strncmp(other, path, len) != 0)
+			return false;
+		if (other[len] == '/' && !picker->taken[i])
+			return true;
+	}
+	return false;
 }
 
 static void take_all(struct picker *picker, bool is_taken)
@@ -139,8 +173,12 @@ static bool work(struct picker *picker)
 			picker->at++;
 		else if (key == 'k' && picker->at > 0)
 			picker->at--;
+		else if (key == 'f')
+			picker->at = MIN_OF(picker->at + picker->rows - 2, picker->list->count - 1);
+		else if (key == 'b')
+			picker->at -= MIN_OF(picker->rows - 2, picker->at);
 		else if (key == ' ' && can_be_taken(&picker->list->items[picker->at]))
-			picker->taken[picker->at] = !picker->taken[picker->at];
+			take_one(picker, !picker->taken[picker->at]);
 		else if (key == 'a' || key == 'n')
 			take_all(picker, key == 'a');
 	}
@@ -165,7 +203,7 @@ bool pick_changes(const struct change_list *list, struct string_list *paths)
 	}
 	terminal_done(&terminal);
 	for (size_t i = 0; is_done && i < list->count; i++)
-		if (picker.taken[i] && string_list_add(paths, list->items[i].path) < 0)
+		if (picker.taken[i] && !is_taken_in_part(&picker, i) && string_list_add(paths, list->items[i].path) < 0)
 			is_done = false;
 	free(picker.taken);
 	return is_done && paths->count;

@@ -318,6 +318,30 @@ class Tried(ApplyCase):
         self.assertIn(b"kept as the workspace", done.stderr)
         self.assertTrue((self.work / "removed").exists())
 
+    def test_patterns_are_taken_as_people_write_them(self) -> None:
+        done = self.attempt("--apply", "./changed", "--apply", str(self.work / "d/*"), "--apply", "nothing")
+        self.assertEqual(done.status, 3, done)
+        self.assertEqual((self.work / "changed").read_text(), "changed\nmore\n")
+        self.assertTrue((self.work / "d/f").exists())
+        self.assertTrue((self.work / "removed").exists())
+        self.assertIn(b"nothing that was changed matches --apply 'nothing'", done.stderr)
+        self.assertNotIn(b"./changed", done.stderr)
+
+    def test_other_directories_are_decided_about_too(self) -> None:
+        cache = self.base / "cache"
+        cache.mkdir()
+        options = ["--cow-dir", str(cache)]
+        both = self.sh(f"echo x > new; echo x > {cache}/new")
+        done = self.belljar("try", "--discard", *options, *both)
+        self.assertEqual((done.status, self.stores()), (0, []), done)
+        # Nothing was changed in the workdir.
+        done = self.belljar("try", "--yes", *options, *self.sh(f"echo x > {cache}/only"))
+        self.assertEqual((done.status, self.stores()), (0, []), done)
+        self.assertTrue((cache / "only").exists())
+        done = self.belljar("try", "--yes", *options, *both)
+        self.assertEqual((done.status, self.stores()), (0, []), done)
+        self.assertTrue((self.work / "new").exists() and (cache / "new").exists())
+
     def test_without_changes_nothing_is_asked(self) -> None:
         done = self.belljar("try", *self.sh("exit 4"))
         self.assertEqual((done.status, self.stores()), (4, []), done)
@@ -349,6 +373,27 @@ class Tried(ApplyCase):
         self.assertFalse((self.work / "d").exists())
         self.assertFalse((self.work / ".envrc").exists())
         self.assertEqual(terminal.read_modes(), terminal.modes)
+
+    def test_a_directory_is_picked_with_what_is_marked_in_it(self) -> None:
+        terminal = Terminal(24, 80)
+        self.addCleanup(terminal.close)
+        script = "mkdir d; for i in 1 2 3; do echo x > d/$i; done; echo x > d.c; mkdir e; echo x > e/1"
+        terminal.start(self.sh(script), way=self.way, verb="try", env={**self.env, "TERM": "xterm"}, cwd=self.work)
+        at = terminal.expect(b"[a/p/d/s/k/x] ")
+        terminal.type(b"p\r")
+        at = terminal.expect(b"1 of 7", after=at)
+        terminal.type(b" ")  # d, and all in it
+        at = terminal.expect(b"[x]  A d/3", after=at)
+        terminal.type(b"jjj")  # past d.c and d/1
+        at = terminal.expect(b">[x]  A d/2", after=at)
+        terminal.type(b" ")
+        at = terminal.expect(b">[ ]  A d/2", after=at)
+        terminal.type(b"\x1b[6~")
+        at = terminal.expect(b"7 of 7", after=at)
+        terminal.type(b"\r")
+        self.assertEqual(terminal.end(), 0)
+        self.assertEqual(sorted(os.listdir(self.work)), ["d"])
+        self.assertEqual(sorted(os.listdir(self.work / "d")), ["1", "3"])
 
     def test_a_shell_goes_on_in_the_same_workspace(self) -> None:
         self.fill(self.work)
