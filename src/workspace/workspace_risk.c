@@ -294,7 +294,7 @@ static const char *why_refused(const struct workspace_view *view, const struct c
 	const char *why = NULL;
 
 	if (change->flags & CHANGE_IS_CLOSED)
-		return "its permissions let nobody look into it";
+		return "its permissions let nobody look into it: a command in the workspace can change them";
 	if (mode && !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
 		return S_ISSOCK(mode) ? "a socket" : S_ISFIFO(mode) ? "a pipe with a name" : "a device";
 	if (mode & (S_ISUID | S_ISGID) && S_ISREG(mode) &&
@@ -337,7 +337,9 @@ void workspace_judge(const struct workspace_view *view, struct change_list *list
 		change->flags &= ~(unsigned)(CHANGE_IS_REFUSED | CHANGE_IS_APART);
 		change->why = why_refused(view, list, change, &letters);
 		if (change->why) {
-			for (size_t k = 0; allowed && k < allowed->count && !is_allowed; k++)
+			/* Nobody knows what is in a closed directory, and it would be lost. */
+			for (size_t k = 0;
+			     allowed && k < allowed->count && !is_allowed && !(change->flags & CHANGE_IS_CLOSED); k++)
 				is_allowed = change_is_within(change->path, allowed->items[k]);
 			change->flags |= is_allowed ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
 			continue;

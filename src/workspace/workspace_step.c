@@ -409,14 +409,44 @@ static bool can_move(const struct stepper *stepper, const struct change *change)
 	       !(change->flags & CHANGE_IS_HIDING) && change->after.device == stepper->view->workdir_device;
 }
 
+/*
+ * A file of a layer, to be copied or moved. Its mode may keep even its owner from reading it, and then its owner may read it for
+ * a moment. Not where a jar has the layer, or several workspaces: nothing of theirs is changed.
+ */
+static int open_source(const struct stepper *stepper, const struct change *change, int directory_fd, const char *name)
+{
+	int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int handle = -1;
+	struct stat status;
+	char path[64];
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EACCES || !stepper->is_free || change->layer != 0)
+		return -errno;
+	handle = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (handle < 0 || fstat(handle, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_ino != change->after.inode)
+		return -EBADMSG;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	if (chmod(path, (status.st_mode & 07777) | 0400) < 0)
+		return -errno;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	chmod(path, status.st_mode & 07777);
+	return fd;
+}
+
 static int make_file(struct stepper *stepper, const struct change *change, int source_fd, const char *source_name,
 		     int directory_fd, struct journal_record *record)
 {
-	AUTO_CLOSE int source = openat(source_fd, source_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int source = open_source(stepper, change, source_fd, source_name);
 	int rc;
 
 	if (source < 0)
-		return -errno;
+		return source;
 	if (record->is_moved) {
 		rc = move_file(source, source_fd, source_name, directory_fd, stepper->temporary, change);
 		/* Another file system, or a directory of the layer that may not be written to. */
@@ -589,7 +619,7 @@ int step_remove(struct stepper *stepper, const struct change *change)
 
 int step_set_mode(struct stepper *stepper, const struct change *change)
 {
-	const char *name, *source_name;
+	const char *name = ".", *source_name;
 	bool is_top = !strcmp(change->path, ".");
 	int directory_fd = is_top ? view_workdir(stepper->view) : enter_workdir(stepper, change->path, &name);
 	AUTO_CLOSE int fd = -1;
@@ -599,10 +629,14 @@ int step_set_mode(struct stepper *stepper, const struct change *change)
 	if (directory_fd < 0)
 		return directory_fd;
 	/* A descriptor that opens nothing needs no permission to read. */
-	fd = openat(directory_fd, is_top ? "." : name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != (change->after.mode & S_IFMT))
+		return -EAGAIN;
+	/* Another one stands there now, which nobody has looked at. */
+	if (change->kind == CHANGE_MODE &&
+	    (status.st_ino != change->before.inode || status.st_dev != change->before.device))
 		return -EAGAIN;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (change->flags & CHANGE_HAS_XATTRS) {
@@ -667,6 +701,7 @@ int step_begin(struct stepper *stepper, const struct workspace_view *view, const
 		.view = view,
 		/* Above a frozen layer, what leaves the upper would show what the layer has. */
 		.may_move = may_move && view->kind == WORKSPACE_OVERLAY && view->layer_count == 1,
+		.is_free = may_move,
 		.workdir.fd = -1,
 		.layer.fd = -1,
 	};

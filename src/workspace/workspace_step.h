@@ -19,6 +19,7 @@ struct stepper {
 	const struct workspace_view *view;
 	int journal_fd;
 	bool may_move; /* take the upper's own files: nothing may have it mounted */
+	bool is_free;  /* nothing has the upper mounted, but there may be frozen layers */
 	char temporary[JOURNAL_TEMPORARY_SIZE];
 	struct step_directory workdir, layer;
 	unsigned layer_index;

@@ -62,6 +62,31 @@ class Applied(ApplyCase):
         self.assertEqual(tree(self.work), tree(native))
         self.assertEqual(self.stores(), [])
 
+    def test_what_its_owner_may_not_read_arrives(self) -> None:
+        (self.work / "old").write_text("old\n")
+        self.cow("chmod 0 old; echo new > new; chmod 0200 new; ln new also")
+        self.decide("apply")
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in self.work.iterdir()}
+        self.assertEqual(modes, {"old": 0, "new": 0o200, "also": 0o200})
+        self.assertEqual((self.work / "new").stat().st_ino, (self.work / "also").stat().st_ino)
+        for path in self.work.iterdir():
+            path.chmod(0o600)
+        self.assertEqual({path.read_text() for path in self.work.iterdir()}, {"old\n", "new\n"})
+        self.assertEqual(self.stores(), [])
+
+    def test_a_directory_that_nobody_may_look_into_is_not_lost(self) -> None:
+        (self.work / "old").mkdir()
+        made = self.cow("mkdir new; echo x > new/f; chmod 0 new; echo x > old/f; chmod 0 old")
+        if os.geteuid() != 0:
+            done = self.decide("apply", "--allow-risky", ".", status=1)
+            self.assertIn(b"refused: new: its permissions let nobody look into it", done.stderr)
+            result = self.json("--workspace", made["id"], *self.sh("chmod 700 new old"))
+            self.assertEqual(result["exit_code"], 0, result)
+        self.decide("apply")
+        for name in ("new", "old"):
+            (self.work / name).chmod(0o700)
+            self.assertEqual((self.work / name / "f").read_text(), "x\n")
+
     def test_random_changes_arrive(self) -> None:
         until = time.monotonic() + PROPERTY_SECONDS
         seed = random.SystemRandom().randrange(1 << 30)
