@@ -95,7 +95,7 @@ static void hold_back(struct change *change, const char *why)
 
 /*
  * What of a renamed directory is not in the layer is only in the old one, which changes while we apply. workspace_settle() has
- * taken it into the layer, unless something has that mounted or it is frozen.
+ * taken it into the layer, unless something has that mounted.
  */
 static void choose_renamed(struct change_list *list)
 {
@@ -104,8 +104,7 @@ static void choose_renamed(struct change_list *list)
 			if (change_is_due(&list->items[k]) &&
 			    change_is_within(list->items[k].path, list->renamed.items[i]))
 				hold_back(&list->items[k],
-					  "belongs to a renamed directory: it can be applied when no jar "
-					  "and no checkpoint has it");
+					  "belongs to a renamed directory: it can be applied when no jar has it");
 }
 
 static void choose(const struct apply_request *request)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_borrow.c - take what of renamed directories only the workdir has into the layer
+ * workspace/workspace_borrow.c - take what of renamed directories only the workdir or a frozen layer has into the upper
  *
- * Root's overlay renames a directory by a mark: "this is what the workdir has there". Two directories can be swapped that way,
+ * Root's overlay renames a directory by a mark: "this is what those below have there". Two directories can be swapped that way,
  * and applying the one would destroy what the other shows. So everything is copied into the upper first, and then the mark
- * becomes "nothing of the workdir is seen here". At every moment in between the workspace shows the same; whoever is killed
- * leaves it to the next.
+ * becomes "nothing below is seen here". At every moment in between the workspace shows the same; whoever is killed
+ * leaves it to the next. It is done before a layer is frozen too: nothing in a frozen layer leads elsewhere.
  */
 #include "workspace/workspace_borrow.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "workspace/workspace_step.h"
@@ -65,11 +66,12 @@ static int make_copy(int store, int old_parent, const char *name, const struct s
 	return to < 0 ? -errno : copy_file(from, to, status);
 }
 
-static int borrow_one(const struct workspace_view *view, int store, const char *path, const char *old_path)
+static int borrow_one(const struct workspace_view *view, int store, const char *path, const char *old_path,
+		      unsigned long layer)
 {
 	const char *name, *old_name;
 	AUTO_CLOSE int parent = view_open_parent(view->fds[0], path, &name);
-	AUTO_CLOSE int old_parent = view_open_parent(view_workdir(view), old_path, &old_name);
+	AUTO_CLOSE int old_parent = view_open_parent(view->fds[layer], old_path, &old_name);
 	struct stat status;
 	int rc;
 
@@ -100,11 +102,12 @@ int workspace_borrow(const struct workspace_view *view, const struct workspace *
 	int rc = 0;
 
 	/* Only root's overlay renames so. */
-	if (view->kind != WORKSPACE_OVERLAY || view->has_user_xattrs || view->layer_count > 1)
+	if (view->kind != WORKSPACE_OVERLAY || view->has_user_xattrs)
 		return 0;
 	rc = workspace_walk(&walk);
-	for (size_t i = 0; rc == 0 && i + 1 < walk.borrowed.count; i += 2)
-		rc = borrow_one(view, workspace->parts_fd, walk.borrowed.items[i], walk.borrowed.items[i + 1]);
+	for (size_t i = 0; rc == 0 && i + 2 < walk.borrowed.count; i += 3)
+		rc = borrow_one(view, workspace->parts_fd, walk.borrowed.items[i], walk.borrowed.items[i + 1],
+				strtoul(walk.borrowed.items[i + 2], NULL, 10));
 	/* From the inside out: a mark can be relative to where the directory above it leads. */
 	for (size_t i = walk.renamed.count; rc == 0 && i >= 2; i -= 2)
 		rc = end_redirect(view, walk.renamed.items[i - 2]);

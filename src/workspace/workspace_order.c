@@ -126,6 +126,18 @@ static int is_changed(const struct opened_workspace *opened, struct error *error
 	return rc < 0 ? rc : summary.added || summary.modified || summary.deleted || summary.is_rough;
 }
 
+/* What is frozen is never changed, so whatever leads elsewhere, or was left half-way by an apply, is settled first. */
+static int freeze(struct opened_workspace *opened, const char *note, struct error *error)
+{
+	struct workspace_view view = {0};
+	int rc = workspace_view_open(&opened->home, &opened->workspace, &view, error);
+
+	if (rc == 0)
+		rc = workspace_settle(&view, &opened->workspace, error);
+	workspace_view_done(&view);
+	return rc < 0 ? rc : workspace_checkpoint(&opened->home, &opened->workspace, note, error);
+}
+
 int workspace_mark(struct opened_workspace *opened, const char *note, char id_out[WORKSPACE_ID_SIZE],
 		   struct error *error)
 {
@@ -136,7 +148,7 @@ int workspace_mark(struct opened_workspace *opened, const char *note, char id_ou
 		return 0;
 	}
 	if (rc > 0)
-		rc = workspace_checkpoint(&opened->home, &opened->workspace, note, error);
+		rc = freeze(opened, note, error);
 	if (rc == 0)
 		snprintf(id_out, WORKSPACE_ID_SIZE, "%s", opened->workspace.meta.layers.items[0]);
 	return rc;
@@ -166,7 +178,7 @@ int workspace_fork(struct opened_workspace *opened, unsigned count, struct strin
 		return error_set(error, STAGE_FILES, errno, "cannot open '%s': %s", meta->workdir, strerror(errno));
 	request.workdir_fd = workdir;
 	/* What was written so far becomes the layer that all of them stand on. */
-	rc = workspace_checkpoint(&opened->home, &opened->workspace, "fork", error);
+	rc = freeze(opened, "fork", error);
 	for (unsigned i = 0; i < count && rc == 0; i++) {
 		struct workspace made;
 

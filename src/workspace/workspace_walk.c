@@ -35,8 +35,9 @@ struct place {
 	struct source sources[SOURCES_MAX];
 	unsigned source_count;
 	bool has_base;
-	bool is_moved;  /* of a whole copy: it may have been renamed, with all in it */
-	bool is_hiding; /* a name that is missing here is removed, not seen through to the workdir */
+	bool is_moved;   /* of a whole copy: it may have been renamed, with all in it */
+	bool is_hiding;  /* a name that is missing here is removed, not seen through to the workdir */
+	bool is_renamed; /* by the topmost layer: it shows what those below have elsewhere */
 };
 
 LIST_TYPE(struct place *, place_list);
@@ -107,26 +108,64 @@ static int forged(struct walk *walk, const char *path)
 	return -EBADMSG;
 }
 
+/*
+ * Is @path a directory in this layer? As the kernel looks: something else in the way, or a directory that hides, ends the search
+ * in the layers below as well. A frozen layer was settled before: nothing in it leads elsewhere.
+ */
+static int look_up(const struct workspace_view *view, unsigned layer, const char *path, bool *is_there, bool *is_last)
+{
+	AUTO_CLOSE int at = -1;
+
+	*is_there = false;
+	*is_last = layer == view->layer_count || view_is_opaque(view, view->fds[layer]);
+	while (*path) {
+		AUTO_FREE char *name = strndup(path, strcspn(path, "/")), *again = NULL;
+		int from = at >= 0 ? at : view->fds[layer], fd;
+		struct stat status;
+
+		if (!name)
+			return -ENOMEM;
+		if (fstatat(from, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			return errno == ENOENT ? 0 : -errno;
+		if (!S_ISDIR(status.st_mode)) {
+			*is_last = true;
+			return 0;
+		}
+		fd = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		close_fd(&at);
+		at = fd;
+		if (layer != view->layer_count) {
+			*is_last |= view_is_opaque(view, fd);
+			if (view_redirect(view, fd, "", &again) < 0 || again)
+				return -EBADMSG;
+		}
+		path += strlen(name);
+		path += strspn(path, "/");
+	}
+	*is_there = true;
+	return 0;
+}
+
 /* The directory was renamed: below here the layers, and the workdir, have it at @target. */
 static int add_redirected(struct walk *walk, struct place *child, unsigned above, const char *target)
 {
-	for (unsigned layer = above + 1; layer <= walk->view->layer_count; layer++) {
-		AUTO_CLOSE int fd = view_open_directory(walk->view->fds[layer], target);
-		struct source *source;
-		AUTO_FREE char *again = NULL;
+	bool is_there, is_last = false;
 
-		if (fd < 0)
+	for (unsigned layer = above + 1; layer <= walk->view->layer_count && !is_last; layer++) {
+		struct source *source;
+		int rc = look_up(walk->view, layer, target, &is_there, &is_last);
+
+		if (rc < 0)
+			return rc == -EBADMSG ? forged(walk, child->path) : rc;
+		if (!is_there)
 			continue;
 		source = &child->sources[child->source_count++];
 		source->layer = layer;
 		source->path = strdup(target);
 		if (!source->path)
 			return -ENOMEM;
-		if (layer == walk->view->layer_count || view_is_opaque(walk->view, fd))
-			break;
-		/* Renamed twice, in different layers: more than is worth following. */
-		if (view_redirect(walk->view, fd, "", &again) < 0 || again)
-			return forged(walk, child->path);
 	}
 	return 0;
 }
@@ -163,6 +202,7 @@ static int add_source(struct walk *walk, const struct opened *opened, unsigned i
 	if (!target)
 		return 0;
 	child->is_hiding = true;
+	child->is_renamed = parent->layer == 0;
 	if (string_list_add(&walk->renamed, child->path) < 0 || string_list_add(&walk->renamed, target) < 0)
 		return -ENOMEM;
 	rc = add_redirected(walk, child, parent->layer, target);
@@ -389,6 +429,7 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 		if (old_type != S_IFDIR && !(found->status.st_mode & 0200))
 			found->directory->is_hiding = true;
 		found->directory->is_hiding |= opened->place->is_hiding;
+		found->directory->is_renamed |= opened->place->is_renamed;
 		found->directory->is_moved =
 			opened->place->is_moved || view_changed_ns(&found->status) >= pass->walk->view->copied_ns;
 	}
@@ -403,8 +444,9 @@ static int borrow(struct walk *walk, const struct place *place, unsigned index, 
 
 	if (!path || !old_path)
 		return -ENAMETOOLONG;
-	return string_list_add(&walk->borrowed, path) < 0 || string_list_add(&walk->borrowed, old_path) < 0 ? -ENOMEM
-													    : 0;
+	if (string_list_add(&walk->borrowed, path) < 0 || string_list_add(&walk->borrowed, old_path) < 0)
+		return -ENOMEM;
+	return string_list_add_format(&walk->borrowed, "%u", place->sources[index].layer) < 0 ? -ENOMEM : 0;
 }
 
 static int look_at(struct pass *pass, const struct opened *opened, const char *name)
@@ -419,8 +461,8 @@ static int look_at(struct pass *pass, const struct opened *opened, const char *n
 	if (opened->base >= 0 && fstatat(opened->base, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
 		old = (struct stat){0};
 	rc = find_new(walk, opened, name, &found);
-	if (rc == 0 && found.status.st_mode && opened->place->is_hiding &&
-	    opened->place->sources[found.index].layer == walk->view->layer_count)
+	if (rc == 0 && found.status.st_mode && opened->place->is_renamed &&
+	    opened->place->sources[found.index].layer > 0)
 		rc = borrow(walk, opened->place, found.index, name);
 	if (rc == 0)
 		rc = decide(pass, opened, name, &found, &old);

@@ -19,8 +19,8 @@ struct walk {
 	uint64_t entry_count, entry_max;
 	bool is_count;              /* nobody asks of a new file whether the workdir had it under another name */
 	struct string_list renamed; /* the caller's to free: the new path, then the old one */
-	struct string_list
-		borrowed;  /* ... what of such a directory only the workdir has: its new path, then its old one */
+	/* ... what of a directory that the topmost layer renamed is not in it: its new path, its old one, and which layer has that */
+	struct string_list borrowed;
 	char refused[256]; /* what was forged, for the message */
 };
 

@@ -275,6 +275,33 @@ class Named(ApplyCase):
         self.assertEqual(self.stores(), [])
         self.assertEqual(self.decide("workspace", "list").stdout, b"")
 
+    def test_renamed_directories_and_checkpoints(self) -> None:
+        """Each time as if all commands had worked in the directory itself; an ordinary user's `mv` copies."""
+        for commands in (
+            ("mv x a", "mv a/b c"),
+            ("mv x a", "mv a z"),
+            ("mv x a; mkdir x; echo o > x/o", "mv a z; mv x a"),
+            ("rm -r x; mkdir -p x/b; echo 1 > x/b/1", "mv x/b c"),
+            ("rm -r x/b; echo file > x/b", "mv x a; rm a/b; mkdir a/b; mv a/b y/b"),
+            ("echo 1 > x/b/1; rm x/b/f", "mv x a; echo 2 > a/b/2", "mv a/b y; rm y/b/1"),
+            ("mv x y/x", "mv y z", "mv z/x x; mv z y"),
+        ):
+            with self.subTest(commands=commands):
+                self.belljar("discard", "steps")
+                native = self.base / "native"
+                for top in (self.work, native):
+                    subprocess.run(["rm", "-rf", top], check=True)
+                    for name in ("x/b/f", "x/g", "y/h"):
+                        (top / name).parent.mkdir(parents=True, exist_ok=True)
+                        (top / name).write_text(f"{name}\n")
+                for command in commands:
+                    subprocess.run(["sh", "-ec", command], cwd=native, check=True)
+                    self.cow(f"set -e; {command}", "--workspace", "steps")
+                    if command != commands[-1]:
+                        self.decide("workspace", "checkpoint", "steps")
+                self.decide("apply", "steps")
+                self.assertEqual(tree(self.work), tree(native))
+
     def test_a_named_one_begins_anew_when_it_was_applied(self) -> None:
         (self.work / "f").write_text("0\n")
         self.cow("echo 1 >> f", "--workspace", "w")
