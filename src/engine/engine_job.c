@@ -55,6 +55,12 @@ static const struct host *host_of(const struct job *job)
 	return job->jar.session ? job->jar.host : &job->launch.host;
 }
 
+/* Under a layer the command writes to no file of the host's: whatever changes there meanwhile is somebody else's work. */
+static bool may_leave_risks(const struct host *host)
+{
+	return host_is_searched(host) && !(host->has_workdir_layer && !host->mounts.count);
+}
+
 /* What the command left for other programs. On rungs without mounts nothing was read-only. */
 static void job_find_risky(struct job *job)
 {
@@ -65,7 +71,8 @@ static void job_find_risky(struct job *job)
 		.was_protected = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 	};
 
-	host_find_risky(&request, &job->risky);
+	if (may_leave_risks(request.host))
+		host_find_risky(&request, &job->risky);
 }
 
 static void job_on_later(struct loop_timer *timer)
@@ -167,7 +174,7 @@ static void remember_watched(struct job *job)
 	if (host_is_searched(surveyed)) {
 		job->watched = surveyed->workdir.watched;
 		surveyed->workdir.watched = (struct watch_list){0};
-	} else if (host_is_searched(host)) {
+	} else if (may_leave_risks(host)) {
 		host_watch(host, host_settled_ns(), &job->watched, NULL);
 	}
 }

@@ -17,12 +17,25 @@ from typing import Any, Dict
 from harness import host, paths, trees
 from harness.bounds import BOUND
 from harness.case import on_ways
-from harness.runner import LANDLOCK, NAMESPACE
+from harness.runner import LANDLOCK, NAMESPACE, check_answer, finish, read_until
 from harness.workspace_case import CHANGES, WorkspaceCase, fingerprint
 
 @on_ways(NAMESPACE, LANDLOCK)
 class HostFiles(WorkspaceCase):
     """Layer or copy: nothing that a command does reaches them."""
+
+    def test_what_the_host_changes_meanwhile_is_not_the_commands(self) -> None:
+        process, status = self.start_status("--cow", *self.sh("echo ready; read line"), stdin=subprocess.PIPE)
+        assert process.stdout
+        read_until(process.stdout, b"ready")
+        (self.work / ".envrc").write_text("export PATH\n")
+        done = finish(process, b"go\n")
+        result = check_answer(done, status.read())
+        self.assertEqual((result["exit_code"], result["risky"]), (0, []), result)
+        # What may be written besides the layer is looked at as ever.
+        (self.base / "other").mkdir()
+        result = self.json("--cow", "--rw", str(self.base / "other"), *self.sh(f"echo x > {self.base}/other/.envrc"))
+        self.assertEqual([item["path"] for item in result["risky"]], [str(self.base / "other/.envrc")], result)
 
     def test_the_hosts_files_never_change(self) -> None:
         self.fill(self.work)
