@@ -85,10 +85,14 @@ static bool is_mounted_so(const struct workspace_meta *meta, const struct host *
 						meta->has_user_xattrs == plan_layer_has_user_xattrs(host));
 }
 
-static int check_found(const struct workspace *found, const struct host *host, const struct host_layer *layer,
+static int check_found(const struct workspace *found, struct host *host, const struct host_layer *layer,
 		       struct error *error)
 {
 	const struct workspace_meta *meta = &found->meta;
+
+	/* Whoever made it has found out what the next start would find out too: this file system knows no id-mapped mounts. */
+	if (host->uid == 0 && layer->may_lack_maps && meta->kind == WORKSPACE_OVERLAY && meta->has_user_xattrs)
+		host->has_id_mapped_mounts = false;
 
 	if (!is_of(found, layer)) {
 		error_set(error, STAGE_FILES, EINVAL, "the workspace '%s' is of another directory: '%s'",
@@ -113,7 +117,7 @@ static bool is_of_another(const struct workspace_home *home, const char *id, con
 }
 
 /* 1: it was there; 0: there is none of that name. */
-static int find_named(const struct workspace_home *home, const char *name, const struct host *host,
+static int find_named(const struct workspace_home *home, const char *name, struct host *host,
 		      const struct host_layer *layer, struct workspace *out, struct error *error)
 {
 	struct error ignored = {0};
@@ -145,7 +149,7 @@ static int find_named(const struct workspace_home *home, const char *name, const
 }
 
 /* 1: it is there; 0: it is gone, as one is after everything was applied or dropped. */
-static int find_store(const struct workspace_home *home, const char *id, const struct host *host,
+static int find_store(const struct workspace_home *home, const char *id, struct host *host,
 		      const struct host_layer *layer, struct workspace *out, struct error *error)
 {
 	struct error why = {0};

@@ -261,6 +261,12 @@ class Places(WorkspaceCase):
         self.assertEqual(result["stdout"], "low\nlow\nx\noverlayfs\nnew\n", result)
         self.assertEqual([result["workspace"][key] for key in ("kind", "added", "modified", "deleted")], ["overlay", 1, 1, 1])
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs:root who has no ids of its own there")
+    def test_a_named_one_goes_on_over_an_overlay(self) -> None:
+        before = f"cd w && {paths.belljar()} run -q --workspace name -- /bin/sh -c 'echo x >> more' && cd .."
+        result = self.there(f"{self.overlay_on('w')} && {before}", "echo x >> more; cat more", "--workspace", "name")
+        self.assertEqual(result["stdout"], "x\nx\n", result)
+
     @unittest.skipUnless(os.geteuid() == 0, "needs:root whose layers have marks of two kinds")
     def test_a_layer_with_marks_of_the_other_kind_is_not_mounted(self) -> None:
         """What was removed in it would be there again."""
