@@ -7,7 +7,8 @@ edits:  a host process saves 10,000 files while they are applied, in place or by
 twice:  two applies of one workspace at once, and of two workspaces over the same files: no file is torn, none is lost.
 full:   the disk is full in the middle: every file is the old or the new one; with room again the next apply goes on. Root only.
 large:  a million empty files, a file of a tebibyte with a hole, a thousand levels: diff, apply and discard in bounded time and memory.
-systems: random changes on btrfs, xfs, ext4 and tmpfs, natively and under a layer: the same tree. Root only; also as an ordinary user.
+systems: random changes on btrfs, xfs, ext4, tmpfs and an overlay, natively and under a layer with a checkpoint: the same tree. Root only; also
+         as an ordinary user.
 
 All of them without a name. BELLJAR_SOAK_PART scales the numbers (0.1: a tenth). Exit status 0: all held.
 """
@@ -361,14 +362,21 @@ def compare_random(soak: Soak, place: Path, seed: int, uid: int, label: str) -> 
             # Links between what was there before are broken by a layer; begin without any.
             if path.is_file() and not path.is_symlink() and path.lstat().st_nlink > 1:
                 run(["sh", "-c", 'cp -p "$1" copy.tmp && mv copy.tmp "$1"', "sh", str(path)], top)
-    run([*change, str(seed + (1 << 31)), "60"], native)
-    done = run([paths.belljar(), "run", "--json", "--cow", "--", *change, str(seed + (1 << 31)), "60"], work)
-    soak.check(done.returncode == 0, f"{label}: run ended with {done.returncode}: {done.stderr!r}")
-    made = json.loads(done.stdout)["workspace"] if done.returncode == 0 else {}
-    soak.check(made.get("kind") == "overlay", f"{label}: {made}")
+    made: Dict[str, object] = {}
+    for part in (1, 2):
+        more = [*change, str(seed + part * (1 << 31)), "60"]
+        run(more, native)
+        done = run([paths.belljar(), "run", "--json", "--workspace", "soak", "--", *more], work)
+        soak.check(done.returncode == 0, f"{label}: run ended with {done.returncode}: {done.stderr!r}")
+        made = json.loads(done.stdout)["workspace"] if done.returncode == 0 else {}
+        soak.check(made.get("kind") == "overlay", f"{label}: {made}")
+        if made.get("id") and part == 1:
+            done = run([paths.belljar(), "workspace", "checkpoint", "soak"], work)
+            soak.check(done.returncode == 0, f"{label}: checkpoint ended with {done.returncode}: {done.stderr!r}")
     if made.get("id"):
-        done = run([paths.belljar(), "apply", str(made["id"])], work)
+        done = run([paths.belljar(), "apply", "soak"], work)
         soak.check(done.returncode == 0, f"{label}: apply ended with {done.returncode}: {done.stderr!r}")
+        run([paths.belljar(), "discard", "soak"], work)
     soak.check(tree(work) == tree(native), f"{label}: the trees differ")
 
 
