@@ -38,6 +38,7 @@ mv swap/a swap/c; mv swap/b swap/a; mv swap/c swap/b
 RANDOM_CHANGES = r"""
 import os, random, shutil, sys
 dice = random.Random(int(sys.argv[1]))
+may_link = sys.argv[3:] != ["no-links"]
 names = ["a", "b", "c d", "e\n", "\udcff", "f.txt", "g", "h"]
 
 def some(depth=3):
@@ -87,7 +88,7 @@ for step in range(int(sys.argv[2])):
         lambda: sparse(one),
         lambda: mapped(one),
         lambda: None if nested else swap(one, two),
-        lambda: os.link(one, two, follow_symlinks=False) if dice.random() < 0.3 else None,
+        lambda: os.link(one, two, follow_symlinks=False) if dice.random() < 0.3 and may_link else None,
     ])
     try:
         action()
