@@ -48,6 +48,8 @@ void plan_copy_limits(struct plan_limits *limits, const struct policy *policy);
 int plan_command(struct plan_build *build);
 
 int plan_layers(struct plan_build *build); /* plan_layers.c: what is to be said of layers, and room for their parts */
+/* Does the workdir lie in a repository of git, and a layer over the workdir alone? */
+bool plan_has_git_above_layer(const struct host *host);
 int plan_environment(struct plan_build *build);   /* plan_environment.c: env, and what of it is redacted */
 void plan_candidates(struct plan_build *build);   /* plan_candidates.c: which files may be the command */
 int plan_check_network(struct plan_build *build); /* plan_gate.c: what is asked for can be had, and makes sense */

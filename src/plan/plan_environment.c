@@ -180,6 +180,9 @@ int plan_environment(struct plan_build *build)
 	 */
 	if (build->host->uid == 0 && !policy_is_replaced(policy, "pass_env"))
 		add_variable(build, "TAR_OPTIONS", "--no-same-owner");
+	/* A layer is another file system to git, which would not look above it for its repository. */
+	if (plan_has_git_above_layer(build->host) && !policy_is_replaced(policy, "pass_env"))
+		add_variable(build, "GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
 	if (plan_secrets(policy, build->host->environment, &plan->core.env, &plan->redact) < 0)
 		build->has_failed = true;
 	return 0;

@@ -123,10 +123,16 @@ static void note_boot(struct plan_build *build, const struct host_layer *layer)
 			"look at `belljar diff` before you apply it");
 }
 
+bool plan_has_git_above_layer(const struct host *host)
+{
+	const struct host_workdir *workdir = &host->workdir;
+
+	return host->has_workdir_layer && workdir->git.path && !path_is_within(workdir->git.path, workdir->path.path);
+}
+
 int plan_layers(struct plan_build *build)
 {
 	const struct host_layer_list *layers = &build->host->layers;
-	const struct host_workdir *workdir = &build->host->workdir;
 	size_t count = 0;
 
 	for (size_t i = 0; i < layers->count; i++) {
@@ -148,12 +154,11 @@ int plan_layers(struct plan_build *build)
 		if (plan_layer_kind(build->host, layer) == LAYER_OVERLAY)
 			note_group(build, layer);
 	}
-	if (build->host->has_workdir_layer && workdir->git.path &&
-	    !path_is_within(workdir->git.path, workdir->path.path))
+	if (plan_has_git_above_layer(build->host))
 		plan_note(build, "git",
 			  plan_format(build,
 				      "'%s' lies outside of the work directory and is read-only: it has no layer",
-				      workdir->git.path),
+				      build->host->workdir.git.path),
 			  "start in the top directory of the repository to commit in a workspace");
 	build->plan->parts = count ? calloc(count, sizeof(*build->plan->parts)) : NULL;
 	build->has_failed |= count && !build->plan->parts;

@@ -227,6 +227,13 @@ class GitInSight(GitCase):
 
 @on_ways(NAMESPACE)
 class GitGuard(GitCase):
+    def test_from_a_subdirectory_under_a_layer(self) -> None:
+        """A layer is another file system, which git does not leave by itself."""
+        done = self.git("echo two > inner; git status --short; git diff --stat; git log --format=%s", "-C", "sub", "--cow")
+        self.assertEqual(done.stdout.splitlines()[0], b" M inner")
+        self.assertEqual(done.stdout.splitlines()[-1], b"first")
+        self.assertEqual(self.outside("status", "--short"), "")
+
     def refused(self, script: str, *options: Any) -> None:
         done = self.jar(*options, *self.sh(script))
         self.assertNotEqual(done.status, 0, done)
