@@ -14,7 +14,7 @@ static int returned_errno(const struct error *error)
 	return error->errno_value ? -error->errno_value : -EINVAL;
 }
 
-int error_set(struct error *error, enum stage stage, int errno_value, const char *format, ...)
+int(error_set)(struct error *error, enum stage stage, int errno_value, const char *format, ...)
 {
 	va_list arguments;
 

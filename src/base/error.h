@@ -37,6 +37,16 @@ struct error {
  * Returns the negative errno to hand up, always of the recorded, first failure. @error may be NULL.
  */
 int error_set(struct error *error, enum stage stage, int errno_value, const char *format, ...) PRINTF_LIKE(4, 5);
+#ifdef __clang_analyzer__
+/* It looks at one file at a time, and does not know what every caller relies on. */
+#define error_set(...)                                                                                                 \
+	({                                                                                                             \
+		int set_errno = (error_set)(__VA_ARGS__);                                                              \
+		if (set_errno >= 0)                                                                                    \
+			__builtin_unreachable();                                                                       \
+		set_errno;                                                                                             \
+	})
+#endif
 
 /* Add what the user can do, unless the record has a hint already. Returns what error_set() returned for the record. */
 int error_hint(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);

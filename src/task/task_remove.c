@@ -118,7 +118,7 @@ static int go_down(struct removal *removal, int fd)
 static int go_up(struct removal *removal)
 {
 	const struct place *expected = &removal->above[removal->depth - 1];
-	struct place found;
+	struct place found = {0};
 	AUTO_CLOSE int fd = open_directory(removal->fd, "..");
 	int rc = fd < 0 ? fd : place_of(fd, &found);
 

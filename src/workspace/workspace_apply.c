@@ -423,19 +423,18 @@ static void count_outcome(const struct change_list *list, struct apply_outcome *
 {
 	for (size_t i = 0; i < list->count; i++) {
 		unsigned flags = list->items[i].flags;
+		bool is_chosen = flags & CHANGE_IS_CHOSEN;
 
 		outcome->merged += flags & CHANGE_IS_DONE && flags & CHANGE_IS_MERGED;
 		if (flags & CHANGE_IS_DONE)
 			outcome->applied++;
-		else if (!(flags & CHANGE_IS_CHOSEN))
-			outcome->left++;
-		else if (flags & CHANGE_IS_DROPPED)
+		else if (is_chosen && flags & CHANGE_IS_DROPPED)
 			outcome->dropped++;
-		else if (flags & CHANGE_HAS_FAILED)
+		else if (is_chosen && flags & CHANGE_HAS_FAILED)
 			outcome->failed++;
-		else if (flags & CHANGE_IS_REFUSED)
+		else if (is_chosen && flags & CHANGE_IS_REFUSED)
 			outcome->refused++;
-		else if (flags & CHANGE_IS_CONFLICT)
+		else if (is_chosen && flags & CHANGE_IS_CONFLICT)
 			outcome->conflicts++;
 		else
 			outcome->left++;

@@ -89,7 +89,7 @@ static bool is_same(struct stretch a, struct stretch b)
 
 static void append(struct text *out, struct stretch stretch)
 {
-	for (size_t i = 0; i < stretch.count; i++)
+	for (size_t i = 0; stretch.lines && i < stretch.count; i++)
 		text_append(out, stretch.lines[i].bytes, stretch.lines[i].len);
 }
 
