@@ -32,9 +32,8 @@
 #define INTERVAL_COSTLY_NS 500000000ULL
 /* So often in a row, INTERVAL_CPU_MAX_NS apart, the looker is found waiting for a process of the jar: ten seconds. */
 #define BLOCKED_MAX 40
-/* So many looks in a row must show the same before a run is ended for it: a single one adds up what was never there at once. */
+/* So many looks in a row must come to nothing before a run is ended for it. */
 #define UNSEEN_LOOKS 3
-#define OVER_PIDS_LOOKS 2
 /* As fast as one CPU can make threads, in a second. */
 #define PIDS_SPEED 50000ULL
 /* For so many of the shortest intervals a kill is waited for that was announced. */
@@ -337,19 +336,14 @@ static uint64_t check_metered_pids(struct limiter *limiter, uint64_t count)
 	uint64_t limit = most_processes(limiter);
 	char evidence[LIMIT_EVIDENCE_MAX];
 
-	if (count <= limit) {
-		limiter->over_pids_looks = 0;
+	if (count <= limit)
 		return MIN_OF(MAX_OF((limit - count) * SECOND_NS / PIDS_SPEED / limiter->cpu_count, INTERVAL_MIN_NS),
 			      INTERVAL_MAX_NS);
-	}
 	limiter->peak_processes = MAX_OF(limiter->peak_processes, count);
-	if (++limiter->over_pids_looks >= OVER_PIDS_LOOKS) {
-		snprintf(evidence, sizeof(evidence),
-			 "meter: %" PRIu64
-			 " processes and threads or more, %u looks in a row; the run was killed for it",
-			 count, limiter->over_pids_looks);
-		report_hit(limiter, LIMIT_PIDS, limiter->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
-	}
+	snprintf(evidence, sizeof(evidence),
+		 "meter: %" PRIu64 " processes and threads or more, two looks in a row; the run was killed for it",
+		 count);
+	report_hit(limiter, LIMIT_PIDS, limiter->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
 	return INTERVAL_MIN_NS;
 }
 
@@ -431,6 +425,13 @@ static uint64_t check_reading(struct limiter *limiter, uint64_t weight)
 	return interval;
 }
 
+static bool has_too_many(const struct limiter *limiter, enum meter_progress progress)
+{
+	uint64_t count = progress == METER_CROWDED ? limiter->meter.seen_threads : limiter->reading.processes;
+
+	return progress != METER_BLIND && count > most_processes(limiter);
+}
+
 /* In the looker, which has a limiter of its own: a copy. */
 static void limiter_on_question(void *owner, const struct looker_question *question, struct looker_answer *answer)
 {
@@ -439,6 +440,9 @@ static void limiter_on_question(void *owner, const struct looker_question *quest
 
 	limiter->meter.first_written_bytes = question->first_written_bytes;
 	answer->progress = meter_look(&limiter->meter, &limiter->reading);
+	/* A single look adds up what was never there at once. The next one is taken now: a bomb grows while an answer is under way. */
+	if (has_too_many(limiter, answer->progress))
+		answer->progress = meter_look(&limiter->meter, &limiter->reading);
 	if (answer->progress == METER_WHOLE && must_weigh(limiter)) {
 		answer->weight = weigh(limiter);
 		limiter->weighed_ns = sys_monotonic_ns();

@@ -43,8 +43,8 @@ struct limiter {
 	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
 	uint64_t weighed_ns;   /* when, and how long it took */
 	uint64_t weighing_ns;
-	struct meter_reading reading;           /* of the last look */
-	unsigned unseen_looks, over_pids_looks; /* in a row */
+	struct meter_reading reading; /* of the last look */
+	unsigned unseen_looks;        /* in a row */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
 	bool is_over;        /* a limit that ends the run was reported */
 	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */

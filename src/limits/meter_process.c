@@ -310,6 +310,12 @@ static bool note_children(void *owner, pid_t thread)
 	return !meter->is_crowded;
 }
 
+/* Too many to look at, or more than there may be: the look need not be finished. */
+static bool is_given_up(const struct meter *meter)
+{
+	return meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads);
+}
+
 /* One process, and who its children are. */
 static void walk(struct meter *meter)
 {
@@ -318,7 +324,8 @@ static void walk(struct meter *meter)
 	char name[32];
 
 	read_one(meter, process);
-	if (process->is_gone)
+	/* Each of its threads would be asked for children: where they are too many, that takes longest. */
+	if (process->is_gone || is_given_up(meter))
 		return;
 	if (process->threads == 1) {
 		note_children(meter, process->pid);
@@ -328,12 +335,6 @@ static void walk(struct meter *meter)
 	task_fd = meter_open(meter, name, O_DIRECTORY);
 	while (task_fd >= 0 && !meter->is_crowded && reap_some_numbers(task_fd, note_children, meter) > 0)
 		;
-}
-
-/* Too many to look at, or more than there may be: the look need not be finished. */
-static bool is_given_up(const struct meter *meter)
-{
-	return meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads);
 }
 
 /*

@@ -24,9 +24,17 @@ def check(data: Dict[str, Any]) -> None:
         raise RuntimeError(f"it did not go well: {data}")
 
 
+def is_ours(pid: int) -> bool:
+    """A process of Belljar's that has not ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().startswith("belljar")
+    except OSError:
+        return False
+
+
 def memory(pid: int) -> List[float]:
     """Of a server and its engines, without what runs in jars."""
-    return [sum(kib(member, "Pss") for member in tree(pid) if Path(f"/proc/{member}/comm").read_text().strip().startswith("belljar"))]
+    return [sum(kib(member, "Pss") for member in tree(pid) if is_ours(member))]
 
 
 def measure(rounds: int, stdio: Server, http: HttpServer) -> Dict[str, Dict[str, List[float]]]:
