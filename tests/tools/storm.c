@@ -182,7 +182,7 @@ static void chain(void)
 	else if (has("threads"))
 		thread_on(fork_on, 4);
 	else if (has("pool"))
-		thread_on(stay, 100000);
+		thread_on(stay, PROCESSES_MAX);
 	else
 		hop();
 	_exit(0);
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 	int seconds = argc > 2 ? atoi(argv[1]) : 1;
 	int chains = argc > 2 ? atoi(argv[2]) : 1;
 
-	/* Zombies count too: whatever goes wrong, the machine keeps process numbers for others. */
+	/* Zombies count too: whatever goes wrong, the machine keeps process numbers for others. Root is not held to it. */
 	setrlimit(RLIMIT_NPROC, &(struct rlimit){PROCESSES_MAX, PROCESSES_MAX});
 	words = argv + (argc > 2 ? 3 : argc);
 	end = time(NULL) + 2 * seconds;
