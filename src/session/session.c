@@ -84,6 +84,9 @@ static bool look_at_runs(struct session *jar)
 		/* What it had is given back only when it is gone. */
 		is_one_ending |= slot->limiter.is_over && slot->state != SLOT_GONE;
 	}
+	/* When that one is gone, the others are asked anew. */
+	if (is_one_ending)
+		jar->over_looks = 0;
 	return is_one_ending || (is_one_unseen && jar->over_looks < OVER_LOOKS_MAX);
 }
 
