@@ -54,6 +54,12 @@ def state(pid: int) -> str:
     return fields[0] if fields else ""
 
 
+def parent(pid: int) -> int:
+    """The process's parent, 0 where it is gone."""
+    fields = stat_fields(pid)
+    return int(fields[1]) if fields else 0
+
+
 def descendants(root: int) -> List[int]:
     """Every living process below root, zombies left out."""
     parents: Dict[int, int] = {}
@@ -90,6 +96,11 @@ def name(pid: int) -> str:
         return read(f"/proc/{pid}/comm").decode(errors="replace").strip()
     except OSError:
         return ""
+
+
+def living(root: int, *names: str) -> List[int]:
+    """Of the living processes below one, those with one of these names."""
+    return [pid for pid in descendants(root) if name(pid) in names]
 
 
 def marked(marker: str) -> List[int]:

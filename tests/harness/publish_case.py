@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
+from harness import census
 from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.runner import NAMESPACE
@@ -97,10 +98,9 @@ class PublishCase(JarCase):
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 words = (path / "cmdline").read_bytes().split(b"\0")
-                parent = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
             except OSError:
                 continue
-            if words[1:2] == [b"gate-process"] and parent == process.pid:
+            if words[1:2] == [b"gate-process"] and census.parent(int(path.name)) == process.pid:
                 found.append(int(path.name))
         return found
 

@@ -52,10 +52,10 @@ def failure(function, *arguments):
 
 def is_gate(pid):
     try:
-        words, status = open(f"/proc/{pid}/cmdline", "rb").read(), open(f"/proc/{pid}/stat").read()
+        words, status = open(f"/proc/{pid}/cmdline", "rb").read(), open(f"/proc/{pid}/stat", "rb").read()
     except OSError:
         return False
-    return b"gate-process" in words and status.rsplit(")", 1)[1].split()[1] == str(belljar._engine.current().pid)
+    return b"gate-process" in words and int(status.rpartition(b")")[2].split()[1]) == belljar._engine.current().pid
 
 
 NAMES = [("good.test",), ("www.good.test",), ("good.test", 80)]

@@ -122,7 +122,7 @@ def describe(pid: int) -> str:
     """A process as a person would want to see it."""
     with contextlib.suppress(OSError):
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
         return f"{pid} {words or stat.split(')')[0] + ')'}"
     return str(pid)
 

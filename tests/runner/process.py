@@ -47,7 +47,7 @@ def parents() -> dict[int, int]:
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                found[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                found[int(entry.name)] = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
     return found
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -15,10 +16,12 @@ import time
 import unittest
 from unittest import mock
 
+from harness import census
 from lint import frames, rules
 from runner import frameworks, process
 from runner.groups import LONG_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
 from runner.main import Trials, choose, parse
+from runner.module_child import describe
 from runner.report import (
     FAILED,
     FLAKY,
@@ -363,6 +366,23 @@ class Processes(unittest.TestCase):
         switch = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
         if switch.is_file() and switch.read_text().strip() == "1":
             self.assertTrue(done.output.endswith(f" nice {process.LOW_PRIORITY}\n"), done.output)
+
+    def test_a_process_with_a_name_that_is_no_text_is_found(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(os.fsencode(folder), b"\xff) 1 2 \xfe")
+            os.symlink(b"/bin/sleep", program)
+            made = subprocess.Popen([program, b"100"])
+            try:
+                deadline = time.monotonic() + 30
+                while census.name(made.pid) != "\ufffd) 1 2 \ufffd" and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                self.assertEqual(census.name(made.pid), "\ufffd) 1 2 \ufffd")
+                self.assertEqual(census.parent(made.pid), os.getpid())
+                self.assertIn(made.pid, process.descendants(os.getpid()))
+                self.assertIn(str(made.pid), describe(made.pid))
+            finally:
+                made.kill()
+                made.wait()
 
     def test_a_daemon_is_killed_with_its_starter(self) -> None:
         process.become_subreaper()

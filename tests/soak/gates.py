@@ -64,7 +64,7 @@ def gates(engine: int) -> List[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if b"gate-process" in (path / "cmdline").read_bytes() and int((path / "stat").read_text().rsplit(")", 1)[1].split()[1]) == engine:
+            if b"gate-process" in (path / "cmdline").read_bytes() and int((path / "stat").read_bytes().rpartition(b")")[2].split()[1]) == engine:
                 found.append(int(path.name))
         except OSError:
             continue
