@@ -139,9 +139,10 @@ struct host {
 	char *home;          /* where HOME points inside: the caller's, or a made-up one where that is unfit */
 	char *real_home;     /* the caller's home directory, resolved; NULL: none */
 	char *run_directory; /* a name that is free, for a run that cannot have private mounts */
-	struct string_list git_files; /* where the caller's git has its configuration, of this user and of all */
-	char *git_name, *git_email;   /* user.name and user.email of the caller's git; NULL: not set */
-	char *const *environment;     /* borrowed */
+	struct string_list git_files;    /* where the caller's git has its configuration, of this user and of all */
+	struct string_list git_commands; /* what variables of the caller's make git run */
+	char *git_name, *git_email;      /* user.name and user.email of the caller's git; NULL: not set */
+	char *const *environment;        /* borrowed */
 	char *const *prefixes;    /* borrowed: where the caller's own interpreter and its library are; NULL: not said */
 	bool is_caller_elsewhere; /* the current directory is not this process's, and known by its name only */
 	uint64_t argument_bytes_max; /* what the kernel takes as arguments and environment together */

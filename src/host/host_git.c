@@ -58,7 +58,7 @@ static int peek(const struct reader *reader)
 	return next(&copy);
 }
 
-/* Letters, digits, '-' and what is in @more, in lower case. */
+/* Letters, digits, '-' and what is in @more, in lower case. One that is too long is cut: it is none that anybody asks for. */
 static int read_name(struct reader *reader, char first, const char *more, char name[NAME_MAX_LEN])
 {
 	size_t len = 0;
@@ -70,9 +70,9 @@ static int read_name(struct reader *reader, char first, const char *more, char n
 
 		if (!isalnum(character) && character != '-' && !(character && strchr(more, character)))
 			break;
-		if (len + 1 == NAME_MAX_LEN)
-			return -EINVAL;
-		name[len++] = (char)tolower(next(reader));
+		next(reader);
+		if (len + 1 < NAME_MAX_LEN)
+			name[len++] = (char)tolower(character);
 	}
 	name[len] = '\0';
 	return len ? 0 : -EINVAL;

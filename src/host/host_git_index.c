@@ -10,12 +10,19 @@
  *   checksum    a hash; nobody who wants to be read wrongly would forget it, so it is not looked at
  *
  * All numbers are big-endian. The file is read once, front to back, through one small buffer.
+ *
+ * With several threads (index.threads) git takes another way: right before the checksum "EOIE" says where the extensions
+ * begin, and among them "IEOT" says where blocks of entries begin, and how many each has. In version 4 the first name of a
+ * block is whole. An index whose two ways lead to different entries is refused: which one git goes is not ours to know.
  */
 #include "host/host_git_index.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/list.h"
 
 #define BUFFER_BYTES 16384
 #define STAT_BYTES 40
@@ -26,10 +33,26 @@
 #define FLAG_EXTENDED 0x4000
 #define NAME_BYTES_MASK 0xfff
 #define EXTENSION_BYTES 8
+/* "EOIE", its length, and an offset; the hash of the extensions' headers follows. */
+#define END_BYTES (EXTENSION_BYTES + 4)
+#define END_BYTES_MAX (END_BYTES + 2 * GIT_HASH_BYTES_MAX)
+#define TABLE_VERSION 1
+
+/* Where each entry begins, for the table at the end of the file. */
+struct start {
+	uint32_t at : 31;
+	uint32_t is_whole : 1; /* its name takes nothing from the one before */
+};
+
+_Static_assert(GIT_INDEX_BYTES_MAX < INT32_MAX, "every place in the file fits 31 bits");
+
+LIST_TYPE(struct start, start_list);
 
 struct reader {
 	const struct git_index_request *request;
-	uint64_t left; /* bytes of the file that are not in the buffer yet */
+	struct start_list starts;
+	unsigned char end[END_BYTES_MAX]; /* the last bytes so far */
+	uint64_t left;                    /* bytes of the file that are not in the buffer yet */
 	size_t at, len;
 	unsigned version;
 	char path[GIT_INDEX_PATH_MAX]; /* of the entry before: version 4 goes on from it */
@@ -40,6 +63,24 @@ struct reader {
 static uint32_t number(const unsigned char *bytes)
 {
 	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void keep_end(struct reader *reader, const unsigned char *bytes, size_t len)
+{
+	size_t part = MIN_OF(len, sizeof(reader->end));
+
+	memmove(reader->end, reader->end + part, sizeof(reader->end) - part);
+	memcpy(reader->end + sizeof(reader->end) - part, bytes + len - part, part);
+}
+
+static uint64_t bytes_left(const struct reader *reader)
+{
+	return reader->left + (reader->len - reader->at);
+}
+
+static uint64_t place(const struct reader *reader)
+{
+	return reader->request->size - bytes_left(reader);
 }
 
 /* Have @len bytes, or all that are left, in the buffer. */
@@ -58,6 +99,7 @@ static int fill(struct reader *reader, size_t len)
 			return (int)got;
 		if (got == 0)
 			return -EINVAL;
+		keep_end(reader, reader->buffer + reader->len, (size_t)got);
 		reader->len += (size_t)got;
 		reader->left -= (uint64_t)got;
 	}
@@ -145,6 +187,7 @@ static int take_following_path(struct reader *reader)
 	if (dropped > reader->path_len)
 		return -EINVAL;
 	reader->path_len -= dropped;
+	reader->starts.items[reader->starts.count - 1].is_whole = !reader->path_len;
 	return take_string(reader);
 }
 
@@ -175,9 +218,14 @@ static int read_index_entry(struct reader *reader, struct git_index_facts *facts
 	const struct git_index_request *request = reader->request;
 	size_t before = STAT_BYTES + request->hash_bytes + 2;
 	const unsigned char *bytes = NULL, *more;
+	struct start *start = list_add(&reader->starts);
 	unsigned mode, flags;
-	int rc = take(reader, before, &bytes);
+	int rc;
 
+	if (!start)
+		return -ENOMEM;
+	*start = (struct start){.at = (uint32_t)place(reader) & INT32_MAX, .is_whole = true};
+	rc = take(reader, before, &bytes);
 	if (rc < 0)
 		return rc;
 	mode = number(bytes + MODE_AT);
@@ -214,24 +262,71 @@ static int read_link(struct reader *reader, uint32_t len, struct git_index_facts
 	return skip(reader, len - hash_bytes);
 }
 
+/* Blocks of entries, as "IEOT" has them: they must be the entries that were read, from the first to the last. */
+static int check_table(struct reader *reader, uint32_t len)
+{
+	const struct start_list *starts = &reader->starts;
+	const unsigned char *bytes = NULL;
+	size_t next = 0;
+	int rc = len < 4 ? -EINVAL : take(reader, 4, &bytes);
+
+	if (rc < 0 || number(bytes) != TABLE_VERSION || (len - 4) % 8)
+		return rc < 0 ? rc : -EINVAL;
+	for (len -= 4; len; len -= 8) {
+		size_t count;
+
+		rc = take(reader, 8, &bytes);
+		if (rc < 0)
+			return rc;
+		count = number(bytes + 4);
+		if (count > starts->count - next ||
+		    (count && (starts->items[next].at != number(bytes) || !starts->items[next].is_whole)))
+			return -EINVAL;
+		next += count;
+	}
+	return next == starts->count ? 0 : -EINVAL;
+}
+
+/* At the end of the file git looks for "EOIE" by its place, whatever the extensions before it are. */
+static int check_end(const struct reader *reader, uint64_t extensions_at)
+{
+	size_t hash_bytes = reader->request->hash_bytes;
+	const unsigned char *end = reader->end + sizeof(reader->end) - END_BYTES - 2 * hash_bytes;
+
+	if (reader->request->size < END_BYTES + 2 * hash_bytes || memcmp(end, "EOIE", 4) != 0)
+		return 0;
+	return number(end + EXTENSION_BYTES) == extensions_at ? 0 : -EINVAL;
+}
+
+static int read_extension(struct reader *reader, struct git_index_facts *facts)
+{
+	const unsigned char *bytes = NULL;
+	char name[4];
+	uint32_t len;
+	int rc = take(reader, EXTENSION_BYTES, &bytes);
+
+	if (rc < 0)
+		return rc;
+	memcpy(name, bytes, sizeof(name));
+	len = number(bytes + 4);
+	if (!memcmp(name, "link", 4))
+		return read_link(reader, len, facts);
+	return memcmp(name, "IEOT", 4) ? skip(reader, len) : check_table(reader, len);
+}
+
 static int read_extensions(struct reader *reader, struct git_index_facts *facts)
 {
 	size_t hash_bytes = reader->request->hash_bytes;
+	uint64_t extensions_at = place(reader);
 	int rc = 0;
 
-	while (rc == 0 && reader->left + (reader->len - reader->at) > hash_bytes) {
-		const unsigned char *bytes = NULL;
-		uint32_t len;
-
-		rc = take(reader, EXTENSION_BYTES, &bytes);
-		if (rc < 0)
-			break;
-		len = number(bytes + 4);
-		rc = memcmp(bytes, "link", 4) ? skip(reader, len) : read_link(reader, len, facts);
-	}
-	if (rc == 0 && reader->left + (reader->len - reader->at) != hash_bytes)
+	while (rc == 0 && bytes_left(reader) > hash_bytes)
+		rc = read_extension(reader, facts);
+	if (rc == 0 && bytes_left(reader) != hash_bytes)
 		rc = -EINVAL;
-	return rc;
+	if (rc == 0)
+		rc = skip(reader, hash_bytes);
+	return rc < 0 ? rc : check_end(reader, extensions_at);
 }
 
 int git_index_gitlinks(const struct git_index_request *request, struct git_index_facts *facts_out)
@@ -247,6 +342,8 @@ int git_index_gitlinks(const struct git_index_request *request, struct git_index
 	reader.request = request;
 	reader.left = request->size;
 	reader.at = reader.len = reader.path_len = 0;
+	reader.starts = (struct start_list){0};
+	memset(reader.end, 0, sizeof(reader.end));
 	rc = take(&reader, 12, &header);
 	if (rc < 0)
 		return rc;
@@ -258,6 +355,7 @@ int git_index_gitlinks(const struct git_index_request *request, struct git_index
 		rc = read_index_entry(&reader, &facts);
 	if (rc == 0)
 		rc = read_extensions(&reader, &facts);
+	free(reader.starts.items);
 	if (rc == 0)
 		*facts_out = facts;
 	return rc;

@@ -42,8 +42,8 @@ struct git_index_facts {
 };
 
 /*
- * Read an index of version 2, 3 or 4. 0; -EINVAL for what is none, or breaks off; -EFBIG: it is larger than is read; or what
- * @each or @read gave.
+ * Read an index of version 2, 3 or 4. 0; -EINVAL for what is none, breaks off, or can be read in two ways; -EFBIG: it is larger
+ * than is read; or what @each or @read gave.
  */
 int git_index_gitlinks(const struct git_index_request *request, struct git_index_facts *facts_out);
 

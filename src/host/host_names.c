@@ -177,6 +177,14 @@ const char *const host_java_trust_names[] = {
 	NULL,
 };
 
+const char *const host_git_variables[] = {
+	"GIT_ASKPASS", "GIT_EDITOR",        "GIT_EXTERNAL_DIFF",
+	"GIT_PAGER",   "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR",
+	"GIT_SSH",     "GIT_SSH_COMMAND",   "EDITOR",
+	"PAGER",       "SSH_ASKPASS",       "VISUAL",
+	NULL,
+};
+
 const char *const host_device_names[] = {"null", "zero", "full", "random", "urandom", "tty", NULL};
 
 /* clang-format off */
@@ -356,6 +364,9 @@ const struct host_name host_protected_names[] = {
 /* What people and agents write at work: reported when it changes, not held. */
 const struct host_name host_instruction_names[] = {
 	{".git/rebase-merge/git-rebase-todo", "`git rebase --continue` runs the commands in it"},
+	{".git/rebase-merge", "`git rebase --continue` runs commands and merge programs that its files name"},
+	{".git/sequencer", "`git cherry-pick --continue` and `git revert --continue` run a merge program that its files name"},
+	{".git/objects/info/alternates", "git takes objects from the repository that it names, and runs itself there"},
 	{".git/remotes/origin", "git pushes to the address in it, and fetches from there"},
 	{".git/branches/origin", "git pushes to the address in it, and fetches from there"},
 	{"AGENTS.md", INSTRUCTIONS},

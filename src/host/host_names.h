@@ -13,6 +13,9 @@
 extern const char *const host_trust_names[];
 extern const char *const host_java_trust_names[];
 
+/* Variables whose value git runs. */
+extern const char *const host_git_variables[];
+
 /* Each list ends with NULL. */
 extern const char *const host_system_names[]; /* the operating system's directories */
 extern const char *const host_etc_names[];    /* sorted: what of /etc programs need to work; nothing that is a secret */

@@ -2,7 +2,7 @@
 /*
  * host/host_search.h - find one thing in the directories that a command may write, with every link on the way to it
  *
- * For host_watch.c alone. Everything is looked up beneath directories that were opened before; what lies outside of them is
+ * For host_watch.c and host_git_search.c alone. Everything is looked up beneath directories that were opened before; what lies outside of them is
  * not the command's, and is passed over.
  */
 #ifndef BELLJAR_HOST_HOST_SEARCH_H
@@ -33,6 +33,7 @@ struct search {
 	int64_t settled_ns;
 	bool is_following; /* by what git's files say, and no longer by a table */
 	size_t repositories;
+	size_t listed; /* names in directories that a pattern was compared with */
 	bool has_programs;
 	bool has_failed; /* no memory */
 };
@@ -57,5 +58,10 @@ bool search_resolve(struct search *search, char path[PATH_MAX], const struct wat
 /* Both: what is at @path, and every link on the way to it. The kind of the object is returned, @path becomes its own. */
 enum path_kind search_find_at(struct search *search, char path[PATH_MAX], const struct watched *as);
 enum path_kind search_find(struct search *search, const struct watched *as, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* @each path below @directory, "" for the root of the host, that a shell's pattern (host_git_command.h) matches. */
+typedef void search_match_function(void *context, const char *path);
+void search_match(struct search *search, const char *directory, const char *pattern, search_match_function *each,
+		  void *context);
 
 #endif

@@ -369,10 +369,17 @@ static int survey_git_files(struct host *host)
 {
 	char paths[GIT_GLOBAL_MAX][PATH_MAX];
 	size_t count = host_git_global(host->environment, host->real_home, paths);
-	int rc = string_list_add(&host->git_files, "/etc/gitconfig");
+	const char *system = host_variable(host->environment, "GIT_CONFIG_SYSTEM");
+	int rc = string_list_add(&host->git_files, system && system[0] == '/' ? system : "/etc/gitconfig");
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = string_list_add(&host->git_files, paths[i]);
+	for (const char *const *name = host_git_variables; *name && rc == 0; name++) {
+		const char *command = host_variable(host->environment, *name);
+
+		if (command && command[0])
+			rc = string_list_add(&host->git_commands, command);
+	}
 	return rc;
 }
 
@@ -628,6 +635,7 @@ void host_done(struct host *host)
 	host_trust_done(&host->trust);
 	free(host->hosts);
 	string_list_done(&host->git_files);
+	string_list_done(&host->git_commands);
 	free(host->git_name);
 	free(host->git_email);
 	free(host->home);

@@ -17,360 +17,19 @@
 #include <sys/stat.h>
 
 #include "host/host_git.h"
-#include "host/host_git_index.h"
-#include "host/host_git_named.h"
+#include "host/host_git_search.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_search.h"
 #include "host/host_walk.h"
 #include "sys/calls.h"
 
-/* As many configuration files in one another as git reads. */
-#define INCLUDES_MAX 10
-/* A byte of a configuration takes as long as so many of an index. */
-#define CONFIG_BYTE_COST 8
-/* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
-#define NESTING_MAX 6
-#define PROTECTED_REPOSITORIES_MAX 64
-#define REPOSITORIES_MAX 1024
-#define SIDE_BY_SIDE_MAX 256
 /* In a directory with more names than this each name of the tables is looked up by itself. */
 #define NAMES_MAX 512
 /* So many names of the home directory are looked at. */
 #define HOME_NAMES_MAX 4096
 
 const char *const git_bare_names[GIT_BARE_NAMES] = {"HEAD", "objects", "refs", "commondir"};
-
-/* --- what git's configuration names ------------------------------------------------------------------------- */
-
-struct configuration {
-	struct search *search;
-	const char *file;     /* its own path, without links */
-	const char *worktree; /* where relative paths begin */
-	int depth;
-	bool is_callers; /* it, and what it includes, may lie where no command can write */
-	struct git_configured configured;
-};
-
-static void read_configuration(struct configuration *configuration);
-
-static void find_named(void *context, const struct git_named *named)
-{
-	struct configuration *configuration = context;
-	struct search *search = configuration->search;
-	const char *home = search->host->real_home, *from = configuration->worktree;
-	struct watched as = {.kind = WATCH_PROTECTED, .who = named->who};
-	char directory[PATH_MAX], path[2 * PATH_MAX], object[PATH_MAX];
-	const char *name = named->path;
-	enum path_kind kind;
-
-	if (!search->budget->looks)
-		return;
-	if (named->is_beside_file) {
-		snprintf(directory, sizeof(directory), "%s", configuration->file);
-		*strrchr(directory, '/') = '\0';
-		from = directory;
-	}
-	if (!strncmp(name, "~/", 2) && home) {
-		from = home;
-		name += 2;
-	}
-	if (snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : from, name[0] == '/' ? "" : "/", name) >=
-	    PATH_MAX)
-		return;
-	memcpy(object, path, strlen(path) + 1);
-	kind = search_find_at(search, object, &(struct watched){.who = NULL});
-	/* A word of a command may be anything, also "." or the name of a directory that is worked in. */
-	if (named->is_only_file && kind != PATH_FILE)
-		return;
-	/* The work tree itself, or what holds it, cannot be read-only. */
-	if (path_is_within(search->host->workdir.path.path, object))
-		as.kind = WATCH_REPORTED;
-	kind = search_find_at(search, path, &as);
-	if (named->is_include && configuration->depth < INCLUDES_MAX &&
-	    (kind == PATH_FILE || (configuration->is_callers && !search_root_of(search, path)))) {
-		struct configuration included = {
-			.search = search,
-			.file = path,
-			.worktree = configuration->worktree,
-			.depth = configuration->depth + 1,
-			.is_callers = configuration->is_callers,
-			.configured = configuration->configured,
-		};
-
-		read_configuration(&included);
-		configuration->configured = included.configured;
-	}
-}
-
-static void read_configuration(struct configuration *configuration)
-{
-	struct search *search = configuration->search;
-	const struct search_root *root = search_root_of(search, configuration->file);
-	AUTO_CLOSE int fd = -1;
-	AUTO_TEXT content = {0};
-
-	if (root)
-		fd = search_open(root, search_beneath(root, configuration->file), O_RDONLY);
-	else if (configuration->is_callers)
-		fd = sys_open(configuration->file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return;
-	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search->budget->looks ||
-	    !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
-	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
-		configuration->configured.has_programs = true; /* what cannot be read may name anything */
-}
-
-/* What the configuration of @git says; the size of an object's hash. */
-static size_t find_configured(struct search *search, const char *git, const char *worktree)
-{
-	static const char *const names[] = {"config", "config.worktree"};
-	size_t hash_bytes = GIT_HASH_BYTES;
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		char path[PATH_MAX];
-		struct configuration configuration = {
-			.search = search,
-			.file = path,
-			.worktree = worktree,
-			.configured.hash_bytes = hash_bytes,
-		};
-
-		if (snprintf(path, sizeof(path), "%s/%s", git, names[i]) >= (int)sizeof(path) ||
-		    search_find_at(search, path, &(struct watched){.who = NULL}) != PATH_FILE)
-			continue;
-		read_configuration(&configuration);
-		hash_bytes = configuration.configured.hash_bytes;
-		search->has_programs |= configuration.configured.has_programs;
-	}
-	return hash_bytes;
-}
-
-/* --- repositories ------------------------------------------------------------------------------------------- */
-
-/* A repository: what is in a .git directory, wherever it is and whatever it is called. */
-struct repository {
-	const char *git;      /* its directory */
-	const char *own;      /* where its index is: another one in a linked work tree */
-	const char *worktree; /* NULL: it has none */
-	int depth;
-};
-
-struct gitlinks {
-	struct search *search;
-	const struct repository *repository;
-};
-
-static void find_repository(struct search *search, const struct repository *repository);
-static void find_nested(struct search *search, const char *directory, int depth, const char *who);
-
-/* @who NULL: the table says it. */
-static void find_git_names(struct search *search, const char *git, enum watch_kind kind, const char *who)
-{
-	for (const struct host_name *row = host_protected_names; row->name; row++)
-		if (!strncmp(row->name, ".git/", 5))
-			search_find(search, &(struct watched){.kind = kind, .who = who ? who : row->who}, "%s/%s", git,
-				    row->name + 5);
-	for (const struct host_name *row = host_instruction_names; row->name; row++)
-		if (!strncmp(row->name, ".git/", 5))
-			search_find(search, &(struct watched){.kind = WATCH_REPORTED, .who = row->who}, "%s/%s", git,
-				    row->name + 5);
-}
-
-/* Repositories, or parts of them, side by side in a directory that is read-only as a whole: for where that does not hold. */
-static void find_side_by_side(struct search *search, const char *directory)
-{
-	const struct search_root *root = search_root_of(search, directory);
-	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, directory), O_RDONLY | O_DIRECTORY) : -1;
-	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	size_t count = 0;
-
-	if (!listing)
-		return;
-	take_fd(&fd);
-	while (count++ < SIDE_BY_SIDE_MAX && (entry = readdir(listing))) {
-		char path[PATH_MAX];
-
-		if (entry->d_name[0] != '.' &&
-		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) < (int)sizeof(path))
-			find_git_names(search, path, WATCH_REPORTED, NULL);
-	}
-	search->found->is_cut_off |= count > SIDE_BY_SIDE_MAX;
-	closedir(listing);
-}
-
-static ssize_t read_index(void *context, void *buffer, size_t len)
-{
-	ssize_t got = read(*(int *)context, buffer, len);
-
-	return got < 0 ? -errno : got;
-}
-
-static bool join_worktree(const struct repository *repository, const char *path, char directory[2 * PATH_MAX])
-{
-	bool is_absolute = path[0] == '/';
-
-	return snprintf(directory, 2 * (size_t)PATH_MAX, "%s%s%s", is_absolute ? "" : repository->worktree,
-			is_absolute ? "" : "/", path) < PATH_MAX;
-}
-
-static int find_gitlink(void *context, const char *path)
-{
-	const struct gitlinks *gitlinks = context;
-	struct search *search = gitlinks->search;
-	char directory[2 * PATH_MAX];
-
-	if (search->repositories++ >= REPOSITORIES_MAX || !search->budget->looks) {
-		search->found->is_cut_off = true;
-		return -EFBIG;
-	}
-	/* git goes wherever the name leads, also by ".." or from the root of the host. */
-	if (!join_worktree(gitlinks->repository, path, directory))
-		return 0;
-	find_nested(
-		search, directory, gitlinks->repository->depth + 1,
-		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
-	return search->has_failed ? -ENOMEM : 0;
-}
-
-/* git looks into it only if it is there, and then at gitlinks that are in no index but in an object of its own. */
-static int find_folded(void *context, const char *path)
-{
-	const struct gitlinks *gitlinks = context;
-	struct watched as = {
-		.kind = WATCH_NEW,
-		.who = "git's sparse index has only its name, and Belljar does not know which repositories in it git will look into",
-	};
-	char directory[2 * PATH_MAX];
-	size_t len;
-
-	if (!join_worktree(gitlinks->repository, path, directory))
-		return 0;
-	len = strlen(directory);
-	while (len > 1 && directory[len - 1] == '/')
-		directory[--len] = '\0';
-	search_find_at(gitlinks->search, directory, &as);
-	return gitlinks->search->has_failed ? -ENOMEM : 0;
-}
-
-/* One file of the index; false: it is there and cannot be read. */
-static bool read_gitlinks(struct search *search, const struct repository *repository, const char *name,
-			  size_t hash_bytes, struct git_index_facts *facts)
-{
-	char path[PATH_MAX];
-	const struct search_root *root;
-	AUTO_CLOSE int fd = -1;
-	struct stat status;
-	struct gitlinks gitlinks = {search, repository};
-	struct git_index_request request = {
-		.read = read_index,
-		.read_context = &fd,
-		.hash_bytes = hash_bytes,
-		.each = find_gitlink,
-		.each_folded = find_folded,
-		.each_context = &gitlinks,
-	};
-
-	if (snprintf(path, sizeof(path), "%s/%s", repository->own, name) >= (int)sizeof(path))
-		return true;
-	root = search_root_of(search, path);
-	fd = root ? search_open(root, search_beneath(root, path), O_RDONLY) : -ENOENT;
-	if (fd == -ENOENT)
-		return true;
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    !search_spend_bytes(search, (uint64_t)status.st_size))
-		return false;
-	request.size = (uint64_t)status.st_size;
-	return git_index_gitlinks(&request, facts) == 0;
-}
-
-static void find_gitlinks(struct search *search, const struct repository *repository, size_t hash_bytes)
-{
-	struct git_index_facts facts = {0}, base = {0};
-	char name[sizeof("sharedindex.") + sizeof(facts.base)];
-	bool is_read = read_gitlinks(search, repository, "index", hash_bytes, &facts);
-
-	if (is_read && facts.has_base) {
-		snprintf(name, sizeof(name), "sharedindex.%s", facts.base);
-		is_read = read_gitlinks(search, repository, name, hash_bytes, &base);
-	}
-	if (!is_read || facts.has_nameless)
-		search_find(
-			search,
-			&(struct watched){
-				.kind = WATCH_NEW,
-				.who = "Belljar cannot read it to its end, and does not know which repositories git will look into",
-			},
-			"%s/index", repository->own);
-}
-
-static void find_repository(struct search *search, const struct repository *repository)
-{
-	static const char *const others[] = {"modules", "worktrees"};
-	size_t hash_bytes =
-		find_configured(search, repository->git, repository->worktree ? repository->worktree : repository->git);
-
-	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		char path[PATH_MAX];
-
-		if (snprintf(path, sizeof(path), "%s/%s", repository->git, others[i]) < (int)sizeof(path))
-			find_side_by_side(search, path);
-	}
-	if (strcmp(repository->own, repository->git) != 0)
-		find_configured(search, repository->own, repository->worktree);
-	if (repository->depth >= NESTING_MAX)
-		search->found->is_cut_off = true;
-	else if (repository->worktree)
-		find_gitlinks(search, repository, hash_bytes);
-}
-
-/* A .git file: it counts, and so does what it names. */
-static void find_pointed(struct search *search, const char *directory, const char *git_file, int depth, const char *who)
-{
-	const struct search_root *root = search_root_of(search, git_file);
-	AUTO_TEXT pointer = {0};
-	char git[2 * PATH_MAX];
-	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, git_file), O_RDONLY) : -1;
-
-	if (fd < 0 || git_read_pointer(fd, "gitdir: ", &pointer) < 0 ||
-	    snprintf(git, sizeof(git), "%s%s%s", pointer.data[0] == '/' ? "" : directory,
-		     pointer.data[0] == '/' ? "" : "/", pointer.data) >= PATH_MAX)
-		return;
-	if (search_find_at(search, git, &(struct watched){.who = NULL}) != PATH_DIRECTORY)
-		return;
-	find_git_names(search, git, WATCH_PROTECTED, who);
-	find_repository(search, &(struct repository){git, git, directory, depth});
-}
-
-/* The repository in @directory, which is the work tree of one that git looks into. */
-static void find_nested(struct search *search, const char *directory, int depth, const char *who)
-{
-	struct watched as = {
-		.kind = search->repositories < PROTECTED_REPOSITORIES_MAX ? WATCH_PROTECTED : WATCH_REPORTED,
-		.who = who,
-	};
-	struct watched look = {.who = NULL};
-	enum path_kind kind;
-	char git[PATH_MAX];
-
-	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git))
-		return;
-	/* By a link, or a name like "a/../b": then every link on the way counts too. */
-	if (!search_find_plain(search, git, &look, &kind)) {
-		if (!search_resolve(search, git, &as))
-			return;
-		search_find_plain(search, git, &look, &kind);
-	}
-	if (kind == PATH_DIRECTORY) {
-		find_git_names(search, git, as.kind, who);
-		find_repository(search, &(struct repository){git, git, directory, depth});
-	} else if (kind != PATH_ABSENT) {
-		search_find_plain(search, git, &as, &kind);
-		find_pointed(search, directory, git, depth, who);
-	}
-}
 
 /* --- a project ---------------------------------------------------------------------------------------------- */
 
@@ -467,7 +126,7 @@ static void find_bare_names(struct search *search, const char *directory)
 			       "`config` and the `hooks` in it",
 		},
 		"%s/HEAD", directory);
-	find_git_names(search, directory, WATCH_PROTECTED, NULL);
+	git_find_names(search, directory, WATCH_PROTECTED, NULL);
 }
 
 /* In a second workspace of jj a file says where the repository is; elsewhere that is a directory, and worked in. */
@@ -529,9 +188,9 @@ static void find_project_repository(struct search *search, const char *top)
 
 	if (snprintf(git, sizeof(git), "%s/.git", top) < (int)sizeof(git) &&
 	    search_find_at(search, git, &(struct watched){.who = NULL}) == PATH_DIRECTORY)
-		find_repository(search, &(struct repository){git, git, top, 0});
+		git_find_repository(search, &(struct git_repository){git, git, top, 0});
 	if (is_bare(search, top))
-		find_repository(search, &(struct repository){top, top, NULL, 0});
+		git_find_repository(search, &(struct git_repository){top, top, NULL, 0});
 }
 
 /* Of a repository elsewhere the part that is this work tree's own; where there is none, all of it. */
@@ -547,9 +206,9 @@ static void find_elsewhere(struct search *search)
 	bool has_own = workdir->git_own.kind == PATH_DIRECTORY;
 	const char *own = own_part(workdir);
 
-	find_git_names(search, workdir->git.path, WATCH_PROTECTED, NULL);
+	git_find_names(search, workdir->git.path, WATCH_PROTECTED, NULL);
 	if (has_own) {
-		find_git_names(search, own, WATCH_PROTECTED, NULL);
+		git_find_names(search, own, WATCH_PROTECTED, NULL);
 		search_find(search,
 			    &(struct watched){.kind = WATCH_PROTECTED, .who = "git takes its work tree from it"},
 			    "%s/gitdir", own);
@@ -568,8 +227,8 @@ static void find_followed(struct search *search)
 	if (top)
 		find_project_repository(search, top);
 	if (workdir->has_git_file)
-		find_repository(search, &(struct repository){workdir->git.path, own_part(workdir),
-							     top ? top : workdir->path.path, 0});
+		git_find_repository(search, &(struct git_repository){workdir->git.path, own_part(workdir),
+								     top ? top : workdir->path.path, 0});
 	find_project_repository(search, workdir->path.path);
 }
 
@@ -580,27 +239,6 @@ static void find_in_grants(struct search *search, void (*find)(struct search *se
 	for (size_t i = 0; i < search->root_count; i++)
 		if (search->roots[i].is_grant)
 			find(search, search->roots[i].path);
-}
-
-/* What the caller's own git configuration names, for each work tree that relative paths may begin at. */
-static void find_callers_configuration(struct search *search)
-{
-	const struct string_list *files = &search->host->git_files;
-	struct watched as = {.kind = WATCH_PROTECTED, .who = "it is your git's configuration, which names programs"};
-
-	for (size_t i = 0; i < files->count; i++) {
-		char path[PATH_MAX];
-
-		snprintf(path, sizeof(path), "%s", files->items[i]);
-		search_find_at(search, path, &as);
-		for (size_t j = 0; j < search->root_count; j++)
-			read_configuration(&(struct configuration){
-				.search = search,
-				.file = search_root_of(search, path) ? path : files->items[i],
-				.worktree = search->roots[j].path,
-				.is_callers = true,
-			});
-	}
 }
 
 /*
@@ -720,7 +358,7 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 		find_links_of_home(&search, "");
 		find_links_of_home(&search, "/.config");
 		search.is_following = true;
-		find_callers_configuration(&search);
+		git_find_callers(&search);
 		if (host->workdir.is_searched)
 			find_followed(&search);
 		find_in_grants(&search, find_project_repository);
@@ -738,9 +376,9 @@ int host_watch_nested(const struct host *host, const char *directory, bool is_ba
 	search.is_following = true;
 	if (rc == 0 && is_bare) {
 		find_bare_names(&search, directory);
-		find_repository(&search, &(struct repository){directory, directory, NULL, 0});
+		git_find_repository(&search, &(struct git_repository){directory, directory, NULL, 0});
 	} else if (rc == 0)
-		find_nested(&search, directory, 0, "git obeys it when it is used in this directory");
+		git_find_nested(&search, directory, 0, "git obeys it when it is used in this directory");
 	end(&search);
 	*has_programs_out = search.has_programs;
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;

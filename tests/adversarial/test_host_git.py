@@ -23,6 +23,10 @@ from harness.runner import LANDLOCK, NAMESPACE
 class HostGitCase(AttackCase):
     """A repository of the user's, a jar in it, and the host's git afterwards."""
 
+    # A repository with a monitor, and so many directories that no walk finds one in the last of them.
+    NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
+    MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
+
     def setUp(self) -> None:
         needs_git()
         super().setUp()
@@ -67,8 +71,6 @@ class HostGitCase(AttackCase):
 class Planted(HostGitCase):
     """What did not exist when the run began."""
 
-    NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
-
     def test_a_gitlink_and_a_repository_with_a_monitor(self) -> None:
         result = self.attack(self.NEST.replace("N", "sub") + "git add sub 2>/dev/null", "sub/.git/config")
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
@@ -108,8 +110,7 @@ class Planted(HostGitCase):
         script = f"git init -q sub; cd sub; {inner} git add inner 2>/dev/null; git -c user.email=a -c user.name=b commit -q -m x; cd ..; git add sub 2>/dev/null"
         self.attack(script, "sub/inner/.git/config")
 
-    # One entry, with the object of the repository in deep/sub, behind so many directories that no walk finds that.
-    MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
+    # One entry, with the object of the repository in deep/sub.
     ENTRY = '''
 import hashlib, os, struct, subprocess, sys
 mode, name, sha = int(sys.argv[1], 8), sys.argv[2].encode(), subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"]).strip()
@@ -188,6 +189,34 @@ open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
         )
         self.attack(script, ".git/rebase-merge/git-rebase-todo", ".git/remotes/origin", ".git/branches/origin", commands=["rebase --continue"])
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer executes what its list says")
+
+    def test_a_merge_program_that_a_rebase_or_a_pick_goes_on_with(self) -> None:
+        """The user has begun it; the command adds a strategy, which is the name of a program: git-merge-NAME, and NAME may have slashes."""
+        for begin, go_on, name, text in (
+            ("rebase main", "rebase --continue", "rebase-merge/strategy", "x/../evil"),
+            ("cherry-pick main~1 main", "cherry-pick --continue", "sequencer/opts", "[options]\n strategy = x/../evil"),
+        ):
+            with self.subTest(name=name):
+                self.git("checkout", "-q", "-f", "-B", "main", "main~0", cwd=self.work)
+                for branch in ("main", "side"):
+                    self.git("checkout", "-q", "-f", "-B", branch, "main" if branch == "main" else "main~2", cwd=self.work)
+                    (self.work / "file").write_text(f"{branch} {name}\n")
+                    self.git("commit", "-q", "-a", "-m", branch, cwd=self.work)
+                    (self.work / branch).write_text(f"{name}\n")
+                    self.git("add", branch, cwd=self.work)
+                    self.git("commit", "-q", "-m", "more", cwd=self.work)
+                self.host_git(begin)
+                (self.work / "file").write_text("solved\n")
+                self.git("add", "file", cwd=self.work)
+                time.sleep(0.05)
+                self.attack(f"mkdir -p git-merge-x; printf '{text}\\n' > .git/{name}", f".git/{name.split('/')[0]}", commands=[go_on])
+                self.assertTrue(self.ran.exists(), "the attack does not work: git no longer runs strategies")
+                self.ran.unlink()
+                for path in (".git/rebase-merge", ".git/sequencer"):
+                    shutil.rmtree(self.work / path, ignore_errors=True)
+
+    def test_a_repository_that_objects_are_borrowed_from(self) -> None:
+        self.attack("git init -q --bare other; echo $PWD/other/objects > .git/objects/info/alternates", ".git/objects/info/alternates", commands=["status"])
 
     def test_what_was_named_writable_is_searched_too(self) -> None:
         other = self.directory("other")
@@ -542,6 +571,227 @@ class Changed(HostGitCase):
             ".git/config", ".envrc", ".vscode/tasks.json",
         )  # fmt: skip
         self.assertIn("protect", self.missing(self.json("--", "true")))
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Found(HostGitCase):
+    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it."""
+
+    EVIL = "#!/bin/sh\ntouch RAN\ncat\n"
+    MODULE = "open('RAN', 'w')\n"
+
+    def found(self, command: str, files: "Dict[str, str]", told: "List[str] | None" = None, ran: bool = True) -> None:
+        """The configuration stays as it was, @files appear: git runs one of them, and all of @told are told."""
+        (self.work / ".gitattributes").write_text("file filter=f\n")
+        self.git("config", "filter.f.clean", command, cwd=self.work)
+        script = "echo more >> file; "
+        for name, text in files.items():
+            script += f"mkdir -p \"$(dirname '{name}')\"; cat > '{name}' <<'END'\n{text.replace('RAN', str(self.ran))}END\nchmod +x '{name}'\n"
+        result = self.json(*self.sh(script))
+        self.assertEqual(result["exit_code"], 0, result["stderr"])
+        self.assertEqual(self.host_git("add file"), ran, "the attack does not work here" if ran else "it runs all the same")
+        self.assertEqual(set(told if told is not None else files) - self.risky(result), set(), result["risky"])
+        self.ran.unlink(missing_ok=True)
+        for name in files:
+            (self.work / name).unlink()
+        self.git("reset", "-q", "--hard", cwd=self.work)
+
+    def test_what_a_pattern_matches(self) -> None:
+        commands = {
+            "./tool*": "tool1",
+            "sh to?l": "tool",
+            "sh [t]ool": "tool",
+            "sh ./[!a-s]ool": "tool",
+            "tools/*/run": "tools/deep/run",
+            "./*/r*n": "tools/run",
+            "sh -c './tool*'": "tool1",
+            "sh -c 'cd tools && sh r*'": "tools/run",
+            '"$PWD"/tool*': "tool1",
+            "echo $(./tool*)": "tool1",
+            "${NONE:-./tool*}": "tool1",
+            "tool=oo; ./t${tool}l": "tool",
+            "eval './tool*'": "tool1",
+            f"{str(self.work)[:-1]}?/tool*": "tool1",
+            "bash -c './too{l,m}1'": "tool1",
+            "bash -c './{y/{tool,z},x}'": "y/tool",
+            "bash -c './tool{1..3}'": "tool1",
+        }
+        for command, name in commands.items():
+            with self.subTest(command=command):
+                if command.startswith("bash") and not shutil.which("bash"):
+                    continue
+                self.found(command, {name: self.EVIL})
+
+    def test_a_quoted_pattern_is_a_name(self) -> None:
+        self.found("cat; : './tool*'", {"tool1": self.EVIL}, told=[], ran=False)
+        (self.work / "file").write_text("one\n")
+        result = self.json(*self.sh("echo x > tool1; echo x > other"))
+        self.assertEqual(self.risky(result), set())
+
+    def test_what_a_pattern_matches_and_was_there_is_told_when_it_changes(self) -> None:
+        (self.work / "tool1").write_text("#!/bin/sh\ncat\n")
+        (self.work / "tool1").chmod(0o755)
+        self.git("config", "filter.f.clean", "./tool*", cwd=self.work)
+        self.assertEqual(self.risky(self.json(*self.sh("echo x > other"))), set())
+        self.assertEqual(self.risky(self.json(*self.sh("echo x > tool1"))), {"tool1"})
+
+    def test_more_names_than_are_compared_with_a_pattern(self) -> None:
+        self.git("config", "core.sshCommand", "./tool*", cwd=self.work)
+        result = self.json(*self.python("os.mkdir('d')\nfor i in range(70000): open(f'n{i}', 'w').close()\nopen('tool1', 'w').close()\n"), timeout=120)
+        self.assertIn("risky", [note["name"] for note in result["notes"]])
+
+    def test_directories_that_a_command_gives_to_the_shell(self) -> None:
+        for command in ("PATH=tools:$PATH run", "PATH=$PWD/tools:$PATH; run", "cd tools; sh run", "env -C tools sh run", "sh tools/run", "git -C tools -c alias.x='!cd tools; ./run' x"):
+            with self.subTest(command=command):
+                self.found(command, {"tools/run": self.EVIL})
+
+    def test_what_python_finds(self) -> None:
+        for command, name in {
+            "python3 -m x": "x.py",
+            "python3 -mx": "x.py",
+            "python3 -B -m x.y": "x/y.py",
+            "python3 -m x": "x/__main__.py",
+            "PYTHONPATH=tools python3 -m x": "tools/x.py",
+            "cd tools && python3 -m x": "tools/x.py",
+            "python3 -m json.tool": "json/__init__.py",
+            "python3 -m tokenize": "argparse.py",
+            "python3 -c 'import json'": "json.py",
+        }.items():
+            with self.subTest(command=command, name=name):
+                self.found(f"{command}; cat", {name: self.MODULE})
+        (self.work / "tools").mkdir(exist_ok=True)
+        (self.work / "tools" / "clean.py").write_text("import json\n")
+        self.found("python3 tools/clean.py; cat", {"tools/json.py": self.MODULE})
+
+    def test_what_make_finds(self) -> None:
+        if not shutil.which("make"):
+            self.skipTest("no make")
+        for command, name in {"make": "Makefile", "make -s x": "makefile", "cd tools; make": "tools/Makefile", "make -C tools": "tools/GNUmakefile", "make -sCtools": "tools/Makefile", "nice env A=b make": "Makefile"}.items():
+            with self.subTest(command=command):
+                self.found(f"{command}; cat", {name: "x:\n\ttouch RAN\n"})
+
+    def test_what_other_interpreters_find(self) -> None:
+        for command, files in {
+            "node x": {"x.js": "require('fs').writeFileSync('RAN', '')\n"},
+            "node ./y": {"y/index.js": "require('fs').writeFileSync('RAN', '')\n"},
+            "npx --no-install tool": {"node_modules/.bin/tool": self.EVIL, "package.json": "{}\n"},
+            "npm run -s x": {"package.json": '{"scripts": {"x": "touch RAN"}}\n'},
+            "perl -I. -MA::B -e 1": {"A/B.pm": "open(my $f, '>', 'RAN'); 1;\n"},
+            "ruby -I. -rx -e 1": {"x.rb": "File.write('RAN', '')\n"},
+        }.items():
+            with self.subTest(command=command):
+                program = shutil.which(command.split()[0], path=self.env["PATH"])
+                self.found(f"{command}; cat", files, ran=program is not None)
+
+    def test_aliases_that_are_no_shell(self) -> None:
+        self.git("config", "alias.x", "rebase -x ./tool1 HEAD~0", cwd=self.work)
+        self.git("config", "alias.y", "bisect run make", cwd=self.work)
+        self.assertLessEqual({"tool1", "Makefile"}, self.risky(self.json(*self.sh("echo x > tool1; echo x > Makefile"))))
+
+    def test_what_variables_make_git_run(self) -> None:
+        env = {**self.env, "GIT_EDITOR": "./tools/edit*", "GIT_SSH_COMMAND": "ssh -F tools/config"}
+        result = self.json(*self.sh("mkdir tools; echo x > tools/editor; echo x > tools/config; echo x > tools/other"), env=env)
+        self.assertEqual(self.risky(result), {"tools/editor", "tools/config"})
+
+    def test_a_work_tree_that_is_elsewhere(self) -> None:
+        (self.work / "tree").mkdir()
+        self.git("config", "core.worktree", "../tree", cwd=self.work)
+        self.git("config", "core.fsmonitor", "./tool", cwd=self.work)
+        result = self.json(*self.sh(f"printf '#!/bin/sh\\ntouch {self.ran}\\n' > tree/tool; chmod +x tree/tool"))
+        self.assertTrue(self.host_git("status"), "the attack does not work: git no longer changes to its work tree")
+        self.assertIn("tree/tool", self.risky(result))
+
+    def test_a_configuration_with_a_long_name_is_read_to_its_end(self) -> None:
+        self.git("config", "section." + "x" * 90, "1", cwd=self.work)
+        self.found("sh tool", {"tool": self.EVIL})
+
+    def test_a_configuration_that_is_too_long_is_told(self) -> None:
+        with (self.work / ".git" / "config").open("a") as config:
+            config.write("# long\n" * 50000)
+        result = self.json("--", "true")
+        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
+
+
+@on_ways(LANDLOCK)
+class LargeIndexes(HostGitCase):
+    """Indexes with thousands of entries, as git writes them for several threads: a gitlink anywhere in them is found."""
+
+    COUNT = 33000
+
+    def fill(self, *links: int, width: int = 20) -> None:
+        """An index of COUNT entries, of which @links are gitlinks, made by git."""
+        rows = []
+        blob = subprocess.check_output(["git", "hash-object", "-w", "file"], cwd=self.work, env=self.env, text=True).strip()
+        for i in range(self.COUNT):
+            mode, name = ("160000", f"l/{i:05}") if i in links else ("100644", f"l/{i:05}{'x' * width}")
+            rows.append(f"{mode} {blob if mode == '100644' else '12' * 20}\t{name}\n")
+        subprocess.run(["git", "update-index", "--index-info"], cwd=self.work, env=self.env, check=True, input="".join(rows).encode())
+
+    def plant(self, *links: int) -> str:
+        return "".join(f"git init -q l/{i:05}; git -C l/{i:05} config core.fsmonitor ../../evil; " for i in links)
+
+    def test_a_gitlink_in_every_block(self) -> None:
+        self.git("config", "index.threads", "4", cwd=self.work)
+        links = (0, 8249, 8250, 16499, 24800, self.COUNT - 1)
+        for version in ("2", "4"):
+            with self.subTest(version=version):
+                self.git("config", "index.version", version, cwd=self.work)
+                (self.work / ".git" / "index").unlink()
+                self.fill(*links)
+                index = (self.work / ".git" / "index").read_bytes()
+                self.assertTrue(b"IEOT" in index and b"EOIE" in index[-60:], "git no longer writes tables of blocks")
+                self.assertEqual(index[4:8], bytes([0, 0, 0, int(version)]))
+                self.attack(self.plant(*links), *(f"l/{i:05}/.git/config" for i in links), commands=["status"])
+                shutil.rmtree(self.work / "l")
+
+    def test_a_gitlink_near_the_end_of_a_large_index(self) -> None:
+        self.COUNT = 60000
+        last = self.COUNT - 2
+        self.fill(last, width=120)
+        self.assertGreater((self.work / ".git" / "index").stat().st_size, 10 << 20)
+        # So many directories that no walk finds it.
+        self.attack("mkdir a; for i in $(seq 600); do mkdir a/$i; done; mkdir l; " + self.plant(last), f"l/{last:05}/.git/config", commands=["status"])
+
+    def test_other_extensions(self) -> None:
+        for how in ("--split-index", "--untracked-cache", "--force-untracked-cache", "--fsmonitor"):
+            with self.subTest(how=how):
+                (self.work / ".git" / "index").unlink()
+                self.fill(7000)
+                self.git("update-index", how, cwd=self.work)
+                if how != "--fsmonitor":
+                    self.host_git("status")
+                self.attack(self.plant(7000), "l/07000/.git/config", commands=["status"])
+                shutil.rmtree(self.work / "l")
+
+    def test_tables_that_lead_to_other_entries_are_told(self) -> None:
+        """Two ways to read one index: with threads git goes by the table at its end, without them it does not."""
+        script = """
+import hashlib, struct
+def entry(mode, name):
+    row = bytes(24) + struct.pack(">I", mode) + bytes(12) + sha + struct.pack(">H", len(name)) + name
+    return row + bytes(8 - len(row) % 8)
+sha = bytes.fromhex(subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"], text=True).strip())
+rows = entry(0o100644, b"deep/aaa") + entry(0o100644, b"deep/bbb")
+hidden = entry(0o160000, b"deep/sub")
+index = b"DIRC" + struct.pack(">II", 2, 2) + rows
+at = len(index)
+index += b"ABCD" + struct.pack(">I", len(hidden)) + hidden
+index += b"IEOT" + struct.pack(">IIIIII", 20, 1, 12, 1, at + 8, 1)
+headers = b"ABCD" + struct.pack(">I", len(hidden)) + b"IEOT" + struct.pack(">I", 20)
+index += b"EOIE" + struct.pack(">II", 24, at) + hashlib.sha1(headers).digest()
+open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
+"""
+        self.git("config", "index.threads", "4", cwd=self.work)
+        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
+        self.attack(f"{self.MANY}{nest}python3 - <<'END'\nimport subprocess\n{script}\nEND", ".git/index", commands=["status"])
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer goes by the table")
+
+    def test_an_index_that_is_too_large_is_told(self) -> None:
+        with (self.work / ".git" / "index").open("r+b") as index:
+            index.truncate(40 << 20)
+        time.sleep(0.1)
+        result = self.json("--", "true")
+        self.assertEqual(([note["name"] for note in result["notes"]], result["risky"]), (["risky"], []))
 
 
 @on_ways(NAMESPACE)

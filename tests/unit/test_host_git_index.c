@@ -192,6 +192,78 @@ static void test_what_is_no_index_is_refused(void)
 	}
 }
 
+/* --- tables of blocks --------------------------------------------------------------------------------------- */
+
+/* An index of three blocks of two entries; @wrong: which number of the tables at its end is off by one, or 0. */
+static void put_blocks(struct text *out, unsigned version, unsigned wrong)
+{
+	const struct entry entries[] = {
+		{"a/a", 0100644, false}, {"a/b", 0100644, false}, {"a/c", 0160000, false},
+		{"a/d", 0100644, false}, {"a/e", 0100644, false}, {"a/f", 0160000, false},
+	};
+	size_t starts[3], end;
+
+	text_append(out, "DIRC", 4);
+	put(out, version);
+	put(out, ARRAY_LEN(entries));
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+		if (i % 2 == 0)
+			starts[i / 2] = out->len;
+		/* At the beginning of a block the whole name before is dropped, as if it had nothing in common. */
+		if (version == 4 && i && i % 2 == 0 && wrong != 9) {
+			put_entry(out, version, GIT_HASH_BYTES, &entries[i], "");
+			out->data[out->len - 5] = (char)strlen(entries[i - 1].path);
+		} else {
+			put_entry(out, version, GIT_HASH_BYTES, &entries[i], i ? entries[i - 1].path : "");
+		}
+	}
+	end = out->len;
+	text_append(out, "IEOT", 4);
+	put(out, 4 + 3 * 8);
+	put(out, 1 + (wrong == 1));
+	for (unsigned i = 0; i < 3; i++) {
+		put(out, (uint32_t)starts[i] + (wrong == 2 + 2 * i));
+		put(out, 2 + (wrong == 3 + 2 * i) - (wrong == 5 && i == 2));
+	}
+	text_append(out, "EOIE", 4);
+	put(out, 4 + GIT_HASH_BYTES);
+	put(out, (uint32_t)end + (wrong == 8));
+	put_zeros(out, 2 * GIT_HASH_BYTES);
+}
+
+static void test_tables_of_blocks_must_fit_the_entries(void)
+{
+	for (unsigned version = 2; version <= 4; version++) {
+		for (unsigned wrong = 0; wrong <= (version == 4 ? 9 : 8); wrong++) {
+			AUTO_TEXT index = {0};
+			AUTO_TEXT told = {0};
+			struct git_index_facts facts;
+
+			put_blocks(&index, version, wrong);
+			CHECK_INT(read_index(&index, GIT_HASH_BYTES, 7, &told, &facts), wrong ? -EINVAL : 0);
+			CHECK_STRING(text_string(&told), "a/c|a/f|");
+		}
+	}
+}
+
+/* git finds it by its place, also in the content of another extension. */
+static void test_a_hidden_end_of_entries_is_refused(void)
+{
+	const struct entry entries[] = {{"a", 0100644, false}};
+	AUTO_TEXT index = {0};
+	AUTO_TEXT told = {0};
+	struct git_index_facts facts;
+
+	put_index(&index, 2, GIT_HASH_BYTES, entries, 1);
+	text_append(&index, "ABCD", 4);
+	put(&index, 8 + 4 + GIT_HASH_BYTES);
+	text_append(&index, "EOIE", 4);
+	put(&index, 4 + GIT_HASH_BYTES);
+	put(&index, 77);
+	put_zeros(&index, 2 * GIT_HASH_BYTES);
+	CHECK_INT(read_index(&index, GIT_HASH_BYTES, 1, &told, &facts), -EINVAL);
+}
+
 static void test_what_is_too_large_is_not_read(void)
 {
 	struct git_index_request request = {.size = GIT_INDEX_BYTES_MAX + 1ULL, .hash_bytes = GIT_HASH_BYTES};
@@ -201,10 +273,9 @@ static void test_what_is_too_large_is_not_read(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_gitlinks_of_every_version),
-	TEST(test_a_split_index_names_the_other_file),
-	TEST(test_what_is_no_index_is_refused),
-	TEST(test_what_is_too_large_is_not_read),
+	TEST(test_gitlinks_of_every_version),          TEST(test_a_split_index_names_the_other_file),
+	TEST(test_what_is_no_index_is_refused),        TEST(test_tables_of_blocks_must_fit_the_entries),
+	TEST(test_a_hidden_end_of_entries_is_refused), TEST(test_what_is_too_large_is_not_read),
 };
 
 int main(void)

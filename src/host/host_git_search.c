@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_git_search.c - where git's own files lead: what its configuration names, and the repositories that it looks into
+ *
+ * All of it may have been written by a command, so nothing that is met here can use up the looks that protect what is known.
+ */
+#include "host/host_git_search.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/host_git.h"
+#include "host/host_git_command.h"
+#include "host/host_git_index.h"
+#include "host/host_git_named.h"
+#include "host/host_names.h"
+#include "host/host_paths.h"
+#include "sys/calls.h"
+
+/* As many configuration files in one another as git reads. */
+#define INCLUDES_MAX 10
+/* A byte of a configuration takes as long as so many of an index. */
+#define CONFIG_BYTE_COST 8
+/* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
+#define NESTING_MAX 6
+#define PROTECTED_REPOSITORIES_MAX 64
+#define REPOSITORIES_MAX 1024
+#define SIDE_BY_SIDE_MAX 256
+
+/* --- what git's configuration names ------------------------------------------------------------------------- */
+
+struct configuration {
+	struct search *search;
+	const char *file;     /* its own path, without links */
+	const char *worktree; /* where relative paths begin */
+	int depth;
+	bool is_callers; /* it, and what it includes, may lie where no command can write */
+	struct git_configured configured;
+};
+
+static void read_configuration(struct configuration *configuration);
+
+/* One thing that the configuration names, at @name: absolute, or as a command would write it. */
+struct naming {
+	struct configuration *configuration;
+	const struct git_named *named;
+};
+
+static void find_at(void *context, const char *name)
+{
+	const struct naming *naming = context;
+	const struct git_named *named = naming->named;
+	struct configuration *configuration = naming->configuration;
+	struct search *search = configuration->search;
+	struct watched as = {.kind = WATCH_PROTECTED, .who = named->who};
+	char path[PATH_MAX], object[PATH_MAX];
+	enum path_kind kind;
+
+	memcpy(path, name, strlen(name) + 1);
+	memcpy(object, name, strlen(name) + 1);
+	kind = search_find_at(search, object, &(struct watched){.who = NULL});
+	/* A word of a command may be anything, also "." or the name of a directory that is worked in. */
+	if (named->is_only_file && kind != PATH_FILE)
+		return;
+	/* The work tree itself, or what holds it, cannot be read-only. */
+	if (named->is_told || path_is_within(search->host->workdir.path.path, object))
+		as.kind = WATCH_REPORTED;
+	if (named->is_only_new)
+		as.kind = WATCH_NEW;
+	kind = search_find_at(search, path, &as);
+	if (named->is_include && configuration->depth < INCLUDES_MAX &&
+	    (kind == PATH_FILE || (configuration->is_callers && !search_root_of(search, path)))) {
+		struct configuration included = {
+			.search = search,
+			.file = path,
+			.worktree = configuration->worktree,
+			.depth = configuration->depth + 1,
+			.is_callers = configuration->is_callers,
+			.configured = configuration->configured,
+		};
+
+		read_configuration(&included);
+		configuration->configured = included.configured;
+	}
+}
+
+static bool find_named(void *context, const struct git_named *named)
+{
+	struct configuration *configuration = context;
+	struct search *search = configuration->search;
+	struct naming naming = {configuration, named};
+	const char *home = search->host->real_home, *from = configuration->worktree, *name = named->path;
+	char directory[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!search->budget->looks) {
+		search->found->is_cut_off = true;
+		return false;
+	}
+	if (named->is_beside_file) {
+		snprintf(directory, sizeof(directory), "%s", configuration->file);
+		*strrchr(directory, '/') = '\0';
+		from = directory;
+	}
+	/* Of "~user/x" the user may be the caller. */
+	if (name[0] == '~' && strchr(name, '/') && home) {
+		from = home;
+		name = strchr(name, '/') + 1;
+	}
+	if (name[0] == '/')
+		from = "";
+	if (snprintf(path, sizeof(path), "%s%s%s", from, name[0] == '/' ? "" : "/", name) >= PATH_MAX)
+		search->budget->looks--; /* what is no path takes time too */
+	else if (named->is_pattern)
+		search_match(search, from, name, find_at, &naming);
+	else
+		find_at(&naming, path);
+	return true;
+}
+
+static void read_configuration(struct configuration *configuration)
+{
+	struct search *search = configuration->search;
+	const struct search_root *root = search_root_of(search, configuration->file);
+	AUTO_CLOSE int fd = -1;
+	AUTO_TEXT content = {0};
+
+	if (root)
+		fd = search_open(root, search_beneath(root, configuration->file), O_RDONLY);
+	else if (configuration->is_callers)
+		fd = sys_open(configuration->file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	/* What cannot be read may name anything. */
+	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search->budget->looks ||
+	    !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
+	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
+		configuration->configured.has_programs = configuration->configured.is_cut_off = true;
+	search->found->is_cut_off |= configuration->configured.is_cut_off;
+}
+
+/* What the configuration of @git says; the size of an object's hash, and where it has its work tree, or "". */
+static size_t find_configured(struct search *search, const char *git, const char *worktree, char worktree_out[PATH_MAX])
+{
+	static const char *const names[] = {"config", "config.worktree"};
+	size_t hash_bytes = GIT_HASH_BYTES;
+
+	worktree_out[0] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char path[PATH_MAX];
+		struct configuration configuration = {
+			.search = search,
+			.file = path,
+			.worktree = worktree,
+			.configured.hash_bytes = hash_bytes,
+		};
+
+		if (snprintf(path, sizeof(path), "%s/%s", git, names[i]) >= (int)sizeof(path) ||
+		    search_find_at(search, path, &(struct watched){.who = NULL}) != PATH_FILE)
+			continue;
+		read_configuration(&configuration);
+		hash_bytes = configuration.configured.hash_bytes;
+		if (configuration.configured.worktree[0])
+			memcpy(worktree_out, configuration.configured.worktree, PATH_MAX);
+		search->has_programs |= configuration.configured.has_programs;
+	}
+	return hash_bytes;
+}
+
+/* --- repositories ------------------------------------------------------------------------------------------- */
+
+struct gitlinks {
+	struct search *search;
+	const struct git_repository *repository;
+};
+
+void git_find_names(struct search *search, const char *git, enum watch_kind kind, const char *who)
+{
+	for (const struct host_name *row = host_protected_names; row->name; row++)
+		if (!strncmp(row->name, ".git/", 5))
+			search_find(search, &(struct watched){.kind = kind, .who = who ? who : row->who}, "%s/%s", git,
+				    row->name + 5);
+	for (const struct host_name *row = host_instruction_names; row->name; row++)
+		if (!strncmp(row->name, ".git/", 5))
+			search_find(search, &(struct watched){.kind = WATCH_REPORTED, .who = row->who}, "%s/%s", git,
+				    row->name + 5);
+}
+
+/* Repositories, or parts of them, side by side in a directory that is read-only as a whole: for where that does not hold. */
+static void find_side_by_side(struct search *search, const char *directory)
+{
+	const struct search_root *root = search_root_of(search, directory);
+	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, directory), O_RDONLY | O_DIRECTORY) : -1;
+	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	if (!listing)
+		return;
+	take_fd(&fd);
+	while (count++ < SIDE_BY_SIDE_MAX && (entry = readdir(listing))) {
+		char path[PATH_MAX];
+
+		if (entry->d_name[0] != '.' &&
+		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) < (int)sizeof(path))
+			git_find_names(search, path, WATCH_REPORTED, NULL);
+	}
+	search->found->is_cut_off |= count > SIDE_BY_SIDE_MAX;
+	closedir(listing);
+}
+
+static ssize_t read_index(void *context, void *buffer, size_t len)
+{
+	ssize_t got = read(*(int *)context, buffer, len);
+
+	return got < 0 ? -errno : got;
+}
+
+static bool join_worktree(const struct git_repository *repository, const char *path, char directory[2 * PATH_MAX])
+{
+	bool is_absolute = path[0] == '/';
+
+	return snprintf(directory, 2 * (size_t)PATH_MAX, "%s%s%s", is_absolute ? "" : repository->worktree,
+			is_absolute ? "" : "/", path) < PATH_MAX;
+}
+
+static int find_gitlink(void *context, const char *path)
+{
+	const struct gitlinks *gitlinks = context;
+	struct search *search = gitlinks->search;
+	char directory[2 * PATH_MAX];
+
+	if (search->repositories++ >= REPOSITORIES_MAX || !search->budget->looks) {
+		search->found->is_cut_off = true;
+		return -EFBIG;
+	}
+	/* git goes wherever the name leads, also by ".." or from the root of the host. */
+	if (!join_worktree(gitlinks->repository, path, directory))
+		return 0;
+	git_find_nested(
+		search, directory, gitlinks->repository->depth + 1,
+		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
+	return search->has_failed ? -ENOMEM : 0;
+}
+
+/* git looks into it only if it is there, and then at gitlinks that are in no index but in an object of its own. */
+static int find_folded(void *context, const char *path)
+{
+	const struct gitlinks *gitlinks = context;
+	struct watched as = {
+		.kind = WATCH_NEW,
+		.who = "git's sparse index has only its name, and Belljar does not know which repositories in it git will look into",
+	};
+	char directory[2 * PATH_MAX];
+	size_t len;
+
+	if (!join_worktree(gitlinks->repository, path, directory))
+		return 0;
+	len = strlen(directory);
+	while (len > 1 && directory[len - 1] == '/')
+		directory[--len] = '\0';
+	search_find_at(gitlinks->search, directory, &as);
+	return gitlinks->search->has_failed ? -ENOMEM : 0;
+}
+
+/* One file of the index; false: it is there and cannot be read. */
+static bool read_gitlinks(struct search *search, const struct git_repository *repository, const char *name,
+			  size_t hash_bytes, struct git_index_facts *facts)
+{
+	char path[PATH_MAX];
+	const struct search_root *root;
+	AUTO_CLOSE int fd = -1;
+	struct stat status;
+	int rc;
+	struct gitlinks gitlinks = {search, repository};
+	struct git_index_request request = {
+		.read = read_index,
+		.read_context = &fd,
+		.hash_bytes = hash_bytes,
+		.each = find_gitlink,
+		.each_folded = find_folded,
+		.each_context = &gitlinks,
+	};
+
+	if (snprintf(path, sizeof(path), "%s/%s", repository->own, name) >= (int)sizeof(path))
+		return true;
+	root = search_root_of(search, path);
+	fd = root ? search_open(root, search_beneath(root, path), O_RDONLY) : -ENOENT;
+	if (fd == -ENOENT)
+		return true;
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    !search_spend_bytes(search, (uint64_t)status.st_size))
+		return false;
+	request.size = (uint64_t)status.st_size;
+	rc = git_index_gitlinks(&request, facts);
+	search->found->is_cut_off |= rc == -EFBIG;
+	return rc == 0;
+}
+
+static void find_gitlinks(struct search *search, const struct git_repository *repository, size_t hash_bytes)
+{
+	struct git_index_facts facts = {0}, base = {0};
+	char name[sizeof("sharedindex.") + sizeof(facts.base)];
+	bool is_read = read_gitlinks(search, repository, "index", hash_bytes, &facts);
+
+	if (is_read && facts.has_base) {
+		snprintf(name, sizeof(name), "sharedindex.%s", facts.base);
+		is_read = read_gitlinks(search, repository, name, hash_bytes, &base);
+	}
+	if (!is_read || facts.has_nameless)
+		search_find(
+			search,
+			&(struct watched){
+				.kind = WATCH_REPORTED,
+				.who = "Belljar cannot read it to its end, and does not know which repositories git will look into",
+			},
+			"%s/index", repository->own);
+}
+
+/* @name as a file of @git has it, which becomes the path of the directory; false: there is none that is searched. */
+static bool find_directory(struct search *search, const char *git, const char *name, char path[PATH_MAX])
+{
+	char joined[2 * PATH_MAX];
+
+	if (!name[0] || snprintf(joined, sizeof(joined), "%s%s%s", name[0] == '/' ? "" : git, name[0] == '/' ? "" : "/",
+				 name) >= PATH_MAX)
+		return false;
+	memcpy(path, joined, strlen(joined) + 1);
+	return search_find_at(search, path, &(struct watched){.who = NULL}) == PATH_DIRECTORY;
+}
+
+/* A repository may have the rest of itself elsewhere, its configuration and hooks among it. */
+static void find_common(struct search *search, const struct git_repository *repository)
+{
+	char file[PATH_MAX], common[PATH_MAX], unused[PATH_MAX];
+	const struct search_root *root;
+	AUTO_TEXT pointer = {0};
+	AUTO_CLOSE int fd = -1;
+
+	if (snprintf(file, sizeof(file), "%s/commondir", repository->own) >= (int)sizeof(file))
+		return;
+	root = search_root_of(search, file);
+	fd = root ? search_open(root, search_beneath(root, file), O_RDONLY) : -1;
+	if (fd < 0 || git_read_pointer(fd, "", &pointer) < 0 ||
+	    !find_directory(search, repository->own, pointer.data, common) || !strcmp(common, repository->git))
+		return;
+	git_find_names(search, common, WATCH_PROTECTED, NULL);
+	find_configured(search, common, repository->worktree ? repository->worktree : common, unused);
+}
+
+void git_find_repository(struct search *search, const struct git_repository *repository)
+{
+	static const char *const others[] = {"modules", "worktrees"};
+	const char *worktree = repository->worktree ? repository->worktree : repository->git;
+	char named[PATH_MAX], moved[PATH_MAX];
+	size_t hash_bytes = find_configured(search, repository->git, worktree, named);
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "%s/%s", repository->git, others[i]) < (int)sizeof(path))
+			find_side_by_side(search, path);
+	}
+	find_common(search, repository);
+	if (repository->depth >= NESTING_MAX)
+		search->found->is_cut_off = true;
+	else if (repository->worktree)
+		find_gitlinks(search, repository, hash_bytes);
+	/* A work tree that is elsewhere: names begin there. */
+	if (find_directory(search, repository->git, named, moved) && strcmp(moved, worktree) != 0) {
+		find_configured(search, repository->git, moved, named);
+		if (repository->depth < NESTING_MAX)
+			find_gitlinks(
+				search,
+				&(struct git_repository){repository->git, repository->own, moved, repository->depth},
+				hash_bytes);
+	}
+	if (strcmp(repository->own, repository->git) != 0)
+		find_configured(search, repository->own, worktree, named);
+}
+
+/* A .git file: it counts, and so does what it names. */
+static void find_pointed(struct search *search, const char *directory, const char *git_file, int depth, const char *who)
+{
+	const struct search_root *root = search_root_of(search, git_file);
+	AUTO_TEXT pointer = {0};
+	char git[2 * PATH_MAX];
+	AUTO_CLOSE int fd = root ? search_open(root, search_beneath(root, git_file), O_RDONLY) : -1;
+
+	if (fd < 0 || git_read_pointer(fd, "gitdir: ", &pointer) < 0 ||
+	    snprintf(git, sizeof(git), "%s%s%s", pointer.data[0] == '/' ? "" : directory,
+		     pointer.data[0] == '/' ? "" : "/", pointer.data) >= PATH_MAX)
+		return;
+	if (search_find_at(search, git, &(struct watched){.who = NULL}) != PATH_DIRECTORY)
+		return;
+	git_find_names(search, git, WATCH_PROTECTED, who);
+	git_find_repository(search, &(struct git_repository){git, git, directory, depth});
+}
+
+void git_find_nested(struct search *search, const char *directory, int depth, const char *who)
+{
+	struct watched as = {
+		.kind = search->repositories < PROTECTED_REPOSITORIES_MAX ? WATCH_PROTECTED : WATCH_REPORTED,
+		.who = who,
+	};
+	struct watched look = {.who = NULL};
+	enum path_kind kind;
+	char git[PATH_MAX];
+
+	if (snprintf(git, sizeof(git), "%s/.git", directory) >= (int)sizeof(git))
+		return;
+	/* By a link, or a name like "a/../b": then every link on the way counts too. */
+	if (!search_find_plain(search, git, &look, &kind)) {
+		if (!search_resolve(search, git, &as))
+			return;
+		search_find_plain(search, git, &look, &kind);
+	}
+	if (kind == PATH_DIRECTORY) {
+		git_find_names(search, git, as.kind, who);
+		git_find_repository(search, &(struct git_repository){git, git, directory, depth});
+	} else if (kind != PATH_ABSENT) {
+		search_find_plain(search, git, &as, &kind);
+		find_pointed(search, directory, git, depth, who);
+	}
+}
+
+/* --- the caller's own -------------------------------------------------------------------------------------- */
+
+static bool find_named_by_variable(void *context, const struct git_named *named)
+{
+	struct git_named other = *named;
+
+	other.who = "a variable of yours, GIT_EDITOR or the like, makes git run it";
+	return find_named(context, &other);
+}
+
+/* What the caller's variables make git run. */
+static void find_callers_commands(struct search *search)
+{
+	const struct string_list *commands = &search->host->git_commands;
+
+	for (size_t i = 0; i < commands->count; i++)
+		for (size_t j = 0; j < search->root_count; j++) {
+			struct configuration configuration = {
+				.search = search, .file = search->roots[j].path, .worktree = search->roots[j].path};
+
+			if (!git_command_named(commands->items[i], find_named_by_variable, &configuration))
+				search->found->is_cut_off = true;
+		}
+}
+
+/* What the caller's own git configuration names, for each work tree that relative paths may begin at. */
+static void find_callers_configuration(struct search *search)
+{
+	const struct string_list *files = &search->host->git_files;
+	struct watched as = {.kind = WATCH_PROTECTED, .who = "it is your git's configuration, which names programs"};
+
+	for (size_t i = 0; i < files->count; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s", files->items[i]);
+		search_find_at(search, path, &as);
+		for (size_t j = 0; j < search->root_count; j++)
+			read_configuration(&(struct configuration){
+				.search = search,
+				.file = search_root_of(search, path) ? path : files->items[i],
+				.worktree = search->roots[j].path,
+				.is_callers = true,
+			});
+	}
+}
+
+void git_find_callers(struct search *search)
+{
+	find_callers_configuration(search);
+	find_callers_commands(search);
+}
