@@ -326,8 +326,8 @@ static bool is_nobodys(struct walk *walk, const struct opened *opened, const cha
 		/* Untouched, but perhaps not where it was. If the host touched its side, that is the host's business. */
 		return !opened->place->is_moved || (old->st_mode && view_is_touched(view, old));
 	}
-	/* Not in the copy: removed by the command, or made in the workdir since. */
-	if (opened->place->source_count && fstat(opened->fds[0], &directory) == 0 &&
+	/* Not in the copy: removed by the command, or made in the workdir since. An untouched directory tells, if it is where it was. */
+	if (!opened->place->is_moved && opened->place->source_count && fstat(opened->fds[0], &directory) == 0 &&
 	    view_changed_ns(&directory) < view->copied_ns)
 		return true;
 	return view_is_touched(view, old) && birth_ns(opened->base, name) != INT64_MAX &&

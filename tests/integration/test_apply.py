@@ -87,6 +87,16 @@ class Applied(ApplyCase):
             (self.work / name).chmod(0o700)
             self.assertEqual((self.work / name / "f").read_text(), "x\n")
 
+    def test_directories_that_change_places_take_all_along(self) -> None:
+        for path in ("a/e/b", "a/f/b", "s/e", "s/f"):
+            (self.work / path).mkdir(parents=True)
+        (self.work / "a/f/b/c").write_text("x\n")
+        self.json("--cow", *self.sh("mv a t; mv s a; mv t s"))
+        self.decide("apply")
+        self.assertEqual(sorted(path.relative_to(self.work).as_posix() for path in self.work.rglob("*")), [
+            "a", "a/e", "a/f", "s", "s/e", "s/e/b", "s/f", "s/f/b", "s/f/b/c",
+        ])
+
     def test_random_changes_arrive(self) -> None:
         until = time.monotonic() + PROPERTY_SECONDS
         seed = random.SystemRandom().randrange(1 << 30)
