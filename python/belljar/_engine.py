@@ -17,13 +17,14 @@ import contextlib
 import errno
 import operator
 import os
+import resource
 import select
 import signal
 import socket
 import struct
 import threading
 import time
-from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import _wire
 from ._errors import EngineError, shortage_is_engine_error
@@ -41,6 +42,8 @@ LOOK_UP = struct.pack("ll", 0, int(LOOK_UP_SECONDS * 1_000_000))
 RIGHTS_SPACE = socket.CMSG_SPACE(struct.calcsize("4i"))
 # The queue of the door socket holds hundreds of channels; when it is full the engine needs a moment.
 RETRY_SECONDS = 0.001
+# How long the kernel may refuse to pass a descriptor because the user's programs have too many under way.
+UNDER_WAY_SECONDS = 5.0
 # A plain number: what is made of two members of an enumeration is looked up each time.
 AT_ONCE = int(socket.MSG_NOSIGNAL) | int(socket.MSG_DONTWAIT)
 BUSY = (errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS)
@@ -51,6 +54,9 @@ _engine: Optional[Engine] = None
 _owner_pid = os.getpid()
 _held: Set[Any] = set()
 _closers: List[Callable[[], None]] = []
+_limit_lock = threading.Lock()
+# How many threads send with the limit lifted, and what it was before.
+_lifted = [0, 0]
 
 
 def close_all(fds: Sequence[int]) -> None:
@@ -62,6 +68,36 @@ def close_all(fds: Sequence[int]) -> None:
 def rights(fds: Sequence[int]) -> List[Tuple[int, int, bytes]]:
     """Ancillary data that carries descriptors."""
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
+
+
+@contextlib.contextmanager
+def _lifted_limit() -> Iterator[None]:
+    """With as many descriptors as this process may allow itself."""
+    with _limit_lock:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if not _lifted[0]:
+            _lifted[1] = soft
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        _lifted[0] += 1
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _lifted[0] -= 1
+            if not _lifted[0]:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (_lifted[1], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def send_rights(sock: socket.socket, data: bytes, ancillary: Any, flags: int) -> int:
+    """As sendmsg(). The kernel passes no descriptor while the user's programs, jars among them, have more under way than the
+    sender's soft limit, which is 1024 as a rule: one jar could keep all others from being reached."""
+    try:
+        return sock.sendmsg([data], ancillary, flags)
+    except OSError as error:
+        if error.errno != errno.ETOOMANYREFS:
+            raise
+    with _lifted_limit():
+        return sock.sendmsg([data], ancillary, flags)
 
 
 class Engine:
@@ -368,7 +404,7 @@ def pair() -> Tuple[socket.socket, socket.socket]:
     return ours, theirs
 
 
-def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
+def _hand_over(theirs: socket.socket, is_patient: bool, give_up_at: float) -> Optional[Engine]:
     """Give the engine its end of a channel. None: it is busy, and we are not to wait."""
     ancillary = rights([theirs.fileno()])
     attempts = 0
@@ -379,10 +415,12 @@ def _hand_over(theirs: socket.socket, is_patient: bool) -> Optional[Engine]:
             retire(engine)
             continue
         try:
-            engine.door.sendmsg([b"c"], ancillary, AT_ONCE)
+            send_rights(engine.door, b"c", ancillary, AT_ONCE)
             return engine
         except OSError as error:
-            if error.errno in BUSY:
+            # An engine that is busy takes it in the end. What others have under way may stay there.
+            is_refused = error.errno == errno.ETOOMANYREFS and time.monotonic() >= give_up_at
+            if error.errno in BUSY and not is_refused:
                 if not is_patient:
                     return None
                 time.sleep(RETRY_SECONDS)
@@ -405,14 +443,15 @@ class Opening:
     The request is written before the channel is handed over, as far as it fits, so that the engine wakes up once.
     """
 
-    __slots__ = ("_ours", "_theirs", "_rest", "_fds")
+    __slots__ = ("_ours", "_theirs", "_rest", "_give_up_at")
 
     def __init__(self, request: bytes, fds: Sequence[int]) -> None:
         check_size(request)
+        self._give_up_at = time.monotonic() + UNDER_WAY_SECONDS
         self._ours, self._theirs = pair()
         try:
             with shortage_is_engine_error("send the request to the engine"):
-                sent = self._ours.sendmsg([request], rights(fds), AT_ONCE)
+                sent = send_rights(self._ours, request, rights(fds), AT_ONCE)
         except BaseException:
             self.abandon()
             raise
@@ -421,7 +460,7 @@ class Opening:
     def hand_over(self, is_patient: bool) -> Optional[Channel]:
         """The channel; None if that would mean waiting."""
         try:
-            engine = _hand_over(self._theirs, is_patient)
+            engine = _hand_over(self._theirs, is_patient, self._give_up_at)
         except BaseException:
             self.abandon()
             raise

@@ -79,7 +79,7 @@ class Ends:
         number = request[1] if type(request[1]) is int else 0
         data = _cell.REQUEST.pack(_cell.MAGIC, flags, len(payload), number) + payload
         try:
-            return self.link.sendmsg([data], _engine.rights([*files, *fds]), _engine.AT_ONCE) == len(data)
+            return _engine.send_rights(self.link, data, _engine.rights([*files, *fds]), _engine.AT_ONCE) == len(data)
         except OSError:
             return False
         finally:

@@ -184,7 +184,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
     def _send_whole(self, sock: socket.socket, data: bytes, fds: Sequence[int]) -> None:
         """After half a frame the engine could not understand the rest of the channel, so the jar is given up then."""
         with shortage_is_engine_error("send the request to the engine"):
-            sent = sock.sendmsg([data], _engine.rights(fds), socket.MSG_NOSIGNAL)
+            sent = _engine.send_rights(sock, data, _engine.rights(fds), socket.MSG_NOSIGNAL)
         if sent < len(data):
             try:
                 sock.sendall(memoryview(data)[sent:], socket.MSG_NOSIGNAL)

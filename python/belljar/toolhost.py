@@ -138,6 +138,16 @@ def _words_of(error: Exception) -> str:
     return said if isinstance(error, BelljarError) else f"{type(error).__name__}: {said}"
 
 
+def _name_of(tool: Any) -> Optional[str]:
+    """The name of a tool as plain text, whatever its class does when it is asked. None: it is no text."""
+    return str.__str__(tool) if isinstance(tool, str) else None
+
+
+def _unknown(tool: Any, call_id: str) -> ToolResult:
+    name = _name_of(tool)
+    return ToolResult(call_id, "error", message=f"unknown tool: {type(tool).__name__ if name is None else name}")
+
+
 class Watch:
     """An async iterator of events; its queue does not grow without end. `aclose()` ends it."""
 
@@ -260,9 +270,10 @@ class JarToolHost:
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
         """Call a tool in its jar. What goes wrong is a result that says so; only cancelling raises."""
-        entry = self._entries.get(tool) if isinstance(tool, str) else None
+        name = _name_of(tool)
+        entry = self._entries.get(name) if name is not None else None
         if entry is None:
-            return ToolResult(call_id, "error", message=f"unknown tool: {tool}")
+            return _unknown(tool, call_id)
         self._tell(ToolEvent("started", tool, call_id))
         result = ToolResult(call_id, "error", message="cancelled")
         try:
@@ -391,8 +402,8 @@ class CodeToolHost:
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
         """Run a program. One that fails has an output too: its returncode says so."""
-        if tool != self._tool.name:
-            return ToolResult(call_id, "error", message=f"unknown tool: {tool}")
+        if _name_of(tool) != self._tool.name:
+            return _unknown(tool, call_id)
         for watcher in list(self._watchers):
             watcher.tell(ToolEvent("started", tool, call_id))
         try:
@@ -400,7 +411,7 @@ class CodeToolHost:
             made = await self._runner.run(options.pop("code"), **options)
             result = ToolResult(call_id, "ok", dataclasses.asdict(made))
         except Exception as error:
-            result = ToolResult(call_id, "error", message=f"{type(error).__name__}: {error}")
+            result = ToolResult(call_id, "error", message=_words_of(error))
         for watcher in list(self._watchers):
             watcher.tell(ToolEvent("finished", tool, call_id, result))
         return result

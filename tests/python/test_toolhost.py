@@ -52,6 +52,18 @@ class BadArguments:
         raise BadWords
 
 
+class BadName:
+    def __str__(self) -> str:
+        raise BadWords
+
+
+class BadText(str):
+    __str__ = BadName.__str__
+
+    def __hash__(self) -> int:
+        raise BadWords
+
+
 class Hosts(PackageCase):
     def run_(self, coroutine: Any) -> Any:
         return asyncio.run(coroutine)
@@ -60,10 +72,11 @@ class Hosts(PackageCase):
         async def main() -> List[ToolResult]:
             async with JarToolHost([add, raises]) as host:
                 calls: List[Any] = [("add", wrong) for wrong in (None, 3, [1], {1: 2}, {"c": 1}, {"a": object}, BadArguments())]
-                calls += [(wrong, {}) for wrong in (None, ["add"], {}, "absent", "raises")]
+                calls += [(wrong, {}) for wrong in (None, ["add"], {}, "absent", "raises", BadName(), BadText("absent"), BadText("raises"))]
                 hosts: List[Any] = [host, FilesystemSandbox(host, roots=["/"]), CodeToolHost()]
                 found = [await one.call(*call) for one in hosts for call in calls]
-                found += [await hosts[2].call("run_code", wrong) for wrong in (None, {}, {"code": 3}, {"code": "", "files": 3})]
+                programs: List[Any] = [None, {}, {"code": 3}, {"code": "", "files": 3}, BadArguments()]
+                found += [await hosts[2].call("run_code", wrong) for wrong in programs]
                 with unittest.mock.patch("os.memfd_create", side_effect=OSError(24, "too many open files")):
                     found.append(await host.call("add", {"a": "x" * (1 << 20)}))
                 self.assertEqual((await host.call("add", {"a": 1})).output, 2)
