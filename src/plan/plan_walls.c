@@ -194,10 +194,11 @@ static void report_gaps(struct plan_build *build)
 	if (build->plan->core.landlock_abi < 6)
 		plan_missing(build, "signals",
 			     "before Landlock ABI 6 the command can signal other processes of the same user", hint);
-	plan_missing(build, "user_limits",
-		     "inotify instances and watches, and descriptors on their way through sockets, are counted for all "
-		     "programs of the user together: the command can use up what the others need",
-		     hint);
+	plan_missing(
+		build, "user_limits",
+		"inotify instances and watches, descriptors on their way through sockets, pages in pipes and epoll "
+		"watches are counted for all programs of the user together: the command can use up what the others need",
+		hint);
 	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes",
 		     hint);
 	plan_missing(build, "file_attributes",

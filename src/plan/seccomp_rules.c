@@ -111,6 +111,10 @@
 
 #define LEVEL_TCP 6
 #define TCP_ULP_OPTION 31
+#define LEVEL_SOCKET 1
+#define SO_ZEROCOPY_OPTION 60
+#define SHM_LOCK_COMMAND 11
+#define SHM_HUGETLB_FLAG 04000U
 
 #define CORE_RESOURCE 4
 
@@ -271,6 +275,12 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * a kernel without them says; TLS libraries then do it themselves.
 	 */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOENT, "it is TCP_ULP", EQUALS(1, LEVEL_TCP), EQUALS(2, TCP_ULP_OPTION)),
+	/*
+	 * The memory that it pins counts for the user, against RLIMIT_MEMLOCK: one jar could take all that the user's programs
+	 * may have. What a kernel without it says; who asks copies instead.
+	 */
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is SO_ZEROCOPY", EQUALS(1, LEVEL_SOCKET),
+		  EQUALS(2, SO_ZEROCOPY_OPTION)),
 
 	/*
 	 * READ_IMPLIES_EXEC, MMAP_PAGE_ZERO and the rest help exploits; gdb and setarch -R want only the one that
@@ -448,6 +458,13 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(msgctl, SECCOMP_NO_HOST_IPC, ENOSYS),
 	REFUSE(mq_open, SECCOMP_NO_HOST_IPC, ENOSYS),
 	REFUSE(mq_unlink, SECCOMP_NO_HOST_IPC, ENOSYS),
+	/*
+	 * In the jar's own IPC namespace: locked and huge pages count for the user, as those of SO_ZEROCOPY do. What mlock() locks
+	 * counts for the process. The kernel says the same to who has no right to it.
+	 */
+	REFUSE_IF(shmctl, SECCOMP_KERNEL, EPERM, "the command is SHM_LOCK", EQUALS(1, SHM_LOCK_COMMAND)),
+	REFUSE_IF(shmget, SECCOMP_KERNEL, EPERM, "the pages are from the pool of huge ones",
+		  HAS_ANY(2, SHM_HUGETLB_FLAG)),
 
 	/* What a file system says that cannot do it: programs then write, and cp reads and writes. Holes may be made. */
 	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole",

@@ -538,6 +538,26 @@ class Shares(LimitCase):
         )
         self.assertLessEqual(int(self.inside(script)), 3)
 
+    def test_memory_that_is_pinned(self) -> None:
+        """RLIMIT_MEMLOCK counts it for the user, but for that of mlock()."""
+        script = (
+            "import ctypes, socket\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "def tell(name, rc): print(name, 'ok' if rc >= 0 else ctypes.get_errno())\n"
+            "segment = libc.shmget(0, 4096, 0o1600)\n"
+            "tell('segment', segment)\n"
+            "tell('locked', libc.shmctl(segment, 11, None))\n"
+            "tell('huge', libc.shmget(0, 2 << 20, 0o5600))\n"
+            "sock = socket.socketpair()[0]\n"
+            "tell('zero copy', libc.setsockopt(sock.fileno(), 1, 60, ctypes.byref(ctypes.c_int(1)), 4))\n"
+            "tell('mlock', libc.mlock(ctypes.create_string_buffer(4096), 4096))\n"
+        )
+        answers = dict(line.rsplit(" ", 1) for line in self.inside(script).splitlines())
+        refused, absent = str(errno.EPERM), str(errno.ENOSYS)
+        self.assertEqual(answers.pop("zero copy"), str(errno.ENOPROTOOPT), answers)
+        expected = {"segment": absent, "locked": absent, "huge": absent} if self.way is LANDLOCK else {"segment": "ok", "locked": refused, "huge": refused}
+        self.assertEqual(answers, {**expected, "mlock": "ok"})
+
     def test_rings_of_the_whole_host(self) -> None:
         script = "import ctypes, os\nctypes.CDLL(None, use_errno=True).syscall(206, 1, None)\nprint(ctypes.get_errno())"
         if os.uname().machine == "x86_64":

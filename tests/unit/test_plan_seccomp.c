@@ -408,6 +408,12 @@ static const struct vector vectors[] = {
 	{SYSCALL_setsockopt, {3, 6, 31}, ENOENT, ENOENT},
 	{SYSCALL_setsockopt, {3, 6, 1}, 0, 0},
 	{SYSCALL_setsockopt, {3, 1, 31}, 0, 0},
+	{SYSCALL_setsockopt, {3, HIGH | 1, HIGH | 60}, ENOPROTOOPT, ENOPROTOOPT}, /* SO_ZEROCOPY */
+	{SYSCALL_setsockopt, {3, 6, 60}, 0, 0},
+	{SYSCALL_shmctl, {0, HIGH | 11}, EPERM, ENOSYS}, /* SHM_LOCK */
+	{SYSCALL_shmctl, {0, 12}, 0, ENOSYS},
+	{SYSCALL_shmget, {0, 4096, 05600}, EPERM, ENOSYS}, /* SHM_HUGETLB */
+	{SYSCALL_shmget, {0, 4096, 01600}, 0, ENOSYS},
 	{SYSCALL_ioctl, {3, 0x800c6613}, EOPNOTSUPP, EOPNOTSUPP},
 	{SYSCALL_ioctl, {3, HIGH | 0xc0506617}, EOPNOTSUPP, EOPNOTSUPP},
 	{SYSCALL_ioctl, {3, 0x40806685}, EOPNOTSUPP, EOPNOTSUPP},
