@@ -436,6 +436,7 @@ static void begin_call(struct jar_inside *inside)
 		jar_leave(inside, 125);
 	}
 	getrusage(RUSAGE_SELF, &started.started.making);
+	inside->start = started;
 	jar_report(inside, &started, -1);
 	for (size_t i = 0; i < inside->command.fd_count; i++)
 		close(inside->command.fds[i]);
@@ -453,7 +454,7 @@ static void watch_call(struct jar_inside *inside)
 	while (!waiting[1].revents) {
 		jar_reap(inside); /* orphans; the fork is the zygote's child */
 		waiting[2].fd = inside->build.listener_fd;
-		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+		if (jar_wait(inside, waiting, ARRAY_LEN(waiting), &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
 			jar_on_request(inside);

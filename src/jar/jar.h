@@ -20,7 +20,7 @@
 /* So many descriptors beside the three streams can be given to a command. */
 #define JAR_EXTRA_MAX 64
 
-/* Descriptors for the command, borrowed. With a pty only @stdin_fd etc. are -1, and the master comes with JAR_TERMINAL. */
+/* Descriptors for the command, borrowed, and its time. With a pty only @stdin_fd etc. are -1, and the master comes with JAR_TERMINAL. */
 struct jar_streams {
 	int stdin_fd;
 	int stdout_fd;
@@ -29,6 +29,7 @@ struct jar_streams {
 	size_t extra_count;   /* at most JAR_EXTRA_MAX */
 	bool has_pty;
 	struct winsize window;
+	uint64_t time_ns; /* then its minder ends it, though the engine has not said so; 0: never */
 };
 
 struct jar_inside;

@@ -20,19 +20,20 @@
 #include "sys/calls.h"
 
 #define FOR_EVER UINT64_MAX
-/* What getrusage() counts in. */
-#define BLOCK_BYTES 512
+#define SECOND_NS UINT64_C(1000000000)
+/* So many are reaped before the engine is listened to again. */
+#define REAPED_AT_ONCE 64
 
 /*
- * Does kill(-1) reach what this process is in charge of, all of it and nothing else? The kernel makes no process while it
- * goes through them, so nothing that forks escapes it. In the host's pid namespace that rests on a scope of this process's
- * own (STEP_SCOPE), which was proven and is proven again: without it everything of the user would end.
+ * Signal all that this process is in charge of, where kill(-1) reaches all of it and nothing else. The kernel makes no process while
+ * it goes through them, so nothing that forks escapes it. In the host's pid namespace that rests on a scope of this process's
+ * own (STEP_SCOPE), which was proven and is proven again: without it everything of the user would be signalled.
  */
-static bool has_own_world(const struct jar_inside *inside)
+static bool signal_all(const struct jar_inside *inside, int number)
 {
-	if (inside->owns_pids)
-		return true;
-	return inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
+	bool is_scoped = inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
+
+	return (inside->owns_pids || is_scoped) && (kill(-1, number) == 0 || errno == ESRCH);
 }
 
 void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
@@ -43,7 +44,7 @@ void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
 	message->entry_done = inside->entry_done;
 	/* An engine that is stopped and does not listen must not stop a traced command too. */
 	while (jar_send(JAR_CONTROL_FD, message, fd) == -EAGAIN && message->kind != JAR_TRIED)
-		poll(&room, 1, -1);
+		jar_wait(inside, &room, 1, NULL);
 }
 
 /*
@@ -65,17 +66,15 @@ void jar_end_tree(struct jar_inside *inside)
 	 * The kernel would kill what is left in a pid namespace anyway, but would not count it: processes are reaped here,
 	 * so that their CPU time reaches the engine with our own end.
 	 */
+	if (!is_alone(inside))
+		signal_all(inside, SIGKILL);
 	if (inside->owns_pids) {
-		if (!is_alone(inside))
-			kill(-1, SIGKILL);
 		while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
 			;
 		if (inside->await_outsider)
 			inside->await_outsider(inside);
 		return;
 	}
-	if (!is_alone(inside) && has_own_world(inside))
-		kill(-1, SIGKILL);
 	reap_hunt(NULL, FOR_EVER);
 	if (!inside->is_minder && inside->plan->run_directory) {
 		reap_sweep(inside->plan->run_directory);
@@ -118,9 +117,8 @@ int jar_carry(struct jar_inside *inside, const struct plan_step_list *steps, uin
 /* --- starting ----------------------------------------------------------------------------------------------- */
 
 /* Runs in a child that shares this process's memory until it execs: what it writes here is seen by the parent. */
-static void command_child(struct jar_inside *inside, const struct processors *processors)
-	__attribute__((noreturn, noinline));
-static void command_child(struct jar_inside *inside, const struct processors *processors)
+__attribute__((noreturn, noinline)) static void command_child(struct jar_inside *inside,
+							      const struct processors *processors)
 {
 	processor_roam(processors);
 	setsid();
@@ -178,23 +176,15 @@ static void on_child(int number)
 }
 
 /* What ended processes have written is in nobody's account but ours. */
-static uint64_t written_bytes(const struct jar_inside *inside)
-{
-	struct rusage usage;
-
-	if (inside->build.written_fd < 0)
-		return 0;
-	if (!inside->is_minder)
-		return reap_written_bytes(inside->build.written_fd);
-	/* /proc/self/io is not to be had once a process is not dumpable; this counts what was taken back too. */
-	getrusage(RUSAGE_CHILDREN, &usage);
-	return (uint64_t)(usage.ru_oublock + inside->outsider_usage.ru_oublock) * BLOCK_BYTES;
-}
-
 static void report_written(struct jar_inside *inside)
 {
-	uint64_t written = written_bytes(inside);
+	uint64_t outside = (uint64_t)inside->outsider_usage.ru_oublock * REAP_BLOCK_BYTES;
+	uint64_t written;
 
+	if (inside->build.written_fd < 0)
+		return;
+	written =
+		inside->is_minder ? reap_written_by_children() + outside : reap_written_bytes(inside->build.written_fd);
 	if (written <= inside->written_bytes)
 		return;
 	inside->written_bytes = written;
@@ -211,16 +201,18 @@ void jar_report_refusals(struct jar_inside *inside, bool is_end)
 
 bool jar_reap(struct jar_inside *inside)
 {
-	int status;
+	int status, count = 0;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+	while (count++ < REAPED_AT_ONCE && (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		/* A command that asked to be traced by its parent only stops here; that is not its end. */
 		if (pid != inside->pid || !(WIFEXITED(status) || WIFSIGNALED(status)))
 			continue;
 		inside->end.status = status;
 		return true;
 	}
+	if (count > REAPED_AT_ONCE)
+		kill(getpid(), SIGCHLD); /* there may be more: do not sleep */
 	report_written(inside);
 	return false;
 }
@@ -233,9 +225,7 @@ static void reap_traced(struct jar_inside *inside)
 {
 	int status = 0;
 
-	if (has_own_world(inside))
-		kill(-1, SIGKILL);
-	else
+	if (!signal_all(inside, SIGKILL))
 		reap_hunt(&(struct reap_family){.items = &inside->pid, .count = 1}, FOR_EVER);
 	while (waitpid(inside->pid, &status, __WALL) < 0 && errno == EINTR)
 		;
@@ -251,11 +241,7 @@ void jar_on_request(struct jar_inside *inside)
 		return;
 	if (rc <= 0 || message.kind == JAR_KILL)
 		jar_leave(inside, 0);
-	if (message.kind != JAR_SIGNAL)
-		return;
-	if (has_own_world(inside))
-		kill(-1, message.signal.number); /* everything but this process */
-	else
+	if (message.kind == JAR_SIGNAL && !signal_all(inside, message.signal.number))
 		reap_signal_tree(message.signal.number);
 }
 
@@ -268,6 +254,21 @@ void jar_catch_children(sigset_t *all_but_child)
 	sigdelset(all_but_child, SIGCHLD);
 }
 
+int jar_wait(struct jar_inside *inside, struct pollfd *waiting, size_t count, const sigset_t *signals)
+{
+	uint64_t begun_ns = inside->start.started.begun_ns, time_ns = begun_ns ? inside->command.time_ns : 0;
+	uint64_t spent_ns = time_ns ? sys_monotonic_ns() - begun_ns : 0, left_ns = time_ns - MIN_OF(spent_ns, time_ns);
+
+	if (time_ns && !left_ns) {
+		inside->command.time_ns = 0;
+		jar_end_tree(inside); /* before anything is told: perhaps nobody listens */
+		jar_leave(inside, 0);
+	}
+	return ppoll(waiting, count,
+		     time_ns ? &(struct timespec){(time_t)(left_ns / SECOND_NS), (long)(left_ns % SECOND_NS)} : NULL,
+		     signals);
+}
+
 static void watch_over(struct jar_inside *inside)
 {
 	AUTO_CLOSE int pidfd = sys_pidfd_open(inside->pid);
@@ -278,7 +279,7 @@ static void watch_over(struct jar_inside *inside)
 	jar_catch_children(&all_but_child);
 	while (!jar_reap(inside)) {
 		waiting[2].fd = inside->build.listener_fd;
-		if (ppoll(waiting, ARRAY_LEN(waiting), NULL, &all_but_child) <= 0)
+		if (jar_wait(inside, waiting, ARRAY_LEN(waiting), &all_but_child) <= 0)
 			continue;
 		if (waiting[0].revents)
 			jar_on_request(inside);

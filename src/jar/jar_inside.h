@@ -7,6 +7,7 @@
 #ifndef BELLJAR_JAR_JAR_INSIDE_H
 #define BELLJAR_JAR_JAR_INSIDE_H
 
+#include <poll.h>
 #include <signal.h>
 
 #include "answer/answer.h"
@@ -51,6 +52,7 @@ struct jar_command {
 	bool has_pty;
 	bool is_metered; /* of one that was sent: the engine looks at it */
 	struct winsize window;
+	uint64_t time_ns; /* as in struct jar_streams */
 	/* Of one that was sent: what the rest points at. */
 	void *spec, *lists;
 	size_t spec_len, lists_len;
@@ -137,6 +139,8 @@ void jar_on_request(struct jar_inside *inside);
 void jar_end_tree(struct jar_inside *inside);
 /* End everything this process is in charge of, and leave. */
 void jar_leave(struct jar_inside *inside, int status) __attribute__((noreturn));
+/* ppoll(), as long as the command has time: when that is over, end everything and leave. */
+int jar_wait(struct jar_inside *inside, struct pollfd *waiting, size_t count, const sigset_t *signals);
 /* Wake from sleep when a child ends; the signals that may come then. */
 void jar_catch_children(sigset_t *all_but_child);
 

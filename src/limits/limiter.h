@@ -22,38 +22,39 @@ typedef void limiter_function(void *owner, enum limit_name name, const struct li
 struct limiter {
 	struct loop *loop;
 	const struct plan *plan;
-	limiter_function *function;
+	limiter_function *function; /* NULL: it was stopped */
 	void *owner;
+	const struct limiter *jar; /* of a run in a session: the jar's, where memory may run out too; else NULL */
+	struct reap_family *family;
+	unsigned cpu_count;
+	bool is_over;     /* a limit that ends the run was told */
+	uint32_t metered; /* 1 << enum guarantee: what is really being looked at */
+	struct loop_timer timer;
+
+	/* What the cgroup holds. */
 	struct cgroup cgroup;
 	struct loop_watch notice;
 	struct loop_timer recheck; /* the kernel says so before it kills */
 	unsigned rechecks_left;
+	struct cgroup_reading last_reading; /* once nothing was left */
+	bool has_last_reading;
+
+	/* What is measured. */
 	struct meter meter;
-	struct reap_family *family;
 	struct looker *looker; /* NULL: nobody looks yet */
 	bool is_looking;       /* it was asked, and has not answered */
 	unsigned blocked_times;
-	struct loop_timer timer;
-	unsigned cpu_count;
-	uint64_t launch_ns; /* CPU time that making the jar took: not the command's; and its parts */
-	uint64_t launch_user_us, launch_system_us;
-	uint64_t clock_ns;          /* the part of it that the meter's clock has seen */
-	uint64_t peak_memory_bytes; /* as metered */
-	uint64_t peak_processes;
-	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
-	uint64_t weighed_ns;   /* when, and how long it took */
-	uint64_t weighing_ns;
-	struct meter_reading reading; /* of the last look */
 	unsigned unseen_looks;        /* in a row */
+	struct meter_reading reading; /* of the last look */
+	uint64_t peak_memory_bytes, peak_processes;
+	uint64_t excess_bytes; /* by how much the last look was above the last weighing */
+	uint64_t weighed_ns;   /* in the looker: when, and how long it took */
+	uint64_t weighing_ns;
+
+	/* What is no part of the command's account. */
+	uint64_t launch_user_us, launch_system_us; /* CPU time that making the jar took */
+	uint64_t clock_ns;                         /* the part of it that the meter's clock has seen */
 	uint64_t host_kills; /* for want of memory, on the whole host, since it was started; as the command began */
-	bool is_over;        /* a limit that ends the run was reported */
-	uint32_t metered;    /* 1 << enum guarantee: what is really being looked at */
-	/* Of a run in a session: the jar's. Memory may run out there, too. */
-	const struct limiter *jar;
-	struct cgroup_reading last_reading; /* once nothing was left */
-	bool has_last_reading;
-	/* What the last look showed. */
-	uint64_t last_memory_bytes, last_disk_bytes, last_processes;
 };
 
 /* Make what must be there before the jar. On failure nothing is left behind. */
@@ -87,6 +88,8 @@ struct limiter_usage {
 };
 
 void limiter_usage(const struct limiter *limiter, struct limiter_usage *out);
+/* Of what @name limits, how much the last look has seen. */
+uint64_t limiter_share(const struct limiter *limiter, enum limit_name name);
 /* What was used so far, @usage and what the limiter has seen, into @seen. */
 void limiter_report(struct limiter *limiter, const struct rusage *usage, struct observation *seen);
 /* All is over, and has used @usage: last readings, into @seen too. The limiter reports nothing after this. */

@@ -238,6 +238,8 @@ static void add_process(const struct meter *meter, const struct meter_process *p
 	if (process->pid == meter->first_pid)
 		return;
 	reading->processes += process->threads;
+	if (process->is_ours)
+		return;
 	reading->resident_bytes += process->resident_bytes;
 	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
 		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
@@ -261,6 +263,7 @@ enum meter_progress meter_look(struct meter *meter, struct meter_reading *readin
 	*reading = (struct meter_reading){0};
 	add_lost(meter);
 	meter_forget(meter);
+	meter_mark_ours(meter);
 	for (size_t i = 0; i < meter->process_count; i++)
 		add_process(meter, &meter->processes[i], reading);
 	reading->cpu_ns += meter->lost_cpu_ns;

@@ -6,7 +6,7 @@
  * (System V's, memory files, shared anonymous memory) are added up, with page tables and kernel stacks, which counts
  * shared pages more than once and is cheap. Only when that sum is above the limit are the processes weighed: the kernel
  * then divides every page by the number of those who share it, and what was counted by its place is not counted again by
- * its mapping.
+ * its mapping. Copies of the engine that a jar needs (meter_mark_ours()) are in neither sum.
  */
 #include "limits/meter_process.h"
 
@@ -217,7 +217,7 @@ static void weigh_process(const struct meter *meter, const struct meter_process 
 static bool weigh_all(const struct meter *meter, uint64_t late_ns, struct sums *sums)
 {
 	for (size_t i = 0; i < meter->process_count; i++) {
-		if (meter->processes[i].pid != meter->first_pid)
+		if (!meter->processes[i].is_ours)
 			weigh_process(meter, &meter->processes[i], sums);
 		if (meter_spent_ns() > late_ns)
 			return false;
@@ -229,7 +229,7 @@ static bool weigh_all(const struct meter *meter, uint64_t late_ns, struct sums *
 static bool find_counted_twice(const struct meter *meter, uint64_t late_ns, uint64_t *bytes)
 {
 	for (size_t i = 0; i < meter->process_count; i++) {
-		if (meter->processes[i].pid != meter->first_pid)
+		if (!meter->processes[i].is_ours)
 			*bytes += mapped_places(meter, meter->processes[i].shown, late_ns);
 		if (meter_spent_ns() > late_ns)
 			return false;

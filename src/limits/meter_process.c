@@ -20,6 +20,10 @@
 /* Threads are looked at until one shows the memory that they share: the first that lives does. */
 #define THREADS_TRIED_MAX 16
 #define NANOSECONDS 1000000000ULL
+/* The kernel's PF_FORKNOEXEC, among a process's flags. */
+#define FORKED_FLAG 0x40
+/* Beyond what its minder has: the command that it was sent, and what it touches on the way. */
+#define STARTER_MORE_BYTES (UINT64_C(1) << 20)
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
@@ -120,6 +124,8 @@ bool meter_parse_stat(struct meter_process *process, const char *line)
 {
 	enum {
 		PARENT = 4,
+		SESSION = 6,
+		FLAGS = 9,
 		USER = 14,
 		SYSTEM,
 		CHILD_USER,
@@ -148,12 +154,40 @@ bool meter_parse_stat(struct meter_process *process, const char *line)
 		return false; /* another one that got its number */
 	process->start_time = fields[START];
 	process->parent = (pid_t)fields[PARENT];
+	process->session = (pid_t)fields[SESSION];
+	process->is_fork = fields[FLAGS] & FORKED_FLAG;
 	process->threads = (unsigned)fields[THREADS];
 	process->shown = process->pid;
 	process->virtual_bytes = fields[VIRTUAL];
 	process->resident_bytes = fields[RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
 	process->cpu_ns.now = to_nanoseconds(fields[USER] + fields[SYSTEM] + fields[CHILD_USER] + fields[CHILD_SYSTEM]);
 	return true;
+}
+
+/*
+ * A kept jar's minders, and who carries out a task, are in the session of its first process. No command is: each begins with a
+ * session of its own, and no process can enter another's. A starter has left that session too. Its minder has one at most; it
+ * has executed nothing, and is about as large as its minder. When the starter has become the command, one orphan of that may
+ * pass for it: a run gains no more by that than what its starter had.
+ */
+void meter_mark_ours(struct meter *meter)
+{
+	for (size_t i = 0; i < meter->process_count; i++) {
+		struct meter_process *process = &meter->processes[i];
+
+		process->is_ours = process->pid == meter->first_pid || process->session == meter->first_pid;
+		process->has_starter = false;
+	}
+	for (size_t i = 0; i < meter->process_count; i++) {
+		struct meter_process *process = &meter->processes[i];
+		struct meter_process *minder = process->is_fork ? meter_find(meter, process->parent) : NULL;
+
+		if (!minder || minder->session != meter->first_pid || minder->pid == meter->first_pid ||
+		    minder->has_starter || process->is_ours ||
+		    process->resident_bytes > minder->resident_bytes + STARTER_MORE_BYTES)
+			continue;
+		process->is_ours = minder->has_starter = true;
+	}
 }
 
 /* Our own descriptors are used up: processes that cannot be opened would go unseen. Keep none from here on. */

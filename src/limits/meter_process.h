@@ -27,6 +27,10 @@ struct meter_process {
 	bool is_new;
 	bool is_gone;
 	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
+	bool is_fork;     /* it has executed nothing since it was forked */
+	bool is_ours;     /* a copy of the engine, no part of any command: its memory is not the run's */
+	bool has_starter; /* it is a minder, and one of its children counts as its starter */
+	pid_t session;
 	uint64_t start_time;
 	unsigned threads;
 	pid_t shown; /* whose entries of /proc show its memory and descriptors: a thread's, where the first one has ended */
@@ -52,6 +56,8 @@ bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
  * if there are too many, and the look is given up.
  */
 enum meter_progress meter_update(struct meter *meter);
+/* Find out which of the processes are ours; of the table as it is now. */
+void meter_mark_ours(struct meter *meter);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
 /* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */

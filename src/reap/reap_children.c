@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/directory.h"
 #include "sys/calls.h"
@@ -47,6 +48,14 @@ uint64_t reap_written_bytes(int io_fd)
 	content[len] = '\0';
 	reap_parse_written(content, &bytes);
 	return bytes;
+}
+
+uint64_t reap_written_by_children(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (uint64_t)usage.ru_oublock * REAP_BLOCK_BYTES;
 }
 
 long reap_some_numbers(int fd, reap_number_function *function, void *owner)

@@ -30,5 +30,9 @@ const char *reap_after_name(const char *stat_line);
 bool reap_parse_written(const char *content, uint64_t *bytes_out);
 /* The same of the open file @io_fd; 0 if it cannot be read. */
 uint64_t reap_written_bytes(int io_fd);
+/* What getrusage() counts writing in. */
+#define REAP_BLOCK_BYTES 512
+/* What was written by those that this process has reaped, and what was taken back too: /proc/self/io is not to be had once a process is not dumpable. */
+uint64_t reap_written_by_children(void);
 
 #endif

@@ -59,11 +59,12 @@ void session_note_written(struct session *jar)
 	limiter_written(&jar->limiter, sum);
 }
 
-static uint64_t share_of(const struct slot *slot, enum limit_name name)
+/* One that is not known to have started is not looked at yet. */
+static bool is_unseen(const struct slot *slot)
 {
-	return name == LIMIT_DISK   ? slot->limiter.last_disk_bytes
-	       : name == LIMIT_PIDS ? slot->limiter.last_processes
-				    : slot->limiter.last_memory_bytes;
+	const struct limiter *limiter = &slot->limiter;
+
+	return limiter->is_looking || (slot_has_run(slot) && limiter->metered != limiter->plan->metered);
 }
 
 /*
@@ -80,7 +81,7 @@ static bool look_at_runs(struct session *jar)
 			slot_poll(slot);
 			limiter_look(&slot->limiter);
 		}
-		is_one_unseen |= slot->limiter.is_looking;
+		is_one_unseen |= is_unseen(slot);
 		/* What it had is given back only when it is gone. */
 		is_one_ending |= slot->limiter.is_over && slot->state != SLOT_GONE;
 	}
@@ -101,7 +102,8 @@ static void end_largest(struct session *jar, enum limit_name name, const struct 
 	if (look_at_runs(jar))
 		return;
 	for (struct slot *slot = jar->slots; slot; slot = slot->next)
-		if (slot_has_run(slot) && (!largest || share_of(slot, name) > share_of(largest, name)))
+		if (slot_has_run(slot) &&
+		    (!largest || limiter_share(&slot->limiter, name) > limiter_share(&largest->limiter, name)))
 			largest = slot;
 	jar->over_looks = 0;
 	if (!largest)
@@ -110,10 +112,26 @@ static void end_largest(struct session *jar, enum limit_name name, const struct 
 	slot_on_limit(largest, name, hit, cause);
 }
 
+/*
+ * The jar's cgroup says that the kernel has killed for want of memory, and whose memory it was it does not say; in version 2
+ * it goes on saying so, and counts what was killed for a run's own limit too. The cgroup of the run that was hit knows, so
+ * all are asked. Nobody else is ended.
+ */
+static void ask_killed(struct session *jar)
+{
+	for (struct slot *slot = jar->slots; slot; slot = slot->next)
+		if (slot_has_run(slot))
+			limiter_check(&slot->limiter, false);
+}
+
 static void session_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {
 	struct session *jar = owner;
 
+	if (cause == CAUSE_MEMORY && plan_has_minders(jar->plan) && jar->limiter.cgroup.fds[CGROUP_MEMORY] >= 0) {
+		ask_killed(jar);
+		return;
+	}
 	if (cause != CAUSE_NONE && plan_has_minders(jar->plan)) {
 		end_largest(jar, name, hit, cause);
 		return;

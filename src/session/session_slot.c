@@ -91,6 +91,7 @@ static void lose_minder(struct slot *slot)
 static void end_run(struct slot *slot, enum slot_state state)
 {
 	slot->state = state;
+	slot->jar->over_looks = 0; /* the others are asked anew */
 	if (slot->occupant.owner)
 		slot->occupant.gone(slot->occupant.owner, &slot->usage, slot->status);
 	if (slot->number)
@@ -496,8 +497,9 @@ bool slot_limiter_start(struct slot *slot)
 {
 	if (!slot->number)
 		return limiter_start(&slot->jar->limiter, slot->jar->jar.pid);
-	/* What the jar handed over to look at may still be unread. */
-	session_poll(slot->jar);
+	/* What the jar handed over to look at may still be unread. Later news may be of the run's own end: that comes in its turn. */
+	if (!session_is_ready(slot->jar))
+		session_poll(slot->jar);
 	/* The minder of a call has a /proc of its own, and has handed it over. */
 	if (plan_is_for_calls(slot->jar->plan))
 		return limiter_start(&slot->limiter, slot->pid);

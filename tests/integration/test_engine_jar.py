@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 import unittest
 from typing import Any, Tuple
 
 from harness import census, wire
-from harness.case import every_way
+from harness.case import every_way, on_ways
 from harness.engine_case import KeptJarCase
 from harness.result import check_result
+from harness.runner import Way
 from harness.wire import CANCEL, CLOSE, CLOSED, DESCRIPTOR, FAILED, FILE, GO, JOIN, CAPTURED, OPEN, RESULT, STARTED, Channel, Outcome
 
 
@@ -89,6 +91,25 @@ class KeptJars(JarOnAChannel):
         self.assertEqual(census.marked(self.marker), [])
         for run in runs:
             self.assertEqual(wire.finish(run).result["outcome"], "cancelled")
+
+    def test_a_run_ends_in_time_though_the_engine_is_stopped(self) -> None:
+        jar = self.open()
+        other = self.join(jar, self.script("echo up; exec sleep 1001"), sink="frames")
+        run = self.join(
+            jar, self.script("trap '' TERM; echo up; while :; do sleep 1000; done"), {"timeout": 1, "grace": 0.1}, sink="frames"
+        )
+        for channel in (other, run):
+            self.assertEqual([channel.read().kind, channel.read().kind], [STARTED, wire.OUTPUT])
+        os.kill(self.engine.pid, signal.SIGSTOP)
+        try:
+            self.wait_for(lambda: len(census.living(self.engine.pid, "sleep", "sh")) == 1, "all but the other run has ended")
+        finally:
+            os.kill(self.engine.pid, signal.SIGCONT)
+        result = wire.finish(run).result
+        self.assertEqual((result["outcome"], result["signal"]), ("timeout", "SIGKILL"))
+        self.assertEqual(self.run_in(jar, ["echo", "alive"]).stdout, b"alive\n")
+        other.send(CANCEL, wire.number(0))
+        self.assertEqual(wire.finish(other).result["outcome"], "cancelled")
 
     def test_a_channel_that_is_closed_closes_its_jar(self) -> None:
         jar = self.open()
@@ -181,6 +202,34 @@ class KeptJars(JarOnAChannel):
             self.assertEqual([run.read().kind, run.read().kind], [STARTED, wire.OUTPUT])
         self.assertEqual(self.engine.close(), 0)
         self.assertEqual(census.marked(self.marker), [])
+
+
+@on_ways(
+    Way("meter", ("cgroup",), ("--rung", "namespace"), "namespace", ("userns",)),
+    Way("metered_landlock", ("cgroup", "userns"), ("--rung", "landlock"), "landlock", ("landlock",)),
+)
+class LittleMemory(JarOnAChannel):
+    """What Belljar itself has in a jar, a copy of it or two for each run, is not the commands'."""
+
+    def test_many_runs_at_once_fit_into_little_memory(self) -> None:
+        jar = self.open({"memory": "12M"})
+        for _ in range(3):
+            runs = [self.join(jar, self.script("exec sleep 0.5")) for _ in range(24)]
+            for run in runs:
+                result = wire.finish(run).result
+                self.assertEqual((result["outcome"], result["exit_code"], result["limits_hit"]), ("exited", 0, []), result)
+        self.close(jar)
+
+    def test_a_run_that_takes_more_is_ended(self) -> None:
+        jar = self.open({"memory": "12M"})
+        lasting = self.join(jar, self.script("echo up; sleep 1000"), sink="frames")
+        self.assertEqual([lasting.read().kind, lasting.read().kind], [STARTED, wire.OUTPUT])
+        result = self.run_in(jar, self.script("head -c 20M /dev/zero | tail -c 20M | sleep 1000")).result
+        self.assertEqual((result["outcome"], result["limits_hit"][0]["name"]), ("memory", "memory"), result)
+        self.assertEqual(self.run_in(jar, self.script(": goes on")).result["exit_code"], 0)
+        lasting.send(CANCEL, wire.number(0))
+        self.assertEqual(wire.finish(lasting).result["outcome"], "cancelled")
+        self.close(jar)
 
 
 class ManyJars(JarOnAChannel):

@@ -372,7 +372,7 @@ class Detached(Tasks):
         result = self.leave(jar, script, {"output": "10K"})
         self.assertEqual(result["exit_code"], 0)
         self.wait_for(lambda: (self.work / "written").exists(), "it could write all")
-        self.assertEqual(self.left(jar), ["sleep"])
+        self.wait_for(lambda: self.left(jar) == ["sleep"], "it goes on")
 
     def test_a_timeout_or_a_cancel_before_the_end_ends_everything(self) -> None:
         jar = self.open()

@@ -6,10 +6,14 @@ No test asserts how fast something is: what must end at once is bounded against 
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import unittest
 
+from harness import census
 from harness.case import JarCase, every_way
-from harness.result import limit_of
+from harness.result import check_result, limit_of
 
 
 @every_way
@@ -73,6 +77,21 @@ class Timeout(JarCase):
         for grace in ("0", "300ms"):
             result = self.json("--timeout", "300ms", "--grace", grace, *self.sh("sleep 1000 & kill -STOP $! $$"))
             self.assertEqual(result["outcome"], "timeout")
+
+    def test_it_ends_though_the_engine_is_stopped(self) -> None:
+        script = "trap '' TERM; echo up; setsid sleep 1001 & while :; do sleep 1000; done"
+        process, status = self.start_status("--timeout", "1s", "--grace", "100ms", *self.sh(script))
+        assert process.stdout is not None
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            self.wait_for(lambda: not census.living(process.pid, "sleep", "sh"), "the command has ended")
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        self.assertEqual(process.wait(), 124)
+        result = check_result(json.loads(status.read()))
+        self.assertEqual((result["outcome"], result["signal"]), ("timeout", "SIGKILL"))
+        self.assertIsNotNone(limit_of(result, "timeout"))
 
     def test_left_overs_do_not_prolong_the_timeout(self) -> None:
         words = ("setsid", "double", "ignore", "hold", "stay")

@@ -247,6 +247,80 @@ static void test_a_tree_is_counted_without_lists_of_children(void)
 	meter_done(&meter);
 }
 
+/* --- whose they are ----------------------------------------------------------------------------------------- */
+
+#define LARGE_BYTES (8 << 20)
+
+/* A child that has left the session, and pauses, or executes something that sleeps; it has so many more bytes. */
+static void start_apart(bool executes, size_t bytes)
+{
+	if (fork() != 0)
+		return;
+	setsid();
+	if (executes)
+		execl("/bin/sleep", "sleep", "1000", NULL);
+	memset(malloc(bytes + 1), 1, bytes + 1);
+	for (;;)
+		pause();
+}
+
+/* As a kept jar: a first process; below it a spare minder with its starter, and one with a command and two orphans of it. */
+static pid_t start_kept_jar(void)
+{
+	pid_t first = fork();
+
+	if (first != 0)
+		return first;
+	setsid();
+	if (fork() == 0) {
+		start_apart(false, 0);
+	} else if (fork() == 0) {
+		start_apart(true, 0);
+		start_apart(false, LARGE_BYTES);
+		start_apart(false, 0);
+	} else {
+		/* What a minder that was killed has left. */
+		start_apart(false, 0);
+	}
+	for (;;)
+		pause();
+}
+
+/* What is not ours of them: the command, its large orphan and the one that nobody minds. An orphan as small as a starter passes. */
+static void test_what_the_jar_itself_has_is_not_the_commands(void)
+{
+	static const struct plan plan = {.kind = PLAN_SESSION, .metered = 1U << GUARANTEE_MEMORY};
+	struct meter_reading reading = {0};
+	unsigned ours = 0, executed = 0;
+	struct meter meter;
+	pid_t first = start_kept_jar();
+
+	meter_init(&meter, &plan);
+	CHECK_INT(meter_follow(&meter, first), 0);
+	for (int tries = 0; tries < 2000 && (ours != 5 || executed != 1 || reading.resident_bytes < LARGE_BYTES);
+	     tries++) {
+		usleep(5000);
+		CHECK_INT(meter_look(&meter, &reading), METER_WHOLE);
+		ours = executed = 0;
+		for (size_t i = 0; i < meter.process_count; i++) {
+			ours += meter.processes[i].is_ours;
+			executed += !meter.processes[i].is_fork;
+			CHECK(meter.processes[i].is_fork || !meter.processes[i].is_ours);
+		}
+	}
+	CHECK_INT(meter.process_count, 8);
+	CHECK_INT(ours, 5);
+	CHECK_INT(executed, 1);
+	CHECK(reading.resident_bytes >= LARGE_BYTES);
+	for (size_t i = 0; i < meter.process_count; i++)
+		if (meter.processes[i].resident_bytes >= LARGE_BYTES)
+			CHECK(!meter.processes[i].is_ours);
+	for (size_t i = 0; i < meter.process_count; i++)
+		kill(meter.processes[i].pid, SIGKILL);
+	waitpid(first, NULL, 0);
+	meter_done(&meter);
+}
+
 static bool count(void *owner, pid_t number)
 {
 	int *found = owner;
@@ -285,6 +359,7 @@ int main(void)
 		TEST(test_written_bytes),
 		TEST(test_a_tree_is_counted),
 		TEST(test_a_tree_is_counted_without_lists_of_children),
+		TEST(test_what_the_jar_itself_has_is_not_the_commands),
 		TEST(test_children),
 	};
 
