@@ -553,6 +553,13 @@ static void write_notes(const struct result_source *source, struct json_writer *
 	json_open_array(writer, "notes");
 	for (size_t i = 0; plan && i < plan->notes.count; i++)
 		plan_write_remark(&plan->notes.items[i], writer);
+	if (source->seen && source->seen->was_confined)
+		plan_write_remark(
+			&(struct plan_remark){
+				.name = "processors",
+				.why = "processes were made faster than they could run: meanwhile the jar had all processors but one",
+			},
+			writer);
 	if (source->seen && source->seen->network.has_died)
 		plan_write_remark(
 			&(struct plan_remark){

@@ -573,9 +573,11 @@ class Changed(HostGitCase):
         self.assertIn("protect", self.missing(self.json("--", "true")))
 
 
-@on_ways(NAMESPACE, LANDLOCK)
+@on_ways(NAMESPACE if os.geteuid() == 0 else LANDLOCK)
 class Found(HostGitCase):
-    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it."""
+    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it.
+
+    The engine searches after the run, and looks at the host's files on either rung: one is enough for each user."""
 
     EVIL = "#!/bin/sh\ntouch RAN\ncat\n"
     MODULE = "open('RAN', 'w')\n"
