@@ -19,6 +19,9 @@ from adversarial_support import AttackCase, needs_git
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE
 
+# The engine searches after the run, and looks at the host's files in the same way on either rung: one is enough for each user.
+ONE_RUNG = NAMESPACE if os.geteuid() == 0 else LANDLOCK
+
 
 class HostGitCase(AttackCase):
     """A repository of the user's, a jar in it, and the host's git afterwards."""
@@ -26,6 +29,19 @@ class HostGitCase(AttackCase):
     # A repository with a monitor, and so many directories that no walk finds one in the last of them.
     NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
     MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
+
+    # One entry, with the object of the repository in deep/sub.
+    ENTRY = '''
+import hashlib, os, struct, subprocess, sys
+mode, name, sha = int(sys.argv[1], 8), sys.argv[2].encode(), subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"]).strip()
+flags = struct.pack(">HH", len(name) | 0x4000, 0x4000) if mode == 0o40000 else struct.pack(">H", len(name))
+if mode == 0o40000:
+    sha = subprocess.run(["git", "mktree", "--missing"], input=b"160000 commit " + sha + b"\\tsub\\n", stdout=subprocess.PIPE).stdout.strip()
+entry = bytes(24) + struct.pack(">I", mode) + bytes(12) + bytes.fromhex(sha.decode()) + flags + name
+index = b"DIRC" + struct.pack(">II", 3, 1) + entry + bytes(8 - len(entry) % 8)
+index += b"sdir" + bytes(4) if mode == 0o40000 else b""
+open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
+'''
 
     def setUp(self) -> None:
         needs_git()
@@ -76,23 +92,6 @@ class Planted(HostGitCase):
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
         self.assertIn("git status", str(result["risky"]))
 
-    def test_a_gitlink_in_every_version_of_the_index(self) -> None:
-        for version in ("2", "3", "4", "split"):
-            with self.subTest(version=version):
-                how = "git update-index --split-index" if version == "split" else f"git update-index --index-version {version}"
-                name = f"sub{version}"
-                more = "echo x > new; git add -N new; " if version == "3" else ""
-                self.attack(self.NEST.replace("N", name) + f"git add {name} 2>/dev/null; {more}{how}", f"{name}/.git/config")
-                self.ran.unlink(missing_ok=True)
-
-    def test_a_gitlink_of_an_index_with_long_hashes(self) -> None:
-        long = self.directory("long")
-        done = subprocess.run(["git", "init", "-q", "--object-format=sha256", long], env=self.env, capture_output=True)
-        if done.returncode != 0:
-            self.skipTest("git knows SHA-1 only")
-        script = self.trap + self.NEST.replace("N && cd N", "--object-format=sha256 sub && cd sub") + "git add sub"
-        result = self.json("-C", long, *self.sh(script))
-        self.assertIn(str(long / "sub" / ".git" / "config"), {entry["path"] for entry in result["risky"]})
 
     def test_a_submodules_git_file(self) -> None:
         script = self.NEST.replace("N", "x") + "mkdir sub; cp -r x/.git .real; echo 'gitdir: ../.real' > sub/.git; git add sub 2>/dev/null"
@@ -110,39 +109,6 @@ class Planted(HostGitCase):
         script = f"git init -q sub; cd sub; {inner} git add inner 2>/dev/null; git -c user.email=a -c user.name=b commit -q -m x; cd ..; git add sub 2>/dev/null"
         self.attack(script, "sub/inner/.git/config")
 
-    # One entry, with the object of the repository in deep/sub.
-    ENTRY = '''
-import hashlib, os, struct, subprocess, sys
-mode, name, sha = int(sys.argv[1], 8), sys.argv[2].encode(), subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"]).strip()
-flags = struct.pack(">HH", len(name) | 0x4000, 0x4000) if mode == 0o40000 else struct.pack(">H", len(name))
-if mode == 0o40000:
-    sha = subprocess.run(["git", "mktree", "--missing"], input=b"160000 commit " + sha + b"\\tsub\\n", stdout=subprocess.PIPE).stdout.strip()
-entry = bytes(24) + struct.pack(">I", mode) + bytes(12) + bytes.fromhex(sha.decode()) + flags + name
-index = b"DIRC" + struct.pack(">II", 3, 1) + entry + bytes(8 - len(entry) % 8)
-index += b"sdir" + bytes(4) if mode == 0o40000 else b""
-open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
-'''
-
-    def test_gitlinks_whose_names_lead_about(self) -> None:
-        """git goes where the name leads, as the kernel resolves it."""
-        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
-        names = (f"{self.work}/deep/sub", f"../{self.work.name}/deep/sub", "deep/../deep/sub", "deep/./sub", "./deep//sub")
-        for name in names:
-            with self.subTest(name=name):
-                script = f"{self.MANY}{nest} python3 -c '{self.ENTRY}' 160000 {name}"
-                self.attack(script, "deep/sub/.git/config", commands=["status"])
-                self.assertTrue(self.ran.exists() or name == names[-1], "the attack does not work: git no longer goes there")
-                self.ran.unlink(missing_ok=True)
-                for path in (*self.work.glob("a[0-9]*"), self.work / "deep"):
-                    shutil.rmtree(path)
-
-    def test_a_gitlink_in_what_a_sparse_index_leaves_out(self) -> None:
-        for key, value in {"core.sparseCheckout": "true", "core.sparseCheckoutCone": "true", "index.sparse": "true"}.items():
-            self.git("config", key, value, cwd=self.work)
-        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
-        cone = "mkdir -p .git/info; printf '/*\\n!/*/\\n' > .git/info/sparse-checkout; "
-        self.attack(f"{self.MANY}{nest}{cone} python3 -c '{self.ENTRY}' 40000 deep/", "deep", commands=["status"])
-        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer unfolds its index")
 
     def test_an_index_that_nobody_can_read_is_told(self) -> None:
         self.attack("printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\11short' > .git/index", ".git/index", commands=["status"])
@@ -352,9 +318,6 @@ open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
             {"in-place/AGENTS.md", "swapped/AGENTS.md", "added/CLAUDE.md", "nest/deep/.git/config"}, told, told
         )
 
-    def test_too_many_directories_to_search_are_told(self) -> None:
-        result = self.json(*self.python("for i in range(3000): os.makedirs(f'd{i}/e')\n"))
-        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
 
     def test_a_directory_that_is_closed_is_told(self) -> None:
         if os.geteuid() == 0 and self.way is LANDLOCK:
@@ -362,12 +325,6 @@ open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
         result = self.json(*self.sh("mkdir -p a/b; git init -q a/b; chmod 0 a"))
         (self.work / "a").chmod(0o755)
         self.assertTrue(result["notes"] or result["risky"])
-
-    def test_floods_of_repositories_are_bounded(self) -> None:
-        result = self.json(*self.python("for i in range(400):\n os.makedirs(f'{i}/.git/hooks'); open(f'{i}/.git/config', 'w').close()\n"))
-        self.assertLessEqual(len(result["risky"]), 256)
-        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
-
 
     def test_files_that_keep_the_search_busy(self) -> None:
         """Configurations that include each other, indexes of nothing but gitlinks: the search gives up soon, and says so."""
@@ -396,6 +353,59 @@ os.symlink("long/../" * 450 + "long/real", ".bashrc")
             changed = "evil" in (self.work / ".git" / "config").read_text() or (self.work / ".envrc").read_text() != "mine"
             self.assertTrue(self.way is LANDLOCK or not changed, "a flood of names has used up the protection")
             self.assertTrue(not changed or {".git/config", ".envrc"} <= self.risky(result))
+
+
+@on_ways(ONE_RUNG)
+class Searched(HostGitCase):
+    """What is large or takes many runs."""
+
+    def test_a_gitlink_in_every_version_of_the_index(self) -> None:
+        for version in ("2", "3", "4", "split"):
+            with self.subTest(version=version):
+                how = "git update-index --split-index" if version == "split" else f"git update-index --index-version {version}"
+                name = f"sub{version}"
+                more = "echo x > new; git add -N new; " if version == "3" else ""
+                self.attack(self.NEST.replace("N", name) + f"git add {name} 2>/dev/null; {more}{how}", f"{name}/.git/config")
+                self.ran.unlink(missing_ok=True)
+
+    def test_a_gitlink_of_an_index_with_long_hashes(self) -> None:
+        long = self.directory("long")
+        done = subprocess.run(["git", "init", "-q", "--object-format=sha256", long], env=self.env, capture_output=True)
+        if done.returncode != 0:
+            self.skipTest("git knows SHA-1 only")
+        script = self.trap + self.NEST.replace("N && cd N", "--object-format=sha256 sub && cd sub") + "git add sub"
+        result = self.json("-C", long, *self.sh(script))
+        self.assertIn(str(long / "sub" / ".git" / "config"), {entry["path"] for entry in result["risky"]})
+
+    def test_gitlinks_whose_names_lead_about(self) -> None:
+        """git goes where the name leads, as the kernel resolves it."""
+        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
+        names = (f"{self.work}/deep/sub", f"../{self.work.name}/deep/sub", "deep/../deep/sub", "deep/./sub", "./deep//sub")
+        for name in names:
+            with self.subTest(name=name):
+                script = f"{self.MANY}{nest} python3 -c '{self.ENTRY}' 160000 {name}"
+                self.attack(script, "deep/sub/.git/config", commands=["status"])
+                self.assertTrue(self.ran.exists() or name == names[-1], "the attack does not work: git no longer goes there")
+                self.ran.unlink(missing_ok=True)
+                for path in (*self.work.glob("a[0-9]*"), self.work / "deep"):
+                    shutil.rmtree(path)
+
+    def test_a_gitlink_in_what_a_sparse_index_leaves_out(self) -> None:
+        for key, value in {"core.sparseCheckout": "true", "core.sparseCheckoutCone": "true", "index.sparse": "true"}.items():
+            self.git("config", key, value, cwd=self.work)
+        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
+        cone = "mkdir -p .git/info; printf '/*\\n!/*/\\n' > .git/info/sparse-checkout; "
+        self.attack(f"{self.MANY}{nest}{cone} python3 -c '{self.ENTRY}' 40000 deep/", "deep", commands=["status"])
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer unfolds its index")
+
+    def test_too_many_directories_to_search_are_told(self) -> None:
+        result = self.json(*self.python("for i in range(3000): os.makedirs(f'd{i}/e')\n"))
+        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
+
+    def test_floods_of_repositories_are_bounded(self) -> None:
+        result = self.json(*self.python("for i in range(400):\n os.makedirs(f'{i}/.git/hooks'); open(f'{i}/.git/config', 'w').close()\n"))
+        self.assertLessEqual(len(result["risky"]), 256)
+        self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
 
 
 @on_ways(NAMESPACE, LANDLOCK)
@@ -573,11 +583,9 @@ class Changed(HostGitCase):
         self.assertIn("protect", self.missing(self.json("--", "true")))
 
 
-@on_ways(NAMESPACE if os.geteuid() == 0 else LANDLOCK)
+@on_ways(ONE_RUNG)
 class Found(HostGitCase):
-    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it.
-
-    The engine searches after the run, and looks at the host's files on either rung: one is enough for each user."""
+    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it."""
 
     EVIL = "#!/bin/sh\ntouch RAN\ncat\n"
     MODULE = "open('RAN', 'w')\n"
@@ -714,7 +722,7 @@ class Found(HostGitCase):
         self.assertEqual([note["name"] for note in result["notes"]], ["risky"])
 
 
-@on_ways(LANDLOCK)
+@on_ways(ONE_RUNG)
 class LargeIndexes(HostGitCase):
     """Indexes with thousands of entries, as git writes them for several threads: a gitlink anywhere in them is found."""
 
