@@ -17,17 +17,20 @@
 
 #include "sys/calls.h"
 
-/* When it is looked for the first time; then after twice as long each time, up to the last. While there is a storm; for those that slipped through. */
+/*
+ * When it is looked for the first time; then after twice as long each time, up to the last, so that however many jars there are the
+ * looking makes no storm of its own. Of one that is confined: for those that slipped through.
+ */
 #define FIRST_NS UINT64_C(2000000)
 #define LAST_NS UINT64_C(800000000)
-#define STORM_NS UINT64_C(50000000)
 #define CONFINED_NS UINT64_C(250000000)
 #define SECOND_NS UINT64_C(1000000000)
 /* So many a second for each processor. A shell that starts one program after the other makes fewer. */
 #define STORM_RATE 2000
 /* So many looks without a crowd, before processors are given back. */
 #define CALM_LOOKS 4
-/* How often a helper that was killed is asked for. */
+/* How often it is asked whether a helper has done its work; one that was killed. */
+#define WORKING_NS UINT64_C(20000000)
 #define REAP_NS 500000ULL
 
 enum helper { HELPER_NONE, HELPER_CONFINES, HELPER_RELEASES };
@@ -131,7 +134,7 @@ static void on_tick(struct loop_timer *timer)
 	bool is_storm;
 
 	if (!is_helper_gone(crowd)) {
-		loop_arm(crowd->loop, timer, sys_monotonic_ns() + STORM_NS, on_tick, crowd);
+		loop_arm(crowd->loop, timer, sys_monotonic_ns() + WORKING_NS, on_tick, crowd);
 		return;
 	}
 	if (!crowd->is_busy(crowd->owner))
@@ -142,7 +145,7 @@ static void on_tick(struct loop_timer *timer)
 		start_helper(crowd, HELPER_RELEASES);
 	else if (is_storm)
 		start_helper(crowd, HELPER_CONFINES);
-	crowd->wait_ns = crowd->is_confined ? CONFINED_NS : is_storm ? STORM_NS : MIN_OF(crowd->wait_ns * 2, LAST_NS);
+	crowd->wait_ns = crowd->is_confined ? CONFINED_NS : MIN_OF(crowd->wait_ns * 2, LAST_NS);
 	loop_arm(crowd->loop, timer, sys_monotonic_ns() + crowd->wait_ns, on_tick, crowd);
 }
 
