@@ -254,12 +254,16 @@ static void test_a_tree_is_counted_without_lists_of_children(void)
 /* A child that has left the session, and pauses, or executes something that sleeps; it has so many more bytes. */
 static void start_apart(bool executes, size_t bytes)
 {
+	volatile char *memory; /* volatile: what nobody reads would not be written */
+
 	if (fork() != 0)
 		return;
 	setsid();
 	if (executes)
 		execl("/bin/sleep", "sleep", "1000", NULL);
-	memset(malloc(bytes + 1), 1, bytes + 1);
+	memory = malloc(bytes + 1);
+	for (size_t i = 0; memory && i < bytes; i++)
+		memory[i] = 1;
 	for (;;)
 		pause();
 }
