@@ -68,6 +68,9 @@ export interface PolicyKeys extends RunKeys {
   system?: boolean | undefined;
   toolchains?: boolean | undefined;
   protect?: boolean | undefined;
+  exec?: 'any' | 'trusted' | undefined;
+  speculation?: 'on' | 'off' | undefined;
+  machine_facts?: 'host' | 'few' | 'none' | undefined;
   net?: 'none' | 'gate' | 'host' | undefined;
   allow_net?: string | readonly NetRule[] | undefined;
   secrets?: string | readonly Secret[] | undefined;

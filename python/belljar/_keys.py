@@ -85,6 +85,9 @@ class PolicyKeys(RunKeys, total=False):
     system: bool
     toolchains: bool
     protect: bool
+    exec: Literal["any", "trusted"]
+    speculation: Literal["on", "off"]
+    machine_facts: Literal["host", "few", "none"]
     net: Literal["none", "gate", "host"]
     allow_net: Union[str, Sequence[NetRule]]
     secrets: Union[str, Sequence[NetSecret]]

@@ -59,12 +59,15 @@ static const struct {
 	const char *name;
 	enum client_shape shape;
 } shapes[] = {
-	{"allow_net", SHAPE_LIST}, {"secrets", SHAPE_LIST},  {"cd", SHAPE_WORD},         {"env", SHAPE_VARIABLES},
-	{"hide", SHAPE_LIST},      {"cow_dirs", SHAPE_LIST}, {"workspace", SHAPE_WORD},  {"workspace_name", SHAPE_WORD},
-	{"hostname", SHAPE_WORD},  {"keep", SHAPE_WORD},     {"ledger", SHAPE_WORD},     {"ask", SHAPE_WORD},
-	{"net", SHAPE_WORD},       {"optional", SHAPE_LIST}, {"overflow", SHAPE_WORD},   {"pass_env", SHAPE_LIST},
-	{"publish", SHAPE_LIST},   {"redact", SHAPE_LIST},   {"ro", SHAPE_LIST},         {"rung", SHAPE_WORD},
-	{"rw", SHAPE_LIST},        {"tmpfs", SHAPE_LIST},    {"workdir", SHAPE_WORKDIR}, {"workdir_mode", SHAPE_WORD},
+	{"allow_net", SHAPE_LIST}, {"secrets", SHAPE_LIST},        {"cd", SHAPE_WORD},
+	{"env", SHAPE_VARIABLES},  {"hide", SHAPE_LIST},           {"cow_dirs", SHAPE_LIST},
+	{"workspace", SHAPE_WORD}, {"workspace_name", SHAPE_WORD}, {"hostname", SHAPE_WORD},
+	{"keep", SHAPE_WORD},      {"ledger", SHAPE_WORD},         {"ask", SHAPE_WORD},
+	{"net", SHAPE_WORD},       {"optional", SHAPE_LIST},       {"overflow", SHAPE_WORD},
+	{"pass_env", SHAPE_LIST},  {"publish", SHAPE_LIST},        {"redact", SHAPE_LIST},
+	{"ro", SHAPE_LIST},        {"rung", SHAPE_WORD},           {"rw", SHAPE_LIST},
+	{"tmpfs", SHAPE_LIST},     {"workdir", SHAPE_WORKDIR},     {"workdir_mode", SHAPE_WORD},
+	{"exec", SHAPE_WORD},      {"speculation", SHAPE_WORD},    {"machine_facts", SHAPE_WORD},
 };
 
 enum client_shape client_option_shape(const char *name, size_t len)

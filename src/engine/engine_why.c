@@ -124,7 +124,7 @@ static int explain_call(const struct plan *plan, const char *question, bool is_j
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 	const struct answer answer = {question, "call", "syscall", &explanation};
 
-	if (!plan_explain_call(plan, question, &explanation))
+	if (!plan_explain_call(plan, question, false, &explanation))
 		return -ENOENT;
 	write_answer(&answer, is_json, out);
 	return !explanation.is_allowed;
@@ -289,7 +289,7 @@ static int explain_must(const struct engine_request *request, const struct plan 
 				plan_explain_path(plan, &looker, text_string(&path), (enum plan_access)i, out);
 		return 0;
 	}
-	if (plan_explain_call(plan, must->question, out))
+	if (plan_explain_call(plan, must->question, false, out))
 		return 0;
 	if (!plan_read_endpoint(must->question, &endpoint))
 		return -EINVAL;

@@ -117,6 +117,9 @@ struct host_trust {
 	struct text bundle, java; /* both lists with the jar's own authority; empty: not made */
 };
 
+/* Kinds of speculation that a process can turn off: past stores, and past indirect branches. */
+#define HOST_SPECULATIONS 2
+
 struct host {
 	/* kernel */
 	bool has_user_namespaces; /* may be true and yet fail: see above */
@@ -129,9 +132,11 @@ struct host {
 	unsigned overlay_attempts;  /* how often one that was found was refused: a killed jar may still let go of it */
 	bool pipes_core_dumps;      /* the kernel hands them to a program, whatever the limit of their size but 1 */
 	int landlock_abi;           /* 0: none */
-	bool has_task_clock;        /* a clock of all CPU time of a tree; looked for where the policy limits that */
-	bool hides_processes;       /* /proc does not show those that may not be traced (hidepid), even to their user */
-	bool hides_jar; /* root without CAP_SYS_PTRACE cannot look at processes of the id that its jars run as */
+	int speculation
+		[HOST_SPECULATIONS]; /* what PR_GET_SPECULATION_CTRL says of each kind; negative: there is no such control */
+	bool has_task_clock;         /* a clock of all CPU time of a tree; looked for where the policy limits that */
+	bool hides_processes; /* /proc does not show those that may not be traced (hidepid), even to their user */
+	bool hides_jar;       /* root without CAP_SYS_PTRACE cannot look at processes of the id that its jars run as */
 	/* caller */
 	uid_t uid;
 	gid_t gid;

@@ -197,6 +197,8 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		.inotify_instances = sysctl_number("/proc/sys/fs/inotify/max_user_instances"),
 		.inotify_watches = sysctl_number("/proc/sys/fs/inotify/max_user_watches"),
 	};
+	for (int kind = 0; kind < HOST_SPECULATIONS; kind++)
+		host->speculation[kind] = prctl(PR_GET_SPECULATION_CTRL, kind, 0, 0, 0);
 	host->has_user_namespaces = may_use_user_namespaces(host->uid);
 	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY)
 		host->argument_bytes_max =

@@ -84,10 +84,11 @@ static bool is_same_kernel(const struct host *left, const struct host *right)
 {
 	return left->has_user_namespaces == right->has_user_namespaces &&
 	       left->has_id_mapped_mounts == right->has_id_mapped_mounts && left->has_seccomp == right->has_seccomp &&
-	       left->landlock_abi == right->landlock_abi && left->has_task_clock == right->has_task_clock &&
-	       left->hides_processes == right->hides_processes && left->hides_jar == right->hides_jar &&
-	       left->memory_bytes == right->memory_bytes && left->inotify_instances == right->inotify_instances &&
-	       left->inotify_watches == right->inotify_watches;
+	       left->landlock_abi == right->landlock_abi &&
+	       !memcmp(left->speculation, right->speculation, sizeof(left->speculation)) &&
+	       left->has_task_clock == right->has_task_clock && left->hides_processes == right->hides_processes &&
+	       left->hides_jar == right->hides_jar && left->memory_bytes == right->memory_bytes &&
+	       left->inotify_instances == right->inotify_instances && left->inotify_watches == right->inotify_watches;
 }
 
 bool host_is_same(const struct host *left, const struct host *right)

@@ -49,10 +49,7 @@ int jar_id_maps(struct jar_build *build, const struct plan_step *step)
 	return write_maps(step->value, step->value, step->value2, step->value2);
 }
 
-/*
- * Makes the user namespace of root's jar, since its parent must stay where it is: a process that shares memory and
- * descriptors with it. The parent sleeps meanwhile.
- */
+/* Makes the user namespace of root's jar, whose parent must stay where it is and sleeps meanwhile. They share all memory. */
 struct helper {
 	_Alignas(16) char stack[HELPER_STACK_BYTES];
 	uint64_t id;

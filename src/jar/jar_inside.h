@@ -71,9 +71,8 @@ struct jar_inside {
 	uint64_t written_bytes;
 	struct jar_message start; /* JAR_STARTED, or why not */
 	struct jar_end end;
-	pid_t pid; /* the command's */
-	void (*report_left)(
-		struct jar_inside *inside); /* of a session: tell the engine that nothing is left; else NULL */
+	pid_t pid;                                      /* the command's */
+	void (*report_left)(struct jar_inside *inside); /* sessions: tell the engine that the tree is gone */
 	/* A process of the tree that is another's child, the fork of a zygote: see call/. NULL: there is none. */
 	void (*await_outsider)(struct jar_inside *inside); /* it was killed: wait until that has happened */
 	struct rusage outsider_usage;                      /* what it used, once it is gone */
@@ -104,7 +103,7 @@ void jar_hand_over_sockets(struct jar_inside *inside);
 int jar_landlock_ruleset(const struct jar_build *build);
 
 /* jar_exec.c */
-/* Of what is blocked or ignored nothing is left to the command: see jar_inside(). */
+/* Reset the signal mask and all handlers, for the command. */
 void jar_unblock_signals(void);
 /* Be the first of the candidates that is there. Returns only on failure. */
 int jar_execute(const struct jar_command *command, const char *shell);

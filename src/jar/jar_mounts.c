@@ -114,6 +114,13 @@ static int set_aside(struct jar_build *build, int mount_fd)
 	return rc < 0 ? rc : sys_move_mount(mount_fd, build->scratch_fd, name);
 }
 
+static uint64_t attributes_of(const struct plan_step *step)
+{
+	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
+	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) |
+	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
+}
+
 /* An empty file has no size, and takes about a kilobyte all the same: so the number of files is limited too. */
 static int new_tmpfs(const struct plan_step *step)
 {
@@ -123,8 +130,7 @@ static int new_tmpfs(const struct plan_step *step)
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
 	snprintf(size, sizeof(size), "%" PRIu64, step->value);
 	snprintf(files, sizeof(files), "%" PRIu64, step->value2);
-	return sys_new_mount("tmpfs", options, step->value == LIMIT_NONE ? 1 : ARRAY_LEN(options),
-			     SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+	return sys_new_mount("tmpfs", options, step->value == LIMIT_NONE ? 1 : ARRAY_LEN(options), attributes_of(step));
 }
 
 /* Without this, root's mounts would appear on the host. */
@@ -148,10 +154,7 @@ int jar_scratch(struct jar_build *build, const struct plan_step *step)
 	build->scratch_fd = new_tmpfs(step);
 	if (build->scratch_fd < 0)
 		return build->scratch_fd;
-	/*
-	 * It needs a place of its own: before Linux 6.15 nothing can be bound out of a mount that is attached nowhere.
-	 * At /proc it will be covered by the real one.
-	 */
+	/* Before Linux 6.15 nothing can be bound out of a mount without a place. The real /proc will cover this one. */
 	rc = make_place(build, "/proc", false);
 	return rc < 0 ? rc : sys_move_mount(build->scratch_fd, build->root_fd, "proc");
 }
@@ -176,13 +179,6 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 			rc = sys_make_link(step->source, build->root_fd, path);
 	}
 	return rc == -EEXIST ? 0 : rc;
-}
-
-static uint64_t attributes_of(const struct plan_step *step)
-{
-	return SYS_MOUNT_NOSUID | (step->flags & STEP_DEVICE ? 0 : SYS_MOUNT_NODEV) |
-	       (step->flags & STEP_READ_ONLY ? SYS_MOUNT_RDONLY : 0) |
-	       (step->flags & STEP_NO_EXEC ? SYS_MOUNT_NOEXEC : 0);
 }
 
 /* A detached mount of the object at @path, which must be the one the planner saw. */
@@ -270,9 +266,8 @@ int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int m
 }
 
 /*
- * Each part is a checked mount of its own, with the map of ids where there is one. It needs a place: before Linux 6.15 a mount
- * that is attached nowhere will not do. In the host's tree, which the jar's root will cover, it can stay: every unmount would
- * wait for all processors.
+ * Each part is a checked mount of its own, with the map of ids where there is one. Before Linux 6.15 it must be attached
+ * somewhere: in the host's tree it can stay, since the jar's root covers it and an unmount would wait for all processors.
  */
 static int open_parts(struct jar_build *build, const struct plan_step *step, int *fds)
 {
@@ -314,7 +309,7 @@ static int new_overlay(const struct plan_step *step, const int *fds)
 		len += (size_t)snprintf(lower + len, sizeof(lower) - len, "%s%d", i > 1 ? ":" : "", fds[i]);
 	snprintf(upper, sizeof(upper), "%d/upper", fds[0]);
 	snprintf(work, sizeof(work), "%d/work", fds[0]);
-	mount_fd = sys_new_mount("overlay", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV);
+	mount_fd = sys_new_mount("overlay", options, ARRAY_LEN(options), attributes_of(step));
 	/* The kernel makes it read-only, and says nothing, where it cannot use the directory `work`. */
 	if (mount_fd >= 0 && (fstatvfs(mount_fd, &status) < 0 || status.f_flag & ST_RDONLY)) {
 		close(mount_fd);
@@ -393,10 +388,9 @@ int jar_hide(struct jar_build *build, const struct plan_step *step)
 }
 
 /*
- * The kernel refuses to rename or remove a directory on which something is mounted, in whatever mount of this namespace, and
- * whatever path is used. So the directory is mounted once more where nobody can go, in the scratch space, and something
- * on top of it there. A mount at its own place would do as well, but part it from what is around it: files could no
- * longer be moved in and out, and one that is hidden there would show if another program moved it.
+ * The kernel refuses to rename or remove a directory that carries a mount anywhere in this namespace. So the directory is mounted
+ * once more in the scratch space, where no process can go, with a cover on top. A mount at its own place would cut it off
+ * from what is around it: no file could be moved in or out.
  */
 int jar_pin(struct jar_build *build, const struct plan_step *step)
 {

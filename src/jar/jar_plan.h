@@ -87,6 +87,8 @@ enum step_trait {
 	/* The engine gets a view of the jar, and a clock if `value2`. */ \
 	X(METER, jar_meter, "meter", LIMITS, STEP_ANEW, "let the engine measure:%g", "holds=g") \
 	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
+	/* Kinds of speculation, a bit each; those of `value2` the kernel holds already. */ \
+	X(SPECULATION, jar_speculation, "speculation", ISOLATE, 0, "no speculation past what may be attacked", "turned_off=1 held=2") \
 	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
 	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
 	/* `value`: not the jar's, but this one of `asking`, from 1 on. */ \
@@ -107,9 +109,8 @@ enum step_flag {
 	STEP_ID_MAPPED = 1 << 4, /* the workdir of a command started by root */
 	STEP_IN_PLACE = 1 << 5,  /* the target lies in a host directory: it must exist, nothing is created */
 	STEP_NO_EXEC = 1 << 6,
-	STEP_FOLLOW = 1 << 7, /* links on the way to the source are followed: only root can put any there */
-	STEP_COUNT_WRITES =
-		1 << 8, /* STEP_METER: hold what tells how much this process and its children have written */
+	STEP_FOLLOW = 1 << 7,       /* links on the way to the source are followed: only root can put any there */
+	STEP_COUNT_WRITES = 1 << 8, /* STEP_METER: hold the file that counts this tree's written bytes */
 	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
 	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal takes nothing from the walls */
 	STEP_MAY_BE_GONE = 1 << 11, /* the target lies in a layer, and a command before may have removed it there */
@@ -191,22 +192,18 @@ struct jar_zygote_plan {
 	struct plan_step_list anew; /* made anew for each call; of a STEP_BIND what stands in the jar is taken along */
 };
 
-/*
- * In a filter: a process that exists only when the filter is loaded. 0: the parent of whoever loads it, 1: the engine, 2: the
- * jar's first process. No real process has such a number.
- */
+/* In a filter: 0: the parent of the process that loads it, 1: the engine, 2: the first process. No process has such a number. */
 #define JAR_PID_PLACEHOLDER(slot) ((pid_t)(0x7b000000 + (slot)))
 
 /*
- * The sixth argument of calls that Belljar makes where the command will be: a filter that traces does not ask about them. Nobody could
- * answer, for whoever would waits until the command is there. A command that says the same is not seen, and no less refused.
+ * The sixth argument of Belljar's own calls before exec: a filter that traces lets them pass, since the process that would
+ * answer still waits. A command can use this value too: it escapes tracing, not the filter.
  */
 #define JAR_OWN_CALL 0x6a617231U
 
 struct jar_plan {
-	uint64_t namespaces; /* CLONE_NEW* flags the jar's first process is made with */
-	const char *
-		birth_cgroup; /* the version 2 cgroup that it is made in, whose STEP_CGROUP sees that it is so; NULL: none */
+	uint64_t namespaces;          /* CLONE_NEW* flags the jar's first process is made with */
+	const char *birth_cgroup;     /* the version 2 cgroup that it is born in; STEP_CGROUP checks it; NULL: none */
 	struct plan_step_list steps;  /* by the jar's first process, in order */
 	struct plan_step_list entry;  /* by every command, between fork and exec */
 	struct plan_step_list minder; /* where there are any: by every minder, before it is told of a command */

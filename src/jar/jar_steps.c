@@ -41,6 +41,17 @@ int jar_subreaper(struct jar_build *build, const struct plan_step *step)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+int jar_speculation(struct jar_build *build, const struct plan_step *step)
+{
+	int rc = 0;
+
+	/* It lasts over fork and exec, and no process can turn it on again. */
+	for (unsigned kind = 0; step->value >> kind && rc == 0; kind++)
+		if (step->value >> kind & 1)
+			rc = prctl(PR_SET_SPECULATION_CTRL, kind, PR_SPEC_FORCE_DISABLE, 0, 0);
+	return rc < 0 ? -errno : 0;
+}
+
 int jar_workdir(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int fd = sys_open(step->target, O_PATH | O_DIRECTORY);
@@ -96,8 +107,8 @@ static int allow_renames(int ruleset_fd)
 }
 
 /*
- * Signals of this process and all it starts go no further than to them. Whoever has more than one process below may then
- * end all at once (jar_command.c), so it must be certain: a signal to the parent was possible before, and is not now.
+ * Keep the signals of this process and its descendants among themselves. It may then end all of them at once (jar_command.c),
+ * so the step proves it: a signal to the parent was possible before, and is not now.
  */
 int jar_scope(struct jar_build *build, const struct plan_step *step)
 {
@@ -159,7 +170,7 @@ int jar_run_directory(struct jar_build *build, const struct plan_step *step)
 	return MIN_OF(build->run_directory_fd, 0);
 }
 
-/* For who watches over a command that is behind rules, and is not behind them itself. */
+/* Landlock applies to the command only; the supervisor checks the rules itself. */
 static bool is_allowed(const void *owner, const char *path, enum jar_access access)
 {
 	static const uint64_t wanted[] = {[JAR_READS] = SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR,

@@ -310,6 +310,13 @@ static int refuse_what_is_not_there(struct plan_build *build)
 		return plan_needs_namespace(build, "a jar for calls");
 	if (policy->hostname)
 		return plan_needs_namespace(build, "a hostname of its own");
+	if (policy->machine_facts == FACTS_NONE)
+		return plan_needs_namespace(build, "covering what /proc shows of the machine");
+	if (policy->exec == EXEC_TRUSTED && !(policy->optional >> GUARANTEE_EXEC & 1))
+		return plan_needs_namespace(build, "executing trusted files only");
+	if (policy->exec == EXEC_TRUSTED)
+		plan_missing(build, "exec", "libraries in writable places can be loaded: only mounts forbid that",
+			     "allow user namespaces; `belljar doctor` says how");
 	if (policy->hide.count)
 		return plan_needs_namespace(build, plan_format(build, "hiding '%s'", policy->hide.items[0]));
 	return 0;

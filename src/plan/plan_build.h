@@ -54,7 +54,9 @@ int plan_environment(struct plan_build *build);   /* plan_environment.c: env, an
 void plan_candidates(struct plan_build *build);   /* plan_candidates.c: which files may be the command */
 int plan_check_network(struct plan_build *build); /* plan_gate.c: what is asked for can be had, and makes sense */
 int plan_gate(struct plan_build *build);          /* plan_gate.c: a network with a gate */
-int plan_mounts(struct plan_build *build);        /* plan_mounts.c: the file system, as mounts and as Landlock rules */
+/* Cover what /proc shows of the machine, as far as the policy says. The caller's steps renew no part of /proc afterwards. */
+void plan_machine_facts(struct plan_build *build, struct plan_step_list *steps);
+int plan_mounts(struct plan_build *build);    /* plan_mounts.c: the file system, as mounts and as Landlock rules */
 int plan_back_ends(struct plan_build *build); /* plan_limits.c: what holds each limit, and what cannot be held here */
 void plan_meter(struct plan_build *build);    /* plan_limits.c: the engine's view of the jar */
 void plan_limits(struct plan_build *build);   /* plan_limits.c: rlimits of the jar */

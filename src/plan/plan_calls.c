@@ -83,4 +83,5 @@ void plan_calls(struct plan_build *build)
 	 * to a user who is root inside, would be the next call's too.
 	 */
 	plan_add(build, &plan->core.zygote.anew, STEP_PROC_LOCK)->target = "/proc";
+	plan_machine_facts(build, &plan->core.zygote.anew);
 }

@@ -92,7 +92,7 @@ void plan_explain_limit(const char *name, uint64_t limit, struct plan_explanatio
 
 /* --- system calls ------------------------------------------------------------------------------------------- */
 
-/* False: there is no such call in the tables. */
-bool plan_explain_call(const struct plan *plan, const char *name, struct plan_explanation *out);
+/* @was_told: a refusal that the ledger was told of; only rows that it is told of count. False: the tables know no such call. */
+bool plan_explain_call(const struct plan *plan, const char *name, bool was_told, struct plan_explanation *out);
 
 #endif

@@ -33,7 +33,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-bool plan_explain_call(const struct plan *plan, const char *name, struct plan_explanation *out)
+bool plan_explain_call(const struct plan *plan, const char *name, bool was_told, struct plan_explanation *out)
 {
 	uint32_t parts = (plan->jar ? plan->jar : plan)->filter_parts;
 	bool is_namespace_call = false;
@@ -45,7 +45,7 @@ bool plan_explain_call(const struct plan *plan, const char *name, struct plan_ex
 	for (size_t i = 0; i < seccomp_rule_count; i++) {
 		const struct seccomp_rule *rule = &seccomp_rules[i];
 
-		if (!is_about(rule, name, parts))
+		if (!is_about(rule, name, parts) || (was_told && !seccomp_is_told(rule)))
 			continue;
 		is_namespace_call |= rule->part == SECCOMP_NAMESPACES && seccomp_is_told(rule);
 		if (out->why.len)

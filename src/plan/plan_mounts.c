@@ -109,6 +109,43 @@ static void add_root_step(struct plan_build *build)
 	add_mount_point(build, "/proc", false); /* for the scratch space */
 }
 
+/* A cover is a file of the jar's own, mounted over one of /proc. */
+void plan_machine_facts(struct plan_build *build, struct plan_step_list *steps)
+{
+	static const struct {
+		const char *target, *content;
+	} covers[] = {
+		{"/proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000000\n"},
+		{"/proc/cmdline", "\n"},
+		/* From here on: FACTS_NONE. */
+		{"/proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\nbtime 0\n"},
+		{"/proc/uptime", "0.00 0.00\n"},
+		{"/proc/loadavg", "0.00 0.00 0.00 1/1 1\n"},
+		{"/proc/vmstat", ""},
+		{"/proc/diskstats", ""},
+		{"/proc/interrupts", ""},
+		{"/proc/softirqs", ""},
+		{"/proc/swaps", ""},
+		{"/proc/partitions", ""},
+		{"/proc/buddyinfo", ""},
+		{"/proc/zoneinfo", ""},
+		{"/proc/schedstat", ""},
+		{"/proc/pressure/cpu", ""},
+		{"/proc/pressure/io", ""},
+		{"/proc/pressure/memory", ""},
+	};
+	size_t few = 2, count = build->policy->machine_facts == FACTS_NONE ? ARRAY_LEN(covers) : few;
+
+	for (size_t i = 0; i < count && build->policy->machine_facts != FACTS_HOST; i++) {
+		struct plan_step *step = plan_add(build, steps, STEP_FILE);
+
+		step->target = covers[i].target;
+		step->source = covers[i].content;
+		step->mode = 0444;
+		step->flags = STEP_IN_PLACE | STEP_MAY_BE_GONE;
+	}
+}
+
 /* Without a size of its own, the scratch space may take what the run may store, else what it may use, else half of RAM. */
 static uint64_t scratch_size(const struct plan_build *build)
 {
@@ -128,6 +165,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 	add_root_step(build);
 	step = plan_add(build, steps, STEP_SCRATCH);
 	step->mode = 0755;
+	step->flags = build->policy->exec == EXEC_TRUSTED ? STEP_NO_EXEC : 0;
 	step->value = scratch_size(build);
 	step->value2 = files_for(step->value);
 	for (size_t i = 0; i < view->count; i++) {
@@ -145,6 +183,7 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 	if (build->host->uid == 0 && !build->is_id_mapped)
 		for (size_t i = 0; i < ARRAY_LEN(locked_proc_names); i++)
 			plan_add(build, steps, STEP_PROC_LOCK)->target = locked_proc_names[i];
+	plan_machine_facts(build, steps);
 	/* One that was made before is read-only from the beginning. */
 	if (!build->host->has_skeleton)
 		plan_add(build, steps, STEP_SEAL);
@@ -163,8 +202,13 @@ static struct plan_landlock_rule *add_rule(struct plan_build *build, const char 
 		return &spare;
 	}
 	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->core.landlock_files};
-	rule->is_writable = access == WRITE_RIGHTS;
+	rule->is_writable = (access | SYS_LANDLOCK_EXECUTE) == WRITE_RIGHTS;
 	return rule;
+}
+
+static uint64_t write_rights(const struct place *place)
+{
+	return WRITE_RIGHTS & ~(place->flags & STEP_NO_EXEC ? (uint64_t)SYS_LANDLOCK_EXECUTE : 0);
 }
 
 /* Without namespaces, the host's other processes and terminals are in /proc and /dev/pts too. */
@@ -174,11 +218,11 @@ static uint64_t rights_of(const struct place *place, enum rung rung)
 		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_IOCTL_DEV;
 	switch (place->kind) {
 	case PLACE_BIND:
-		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : WRITE_RIGHTS;
+		return place->flags & STEP_READ_ONLY ? READ_RIGHTS : write_rights(place);
 	case PLACE_OVERLAY:
 	case PLACE_PRIVATE:
 	case PLACE_TMPFS:
-		return WRITE_RIGHTS;
+		return write_rights(place);
 	case PLACE_PROC:
 		return SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR |
 		       (rung == RUNG_NAMESPACE ? SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_TRUNCATE : 0);

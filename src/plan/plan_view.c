@@ -142,6 +142,20 @@ static bool is_protected(const struct plan_build *build, const struct view *view
 	       !has_written_link(view, &host->hidden) && !has_written_link(view, &host->tmpfs_places);
 }
 
+/* What the command can write to it cannot execute. */
+static void forbid_execution(struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		struct place *place = &view->items[i];
+		bool is_writable = place->kind == PLACE_OVERLAY || place->kind == PLACE_PRIVATE ||
+				   place->kind == PLACE_TMPFS ||
+				   (place->kind == PLACE_BIND && !(place->flags & STEP_READ_ONLY));
+
+		if (is_writable)
+			place->flags |= STEP_NO_EXEC;
+	}
+}
+
 /* --- the three stages --------------------------------------------------------------------------------------- */
 
 int view_make(struct plan_build *build, struct view *view, struct view *pins)
@@ -161,6 +175,8 @@ int view_make(struct plan_build *build, struct view *view, struct view *pins)
 	if (rc < 0 || build->has_failed)
 		return rc;
 	assert(is_protected(build, view));
+	if (build->policy->exec == EXEC_TRUSTED)
+		forbid_execution(view);
 	view_note_tools(build, view);
 	return 0;
 }

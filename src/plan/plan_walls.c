@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "plan/seccomp_compile.h"
 
@@ -116,6 +117,8 @@ static int compile_filter(struct plan_build *build)
 		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
 	if (plan_is_for_calls(plan))
 		profile.parts |= SECCOMP_NO_SIBLINGS;
+	if (build->policy->exec == EXEC_TRUSTED)
+		profile.parts |= SECCOMP_TRUSTED_EXEC;
 	if (plan->rung == RUNG_LANDLOCK) {
 		if (plan->core.landlock_abi < 6)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
@@ -203,8 +206,44 @@ static void report_gaps(struct plan_build *build)
 		     hint);
 	plan_missing(build, "file_attributes",
 		     "the command can see names, sizes, owners, times and extended attributes of files outside", hint);
+	if (build->policy->machine_facts == FACTS_FEW)
+		plan_missing(build, "machine_facts", "the command can read the host's boot id and kernel command line",
+			     hint);
 	report_names(build, hint);
 	report_metadata(build, hint);
+}
+
+/* What a process may turn off for itself, and what the kernel holds for all; the rest cannot be had. */
+static int plan_speculation(struct plan_build *build)
+{
+	static const char *const names[HOST_SPECULATIONS] = {"stores", "indirect branches"};
+	struct plan_step *step = NULL;
+
+	if (build->policy->speculation == SPECULATION_ON)
+		return 0;
+	build->plan->asked |= 1U << GUARANTEE_SPECULATION;
+	step = plan_add(build, &build->plan->core.steps, STEP_SPECULATION);
+	for (unsigned kind = 0; kind < HOST_SPECULATIONS; kind++) {
+		int state = build->host->speculation[kind];
+		bool is_held = state == PR_SPEC_NOT_AFFECTED ||
+			       (state > 0 && !(state & PR_SPEC_PRCTL) && state & PR_SPEC_DISABLE);
+
+		if (state > 0 && state & PR_SPEC_PRCTL)
+			step->value |= 1U << kind;
+		else if (is_held)
+			step->value2 |= 1U << kind;
+		else if (build->policy->optional >> GUARANTEE_SPECULATION & 1)
+			plan_missing(build, "speculation",
+				     plan_format(build, "this kernel cannot turn off speculation past %s", names[kind]),
+				     "start the kernel with its mitigations on");
+		else {
+			error_set(build->error, STAGE_HOST, ENODEV, "this kernel cannot turn off speculation past %s",
+				  names[kind]);
+			return error_hint(build->error,
+					  "start the kernel with its mitigations on, or say --optional speculation");
+		}
+	}
+	return 0;
 }
 
 /* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */
@@ -248,6 +287,10 @@ int plan_walls(struct plan_build *build)
 		       1U << GUARANTEE_SYSCALLS;
 	if (build->policy->net != NET_HOST)
 		plan->asked |= 1U << GUARANTEE_NETWORK;
+	if (build->policy->exec == EXEC_TRUSTED)
+		plan->asked |= 1U << GUARANTEE_EXEC;
+	if (plan_speculation(build) < 0)
+		return -ENODEV;
 	start = plan_add(build, &plan->core.steps, STEP_WORKDIR);
 	/* A jar's own first process is in the workdir; where its commands start is their own matter. */
 	start->target = plan_is_jar(plan) ? plan->core.workdir : start_directory(build);

@@ -16,7 +16,7 @@ static const char *const part_names[] = {
 	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc",  "ask-metadata",
 	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",      "guard-first",
 	"keep-core-limit", "metered",         "trace-files",       "trace-access", "trace-stat",
-	"trace-changes",   "one-listener",
+	"trace-changes",   "one-listener",    "trusted-exec",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 

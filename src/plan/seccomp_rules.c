@@ -113,6 +113,15 @@
 #define TCP_ULP_OPTION 31
 #define LEVEL_SOCKET 1
 #define SO_ZEROCOPY_OPTION 60
+#define SO_ATTACH_FILTER_OPTION 26
+#define SO_ATTACH_BPF_OPTION 50 /* and 51, SO_ATTACH_REUSEPORT_CBPF */
+#define SO_ATTACH_REUSEPORT_EBPF_OPTION 52
+#define TCP_FASTOPEN_CONNECT_OPTION 30
+#define OOB_OR_FASTOPEN_FLAGS 0x20000001U
+#define MADV_MERGEABLE_ADVICE 12
+#define PR_SET_MEMORY_MERGE_OPTION 67
+#define MPOL_MOVE_ALL_FLAG 0x4U
+#define MFD_NOEXEC_SEAL_FLAG 0x8U
 #define SHM_LOCK_COMMAND 11
 #define SHM_HUGETLB_FLAG 04000U
 
@@ -281,6 +290,47 @@ const struct seccomp_rule seccomp_rules[] = {
 	 */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is SO_ZEROCOPY", EQUALS(1, LEVEL_SOCKET),
 		  EQUALS(2, SO_ZEROCOPY_OPTION)),
+
+	/*
+	 * Out-of-band bytes of Unix sockets have a long record of kernel bugs; only FTP and telnet use those of TCP. None arrive where
+	 * none are sent. Fast open connects without connect(), and programs that ask for it connect in the usual way then.
+	 */
+	REFUSE_IF(sendto, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
+		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
+	REFUSE_IF(sendmmsg, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
+		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
+	REFUSE_IF(sendmsg, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
+		  HAS_ANY(2, OOB_OR_FASTOPEN_FLAGS)),
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is TCP_FASTOPEN_CONNECT", EQUALS(1, LEVEL_TCP),
+		  EQUALS(2, TCP_FASTOPEN_CONNECT_OPTION)),
+	/* BPF programs by another door, which the kernel compiles to machine code. As on a socket whose filter is locked. */
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_FILTER", EQUALS(1, LEVEL_SOCKET),
+		  EQUALS(2, SO_ATTACH_FILTER_OPTION)),
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_BPF or SO_ATTACH_REUSEPORT_CBPF",
+		  EQUALS(1, LEVEL_SOCKET), MASKED(2, ~1U, SO_ATTACH_BPF_OPTION)),
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_REUSEPORT_EBPF", EQUALS(1, LEVEL_SOCKET),
+		  EQUALS(2, SO_ATTACH_REUSEPORT_EBPF_OPTION)),
+
+	/*
+	 * What tells one process about the memory of others: which pages of a shared file the machine has in its cache, whether
+	 * two processes share an object, whether a page was merged with an equal one elsewhere. libunwind asks mincore() and
+	 * takes ENOSYS for an answer. A kernel without merging says EINVAL.
+	 */
+	REFUSE(mincore, SECCOMP_KERNEL, ENOSYS),
+	REFUSE(cachestat, SECCOMP_KERNEL, ENOSYS),
+	REFUSE(kcmp, SECCOMP_KERNEL, ENOSYS),
+	REFUSE_IF(madvise, SECCOMP_KERNEL, EINVAL, "the advice is MADV_MERGEABLE", EQUALS(2, MADV_MERGEABLE_ADVICE)),
+	REFUSE_IF(prctl, SECCOMP_KERNEL, EINVAL, "the option is PR_SET_MEMORY_MERGE",
+		  EQUALS(0, PR_SET_MEMORY_MERGE_OPTION)),
+	/*
+	 * Pages in a pipe stay after the process has given them back, large ones whole for each of a pipe's places: no limit on
+	 * memory counts them. Programs write instead.
+	 */
+	REFUSE(vmsplice, SECCOMP_KERNEL, ENOSYS),
+	/* The placement of pages that other processes use. Of one's own it is free: numpy, the JVM and databases use it. */
+	REFUSE_IF(move_pages, SECCOMP_KERNEL, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(migrate_pages, SECCOMP_KERNEL, EPERM, "it is for another pid", DIFFERS(0, 0)),
+	REFUSE_IF(mbind, SECCOMP_KERNEL, EPERM, "it moves pages that others use", HAS_ANY(5, MPOL_MOVE_ALL_FLAG)),
 
 	/*
 	 * READ_IMPLIES_EXEC, MMAP_PAGE_ZERO and the rest help exploits; gdb and setarch -R want only the one that
@@ -496,13 +546,15 @@ const struct seccomp_rule seccomp_rules[] = {
 	/* Agents that keep keys ask for this and go on without. */
 	REFUSE_IF(prctl, SECCOMP_METERED, EPERM, "it forbids others to look at the process",
 		  EQUALS(0, PR_SET_DUMPABLE_OPTION), EQUALS(1, 0)),
-	/* Pages in a pipe stay after the process has given them back, large ones whole for each of a pipe's places. */
-	REFUSE(vmsplice, SECCOMP_METERED, ENOSYS),
 	/* What a host without such pages says. They are in no process's count of resident ones. */
 	REFUSE_IF(mmap, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
 		  HAS_ANY(3, MAP_HUGETLB_FLAG)),
 	REFUSE_IF(memfd_create, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
 		  HAS_ANY(1, MFD_HUGETLB_FLAG)),
+
+	/* A file in memory lies on no mount that could forbid to execute it. */
+	REFUSE_IF(memfd_create, SECCOMP_TRUSTED_EXEC, EACCES, "the file could be executed",
+		  MASKED(1, MFD_NOEXEC_SEAL_FLAG, 0)),
 
 	REFUSE(truncate, SECCOMP_NO_TRUNCATE, EPERM),
 	REFUSE_IF(open, SECCOMP_NO_TRUNCATE, EPERM, "it cuts the file and is not for writing",

@@ -22,6 +22,12 @@ enum ask_mode { ASK_NONE, ASK_NET };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
 enum ledger_level { LEDGER_BASIC, LEDGER_FILES, LEDGER_TRACE };
+/* What may be executed: all that is visible, or only what no command can write. */
+enum exec_mode { EXEC_ANY, EXEC_TRUSTED };
+/* Whether the processor may run ahead past checks, as far as the kernel can turn that off for a process. */
+enum speculation_mode { SPECULATION_ON, SPECULATION_OFF };
+/* What /proc shows of the machine: all, all but boot id and kernel command line, or only what programs need. */
+enum machine_facts { FACTS_HOST, FACTS_FEW, FACTS_NONE };
 /* From weak to strong, so that "at least" is a comparison. */
 enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
 
@@ -84,6 +90,8 @@ enum guarantee {
 	GUARANTEE_PIDS,
 	GUARANTEE_CPU_TIME,
 	GUARANTEE_DISK,
+	GUARANTEE_EXEC,
+	GUARANTEE_SPECULATION,
 	GUARANTEE_COUNT,
 };
 
@@ -102,6 +110,9 @@ struct policy {
 	bool has_system;
 	bool has_toolchains;
 	bool has_protect;
+	enum exec_mode exec;
+	enum speculation_mode speculation;
+	enum machine_facts machine_facts;
 	enum net_mode net;
 	struct string_list allow_net; /* rules in their canonical form: net_rules.h */
 	struct string_list secrets;   /* likewise: net_secrets.h */

@@ -18,15 +18,17 @@ static const char *const overflow_words[] = {[OVERFLOW_TRUNCATE] = "truncate", [
 static const char *const ledger_words[] = {
 	[LEDGER_BASIC] = "basic", [LEDGER_FILES] = "files", [LEDGER_TRACE] = "trace", NULL};
 static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "tail", [KEEP_BOTH] = "both", NULL};
+static const char *const exec_words[] = {[EXEC_ANY] = "any", [EXEC_TRUSTED] = "trusted", NULL};
+static const char *const speculation_words[] = {[SPECULATION_ON] = "on", [SPECULATION_OFF] = "off", NULL};
+static const char *const facts_words[] = {[FACTS_HOST] = "host", [FACTS_FEW] = "few", [FACTS_NONE] = "none", NULL};
 static const char *const rung_words[] = {
 	[RUNG_PROCESS] = "process", [RUNG_LANDLOCK] = "landlock", [RUNG_NAMESPACE] = "namespace", NULL};
 
 const char *const policy_guarantee_names[] = {
-	[GUARANTEE_RUNG] = "rung",         [GUARANTEE_FILESYSTEM] = "filesystem",
-	[GUARANTEE_NETWORK] = "network",   [GUARANTEE_PROCESSES] = "processes",
-	[GUARANTEE_SYSCALLS] = "syscalls", [GUARANTEE_MEMORY] = "memory",
-	[GUARANTEE_PIDS] = "pids",         [GUARANTEE_CPU_TIME] = "cpu_time",
-	[GUARANTEE_DISK] = "disk",         [GUARANTEE_COUNT] = NULL,
+	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem",   [GUARANTEE_NETWORK] = "network",
+	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",       [GUARANTEE_MEMORY] = "memory",
+	[GUARANTEE_PIDS] = "pids",           [GUARANTEE_CPU_TIME] = "cpu_time",       [GUARANTEE_DISK] = "disk",
+	[GUARANTEE_EXEC] = "exec",           [GUARANTEE_SPECULATION] = "speculation", [GUARANTEE_COUNT] = NULL,
 };
 
 /* `true` alone takes 0.7 MB of a cgroup: its pages, its page tables and kernel stack, and what starts it. */
@@ -192,6 +194,42 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_BOOL,
 		.scope = SCOPE_JAR,
 		MEMBER(has_protect),
+		.tightening = TIGHTEN_HIGHER,
+	},
+	{
+		.name = "exec",
+		.flag = "exec",
+		.placeholder = "any|trusted",
+		.help = "what may be executed; trusted: nothing that lies in a place the command can write to",
+		.default_text = "any",
+		.type = POLICY_WORD,
+		.scope = SCOPE_JAR,
+		.words = exec_words,
+		MEMBER(exec),
+		.tightening = TIGHTEN_HIGHER,
+	},
+	{
+		.name = "speculation",
+		.flag = "speculation",
+		.placeholder = "on|off",
+		.help = "off: the processor does not run ahead past stores and indirect branches, which costs time",
+		.default_text = "on",
+		.type = POLICY_WORD,
+		.scope = SCOPE_JAR,
+		.words = speculation_words,
+		MEMBER(speculation),
+		.tightening = TIGHTEN_HIGHER,
+	},
+	{
+		.name = "machine_facts",
+		.flag = "machine-facts",
+		.placeholder = "host|few|none",
+		.help = "what /proc shows of the machine; few: no boot id, no kernel command line; none: no load and no counters either",
+		.default_text = "few",
+		.type = POLICY_WORD,
+		.scope = SCOPE_JAR,
+		.words = facts_words,
+		MEMBER(machine_facts),
 		.tightening = TIGHTEN_HIGHER,
 	},
 	{

@@ -20,6 +20,7 @@ static const char agent[] =
 	"  \"ro\": [], \"rw\": [], \"hide\": [],\n"
 	"  \"tmpfs\": [\"/tmp\", \"/var/tmp\", \"/dev/shm\", \"/run\"],\n"
 	"  \"system\": true, \"toolchains\": true, \"protect\": true,\n"
+	"  \"exec\": \"any\", \"speculation\": \"on\", \"machine_facts\": \"few\",\n"
 	"  \"net\": \"none\", \"allow_net\": [], \"secrets\": [], \"ask\": \"none\", \"ask_timeout\": \"60s\", \"publish\": [],\n"
 	"  \"hostname\": null,\n"
 	"  \"pass_env\": [\"PATH\", \"HOME\", \"USER\", \"LOGNAME\", \"LANG\", \"LANGUAGE\", \"LC_*\", \"TERM\",\n"

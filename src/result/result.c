@@ -111,9 +111,10 @@ int result_exit_status(const struct result_source *source)
 /* --- enforced ----------------------------------------------------------------------------------------------- */
 
 static const char *const guarantee_names[] = {
-	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem", [GUARANTEE_NETWORK] = "network",
-	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",     [GUARANTEE_MEMORY] = "memory",
-	[GUARANTEE_PIDS] = "pids",           [GUARANTEE_CPU_TIME] = "cpu_time",     [GUARANTEE_DISK] = "disk",
+	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem",   [GUARANTEE_NETWORK] = "network",
+	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",       [GUARANTEE_MEMORY] = "memory",
+	[GUARANTEE_PIDS] = "pids",           [GUARANTEE_CPU_TIME] = "cpu_time",       [GUARANTEE_DISK] = "disk",
+	[GUARANTEE_EXEC] = "exec",           [GUARANTEE_SPECULATION] = "speculation",
 };
 
 /* The last step of @kind that was really carried out; NULL: none was. */
@@ -187,6 +188,30 @@ static void network_word(const struct plan *plan, const struct observation *seen
 		text_append_string(out, "(ports)");
 }
 
+/* Files in memory are the filter's work, all others the mounts'; without mounts Landlock holds programs, but no libraries. */
+static void exec_word(const struct plan *plan, const struct observation *seen, struct text *out)
+{
+	const struct plan_step *scratch = done_step(plan, seen, STEP_SCRATCH, 0);
+
+	if (scratch && scratch->flags & STEP_NO_EXEC)
+		text_append_string(out, "noexec-mounts");
+	else if (!scratch && done_step(plan, seen, STEP_LANDLOCK, 0))
+		text_append_string(out, "landlock");
+	if (out->len && done_step(plan, seen, STEP_SECCOMP, 0))
+		text_append_string(out, "+seccomp");
+}
+
+/* What the process has turned off for itself, and what the kernel holds for all. */
+static void speculation_word(const struct plan *plan, const struct observation *seen, struct text *out)
+{
+	const struct plan_step *step = done_step(plan, seen, STEP_SPECULATION, 0);
+
+	if (step && step->value)
+		text_append_string(out, "prctl");
+	if (step && step->value2)
+		text_append_format(out, "%skernel", out->len ? "+" : "");
+}
+
 static void guarantee_word(enum guarantee guarantee, const struct plan *plan, const struct observation *seen,
 			   struct text *out)
 {
@@ -222,6 +247,12 @@ static void guarantee_word(enum guarantee guarantee, const struct plan *plan, co
 		break;
 	case GUARANTEE_DISK:
 		disk_word(plan, seen, out);
+		break;
+	case GUARANTEE_EXEC:
+		exec_word(plan, seen, out);
+		break;
+	case GUARANTEE_SPECULATION:
+		speculation_word(plan, seen, out);
 		break;
 	case GUARANTEE_MEMORY:
 	case GUARANTEE_CPU_TIME:

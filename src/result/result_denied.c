@@ -137,7 +137,7 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	struct plan_endpoint endpoint = {0}, address = {0};
 
 	if (denial->kind == DENIAL_CALL) {
-		plan_explain_call(plan, denial->what, out);
+		plan_explain_call(plan, denial->what, true, out);
 		return;
 	}
 	/* It was explained by who looked at the host; the engine does not look at what a command names. */

@@ -71,7 +71,7 @@ ALIASES = {"alias.test": "good.test", "badalias.test": "private.test"}
 BANNER = b"SSH-2.0-world\r\n"
 WEB_PORTS = (80, 443)
 ETH_P_ALL, ETH_P_ARP, ETH_P_IPV6, IPPROTO_HOPOPTS = 3, 0x806, 0x86DD, 0
-ECHO_PORT, BANNER_PORT, SOURCE_PORT, SINK_PORT, SILENT_PORT, RETRY_PORT = 7000, 7022, 7001, 7002, 7003, 7004
+ECHO_PORT, BANNER_PORT, SOURCE_PORT, SINK_PORT, SILENT_PORT, RETRY_PORT, URGENT_PORT = 7000, 7022, 7001, 7002, 7003, 7004, 7005
 # A ServerHello that asks for another ClientHello: RFC 8446 says by which random bytes.
 RETRY = bytes.fromhex("160303002c 02000028 0303 cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c 00 1301 00 0000")
 
@@ -348,6 +348,7 @@ class Internet:
                 443: self._echo,
                 8080: self._web,
                 ECHO_PORT: self._echo,
+                URGENT_PORT: self._urgent,
                 BANNER_PORT: self._banner,
                 SOURCE_PORT: self._source,
                 SINK_PORT: self._sink,
@@ -383,6 +384,13 @@ class Internet:
                 function(connection)
             except OSError:
                 pass
+
+    @staticmethod
+    def _urgent(connection: socket.socket) -> None:
+        """Every second part is one urgent byte."""
+        for part in (b"abc", b"!", b"def", b"?", b"ghi"):
+            connection.send(part, socket.MSG_OOB if len(part) == 1 else 0)
+        connection.recv(1)
 
     @staticmethod
     def _echo(connection: socket.socket) -> None:

@@ -191,7 +191,7 @@ static void check_call(const char *name, bool is_allowed, const char *why)
 	imagine(&made, NULL, NULL, NULL, "true");
 	request.argv = &made.argv;
 	CHECK_INT(plan_compile(&made.plan, &made.policy, &made.host, &request, &made.error), 0);
-	CHECK(plan_explain_call(&made.plan, name, &explanation));
+	CHECK(plan_explain_call(&made.plan, name, false, &explanation));
 	CHECK_INT(explanation.is_allowed, is_allowed);
 	CHECK_STRING(text_string(&explanation.why), why);
 	CHECK(!explanation.flag.len);
@@ -206,7 +206,7 @@ static void test_system_calls(void)
 	check_call("io_uring_setup", false, "refused with ENOSYS by the filter");
 	check_call("clone", true, "refused with EPERM if a namespace flag is set");
 	check_call("openat", true, "no row of the filter is about it");
-	CHECK(!plan_explain_call(&nobody, "nosuchcall", &explanation));
+	CHECK(!plan_explain_call(&nobody, "nosuchcall", false, &explanation));
 }
 
 static const struct test tests[] = {

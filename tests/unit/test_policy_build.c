@@ -349,7 +349,7 @@ static void test_bad_values_in_a_document(void)
 	check_refused(
 		"{\"optional\": [\"memry\"]}",
 		"p.json:1:15: optional 'memry': not one of rung, filesystem, network, processes, syscalls, memory, pids, "
-		"cpu_time, disk (did you mean 'memory'?)");
+		"cpu_time, disk, exec, speculation (did you mean 'memory'?)");
 	check_refused("{\"hostname\": \"\"}", "p.json:1:14: hostname '': a host name has 1 to 64 characters");
 	check_refused("{\"hostname\": \"a b\"}",
 		      "p.json:1:14: hostname 'a b': a host name is made of letters, digits, '-', "

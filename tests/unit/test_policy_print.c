@@ -41,7 +41,7 @@ static void test_agent_is_printed_in_full(void)
 		text_string(&text),
 		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"workspace\":\"direct\",\"workspace_name\":null,\"cow_dirs\":[],\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],"
 		"\"tmpfs\":[\"/tmp\",\"/var/tmp\",\"/dev/shm\",\"/run\",\"/home/user\"],\"system\":true,\"toolchains\":true,"
-		"\"protect\":true,\"net\":\"none\",\"allow_net\":[],\"secrets\":[],\"ask\":\"none\",\"ask_timeout\":\"1m\",\"publish\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
+		"\"protect\":true,\"exec\":\"any\",\"speculation\":\"on\",\"machine_facts\":\"few\",\"net\":\"none\",\"allow_net\":[],\"secrets\":[],\"ask\":\"none\",\"ask_timeout\":\"1m\",\"publish\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
 		"\"LANG\",\"LANGUAGE\",\"LC_*\",\"TERM\",\"COLORTERM\",\"NO_COLOR\",\"SHELL\",\"TMPDIR\",\"TZ\","
 		"\"GIT_AUTHOR_*\",\"GIT_COMMITTER_*\"],\"env\":{},\"timeout\":null,\"grace\":\"3s\",\"cpu_time\":null,"
 		"\"memory\":null,\"pids\":1024,\"disk\":null,\"file_size\":null,\"fds\":1024,\"core\":\"0\",\"net_connections\":null,\"net_bytes\":null,\"output\":null,"
@@ -66,7 +66,7 @@ static void test_every_key_survives_printing(void)
 		"{\"workdir\": \"/w\\u00e9\", \"workdir_mode\": \"ro\", \"cd\": \"./~/x\", \"ro\": [\"/a\\\\:b\", {\"path\": \"/c\\\\\", "
 		"\"dest\": \"/d:e\", \"optional\": true}, {\"path\": \"/o\", \"optional\": true}, \"/x\\\\\\\\:y\"], \"rw\": [\"/f:/g\", "
 		"\"..\"], \"hide\": [\"/h\", \"~\"], \"tmpfs\": [\"/t\\\\/:5M\", \"/u\\\\:v:1K\", \"/z\"], \"system\": false, "
-		"\"toolchains\": false, \"protect\": false, \"net\": \"host\", \"hostname\": \"h-1\", \"pass_env\": [\"*\", \"A_*\"], "
+		"\"toolchains\": false, \"protect\": false, \"exec\": \"trusted\", \"speculation\": \"off\", \"machine_facts\": \"none\", \"net\": \"host\", \"hostname\": \"h-1\", \"pass_env\": [\"*\", \"A_*\"], "
 		"\"env\": {\"A\": \"x\\ny\\u001b\", \"\\u00e9\": \"\"}, \"timeout\": 0.0000015, \"grace\": 0, \"cpu_time\": \"90s\", "
 		"\"memory\": 2000001, \"pids\": 1, \"disk\": \"1.5G\", \"file_size\": \"1T\", \"fds\": null, \"core\": null, "
 		"\"output\": 0, \"overflow\": \"kill\", \"keep\": \"both\", \"redact\": [\"abcd\\\"\"], \"redact_secrets\": true, "

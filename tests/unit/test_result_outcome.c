@@ -216,7 +216,8 @@ static void test_enforced_names_what_was_carried_out(void)
 	CHECK_STRING(text_string(&out),
 		     "{\"enforced\":{\"rung\":\"namespace\",\"filesystem\":\"mount-ns+landlock7\","
 		     "\"network\":\"net-ns\",\"processes\":\"pid-ns\",\"syscalls\":\"seccomp\",\"memory\":\"none\","
-		     "\"pids\":\"rlimit\",\"cpu_time\":\"none\",\"disk\":\"tmpfs\"}}");
+		     "\"pids\":\"rlimit\",\"cpu_time\":\"none\",\"disk\":\"tmpfs\",\"exec\":\"none\","
+		     "\"speculation\":\"none\"}}");
 }
 
 static void test_a_step_that_was_not_reached_is_not_claimed(void)
