@@ -21,7 +21,9 @@ from harness.bounds import LASTING
 from harness.case import on_ways
 from harness.runner import LANDLOCK, NAMESPACE, finish, read_until
 
-TRACING = ("attach", "seize", "vm_read", "vm_write", "pidfd_getfd", "kcmp", "robust_list", "migrate_pages")
+TRACING = ("attach", "seize", "vm_read", "vm_write", "pidfd_getfd", "robust_list")
+# The filter refuses these before the kernel looks for the process.
+FILTERED = ("kcmp", "migrate_pages")
 FILES = ("mem", "environ", "fd", "cwd", "root", "exe", "exe_write", "ns", "oom_score_adj", "comm", "clear_refs")
 SIGNALS = ("kill0", "kill", "kill_group", "tkill", "tgkill", "sigqueue", "tgsigqueue", "pidfd_signal", "proc_signal")
 SETTINGS = (
@@ -70,6 +72,7 @@ class InNamespaces(ProcessCase):
             with self.subTest(pid=pid):
                 self.expect(answers, [*SIGNALS, *TRACING, *FILES, *SETTINGS], "ESRCH", "ENOENT")
                 self.expect(answers, ("timerslack_ns", "process_madvise", "sigio"), "ESRCH", "ENOENT")
+                self.expect(answers, FILTERED, "ENOSYS", "EPERM")
         self.assertEqual(self.state(self.victim.pid), before)
 
     def test_process_one_gives_nothing_away(self) -> None:
@@ -77,6 +80,7 @@ class InNamespaces(ProcessCase):
         result = self.json("--timeout", "20s", "--", self.tool("attack_process"), "1")
         answers = self.table(result["stdout"])[1]
         self.expect(answers, TRACING, "EPERM")
+        self.expect(answers, FILTERED, "ENOSYS", "EPERM")
         self.expect(answers, FILES, "EACCES")
         self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0))
 
@@ -132,6 +136,7 @@ os.execv({tool!r}, [{tool!r}, str(keeper), str(engine), {str(self.victim.pid)!r}
                     self.expect(answers, SIGNALS, "EPERM", "ESRCH", "ENOSYS")
                     self.expect(answers, ("kill", "tkill", "tgkill", "sigqueue", "tgsigqueue"), "EPERM")
                 self.expect(answers, TRACING, "EPERM")
+                self.expect(answers, FILTERED, "ENOSYS", "EPERM")
                 self.expect(answers, (*FILES, "timerslack_ns"), "EACCES")
                 self.expect(answers, SETTINGS, "EPERM")
                 self.expect(answers, ("process_madvise",), "EPERM", "EACCES")

@@ -31,6 +31,24 @@ GOALS = [
         "the same, × bubblewrap that shows the same",
         ("cold", "true", "belljar"), ("cold", "true", "bubblewrap-same-view"), 0.5,
     ),
+    *(
+        Goal(f"{words}, {place}, × empty", ("places", table, place), ("places", table, "empty"), bound)
+        for table, words, bound in (("command", "/bin/true", 1.1), ("slow", "sleep 0.2", 1.02), ("kept", "kept jar", 1.1))
+        for place in ("repository", "repository, built", "300 directories", "node_modules of 6000")
+    ),
+    *(
+        Goal(f"{words}, 1000 directories, × empty", ("places", table, "1000 directories"), ("places", table, "empty"), bound)
+        for table, words, bound in (("command", "/bin/true", 1.3), ("slow", "sleep 0.2", 1.02), ("kept", "kept jar", 1.1))
+    ),
+    Goal(
+        "kept jar, 10000 directories, × empty",
+        ("places", "kept", "10000 directories"), ("places", "kept", "empty"), 1.1,
+    ),
+    Goal("/bin/true, each of 10000 directories, µs", ("places", "each", "each of 10000"), None, 1.3),
+    *(
+        Goal(f"/bin/true, {place}, × bubblewrap there", ("places", "command", place), ("places", "command", f"bubblewrap, {place}"), 1.0)
+        for place in ("empty", "repository", "300 directories", "node_modules of 6000")
+    ),
     Goal("Python, in a row, × subprocess.run", ("starts", "row", "belljar"), ("starts", "row", "subprocess"), 3.0),
     Goal("API, new jar, × bare", ("api", "small", "new"), ("api", "small", "bare"), 2.3),
     Goal("API, prepared jar, × bare", ("api", "small", "prepared"), ("api", "small", "bare"), 1.5),

@@ -6,10 +6,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Dict
 
-from bench.measures import api, calls, cold, files, inside, interpreter, ledger, mcp, memory, net, node, output, python, spawn, starts, stdio, throughput, workspace
+from bench.measures import api, calls, cold, files, inside, interpreter, ledger, mcp, memory, net, node, output, places, python, spawn, starts, stdio, throughput, workspace
 
 MEASURES: Dict[str, ModuleType] = {
     "cold": cold,
+    "places": places,
     "starts": starts,
     "api": api,
     "python": python,

@@ -22,7 +22,8 @@ def spawn(bench: Bench, rounds: int, field: Field) -> Dict[str, List[float]]:
     for name, line in field.lines.items():
         words += [name, str(field.every.get(name, 1)), str(len(line)), *line]
     times: Dict[str, List[float]] = {name: [] for name in field.lines}
-    for name, nanoseconds, status in bench.lines([bench.program("spawn"), str(rounds), *words]):
+    for *label, nanoseconds, status in bench.lines([bench.program("spawn"), str(rounds), *words]):
+        name = " ".join(label)
         if status != "0":
             raise RuntimeError(f"{name} ended with wait status {status}")
         times[name].append(int(nanoseconds) / 1000)
