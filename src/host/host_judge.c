@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_judge.c - judge one changed path by tables
+ *
+ * Names of the project's top count there. Repositories and what is in them, and instructions for agents, count at any depth: people
+ * open subdirectories too. Letters are compared as the most generous file system does: without case, without characters that
+ * nobody sees, with those that stand for two letters. A name that only looks alike is reported too often, never too rarely.
+ */
+#include "host/host_judge.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "host/host_git_command.h"
+#include "host/host_names.h"
+
+#define WHY_POINTER "git takes its repository from where it points"
+#define WHY_LINK "git writes to files of such names, and through this link it would write where the link leads"
+#define WHY_ABOVE "other programs obey files in it"
+#define WHY_REPOSITORY "git or another program obeys this repository when it is used in or above the directory"
+#define WHY_BARE                                                                                                           \
+	"with `objects` and `refs`, or `commondir`, beside HEAD git takes this directory for a repository, and obeys the " \
+	"`config` and the `hooks` in it"
+
+/* --- names -------------------------------------------------------------------------------------------------- */
+
+/* What file systems without case take for our letters, or for nothing: ranges of code points. */
+static const struct {
+	uint32_t first, last;
+	const char *as;
+} folded[] = {
+	{0x00ad, 0x00ad, ""},   {0x00df, 0x00df, "ss"},  {0x017f, 0x017f, "s"},   {0x034f, 0x034f, ""},
+	{0x061c, 0x061c, ""},   {0x115f, 0x1160, ""},    {0x17b4, 0x17b5, ""},    {0x180b, 0x180f, ""},
+	{0x1e9e, 0x1e9e, "ss"}, {0x200b, 0x200f, ""},    {0x202a, 0x202e, ""},    {0x2060, 0x206f, ""},
+	{0x212a, 0x212a, "k"},  {0x3164, 0x3164, ""},    {0xfb00, 0xfb00, "ff"},  {0xfb01, 0xfb01, "fi"},
+	{0xfb02, 0xfb02, "fl"}, {0xfb03, 0xfb03, "ffi"}, {0xfb04, 0xfb04, "ffl"}, {0xfb05, 0xfb06, "st"},
+	{0xfe00, 0xfe0f, ""},   {0xfeff, 0xfeff, ""},    {0xffa0, 0xffa0, ""},    {0xfff0, 0xfff8, ""},
+	{0x1bca0, 0x1bca3, ""}, {0x1d173, 0x1d17a, ""},  {0xe0000, 0xe0fff, ""},
+};
+
+/* The code point that begins at @at, and its length in bytes; what is no UTF-8 counts as one byte of its own. */
+static size_t read_point(const unsigned char *at, uint32_t *out)
+{
+	size_t len = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 1;
+	uint32_t point = *at & (len == 1 ? 0xffU : 0x7fU >> len);
+
+	for (size_t i = 1; i < len; i++) {
+		if ((at[i] & 0xc0) != 0x80) {
+			*out = *at;
+			return 1;
+		}
+		point = point << 6 | (at[i] & 0x3fU);
+	}
+	*out = point;
+	return len;
+}
+
+/* No name becomes longer by that. */
+static void fold(const char *path, char *out)
+{
+	const unsigned char *at = (const unsigned char *)path;
+
+	while (*at) {
+		uint32_t point;
+		size_t len = read_point(at, &point), i = 0;
+
+		while (point >= 0x80 && i < ARRAY_LEN(folded) && (point < folded[i].first || point > folded[i].last))
+			i++;
+		if (point < 0x80 || i == ARRAY_LEN(folded)) {
+			memcpy(out, at, len);
+			out += len;
+		} else {
+			memcpy(out, folded[i].as, strlen(folded[i].as));
+			out += strlen(folded[i].as);
+		}
+		at += len;
+	}
+	*out = '\0';
+}
+
+static bool is_ascii_text(const char *text)
+{
+	while (*text && !(*text & 0x80))
+		text++;
+	return !*text;
+}
+
+/* Is @path @top, or something in it? Without regard to case. */
+static bool is_within_name(const char *path, const char *top)
+{
+	size_t len;
+
+	if ((path[0] | 0x20) != (top[0] | 0x20))
+		return false;
+	len = strlen(top);
+	return !strncasecmp(path, top, len) && (!path[len] || path[len] == '/');
+}
+
+static const struct host_name *const tables[] = {host_protected_names, host_instruction_names};
+
+/* Repositories: names of the tables that are in one count at any depth. */
+static const char *const repositories[] = {".git", ".hg", ".jj", ".sl", ".pijul", "_darcs"};
+/* What git obeys in a repository without a work tree, and what makes a directory one. */
+static const char *const bare_names[] = {"config", "config.worktree", "commondir", "hooks", "info/attributes"};
+static const char *const core_names[] = {"HEAD", "objects", "refs"};
+
+static bool is_in_repository(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
+		if (is_within_name(name, repositories[i]))
+			return true;
+	return false;
+}
+
+typedef bool name_function(void *context, const char *name, size_t len);
+
+/* @each name that is part of one of the tables; true: it was found. */
+static bool each_name(name_function *each, void *context)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (const struct host_name *row = tables[i]; row->name; row++)
+			for (const char *part = row->name; part; part = strchr(part, '/')) {
+				part += *part == '/';
+				if (each(context, part, strcspn(part, "/")))
+					return true;
+			}
+	for (size_t i = 0; i < ARRAY_LEN(core_names); i++)
+		if (each(context, core_names[i], strlen(core_names[i])))
+			return true;
+	return false;
+}
+
+static bool note_name(void *context, const char *name, size_t len)
+{
+	struct risk_names *names = context;
+
+	names->lengths[(unsigned char)name[0]] |= UINT64_C(1) << (len & 63);
+	return false;
+}
+
+void risk_names_init(struct risk_names *names)
+{
+	*names = (struct risk_names){{0}};
+	each_name(note_name, names);
+	for (int letter = 'a'; letter <= 'z'; letter++) {
+		names->lengths[letter] |= names->lengths[letter - 'a' + 'A'];
+		names->lengths[letter - 'a' + 'A'] = names->lengths[letter];
+	}
+}
+
+struct sought_name {
+	const char *name;
+	size_t len;
+};
+
+static bool is_sought(void *context, const char *name, size_t len)
+{
+	const struct sought_name *sought = context;
+
+	return len == sought->len && !strncasecmp(name, sought->name, len);
+}
+
+bool risk_is_known_name(const struct risk_names *names, const char *name, size_t len)
+{
+	struct sought_name sought = {name, len};
+
+	if (!(names->lengths[(unsigned char)name[0]] & UINT64_C(1) << (len & 63)))
+		return !is_ascii_text(name);
+	return !is_ascii_text(name) || each_name(is_sought, &sought);
+}
+
+/* --- the judge ---------------------------------------------------------------------------------------------- */
+
+struct judging {
+	const struct risk_rules *rules;
+	const struct risk_change *change;
+	const char *path;  /* folded */
+	const char *exact; /* as it is */
+	const char *who;
+};
+
+static enum risk found(struct judging *judging, enum risk risk, const char *who)
+{
+	judging->who = who;
+	return risk;
+}
+
+/* Is it something that cannot have the names below it that it should have? */
+static bool is_no_directory(const struct judging *judging)
+{
+	return !S_ISDIR(judging->change->mode);
+}
+
+/*
+ * In a repository's own directory, whose contents begin at @inside. In `modules` and `worktrees` there are more of them, of which
+ * the same counts; the rest of them is everyday work.
+ */
+static enum risk judge_in_git(struct judging *judging, const char *inside)
+{
+	bool is_nested = false;
+
+	for (;;) {
+		const char *next = strchr(inside, '/');
+
+		if (!is_within_name(inside, "modules") && !is_within_name(inside, "worktrees"))
+			break;
+		if (!next)
+			return found(judging, RISK_PROTECTED, "it holds configuration and hooks, which git obeys");
+		inside = next + 1;
+		is_nested = true;
+	}
+	/* A submodule may have a name with slashes. */
+	for (const char *part = inside; part; part = is_nested ? strchr(part, '/') : NULL) {
+		part += *part == '/';
+		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+			for (const struct host_name *row = tables[i]; row->name; row++) {
+				if (strncmp(row->name, ".git/", 5) != 0)
+					continue;
+				if (is_within_name(part, row->name + 5))
+					return found(judging, i ? RISK_REPORTED : RISK_PROTECTED, row->who);
+				if (!is_nested && is_within_name(row->name + 5, part) && is_no_directory(judging) &&
+				    judging->change->mode)
+					return found(judging, RISK_PROTECTED, WHY_ABOVE);
+			}
+	}
+	if (S_ISLNK(judging->change->mode))
+		return found(judging, RISK_PROTECTED, WHY_LINK);
+	return RISK_NONE;
+}
+
+/* A repository's directory is at @part: at the top or below. */
+static enum risk judge_repository(struct judging *judging, const char *part)
+{
+	const char *inside = strchr(part, '/');
+
+	if (!inside && judging->change->mode && is_no_directory(judging))
+		return found(judging, RISK_PROTECTED, WHY_POINTER);
+	if (!inside)
+		return judging->change->before == RISK_BEFORE_ABSENT ? found(judging, RISK_PROTECTED, WHY_REPOSITORY)
+								     : RISK_NONE;
+	if (is_within_name(part, ".git"))
+		return judge_in_git(judging, inside + 1);
+	for (const struct host_name *row = host_protected_names; row->name; row++) {
+		if (is_within_name(part, row->name))
+			return found(judging, RISK_PROTECTED, row->who);
+		if (is_within_name(row->name, part) && is_no_directory(judging))
+			return found(judging, RISK_PROTECTED, WHY_ABOVE);
+	}
+	return RISK_NONE;
+}
+
+/* Does git take the directory that @part lies in for a repository? */
+static bool is_bare(const struct judging *judging, const char *part)
+{
+	const struct risk_rules *rules = judging->rules;
+	const char *directory = judging->exact, *end = directory;
+	size_t len;
+
+	if (!rules->has)
+		return false;
+	for (const char *at = judging->path; at < part; at++)
+		if (*at == '/')
+			end = strchr(end, '/') + 1;
+	len = end == directory ? 0 : (size_t)(end - directory) - 1;
+	return rules->has(rules->context, directory, len, "HEAD") &&
+	       (rules->has(rules->context, directory, len, "commondir") ||
+		(rules->has(rules->context, directory, len, "objects") &&
+		 rules->has(rules->context, directory, len, "refs")));
+}
+
+/*
+ * @part in a repository without a work tree, or in one whose directory has another name than `.git`. HEAD changes in everyday work; if it is
+ * new, what git obeys may have come before.
+ */
+static enum risk judge_bare(struct judging *judging, const char *part)
+{
+	bool is_head = !strcasecmp(part, "HEAD"), is_obeyed = false, is_link = S_ISLNK(judging->change->mode);
+
+	for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
+		is_obeyed |= is_within_name(part, bare_names[i]);
+	is_head &= judging->change->before != RISK_BEFORE_THERE && judging->change->mode;
+	if ((!is_head && !is_obeyed && !is_link) || !is_bare(judging, part))
+		return RISK_NONE;
+	if (is_obeyed || is_head)
+		return found(judging, is_obeyed ? RISK_PROTECTED : RISK_REPORTED, WHY_BARE);
+	return found(judging, RISK_PROTECTED, WHY_LINK);
+}
+
+/* Names that count in every directory; @part is one of the path and what comes behind it. */
+static enum risk judge_part(struct judging *judging, const char *part)
+{
+	if (is_in_repository(part))
+		return judge_repository(judging, part);
+	for (const struct host_name *row = host_instruction_names; row->name; row++)
+		if (is_within_name(part, row->name))
+			return found(judging, RISK_REPORTED, row->who);
+	return judge_bare(judging, part);
+}
+
+static enum risk judge_top(struct judging *judging)
+{
+	for (const struct host_name *row = host_protected_names; row->name; row++) {
+		if (is_in_repository(row->name))
+			continue;
+		if (is_within_name(judging->path, row->name))
+			return found(judging, RISK_PROTECTED, row->who);
+		/* Something else in place of a directory above it. */
+		if (is_within_name(row->name, judging->path) && is_no_directory(judging))
+			return found(judging, RISK_PROTECTED, WHY_ABOVE);
+	}
+	return RISK_NONE;
+}
+
+/* Is @path what the pattern means, or in it? */
+static bool matches(const char *pattern, const char *path)
+{
+	for (;;) {
+		size_t len = strcspn(pattern, "/"), name_len = strcspn(path, "/");
+		AUTO_FREE char *name = strndup(path, name_len);
+
+		/* cppcheck-suppress nullPointerOutOfMemory ; it counts as a match then */
+		if (name && !git_pattern_matches(pattern, len, name))
+			return false;
+		pattern += len;
+		path += name_len;
+		if (!*pattern)
+			return true;
+		if (!*path)
+			return false;
+		pattern++;
+		path++;
+	}
+}
+
+static enum risk judge_extra(struct judging *judging)
+{
+	for (size_t i = 0; i < judging->rules->extra.count; i++) {
+		const struct risk_extra *extra = &judging->rules->extra.items[i];
+		bool is_above =
+			!extra->is_pattern && is_within_name(extra->path, judging->exact) && is_no_directory(judging);
+
+		if (extra->is_only_new && judging->change->before == RISK_BEFORE_THERE)
+			continue;
+		if (is_above || (extra->is_pattern ? matches(extra->path, judging->exact)
+						   : is_within_name(judging->exact, extra->path)))
+			return found(judging, extra->risk, extra->who);
+	}
+	return RISK_NONE;
+}
+
+static enum risk judge(struct judging *judging)
+{
+	enum risk risk = judge_top(judging);
+
+	for (const char *part = judging->path; part && !risk; part = strchr(part, '/')) {
+		part += *part == '/';
+		risk = judge_part(judging, part);
+		if (is_in_repository(part))
+			break;
+	}
+	/* Globs that hide files, and names that mislead, are judged here too. */
+	return risk ? risk : judge_extra(judging);
+}
+
+enum risk risk_judge(const struct risk_rules *rules, const struct risk_change *change, const char **who_out)
+{
+	struct judging judging = {.rules = rules, .change = change, .path = change->path, .exact = change->path};
+	AUTO_FREE char *copy = NULL;
+	enum risk risk;
+
+	if (!is_ascii_text(change->path)) {
+		copy = malloc(strlen(change->path) + 1);
+		if (!copy) {
+			*who_out = "there was no memory to judge it";
+			return RISK_PROTECTED;
+		}
+		fold(change->path, copy);
+		judging.path = copy;
+	}
+	risk = judge(&judging);
+	if (risk)
+		*who_out = judging.who;
+	return risk;
+}
+
+/* --- rules -------------------------------------------------------------------------------------------------- */
+
+int risk_rules_add(struct risk_rules *rules, const char *path, const struct risk_extra *extra)
+{
+	AUTO_FREE char *copy = strdup(path);
+	struct risk_extra *item = copy ? list_add(&rules->extra) : NULL;
+
+	if (!item)
+		return -ENOMEM;
+	*item = *extra;
+	item->path = take_ptr(copy);
+	return 0;
+}
+
+void risk_rules_done(struct risk_rules *rules)
+{
+	for (size_t i = 0; i < rules->extra.count; i++)
+		free(rules->extra.items[i].path);
+	free(rules->extra.items);
+	rules->extra = (struct risk_extra_list){0};
+}
