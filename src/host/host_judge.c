@@ -251,41 +251,55 @@ static enum risk judge_repository(struct judging *judging, const char *part)
 	return RISK_NONE;
 }
 
-/* Does git take the directory that @part lies in for a repository? */
-static bool is_bare(const struct judging *judging, const char *part)
+/* Is there @name in the directory that @part lies in? */
+static bool is_beside(const struct judging *judging, const char *part, const char *name)
 {
 	const struct risk_rules *rules = judging->rules;
 	const char *directory = judging->exact, *end = directory;
-	size_t len;
 
-	if (!rules->has)
-		return false;
 	for (const char *at = judging->path; at < part; at++)
 		if (*at == '/')
 			end = strchr(end, '/') + 1;
-	len = end == directory ? 0 : (size_t)(end - directory) - 1;
-	return rules->has(rules->context, directory, len, "HEAD") &&
-	       (rules->has(rules->context, directory, len, "commondir") ||
-		(rules->has(rules->context, directory, len, "objects") &&
-		 rules->has(rules->context, directory, len, "refs")));
+	return rules->has &&
+	       rules->has(rules->context, directory, end == directory ? 0 : (size_t)(end - directory) - 1, name);
+}
+
+/* Does git take the directory that @part lies in for a repository, or would it with `refs` there too? */
+static bool is_bare(const struct judging *judging, const char *part)
+{
+	return is_beside(judging, part, "HEAD") &&
+	       (is_beside(judging, part, "commondir") || is_beside(judging, part, "objects"));
+}
+
+/* Is there anything in it that git would obey? */
+static bool has_obeyed(const struct judging *judging, const char *part)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
+		if (is_beside(judging, part, bare_names[i]))
+			return true;
+	return false;
 }
 
 /*
- * @part in a repository without a work tree, or in one whose directory has another name than `.git`. HEAD changes in everyday work; if it is
- * new, what git obeys may have come before.
+ * @part in a repository without a work tree, or in one whose directory has another name than `.git`. HEAD changes in everyday
+ * work. A name that makes the directory a repository counts if it is new: what git obeys may have come before.
  */
 static enum risk judge_bare(struct judging *judging, const char *part)
 {
-	bool is_head = !strcasecmp(part, "HEAD"), is_obeyed = false, is_link = S_ISLNK(judging->change->mode);
+	bool is_core = false, is_obeyed = false, is_link = S_ISLNK(judging->change->mode);
 
 	for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
 		is_obeyed |= is_within_name(part, bare_names[i]);
-	is_head &= judging->change->before != RISK_BEFORE_THERE && judging->change->mode;
-	if ((!is_head && !is_obeyed && !is_link) || !is_bare(judging, part))
+	for (size_t i = 0; i < ARRAY_LEN(core_names); i++)
+		is_core |= !strcasecmp(part, core_names[i]);
+	is_core &= judging->change->before != RISK_BEFORE_THERE && judging->change->mode;
+	if ((!is_core && !is_obeyed && !is_link) || !is_bare(judging, part))
 		return RISK_NONE;
-	if (is_obeyed || is_head)
-		return found(judging, is_obeyed ? RISK_PROTECTED : RISK_REPORTED, WHY_BARE);
-	return found(judging, RISK_PROTECTED, WHY_LINK);
+	if (is_obeyed || (is_core && has_obeyed(judging, part)))
+		return found(judging, RISK_PROTECTED, WHY_BARE);
+	if (is_link)
+		return found(judging, RISK_PROTECTED, WHY_LINK);
+	return strcasecmp(part, "HEAD") != 0 ? RISK_NONE : found(judging, RISK_REPORTED, WHY_BARE);
 }
 
 /* Names that count in every directory; @part is one of the path and what comes behind it. */

@@ -2,10 +2,8 @@
 /*
  * workspace/workspace_risk.c - which changes are not applied unless they are named, and which are shown apart
  *
- * Refused: what other programs run or obey without being asked (host_protected_names), links that lead out, set-id bits,
- * anything that is no file, directory or link. The check is on the path where the change would be, both ways: what is at
- * or below a protected name, and what would put something else in place of a directory above one. A repository counts
- * wherever it is and whatever its directory is called: git would obey it after one rename.
+ * Refused: what the judge of risk protects (host/host_judge.h), everything in a repository that is new or replaced, links that
+ * lead out, set-id bits, anything that is no file, directory or link.
  *
  * Shown apart: programs that are new, and files that people's tools run while they work.
  */
@@ -17,19 +15,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/host_judge.h"
 #include "host/host_names.h"
 
 /* Repositories: what is in one is protected at any depth, and a new one as a whole. */
 static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
 
-/* In a repository of git without a work tree, whatever its name. */
-static const char *const bare_names[] = {"config", "config.worktree", "commondir", "hooks"};
-
-/* What makes a directory a repository of git: with these it obeys the names above. */
-static const char *const core_names[] = {"HEAD", "objects", "refs"};
-
 #define WHY_REPOSITORY "a repository, which git or another program obeys"
-#define WHY_ABOVE "other programs obey files in it"
 
 bool change_is_within(const char *path, const char *top)
 {
@@ -145,77 +137,31 @@ static const struct change *find(const struct change_list *list, const char *pat
 	return NULL;
 }
 
+/* What the judge of risk asks about. */
+struct judged {
+	const struct workspace_view *view;
+	const struct change_list *list;
+};
+
 /* Will there be @directory/@name, by the layer or because the workdir has it? */
-static bool will_be(const struct workspace_view *view, const struct change_list *list, const char *directory,
-		    size_t directory_len, const char *name)
+static bool will_be(void *context, const char *directory, size_t len, const char *name)
 {
+	const struct judged *judged = context;
 	AUTO_FREE char *path = NULL;
 	const struct change *change;
 	const char *last;
 	struct stat status;
 	AUTO_CLOSE int parent = -1;
 
-	if (asprintf(&path, "%.*s%s%s", (int)directory_len, directory, directory_len ? "/" : "", name) < 0) {
+	if (asprintf(&path, "%.*s%s%s", (int)len, directory, len ? "/" : "", name) < 0) {
 		path = NULL;
 		return true;
 	}
-	change = find(list, path);
+	change = find(judged->list, path);
 	if (change)
 		return change->kind != CHANGE_DELETED;
-	parent = view_open_parent(view_workdir(view), path, &last);
+	parent = view_open_parent(view_workdir(judged->view), path, &last);
 	return parent >= 0 && fstatat(parent, last, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* Does the workdir have something in this directory that git would obey, if the directory became a repository? */
-static bool has_bare_name(const struct workspace_view *view, const char *directory, size_t directory_len)
-{
-	AUTO_FREE char *path = strndup(directory, directory_len);
-	AUTO_CLOSE int fd = path ? view_open_directory(view_workdir(view), path) : -1;
-
-	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(bare_names); i++)
-		if (faccessat(fd, bare_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			return true;
-	return !path;
-}
-
-/* Is this part of a path new, or something else than it was? */
-static bool is_new_part(const struct change_list *list, const char *path, const char *part)
-{
-	AUTO_FREE char *top = strndup(path, (size_t)(part - path) + strcspn(part, "/"));
-	const struct change *change = top ? find(list, top) : NULL;
-
-	return !top || (change && (change->kind == CHANGE_ADDED || change->kind == CHANGE_TYPE));
-}
-
-static bool is_named(const char *part, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (part_is(part, names[i]))
-			return true;
-	return false;
-}
-
-/*
- * Is @path in a repository of git that has no work tree, or whose directory has another name? What git obeys may have come before,
- * when the directory was none: then what makes it one is refused.
- */
-static bool is_in_bare(const struct workspace_view *view, const struct change_list *list, const char *path)
-{
-	for (const char *part = path; part; part = strchr(part, '/')) {
-		bool is_core;
-		size_t len;
-
-		part += *part == '/';
-		len = part == path ? 0 : (size_t)(part - path) - 1;
-		is_core = is_named(part, core_names, ARRAY_LEN(core_names));
-		if (!is_core && !is_named(part, bare_names, ARRAY_LEN(bare_names)))
-			continue;
-		if (is_core && (!is_new_part(list, path, part) || !has_bare_name(view, path, len)))
-			continue;
-		if (will_be(view, list, path, len, "HEAD") && will_be(view, list, path, len, "objects"))
-			return true;
-	}
-	return false;
 }
 
 /* The first directory on the way, or the path itself, that is a repository which the change makes, removes or replaces. */
@@ -234,26 +180,6 @@ static bool is_in_new_repository(const struct change_list *list, const char *pat
 			return true;
 	}
 	return false;
-}
-
-/* Why nobody but the user applies something at @path; NULL: nothing is known. */
-static const char *why_protected(const struct change *change, const char *path, bool is_top)
-{
-	bool is_plain_directory = S_ISDIR(change->after.mode) && change->kind != CHANGE_TYPE;
-
-	/* Below the top only repositories count, and their names begin so. */
-	if (!is_top && path[0] != '.')
-		return NULL;
-	for (const struct host_name *name = host_protected_names; name->name; name++) {
-		if (!is_top && !is_repository_part(name->name))
-			continue;
-		if (is_within_name(path, name->name))
-			return name->who;
-		/* Something else in place of a directory above it. A new directory is harmless: what is in it is looked at. */
-		if (is_within_name(name->name, path) && !is_plain_directory)
-			return WHY_ABOVE;
-	}
-	return NULL;
 }
 
 static const struct host_name *const tables[] = {host_protected_names, host_instruction_names, host_build_names};
@@ -288,10 +214,9 @@ static const char *why_apart(const char *path, const struct letters *letters)
 }
 
 static const char *why_refused(const struct workspace_view *view, const struct change_list *list,
-			       const struct change *change, const struct letters *letters)
+			       const struct change *change)
 {
 	mode_t mode = change->after.mode;
-	const char *why = NULL;
 
 	if (change->flags & CHANGE_IS_CLOSED)
 		return "its permissions let nobody look into it: a command in the workspace can change them";
@@ -304,16 +229,33 @@ static const char *why_refused(const struct workspace_view *view, const struct c
 		return "it runs with the rights of its owner or group";
 	if (S_ISLNK(mode) && has_wild_link(view, change))
 		return "the link leads out of the workdir";
-	for (const char *part = change->path; part && !why; part = strchr(part, '/')) {
-		part += *part == '/';
-		if (letters->is_first[(unsigned char)part[0]])
-			why = why_protected(change, part, part == change->path);
+	return is_in_new_repository(list, change->path) ? WHY_REPOSITORY : NULL;
+}
+
+/* A new directory that is refused takes with it what is in it. It comes before them in the list. */
+static const char *why_with_its_directory(const struct change_list *list, const char *path)
+{
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		AUTO_FREE char *above = strndup(path, (size_t)(slash - path));
+		const struct change *change = above ? find(list, above) : NULL;
+
+		if (!above)
+			return WHY_REPOSITORY;
+		if (change && change->flags & CHANGE_IS_REFUSED &&
+		    (change->kind == CHANGE_ADDED || change->kind == CHANGE_TYPE))
+			return change->why;
 	}
-	if (why)
-		return why;
-	if (is_in_new_repository(list, change->path) || is_in_bare(view, list, change->path))
-		return WHY_REPOSITORY;
 	return NULL;
+}
+
+/* What a change is to the judge of risk. */
+static struct risk_change as_risk(const struct change *change)
+{
+	return (struct risk_change){
+		.path = change->path,
+		.mode = change->kind == CHANGE_DELETED ? 0 : change->after.mode,
+		.before = change->before.mode ? RISK_BEFORE_THERE : RISK_BEFORE_ABSENT,
+	};
 }
 
 static const char *why_shown_apart(const struct change *change, const struct letters *letters)
@@ -327,15 +269,24 @@ static const char *why_shown_apart(const struct change *change, const struct let
 
 void workspace_judge(const struct workspace_view *view, struct change_list *list, const struct string_list *allowed)
 {
+	struct judged judged = {view, list};
+	struct risk_rules rules = {.has = will_be, .context = &judged};
 	struct letters letters;
 
 	find_letters(&letters);
 	for (size_t i = 0; i < list->count; i++) {
 		struct change *change = &list->items[i];
+		struct risk_change risk_change = as_risk(change);
+		const char *who = NULL;
+		enum risk risk = risk_judge(&rules, &risk_change, &who);
 		bool is_allowed = false;
 
 		change->flags &= ~(unsigned)(CHANGE_IS_REFUSED | CHANGE_IS_APART);
-		change->why = why_refused(view, list, change, &letters);
+		change->why = why_refused(view, list, change);
+		if (!change->why && risk == RISK_PROTECTED)
+			change->why = who;
+		if (!change->why)
+			change->why = why_with_its_directory(list, change->path);
 		if (change->why) {
 			/* Nobody knows what is in a closed directory, and it would be lost. */
 			for (size_t k = 0;
@@ -344,7 +295,7 @@ void workspace_judge(const struct workspace_view *view, struct change_list *list
 			change->flags |= is_allowed ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
 			continue;
 		}
-		change->why = why_shown_apart(change, &letters);
+		change->why = risk ? who : why_shown_apart(change, &letters);
 		if (change->why)
 			change->flags |= CHANGE_IS_APART;
 	}

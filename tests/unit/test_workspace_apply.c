@@ -197,6 +197,7 @@ static void test_what_other_programs_obey_is_refused(void)
 	put(workspace.upper_fd, "sub/.git", "gitdir: /elsewhere");
 	CHECK(mkdirat(workspace.upper_fd, "innocent", 0755) == 0);
 	CHECK(mkdirat(workspace.upper_fd, "innocent/objects", 0755) == 0);
+	put(workspace.upper_fd, "innocent/objects/1", "x");
 	put(workspace.upper_fd, "innocent/HEAD", "ref");
 	put(workspace.upper_fd, "innocent/config", "evil");
 	CHECK(symlinkat("sub", workspace.upper_fd, ".vscode") == 0);
@@ -205,7 +206,8 @@ static void test_what_other_programs_obey_is_refused(void)
 	CHECK_STRING(notes,
 		     "A .ENVRC.local refused\nA .claude refused\nA .envrc refused\nA .git/hooks/pre-commit refused\n"
 		     "D .github ! refused\nD .github/workflows ! refused\nD .github/workflows/w refused\n"
-		     "A .vscode refused\nA innocent/config refused\nA sub/.git refused\n");
+		     "A .vscode refused\nA innocent/HEAD refused\nA innocent/config refused\nA innocent/objects refused\n"
+		     "A innocent/objects/1 refused\nA sub/.git refused\n");
 	CHECK_STRING(content(".git/index"), "fine");
 	CHECK_STRING(content(".git/hooks/pre-commit"), "(none)");
 	CHECK_STRING(content(".github/workflows/w"), "w");
