@@ -203,11 +203,12 @@ static void test_what_other_programs_obey_is_refused(void)
 	CHECK(symlinkat("sub", workspace.upper_fd, ".vscode") == 0);
 	CHECK(symlinkat("sub", workspace.upper_fd, ".claude") == 0);
 	CHECK_INT(apply(), 0);
-	CHECK_STRING(notes,
-		     "A .ENVRC.local refused\nA .claude refused\nA .envrc refused\nA .git/hooks/pre-commit refused\n"
-		     "D .github ! refused\nD .github/workflows ! refused\nD .github/workflows/w refused\n"
-		     "A .vscode refused\nA innocent/HEAD refused\nA innocent/config refused\nA innocent/objects refused\n"
-		     "A innocent/objects/1 refused\nA sub/.git refused\n");
+	CHECK_STRING(
+		notes,
+		"A .ENVRC.local refused\nA .claude refused\nA .envrc refused\nA .git/hooks/pre-commit refused\n"
+		"D .github ! refused\nD .github/workflows ! refused\nD .github/workflows/w refused\n"
+		"A .vscode refused\nA innocent/HEAD refused\nA innocent/config refused\nA innocent/objects refused\n"
+		"A innocent/objects/1 refused\nA sub/.git refused\n");
 	CHECK_STRING(content(".git/index"), "fine");
 	CHECK_STRING(content(".git/hooks/pre-commit"), "(none)");
 	CHECK_STRING(content(".github/workflows/w"), "w");
