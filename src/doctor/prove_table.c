@@ -86,7 +86,7 @@ const struct attempt attempts[] = {
 
 	/* network and sockets */
 	{"tcp", "connect to a TCP port on the host's loopback", ON(NET_NS, SECCOMP), NULL, 0, attempt_tcp},
-	{"tcp-fast-open", "the same by TCP fast open", ON(NET_NS, SECCOMP), NULL, 0, attempt_tcp_fast_open},
+	{"tcp-fast-open", "the same by TCP fast open", ON(SECCOMP, SECCOMP), NULL, 0, attempt_tcp_fast_open},
 	{"udp", "send a UDP datagram to the host's loopback", ON(NET_NS, SECCOMP), NULL, 0, attempt_udp},
 	{"unix-stream", "connect to a Unix socket outside by its path", ON(MOUNT_NS, SECCOMP), "unix_sockets", 0,
 	 attempt_unix_stream, LAYER_LANDLOCK},
