@@ -81,6 +81,15 @@ struct plan_looker {
 	bool was_refused;
 };
 
+/* What follows the process in a path of /proc, "" for its directory; NULL: the path is no process's. */
+const char *plan_part_of_process(const char *path);
+/* What a command finds at @path, which is /proc or lies in it. Of other processes only the first is told from the command itself. */
+void plan_look_at_proc(const struct plan *plan, const struct plan_looker *looker, const char *path,
+		       struct plan_object *out);
+
+/* Does it lead to a file that a process has open, so that the rules about that file decide? */
+bool plan_is_of_open_file(const char *path);
+
 /* @path is absolute and clean, as a command would name it. Modes count, access control lists do not. */
 void plan_explain_path(const struct plan *plan, const struct plan_looker *looker, const char *path,
 		       enum plan_access access, struct plan_explanation *out);

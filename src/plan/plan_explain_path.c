@@ -40,7 +40,7 @@ struct spot {
 	enum standing standing;
 	const struct plan_step *step; /* whose place it is in; NULL: the root's */
 	char host_path[PATH_MAX];     /* STANDS_HOST */
-	struct plan_object object;    /* of the host, or a link's text */
+	struct plan_object object;    /* of the host or the kernel, or a link's text */
 	bool is_absent;               /* nothing stands there yet */
 };
 
@@ -85,11 +85,34 @@ static const struct plan_step *step_around(const struct plan *plan, const char *
 	return found;
 }
 
+static bool is_in_proc(const char *path)
+{
+	return path_is_within(path, "/proc");
+}
+
 static void look_at_host(const struct walk *walk, const char *path, struct spot *out)
 {
 	out->standing = STANDS_HOST;
 	snprintf(out->host_path, sizeof(out->host_path), "%s", path);
-	walk->looker->look(walk->looker->owner, path, &out->object);
+	/* Without mounts it is the host's, and a process finds itself there. */
+	if (is_in_proc(path))
+		plan_look_at_proc(walk->plan, walk->looker, path, &out->object);
+	else
+		walk->looker->look(walk->looker->owner, path, &out->object);
+}
+
+/* The jar's own /proc, or its own terminals, which there are none of until the command makes one. */
+static void look_at_kernel(const struct walk *walk, const char *path, struct spot *out)
+{
+	const char *rest = path + strlen(out->step->target);
+
+	out->standing = STANDS_KERNEL;
+	if (out->step->kind == STEP_PROC)
+		plan_look_at_proc(walk->plan, walk->looker, path, &out->object);
+	else if (!*rest)
+		out->object.mode = S_IFDIR | 0755;
+	else if (!strcmp(rest, "/ptmx"))
+		out->object.mode = S_IFCHR | 0666;
 }
 
 static void look_by_steps(const struct walk *walk, const char *path, struct spot *out)
@@ -124,12 +147,20 @@ static void look_by_steps(const struct walk *walk, const char *path, struct spot
 		if (!out->object.mode && has_inner)
 			out->standing = STANDS_DIRECTORY;
 		break;
-	case STANDS_HIDDEN:
 	case STANDS_KERNEL:
+		look_at_kernel(walk, path, out);
+		break;
+	case STANDS_HIDDEN:
 	case STANDS_NOTHING:
 		out->standing = standing_of_step[step->kind];
 		break;
 	}
+}
+
+/* Type, mode and owner of what stands there are known, and count. */
+static bool has_object(const struct spot *spot)
+{
+	return spot->standing == STANDS_HOST || spot->standing == STANDS_KERNEL;
 }
 
 static void look(const struct walk *walk, const char *path, struct spot *out)
@@ -213,7 +244,7 @@ static bool step_down(struct walk *walk, const char *name, char todo[PATH_MAX])
 		look(walk, walk->path[0] ? walk->path : "/", &walk->at);
 		return true;
 	}
-	if (walk->at.standing == STANDS_HOST && !has_mode(walk, &walk->at, 1)) {
+	if (has_object(&walk->at) && !has_mode(walk, &walk->at, 1)) {
 		walk->refusal = "the mode of a directory above it does not let the command in";
 		return false;
 	}
@@ -223,7 +254,7 @@ static bool step_down(struct walk *walk, const char *name, char todo[PATH_MAX])
 	}
 	walk->above = walk->at;
 	look(walk, walk->path, &walk->at);
-	if (walk->at.standing == STANDS_LINK || (walk->at.standing == STANDS_HOST && S_ISLNK(walk->at.object.mode))) {
+	if (walk->at.standing == STANDS_LINK || (has_object(&walk->at) && S_ISLNK(walk->at.object.mode))) {
 		char link[PATH_MAX];
 
 		memcpy(link, walk->at.object.link, sizeof(link));
@@ -237,7 +268,7 @@ static bool step_down(struct walk *walk, const char *name, char todo[PATH_MAX])
 		return false;
 	}
 	walk->is_absent = walk->at.standing == STANDS_NOTHING || walk->at.is_absent ||
-			  (walk->at.standing == STANDS_HOST && !walk->at.object.mode);
+			  (has_object(&walk->at) && !walk->at.object.mode);
 	return is_last || !(walk->is_absent && walk->at.standing != STANDS_PRIVATE);
 }
 
@@ -514,24 +545,19 @@ static void explain_host(struct walk *walk, struct plan_explanation *out)
 	out->is_allowed = true;
 }
 
-/* What a process may write of /proc is its own; all else is the machine's. */
-static bool is_of_process(const char *path)
-{
-	return path_is_within(path, "/proc/self") || path_is_within(path, "/proc/thread-self") ||
-	       (!strncmp(path, "/proc/", 6) && path[6] >= '1' && path[6] <= '9');
-}
-
 static void explain_kernel(struct walk *walk, struct plan_explanation *out)
 {
-	bool is_proc = walk->at.step && walk->at.step->kind == STEP_PROC;
+	bool is_proc = walk->at.step->kind == STEP_PROC, is_directory = S_ISDIR(walk->at.object.mode);
+	bool is_write = walk->access == PLAN_WRITE;
 
-	if (walk->access == PLAN_WRITE && is_proc && !is_of_process(walk->path))
-		refuse(out, "in /proc a process can write to what is its own only");
-	else if (walk->access == PLAN_EXECUTE)
-		refuse(out, "nothing can be executed there");
-	else
-		allow(out, is_proc ? "the jar has a /proc of its own; the kernel says the rest"
-				   : "the jar has terminals of its own");
+	if (walk->is_absent)
+		refuse(out, is_proc ? "the kernel has nothing there" : "there is no terminal of that name");
+	else if (is_directory && walk->access != PLAN_READ)
+		refuse(out, is_write ? "nothing can be made there" : "it is a directory");
+	else if (is_write && is_proc && !plan_part_of_process(walk->path) && !(walk->at.object.mode & 02))
+		refuse(out, "in /proc a process can write to what is its own, and to what is everybody's");
+	else if (mode_allows(walk, out))
+		allow(out, is_proc ? "the jar has a /proc of its own" : "the jar has terminals of its own");
 }
 
 /* Copies have the mode of what they are copies of. */
@@ -540,10 +566,10 @@ static bool is_program(const struct spot *spot)
 	return spot->standing == STANDS_FILE && spot->step->mode & 0111;
 }
 
-/* It is there for everybody, and nobody's: it stands for the terminal of whoever opens it. */
+/* The name stands for the terminal of the process that opens it. A policy gives a command none. */
 static bool is_missing_terminal(const struct walk *walk)
 {
-	return walk->looker->was_refused && !strcmp(walk->path, "/dev/tty");
+	return !strcmp(walk->path, "/dev/tty");
 }
 
 static void explain_by_steps(struct walk *walk, struct plan_explanation *out)
@@ -628,7 +654,8 @@ static void explain_by_rules(struct walk *walk, struct plan_explanation *out)
 		refuse(out, "it is a directory");
 		return;
 	}
-	if (walk->plan->core.landlock_files & ~rights_at(walk, path) & wanted[walk->access]) {
+	if (!plan_is_of_open_file(path) &&
+	    walk->plan->core.landlock_files & ~rights_at(walk, path) & wanted[walk->access]) {
 		refuse(out, "no rule allows it");
 		cure_if_on_host(walk, path, out);
 		return;

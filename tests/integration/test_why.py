@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unittest
 from typing import Any, Dict, List, Sequence
 
@@ -43,7 +44,7 @@ def can(path, access):
         return True
     except OSError:
         return False
-print(json.dumps({path: {access: can(path, access) for access in ("read", "write", "exec")} for path in sys.argv[1:]}))
+print(json.dumps({path: {access: can(path, access) for access in ("read", "write", "exec")} for path in sys.stdin.read().split("\0")}))
 """
 
 EVERYWHERE = [
@@ -53,6 +54,19 @@ EVERYWHERE = [
     "/mnt", "/boot", "/media", "/nowhere", "/nowhere/deeper", "/usr/bin/../../etc/passwd", "/usr/nothing", "/etc/passwd/x",
     "/proc/version", "/proc/sys/kernel/hostname",
 ]
+
+
+# Of more than this in one policy Belljar says that the list is too long.
+MUSTS_MAX = 900
+# What stands there depends on the descriptors or the network of the process that looks, and not on the host.
+OF_THE_LOOKER = re.compile(r"/proc/[0-9]+$|/proc/net$|/proc/(self|thread-self)/(fd|fdinfo|map_files|net|task)$|/proc/sys/net$|/dev/(mqueue|pts|shm)$")
+
+
+def names_in(folder: str, depth: int) -> List[str]:
+    """Whatever a directory of the host's has in it."""
+    paths = sorted(entry.path for entry in os.scandir(folder) if not OF_THE_LOOKER.search(entry.path) and "\n" not in entry.path)
+    inner = [path for path in paths if depth and os.path.isdir(path) and not os.path.islink(path) and os.access(path, os.R_OK | os.X_OK)]
+    return paths + [path for folder in inner for path in names_in(folder, depth - 1)]
 
 
 class Why(JarCase):
@@ -65,10 +79,51 @@ class Why(JarCase):
         self.assertEqual(done.status, 0 if answers[0]["allowed"] else 1)
         return answers
 
-    def compare(self, paths: List[str], *options: str, exec_too: bool = True) -> None:
-        done = self.jar(*options, "--", "python3", "-c", PROBE, *paths)
+    def try_all(self, paths: List[str], *options: str) -> Dict[str, Dict[str, bool]]:
+        """What a command can do with each path."""
+        done = self.jar(*options, "--", "python3", "-c", PROBE, stdin="\0".join(paths).encode())
         self.assertEqual(done.status, 0, done.stderr)
-        tried = json.loads(done.stdout)
+        tried: Dict[str, Dict[str, bool]] = json.loads(done.stdout)
+        return tried
+
+    def compare_many(self, paths: List[str], accesses: Sequence[str]) -> None:
+        """The same as compare(), of many paths at once: `policy test` asks what `why` asks."""
+        tried = self.try_all(paths)
+        musts = [(path, access) for path in paths for access in accesses]
+        wrong = []
+        for start in range(0, len(musts), MUSTS_MAX):
+            some = musts[start : start + MUSTS_MAX]
+            lists = {is_allowed: [f"{path} {access}" for path, access in some if tried[path][access] == is_allowed] for is_allowed in (True, False)}
+            policy = self.base / "musts.json"
+            policy.write_text(json.dumps({"must_allow": lists[True], "must_deny": lists[False]}))
+            done = self.belljar("policy", "test", str(policy), timeout=120)
+            self.assertIn(done.status, (0, 1), done.stderr)
+            wrong += [line for line in done.stdout.decode().splitlines() if "must_" in line]
+        self.assertEqual(wrong, [])
+
+    def link_to_kernel(self) -> List[str]:
+        """Links in the workdir to what the kernel makes, absolute, relative and over one another."""
+        up = "../" * len(self.work.parts)
+        targets = [
+            "/proc/self/mounts", "/proc/mounts", f"{up}proc/self/mounts", f"{up}proc/thread-self/mounts", "/proc/self/comm", "/proc/self",
+            "/proc/self/environ", "/proc/self/clear_refs", "/proc/self/oom_score_adj", "/proc/self/setgroups", "/proc/self/no-such",
+            "/proc/self/root", "/proc/self/root/etc/passwd", "/proc/self/cwd", "/proc/self/cwd/new", "/proc/self/ns/net", "/proc/self/exe",
+            "/proc/thread-self/status", "/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id", "/proc/no-such", "/proc",
+            "/sys", "/sys/kernel", "/sys/class/net", f"{up}sys/kernel/mm", "/dev/null", "/dev/tty", "/dev/fd", "/dev/fd/0", "/dev/pts", "/dev/ptmx",
+            "/dev/pts/900", "/dev/stdin", "/dev", f"{up}dev/zero",
+        ]
+        for number, target in enumerate(targets):
+            (self.work / f"link{number}").symlink_to(target)
+            (self.work / f"again{number}").symlink_to(f"link{number}")
+        return [str(self.work / f"{name}{number}") for number in range(len(targets)) for name in ("link", "again")]
+
+    def of_the_kernel(self) -> List[str]:
+        """What /proc and /dev have on this host, but for what depends on the process that looks."""
+        folders = (("/proc", 0), ("/proc/self", 1), ("/proc/thread-self", 0), ("/proc/sys/kernel", 1), ("/proc/sys/vm", 0), ("/dev", 0))
+        return [folder for folder, _ in folders] + [path for folder, depth in folders for path in names_in(folder, depth)]
+
+    def compare(self, paths: List[str], *options: str, exec_too: bool = True) -> None:
+        tried = self.try_all(paths, *options)
         for path in paths:
             said = {answer["access"]: answer["allowed"] for answer in self.why(*options, path)}
             accesses = ("read", "write", "exec") if exec_too else ("read", "write")
@@ -99,6 +154,12 @@ class WithMounts(Why):
     def test_the_kernel_agrees_on_what_a_host_has(self) -> None:
         private = ["/tmp", "/tmp/new", "/var/tmp/new", "/run/new", "/dev/shm/new"]
         self.compare([*EVERYWHERE, *private])
+
+    def test_the_kernel_agrees_on_links_to_what_it_makes(self) -> None:
+        self.compare_many(self.link_to_kernel(), ("read", "write", "exec"))
+
+    def test_the_kernel_agrees_on_proc_and_dev(self) -> None:
+        self.compare_many(self.of_the_kernel(), ("read", "write", "exec"))
 
     def test_the_kernel_agrees_in_and_around_the_workdir(self) -> None:
         self.compare(self.make_files())
@@ -161,6 +222,13 @@ class WithLandlock(Why):
 
     def test_the_kernel_agrees_on_what_a_host_has(self) -> None:
         self.compare(EVERYWHERE)
+
+    # access(2), by which the probe finds programs, does not ask Landlock.
+    def test_the_kernel_agrees_on_links_to_what_it_makes(self) -> None:
+        self.compare_many(self.link_to_kernel(), ("read", "write"))
+
+    def test_the_kernel_agrees_on_proc_and_dev(self) -> None:
+        self.compare_many(self.of_the_kernel(), ("read", "write"))
 
     def test_the_kernel_agrees_in_and_around_the_workdir(self) -> None:
         self.compare(self.make_files())

@@ -107,6 +107,20 @@ static const struct imagined_object objects[] = {
 	{"/home/u/p/shut", S_IFDIR, NULL},
 	{"/usr/bin/tool", S_IFREG | 0755, NULL},
 	{"/usr/bin/link", S_IFLNK | 0777, "tool"},
+	{"/proc/mounts", S_IFLNK | 0777, "self/mounts"},
+	{"/proc/self/mounts", S_IFREG | 0444, NULL},
+	{"/proc/thread-self/mounts", S_IFREG | 0444, NULL},
+	{"/proc/self/comm", S_IFREG | 0644, NULL},
+	{"/proc/thread-self/environ", S_IFREG | 0400, NULL},
+	{"/proc/self/environ", S_IFREG | 0400, NULL},
+	{"/proc/self/clear_refs", S_IFREG | 0200, NULL},
+	{"/proc/self/root", S_IFLNK | 0777, "/of/the/looker"},
+	{"/proc/self/cwd", S_IFLNK | 0777, "/of/the/looker"},
+	{"/home/u/p/mtab", S_IFLNK | 0777, "../../../proc/self/mounts"},
+	{"/home/u/p/mtab2", S_IFLNK | 0777, "/proc/mounts"},
+	{"/home/u/p/sysfs", S_IFLNK | 0777, "/sys/kernel/id"},
+	{"/home/u/p/input", S_IFLNK | 0777, "/dev/stdin"},
+	{"/home/u/p/terminal", S_IFLNK | 0777, "/dev/tty"},
 };
 
 static void look_around(void *owner, const char *path, struct plan_object *out)
@@ -180,6 +194,37 @@ static void test_paths_with_mounts(void)
 	check_path("/run/docker.sock", PLAN_READ, false, "'/run' is private and empty", "");
 }
 
+/* A look at the host sees the looker's part of /proc, which is another user's, and its links. */
+static void test_paths_that_the_kernel_makes(void)
+{
+	static const char owns[] = "the jar has a /proc of its own", mode[] = "its mode does not let the command";
+	static const char *const mounts[] = {
+		"/proc/self/mounts",        "/proc/mounts",   "/proc/thread-self/mounts", "/proc/4/mounts",
+		"/proc/self/task/4/mounts", "/home/u/p/mtab", "/home/u/p/mtab2"};
+
+	for (size_t i = 0; i < ARRAY_LEN(mounts); i++) {
+		check_path(mounts[i], PLAN_READ, true, owns, "");
+		check_path(mounts[i], PLAN_WRITE, false, mode, "");
+		check_path(mounts[i], PLAN_EXECUTE, false, mode, "");
+	}
+	check_path("/proc/self/comm", PLAN_WRITE, true, owns, "");
+	check_path("/proc/self/environ", PLAN_READ, true, owns, "");
+	check_path("/proc/1/environ", PLAN_READ, false, mode, "");
+	check_path("/proc/1/comm", PLAN_WRITE, false, mode, "");
+	check_path("/proc/self/clear_refs", PLAN_READ, false, mode, "");
+	check_path("/proc/self/nothing", PLAN_READ, false, "the kernel has nothing there", "");
+	check_path("/proc/self", PLAN_WRITE, false, "nothing can be made there", "");
+	check_path("/proc/self/root/home/u/p/file", PLAN_WRITE, true, "'/home/u/p' is shown", "");
+	check_path("/proc/self/cwd/file", PLAN_WRITE, true, "'/home/u/p' is shown", "");
+	check_path("/proc/self/fd/9", PLAN_WRITE, true, owns, "");
+	check_path("/home/u/p/input", PLAN_READ, true, owns, "");
+	check_path("/home/u/p/sysfs", PLAN_READ, false, "the jar does not show it", "");
+	check_path("/home/u/p/terminal", PLAN_READ, false, "the command has no terminal of its own", "");
+	check_path("/dev/pts", PLAN_WRITE, false, "nothing can be made there", "");
+	check_path("/dev/ptmx", PLAN_WRITE, true, "the jar has terminals of its own", "");
+	check_path("/dev/pts/0", PLAN_READ, false, "there is no terminal of that name", "");
+}
+
 /* --- system calls ------------------------------------------------------------------------------------------- */
 
 static void check_call(const char *name, bool is_allowed, const char *why)
@@ -214,6 +259,7 @@ static const struct test tests[] = {
 	TEST(test_a_rule_that_denies_has_no_cure),
 	TEST(test_endpoints),
 	TEST(test_paths_with_mounts),
+	TEST(test_paths_that_the_kernel_makes),
 	TEST(test_system_calls),
 };
 
