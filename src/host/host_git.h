@@ -35,7 +35,7 @@ bool git_config_is(const struct git_config_key *key, const char *section, const 
  */
 int git_config_parse(const char *text, size_t len, git_config_function *each, void *context);
 
-/* The whole of an open file, which must be a regular one of at most @bytes_max. */
+/* The whole of an open file: a regular one of at most @bytes_max, or the null device. -EISDIR: a directory. */
 int git_read_open(int fd, size_t bytes_max, struct text *out);
 /* The path in a file of one line, behind @prefix and without the line end. -EINVAL: it is not such a file. */
 int git_read_pointer(int fd, const char *prefix, struct text *out);

@@ -127,16 +127,17 @@ static void read_configuration(struct configuration *configuration)
 	const struct search_root *root = search_root_of(search, configuration->file);
 	AUTO_CLOSE int fd = -1;
 	AUTO_TEXT content = {0};
+	int rc;
 
 	if (root)
 		fd = search_open(root, search_beneath(root, configuration->file), O_RDONLY);
 	else if (configuration->is_callers)
 		fd = sys_open(configuration->file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	rc = fd < 0 ? fd : git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content);
+	/* git reads nothing of a directory. What else cannot be read may name anything. */
+	if (fd < 0 || rc == -EISDIR)
 		return;
-	/* What cannot be read may name anything. */
-	if (git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content) < 0 || !search->budget->looks ||
-	    !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
+	if (rc < 0 || !search->budget->looks || !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
 	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
 		configuration->configured.has_programs = configuration->configured.is_cut_off = true;
 	search->found->is_cut_off |= configuration->configured.is_cut_off;

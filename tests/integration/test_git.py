@@ -132,6 +132,23 @@ class Git(GitCase):
         self.env["GIT_CONFIG_GLOBAL"] = "/dev/null"
         self.git('test -z "$(git config user.name)"')
 
+    def test_what_ci_says_to_git_brings_no_warning(self) -> None:
+        environments = [
+            {"GIT_CONFIG_GLOBAL": "/dev/null"}, {"GIT_CONFIG_SYSTEM": "/dev/null"}, {"GIT_CONFIG_NOSYSTEM": "1"},
+            {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"},
+            {"GIT_CONFIG_GLOBAL": ""}, {"GIT_CONFIG_GLOBAL": "/nonexistent"}, {"GIT_CONFIG_GLOBAL": str(self.base)},
+            {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+            {"GIT_DIR": str(self.work / ".git")}, {"GIT_DIR": ".git", "GIT_WORK_TREE": "."},
+            {"HOME": "/"}, {"HOME": ""}, {"HOME": "/nonexistent"}, {"HOME": "/dev/null"}, {"XDG_CONFIG_HOME": "/dev/null"},
+            {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "echo", "GIT_EDITOR": ":", "GIT_PAGER": "cat", "CI": "true"},
+        ]
+        for environment in environments:
+            with self.subTest(environment=environment):
+                done = self.belljar("run", *self.way.options, "--", "true", env={**self.env, **environment})
+                self.assertEqual((done.status, done.stderr), (0, b""))
+        done = self.belljar("run", *self.way.options, "--", "true", env={"PATH": self.env["PATH"]})
+        self.assertEqual((done.status, done.stderr), (0, b""))
+
     def test_odd_names_of_the_workdir_are_safe_directories(self) -> None:
         for name in ('q"uote', "back\\slash", "new\nline", "sp ace#;"):
             with self.subTest(name=name):
