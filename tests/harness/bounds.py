@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-# An emulated machine says how many times slower it is.
+# The runner says how many times slower than a quiet machine this one was when the tests began (runner/pace.py).
 SLOWNESS = float(os.environ.get("BELLJAR_TEST_SLOWNESS", "1"))
 BOUND = 60.0 * SLOWNESS
 # Seconds, for what would outlast every bound, and yet ends by itself should all else fail.

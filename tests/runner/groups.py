@@ -93,6 +93,7 @@ SLOW_SANITIZED = (
 # The library, and comparisons with libraries that the distribution has for glibc only.
 NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "test_inspect_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
+# Bounds against waiting for ever, in seconds of a quiet machine; see pace.py.
 UNIT_TIMEOUT_SECONDS = 300
 BUILD_TIMEOUT_SECONDS = 600
 MODULE_TIMEOUT_SECONDS = 600
@@ -116,12 +117,7 @@ class Context:
     source: pathlib.Path
     filters: list[str]  # names of single tests; empty: all
     fuzz_seconds: int
-    seconds_left: Callable[[], float]
     good_builds: set[str]  # those that succeeded as a whole
-
-    def timeout(self, seconds: float) -> float:
-        """No group may use more than what is left of the whole run."""
-        return max(1.0, min(seconds, self.seconds_left()))
 
 
 @dataclasses.dataclass
@@ -137,6 +133,7 @@ class Group:
     after: tuple[str, ...] = ()  # builds that it does without where they fail, and does not begin before
     has_second_chance: bool = False  # see SECOND_CHANCE
     is_fetching: bool = False  # needs a registry: only where its part is asked for by its whole name
+    expected_seconds: float = 0.0  # what it took the last time; 0: not known
 
     @property
     def is_long(self) -> bool:
@@ -191,7 +188,7 @@ def build_program(context: Context, target: str) -> Outcome | None:
     """Make one program: where the build as a whole fails, or was not asked for, much of it can still be tested."""
     if target.split("/")[0] in context.good_builds:
         return None
-    made = process.run([str(context.source / "dev"), "build", target], timeout_seconds=context.timeout(BUILD_TIMEOUT_SECONDS))
+    made = process.run([str(context.source / "dev"), "build", target], timeout_seconds=BUILD_TIMEOUT_SECONDS)
     if made.status == 0:
         return None
     errors = [line for line in made.output.splitlines() if "error:" in line or "undefined reference" in line]
@@ -212,7 +209,7 @@ def unit_group(build: str, name: str, part: str = "unit") -> Group:
             "UBSAN_OPTIONS": UBSAN_OPTIONS,
         }
         finished = process.run(
-            [str(program)], timeout_seconds=context.timeout(UNIT_TIMEOUT_SECONDS), env=env, cwd=context.stage.root
+            [str(program)], timeout_seconds=UNIT_TIMEOUT_SECONDS, env=env, cwd=context.stage.root
         )
         return keep_named(unit_outcomes(finished), context.filters)
 
@@ -238,7 +235,7 @@ def library_group(build: str, name: str, kind: str) -> Group:
         }
         finished = process.run(
             [str(program)],
-            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            timeout_seconds=MODULE_TIMEOUT_SECONDS,
             env=env,
             cwd=context.stage.root,
             uid=context.stage.uid_of(kind),
@@ -328,7 +325,7 @@ def run_module(
         fd = events.fileno()
         finished = process.run(
             [python, child, str(folder), path.stem, str(fd), *context.filters],
-            timeout_seconds=context.timeout(timeout),
+            timeout_seconds=timeout,
             env=env,
             cwd=stage.root,
             uid=uid,
@@ -431,7 +428,7 @@ def node_group(path: pathlib.Path, kind: str) -> Group:
         folder = root / path.parent.relative_to(context.source)
         finished = process.run(
             [program, f"--test-reporter={folder / 'reporter.js'}", str(folder / path.name)],
-            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            timeout_seconds=MODULE_TIMEOUT_SECONDS,
             env=context.stage.env(kind, root / "bin" / "belljar"),
             cwd=root,
             uid=context.stage.uid_of(kind),
@@ -473,7 +470,7 @@ def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
         }
         finished = process.run(
             [str(adapters.node), *words],
-            timeout_seconds=context.timeout(MODULE_TIMEOUT_SECONDS),
+            timeout_seconds=MODULE_TIMEOUT_SECONDS,
             env=env,
             cwd=adapters.folder,
             uid=context.stage.uid_of(kind),

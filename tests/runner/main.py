@@ -17,14 +17,15 @@ import time
 import traceback
 
 from runner import process
-from runner.aftermath import Aftermath
+from runner.aftermath import Aftermath, Mounts
 from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups
+from runner.pace import PACE
+from runner.progress import Costs, Progress
 from runner.report import FAILED, PASSED, Outcome, Report, after_second_chance
-from runner.schedule import run_groups
+from runner.schedule import expected_seconds, run_groups
 from runner.stage import Stage
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-TOTAL_SECONDS = 1500
 # Those that nearly every test needs, and those for which few wait.
 FIRST_BUILDS = ("release", "wheel", "tools")
 LATER_BUILDS = ("gcc", "asan", "library")
@@ -43,7 +44,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("filters", metavar="FILTER", nargs="*")
     parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, node-adapters, integrations, clients, sanitizer, checked or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 3)
+    parser.add_argument("--jobs", type=int, default=3 * len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
     return parser.parse_args(arguments)
@@ -103,9 +104,7 @@ def reason_not_to_run(context: Context, group: Group) -> str:
     """Empty where it can run."""
     # A lint needs a build's description of how files are compiled; that is there even where they do not compile.
     lacking = [name for name in group.builds if name not in context.good_builds and group.part != "lint"]
-    if lacking:
-        return f"not run: the build '{lacking[0]}' failed"
-    return f"not run: {TOTAL_SECONDS} seconds are over" if context.seconds_left() <= 0 else ""
+    return f"not run: the build '{lacking[0]}' failed" if lacking else ""
 
 
 def try_group(context: Context, group: Group) -> list[Outcome]:
@@ -136,6 +135,8 @@ class Trials:
             self._again.append((group, outcomes))
         elif outcomes:
             self._report.add(group.title, outcomes, time.monotonic() - start, process.processor_seconds() - used)
+        else:
+            self._report.leave_out(group.title)
 
     def run_again(self) -> None:
         """The second time, which decides."""
@@ -148,14 +149,13 @@ class Trials:
             self._report.note(f"{len(self._again)} groups were run twice")
 
 
-def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
+def run_all(report: Report, options: argparse.Namespace, stage: Stage, mounts: Mounts) -> None:
     """Everything but the last lines.
 
     A breach that succeeds once is a breach: where tests are attacks, or nothing outside them can make them fail, one failure is
     a failure. Others watch processes and memory of a machine that is busy with other tests: a group of those that fails is run
     once more by itself, and what passes only then is named as flaky.
     """
-    deadline = time.monotonic() + TOTAL_SECONDS
     groups, filters = choose(all_groups(stage, SOURCE), options)
     if options.list:
         report.note("\n".join(group.title for group in groups))
@@ -165,13 +165,17 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage) -> None:
     wanted |= {name for group in groups if group.part in ("integration", "adversarial") for name in group.after}
     builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]
     builds += [name for name in ASKED_BUILDS if name in wanted]
-    context = Context(stage, SOURCE, filters, options.fuzz_seconds, lambda: deadline - time.monotonic(), set())
-    if options.only == "fuzz" or any(group.is_fetching for group in groups):
-        context.seconds_left = lambda: float("inf")
-    aftermath = Aftermath(stage.uid_of("user"))
+    context = Context(stage, SOURCE, filters, options.fuzz_seconds, set())
+    costs = Costs(SOURCE / "build" / "test-costs.json")
+    for group in groups:
+        group.expected_seconds = costs.seconds.get(group.title, 0.0)
+    report.screen.progress = Progress({group.title: expected_seconds(group) for group in groups})
+    aftermath = Aftermath(mounts, stage.uid_of("user"))
     trials = Trials(report, context)
     run_groups(groups, builds, options.jobs, lambda name: build(report, context, name, is_whole), trials.run)
     trials.run_again()
+    if not filters:
+        costs.keep({cost.group: round(cost.seconds, 1) for cost in report.costs})
     if is_whole and any(group.part in ENGINE_PARTS for group in groups):
         report.add("aftermath", [aftermath.outcome()], 0.0)
 
@@ -188,8 +192,10 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     process.become_subreaper()
+    mounts = Mounts()
+    PACE.start()
     report = Report()
     with Stage(SOURCE) as stage:
-        run_all(report, options, stage)
+        run_all(report, options, stage, mounts)
         process.reap_orphans()
     return 0 if options.list else report.finish()

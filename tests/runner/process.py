@@ -16,6 +16,8 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from runner.pace import PACE
+
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 PR_SET_CHILD_SUBREAPER = 36
 # A third of what others get: enough to get somewhere beside other people's work too.
@@ -123,13 +125,15 @@ def give_way(pid: int) -> None:
 
 
 def wait(process: subprocess.Popen[bytes], timeout_seconds: float | None = None) -> bool:
-    """Wait for the end of a program; false where its time is up first."""
+    """Wait for the end of a program; false where its time is up first, in seconds of a quiet machine."""
     fd = os.pidfd_open(process.pid)
+    deadline = PACE.now() + (timeout_seconds or 0.0)
     try:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        if not poll.poll(None if timeout_seconds is None else timeout_seconds * 1000):
-            return False
+        while not poll.poll(None if timeout_seconds is None else max(1.0, (deadline - PACE.now()) * 1000)):
+            if PACE.now() >= deadline:
+                return False
     finally:
         os.close(fd)
     _, status, usage = os.wait4(process.pid, 0)
@@ -153,7 +157,7 @@ def run(
     pass_fds: Sequence[int] = (),
     gives_way: bool = False,
 ) -> Finished:
-    """Run `command` in a session of its own, as `uid` if given, and kill it when its time is up."""
+    """Run `command` in a session of its own, as `uid` if given, and kill it when its time, by the machine's pace, is up."""
     identity = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     if uid is not None and os.access(PRLIMIT, os.X_OK):
         command = [PRLIMIT, f"--nproc={USER_PROCESSES_MAX}", *command]
@@ -191,5 +195,6 @@ def run(
         output.seek(max(0, size - OUTPUT_MAX_BYTES))
         text = output.read().decode(errors="replace")
     if is_timed_out:
-        text += f"\nkilled after {timeout_seconds:.0f} seconds\n"
+        passed = time.monotonic() - start
+        text += f"\nkilled after {passed:.0f} seconds, as many as {timeout_seconds:.0f} of a quiet machine\n"
     return Finished(process.returncode, text, time.monotonic() - start, is_timed_out)

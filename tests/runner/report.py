@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+from runner.progress import Screen
+
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 # It failed, and passed when it was run again. It counts as passed, is named at the end, and there may be only a few.
 FLAKY = "flaky"
@@ -76,6 +78,7 @@ class Report:
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.costs: list[Cost] = []
+        self.screen = Screen(sys.stdout)
         self._lock = threading.Lock()
         self._start = time.monotonic()
 
@@ -106,12 +109,20 @@ class Report:
                 )
                 for outcome in outcomes
             ]
-            print("\n".join(lines), flush=True)
+            if self.screen.progress is not None:
+                self.screen.progress.done(group)
+            self.screen.show("\n".join(lines))
+
+    def leave_out(self, group: str) -> None:
+        """A filter chose nothing in this group."""
+        with self._lock:
+            if self.screen.progress is not None:
+                self.screen.progress.done(group)
 
     def note(self, text: str) -> None:
         """Say something that is no test."""
         with self._lock:
-            print(text, flush=True)
+            self.screen.show(text)
 
     def _print_costs(self) -> None:
         """Where the time went: the longest groups, and the sums of the parts, which overlap."""
@@ -127,6 +138,7 @@ class Report:
 
     def finish(self) -> int:
         """Print the summary and the last line; the exit status."""
+        self.screen.end()
         flaky = [outcome for outcome in self.outcomes if outcome.status == FLAKY]
         if len(flaky) > FLAKY_MAX:
             self.outcomes.append(Outcome(f"{len(flaky)} tests are flaky; {FLAKY_MAX} may be", FAILED))

@@ -15,11 +15,20 @@ from collections.abc import Callable, Iterable, Sequence
 from runner.groups import Group
 
 
+# Of a group that has never run here.
+UNKNOWN_SECONDS, UNKNOWN_LONG_SECONDS = 10.0, 60.0
+
+
+def expected_seconds(group: Group) -> float:
+    """What a group took the last time, or a guess."""
+    return group.expected_seconds or (UNKNOWN_LONG_SECONDS if group.is_long else UNKNOWN_SECONDS)
+
+
 class Queue:
     """Groups that wait for a worker, and for builds that are not over."""
 
     def __init__(self, groups: Iterable[Group], builds: Iterable[str]) -> None:
-        self._waiting = sorted(groups, key=lambda group: not group.is_long)
+        self._waiting = sorted(groups, key=expected_seconds, reverse=True)
         self._unmade = set(builds)
         self._changed = threading.Condition()
 

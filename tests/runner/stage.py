@@ -17,8 +17,10 @@ import tempfile
 import threading
 
 from runner import process
+from runner.pace import PACE
 
-FIRST_SPARE_UID = 47123
+# Another run of the tests that begins at the same time shall find another one.
+SPARE_UIDS = range(47123, 52123)
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples", "node")
@@ -34,7 +36,7 @@ def spare_uid() -> int:
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             taken.add(entry.stat().st_uid)
-    uid = FIRST_SPARE_UID
+    uid = SPARE_UIDS[os.getpid() % len(SPARE_UIDS)]
     while True:
         try:
             pwd.getpwuid(uid)
@@ -160,8 +162,9 @@ class Stage:
             "BELLJAR_TEST_UID_KIND": kind,
             "BELLJAR_TEST_TOOLS": str(self.root / "tools"),
             "BELLJAR_TEST_ROOT": str(self.root),
+            "BELLJAR_TEST_SLOWNESS": f"{PACE.slowness:.1f}",
         }
-        for name in ("BELLJAR_TEST_REQUIRE", "CI"):
+        for name in ("BELLJAR_TEST_REQUIRE", "BELLJAR_TEST_SLOWNESS", "CI"):
             if name in os.environ:
                 env[name] = os.environ[name]
         return env

@@ -18,10 +18,12 @@ from unittest import mock
 
 from harness import census
 from lint import frames, rules
-from runner import frameworks, process
+from runner import aftermath, frameworks, process, progress
 from runner.groups import LONG_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
 from runner.main import Trials, choose, parse
 from runner.module_child import describe
+from runner.pace import Pace
+from runner.progress import Progress, Screen
 from runner.report import (
     FAILED,
     FLAKY,
@@ -173,7 +175,7 @@ class SecondChances(unittest.TestCase):
         stage = mock.create_autospec(Stage, instance=True)
         report = Report()
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            trials = Trials(report, Context(stage, pathlib.Path("/"), [], 0, lambda: 1.0, set()))
+            trials = Trials(report, Context(stage, pathlib.Path("/"), [], 0, set()))
             trials.run(group)
             trials.run_again()
             status = report.finish()
@@ -295,6 +297,125 @@ class Costs(unittest.TestCase):
         self.assertIn("part: part0: 56.0 s, 2.0 s of processors", lines)
 
 
+class Slow(unittest.TestCase):
+    """A machine that is slow is given more time; nothing else ends a group."""
+
+    def setUp(self) -> None:
+        self.time, self.slowness = 100.0, 1.0
+        self.pace = Pace(lambda: self.time, lambda: self.slowness)
+
+    def pass_by(self, seconds: float, slowness: float) -> float:
+        """So much of the clock passes there, in looks that find it so slow."""
+        start = self.pace.now()
+        self.slowness = slowness
+        self.pace.look()
+        for _ in range(10):
+            self.time += seconds / 10
+            self.pace.look()
+        return self.pace.now() - start
+
+    def test_a_second_is_one_of_a_quiet_machine(self) -> None:
+        self.assertAlmostEqual(self.pass_by(50, 1), 50)
+        self.assertAlmostEqual(self.pass_by(50, 10), 5)
+        self.assertAlmostEqual(self.pass_by(50, 100), 0.5)
+        self.assertAlmostEqual(self.pass_by(50, 1), 50)
+
+    def test_between_two_looks_the_slower_one_counts(self) -> None:
+        self.slowness = 10
+        self.time += 50
+        self.pace.look()
+        self.assertAlmostEqual(self.pace.now(), 5)
+
+    def test_a_program_is_killed_by_that_clock(self) -> None:
+        """On a machine that stands still a program may take for ever."""
+        with mock.patch("runner.process.PACE", self.pace):
+            timer = threading.Timer(1.5, lambda: setattr(self, "time", 1000.0))
+            timer.start()
+            done = process.run(["sleep", "1000"], timeout_seconds=1)
+            timer.join()
+        self.assertTrue(done.is_timed_out)
+        self.assertGreater(done.seconds, 1.4)
+
+
+class Far(unittest.TestCase):
+    """Progress is for people at a terminal."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def show(self, stream: io.StringIO) -> str:
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"TERM": "xterm"}):
+            path = pathlib.Path(folder) / "build" / "costs.json"
+            progress.Costs(path).keep({"part a": 10.0, "part b": 30.0})
+            times = iter([0.0, *[60.0] * 20])
+            screen = Screen(stream)
+            screen.progress = Progress(progress.Costs(path).seconds, lambda: next(times))
+            screen.progress.done("part a")
+            screen.show("  ok part a")
+            screen.end()
+            screen.show("the last line")
+        return stream.getvalue()
+
+    def test_on_a_terminal_one_line_is_written_over(self) -> None:
+        text = self.show(self.Terminal())
+        end = time.strftime("%H:%M", time.localtime(60 + 180))
+        line = f"1 of 2 groups done, 1 left, about 3 min more, until {end}"
+        self.assertEqual(text, f"\r\x1b[K  ok part a\n{line}\r\x1b[Kthe last line\n")
+
+    def test_elsewhere_there_is_nothing_of_it(self) -> None:
+        self.assertEqual(self.show(io.StringIO()), "  ok part a\nthe last line\n")
+
+    def test_it_fits_into_80_columns(self) -> None:
+        times = iter([0.0, *[9e9] * 5])
+        far = Progress({str(number): 10.0 for number in range(100_000)}, lambda: next(times))
+        far.done("1")
+        self.assertLess(len(far.line()), 80)
+
+
+class Aftermath(unittest.TestCase):
+    """Whose is what is there afterwards."""
+
+    def judge(self, *, others: set[str], mounts: set[str], folders: set[pathlib.Path]) -> Outcome:
+        """With nothing before, and this afterwards."""
+        fake = mock.Mock()
+        fake.ours.return_value = set()
+        patches = {"folders": lambda: made, "cgroups": set, "neighbours": lambda: others, "processes_of": lambda uid: set(), "GRACE_SECONDS": 0.2}
+        made: set[pathlib.Path] = set()
+        with contextlib.ExitStack() as stack:
+            for name, value in patches.items():
+                stack.enter_context(mock.patch.object(aftermath, name, value))
+            picture = aftermath.Aftermath(fake, os.getuid())
+            picture.others |= others
+            made |= folders
+            fake.ours.return_value = mounts
+            return picture.outcome()
+
+    def test_a_mount_of_ours_is_a_failure(self) -> None:
+        self.assertEqual(self.judge(others={"belljar"}, mounts={"/mnt tmpfs none"}, folders=set()).status, FAILED)
+
+    def test_what_our_own_user_leaves_is_a_failure(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = self.judge(others={"belljar"}, mounts=set(), folders={pathlib.Path(folder)})
+        self.assertEqual((outcome.status, outcome.detail), (FAILED, folder))
+
+    def test_what_anybody_may_have_left_counts_where_nobody_else_was_at_work(self) -> None:
+        of_somebody = {pathlib.Path("/proc/1")} if os.getuid() else {pathlib.Path("/nonexistent")}
+        self.assertEqual(self.judge(others=set(), mounts=set(), folders=of_somebody).status, FAILED)
+        outcome = self.judge(others={"belljar"}, mounts=set(), folders=of_somebody)
+        self.assertEqual(outcome.status, PASSED)
+        self.assertIn(str(next(iter(of_somebody))), outcome.detail)
+
+    def test_processes_below_the_runner_are_ours(self) -> None:
+        with subprocess.Popen(["sleep", "1000"]) as left:
+            self.assertIn(left.pid, aftermath.processes_of(None))
+            left.kill()
+
+    def test_mounts_are_compared_with_the_hosts(self) -> None:
+        line = "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw\n"
+        self.assertEqual(aftermath.mount_lines(line), {"/mnt2 ext3 /dev/root"})
+
+
 class Order(unittest.TestCase):
     """What runs when."""
 
@@ -331,6 +452,12 @@ class Order(unittest.TestCase):
         groups = [self.group("root test_short"), self.group(f"root {LONG_MODULES[0]}"), self.group("root test_other")]
         run_groups(groups, (), 1, self.say, lambda group: self.say(group.name))
         self.assertEqual(self.said, [f"root {LONG_MODULES[0]}", "root test_short", "root test_other"])
+
+    def test_what_took_longest_the_last_time_begins_first(self) -> None:
+        long = f"root {LONG_MODULES[0]}"
+        groups = [self.group("short", expected_seconds=1.0), self.group("new"), self.group(long), self.group("known", expected_seconds=90.0)]
+        run_groups(groups, (), 1, self.say, lambda group: self.say(group.name))
+        self.assertEqual(self.said, ["known", long, "new", "short"])
 
     def test_those_that_must_be_alone_come_last_and_one_by_one(self) -> None:
         running: set[str] = set()
