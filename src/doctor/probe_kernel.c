@@ -61,7 +61,8 @@ static const struct {
 	{6,
 	 "before ABI 6 (Linux 6.12) signals and abstract sockets are held by the filter alone on the rung 'landlock'"},
 	{7, "before ABI 7 (Linux 6.15) refusals cannot be logged"},
-	{9, "before ABI 9 Unix sockets by path cannot be told apart, and the rung 'landlock' refuses every connect()"},
+	{9,
+	 "before ABI 9 (Linux 7.1) Unix sockets by path cannot be told apart, and the rung 'landlock' refuses every connect()"},
 };
 
 /* An empty ruleset lets nothing be opened; then try. */

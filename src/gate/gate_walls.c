@@ -11,11 +11,9 @@
 #include <sys/prctl.h>
 
 #include "gate/gate_process.h"
+#include "plan/plan_landlock.h"
 #include "plan/seccomp_compile.h"
 #include "sys/calls.h"
-
-/* Every right to files that Landlock of some version knows. */
-#define FILES_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
 
 #define FAMILY_INET 2
 #define FAMILY_INET6 10
@@ -107,8 +105,9 @@ static int leave_files(int abi)
 
 	if (!abi)
 		return 0;
-	ruleset_fd = sys_landlock_create(
-		FILES_OF_ABI(abi), abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0, abi);
+	ruleset_fd =
+		sys_landlock_create(landlock_rights_of_abi(abi),
+				    abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0, abi);
 	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
 }
 

@@ -20,11 +20,10 @@
 
 #include "base/escape.h"
 #include "control/control_message.h"
+#include "plan/plan_landlock.h"
 #include "plan/seccomp_compile.h"
 #include "sys/calls.h"
 
-/* Every right to files that Landlock of some version knows. */
-#define FILES_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
 #define SOCKET_FD 3
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
@@ -129,7 +128,7 @@ static int put_up_walls(int abi)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	if (abi) {
-		ruleset_fd = sys_landlock_create(FILES_OF_ABI(abi), 0, abi);
+		ruleset_fd = sys_landlock_create(landlock_rights_of_abi(abi), 0, abi);
 		if (ruleset_fd < 0 || sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET) < 0)
 			return -EPERM;
 	}

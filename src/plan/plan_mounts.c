@@ -12,12 +12,12 @@
 #include <sched.h>
 #include <string.h>
 
+#include "plan/plan_landlock.h"
 #include "sys/calls.h"
 
-#define WRITE_RIGHTS (~(uint64_t)SYS_LANDLOCK_IOCTL_DEV)
+/* Sockets of programs outside lie in shown directories too, so writing there does not include connecting. */
+#define WRITE_RIGHTS (~(SYS_LANDLOCK_IOCTL_DEV | LANDLOCK_RESOLVE_UNIX))
 #define READ_RIGHTS (SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR)
-/* Everything an ABI knows: 13 rights in ABI 1, one more in 2, 3 and 5. */
-#define RIGHTS_OF_ABI(abi) ((1ULL << ((abi) >= 5 ? 16 : (abi) >= 3 ? 15 : (abi) >= 2 ? 14 : 13)) - 1)
 
 static const char *const locked_proc_names[] = {"/proc/sys",  "/proc/irq",  "/proc/bus",          "/proc/fs",
 						"/proc/acpi", "/proc/scsi", "/proc/sysrq-trigger"};
@@ -202,7 +202,7 @@ static struct plan_landlock_rule *add_rule(struct plan_build *build, const char 
 		return &spare;
 	}
 	*rule = (struct plan_landlock_rule){.path = path, .access = access & build->plan->core.landlock_files};
-	rule->is_writable = (access | SYS_LANDLOCK_EXECUTE) == WRITE_RIGHTS;
+	rule->is_writable = !(WRITE_RIGHTS & ~(access | SYS_LANDLOCK_EXECUTE));
 	return rule;
 }
 
@@ -286,14 +286,18 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	plan->core.landlock_abi = has_mounts && build->host->landlock_abi < 2 ? 0 : build->host->landlock_abi;
 	if (!plan->core.landlock_abi || plan->rung == RUNG_PROCESS)
 		return;
-	plan->core.landlock_files = RIGHTS_OF_ABI(plan->core.landlock_abi);
+	plan->core.landlock_files = landlock_rights_of_abi(plan->core.landlock_abi);
+	/* With mounts the sockets of the host are absent, but for those in a directory that the policy shows. */
+	if (has_mounts)
+		plan->core.landlock_files &= ~LANDLOCK_RESOLVE_UNIX;
 	if (plan->core.landlock_abi >= 6)
 		plan->core.landlock_scopes = SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL;
 	if (has_mounts) {
 		add_rule(build, "/", SYS_LANDLOCK_READ_DIR);
 		add_rule(build, "/etc", READ_RIGHTS)->may_be_absent = true;
 	} else {
-		add_rule(build, plan->core.run_directory, WRITE_RIGHTS);
+		/* Each run is a domain of its own: runs of one session reach each other's sockets only here. */
+		add_rule(build, plan->core.run_directory, WRITE_RIGHTS | LANDLOCK_RESOLVE_UNIX);
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];

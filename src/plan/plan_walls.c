@@ -12,7 +12,17 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "plan/plan_landlock.h"
 #include "plan/seccomp_compile.h"
+
+/*
+ * Does the ruleset refuse Unix sockets outside by their paths? A kernel that does not know the right refuses the ruleset, and the
+ * run then fails.
+ */
+static bool keeps_unix_sockets(const struct plan *plan)
+{
+	return plan->core.landlock_files & LANDLOCK_RESOLVE_UNIX;
+}
 
 static int compile_profile(struct plan_build *build, const struct seccomp_profile *profile, struct jar_filter *out)
 {
@@ -124,7 +134,7 @@ static int compile_filter(struct plan_build *build)
 			profile.parts |= SECCOMP_NO_SIGNAL_DETOURS;
 		if (plan->core.landlock_abi < 3)
 			profile.parts |= SECCOMP_NO_TRUNCATE;
-		if (plan->core.landlock_abi >= 9)
+		if (keeps_unix_sockets(plan))
 			profile.parts &= ~(uint32_t)SECCOMP_NO_UNIX_CONNECT;
 		for (int slot = 0; slot < (plan_has_minders(plan) ? PLAN_GUARDED_PIDS : PLAN_GUARDED_PIDS - 1); slot++)
 			profile.protected_pids[profile.protected_count++] = JAR_PID_PLACEHOLDER(slot);
@@ -170,7 +180,7 @@ static void report_metadata(struct plan_build *build, const char *hint)
 /* Where Unix sockets can have names at all, the filter cannot see which. */
 static void report_names(struct plan_build *build, const char *hint)
 {
-	if (build->policy->net == NET_HOST || build->plan->core.landlock_abi >= 9)
+	if (build->policy->net == NET_HOST || keeps_unix_sockets(build->plan))
 		plan_missing(build, "abstract_names",
 			     "the command can take abstract names that the host's programs use", hint);
 }
@@ -188,7 +198,7 @@ static void report_gaps(struct plan_build *build)
 	if (build->policy->net == NET_NONE)
 		plan_missing(build, "loopback",
 			     "there is no private loopback: the command cannot make internet sockets at all", hint);
-	if (build->policy->net == NET_HOST)
+	if (build->policy->net == NET_HOST && !keeps_unix_sockets(build->plan))
 		plan_missing(build, "unix_sockets",
 			     "with the host's network the command can reach the host's Unix sockets by path", hint);
 	if (build->plan->core.landlock_abi < 6 && build->policy->net == NET_HOST)
