@@ -3,8 +3,9 @@
  * policy/net_requests.c - rules about what is asked of a host: methods and paths
  *
  * A path is compared as the server will read it: escapes of ordinary characters are undone first. What servers read
- * in different ways (dot segments, empty ones, escaped slashes, backslashes, escapes of escapes) matches no pattern at all, so a path
- * that was allowed cannot turn into another one behind the gate.
+ * in different ways (dot segments, also with blanks or parameters, empty ones, escaped slashes, question marks and number signs,
+ * backslashes, escapes of escapes, broken UTF-8, characters that some fold into these) matches no pattern at all, so a path that was
+ * allowed cannot turn into another one behind the gate. What some servers cut off must not decide: a path is compared with it and without.
  */
 #include "policy/net_rules.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "base/http.h"
+#include "base/utf8.h"
 #include "policy/policy.h"
 
 static bool is_method_char(char c)
@@ -109,20 +111,70 @@ static int next_char(const char *path, size_t len, size_t *at)
 		return -1;
 	*at += 2;
 	escaped = high << 4 | low;
-	/* A slash, a backslash, an end of the string, and what could be an escape again after this one is undone. */
-	if (escaped < ' ' || escaped == 0x7f || strchr("/\\%", escaped))
+	/* What ends a path or a part of it, an end of the string, and what could be an escape again after this one is undone. */
+	if (escaped < ' ' || escaped == 0x7f || strchr("/\\%?#", escaped))
 		return -1;
 	return escaped;
 }
 
-/* "", "." or "..", with or without parameters behind a semicolon, which some servers take off first. */
-static bool is_odd_segment(const char *segment, size_t len)
+/* Without parameters behind a semicolon, and dots and blanks at its end, which some servers take off first. */
+static size_t plain_len(const char *segment, size_t len)
 {
 	const char *parameters = memchr(segment, ';', len);
 
 	if (parameters)
 		len = (size_t)(parameters - segment);
-	return !len || (len <= 2 && segment[0] == '.' && segment[len - 1] == '.');
+	while (len && (segment[len - 1] == '.' || segment[len - 1] == ' '))
+		len--;
+	return len;
+}
+
+/* Nothing, or nothing but dots and what some servers leave out beside them: blanks, and characters that are not ASCII. */
+static bool is_odd_segment(const char *segment, size_t len)
+{
+	len = plain_len(segment, len);
+	for (size_t i = 0; i < len; i++)
+		if (segment[i] != '.' && segment[i] != ' ' && !(segment[i] & 0x80))
+			return false;
+	return !len || memchr(segment, '.', len);
+}
+
+/* Characters that some servers take for dots, slashes, backslashes, percent signs, semicolons and the like, or for nothing. */
+static const struct {
+	const char *first, *last;
+} folded[] = {
+	{"\xc2\x80", "\xc2\x9f"},         /* control characters */
+	{"\xc2\xa5", "\xc2\xa5"},         /* a backslash in some character sets */
+	{"\xc2\xad", "\xc2\xad"},         /* not shown */
+	{"\xe2\x80\x8b", "\xe2\x80\x8f"}, /* likewise */
+	{"\xe2\x80\xa4", "\xe2\x80\xae"}, /* one dot and two; line ends; directions */
+	{"\xe2\x81\x84", "\xe2\x81\x84"}, /* slashes */
+	{"\xe2\x81\xa0", "\xe2\x81\xaf"}, /* not shown */
+	{"\xe2\x82\xa9", "\xe2\x82\xa9"}, /* a backslash in some character sets */
+	{"\xe2\x88\x95", "\xe2\x88\x96"}, /* slashes */
+	{"\xe2\xa7\xb5", "\xe2\xa7\xb9"}, /* likewise */
+	{"\xef\xb8\x80", "\xef\xb8\x8f"}, /* not shown */
+	{"\xef\xb9\x90", "\xef\xb9\xaf"}, /* small forms */
+	{"\xef\xbb\xbf", "\xef\xbb\xbf"}, /* not shown */
+	{"\xef\xbc\x80", "\xef\xbd\xa1"}, /* wide forms */
+};
+
+/* UTF-8, and nothing in it that is folded. */
+static bool has_plain_characters(const char *path, size_t len)
+{
+	const unsigned char *bytes = (const unsigned char *)path;
+
+	if (!utf8_is_valid(bytes, len))
+		return false;
+	for (size_t at = 0; at < len; at++)
+		for (size_t i = 0; bytes[at] & 0x80 && i < ARRAY_LEN(folded); i++) {
+			size_t size = strlen(folded[i].first);
+
+			if (len - at >= size && memcmp(path + at, folded[i].first, size) >= 0 &&
+			    memcmp(path + at, folded[i].last, size) <= 0)
+				return false;
+		}
+	return true;
 }
 
 bool net_path_clean(const char *path, size_t len, char out[NET_TARGET_MAX])
@@ -144,7 +196,26 @@ bool net_path_clean(const char *path, size_t len, char out[NET_TARGET_MAX])
 	}
 	out[count] = '\0';
 	/* Nothing behind the last slash is usual. */
-	return segment == count || !is_odd_segment(out + segment, count - segment);
+	return (segment == count || !is_odd_segment(out + segment, count - segment)) &&
+	       has_plain_characters(out, count);
+}
+
+/* What of a clean path is left where a server takes off what some take off. */
+static void take_off(const char *path, size_t len, char out[NET_TARGET_MAX])
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < len;) {
+		const char *slash = memchr(path + at, '/', len - at);
+		size_t here = slash ? (size_t)(slash - path) - at : len - at, kept = plain_len(path + at, here);
+
+		memmove(out + count, path + at, kept);
+		count += kept;
+		at += here;
+		if (at++ < len)
+			out[count++] = '/';
+	}
+	out[count] = '\0';
 }
 
 /* A star stands for anything, slashes too. */
@@ -173,16 +244,18 @@ static bool is_match(const char *pattern, size_t len, const char *path)
 
 static bool has_path(const struct net_rule *rule, const char *target)
 {
-	char path[NET_TARGET_MAX] = "";
+	char path[NET_TARGET_MAX] = "", rest[NET_TARGET_MAX], pattern[NET_TARGET_MAX];
 
 	if (!rule->paths[0])
 		return true;
 	if (!net_path_clean(target, strcspn(target, "?"), path))
 		return false;
+	take_off(path, strlen(path), rest);
 	for (const char *at = rule->paths; *at;) {
 		size_t len = (size_t)(strchrnul(at, '\n') - at);
 
-		if (is_match(at, len, path))
+		take_off(at, len, pattern);
+		if (is_match(at, len, path) && is_match(pattern, strlen(pattern), rest))
 			return true;
 		at += len + 1;
 	}

@@ -197,6 +197,109 @@ static void test_requests_decide(void)
 	CHECK(!may_ask(&rules, "x.y", "GET", "/"));
 }
 
+/* Some server reads each of these as a path outside of the rule, or reads no path at all. */
+static void test_paths_that_servers_read_in_different_ways(void)
+{
+	static const char *const texts[] = {
+		"{\"host\": \"a.b\", \"paths\": [\"/v1/*\", \"/f/*.txt\", \"/m/x;y\", \"/q/*.\"]}", NULL};
+	static const char *const refused[] = {
+		/* dots, with blanks, parameters and what is left out */
+		"/v1/..%20/x",
+		"/v1/%20../x",
+		"/v1/.%20./x",
+		"/v1/..%20",
+		"/v1/%2e%2e%20/x",
+		"/v1/.../x",
+		"/v1/....",
+		"/v1/.%2e;/x",
+		"/v1/%2e%2e%3b/x",
+		"/v1/..;/x",
+		"/v1/..;a=b/x",
+		"/v1/.;/x",
+		"/v1/%20/x",
+		"/v1/%20;x/y",
+		"/v1/..%c2%a0/x",
+		"/v1/.%cc%81./x",
+		"/v1/..%20;/x",
+		"/v1/.%3b",
+		/* slashes and ends */
+		"/v1/x%2f..",
+		"/v1/x%2F..",
+		"/v1/x%5c..",
+		"/v1/x\\..",
+		"/v1//x",
+		"/v1/x//",
+		"//v1/x",
+		"/v1/;/x",
+		"/v1/%3b/x",
+		"/v1/%00",
+		"/v1/x%00.txt",
+		"/f/key%3f.txt",
+		"/f/key%23.txt",
+		"/f/key;.txt",
+		"/f/key%3b.txt",
+		"/v1/%0a",
+		"/v1/%7f",
+		"/v1/%09..",
+		"/v1/%",
+		"/v1/%2",
+		"/v1/%u002e",
+		"/v1/%252e%252e/x",
+		"/v1/%25%32%65",
+		/* too long UTF-8, parts of characters, and characters that become others */
+		"/v1/%c0%ae%c0%ae/x",
+		"/v1/%c0%af",
+		"/v1/%e0%80%ae%e0%80%ae/x",
+		"/v1/%f0%80%80%ae",
+		"/v1/%c1%9c",
+		"/v1/%ff",
+		"/v1/%ed%a0%80",
+		"/v1/%c3",
+		"/v1/%ae",
+		"/v1/%ef%bc%8e%ef%bc%8e/x",
+		"/v1/%ef%bc%8fx",
+		"/v1/%ef%bc%bcx",
+		"/v1/%e2%80%a5/x",
+		"/v1/%e2%80%a4.",
+		"/v1/%e2%88%95x",
+		"/v1/%e2%81%84x",
+		"/v1/x%e2%80%8b",
+		"/v1/%c2%85",
+		"/v1/%c2%a5x",
+		"/v1/.%e2%80%8d./x",
+		"/v1/%ef%b9%92%ef%b9%92/x",
+		"/v1/%ef%bb%bf..",
+	};
+	static const char *const allowed[] = {
+		"/v1/x%20y",
+		"/v1/x%20",
+		"/v1/U.S./x",
+		"/v1/..x",
+		"/v1/x..",
+		"/v1/.well-known/x",
+		"/v1/x;v=1/y",
+		"/v1/Z%C3%BCrich",
+		"/v1/%E6%9D%B1%E4%BA%AC/%f0%9f%98%80",
+		"/v1/",
+		"/v1/x/",
+		"/f/a.txt",
+		"/f/a/b;v=1/c.txt",
+		"/m/x;y",
+		"/q/x.",
+		"/v1/x?../..;%00",
+	};
+	struct net_rule_list rules = {0};
+
+	read_rules(&rules, texts);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+		if (may_ask(&rules, "a.b", "GET", refused[i]))
+			CHECK_STRING("allowed", refused[i]);
+	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+		if (!may_ask(&rules, "a.b", "GET", allowed[i]))
+			CHECK_STRING("refused", allowed[i]);
+	free(rules.items);
+}
+
 static void test_names_decide(void)
 {
 	static const char *const texts[] = {"example.org", "*.example.org:443", "db.example.org:5432", "host:8000",
@@ -316,6 +419,7 @@ static const struct test tests[] = {
 	TEST(test_what_is_no_rule_is_refused),
 	TEST(test_rules_about_requests_that_will_not_do),
 	TEST(test_requests_decide),
+	TEST(test_paths_that_servers_read_in_different_ways),
 	TEST(test_names_decide),
 	TEST(test_the_host_has_its_name_only_by_its_own_rule),
 	TEST(test_deny_wins_wherever_it_stands),
