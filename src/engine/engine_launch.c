@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/engine_failure.h"
+#include "engine/engine_secrets.h"
 #include "host/host_cgroup.h"
 #include "host/host_ids.h"
 #include "plan/plan_test.h"
@@ -91,6 +92,10 @@ int launch_compile(struct launch *launch)
 			return rc;
 	}
 	rc = compile(launch);
+	if (rc == 0)
+		rc = engine_secrets_check(&launch->plan, &launch->host, launch->policy, &launch->error);
+	if (rc < 0)
+		forget_plan(launch);
 	if (rc == 0 && launch->vault.is_made) {
 		launch->plan.gate.vault_fd = launch->vault.fd;
 		launch->plan.gate.program_fd = launch->vault.program_fd;

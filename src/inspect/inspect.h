@@ -72,7 +72,6 @@ struct inspection {
 	void *exchange;                  /* the protocol's own */
 	bool is_closing;                 /* nothing more is wanted of either side */
 	uint64_t deadline_ns;            /* then it is broken; 0: never */
-	uint64_t pause_ns;               /* then what waits for more bytes need not wait any longer; 0: nothing does */
 };
 
 extern const struct gate_inspection_methods connection_methods;
@@ -81,10 +80,6 @@ extern const struct protocol http1_protocol, http2_protocol;
 
 /* Read the jar's side to its end, so that what was answered is not lost in a reset. */
 void inspection_close(struct inspection *inspection);
-/* What is held back of an answer is to be looked at again soon. */
-void inspection_pause(struct inspection *inspection);
-/* True, once: it is time for that. */
-bool inspection_has_paused(struct inspection *inspection);
 
 /* Only these contexts make connections that are inspected. */
 void inspection_prepare_context(SSL_CTX *server_context);

@@ -21,8 +21,6 @@
 #define HANDSHAKE_NS 30000000000ULL
 /* To read the end of what is answered already, so that the answer is not lost in a reset. */
 #define CLOSING_NS 5000000000ULL
-/* So long the beginning of what may be a secret waits for what follows. */
-#define PAUSE_NS 100000000ULL
 #define TURNS_MAX 16
 /* Each may have a megabyte or two waiting, in memory that is not the jar's. */
 #define INSPECTIONS_MAX 256
@@ -34,20 +32,6 @@ void inspection_close(struct inspection *inspection)
 	inspection->is_closing = true;
 	inspection->deadline_ns = sys_monotonic_ns() + CLOSING_NS;
 	stream_shut(&inspection->client);
-}
-
-void inspection_pause(struct inspection *inspection)
-{
-	inspection->pause_ns = sys_monotonic_ns() + PAUSE_NS;
-}
-
-bool inspection_has_paused(struct inspection *inspection)
-{
-	bool has_paused = inspection->pause_ns && sys_monotonic_ns() >= inspection->pause_ns;
-
-	if (has_paused)
-		inspection->pause_ns = 0;
-	return has_paused;
 }
 
 /* --- handshakes --------------------------------------------------------------------------------------------- */
@@ -262,8 +246,6 @@ static int connection_pump(struct inspection *inspection, struct gate_inspection
 	wants->server_events =
 		inspection->is_closing || inspection->server.is_ended ? 0 : stream_events(&inspection->server);
 	wants->deadline_ns = inspection->deadline_ns;
-	if (inspection->pause_ns && (!wants->deadline_ns || inspection->pause_ns < wants->deadline_ns))
-		wants->deadline_ns = inspection->pause_ns;
 	/* There is more to do: whoever can be written to calls again at once. */
 	if (rc > 0) {
 		wants->client_events |= EPOLLOUT;

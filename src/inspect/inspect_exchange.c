@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inspect/inspect_frames.h"
 #include "inspect/inspect_request.h"
 #include "inspect/inspect_websocket.h"
 #include "sys/calls.h"
@@ -33,6 +34,7 @@ struct exchange {
 	char accept[WEBSOCKET_ACCEPT_SIZE]; /* what the answer has to say to be a WebSocket; empty: none is asked for */
 	bool is_last;                       /* nothing follows this answer */
 	struct secret_search search;        /* of the answer's body */
+	struct frames frames;               /* of what a WebSocket brings */
 };
 
 /* There is one thread, and nobody needs a head for longer than a call. */
@@ -162,16 +164,14 @@ static int read_request(struct inspection *inspection)
 }
 
 /* What of a part of an answer may go on. False: no memory. */
-static bool search(struct inspection *inspection, struct http_slice *part, enum secret_search_state state)
+static bool search(struct inspection *inspection, struct http_slice *part, enum secret_search_end end)
 {
 	struct exchange *exchange = inspection->exchange;
 
 	if (!inspection->has_secret)
 		return true;
-	*part = secrets_search(&inspection->inspector->secrets, &exchange->search, *part, state);
-	if (secret_search_is_holding(&exchange->search))
-		inspection_pause(inspection);
-	return !text_failed(&exchange->search.held);
+	*part = secrets_search(&inspection->inspector->secrets, &exchange->search, *part, end);
+	return !secret_search_failed(&exchange->search);
 }
 
 /* Pass on what has come of a body. How many bytes are used up, or a negative errno. */
@@ -191,7 +191,7 @@ static ssize_t pass_body(struct inspection *inspection, bool is_answer)
 		if (len < 0)
 			return len;
 		used += (size_t)len;
-		if (is_answer && !search(inspection, &part, body->is_done ? SEARCH_END : SEARCH_MORE))
+		if (is_answer && !search(inspection, &part, body->is_done ? SEARCH_END : SEARCH_BODY))
 			return -EPIPE;
 		if (part.len)
 			http_body_write(body->kind, part, &out);
@@ -252,9 +252,9 @@ static int pass_answer(struct inspection *inspection)
 	else if (is_final && exchange->is_last)
 		text_append_string(&out, "Connection: close\r\n");
 	text_append_string(&out, "\r\n");
-	if (!text_failed(&out) && inspection->has_secret)
-		secrets_hide(&inspection->inspector->secrets, out.data, out.len);
-	if (text_failed(&out) || !stream_write(&inspection->client, out.data, out.len))
+	if (text_failed(&out) ||
+	    (inspection->has_secret && !secrets_hide(&inspection->inspector->secrets, out.data, out.len)) ||
+	    !stream_write(&inspection->client, out.data, out.len))
 		return -EPIPE;
 	if (!is_final)
 		return 1;
@@ -312,18 +312,14 @@ static int read_answer(struct inspection *inspection)
 	return rc;
 }
 
-/* What was held back in the hope of more. */
-static int pass_held(struct inspection *inspection, enum secret_search_state state)
+/* What was waiting when the body ended with the connection. */
+static int pass_tail(struct inspection *inspection)
 {
-	const struct exchange *exchange = inspection->exchange;
 	struct http_slice part = {"", 0};
-	AUTO_TEXT out = {0};
 
-	if (!search(inspection, &part, state))
-		return -EPIPE;
-	if (part.len)
-		http_body_write(exchange->state == ANSWER_TUNNEL ? HTTP_BODY_REST : exchange->answer.kind, part, &out);
-	return !text_failed(&out) && stream_write(&inspection->client, out.data, out.len) ? part.len > 0 : -EPIPE;
+	return search(inspection, &part, SEARCH_END) && stream_write(&inspection->client, part.bytes, part.len)
+		       ? 0
+		       : -EPIPE;
 }
 
 static int read_answer_body(struct inspection *inspection)
@@ -340,7 +336,7 @@ static int read_answer_body(struct inspection *inspection)
 		if (exchange->answer.kind != HTTP_BODY_REST || server->is_cut)
 			return -EPIPE;
 		exchange->answer.is_done = true;
-		if (pass_held(inspection, SEARCH_END) < 0)
+		if (pass_tail(inspection) < 0)
 			return -EPIPE;
 	}
 	return exchange->answer.is_done ? end_exchange(inspection) : used > 0;
@@ -348,34 +344,49 @@ static int read_answer_body(struct inspection *inspection)
 
 /* --- a WebSocket -------------------------------------------------------------------------------------------- */
 
-static int pass_bytes(struct inspection *inspection, struct stream *from, struct stream *to)
+static int pass_bytes(struct stream *from, struct stream *to)
 {
-	struct http_slice part = {from->in.data, from->in.len};
-
-	if (!part.len || stream_waiting(to) >= STREAM_OUT_MAX)
+	if (!from->in.len || stream_waiting(to) >= STREAM_OUT_MAX)
 		return 0;
-	if (from == &inspection->server && !search(inspection, &part, SEARCH_MORE))
-		return -EPIPE;
-	if (!stream_write(to, part.bytes, part.len))
+	if (!stream_write(to, from->in.data, from->in.len))
 		return -EPIPE;
 	text_consume(&from->in, from->in.len);
+	return 1;
+}
+
+/* What the host brings where values must not come back. */
+static int pass_frames(struct inspection *inspection)
+{
+	struct exchange *exchange = inspection->exchange;
+	struct stream *client = &inspection->client, *server = &inspection->server;
+	AUTO_TEXT out = {0};
+
+	if (!server->in.len || stream_waiting(client) >= STREAM_OUT_MAX)
+		return 0;
+	if (!frames_hide(&exchange->frames, &inspection->inspector->secrets,
+			 (struct http_slice){server->in.data, server->in.len}, &out)) {
+		request_record(inspection, DENIAL_MALFORMED,
+			       "a frame of a WebSocket in which a secret could not be found");
+		return -EPIPE;
+	}
+	if (text_failed(&out) || !stream_write(client, out.data, out.len))
+		return -EPIPE;
+	text_consume(&server->in, server->in.len);
 	return 1;
 }
 
 static int work_on_tunnel(struct inspection *inspection)
 {
 	struct stream *client = &inspection->client, *server = &inspection->server;
-	int rc = pass_bytes(inspection, client, server), more;
+	int rc = pass_bytes(client, server), more;
 
 	if (rc < 0)
 		return rc;
-	more = pass_bytes(inspection, server, client);
+	more = inspection->has_secret ? pass_frames(inspection) : pass_bytes(server, client);
 	if (more < 0)
 		return more;
 	rc |= more;
 	if (server->is_ended && !server->in.len) {
-		if (pass_held(inspection, SEARCH_END) < 0)
-			return -EPIPE;
 		inspection_close(inspection);
 		return 1;
 	}
@@ -405,14 +416,8 @@ static int http1_work(struct inspection *inspection)
 		}
 		return 0;
 	}
-	if (inspection_has_paused(inspection) && exchange->state != ANSWER_HEAD)
-		rc = pass_held(inspection, SEARCH_PAUSE);
-	if (rc < 0)
-		return rc;
-	if (exchange->state == ANSWER_TUNNEL) {
-		more = work_on_tunnel(inspection);
-		return more < 0 ? more : rc | more;
-	}
+	if (exchange->state == ANSWER_TUNNEL)
+		return work_on_tunnel(inspection);
 	if (exchange->is_sending) {
 		more = send_body(inspection);
 		if (more < 0)
@@ -444,6 +449,7 @@ static void http1_end(struct inspection *inspection)
 	struct exchange *exchange = inspection->exchange;
 
 	secret_search_done(&exchange->search);
+	frames_done(&exchange->frames);
 	free(exchange);
 }
 

@@ -422,8 +422,6 @@ static int http2_work(struct inspection *inspection)
 		return rc;
 	if (!http2->sides[END_JAR].session && !open_to_jar(http2))
 		return -ENOMEM;
-	if (inspection_has_paused(inspection))
-		http2_on_pause(http2);
 	more = work_with_jar(http2);
 	return more < 0 ? more : rc | more;
 }

@@ -14,6 +14,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "inspect/inspect_fields.h"
+#include "inspect/inspect_frames.h"
 #include "inspect/inspect_request.h"
 
 #define HTTP2_STREAMS_MAX 100
@@ -41,6 +42,7 @@ struct http2_side {
 struct http2_flow {
 	struct text waiting; /* of the body; it may go on */
 	struct secret_search search;
+	struct grpc grpc;      /* its messages, where the answer has some */
 	size_t unacknowledged; /* bytes of the sender's window that it has not got back */
 	struct fields *trailers;
 	bool is_over;    /* nothing more will come */
@@ -81,8 +83,6 @@ void http2_on_end(struct http2_side *side, struct http2_stream *stream);
 void http2_on_close(struct http2_side *side, struct http2_stream *stream, uint32_t code);
 /* The end of the answer is on its way to the jar. */
 void http2_on_sent(struct http2_stream *stream);
-/* What was held back of answers need not wait any longer. */
-void http2_on_pause(struct http2 *http2);
 /* The host is gone: no stream gets any further. */
 void http2_lose_host(struct http2 *http2);
 void http2_stream_reset(struct http2_stream *stream, enum http2_end end, uint32_t code);

@@ -158,20 +158,37 @@ static void reset_both(struct http2_stream *stream, uint32_t code)
 	http2_stream_reset(stream, END_HOST, NGHTTP2_CANCEL);
 }
 
-/* Put what has come where it waits for the other side. */
-static void pass(struct http2_stream *stream, enum http2_end from, struct http_slice part,
-		 enum secret_search_state state)
+/* What of @part of an answer may go on, put where it waits for the jar. */
+static void hide(struct http2_stream *stream, struct http_slice part, bool is_over)
 {
-	struct inspection *inspection = stream->http2->inspection;
+	struct http2_flow *flow = &stream->flows[END_HOST];
+	bool is_last;
+
+	do {
+		struct http_slice piece = part, ready;
+		bool is_message = grpc_cut(&flow->grpc, &piece);
+
+		part.bytes += piece.len;
+		part.len -= piece.len;
+		is_last = !part.len;
+		ready = secrets_search(secrets_of(stream->http2), &flow->search, piece,
+				       is_message || (is_last && is_over) ? SEARCH_END
+				       : flow->grpc.is_on                 ? SEARCH_MESSAGE
+									  : SEARCH_BODY);
+		text_append(&flow->waiting, ready.bytes, ready.len);
+	} while (!is_last);
+}
+
+/* Put what has come where it waits for the other side. */
+static void pass(struct http2_stream *stream, enum http2_end from, struct http_slice part, bool is_over)
+{
 	struct http2_flow *flow = &stream->flows[from];
 
-	if (from == END_HOST && inspection->has_secret) {
-		part = secrets_search(secrets_of(stream->http2), &flow->search, part, state);
-		if (secret_search_is_holding(&flow->search))
-			inspection_pause(inspection);
-	}
-	text_append(&flow->waiting, part.bytes, part.len);
-	if (text_failed(&flow->waiting) || text_failed(&flow->search.held))
+	if (from == END_HOST && stream->http2->inspection->has_secret)
+		hide(stream, part, is_over);
+	else
+		text_append(&flow->waiting, part.bytes, part.len);
+	if (text_failed(&flow->waiting) || secret_search_failed(&flow->search))
 		reset_both(stream, NGHTTP2_INTERNAL_ERROR);
 	resume(stream, from);
 }
@@ -194,7 +211,7 @@ void http2_on_data(struct http2_side *side, struct http2_stream *stream, const u
 
 	flow->unacknowledged += len;
 	if (!flow->is_dropped) {
-		pass(stream, side->end, (struct http_slice){(const char *)bytes, len}, SEARCH_MORE);
+		pass(stream, side->end, (struct http_slice){(const char *)bytes, len}, false);
 		return;
 	}
 	acknowledge(stream, side->end, len);
@@ -210,14 +227,7 @@ void http2_on_end(struct http2_side *side, struct http2_stream *stream)
 		return;
 	flow->is_over = true;
 	if (!flow->is_dropped)
-		pass(stream, side->end, (struct http_slice){"", 0}, SEARCH_END);
-}
-
-void http2_on_pause(struct http2 *http2)
-{
-	for (struct http2_stream *stream = http2->streams; stream; stream = stream->next)
-		if (secret_search_is_holding(&stream->flows[END_HOST].search))
-			pass(stream, END_HOST, (struct http_slice){"", 0}, SEARCH_PAUSE);
+		pass(stream, side->end, (struct http_slice){"", 0}, true);
 }
 
 /* --- answers of the gate's own ------------------------------------------------------------------------------ */
@@ -355,6 +365,18 @@ static void pass_request(struct http2_stream *stream, bool is_over)
 	host->waiting_heads += http2_count_bytes(list, list_count);
 }
 
+/* Is that said of the body behind the head? */
+static bool is_grpc(void)
+{
+	static const char kind[] = "application/grpc";
+	bool is_so = false;
+
+	for (size_t i = 0; i < head.header_count; i++)
+		is_so |= http_is(head.headers[i].name, "content-type") && head.headers[i].value.len >= strlen(kind) &&
+			 !memcmp(head.headers[i].value.bytes, kind, strlen(kind));
+	return is_so;
+}
+
 static int on_request(struct http2_side *jar, const nghttp2_frame *frame)
 {
 	struct http2 *http2 = jar->http2;
@@ -376,9 +398,7 @@ static int on_request(struct http2_side *jar, const nghttp2_frame *frame)
 		return 0;
 	}
 	stream->is_head = !strcmp(head.method, "HEAD");
-	for (size_t i = 0; i < head.header_count; i++)
-		stream->is_grpc |= http_is(head.headers[i].name, "content-type") && head.headers[i].value.len >= 16 &&
-				   !memcmp(head.headers[i].value.bytes, "application/grpc", 16);
+	stream->is_grpc = is_grpc();
 	if (request_check(http2->inspection, &head, &own))
 		pass_request(stream, stream->flows[END_JAR].is_over);
 	else
@@ -387,6 +407,13 @@ static int on_request(struct http2_side *jar, const nghttp2_frame *frame)
 }
 
 /* --- answers and trailers ----------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool hide_fields(struct http2_side *host)
+{
+	return !host->http2->inspection->has_secret || !host->fields.bytes.len ||
+	       secrets_hide(secrets_of(host->http2), host->fields.bytes.data, host->fields.bytes.len);
+}
 
 static void on_answer(struct http2_side *host, struct http2_stream *stream, bool is_over)
 {
@@ -402,9 +429,13 @@ static void on_answer(struct http2_side *host, struct http2_stream *stream, bool
 		answer_bad(stream, "sent ", head.why);
 		return;
 	}
-	if (inspection->has_secret && host->fields.bytes.len)
-		secrets_hide(secrets_of(host->http2), host->fields.bytes.data, host->fields.bytes.len);
+	if (!hide_fields(host)) {
+		reset_both(stream, NGHTTP2_INTERNAL_ERROR);
+		return;
+	}
 	is_final = head.status >= 200;
+	/* By the host's own word: a jar that chose where messages end could have a value cut in two. */
+	stream->flows[END_HOST].grpc.is_on = is_final && is_grpc();
 	list_count = 0;
 	snprintf(status, sizeof(status), "%d", head.status);
 	put_string(":status", status);
@@ -457,8 +488,10 @@ static void on_trailers(struct http2_side *side, struct http2_stream *stream)
 		reset_both(stream, NGHTTP2_PROTOCOL_ERROR);
 		return;
 	}
-	if (side->end == END_HOST && inspection->has_secret && side->fields.bytes.len)
-		secrets_hide(secrets_of(side->http2), side->fields.bytes.data, side->fields.bytes.len);
+	if (side->end == END_HOST && !hide_fields(side)) {
+		reset_both(stream, NGHTTP2_INTERNAL_ERROR);
+		return;
+	}
 	*flow->trailers = side->fields;
 	side->fields = (struct fields){0};
 	side_of(stream, other(side->end))->waiting_heads += put_trailers(flow->trailers);

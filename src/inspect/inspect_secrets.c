@@ -8,10 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of a value that is not whole yet, when what follows does not come. */
-#define SHOWN_MAX 4
-#define SHOWN_PART 4
-
 const char *secret_value_fault(const char *value, size_t len)
 {
 	if (len < NET_SECRET_MIN)
@@ -141,61 +137,121 @@ void secret_write_header(const struct secret *secret, struct text *out)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-/* How many bytes at the end could be the beginning of the value. */
-static size_t begun_at_end(const struct secret *secret, const char *bytes, size_t len)
+/*
+ * What a jar can have a host send back, it can time. So neither the work of a search nor the bytes that wait depend on how much of a
+ * value the text has: a rolling hash costs the same for every byte, and only a whole value is compared.
+ */
+#define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
+/* The number of bytes that wait says no more about the length of a value than this. */
+#define LENGTH_STEP 64
+
+/*
+ * Cover every occurrence of @secret in @from, of @len bytes, in the first @to_len of @to. Returns where the last one ends that
+ * begins there.
+ */
+static size_t cover_one(const struct secret *secret, const char *from, size_t len, char *to, size_t to_len)
 {
-	for (size_t begun = MIN_OF(len, secret->value_len - 1); begun; begun--)
-		if (!memcmp(bytes + len - begun, secret->value, begun))
-			return begun;
-	return 0;
+	const unsigned char *bytes = (const unsigned char *)from;
+	uint64_t wanted = 0, power = 1, hash = 0;
+	size_t end = 0;
+
+	for (size_t i = 0; i < secret->value_len; i++) {
+		wanted = wanted * HASH_BASE + (unsigned char)secret->value[i];
+		power *= HASH_BASE;
+	}
+	for (size_t i = 0; i < len; i++) {
+		size_t begin = i + 1 - secret->value_len;
+
+		hash = hash * HASH_BASE + bytes[i];
+		if (i >= secret->value_len)
+			hash -= power * bytes[i - secret->value_len];
+		if (hash != wanted || i + 1 < secret->value_len ||
+		    memcmp(from + begin, secret->value, secret->value_len) != 0 || begin >= to_len)
+			continue;
+		memset(to + begin, '*', MIN_OF(i + 1, to_len) - begin);
+		end = i + 1;
+	}
+	return end;
 }
 
-void secrets_hide(const struct secrets *secrets, char *bytes, size_t len)
+bool secrets_hide(const struct secrets *secrets, char *bytes, size_t len)
 {
-	for (size_t i = 0; i < secrets->count; i++) {
-		const struct secret *secret = &secrets->items[i];
-		char *found;
+	AUTO_TEXT whole = {0};
 
-		for (size_t at = 0; (found = memmem(bytes + at, len - at, secret->value, secret->value_len));
-		     at = (size_t)(found - bytes) + secret->value_len)
-			memset(found, '*', secret->value_len);
-	}
+	text_append(&whole, bytes, len);
+	for (size_t i = 0; i < secrets->count && !text_failed(&whole) && len; i++)
+		cover_one(&secrets->items[i], whole.data, len, bytes, len);
+	return !text_failed(&whole);
+}
+
+size_t secrets_tail(const struct secrets *secrets)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < secrets->count; i++)
+		longest = MAX_OF(longest, secrets->items[i].value_len);
+	return longest ? (longest + LENGTH_STEP - 1) / LENGTH_STEP * LENGTH_STEP - 1 : 0;
+}
+
+/* secret_value_fault() refuses these in a value. */
+static bool is_in_no_value(char byte)
+{
+	return (unsigned char)byte < ' ' || byte == 0x7f;
+}
+
+/* How many bytes at the end wait for what follows. */
+static size_t tail_of(const struct secrets *secrets, const struct text *held, enum secret_search_end end)
+{
+	size_t tail = end == SEARCH_END ? 0 : MIN_OF(secrets_tail(secrets), held->len), rest = tail;
+
+	for (size_t at = held->len - tail; at < held->len && end == SEARCH_BODY; at++)
+		if (is_in_no_value(held->data[at]))
+			rest = held->len - at - 1;
+	return rest;
 }
 
 struct http_slice secrets_search(const struct secrets *secrets, struct secret_search *search, struct http_slice piece,
-				 enum secret_search_state state)
+				 enum secret_search_end end)
 {
-	struct text *held = &search->held;
-	size_t needed = 0, waiting = 0, begin;
+	struct text *held = &search->held, *out = &search->out;
+	size_t covered = search->covered, ready;
 
-	text_consume(held, search->unneeded);
-	search->gone -= search->unneeded;
-	search->unneeded = 0;
+	text_clear(out);
+	text_consume(held, search->gone);
+	search->gone = search->covered = 0;
 	text_append(held, piece.bytes, piece.len);
 	if (text_failed(held) || !held->len)
 		return (struct http_slice){"", 0};
-	secrets_hide(secrets, held->data, held->len);
-	for (size_t i = 0; i < secrets->count && state != SEARCH_END; i++) {
-		const struct secret *secret = &secrets->items[i];
-		size_t begun = begun_at_end(secret, held->data, held->len);
+	ready = held->len - tail_of(secrets, held, end);
+	text_append(out, held->data, ready);
+	if (text_failed(out))
+		return (struct http_slice){"", 0};
+	/* The first of these bytes may belong to a value whose beginning has gone, the last ones to one whose end waits. */
+	memset(out->data, '*', MIN_OF(covered, ready));
+	covered -= MIN_OF(covered, ready);
+	for (size_t i = 0; i < secrets->count; i++) {
+		size_t last = cover_one(&secrets->items[i], held->data, held->len, out->data, ready);
 
-		needed = MAX_OF(needed, begun);
-		if (state == SEARCH_MORE || begun > MIN_OF((size_t)SHOWN_MAX, secret->value_len / SHOWN_PART))
-			waiting = MAX_OF(waiting, begun);
+		covered = MAX_OF(covered, last - MIN_OF(last, ready));
 	}
-	begin = search->gone;
-	search->gone = MAX_OF(begin, held->len - waiting);
-	search->unneeded = held->len - needed;
-	return (struct http_slice){held->data + begin, search->gone - begin};
+	search->covered = covered;
+	search->gone = ready;
+	return (struct http_slice){text_string(out), ready};
 }
 
-bool secret_search_is_holding(const struct secret_search *search)
+bool secret_search_failed(const struct secret_search *search)
 {
-	return search->gone < search->held.len;
+	return text_failed(&search->held) || text_failed(&search->out);
+}
+
+size_t secret_search_tail(const struct secret_search *search)
+{
+	return search->held.len - search->gone;
 }
 
 void secret_search_done(struct secret_search *search)
 {
 	text_done(&search->held);
+	text_done(&search->out);
 	*search = (struct secret_search){0};
 }

@@ -48,30 +48,34 @@ enum secret_use secrets_look(const struct secrets *secrets, const char *host, bo
 			     struct http_slice value, const struct secret **out);
 void secret_write_header(const struct secret *secret, struct text *out);
 
-/* Make every value in @bytes unreadable. */
-void secrets_hide(const struct secrets *secrets, char *bytes, size_t len);
+/* Make every value in @bytes unreadable. False: no memory. */
+bool secrets_hide(const struct secrets *secrets, char *bytes, size_t len);
 
-/* Bytes that come back in pieces; zeroes to begin with. */
+/*
+ * Bytes that come back in pieces; zeroes to begin with. How many of them wait depends on the length of the longest value, never on
+ * whether they could begin one: else a jar that has a host echo its guesses would learn a value byte by byte.
+ */
 struct secret_search {
-	struct text held; /* the end of what has gone on, then what has not */
+	struct text held; /* what went on in the last call, then what waits */
 	size_t gone;      /* of these */
-	size_t unneeded;  /* of these, for later pieces */
+	size_t covered;   /* of those that wait, the first ones: the end of a value that has been found */
+	struct text out;
 };
 
-enum secret_search_state {
-	SEARCH_MORE, /* what could be the beginning of a value waits for the next piece */
-	/*
-	 * The next piece does not come, and somebody may wait for the end of this one: the first few bytes of what may be a value
-	 * go on, at most four and at most a quarter of it.
-	 */
-	SEARCH_PAUSE,
-	SEARCH_END,
+/* What the end of the bytes so far is. */
+enum secret_search_end {
+	SEARCH_BODY, /* of a body: the tail waits for what follows, but not what no value can go beyond, such as a whole line */
+	SEARCH_MESSAGE, /* of a part of a message: the tail waits, whatever it is */
+	SEARCH_END,     /* of the whole: nothing waits */
 };
 
-/* One more piece: what may go on now. It is good until the next call. Check @search->held for lack of memory. */
+/* So many bytes wait, if there are so many. */
+size_t secrets_tail(const struct secrets *secrets);
+/* One more piece: what may go on now. It is good until the next call. */
 struct http_slice secrets_search(const struct secrets *secrets, struct secret_search *search, struct http_slice piece,
-				 enum secret_search_state state);
-bool secret_search_is_holding(const struct secret_search *search);
+				 enum secret_search_end end);
+bool secret_search_failed(const struct secret_search *search);
+size_t secret_search_tail(const struct secret_search *search); /* the bytes that wait now */
 void secret_search_done(struct secret_search *search);
 
 #endif

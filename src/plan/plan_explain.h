@@ -94,6 +94,16 @@ bool plan_is_of_open_file(const char *path);
 void plan_explain_path(const struct plan *plan, const struct plan_looker *looker, const char *path,
 		       enum plan_access access, struct plan_explanation *out);
 
+/* A file of the host's, or a directory above it. */
+struct plan_node {
+	const char *path;
+	dev_t device;
+	ino_t inode;
+};
+
+/* Where the jar shows the file way[0], whatever its mode; NULL: nowhere. way[1] is the directory that it is in, and so on up to "/". */
+const char *plan_shows(const struct plan *plan, const struct plan_node *way, size_t count);
+
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
 /* @name is that of its key; @limit in bytes, milliseconds or a count, as in a result. */

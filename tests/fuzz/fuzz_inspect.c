@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (is_http2)
 		begin_http2();
 	while (at + 4 <= size && !world.inspection.is_closing) {
-		bool is_jar = data[at] & 0x80, is_end = data[at] & 0x40, is_pause = data[at] & 0x20;
+		bool is_jar = data[at] & 0x80, is_end = data[at] & 0x40;
 		size_t len = MIN_OF((size_t)data[at + 3], size - at - 4);
 
 		if (is_http2)
@@ -96,8 +96,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else
 			hear(is_jar, data + at + 4, len);
 		(is_jar ? &world.inspection.client : &world.inspection.server)->is_ended |= is_end;
-		if (is_pause && world.inspection.pause_ns)
-			world.inspection.pause_ns = 1;
 		work();
 		check();
 		/* Whoever reads at all reads all; it may be late. */

@@ -32,6 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     folder: Path
+    went = threading.Event()
     wbufsize = 65536
 
     def log_message(self, *_: object) -> None:
@@ -53,6 +54,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             piece = body[at : at + 3]
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _lines(self) -> None:
+        """An event, and another one when /go was asked for."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in (b"data: one\n\n", b"data: two\n\n"):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+            self.wfile.flush()
+            self.went.wait(60)
         self.wfile.write(b"0\r\n\r\n")
 
     def _answer(self, code: int, body: bytes, kind: str = "", encoding: str = "") -> None:
@@ -90,6 +103,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(200, f"{self.command} {self.path}\n{self.headers}".encode(), "text/plain")
         elif path == "/drip":
             self._drip(f"<{self.headers.get('Authorization', '')}>".encode())
+        elif path == "/lines":
+            self._lines()
+        elif path == "/go":
+            self.went.set()
+            self._answer(200, b"gone\n", "text/plain")
         elif path == "/packed":
             self._answer(200, gzip.compress(str(self.headers).encode()), encoding="gzip")
         elif path == "/moved":

@@ -39,7 +39,7 @@ server.on('request', (request, response) => {
     response.end(`hello from ${host} over ${request.httpVersion}\n`);
   }
 });
-// A WebSocket that sends back what it gets; or an answer that never ends.
+// A WebSocket that sends back what it gets, in small frames if it begins with CUT; or an answer that never ends.
 server.on('upgrade', (request, socket) => {
   note(`${request.method} ${request.headers.host} ${request.url} upgrade`);
   socket.on('error', () => {});
@@ -55,7 +55,16 @@ server.on('upgrade', (request, socket) => {
     `X-Said: ${request.headers.authorization || ''}\r\nSec-WebSocket-Accept: ${accept.digest('base64')}\r\n\r\n`);
   socket.on('data', (frame) => {
     const text = frame.subarray(6).map((byte, at) => byte ^ frame[2 + at % 4]);
-    const said = Buffer.from(text.toString().replace('AUTH', request.headers.authorization));
+    const said = Buffer.from(text.toString().replaceAll('AUTH', request.headers.authorization));
+    if (text.toString().startsWith('CUT')) {
+      // One message in frames of five bytes each, with a ping between any two.
+      for (let at = 0; at < said.length; at += 5) {
+        const part = said.subarray(at, at + 5);
+        const head = [(at ? 0 : 1) | (at + 5 < said.length ? 0 : 0x80), part.length];
+        socket.write(Buffer.concat([Buffer.from(head), part, Buffer.from(at + 5 < said.length ? [0x89, 0] : [])]));
+      }
+      return;
+    }
     socket.write(Buffer.concat([Buffer.from([0x81, said.length]), said]));
   });
 });

@@ -56,12 +56,31 @@ A = (b":authority", b"{API}:{PORT}")
 """
 )
 
+WEBSOCKET = (
+    FRAMES
+    + f"""
+import os
+def websocket(path, *texts, **headers):
+    "The status, the rest of the head, and what came back for each text."
+    lines = ["GET %s HTTP/1.1" % path, "Host: {API}:{PORT}", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="] + ["%s: %s" % pair for pair in headers.items()]
+    with connect(protocols=("http/1.1",)) as t, t.makefile("rb") as file:
+        t.sendall("\\r\\n".join(lines + ["", ""]).encode())
+        head = [line.decode() for line in iter(lambda: file.readline().rstrip(), b"")]
+        got = []
+        for text in texts:
+            t.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text.encode())
+            got.append(file.read(file.read(2)[1]).decode())
+        return [int(head[0].split()[1]), [line for line in head if line.startswith("X-Said")], got]
+"""
+)
+
 
 def rule(**members: Any) -> str:
     return json.dumps({"host": API, "ports": PORT, **members})
 
 
-class Http2(SecretCase):
+class Http2Case(SecretCase):
     """Beside the site there is a server that speaks HTTP/2 and HTTP/1.1."""
 
     @classmethod
@@ -74,6 +93,10 @@ class Http2(SecretCase):
         assert program.stdout
         if program.stdout.readline() != b"ready\n":
             raise AssertionError("the server did not come up")
+
+
+class Http2(Http2Case):
+    """Clients and hostile frames."""
 
     def test_curl_speaks_what_the_host_speaks(self) -> None:
         self.find("curl")
@@ -198,20 +221,7 @@ with connect() as t:
 
     def test_websockets(self) -> None:
         """Rules call it a method; what passes is searched; an answer that never ends does not hang."""
-        code = FRAMES + f"""
-import os
-def websocket(path, *texts, **headers):
-    "The status, the rest of the head, and what came back for each text."
-    lines = ["GET %s HTTP/1.1" % path, "Host: {API}:{PORT}", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="] + ["%s: %s" % pair for pair in headers.items()]
-    with connect(protocols=("http/1.1",)) as t, t.makefile("rb") as file:
-        t.sendall("\\r\\n".join(lines + ["", ""]).encode())
-        head = [line.decode() for line in iter(lambda: file.readline().rstrip(), b"")]
-        got = []
-        for text in texts:
-            t.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text.encode())
-            got.append(file.read(file.read(2)[1]).decode())
-        return [int(head[0].split()[1]), [line for line in head if line.startswith("X-Said")], got]
+        code = WEBSOCKET + """
 said = [websocket("/live", "one", "AUTH two", Authorization=os.environ["TOKEN"]), websocket("/other"), websocket("/endless")[:1]]
 """
         said = self.inspect(

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any, List, Sequence
 
@@ -46,7 +48,9 @@ class Headers(SecretCase):
         self.assertEqual(said[3], [200, "<other>" * 3])
 
     def test_another_header_format_and_source(self) -> None:
-        file = self.work / "token"
+        # Not in the workdir, which the command could read.
+        file = Path(tempfile.mkdtemp(prefix="bjt-key-")) / "token"
+        self.addCleanup(shutil.rmtree, file.parent)
         file.write_text(f"{VALUE}\n")
         entry = {"name": "TOKEN", "host": WWW, "header": "X-Api-Key", "format": "v1:{}", "from_file": str(file)}
         said = self.secret("said = ask('GET', '/seen', headers={'X-Api-Key': token})[1]", secret=json.dumps(entry))

@@ -4,6 +4,10 @@
  */
 #include "inspect/inspect_websocket.h"
 
+#include <errno.h>
+
+#include "inspect/inspect_frames.h"
+
 #include "inspect_world.h"
 #include "test.h"
 
@@ -183,15 +187,23 @@ static void test_a_secret_does_not_come_back_over_a_websocket(void)
 	host_says(ACCEPTED "X-Said: " WORLD_VALUE "\r\n\r\n");
 	CHECK(strstr(jar_has(), "X-Said: " WORLD_STARS "\r\n"));
 	text_clear(&world.inspection.client.wire);
-	host_says("\x81\x17s3cr3t-val");
-	CHECK_STRING(jar_has(), "\x81\x17");
+	host_says("\x81\x1bs3cr3t-val");
+	CHECK_STRING(jar_has(), "\x81\x1b");
+	/* Who waits for the last letter gets it at once. */
 	host_says("ue-0123456789 yes");
-	CHECK_STRING(jar_has(), "\x81\x17" WORLD_STARS " ye");
-	/* Who waits for the last letter gets it soon. */
-	CHECK(world.inspection.pause_ns);
-	world.inspection.pause_ns = 1;
-	host_says("");
-	CHECK_STRING(jar_has(), "\x81\x17" WORLD_STARS " yes");
+	CHECK_STRING(jar_has(), "\x81\x1b" WORLD_STARS " yes");
+	text_clear(&world.inspection.client.wire);
+	/* Cut by the frames of one message, and with a sign of life between them. */
+	host_says("\x01\x0cx s3cr3t-val\x89\x02hi\x80\x0fue-0123456789 y");
+	CHECK_INT(world.inspection.client.wire.len, 2 + 4 + 2 + 27);
+	CHECK(!memcmp(jar_has(), "\x01\0\x89\x02hi\x80\x1bx " WORLD_STARS " y", 2 + 4 + 2 + 27));
+	world_end();
+	begin(true);
+	jar_says(UPGRADE "\r\n");
+	host_says(ACCEPTED "\r\n");
+	text_clear(&world.inspection.client.wire);
+	host_says("\x88\x19..s3cr3t-value-0123456789");
+	CHECK_STRING(jar_has(), "\x88\x19.." WORLD_STARS);
 	world_end();
 	/* What is packed could not be searched. */
 	begin(true);
@@ -199,6 +211,61 @@ static void test_a_secret_does_not_come_back_over_a_websocket(void)
 	host_says(ACCEPTED "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
 	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "extension"));
 	world_end();
+}
+
+/* What cannot be searched does not pass. */
+static void test_odd_frames_do_not_pass_where_there_is_a_secret(void)
+{
+	static const char *const bad[] = {"\x81\x81keyyx",      "\xc1\x01x", "\x80\x01x",
+					  "\x01\x01x\x01\x01x", "\x83\x01x", "\x09\x01x"};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		begin(true);
+		jar_says(UPGRADE "\r\n");
+		host_says(ACCEPTED "\r\n");
+		text_append_string(&world.inspection.server.in, bad[i]);
+		CHECK_INT(http1_protocol.work(&world.inspection), -EPIPE);
+		CHECK_INT(world_denials("a frame of a WebSocket"), 1);
+		world_end();
+	}
+}
+
+/* Frames of every length, in pieces of every size: the same message comes out, in as many frames. */
+static void test_frames_keep_their_message(void)
+{
+	static const size_t lengths[] = {0, 1, 62, 63, 64, 125, 126, 300, 70000};
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		for (size_t step = 1; step < 200; step += 66) {
+			struct secret secret = {.value = "0123456789", .value_len = 10};
+			const struct secrets secrets = {&secret, 1};
+			struct frames frames = {0}, again = {0};
+			const struct secrets none = {0};
+			AUTO_TEXT in = {0}, out = {0}, plain = {0};
+			size_t len = lengths[i];
+
+			/* Two frames of that length, and an empty one. */
+			for (int part = 0; part < 3; part++) {
+				size_t here = part < 2 ? len : 0;
+
+				text_append_char(&in, (char)(part == 0 ? 0x02 : part == 1 ? 0x00 : 0x80));
+				text_append_char(&in, here < 126 ? (char)here : 127);
+				for (int shift = 56; here >= 126 && shift >= 0; shift -= 8)
+					text_append_char(&in, (char)(here >> shift));
+				for (size_t k = 0; k < here; k++)
+					text_append_char(&in, "xyz"[k % 3]);
+			}
+			for (size_t at = 0; at < in.len; at += step)
+				CHECK(frames_hide(&frames, &secrets,
+						  (struct http_slice){in.data + at, MIN_OF(step, in.len - at)}, &out));
+			CHECK(!frames.is_in_frame && !frames.is_in_message && !secret_search_tail(&frames.search));
+			/* Without secrets nothing waits, so the frames are taken as they are. */
+			CHECK(frames_hide(&again, &none, (struct http_slice){out.data, out.len}, &plain));
+			CHECK(!again.is_in_frame && !again.is_in_message && plain.len == out.len);
+			CHECK_INT(out.data[0], 0x02);
+			frames_done(&frames);
+			frames_done(&again);
+		}
 }
 
 static const struct test tests[] = {
@@ -209,6 +276,8 @@ static const struct test tests[] = {
 	TEST(test_what_is_no_answer_for_a_websocket),
 	TEST(test_the_head_of_an_answer_has_an_end),
 	TEST(test_a_secret_does_not_come_back_over_a_websocket),
+	TEST(test_odd_frames_do_not_pass_where_there_is_a_secret),
+	TEST(test_frames_keep_their_message),
 };
 
 int main(void)

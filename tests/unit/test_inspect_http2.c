@@ -753,26 +753,52 @@ static void test_a_secret_goes_out_and_never_back(void)
 	end();
 }
 
-/* Who waits for the last byte of a message gets it. */
-static void test_a_pause_in_an_answer(void)
+/* A line goes on when it is whole; what is none yet waits, whatever it is, and also where it could be no value. */
+static void test_lines_in_an_answer(void)
 {
 	int32_t id;
 
 	begin(true);
-	script.pieces[0] = "likes";
+	script.pieces[0] = "data: likes\n\nxyz";
 	script.is_open = true;
 	id = ASK("GET", "/");
 	go();
-	CHECK_STRING(text_string(&record_of(&client, id)->body), "like");
-	CHECK(world.inspection.pause_ns);
-	world.inspection.pause_ns = 1;
-	go();
-	CHECK_STRING(text_string(&record_of(&client, id)->body), "likes");
-	script.pieces[1] = &WORLD_VALUE[1];
+	CHECK_STRING(text_string(&record_of(&client, id)->body), "data: likes\n\n");
+	script.pieces[1] = " " WORLD_VALUE "\n";
 	nghttp2_session_resume_data(server.session, 1);
 	go();
-	CHECK_STRING(text_string(&record_of(&client, id)->body), "likes**********************");
+	CHECK_STRING(text_string(&record_of(&client, id)->body), "data: likes\n\nxyz " WORLD_STARS "\n");
 	end();
+}
+
+/* A message of gRPC goes on when it is whole, and no other answer is taken for one. */
+static void test_messages_of_grpc_are_found(void)
+{
+	static const char text[] = "\0\0\0\0\3abc\0\0\0\0\0\0\0\0\1\2";
+	static const size_t ends[] = {8, 13, 0};
+
+	for (size_t step = 1; step <= sizeof(text); step++) {
+		struct grpc grpc = {.is_on = true};
+		size_t at = 0, found = 0;
+
+		while (at < sizeof(text) - 1) {
+			struct http_slice part = {text + at, MIN_OF(step, sizeof(text) - 1 - at)};
+			bool is_end = grpc_cut(&grpc, &part);
+
+			CHECK(part.len > 0);
+			at += part.len;
+			if (is_end)
+				CHECK_INT(at, ends[found++]);
+		}
+		CHECK_INT(found, 2);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct grpc grpc = {.is_on = i};
+		struct http_slice part = {i ? "\1\0\0\0\1x" : text, 6};
+
+		CHECK(!grpc_cut(&grpc, &part) && !grpc.is_on);
+		CHECK_INT(part.len, 6);
+	}
 }
 
 static void test_a_placeholder_stands_nowhere_else(void)
@@ -866,7 +892,8 @@ static const struct test tests[] = {
 	TEST(test_a_host_that_ends_is_answered_for),
 	TEST(test_bad_answers),
 	TEST(test_a_secret_goes_out_and_never_back),
-	TEST(test_a_pause_in_an_answer),
+	TEST(test_lines_in_an_answer),
+	TEST(test_messages_of_grpc_are_found),
 	TEST(test_a_placeholder_stands_nowhere_else),
 	TEST(test_answers_that_could_not_be_searched),
 	TEST(test_a_host_that_cannot_be_trusted),

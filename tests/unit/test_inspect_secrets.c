@@ -118,8 +118,10 @@ static struct http_slice piece_of(const char *bytes, size_t len)
 /* In pieces of every size, as a body comes. */
 static void test_values_do_not_come_back(void)
 {
-	static const char text[] = "abcabcabcabd.abcabcab-0123456789012345678abcabcabdabcabcabd0123456789a",
-			  expected[] = "abc*********.abcabcab-**********012345678****************************a";
+	static const char text[] = "abcabcabcabd.abcabcab-0123456789012345678abcabcabdabcabcabd0123456789a"
+				   "abcabcabd\nabcabc\nabd and a text that is longer than all that waits, abcabcab",
+			  expected[] = "abc*********.abcabcab-**********012345678****************************a"
+				       "*********\nabcabc\nabd and a text that is longer than all that waits, abcabcab";
 	struct secrets secrets;
 
 	read_two(&secrets);
@@ -130,47 +132,95 @@ static void test_values_do_not_come_back(void)
 		for (size_t at = 0; at < strlen(text); at += step) {
 			size_t len = MIN_OF(step, strlen(text) - at);
 			struct http_slice ready = secrets_search(&secrets, &search, piece_of(text + at, len),
-								 at + len == strlen(text) ? SEARCH_END : SEARCH_MORE);
+								 at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
 
-			CHECK(search.held.len - search.gone < 10);
+			CHECK(secret_search_tail(&search) <= secrets_tail(&secrets));
 			text_append(&out, ready.bytes, ready.len);
 		}
-		CHECK(!secret_search_is_holding(&search));
+		CHECK_INT(secret_search_tail(&search), 0);
 		CHECK_STRING(text_string(&out), expected);
 		secret_search_done(&search);
 	}
 	secrets_done(&secrets);
 }
 
-/* Whoever waits for the last byte of a message gets it, though a value could begin with it; not so with half a value. */
-static void test_a_pause_shows_no_more_than_the_beginning_of_a_value(void)
+/* Where a value can begin within itself, no byte of either is left. */
+static void test_values_that_overlap_are_covered_whole(void)
 {
-	static const char text[] = "xabcabcabdx";
+	struct secret overlapping[2] = {{.value = "ababababab", .value_len = 10},
+					{.value = "babababaX", .value_len = 9}};
+	const struct secrets secrets = {overlapping, 2};
+	static const char text[] = "-ababababababaX-", expected[] = "-**************-";
+
+	for (size_t step = 1; step <= strlen(text); step++) {
+		struct secret_search search = {0};
+		char whole[] = "-ababababababaX-";
+		AUTO_TEXT out = {0};
+
+		for (size_t at = 0; at < strlen(text); at += step) {
+			size_t len = MIN_OF(step, strlen(text) - at);
+			struct http_slice ready = secrets_search(&secrets, &search, piece_of(text + at, len),
+								 at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
+
+			text_append(&out, ready.bytes, ready.len);
+		}
+		CHECK_STRING(text_string(&out), expected);
+		secret_search_done(&search);
+		CHECK(secrets_hide(&secrets, whole, strlen(whole)));
+		CHECK_STRING(whole, expected);
+	}
+}
+
+/* How many bytes go on after each byte of @text, as letters. */
+static void trace(const struct secrets *secrets, const char *text, enum secret_search_end end, struct text *out)
+{
+	struct secret_search search = {0};
+
+	for (; *text; text++)
+		text_append_char(out, (char)('0' + secrets_search(secrets, &search, piece_of(text, 1), end).len));
+	secret_search_done(&search);
+}
+
+/* A jar that has a host echo its guesses learns nothing from when they come back. */
+static void test_what_waits_does_not_depend_on_the_value(void)
+{
+	static const char padding[] = "................................................................";
+	static const char *const guesses[] = {"zzzzzzzz", "azzzzzzz", "abczzzzz", "abcabcab", "01234567"};
 	struct secrets secrets;
 
 	read_two(&secrets);
-	for (size_t pause = 1; pause < strlen(text); pause++) {
-		struct secret_search search = {0};
-		AUTO_TEXT out = {0};
-		struct http_slice ready;
-		size_t shown;
+	CHECK_INT(secrets_tail(&secrets), 63);
+	for (enum secret_search_end end = SEARCH_BODY; end <= SEARCH_MESSAGE; end++) {
+		AUTO_TEXT expected = {0};
 
-		ready = secrets_search(&secrets, &search, piece_of(text, pause), SEARCH_MORE);
-		text_append(&out, ready.bytes, ready.len);
-		ready = secrets_search(&secrets, &search, piece_of("", 0), SEARCH_PAUSE);
-		text_append(&out, ready.bytes, ready.len);
-		/* A quarter of nine bytes. */
-		shown = pause <= 3 ? pause - 1 : 0;
-		CHECK_INT(out.len, pause <= 3 ? pause : pause < 10 ? 1 : pause);
-		ready = secrets_search(&secrets, &search, piece_of("", 0), SEARCH_PAUSE);
-		CHECK_INT(ready.len, 0);
-		ready = secrets_search(&secrets, &search, piece_of(text + pause, strlen(text) - pause), SEARCH_END);
-		text_append(&out, ready.bytes, ready.len);
-		CHECK_INT(out.len, strlen(text));
-		CHECK(!memcmp(out.data + 1, text + 1, shown));
-		CHECK_INT(strspn(out.data + 1 + shown, "*"), 9 - shown);
-		secret_search_done(&search);
+		for (size_t i = 0; i < ARRAY_LEN(guesses); i++) {
+			AUTO_TEXT text = {0}, traced = {0};
+
+			text_append_format(&text, "%s%s\nmore %s%s", guesses[i], padding, padding, guesses[i]);
+			trace(&secrets, text_string(&text), end, i ? &traced : &expected);
+			if (i)
+				CHECK_STRING(text_string(&traced), text_string(&expected));
+		}
 	}
+	secrets_done(&secrets);
+}
+
+static void test_a_line_does_not_wait(void)
+{
+	struct secret_search search = {0};
+	struct secrets secrets;
+	struct http_slice ready;
+
+	read_two(&secrets);
+	ready = secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_BODY);
+	CHECK_INT(ready.len, 11);
+	ready = secrets_search(&secrets, &search, piece_of("abcabd\n", 7), SEARCH_BODY);
+	CHECK_INT(ready.len, 10);
+	CHECK(!memcmp(ready.bytes, "*********\n", 10));
+	/* In a message with a length of its own a line is nothing. */
+	ready = secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_MESSAGE);
+	CHECK_INT(ready.len, 0);
+	secret_search_done(&search);
 	secrets_done(&secrets);
 }
 
@@ -179,7 +229,9 @@ static const struct test tests[] = {
 	TEST(test_what_is_no_entry_is_refused),
 	TEST(test_a_placeholder_stands_in_one_header_of_one_host),
 	TEST(test_values_do_not_come_back),
-	TEST(test_a_pause_shows_no_more_than_the_beginning_of_a_value),
+	TEST(test_values_that_overlap_are_covered_whole),
+	TEST(test_what_waits_does_not_depend_on_the_value),
+	TEST(test_a_line_does_not_wait),
 };
 
 int main(void)
