@@ -49,7 +49,7 @@ bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_ja
 	return true;
 }
 
-void mcp_end(struct mcp_call *call, const struct mcp_result *result)
+void mcp_end(struct mcp_call *call, struct mcp_result *result)
 {
 	struct mcp_server *server = call->server;
 

@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
+#include "base/units.h"
 #include "mcp/mcp_drivers.h"
 #include "mcp/mcp_server.h"
 
@@ -24,6 +25,7 @@
 #define PIPE_BYTES (1 << 20) /* more than a piece of code, so that writing one never waits */
 #define ANSWER_MAX ((size_t)16 << 20)
 #define OUTPUT_MAX ((size_t)1 << 20)
+#define NANOSECONDS_PER_MILLISECOND 1000000
 #define GRACE_NS ((uint64_t)2 * 1000000000)
 
 static const struct language {
@@ -161,7 +163,7 @@ static bool is_base64(const char *text)
 	return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")] == '\0';
 }
 
-static void add_images(const struct json_value *answer, struct text *out)
+static void add_images(const struct json_value *answer, struct mcp_result *result)
 {
 	const struct json_member *images = json_find(answer, "images");
 
@@ -169,44 +171,58 @@ static void add_images(const struct json_value *answer, struct text *out)
 		const struct json_value *image = &images->value.list.items[i];
 
 		if (image->type == JSON_STRING && is_base64(image->string.bytes))
-			text_append_format(out, "%s{\"type\":\"image\",\"data\":\"%s\",\"mimeType\":\"image/png\"}",
-					   out->len ? "," : "", image->string.bytes);
+			mcp_show_image(result, "image/png", image->string.bytes);
 	}
 }
 
-static void show_stream(struct outlet *outlet, const char *name, struct text *words, struct json_writer *writer)
+static struct mcp_piece stream_piece(struct outlet *outlet, const char *name, char *path, size_t size)
 {
-	AUTO_TEXT shown = {0};
-	char path[64];
+	struct mcp_piece piece = {.name = name};
 
 	finish_output(outlet);
-	mcp_shorten(&shown, text_string(&outlet->text), outlet->text.len, MCP_SHOWN_BYTES,
-		    mcp_keep_output(outlet->interpreter->jar, name, text_string(&outlet->text), outlet->text.len, path,
-				    sizeof(path)));
+	piece.bytes = text_string(&outlet->text);
+	piece.len = outlet->text.len;
+	piece.path = mcp_keep_output(outlet->interpreter->jar, name, piece.bytes, piece.len, path, size);
+	return piece;
+}
+
+static struct mcp_piece string_piece(const char *name, const char *string)
+{
+	return (struct mcp_piece){.name = name, .bytes = string, .len = string ? strlen(string) : 0};
+}
+
+static void say_lost(struct mcp_result *result, struct outlet *outlet, const char *name)
+{
 	if (outlet->lost_bytes)
-		text_append_format(&shown, "[%zu bytes more were written and are lost]\n", outlet->lost_bytes);
-	if (shown.len && strcmp(name, "stderr") == 0)
-		text_append_string(words, "--- stderr\n");
-	text_append(words, text_string(&shown), shown.len);
-	if (shown.len && shown.data[shown.len - 1] != '\n')
-		text_append_char(words, '\n');
-	json_write_bytes(writer, name, text_string(&shown), shown.len);
+		mcp_say(result, "%s: %zu bytes more were written and are lost", name, outlet->lost_bytes);
 	text_clear(&outlet->text);
 	outlet->lost_bytes = 0;
 }
 
-/* As short as in the words; NULL: there is none. */
-static void write_shown(struct json_writer *writer, const char *name, const char *string)
+/* The time of a piece was over. */
+static void say_late(struct mcp_result *result, const struct code_call *code)
 {
-	AUTO_TEXT shown = {0};
+	AUTO_TEXT flag = {0};
+	struct mcp_limit limit = {.name = "timeout",
+				  .amount = code->allowed_ns / NANOSECONDS_PER_MILLISECOND,
+				  .jar = code->call.jar,
+				  .is_of_the_call = code->allowed_ns < code->call.jar->timeout_ns};
+	uint64_t twice;
 
-	if (string)
-		mcp_shorten(&shown, string, strlen(string), MCP_SHOWN_BYTES, NULL);
-	json_write_string(writer, name, string ? text_string(&shown) : NULL);
+	if (!__builtin_mul_overflow(code->allowed_ns, 2, &twice)) {
+		text_append_string(&flag, "--timeout ");
+		units_format_duration(&flag, twice);
+		limit.flag = text_string(&flag);
+	}
+	mcp_say_limit(result, &limit);
 }
 
-/* @answer is an object; @words is what the server itself has to say, or NULL. */
-static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words)
+/*
+ * @answer: what the inside says, an object; NULL: it says no more. @words: what Belljar has to say, or NULL. @ended: the end of the
+ * interpreter, or NULL.
+ */
+static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words,
+		      const struct belljar_result *ended)
 {
 	const struct redactor *redactor = interpreter->jar->redactor;
 	struct code_call *code = interpreter->call;
@@ -214,30 +230,38 @@ static void end_piece(struct mcp_interpreter *interpreter, const struct json_val
 	AUTO_RESULT result = {0};
 	struct json_writer writer = {.text = &result.structured};
 	const struct json_member *status = answer ? json_find(answer, "exit_code") : NULL;
-	const char *value = answer ? string_of(answer, "value", redactor, &shown_value) : NULL,
-		   *error = answer ? string_of(answer, "error", redactor, &shown_error) : words;
+	const char *error = answer ? string_of(answer, "error", redactor, &shown_error) : NULL;
+	struct outlet *out = &interpreter->outlets[OUTLET_STDOUT], *err = &interpreter->outlets[OUTLET_STDERR];
+	char out_path[64], err_path[64];
+	const struct mcp_piece pieces[] = {
+		stream_piece(out, "stdout", out_path, sizeof(out_path)),
+		stream_piece(err, "stderr", err_path, sizeof(err_path)),
+		string_piece("value", answer ? string_of(answer, "value", redactor, &shown_value) : NULL),
+		string_piece("error", error),
+	};
 
 	json_open_object(&writer, NULL);
-	show_stream(&interpreter->outlets[OUTLET_STDOUT], "stdout", &result.words, &writer);
-	show_stream(&interpreter->outlets[OUTLET_STDERR], "stderr", &result.words, &writer);
-	write_shown(&writer, "value", value);
-	write_shown(&writer, "error", error);
-	if (answer) {
+	mcp_show(&result, &writer, pieces, ARRAY_LEN(pieces));
+	if (answer)
 		copy_number(answer, &writer, "exit_code");
-		add_images(answer, &result.images);
-	} else {
+	else
 		json_write_null(&writer, "exit_code");
-	}
-	json_close_object(&writer);
-	if (value)
-		mcp_shorten(&result.words, value, strlen(value), MCP_SHOWN_BYTES, NULL);
-	if (error)
-		mcp_shorten(&result.words, error, strlen(error), MCP_SHOWN_BYTES, NULL);
-	if (status && status->value.type == JSON_INTEGER && status->value.number.integer)
-		text_append_format(&result.words, "[exit status %lld]\n", (long long)status->value.number.integer);
-	if (answer && words)
-		text_append_format(&result.words, "\n[%s]\n", words);
-	result.is_error = error != NULL;
+	if (answer)
+		add_images(answer, &result);
+	say_lost(&result, out, "stdout");
+	say_lost(&result, err, "stderr");
+	if (code->is_late)
+		say_late(&result, code);
+	if (ended)
+		mcp_say_limits(&result, ended, interpreter->jar);
+	if (words)
+		mcp_say(&result, "%s", words);
+	if (status && status->value.type == JSON_INTEGER)
+		mcp_say(&result, "exit status %lld", (long long)status->value.number.integer);
+	else if (answer)
+		mcp_say(&result, "the interpreter reports %s", error ? "an error" : "no error");
+	result.is_error = error || !answer;
+	mcp_close_structured(&result, &writer);
 	interpreter->call = NULL;
 	loop_disarm(&code->timer);
 	mcp_end(&code->call, &result);
@@ -248,7 +272,7 @@ static void end_piece(struct mcp_interpreter *interpreter, const struct json_val
 static void give_up(struct mcp_interpreter *interpreter, const char *words)
 {
 	if (interpreter->call)
-		end_piece(interpreter, NULL, words);
+		end_piece(interpreter, NULL, words, NULL);
 	mcp_interpreter_free(interpreter);
 }
 
@@ -312,10 +336,9 @@ static void take_answer(struct mcp_interpreter *interpreter, size_t len)
 	drain(&interpreter->outlets[OUTLET_STDERR]);
 	if (!is_good || !interpreter->call)
 		give_up(interpreter,
-			"the interpreter answered what nobody can read; it was ended, and its variables are gone");
+			"the interpreter sent an answer that Belljar cannot read; Belljar ended it, and its variables are gone");
 	else
-		end_piece(interpreter, &answer,
-			  interpreter->call->is_late ? "its time was over; the variables are kept" : NULL);
+		end_piece(interpreter, &answer, interpreter->call->is_late ? "the variables are kept" : NULL, NULL);
 }
 
 static void on_answer(struct loop_watch *watch, uint32_t events)
@@ -336,7 +359,7 @@ static void on_answer(struct loop_watch *watch, uint32_t events)
 		loop_remove(watch); /* its end is told by the run's */
 	else if (outlet->text.len > ANSWER_MAX)
 		give_up(outlet->interpreter,
-			"the interpreter's answer is too long; it was ended, and its variables are gone");
+			"the interpreter's answer is too long; Belljar ended it, and its variables are gone");
 }
 
 static void on_run(struct loop_watch *watch, uint32_t events)
@@ -353,17 +376,15 @@ static void on_run(struct loop_watch *watch, uint32_t events)
 	drain(&interpreter->outlets[OUTLET_STDERR]);
 	ended = rc < 0 ? NULL : belljar_take_result(interpreter->handle);
 	if (!ended)
-		text_append_format(&words, "%s%s%s", error ? belljar_error_message(error) : "the interpreter is gone",
-				   error && belljar_error_hint(error) ? "\nhint: " : "",
-				   error && belljar_error_hint(error) ? belljar_error_hint(error) : "");
+		text_append_string(&words, error ? belljar_error_message(error) : "the interpreter is gone");
 	else if (interpreter->call && interpreter->call->is_late)
-		text_append_string(&words, "its time was over; the interpreter was ended, and its variables are gone");
+		text_append_string(&words, "Belljar ended the interpreter, and its variables are gone");
 	else
-		text_append_format(&words, "the interpreter has ended (%s%s%s), and its variables are gone",
-				   belljar_result_outcome_name(ended),
-				   belljar_result_limit(ended, 0) ? ", limit: " : "",
-				   belljar_result_limit(ended, 0) ? belljar_result_limit(ended, 0) : "");
-	give_up(interpreter, text_string(&words));
+		text_append_format(&words, "the interpreter has ended (%s), and its variables are gone",
+				   belljar_result_outcome_name(ended));
+	if (interpreter->call)
+		end_piece(interpreter, NULL, text_string(&words), interpreter->call->is_late ? NULL : ended);
+	mcp_interpreter_free(interpreter);
 	belljar_result_free(ended);
 	belljar_error_free(error);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/escape.h"
+#include "base/paths.h"
 #include "base/utf8.h"
 #include "mcp/mcp_server.h"
 
@@ -14,7 +16,7 @@
 #define SHOWN_MAX ((size_t)64 << 10)
 #define LIST_MAX 2000
 
-static void answer_words(const struct mcp_request *request, struct mcp_result *result)
+static void answer(const struct mcp_request *request, struct mcp_result *result)
 {
 	mcp_answer(request->server, &request->asker, result);
 }
@@ -50,20 +52,29 @@ static const char *image_type(const char *bytes, size_t len)
 static void answer_image(const struct mcp_request *request, const char *path, const char *type, const char *bytes,
 			 size_t len)
 {
+	AUTO_TEXT encoded = {0}, quoted = {0};
 	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured};
 
-	text_append_format(&result.words, "%s: %s, %zu bytes", path, type, len);
-	text_append_format(&result.structured, "{\"image\":\"%s\",\"bytes\":%zu}", type, len);
-	text_append_string(&result.images, "{\"type\":\"image\",\"data\":\"");
-	base64_append(&result.images, bytes, len);
-	text_append_format(&result.images, "\",\"mimeType\":\"%s\"}", type);
-	answer_words(request, &result);
+	base64_append(&encoded, bytes, len);
+	mcp_quote(&quoted, path);
+	json_open_object(&writer, NULL);
+	mcp_show(&result, &writer, NULL, 0);
+	mcp_show_image(&result, type, text_string(&encoded));
+	json_write_string(&writer, "image", type);
+	json_write_unsigned(&writer, "bytes", len);
+	mcp_say(&result, "%s: %s, %zu bytes", text_string(&quoted), type, len);
+	mcp_close_structured(&result, &writer);
+	result.blocks.has_failed |= text_failed(&encoded);
+	answer(request, &result);
 }
 
 /* Lines from @first on, @count of them, as far as they fit; and where to go on. */
-static void answer_lines(const struct mcp_request *request, const char *bytes, size_t len, size_t first, size_t count)
+static void answer_lines(const struct mcp_request *request, const char *path, const char *bytes, size_t len,
+			 size_t first, size_t count)
 {
 	AUTO_RESULT result = {0};
+	AUTO_TEXT quoted = {0};
 	struct json_writer writer = {.text = &result.structured};
 	size_t at = 0, line = 1, begin, shown = 0;
 
@@ -82,32 +93,34 @@ static void answer_lines(const struct mcp_request *request, const char *bytes, s
 		at = end;
 		shown++;
 	}
-	if (at - begin > SHOWN_MAX)
-		mcp_shorten(&result.words, bytes + begin, at - begin, SHOWN_MAX, NULL);
-	else
-		text_append(&result.words, bytes + begin, at - begin);
 	json_open_object(&writer, NULL);
-	json_write_bytes(&writer, "content", text_string(&result.words), result.words.len);
+	mcp_show(&result, &writer,
+		 &(struct mcp_piece){.name = "content", .bytes = bytes + begin, .len = at - begin, .max = SHOWN_MAX},
+		 1);
+	mcp_quote(&quoted, path);
+	if (!shown)
+		mcp_say(&result, "%s: no line from line %zu on", text_string(&quoted), first);
+	else
+		mcp_say(&result, "%s: lines %zu to %zu", text_string(&quoted), line, line + shown - 1);
+	if (at < len)
+		mcp_say(&result, "%zu bytes more; go on with first_line %zu", len - at, line + shown);
 	json_write_unsigned(&writer, "first_line", line);
 	json_write_unsigned(&writer, "lines", shown);
 	json_write_bool(&writer, "is_all", begin == 0 && at == len);
 	if (at < len)
 		json_write_unsigned(&writer, "next_line", line + shown);
-	json_close_object(&writer);
-	if (at < len)
-		text_append_format(&result.words, "[%zu bytes more; go on with first_line %zu]\n", len - at,
-				   line + shown);
-	answer_words(request, &result);
+	mcp_close_structured(&result, &writer);
+	answer(request, &result);
 }
 
 /* What `run` would not print is not read either. All of the file is looked at: a secret may have several lines. */
-static void answer_text(const struct mcp_request *request, const struct mcp_jar *jar, const char *bytes, size_t len,
-			size_t first, size_t count)
+static void answer_text(const struct mcp_request *request, const struct mcp_jar *jar, const char *path,
+			const char *bytes, size_t len, size_t first, size_t count)
 {
 	AUTO_TEXT text = {0}, clean = {0};
 
 	if (!jar->redactor) {
-		answer_lines(request, bytes, len, first, count);
+		answer_lines(request, path, bytes, len, first, count);
 		return;
 	}
 	text_append(&text, bytes, len);
@@ -115,7 +128,7 @@ static void answer_text(const struct mcp_request *request, const struct mcp_jar 
 	if (text_failed(&text) || text_failed(&clean))
 		mcp_refuse(request, "no memory for the file");
 	else
-		answer_lines(request, text_string(&clean), clean.len, first, count);
+		answer_lines(request, path, text_string(&clean), clean.len, first, count);
 }
 
 void mcp_tool_read_file(struct mcp_request *request)
@@ -138,7 +151,50 @@ void mcp_tool_read_file(struct mcp_request *request)
 		mcp_refuse(request, "'%s' is no text: %zu bytes of another kind; use the tool `run` (file, xxd)", path,
 			   len);
 	else
-		answer_text(request, jar, bytes, len, (size_t)first, (size_t)count);
+		answer_text(request, jar, path, bytes, len, (size_t)first, (size_t)count);
+}
+
+/* Is it in a work directory that the server's policy, or jar_open, shows read-only? @path: absolute. */
+static bool is_in_read_only_workdir(const struct mcp_request *request, const struct mcp_jar *jar, const char *path,
+				    const char *workdir)
+{
+	bool is_read_only = request->server->options->policy->workdir_mode == WORKDIR_RO;
+
+	return (is_read_only || mcp_is_tightened(jar, "workdir_mode")) && path_is_within(path, workdir);
+}
+
+/* The kernel only says that the place is read-only. Name the rule, and the change that would allow it. */
+static void refuse_write(const struct mcp_request *request, const struct mcp_jar *jar, const char *path,
+			 const struct belljar_error *error)
+{
+	const struct mcp_options *options = request->server->options;
+	const char *workdir = options->policy->workdir ? options->policy->workdir : options->context->current_directory;
+	AUTO_TEXT whole = {0}, quoted = {0};
+	AUTO_RESULT result = {0};
+	bool is_in_workdir;
+
+	if (*path != '/')
+		text_append_format(&whole, "%s/", workdir ? workdir : "");
+	text_append_string(&whole, path);
+	mcp_quote(&quoted, text_string(&whole));
+	is_in_workdir = is_in_read_only_workdir(request, jar, text_string(&whole), workdir ? workdir : "/");
+	mcp_say_error(&result, error, "cannot write the file");
+	if (is_in_workdir && mcp_is_tightened(jar, "workdir_mode"))
+		mcp_say(&result,
+			"refused: writing %s: jar_open was given workdir_mode in tighten, and can make a jar "
+			"without it",
+			text_string(&quoted));
+	else if (is_in_workdir)
+		mcp_say(&result,
+			"refused: writing %s: the policy shows the work directory read-only; the user can allow "
+			"it with --workdir-mode rw; trying again unchanged will not help",
+			text_string(&quoted));
+	else if (belljar_error_errno(error) == EROFS)
+		mcp_say(&result,
+			"refused: writing %s: the jar shows it read-only; the user can allow it with --rw %s; "
+			"trying again unchanged will not help",
+			text_string(&quoted), text_string(&quoted));
+	answer(request, &result);
 }
 
 /* False: it was answered. */
@@ -167,7 +223,7 @@ static bool write_whole(const struct mcp_request *request, struct mcp_jar *jar, 
 		len -= (size_t)count;
 	}
 	if (fd < 0) {
-		mcp_refuse_error(request, error);
+		refuse_write(request, jar, path, error);
 		belljar_error_free(error);
 		return false;
 	}
@@ -179,7 +235,9 @@ static void answer_written(const struct mcp_request *request, const char *path, 
 {
 	AUTO_RESULT result = {0};
 	struct json_writer writer = {.text = &result.structured};
+	AUTO_TEXT quoted = {0};
 
+	mcp_quote(&quoted, path);
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "path", path);
 	json_write_unsigned(&writer, "bytes", len);
@@ -187,10 +245,10 @@ static void answer_written(const struct mcp_request *request, const char *path, 
 		json_write_unsigned(&writer, "replacements", count);
 	json_close_object(&writer);
 	if (count)
-		text_append_format(&result.words, "%s: replaced %zu time%s", path, count, count == 1 ? "" : "s");
+		mcp_say(&result, "%s: replaced %zu time%s", text_string(&quoted), count, count == 1 ? "" : "s");
 	else
-		text_append_format(&result.words, "%s: wrote %zu bytes", path, len);
-	answer_words(request, &result);
+		mcp_say(&result, "%s: wrote %zu bytes", text_string(&quoted), len);
+	answer(request, &result);
 }
 
 void mcp_tool_write_file(struct mcp_request *request)
@@ -271,6 +329,7 @@ static const char *type_name(unsigned char type)
 void mcp_tool_list_files(struct mcp_request *request)
 {
 	AUTO_RESULT result = {0};
+	AUTO_TEXT names = {0};
 	struct json_writer writer = {.text = &result.structured};
 	struct belljar_error *error = NULL;
 	const char *path = ".";
@@ -303,16 +362,21 @@ void mcp_tool_list_files(struct mcp_request *request)
 		json_write_string(&writer, "name", entry->d_name);
 		json_write_string(&writer, "type", type_name(entry->d_type));
 		json_close_object(&writer);
-		text_append_format(&result.words, "%s%s\n", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
+		escape_append(&names, entry->d_name, sizeof(entry->d_name));
+		text_append_string(&names, entry->d_type == DT_DIR ? "/\n" : "\n");
 		count++;
 	}
 	json_close_array(&writer);
 	json_write_bool(&writer, "is_all", !entry);
-	json_close_object(&writer);
-	if (entry)
-		text_append_format(&result.words, "[only the first %zu are listed]\n", count);
-	else if (!count)
-		text_append_string(&result.words, "[an empty directory]\n");
+	mcp_show(&result, &writer,
+		 &(struct mcp_piece){.name = "names",
+				     .bytes = text_string(&names),
+				     .len = names.len,
+				     .max = names.len,
+				     .is_for_model_only = true},
+		 1);
+	mcp_say(&result, "%zu %s%s", count, count == 1 ? "entry" : "entries", entry ? "; there are more" : "");
+	mcp_close_structured(&result, &writer);
 	closedir(directory);
-	answer_words(request, &result);
+	answer(request, &result);
 }

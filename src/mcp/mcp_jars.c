@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/units.h"
 #include "mcp/mcp_server.h"
@@ -19,16 +18,8 @@
 
 int mcp_make_jar_name(char *name)
 {
-	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
-	unsigned char random[16];
-
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
 	memcpy(name, "jar-", 4);
-	for (size_t i = 0; i < sizeof(random); i++)
-		name[4 + i] = letters[random[i] % 32];
-	name[4 + sizeof(random)] = '\0';
-	return 0;
+	return mcp_make_mark(name + 4) && mcp_make_mark(name + 4 + MCP_MARK_SIZE - 1) ? 0 : -EIO;
 }
 
 /* Once for all; the client may be one that only wants to know what there is. */
@@ -50,6 +41,7 @@ static void free_jar(struct mcp_jar *jar)
 	if (!jar)
 		return;
 	redactor_free(jar->redactor);
+	string_list_done(&jar->tightened);
 	free(jar);
 }
 
@@ -264,9 +256,9 @@ static void answer_jar(const struct mcp_request *request, const struct mcp_jar *
 	json_write_raw(&writer, "policy", text_string(&shown), shown.len);
 	json_write_raw(&writer, "in_force", info, strlen(info));
 	json_close_object(&writer);
-	text_append_format(&result.words, "jar: %s\npolicy: ", jar->name);
-	policy_print(policy, &result.words, 2);
-	text_append_format(&result.words, "\nin force: %s\n", info);
+	mcp_say(&result, "jar: %s", jar->name);
+	mcp_say(&result, "policy: %s", text_string(&shown));
+	mcp_say(&result, "in force: %s", info);
 	mcp_answer(request->server, &request->asker, &result);
 }
 
@@ -284,6 +276,23 @@ void mcp_tool_policy_show(struct mcp_request *request)
 		return;
 	}
 	answer_jar(request, jar, request->server->options->policy);
+}
+
+static void refuse_tightening(const struct mcp_request *request, const struct error *error)
+{
+	AUTO_RESULT result = {.is_error = true};
+
+	mcp_say(&result, "%s", error->message);
+	if (error->hint[0])
+		mcp_say(&result, "hint: %s", error->hint);
+	mcp_answer(request->server, &request->asker, &result);
+}
+
+/* What the words about a limit, or about a place that cannot be written, ask for later. */
+static void note_tightened(struct mcp_jar *jar, const struct json_value *tighten)
+{
+	for (size_t i = 0; tighten->type == JSON_OBJECT && i < tighten->object.count; i++)
+		string_list_add(&jar->tightened, tighten->object.members[i].name);
 }
 
 void mcp_tool_jar_open(struct mcp_request *request)
@@ -308,11 +317,13 @@ void mcp_tool_jar_open(struct mcp_request *request)
 		json_write_value(&writer, NULL, &tighten->value);
 		if (policy_tighten_document(&policy, text_string(&document), document.len, "tighten",
 					    request->server->options->context, &error) < 0) {
-			mcp_refuse(request, "%s%s%s", error.message, error.hint[0] ? "\nhint: " : "", error.hint);
+			refuse_tightening(request, &error);
 			return;
 		}
 	}
 	jar = open_jar(request, &policy, request->server->options->only_jar);
+	if (jar && tighten)
+		note_tightened(jar, &tighten->value);
 	if (jar)
 		answer_jar(request, jar, &policy);
 }
@@ -335,7 +346,7 @@ void mcp_tool_jar_close(struct mcp_request *request)
 			   jar->call_count, name);
 		return;
 	}
-	text_append_format(&result.words, "closed: %s", name);
+	mcp_say(&result, "closed: %s", name);
 	text_append_format(&result.structured, "{\"jar\":\"%s\",\"closed\":true}", jar->name);
 	mcp_close_jar(request->server, jar);
 	mcp_answer(request->server, &request->asker, &result);

@@ -13,6 +13,7 @@ struct run_call {
 	struct mcp_call call;
 	struct belljar_handle *handle;
 	struct loop_watch watch;
+	bool is_own_timeout; /* the call asked for less time than it may have */
 };
 
 /* The last line is what tells most about how far a command is. */
@@ -44,21 +45,20 @@ static void end_run(struct run_call *run, int rc, const struct belljar_error *er
 {
 	struct belljar_result *ended = rc < 0 ? NULL : belljar_take_result(run->handle);
 	AUTO_RESULT told = {0};
-	char out_path[64], err_path[64];
+	char paths[2][64];
 
 	loop_remove(&run->watch);
 	if (ended && !run->call.is_cancelled) {
-		size_t out_len, err_len;
-		const char *out = belljar_result_stdout(ended, &out_len), *err = belljar_result_stderr(ended, &err_len);
+		struct mcp_piece streams[2] = {{.name = "stdout"}, {.name = "stderr"}};
 
-		mcp_tell_run(ended, mcp_keep_output(run->call.jar, "stdout", out, out_len, out_path, sizeof(out_path)),
-			     mcp_keep_output(run->call.jar, "stderr", err, err_len, err_path, sizeof(err_path)), &told);
+		streams[0].bytes = belljar_result_stdout(ended, &streams[0].len);
+		streams[1].bytes = belljar_result_stderr(ended, &streams[1].len);
+		for (size_t i = 0; i < ARRAY_LEN(streams); i++)
+			streams[i].path = mcp_keep_output(run->call.jar, streams[i].name, streams[i].bytes,
+							  streams[i].len, paths[i], sizeof(paths[i]));
+		mcp_tell_run(ended, run->call.jar, streams, run->is_own_timeout, &told);
 	} else {
-		const char *hint = error ? belljar_error_hint(error) : NULL;
-
-		told.is_error = true;
-		text_append_format(&told.words, "%s%s%s", error ? belljar_error_message(error) : "the run was lost",
-				   hint ? "\nhint: " : "", hint ? hint : "");
+		mcp_say_error(&told, error, "the run was lost");
 	}
 	mcp_end(&run->call, &told);
 	belljar_result_free(ended);
@@ -121,7 +121,8 @@ void mcp_tool_run(struct mcp_request *request)
 		return;
 	}
 	allowed = jar ? jar->timeout_ns : request->server->options->policy->timeout_ns;
-	if (seconds > 0 && seconds * 1e9 < (double)allowed)
+	run->is_own_timeout = seconds > 0 && seconds * 1e9 < (double)allowed;
+	if (run->is_own_timeout)
 		allowed = (uint64_t)(seconds * 1e9);
 	if (allowed == LIMIT_NONE)
 		snprintf(timeout, sizeof(timeout), "timeout=none");

@@ -38,7 +38,8 @@ struct mcp_jar {
 	unsigned call_count;   /* calls that are under way in it */
 	unsigned output_count; /* long outputs that were put into its files */
 	bool is_for_one_call;
-	struct redactor *redactor; /* NULL: nothing is secret */
+	struct string_list tightened; /* keys that jar_open was given */
+	struct redactor *redactor;    /* NULL: nothing is secret */
 	struct mcp_interpreter *interpreters[LANGUAGE_COUNT];
 };
 
@@ -106,23 +107,56 @@ bool mcp_tells_capabilities(const struct json_value *params);
 /* A version that begins with a handshake. */
 bool mcp_is_handshake_version(const char *version, size_t len);
 
-/* What a tool came to. Both texts may be empty; @structured is a JSON object. */
-struct mcp_result {
-	struct text words;
-	struct text structured;
-	struct text images; /* JSON values, separated by commas, for the list of contents */
-	bool is_error;
-};
-#define AUTO_RESULT AUTO(mcp_result_done) struct mcp_result
-void mcp_result_done(struct mcp_result *result);
-void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, const struct mcp_result *result);
-/* A tool failed before it did anything; what the model should know. */
-void mcp_refuse(const struct mcp_request *request, const char *format, ...) PRINTF_LIKE(2, 3);
-void mcp_refuse_error(const struct mcp_request *request, const struct belljar_error *error);
+struct mcp_result;
+void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, struct mcp_result *result);
 /* Tell who waits for a call how far it is, if he asked for that, and not too often. */
 void mcp_progress(struct mcp_call *call, const char *message, size_t len);
 /* One line for the client. Behind HTTP @status is that of the answer, or 0: there is more to come. */
 void mcp_send(struct mcp_server *server, uint64_t exchange, int status, const struct text *line);
+
+/* --- mcp_result.c: what came out of a jar, and what Belljar says, apart from each other --- */
+
+#define MCP_MARK_SIZE 9
+#define MCP_SHOWN_BYTES ((size_t)16 << 10) /* of one stream */
+
+/* What a tool came to. Belljar says at least one line in each. */
+struct mcp_result {
+	char mark[MCP_MARK_SIZE];
+	struct text blocks;     /* JSON values, separated by commas: what came out of the jar */
+	struct text words;      /* Belljar's own, whole lines without the mark */
+	struct text structured; /* a JSON object; empty: none */
+	bool ends_in_line;      /* the last block does */
+	bool is_error;
+};
+#define AUTO_RESULT AUTO(mcp_result_done) struct mcp_result
+void mcp_result_done(struct mcp_result *result);
+
+/* What came out of a jar: a command may have chosen every byte of it. */
+struct mcp_piece {
+	const char *name;  /* for the model, and of the member of the structured content */
+	const char *bytes; /* NULL: there is none, which the structured content says with null */
+	size_t len;
+	const char *path;       /* a file of the jar that has all of it; NULL: none */
+	size_t max;             /* bytes that are shown; 0: MCP_SHOWN_BYTES */
+	bool is_for_model_only; /* the structured content has it in another shape */
+};
+/* A block of the answer and a member of the structured content for each piece, all at once: the mark occurs in none of them. */
+void mcp_show(struct mcp_result *result, struct json_writer *writer, const struct mcp_piece *pieces, size_t count);
+void mcp_show_image(struct mcp_result *result, const char *type, const char *base64);
+/* One line of Belljar's own. Control characters in it are escaped, so that it stays one line. */
+void mcp_say(struct mcp_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Append a name that a command may have chosen, in quotes, so that it cannot go on as Belljar's words. */
+void mcp_quote(struct text *out, const char *string);
+/* Belljar's words and the mark as the last members; nothing is said after that. */
+void mcp_close_structured(struct mcp_result *result, struct json_writer *writer);
+void mcp_write_content(struct mcp_result *result, struct json_writer *writer);
+/* Random letters. False: the kernel gives no random bytes. */
+bool mcp_make_mark(char *mark);
+/* @otherwise: what there is to say if @error is NULL. */
+void mcp_say_error(struct mcp_result *result, const struct belljar_error *error, const char *otherwise);
+/* A tool failed before it did anything; what the model should know, in one line. */
+void mcp_refuse(const struct mcp_request *request, const char *format, ...) PRINTF_LIKE(2, 3);
+void mcp_refuse_error(const struct mcp_request *request, const struct belljar_error *error);
 
 /* --- mcp_tools.c --- */
 
@@ -161,7 +195,7 @@ void mcp_tool_policy_show(struct mcp_request *request);
 /* Take the request's asker over. False: there are too many calls, and it was answered. */
 bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_jar *jar, mcp_stop_function *stop);
 /* It is over: answer unless it was cancelled, and let go of the asker; the call itself is its tool's. */
-void mcp_end(struct mcp_call *call, const struct mcp_result *result);
+void mcp_end(struct mcp_call *call, struct mcp_result *result);
 void mcp_cancel(struct mcp_server *server, const char *id);
 uint64_t mcp_now_ns(void);
 
@@ -183,20 +217,31 @@ void mcp_interpreter_free(struct mcp_interpreter *interpreter);
 /* --- mcp_words.c: what a model reads --- */
 
 /*
- * Append @bytes, shortened to about @max bytes: the beginning and the end, whole lines, and in between how much is left out
- * and, where @path is not NULL, which file has all of it.
+ * Append @bytes, shortened to about @max bytes: the beginning and the end, whole lines. Between them is one line of Belljar's, with
+ * @mark, which says how much is left out and, where @path is not NULL, which file has all of it.
  */
-void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path);
+void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path, const char *mark);
 /*
  * All of a long output is put into a file of the jar, which the model can read piece by piece: its path. NULL: it is short, or no file
  * could be made, or the jar does not stay.
  */
 const char *mcp_keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
 			    size_t size);
-/* How a run ended, from its result: words, and the members of the structured answer. */
-void mcp_tell_run(const struct belljar_result *result, const char *out_path, const char *err_path,
-		  struct mcp_result *told);
-
-#define MCP_SHOWN_BYTES ((size_t)16 << 10) /* of one stream */
+/* A limit that was reached: its amount, and what can be done about it. */
+struct mcp_limit {
+	const char *name;          /* the key of a policy */
+	uint64_t amount;           /* milliseconds, bytes or a count */
+	const char *flag;          /* the option that allows more; NULL: none is known */
+	const struct mcp_jar *jar; /* NULL: a run of its own */
+	bool is_of_the_call;       /* the call's own argument was less than what the jar allows */
+};
+/* Was jar_open given this key? @jar may be NULL. */
+bool mcp_is_tightened(const struct mcp_jar *jar, const char *key);
+void mcp_say_limit(struct mcp_result *result, const struct mcp_limit *limit);
+/* The limits that a run reached. */
+void mcp_say_limits(struct mcp_result *result, const struct belljar_result *ended, const struct mcp_jar *jar);
+/* How a run ended: what it wrote, words, and the structured content. @is_own_timeout: the call asked for less time than it may have. */
+void mcp_tell_run(const struct belljar_result *ended, const struct mcp_jar *jar, const struct mcp_piece streams[2],
+		  bool is_own_timeout, struct mcp_result *told);
 
 #endif

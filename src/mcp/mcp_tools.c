@@ -15,6 +15,7 @@
 #define INPUT(properties, required)                                                                                    \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                                 \
 	"],\"additionalProperties\":false}"
+#define BELLJAR ",\"belljar\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"mark\":{\"type\":\"string\"}"
 #define OUTPUT(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"
 #define STRING(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
 #define NUMBER(name, words) "\"" name "\":{\"type\":\"number\",\"description\":\"" words "\"}"
@@ -43,8 +44,8 @@ static const struct tool {
 		.title = "Run a command",
 		.description =
 			"Run a shell command in the jar, and wait for its end. Files stay for the next command; programs that it left in the "
-			"background do not. The result has exit status, output, limits that were "
-			"reached, and what was refused, with the change that would allow it.",
+			"background do not. The result has the output, and then in lines of Belljar's own ([belljar ...]) the exit status, "
+			"limits that were reached, and what was refused, with the change that would allow it.",
 		.function = mcp_tool_run,
 		.effect = EFFECT_ANY,
 		.input = INPUT(
@@ -55,7 +56,7 @@ static const struct tool {
 			"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},\"outcome\":{\"type\":\"string\"},"
 			"\"exit_code\":{\"type\":[\"integer\",\"null\"]},\"signal\":{\"type\":[\"string\",\"null\"]},"
 			"\"timed_out\":{\"type\":\"boolean\"},\"truncated\":{\"type\":\"boolean\"},"
-			"\"limits_hit\":{\"type\":\"array\"},\"denied\":{\"type\":\"array\"},\"duration_ms\":{\"type\":\"number\"}",
+			"\"limits_hit\":{\"type\":\"array\"},\"denied\":{\"type\":\"array\"},\"duration_ms\":{\"type\":\"number\"}" BELLJAR,
 			"\"stdout\",\"stderr\",\"outcome\",\"exit_code\""),
 	},
 	{
@@ -75,7 +76,7 @@ static const struct tool {
 		.output =
 			OUTPUT("\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
 			       "\"value\":{\"type\":[\"string\",\"null\"]},\"error\":{\"type\":[\"string\",\"null\"]},"
-			       "\"exit_code\":{\"type\":[\"integer\",\"null\"]}",
+			       "\"exit_code\":{\"type\":[\"integer\",\"null\"]}" BELLJAR,
 			       "\"stdout\",\"stderr\",\"value\",\"error\""),
 	},
 	{
@@ -91,7 +92,7 @@ static const struct tool {
 		.output = OUTPUT(
 			"\"content\":{\"type\":\"string\"},\"first_line\":{\"type\":\"integer\"},\"lines\":{\"type\":\"integer\"},"
 			"\"is_all\":{\"type\":\"boolean\"},\"next_line\":{\"type\":\"integer\"},\"image\":{\"type\":\"string\"},"
-			"\"bytes\":{\"type\":\"integer\"}",
+			"\"bytes\":{\"type\":\"integer\"}" BELLJAR,
 			""),
 	},
 	{
@@ -127,7 +128,7 @@ static const struct tool {
 		.effect = EFFECT_NONE,
 		.is_idempotent = true,
 		.input = INPUT(PATH "," JAR_ARGUMENT, ""),
-		.output = OUTPUT("\"entries\":{\"type\":\"array\"},\"is_all\":{\"type\":\"boolean\"}",
+		.output = OUTPUT("\"entries\":{\"type\":\"array\"},\"is_all\":{\"type\":\"boolean\"}" BELLJAR,
 				 "\"entries\",\"is_all\""),
 	},
 	{
@@ -143,7 +144,7 @@ static const struct tool {
 		.input = INPUT(PATHS "," JAR_ARGUMENT, ""),
 		.output = OUTPUT(
 			"\"workspace\":{\"type\":\"string\"},\"count\":{\"type\":\"integer\"},\"changes\":{\"type\":\"array\"},"
-			"\"patch\":{\"type\":\"string\"}",
+			"\"patch\":{\"type\":\"string\"}" BELLJAR,
 			"\"workspace\",\"count\",\"changes\",\"patch\""),
 	},
 	{

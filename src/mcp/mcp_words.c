@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_words.c - results as a model reads them: short, and with what is left out said
+ * mcp/mcp_words.c - how a run ended, for a model: short, and with what is left out said
  */
-#include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "mcp/mcp_server.h"
+#include "policy/policy_keys.h"
+
+#define ENTRIES_TOLD 5 /* of refusals, and of risky files */
+#define NANOSECONDS_PER_MILLISECOND 1000000
 
 static size_t count_lines(const char *bytes, size_t len)
 {
@@ -31,7 +35,7 @@ static size_t whole_characters(const char *bytes, size_t len)
 	return len - utf8_cut_tail((const unsigned char *)bytes, len);
 }
 
-void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path)
+void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path, const char *mark)
 {
 	size_t half = max / 2, head, tail, lines;
 
@@ -50,157 +54,239 @@ void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, co
 		tail++;
 	text_append(out, bytes, head);
 	lines = count_lines(bytes + head, tail - head);
-	text_append_format(out, "%s[%zu lines, %zu bytes left out", head && bytes[head - 1] != '\n' ? "\n" : "", lines,
-			   tail - head);
+	text_append_format(out, "%s[belljar %s] %zu lines, %zu bytes left out here",
+			   head && bytes[head - 1] != '\n' ? "\n" : "", mark, lines, tail - head);
 	if (path)
 		text_append_format(out, "; all of it: read_file with path \"%s\"", path);
-	text_append_string(out, "]\n");
+	text_append_char(out, '\n');
 	text_append(out, bytes + tail, len - tail);
-}
-
-static void tell_stream(struct text *words, const char *name, const char *bytes, size_t len, const char *path)
-{
-	if (!len)
-		return;
-	if (words->len && words->data[words->len - 1] != '\n')
-		text_append_char(words, '\n');
-	if (name)
-		text_append_format(words, "--- %s\n", name);
-	mcp_shorten(words, bytes, len, MCP_SHOWN_BYTES, path);
 }
 
 static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
 {
-	const struct json_member *member = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
+	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
 
 	return member && member->value.type == type ? &member->value : NULL;
 }
 
-/* One refusal: what, why, and what would allow it. */
-static void tell_refusal(struct text *words, const struct json_value *entry)
+static const char *string_in(const struct json_value *object, const char *name)
 {
-	static const char *const names[] = {"what", "why", "warning"};
-	static const char *const before[] = {"refused: ", ": ", "; "};
-	const struct json_value *cure = find(entry, "cure", JSON_OBJECT);
-	const struct json_value *flag = cure ? find(cure, "flag", JSON_STRING) : NULL;
+	const struct json_value *value = find(object, name, JSON_STRING);
 
-	text_append_char(words, '[');
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const struct json_value *value = find(entry, names[i], JSON_STRING);
-
-		if (value && value->string.len)
-			text_append_format(words, "%s%.400s", before[i], value->string.bytes);
-	}
-	if (flag)
-		text_append_format(words, "; whoever started this server can allow it with %.400s", flag->string.bytes);
-	text_append_string(words, "; trying again will not help]\n");
+	return value && value->string.len ? value->string.bytes : NULL;
 }
 
-/* A limit is told as one: a tool's own argument may have set it. */
+/* Of an entry of `denied`: the option that would allow it; NULL: no option does. */
+static const char *flag_of(const struct json_value *entry)
+{
+	return string_in(find(entry, "cure", JSON_OBJECT), "flag");
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------- */
+
+bool mcp_is_tightened(const struct mcp_jar *jar, const char *key)
+{
+	for (size_t i = 0; jar && i < jar->tightened.count; i++)
+		if (!strcmp(jar->tightened.items[i], key))
+			return true;
+	return false;
+}
+
+static void append_amount(struct text *out, const char *name, uint64_t amount)
+{
+	const struct policy_key *key = policy_key_by_name(name);
+	uint64_t nanoseconds;
+
+	if (!key || key->type == POLICY_COUNT)
+		text_append_format(out, "%llu", (unsigned long long)amount);
+	else if (key->type != POLICY_DURATION)
+		units_format_size(out, amount);
+	else if (!__builtin_mul_overflow(amount, NANOSECONDS_PER_MILLISECOND, &nanoseconds))
+		units_format_duration(out, nanoseconds);
+}
+
+void mcp_say_limit(struct mcp_result *result, const struct mcp_limit *limit)
+{
+	AUTO_TEXT amount = {0};
+
+	append_amount(&amount, limit->name, limit->amount);
+	if (limit->is_of_the_call)
+		mcp_say(result,
+			"limit reached: %s, %s; this call asked for it with timeout_seconds, and can ask for more",
+			limit->name, text_string(&amount));
+	else if (mcp_is_tightened(limit->jar, limit->name))
+		mcp_say(result, "limit reached: %s, %s; jar_open was given it in tighten, and can make a jar with more",
+			limit->name, text_string(&amount));
+	else
+		mcp_say(result, "limit reached: %s, %s%s%s", limit->name, text_string(&amount),
+			limit->flag ? "; the user can allow more with " : "", limit->flag ? limit->flag : "");
+}
+
 static bool is_limit(const struct json_value *entry)
 {
-	const struct json_value *kind = find(entry, "kind", JSON_STRING);
+	const char *kind = string_in(entry, "kind");
 
-	return kind && !strcmp(kind->string.bytes, "limit");
+	return kind && !strcmp(kind, "limit");
 }
 
-#define REFUSALS_TOLD 5
-
-static void tell_limits(struct text *words, const struct json_value *result)
+static const char *flag_of_limit(const struct json_value *document, const char *name)
 {
-	const struct json_value *limits = find(result, "limits_hit", JSON_LIST);
-	const struct json_value *truncated = find(result, "truncated", JSON_BOOL);
+	const struct json_value *denied = find(document, "denied", JSON_LIST);
+
+	for (size_t i = 0; denied && i < denied->list.count; i++) {
+		const struct json_value *entry = &denied->list.items[i];
+		const char *what = string_in(entry, "what");
+
+		if (is_limit(entry) && what && !strcmp(what, name))
+			return flag_of(entry);
+	}
+	return NULL;
+}
+
+static uint64_t amount_of(const struct json_value *limit)
+{
+	const struct json_value *integer = find(limit, "limit", JSON_INTEGER), *real = find(limit, "limit", JSON_REAL);
+
+	if (integer)
+		return (uint64_t)integer->number.integer;
+	return real ? (uint64_t)real->number.real : 0;
+}
+
+static void say_limits(struct mcp_result *result, const struct json_value *document, const struct mcp_jar *jar,
+		       bool is_own_timeout)
+{
+	const struct json_value *limits = find(document, "limits_hit", JSON_LIST);
 
 	for (size_t i = 0; limits && i < limits->list.count; i++) {
-		const struct json_value *name = find(&limits->list.items[i], "name", JSON_STRING);
+		const char *name = string_in(&limits->list.items[i], "name");
+		struct mcp_limit limit = {.name = name, .jar = jar};
 
-		if (name)
-			text_append_format(words, "[limit reached: %s]\n", name->string.bytes);
+		if (!name)
+			continue;
+		limit.amount = amount_of(&limits->list.items[i]);
+		limit.flag = flag_of_limit(document, name);
+		limit.is_of_the_call = is_own_timeout && !strcmp(name, "timeout");
+		mcp_say_limit(result, &limit);
 	}
-	if (truncated && truncated->boolean)
-		text_append_string(words, "[the command wrote more than the limit of output; the rest is lost]\n");
 }
 
-/* Of a command that failed: programs try much that they can do without. */
-static void tell_refusals(struct text *words, const struct json_value *result)
+/* A result that cannot be read is still a run that ended: *@out is null. */
+static void read_document(const struct belljar_result *ended, struct json_value *out)
 {
-	const struct json_value *denied = find(result, "denied", JSON_LIST);
+	const char *json = belljar_result_json(ended);
+	struct json_input input = {.name = "result",
+				   .bytes = json,
+				   .len = strlen(json),
+				   .stage = STAGE_ENGINE,
+				   .max_bytes = (size_t)16 << 20};
+	struct error error = {0};
 
-	for (size_t i = 0, told = 0; denied && i < denied->list.count && told < REFUSALS_TOLD; i++) {
+	if (json_parse(&input, out, &error) < 0)
+		*out = (struct json_value){.type = JSON_NULL};
+}
+
+void mcp_say_limits(struct mcp_result *result, const struct belljar_result *ended, const struct mcp_jar *jar)
+{
+	AUTO_JSON document = {0};
+
+	read_document(ended, &document);
+	say_limits(result, &document, jar, false);
+}
+
+/* --- a run -------------------------------------------------------------------------------------------------- */
+
+/* One refusal: what, why, and what would allow it. */
+static void say_refusal(struct mcp_result *result, const struct json_value *entry)
+{
+	const char *what = string_in(entry, "what"), *why = string_in(entry, "why"),
+		   *warning = string_in(entry, "warning"), *flag = flag_of(entry);
+	AUTO_TEXT line = {0};
+
+	mcp_quote(&line, what ? what : "");
+	if (why)
+		text_append_format(&line, ": %.400s", why);
+	if (warning)
+		text_append_format(&line, "; %.400s", warning);
+	if (flag)
+		text_append_format(&line, "; the user can allow it with %.400s", flag);
+	result->words.has_failed |= text_failed(&line);
+	mcp_say(result, "refused: %s; trying again unchanged will not help", text_string(&line));
+}
+
+/* Of a command that failed: programs try much that they can do without. Limits have words of their own. */
+static void say_refusals(struct mcp_result *result, const struct json_value *document)
+{
+	const struct json_value *denied = find(document, "denied", JSON_LIST);
+
+	for (size_t i = 0, told = 0; denied && i < denied->list.count && told < ENTRIES_TOLD; i++) {
 		if (is_limit(&denied->list.items[i]))
 			continue;
-		tell_refusal(words, &denied->list.items[i]);
+		say_refusal(result, &denied->list.items[i]);
 		told++;
 	}
 }
 
-static void tell_end(struct text *words, const struct belljar_result *result)
+/* What a command leaves where another program runs it later is the user's to look at. */
+static void say_risky(struct mcp_result *result, const struct json_value *document)
 {
-	const char *outcome = belljar_result_outcome_name(result);
-	int code = belljar_result_exit_code(result);
+	const struct json_value *risky = find(document, "risky", JSON_LIST);
 
-	if (words->len && words->data[words->len - 1] != '\n')
-		text_append_char(words, '\n');
-	if (belljar_result_outcome(result) == BELLJAR_EXITED)
-		text_append_format(words, "[exit status %d]\n", code);
-	else if (belljar_result_outcome(result) == BELLJAR_SIGNALED)
-		text_append_format(words, "[ended by signal %d]\n", belljar_result_signal(result));
+	for (size_t i = 0; risky && i < risky->list.count && i < ENTRIES_TOLD; i++) {
+		const char *path = string_in(&risky->list.items[i], "path"),
+			   *why = string_in(&risky->list.items[i], "why");
+		AUTO_TEXT quoted = {0};
+
+		mcp_quote(&quoted, path ? path : "");
+		mcp_say(result, "risky: %s%s%.400s; tell the user", text_string(&quoted), why ? ": " : "",
+			why ? why : "");
+	}
+}
+
+static void say_end(struct mcp_result *result, const struct belljar_result *ended)
+{
+	if (belljar_result_outcome(ended) == BELLJAR_EXITED)
+		mcp_say(result, "exit status %d", belljar_result_exit_code(ended));
+	else if (belljar_result_outcome(ended) == BELLJAR_SIGNALED)
+		mcp_say(result, "ended by signal %d", belljar_result_signal(ended));
 	else
-		text_append_format(words, "[ended: %s]\n", outcome);
+		mcp_say(result, "ended: %s", belljar_result_outcome_name(ended));
 }
 
 /* Members of the result that a program wants as they are. */
 static const char *const copied[] = {"outcome",    "exit_code", "signal",  "timed_out", "truncated",
 				     "limits_hit", "denied",    "network", "risky",     "notes"};
 
-static void write_stream(struct json_writer *writer, const char *key, const char *bytes, size_t len, const char *path)
+static void copy_members(const struct json_value *document, struct json_writer *writer)
 {
-	AUTO_TEXT shown = {0};
-
-	mcp_shorten(&shown, bytes, len, MCP_SHOWN_BYTES, path);
-	json_write_bytes(writer, key, text_string(&shown), shown.len);
-}
-
-void mcp_tell_run(const struct belljar_result *result, const char *out_path, const char *err_path,
-		  struct mcp_result *told)
-{
-	const char *json = belljar_result_json(result);
-	struct json_input input = {.name = "result",
-				   .bytes = json,
-				   .len = strlen(json),
-				   .stage = STAGE_ENGINE,
-				   .max_bytes = (size_t)16 << 20};
-	struct json_writer writer = {.text = &told->structured};
-	AUTO_JSON document = {0};
-	struct error error = {0};
-	size_t out_len, err_len;
-	const char *out = belljar_result_stdout(result, &out_len), *err = belljar_result_stderr(result, &err_len);
-	uint64_t wall_us = belljar_result_usage(result, BELLJAR_WALL_US);
-	bool is_well = belljar_result_outcome(result) == BELLJAR_EXITED && belljar_result_exit_code(result) == 0;
-
-	/* A result that cannot be read is still a run that ended. */
-	if (json_parse(&input, &document, &error) < 0)
-		document = (struct json_value){.type = JSON_NULL};
-	tell_stream(&told->words, NULL, out, out_len, out_path);
-	tell_stream(&told->words, err_len ? "stderr" : NULL, err, err_len, err_path);
-	if (!is_well || !told->words.len)
-		tell_end(&told->words, result);
-	tell_limits(&told->words, &document);
-	if (!is_well)
-		tell_refusals(&told->words, &document);
-	told->is_error = belljar_result_outcome(result) != BELLJAR_EXITED;
-
-	json_open_object(&writer, NULL);
-	write_stream(&writer, "stdout", out, out_len, out_path);
-	write_stream(&writer, "stderr", err, err_len, err_path);
-	for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
-		const struct json_member *member =
-			document.type == JSON_OBJECT ? json_find(&document, copied[i]) : NULL;
+	for (size_t i = 0; document->type == JSON_OBJECT && i < ARRAY_LEN(copied); i++) {
+		const struct json_member *member = json_find(document, copied[i]);
 
 		if (member)
-			json_write_value(&writer, copied[i], &member->value);
+			json_write_value(writer, copied[i], &member->value);
 	}
+}
+
+void mcp_tell_run(const struct belljar_result *ended, const struct mcp_jar *jar, const struct mcp_piece streams[2],
+		  bool is_own_timeout, struct mcp_result *told)
+{
+	struct json_writer writer = {.text = &told->structured};
+	AUTO_JSON document = {0};
+	uint64_t wall_us = belljar_result_usage(ended, BELLJAR_WALL_US);
+	bool is_well = belljar_result_outcome(ended) == BELLJAR_EXITED && belljar_result_exit_code(ended) == 0;
+
+	read_document(ended, &document);
+	told->is_error = belljar_result_outcome(ended) != BELLJAR_EXITED;
+	json_open_object(&writer, NULL);
+	mcp_show(told, &writer, streams, 2);
+	if (belljar_result_is_truncated(ended))
+		mcp_say(told, "the command wrote more than the limit of output; the rest is lost");
+	say_limits(told, &document, jar, is_own_timeout);
+	if (!is_well)
+		say_refusals(told, &document);
+	say_risky(told, &document);
+	say_end(told, ended);
+	copy_members(&document, &writer);
 	if (wall_us != UINT64_MAX)
 		json_write_milliseconds(&writer, "duration_ms", wall_us);
-	json_close_object(&writer);
+	mcp_close_structured(told, &writer);
 }

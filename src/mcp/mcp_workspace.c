@@ -6,12 +6,15 @@
  * What is risky, and what the host has changed too, is always that person's to decide.
  */
 #include <fnmatch.h>
+#include <limits.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/paths.h"
 #include "mcp/mcp_server.h"
 
 #define LISTED_MAX 500
+#define HELD_MAX 50
 
 /* --- arguments ---------------------------------------------------------------------------------------------- */
 
@@ -104,13 +107,14 @@ static bool ask_changes(const struct mcp_request *request, struct belljar_worksp
 	return document->type == JSON_OBJECT && member_of(document, "changes", JSON_LIST);
 }
 
-static void tell_change(struct mcp_result *result, struct json_writer *writer, const struct json_value *change)
+/* A line of the list for the model, and a member of the list for a program. */
+static void list_change(struct text *list, struct json_writer *writer, const struct json_value *change)
 {
 	const char *why = string_of(change, "why");
-	bool is_held = is_true(change, "conflict") || is_true(change, "refused");
 
-	text_append_format(&result->words, "%s %s%s%s%s\n", string_of(change, "change"), string_of(change, "path"),
-			   is_held ? " [not applied without the user: " : "", is_held ? why : "", is_held ? "]" : "");
+	text_append_format(list, "%s ", string_of(change, "change"));
+	escape_append(list, string_of(change, "path"), PATH_MAX);
+	text_append_char(list, '\n');
 	json_open_object(writer, NULL);
 	json_write_string(writer, "path", string_of(change, "path"));
 	json_write_string(writer, "change", string_of(change, "change"));
@@ -120,50 +124,58 @@ static void tell_change(struct mcp_result *result, struct json_writer *writer, c
 	json_close_object(writer);
 }
 
-static void tell_changes(struct mcp_result *result, struct json_writer *writer, const struct json_value *document)
+static void list_changes(struct text *list, struct json_writer *writer, const struct json_value *document)
 {
 	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
-	size_t shown = MIN_OF(changes->list.count, (size_t)LISTED_MAX);
 
 	json_write_string(writer, "workspace", string_of(document, "id"));
 	json_write_unsigned(writer, "count", changes->list.count);
 	json_open_array(writer, "changes");
-	for (size_t i = 0; i < shown; i++)
-		tell_change(result, writer, &changes->list.items[i]);
+	for (size_t i = 0; i < changes->list.count && i < LISTED_MAX; i++)
+		list_change(list, writer, &changes->list.items[i]);
 	json_close_array(writer);
-	if (!changes->list.count)
-		text_append_string(&result->words, "nothing was changed\n");
-	else if (shown < changes->list.count)
-		text_append_format(&result->words, "[%zu more; name paths to see them]\n", changes->list.count - shown);
 }
 
 /* What `run` would not print is not told either. */
-static void tell_patch(const struct mcp_jar *jar, const char *patch, size_t len, struct mcp_result *result,
-		       struct json_writer *writer)
+static void redact_patch(const struct mcp_jar *jar, const char *patch, size_t len, struct text *clean)
 {
-	AUTO_TEXT clean = {0}, shown = {0};
-
 	if (jar->redactor)
-		redact_string(jar->redactor, patch, &clean);
+		redact_string(jar->redactor, patch, clean);
 	else
-		text_append(&clean, patch, len);
-	mcp_shorten(&shown, text_string(&clean), clean.len, MCP_SHOWN_BYTES, NULL);
-	json_write_bytes(writer, "patch", text_string(&shown), shown.len);
-	text_append(&result->words, text_string(&shown), shown.len);
+		text_append(clean, patch, len);
 }
 
-static void tell_who_applies(const struct mcp_server *server, const struct json_value *document,
-			     struct mcp_result *result)
+/* Those that the tool `apply` leaves to the user. */
+static void say_held(struct mcp_result *result, const struct json_value *changes)
 {
-	if (!member_of(document, "changes", JSON_LIST)->list.count)
+	for (size_t i = 0, said = 0; i < changes->list.count && said < HELD_MAX; i++) {
+		const struct json_value *change = &changes->list.items[i];
+		AUTO_TEXT quoted = {0};
+
+		if (!is_true(change, "conflict") && !is_true(change, "refused"))
+			continue;
+		mcp_quote(&quoted, string_of(change, "path"));
+		mcp_say(result, "not applied without the user: %s: %s", text_string(&quoted), string_of(change, "why"));
+		said++;
+	}
+}
+
+static void say_changes(const struct mcp_server *server, const struct json_value *document, struct mcp_result *result)
+{
+	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
+
+	if (!changes->list.count) {
+		mcp_say(result, "nothing was changed");
 		return;
+	}
+	mcp_say(result, "%zu change%s", changes->list.count, changes->list.count == 1 ? "" : "s");
+	if (changes->list.count > LISTED_MAX)
+		mcp_say(result, "only the first %d are listed; name paths to see others", LISTED_MAX);
+	say_held(result, changes);
 	if (mcp_offers_apply(server->options))
-		text_append_string(&result->words,
-				   "The tool `apply` puts changes into the user's files, as far as the user allows.\n");
+		mcp_say(result, "the tool `apply` puts changes into the user's files, as far as the user allows");
 	else
-		text_append_format(
-			&result->words,
-			"The user's files are unchanged. The user can take this over with `belljar apply %s`.\n",
+		mcp_say(result, "the user's files are unchanged; the user can apply this with `belljar apply %s`",
 			string_of(document, "id"));
 }
 
@@ -171,7 +183,9 @@ static void diff(struct mcp_request *request, struct mcp_jar *jar, struct bellja
 		 const struct path_list *paths)
 {
 	AUTO_RESULT result = {0};
+	AUTO_TEXT list = {0}, clean = {0};
 	struct json_writer writer = {.text = &result.structured, .has_byte_escapes = false};
+	struct mcp_piece pieces[] = {{.name = "changes", .is_for_model_only = true}, {.name = "patch"}};
 	struct belljar_error *error = NULL;
 	AUTO_FREE char *patch = NULL;
 	AUTO_JSON document = {0};
@@ -184,11 +198,17 @@ static void diff(struct mcp_request *request, struct mcp_jar *jar, struct bellja
 		belljar_error_free(error);
 		return;
 	}
+	redact_patch(jar, patch, len, &clean);
 	json_open_object(&writer, NULL);
-	tell_changes(&result, &writer, &document);
-	tell_patch(jar, patch, len, &result, &writer);
-	json_close_object(&writer);
-	tell_who_applies(request->server, &document, &result);
+	list_changes(&list, &writer, &document);
+	pieces[0].bytes = text_string(&list);
+	pieces[0].len = pieces[0].max = list.len;
+	pieces[1].bytes = text_string(&clean);
+	pieces[1].len = clean.len;
+	mcp_show(&result, &writer, pieces, ARRAY_LEN(pieces));
+	say_changes(request->server, &document, &result);
+	mcp_close_structured(&result, &writer);
+	result.words.has_failed |= text_failed(&list) || text_failed(&clean);
 	mcp_answer(request->server, &request->asker, &result);
 }
 
@@ -241,6 +261,7 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 	AUTO_RESULT result = {0};
 	struct json_writer writer = {.text = &result.structured};
 	AUTO_JSON document = {0};
+	AUTO_TEXT quoted = {0};
 	const struct json_value *left;
 	int64_t applied = 0;
 
@@ -251,7 +272,7 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 	left = member_of(&document, "not_applied", JSON_LIST);
 	if (member_of(&document, "applied", JSON_INTEGER))
 		applied = member_of(&document, "applied", JSON_INTEGER)->number.integer;
-	text_append_format(&result.words, "%lld changes applied\n", (long long)applied);
+	mcp_say(&result, "%lld changes applied", (long long)applied);
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "applied", applied);
 	json_write_unsigned(&writer, "not_allowed", held);
@@ -264,16 +285,17 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 		json_write_string(&writer, "reason", string_of(entry, "reason"));
 		json_write_string(&writer, "why", string_of(entry, "why"));
 		json_close_object(&writer);
-		text_append_format(&result.words, "not applied: %s: %s\n", string_of(entry, "path"),
-				   string_of(entry, "why"));
+		text_clear(&quoted);
+		mcp_quote(&quoted, string_of(entry, "path"));
+		mcp_say(&result, "not applied: %s: %s", text_string(&quoted), string_of(entry, "why"));
 	}
 	json_close_array(&writer);
 	json_close_object(&writer);
 	if (left->list.count)
-		text_append_string(&result.words, "What is left is the user's to decide.\n");
+		mcp_say(&result, "the user decides about the rest");
 	if (held)
-		text_append_format(&result.words, "%zu changes are not among what the user lets you apply.\n", held);
-	text_append_string(&result.words, "The jar has begun afresh: interpreters and private files are gone.\n");
+		mcp_say(&result, "%zu changes are not among what the user lets you apply", held);
+	mcp_say(&result, "the jar has begun afresh: interpreters and private files are gone");
 	mcp_answer(request->server, &request->asker, &result);
 }
 

@@ -15,18 +15,36 @@ from typing import Any, Dict, List, Optional
 
 from harness import paths
 from harness.bounds import BOUND
+from harness.runner import ANY, Way, command
 
 VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 Message = Dict[str, Any]
 
 
+def joined(result: Message) -> str:
+    """All text of a result, as a model reads it."""
+    return "".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+def said(result: Message) -> str:
+    """What Belljar says of it: the lines of the last block without their mark."""
+    block = result["content"][-1]
+    mark = f"[belljar {block['_meta']['belljar/mark']}] "
+    lines = block["text"].lstrip("\n").splitlines()
+    if not lines or not all(line.startswith(mark) for line in lines):
+        raise AssertionError(result)
+    if any(block["_meta"]["belljar/mark"] in other.get("text", "").replace(mark, "") for other in result["content"][:-1]):
+        raise AssertionError(f"the mark is in the output: {result}")
+    return "\n".join(line[len(mark) :] for line in lines)
+
+
 class Server:
     """A server, its standard input and its standard output."""
 
-    def __init__(self, env: Dict[str, str], cwd: Path, *options: str) -> None:
-        command = [paths.belljar(), "mcp", *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=cwd, bufsize=0)
+    def __init__(self, env: Dict[str, str], cwd: Path, *options: str, way: Way = ANY, verb: str = "mcp") -> None:
+        words = command(options, way, verb)
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=cwd, bufsize=0)
         self.notes: List[Message] = []
         self._waiting = b""
         self._number = 0
@@ -98,9 +116,8 @@ class Server:
         return self.result("tools/call", {"name": tool, "arguments": arguments})
 
     def text(self, tool: str, **arguments: object) -> str:
-        """What a model reads of it."""
-        text: str = self.tool(tool, **arguments)["content"][0]["text"]
-        return text
+        """What a model reads of it, where a client joins all blocks."""
+        return joined(self.tool(tool, **arguments))
 
     def data(self, tool: str, **arguments: object) -> Message:
         """What a program reads of it."""

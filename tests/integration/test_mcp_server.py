@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness import census, host, paths
 from harness.case import JarCase
-from harness.mcp import META, VERSION, HttpServer, Server
+from harness.mcp import META, VERSION, HttpServer, Server, joined, said
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
@@ -138,31 +138,43 @@ class Run(McpCase):
         data = result["structuredContent"]
         self.assertEqual((data["stdout"], data["stderr"], data["exit_code"], data["outcome"]), ("out\nin\n", "err\n", 3, "exited"))
         self.assertFalse(result["isError"])
-        self.assertEqual(result["content"][0]["text"], "out\nin\n--- stderr\nerr\n[exit status 3]\n")
+        self.assertEqual([block["text"] for block in result["content"][:-1]], ["out\nin\n", "err\n"])
+        self.assertEqual(said(result), "above: stdout, 2 lines; then stderr, 1 line\nexit status 3")
+        self.assertEqual(said(self.server().tool("run", command="true")), "exit status 0")
 
     def test_limits_are_named(self) -> None:
-        server = self.server("--timeout", "20s")
+        server = self.server("--timeout", "20s", "--output", "4K")
         result = server.tool("run", command="sleep 60", timeout_seconds=0.2)
         self.assertTrue(result["isError"])
         self.assertEqual(result["structuredContent"]["outcome"], "timeout")
-        self.assertIn("[limit reached: timeout]", result["content"][0]["text"])
+        self.assertEqual(said(result), "limit reached: timeout, 200ms; this call asked for it with timeout_seconds, and can ask for more\nended: timeout")
+        flood = said(server.tool("run", command="seq 9999"))
+        self.assertIn("limit reached: output, 4K; the user can allow more with --output 8K", flood)
+        # A jar that was opened with less is the model's own to open again.
+        jar = server.data("jar_open", tighten={"output": "1K"})["jar"]
+        self.assertIn("limit reached: output, 1K; jar_open was given it in tighten", said(server.tool("run", command="seq 9999", jar=jar)))
         # No more than the server's own.
         server = self.server("--timeout", "300ms")
-        self.assertEqual(server.data("run", command="sleep 60", timeout_seconds=50)["outcome"], "timeout")
+        result = server.tool("run", command="sleep 60", timeout_seconds=50)
+        self.assertEqual(said(result), "limit reached: timeout, 300ms; the user can allow more with --timeout 600ms\nended: timeout")
+        result = server.tool("run_code", language="bash", code="sleep 60", timeout_seconds=50)
+        self.assertIn("limit reached: timeout, 300ms; the user can allow more with --timeout 600ms\n", said(result))
 
     def test_a_refusal_says_what_would_allow_it(self) -> None:
         host.need("userns")
         server = self.server("--allow-net", "allowed.example")
         result = server.tool("run", command="getent hosts other.example")
         self.assertEqual(result["structuredContent"]["denied"][0]["what"], "other.example")
-        self.assertRegex(result["content"][0]["text"], r"\[refused: other.example: .*; whoever started this server can allow it with --allow-net other.example; trying again will not help\]")
+        self.assertRegex(said(result), r'refused: "other.example": .*; the user can allow it with --allow-net other.example; trying again unchanged will not help')
 
     def test_long_output_is_shortened_and_can_be_read(self) -> None:
         server = self.server()
         text = server.text("run", command="seq 100000")
         self.assertLess(len(text), 20000)
-        self.assertTrue(text.startswith("1\n2\n") and text.endswith("\n99999\n100000\n"), text[-200:])
-        self.assertRegex(text, r"\n\[\d+ lines, \d+ bytes left out; all of it: read_file with path \"/tmp/belljar-stdout-1.txt\"\]\n")
+        self.assertTrue(text.startswith("1\n2\n"), text[:200])
+        mark = re.escape(text.splitlines()[-1].partition(" exit status 0")[0])
+        self.assertRegex(text, rf"\n99999\n100000\n{mark} exit status 0\n$")
+        self.assertRegex(text, rf"\n{mark} \d+ lines, \d+ bytes left out here; all of it: read_file with path \"/tmp/belljar-stdout-1.txt\"\n")
         rest = server.data("read_file", path="/tmp/belljar-stdout-1.txt", first_line=50000, lines=2)
         self.assertEqual((rest["content"], rest["next_line"]), ("50000\n50001\n", 50002))
 
@@ -231,12 +243,17 @@ class Run(McpCase):
         ):
             result = server.tool("run", **arguments)
             self.assertTrue(result["isError"], arguments)
-            self.assertIn(words, result["content"][0]["text"])
+            self.assertIn(words, said(result))
 
 
 class Code(McpCase):
     def code(self, server: Server, language: str, code: str, **arguments: object) -> "dict[str, object]":
         return server.data("run_code", language=language, code=code, **arguments)
+
+    def said(self, server: Server, language: str, code: str, **arguments: object) -> str:
+        result = server.tool("run_code", language=language, code=code, **arguments)
+        self.assertTrue(result["isError"])
+        return said(result)
 
     def test_python_keeps_its_variables(self) -> None:
         server = self.server()
@@ -255,15 +272,15 @@ class Code(McpCase):
         self.code(server, "python", "x = 5")
         result = server.tool("run_code", language="python", code="import time\ntime.sleep(60)", timeout_seconds=0.2)
         self.assertTrue(result["isError"])
-        self.assertIn("its time was over; the variables are kept", result["content"][0]["text"])
+        self.assertIn("limit reached: timeout, 200ms; this call asked for it with timeout_seconds, and can ask for more\nthe variables are kept\n", said(result))
         self.assertEqual(self.code(server, "python", "x")["value"], "5")
 
     def test_code_that_does_not_listen_is_ended(self) -> None:
         server = self.server()
         deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
-        self.assertIn("variables are gone", str(self.code(server, "python", deaf, timeout_seconds=0.2)["error"]))
+        self.assertIn("variables are gone", self.said(server, "python", deaf, timeout_seconds=0.2))
         self.assertEqual(self.code(server, "python", "1 + 1")["value"], "2")
-        self.assertIn("variables are gone", str(self.code(server, "bash", "sleep 60", timeout_seconds=0.2)["error"]))
+        self.assertIn("variables are gone", self.said(server, "bash", "sleep 60", timeout_seconds=0.2))
         self.assertEqual(self.code(server, "bash", "echo back")["stdout"], "back\n")
 
     def test_secrets_are_redacted_wherever_they_come_out(self) -> None:
@@ -279,7 +296,7 @@ class Code(McpCase):
         ]
         for result in said[:-1]:
             self.assertNotIn("hunter-2222", json.dumps(result))
-            self.assertIn("[REDACTED]", result["content"][0]["text"])
+            self.assertIn("[REDACTED]", joined(result))
             self.assertIn("[REDACTED]", json.dumps(result["structuredContent"]))
         # What only begins like one is not lost.
         self.assertEqual(said[-1]["structuredContent"]["stdout"], "hunter-")
@@ -296,7 +313,7 @@ class Code(McpCase):
         server = self.server()
         result = server.tool("run_code", language="bash", code="seq 100000")
         self.assertLess(len(json.dumps(result)), 40000)
-        self.assertIn('left out; all of it: read_file with path "/tmp/belljar-stdout-1.txt"]', result["content"][0]["text"])
+        self.assertIn('left out here; all of it: read_file with path "/tmp/belljar-stdout-1.txt"\n', joined(result))
         self.assertEqual(server.data("read_file", path="/tmp/belljar-stdout-1.txt", first_line=50000, lines=1)["content"], "50000\n")
         long = server.tool("run_code", language="python", code="'x' * 100000")
         self.assertLess(len(json.dumps(long)), 40000)
@@ -306,7 +323,7 @@ class Code(McpCase):
         data = self.code(server, "bash", "y=3; cd /; f() { echo f$1; }; echo a; false")
         self.assertEqual((data["stdout"], data["exit_code"]), ("a\n", 1))
         self.assertEqual(self.code(server, "bash", 'f "$y"; pwd; cat; echo "quoted \\" and $(echo sub)"')["stdout"], 'f3\n/\nquoted " and sub\n')
-        self.assertIn("has ended (exited)", str(self.code(server, "bash", "exit 4")["error"]))
+        self.assertIn("has ended (exited)", self.said(server, "bash", "exit 4"))
         self.assertEqual(self.code(server, "bash", "echo [$y]")["stdout"], "[]\n")
 
     @unittest.skipUnless(shutil.which("node", path="/usr/bin:/usr/local/bin"), "needs:node which is not installed")
@@ -325,22 +342,22 @@ class Code(McpCase):
         find = "import json, os, sys\nframe = sys._getframe()\nwhile frame.f_back: frame = frame.f_back\nnumber = int(frame.f_globals['number'])\n"
         forge = find + "os.write(4, json.dumps({'number': number, 'value': 'forged', 'error': None, 'images': ['x\"}']}).encode() + bytes(1))"
         result = server.tool("run_code", language="python", code=forge)
-        self.assertEqual((result["structuredContent"]["value"], len(result["content"])), ("forged", 1))
+        self.assertEqual((result["structuredContent"]["value"], [block["type"] for block in result["content"]]), ("forged", ["text", "text"]))
         # The driver's own answer comes after that, about a piece that is over: no later one gets it.
         answers = [server.data("run_code", language="python", code="1 + 1") for _ in range(2)]
         self.assertEqual(answers[1]["value"], "2", answers)
         self.assertIn(answers[0]["value"], ("2", None), answers)
         for answer in (b"nonsense\0", b"[]\0", b'{"value":"5","error":null}\0', b'{"number":99,"value":"5"}\0', b"\0"):
             code = f"import os, time\nos.write(4, {answer!r})\ntime.sleep(60)"
-            self.assertIn("variables are gone", str(self.code(server, "python", code)["error"]))
-        self.assertIn("too long", str(self.code(server, "python", "import os\nwhile True: os.write(4, b'x' * 65536)")["error"]))
-        self.assertIn("variables are gone", str(self.code(server, "python", "import os\nos.closerange(0, 99)\nos._exit(3)")["error"]))
+            self.assertIn("variables are gone", self.said(server, "python", code))
+        self.assertIn("too long", self.said(server, "python", "import os\nwhile True: os.write(4, b'x' * 65536)"))
+        self.assertIn("variables are gone", self.said(server, "python", "import os\nos.closerange(0, 99)\nos._exit(3)"))
         self.assertEqual(server.data("run", command="echo alive")["stdout"], "alive\n")
 
     def test_output_without_end_costs_no_memory(self) -> None:
         server = self.server()
         data = self.code(server, "python", "print('x' * 79 + '\\n', end='')\nfor i in range(100000): print('y' * 79)")
-        self.assertIn("bytes more were written and are lost", str(data["stdout"]))
+        self.assertIn("bytes more were written and are lost", str(data["belljar"]))
         self.assertLess(len(json.dumps(data)), 40000)
         peak = int(Path(f"/proc/{server.process.pid}/status").read_text().partition("VmHWM:")[2].split()[0])
         self.assertLess(peak, 32 << 10)
@@ -359,7 +376,7 @@ class Code(McpCase):
         self.wait_for(lambda: (self.work / "begun").exists(), "it")
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
         self.wait_for(lambda: "at work" not in server.text("run_code", language="python", code="x"), "the end of the piece")
-        self.assertEqual(server.text("run_code", language="python", code="x"), "5")
+        self.assertEqual(server.data("run_code", language="python", code="x")["value"], "5")
 
 
 class Files(McpCase):
@@ -387,7 +404,8 @@ class Files(McpCase):
         (self.work / "a.bin").write_bytes(b"\x00\x01\x02")
         server = self.server()
         content = server.tool("read_file", path="a.png")["content"]
-        self.assertEqual((content[1]["type"], content[1]["mimeType"], base64.b64decode(content[1]["data"])), ("image", "image/png", PNG))
+        self.assertEqual((content[0]["type"], content[0]["mimeType"], base64.b64decode(content[0]["data"])), ("image", "image/png", PNG))
+        self.assertIn('"a.png": image/png', content[-1]["text"])
         self.assertIn("is no text", server.text("read_file", path="a.bin"))
 
     def test_nothing_outside_the_jar(self) -> None:
@@ -404,7 +422,13 @@ class Files(McpCase):
     def test_a_jar_that_only_reads(self) -> None:
         (self.work / "a.txt").write_text("one")
         server = self.server("--policy", "readonly")
-        self.assertTrue(server.tool("write_file", path="a.txt", content="two")["isError"])
+        result = server.tool("write_file", path="a.txt", content="two")
+        self.assertTrue(result["isError"])
+        self.assertIn(f'refused: writing "{self.work}/a.txt": the policy shows the work directory read-only; the user can allow it with --workdir-mode rw', said(result))
+        self.assertIn('the user can allow it with --rw "/usr/share/a"', said(server.tool("write_file", path="/usr/share/a", content="")))
+        # The change that is named does allow it.
+        allowed = self.server("--policy", "readonly", "--workdir-mode", "rw")
+        self.assertFalse(allowed.tool("write_file", path="b.txt", content="two")["isError"])
         self.assertEqual((self.work / "a.txt").read_text(), "one")
 
 
@@ -486,7 +510,8 @@ class Layers(McpCase):
         self.assertTrue(told["structuredContent"]["changes"][0]["refused"])
         self.assertIn("+2\n", told["structuredContent"]["patch"])
         self.assertNotIn("hidden-word", str(told))
-        self.assertRegex(told["content"][0]["text"], r"belljar apply [a-z]{5}-[a-z]{5}")
+        self.assertRegex(said(told), r"belljar apply [a-z]{5}-[a-z]{5}")
+        self.assertRegex(said(told), r'not applied without the user: "\.envrc": ')
         self.assertEqual([change["path"] for change in server.tool("diff", paths=["a"])["structuredContent"]["changes"]], ["a"])
         self.assertIn("list of paths", server.text("diff", paths=[]))
         self.assertEqual(server.ask("tools/call", {"name": "apply", "arguments": {}})["error"]["code"], -32602)

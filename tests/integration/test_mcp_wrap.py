@@ -148,7 +148,7 @@ class Wrap(JarCase):
         server = self.wrap()
         first, second = server.begin("tools/call", {"name": "x"}), server.begin("leave")
         self.assertEqual(server.answer(first)["result"], {"called": "x"})
-        self.assertEqual(server.answer(second)["error"]["message"], "the server has ended")
+        self.assertEqual(server.answer(second)["error"]["message"].partition("] ")[2], "the server has ended")
         self.wait_for(lambda: server.process.poll() is not None, "the end")
         self.assertEqual(server.process.returncode, 7)
 

@@ -13,7 +13,7 @@ static void test_a_short_text_stays_as_it_is(void)
 {
 	AUTO_TEXT out = {0};
 
-	mcp_shorten(&out, "one\ntwo", 7, 7, NULL);
+	mcp_shorten(&out, "one\ntwo", 7, 7, NULL, "k7m2x9qd");
 	CHECK_STRING(text_string(&out), "one\ntwo");
 }
 
@@ -24,13 +24,13 @@ static void test_whole_lines_are_left_out(void)
 
 	for (int i = 0; i < 1000; i++)
 		text_append_format(&long_text, "line %d\n", i);
-	mcp_shorten(&out, long_text.data, long_text.len, 200, "/tmp/x");
-	CHECK(out.len < 300);
+	mcp_shorten(&out, long_text.data, long_text.len, 200, "/tmp/x", "k7m2x9qd");
+	CHECK(out.len < 320);
 	CHECK(!strncmp(out.data, "line 0\nline 1\n", 14));
 	CHECK(strstr(out.data, "\nline 998\nline 999\n"));
-	found = strstr(out.data, "\n[");
+	found = strstr(out.data, "\n[belljar k7m2x9qd] ");
 	CHECK(found && strstr(found, " lines, "));
-	CHECK(strstr(out.data, "all of it: read_file with path \"/tmp/x\"]\nline "));
+	CHECK(strstr(out.data, "all of it: read_file with path \"/tmp/x\"\nline "));
 }
 
 static void test_one_line_without_end_is_cut_between_characters(void)
@@ -42,10 +42,10 @@ static void test_one_line_without_end_is_cut_between_characters(void)
 			text_append_char(&long_text, 'a');
 		for (int i = 0; i < 1000; i++)
 			text_append_string(&long_text, "\xf0\x9f\x8d\x8e");
-		mcp_shorten(&out, long_text.data, long_text.len, 100, NULL);
+		mcp_shorten(&out, long_text.data, long_text.len, 100, NULL, "k7m2x9qd");
 		CHECK(out.len < 250);
 		CHECK(utf8_is_valid((const unsigned char *)out.data, out.len));
-		CHECK(strstr(out.data, "\n[0 lines, "));
+		CHECK(strstr(out.data, "\n[belljar k7m2x9qd] 0 lines, "));
 	}
 }
 
@@ -60,8 +60,8 @@ static void test_every_size(void)
 		for (size_t max = 8; max < 300; max += 3) {
 			AUTO_TEXT out = {0};
 
-			mcp_shorten(&out, bytes, len, max, NULL);
-			CHECK(out.len <= max + 80);
+			mcp_shorten(&out, bytes, len, max, NULL, "k7m2x9qd");
+			CHECK(out.len <= max + 100);
 		}
 }
 
