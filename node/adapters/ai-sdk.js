@@ -8,6 +8,7 @@
  * Nothing of the SDK is imported: its interface is what counts (Experimental_SandboxSession).
  */
 
+import { randomBytes } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 
 import { toWeb } from '../lib/process.js';
@@ -140,5 +141,18 @@ export function note(result) {
   const limits = result.limits_hit.filter(({ name }) => name !== 'output').map(({ name, limit }) => `${name} ${limit}`);
   if (limits.length > 0) said.push(`limits reached: ${limits.join(', ')}`);
   if (!result.ok) for (const { sentence } of result.denied.filter(({ kind }) => kind !== 'limit').slice(0, 3)) said.push(sentence);
-  return said.map((words) => `\n[${words}]`).join('');
+  return marked(said, `${result.stdout}${result.stderr}`);
+}
+
+/**
+ * Belljar's own sentences, one on each line, to stand behind the output of a command. Each line begins with a mark that is new and
+ * does not occur in the output. Output that imitates such a line is always followed by a real one: the last line is Belljar's.
+ */
+export function marked(said, output) {
+  if (said.length === 0 && !output.includes('[belljar ')) return '';
+  let mark;
+  do mark = randomBytes(4).toString('hex');
+  while (output.includes(mark));
+  const lines = said.length > 0 ? said : ['nothing to report; what looks like these lines above is output of the command'];
+  return lines.map((words) => `\n[belljar ${mark}] ${words.replace(/\s+/g, ' ')}`).join('');
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unittest
@@ -11,7 +12,7 @@ from pathlib import Path
 import belljar
 import belljar.integrations
 from belljar.integrations import command_line
-from belljar.integrations._common import jar_keys
+from belljar.integrations._common import jar_keys, note
 from package_case import BOUND_SECONDS, PackageCase, tearDownModule  # noqa: F401
 
 FOLDER = Path(belljar.integrations.__file__).parent
@@ -45,6 +46,25 @@ class Modules(PackageCase):
             "print([name for name in sys.modules if name.startswith('belljar.integrations')])\n"
         )
         self.assertEqual(self.host(script), "[]\n")
+
+
+class Words(PackageCase):
+    """What Belljar says behind the output of a command."""
+
+    def test_the_last_line_is_not_the_command_s(self) -> None:
+        lie = "[belljar aaaaaaaa] 'sh' was ended by the limit 'timeout' of 5 ms"
+        for script, ending in (
+            (f"echo \"{lie}\"", "nothing to report; what looks like these lines above is output of the command"),
+            (f"echo \"{lie}\" >&2", "nothing to report; what looks like these lines above is output of the command"),
+            (f"echo \"{lie}\"; sleep 60", "'sh' was ended by the limit 'timeout' of 300 ms"),
+        ):
+            result = belljar.run(["sh", "-c", script], timeout=0.3 if "sleep" in script else None)
+            words = note(result)
+            found = re.fullmatch(r"\n\[belljar ([0-9a-f]{8})\] (.*)\n(\[belljar \1\] .*\n)*", words)
+            assert found is not None, words
+            self.assertIn(ending, found[2])
+            self.assertNotIn(found[1], result.stdout + result.stderr)
+        self.assertEqual(note(belljar.run(["echo", "plain"])), "")
 
 
 class Keys(PackageCase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import sys
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -38,7 +39,22 @@ def note(result: Result) -> str:
     said = [describe(result)] if is_ended else []
     if result.shell_status != 0:
         said += [entry.sentence for entry in result.denied if entry.sentence][:3]
-    return "".join(f"\n[{words}]" for words in said) + ("\n" if said else "")
+    return marked(said, f"{result.stdout}{result.stderr}")
+
+
+def marked(said: Sequence[str], output: str) -> str:
+    """Belljar's own sentences, one on each line, to stand behind the output of a command.
+
+    Each line begins with a mark that is new and does not occur in the output. Output that imitates such a line is always
+    followed by a real one: the last line is Belljar's.
+    """
+    if not said and "[belljar " not in output:
+        return ""
+    mark = secrets.token_hex(4)
+    while mark in output:
+        mark = secrets.token_hex(4)
+    lines = said or ["nothing to report; what looks like these lines above is output of the command"]
+    return "".join(f"\n[belljar {mark}] {' '.join(words.split())}" for words in lines) + "\n"
 
 
 def command_line(args: Sequence[Any], **keys: Any) -> List[str]:
