@@ -406,7 +406,7 @@ bool engine_denied(const struct engine_run *engine, size_t index, struct text *w
 
 bool engine_risky(const struct engine_run *engine, size_t index, struct text *words)
 {
-	const struct risky_list *risky = &engine->job.risky;
+	const struct risky_list *risky = &engine->job.search.risky;
 
 	if (index < risky->count) {
 		text_append_format(words, "'%s': %s", risky->items[index].path, risky->items[index].why);

@@ -14,9 +14,6 @@
 
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
-#include "host/host_nested.h"
-#include "host/host_risky.h"
-#include "host/host_watch.h"
 #include "sys/calls.h"
 
 static void job_begin(struct job *job);
@@ -43,7 +40,7 @@ struct result_source job_result(const struct job *job)
 		.seen = job_seen(job),
 		.error = &job->launch.error,
 		.capture = job->run ? run_capture(job->run) : NULL,
-		.risky = &job->risky,
+		.risky = &job->search.risky,
 		.workspaces = &workspaces_of(job)->seen,
 	};
 }
@@ -55,29 +52,20 @@ static const struct host *host_of(const struct job *job)
 	return job->jar.session ? job->jar.host : &job->launch.host;
 }
 
-/* Under a layer the command writes to no file of the host's: whatever changes there meanwhile is somebody else's work. */
-static bool may_leave_risks(const struct host *host)
+static void job_on_searched(void *owner)
 {
-	return host_is_searched(host) && !(host->has_workdir_layer && !host->mounts.count);
-}
+	struct job *job = owner;
 
-/* What the command left for other programs. On rungs without mounts nothing was read-only. */
-static void job_find_risky(struct job *job)
-{
-	struct risky_request request = {
-		.host = host_of(job),
-		.before = &job->watched,
-		.start = job->start,
-		.was_protected = job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
-	};
-
-	if (may_leave_risks(request.host))
-		host_find_risky(&request, &job->risky);
+	engine_workspaces_look(job->jar.session ? job->jar.workspaces : &job->launch.workspaces, !job->jar.is_kept);
+	engine_redact_error(job->launch.policy, job->launch.environment, run_error(job->run));
+	job->is_over = true;
+	job->over(job);
 }
 
 static void job_on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
+	const struct plan *plan = &job->launch.plan;
 
 	if (job->run && !job->jar.session && launch_is_corrected(&job->launch, job_seen(job))) {
 		run_free(job->run);
@@ -85,18 +73,16 @@ static void job_on_later(struct loop_timer *timer)
 		job_begin(job);
 		return;
 	}
-	if (job->run) {
-		struct error *error = run_error(job->run);
-
-		engine_failure_explain(&job->launch.plan, job_seen(job), error);
-		job_find_risky(job);
-		engine_workspaces_look(job->jar.session ? job->jar.workspaces : &job->launch.workspaces,
-				       !job->jar.is_kept);
-		engine_redact_error(job->launch.policy, job->launch.environment, error);
-	}
 	engine_redact_error(job->launch.policy, job->launch.environment, &job->launch.error);
-	job->is_over = true;
-	job->over(job);
+	if (!job->run) {
+		job->is_over = true;
+		job->over(job);
+		return;
+	}
+	engine_failure_explain(plan, job_seen(job), run_error(job->run));
+	/* On rungs without mounts nothing was read-only. */
+	engine_search_end(&job->search, plan->rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
+			  job_on_searched, job);
 }
 
 static void job_finish_later(struct job *job)
@@ -166,17 +152,12 @@ static void job_begin(struct job *job)
  * What there is before this run. A survey for this run has just seen it; a jar that stands was surveyed when it was made, and
  * runs before this one may have changed everything since.
  */
-static void remember_watched(struct job *job)
+static void job_begin_search(struct job *job)
 {
 	struct host *surveyed = &job->launch.host;
-	const struct host *host = host_of(job);
 
-	if (host_is_searched(surveyed)) {
-		job->watched = surveyed->workdir.watched;
-		surveyed->workdir.watched = (struct watch_list){0};
-	} else if (may_leave_risks(host)) {
-		host_watch(host, host_settled_ns(), &job->watched, NULL);
-	}
+	engine_search_begin(&job->search, job->loop, host_of(job),
+			    host_is_searched(surveyed) ? &surveyed->workdir.watched : NULL, job->kept);
 }
 
 void job_start(struct job *job)
@@ -193,20 +174,18 @@ void job_start(struct job *job)
 		job_finish_later(job);
 		return;
 	}
-	remember_watched(job);
-	host_moment_now(&job->start);
+	job_begin_search(job);
 	job_begin(job);
 }
 
 void job_done(struct job *job)
 {
 	loop_disarm(&job->later);
+	engine_search_done(&job->search);
 	run_free(job->run);
 	job->run = NULL;
 	launch_done(&job->launch);
 	string_list_done(&job->argv);
-	host_watch_done(&job->watched);
-	host_risky_done(&job->risky);
 }
 
 /* --- meddling with it --------------------------------------------------------------------------------------- */

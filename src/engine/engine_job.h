@@ -9,6 +9,7 @@
 #define BELLJAR_ENGINE_ENGINE_JOB_H
 
 #include "engine/engine_launch.h"
+#include "engine/engine_search.h"
 #include "result/result.h"
 #include "run/run.h"
 
@@ -33,15 +34,14 @@ struct job {
 	const char *input_name; /* as in struct plan_request */
 	const struct host_path *input;
 	struct job_jar jar;
+	struct tree_list *kept; /* trees of the directories searched, for runs to come; NULL: this is the only run */
 	void (*over)(struct job *job); /* always called once, whatever went wrong, from within the loop */
 	void *owner;                   /* the door's own */
 	/* --- the job's own --- */
 	struct string_list argv;
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
-	struct watch_list watched; /* what other programs run or obey, before this run */
-	struct host_moment start;
-	struct risky_list risky;
+	struct engine_search search;
 	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
 	bool is_over;
 };

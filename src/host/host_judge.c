@@ -364,6 +364,42 @@ static enum risk judge_extra(struct judging *judging)
 	return RISK_NONE;
 }
 
+/* Is it text that a terminal can print? Continuation bytes of UTF-8 are checked, overlong forms and surrogates are not text. */
+static bool is_printable_text(const char *name)
+{
+	const unsigned char *at = (const unsigned char *)name;
+
+	while (*at) {
+		static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+		uint32_t point;
+		size_t len = read_point(at, &point);
+
+		if (point < 0x20 || (point >= 0x7f && point < 0xa0 && len == 2) || point == 0x7f)
+			return false;
+		if (*at >= 0x80 && (len == 1 || point < least[len] || point > 0x10ffff ||
+				    (point >= 0xd800 && point < 0xe000)))
+			return false;
+		at += len;
+	}
+	return true;
+}
+
+bool risk_is_misleading(const char *name)
+{
+	return name[0] == '-' || !is_printable_text(name);
+}
+
+static enum risk judge_last_name(struct judging *judging)
+{
+	const char *slash = strrchr(judging->exact, '/');
+
+	if (judging->change->before == RISK_BEFORE_THERE || !judging->change->mode ||
+	    !risk_is_misleading(slash ? slash + 1 : judging->exact))
+		return RISK_NONE;
+	return found(judging, RISK_REPORTED,
+		     "its name begins with a dash, has control characters or is no UTF-8: programs take it for something else");
+}
+
 static enum risk judge(struct judging *judging)
 {
 	enum risk risk = judge_top(judging);
@@ -374,8 +410,9 @@ static enum risk judge(struct judging *judging)
 		if (is_in_repository(part))
 			break;
 	}
-	/* Globs that hide files, and names that mislead, are judged here too. */
-	return risk ? risk : judge_extra(judging);
+	if (!risk)
+		risk = judge_extra(judging);
+	return risk ? risk : judge_last_name(judging);
 }
 
 enum risk risk_judge(const struct risk_rules *rules, const struct risk_change *change, const char **who_out)

@@ -64,6 +64,9 @@ void risk_names_init(struct risk_names *names);
  */
 bool risk_is_known_name(const struct risk_names *names, const char *name, size_t len);
 
+/* Does a name begin with a dash, or is it something else than text? Programs and people take such names for something else. */
+bool risk_is_misleading(const char *name);
+
 /* Add @extra with a copy of @path; 0 or -ENOMEM. */
 int risk_rules_add(struct risk_rules *rules, const char *path, const struct risk_extra *extra);
 void risk_rules_done(struct risk_rules *rules);

@@ -200,6 +200,7 @@ const char *const host_device_names[] = {"null", "zero", "full", "random", "uran
 #define INTERPRETER "a program runs it when it is started in this directory"
 #define BUILD "it says what is run to build this project"
 #define INSTRUCTIONS "agents follow what it says"
+#define LINTER "a linter, which editors start, runs code that it names"
 
 const struct host_name host_protected_names[] = {
 	/* version control; what is in .git also counts in a repository elsewhere, and in one without a work tree */
@@ -297,6 +298,11 @@ const struct host_name host_protected_names[] = {
 	{".Renviron", INTERPRETER},
 	{".ghci", INTERPRETER},
 	{".ocamlinit", INTERPRETER},
+	{".iex.exs", INTERPRETER},
+	{".octaverc", INTERPRETER},
+	{".erlang", INTERPRETER},
+	{".gclient", INTERPRETER},
+	{".lazygit.yml", "lazygit runs programs that it names"},
 	/* agents */
 	{".mcp.json", "agents start the servers that it names"},
 	{".cursor", AGENT},
@@ -369,6 +375,19 @@ const struct host_name host_instruction_names[] = {
 	{".git/objects/info/alternates", "git takes objects from the repository that it names, and runs itself there"},
 	{".git/remotes/origin", "git pushes to the address in it, and fetches from there"},
 	{".git/branches/origin", "git pushes to the address in it, and fetches from there"},
+	{".eslintrc.js", LINTER},
+	{".eslintrc.cjs", LINTER},
+	{".eslintrc.json", LINTER},
+	{".eslintrc.yml", LINTER},
+	{".eslintrc.yaml", LINTER},
+	{".eslintrc", LINTER},
+	{"eslint.config.js", LINTER},
+	{"eslint.config.mjs", LINTER},
+	{"eslint.config.cjs", LINTER},
+	{"eslint.config.ts", LINTER},
+	{".pylintrc", LINTER},
+	{"pylintrc", LINTER},
+	{".rubocop.yml", LINTER},
 	{"AGENTS.md", INSTRUCTIONS},
 	{"AGENTS.override.md", INSTRUCTIONS},
 	{"AGENT.md", INSTRUCTIONS},
@@ -432,6 +451,56 @@ const struct host_name host_build_names[] = {
 	{NULL, NULL},
 };
 /* clang-format on */
+
+/* Directories that tools fill. Only what lies directly in one is judged: a search of all the rest would cost more than a run. */
+const char *const host_filled_names[] = {
+	"node_modules",
+	"bower_components",
+	"jspm_packages",
+	".pnpm-store",
+	".yarn",
+	".next",
+	".nuxt",
+	".svelte-kit",
+	".turbo",
+	".parcel-cache",
+	".venv",
+	"venv",
+	"site-packages",
+	"__pycache__",
+	".tox",
+	".nox",
+	".eggs",
+	".mypy_cache",
+	".pytest_cache",
+	".ruff_cache",
+	".hypothesis",
+	".ipynb_checkpoints",
+	"target",
+	"build",
+	"_build",
+	"dist",
+	"vendor",
+	"deps",
+	"Pods",
+	"DerivedData",
+	".build",
+	".gradle",
+	".m2",
+	".bundle",
+	".cache",
+	".ccache",
+	".terraform",
+	".dart_tool",
+	".stack-work",
+	"dist-newstyle",
+	"elm-stuff",
+	"zig-cache",
+	".zig-cache",
+	"zig-out",
+	"CMakeFiles",
+	NULL,
+};
 
 const char *const host_system_trees[] = {
 	"/usr",  "/bin", "/sbin", "/lib", "/lib32",     "/lib64",     "/libx32", "/etc",

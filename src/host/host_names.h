@@ -35,6 +35,7 @@ extern const struct host_name
 	host_instruction_names[]; /* what people and agents write at work, and tools obey: it is only reported */
 extern const struct host_name
 	host_build_names[]; /* what people run to build and test: shown apart before a workspace is applied */
+extern const char *const host_filled_names[]; /* directories that tools fill, at any depth; NULL ends it */
 
 /*
  * Places that hold secrets, or give away the host: no change of a policy that shows one is ever proposed. A name with a slash in front is

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host/host_nested.c - search a project after a run: directories, breadth first, as far as the bounds go
+ * host/host_nested.c - look at the directories that a run may have changed
  *
- * Three searches. In a watched directory (hooks) everything counts. In .git no link may be new, since git would write through
- * it. In the work directory repositories and instructions for agents may be anywhere. Nothing of this is known from before
- * the run, so that what is reported depends on times of change alone.
+ * In a watched directory (hooks) everything counts. In a repository's own directory no link may be new, since git would write
+ * through it. Elsewhere names count that the judge of risk knows (host_judge.c), and repositories, which are read as git would.
  */
 #include "host/host_nested.h"
 
@@ -17,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "host/host_judge.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_walk.h"
@@ -26,17 +26,14 @@
 #define REPOSITORIES_MAX 128
 #define INSIDE_MAX 512
 #define INSIDE_LOOKS_MAX 8192
+/* So many directories that were never listed are listed after a run, before others are only skimmed. */
+#define LISTED_BEFORE_SKIMMING 64
 
-/* Some directories take upper and lower case for the same: whether this one does is for the file system to say. */
-static bool is_called(const struct listed *entry, const char *name)
+static const char *last_name(const char *path)
 {
-	struct stat own, other;
+	const char *slash = strrchr(path, '/');
 
-	if (strcasecmp(entry->name, name) != 0)
-		return false;
-	return !strcmp(entry->name, name) || (fstatat(entry->fd, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
-					      fstatat(entry->fd, entry->name, &own, AT_SYMLINK_NOFOLLOW) == 0 &&
-					      own.st_dev == other.st_dev && own.st_ino == other.st_ino);
+	return slash ? slash + 1 : path;
 }
 
 static bool is_name(const char *name, const char *const *names, size_t count)
@@ -68,11 +65,11 @@ static void look_inside(struct walk *walk, void *context, const struct listed *e
 
 	inside->has_active |= !end || strcmp(end, ".sample") != 0;
 	if (++inside->seen > INSIDE_MAX || ++walk->risky->looks > INSIDE_LOOKS_MAX) {
-		walk_cut_off(walk);
+		walk_leave_out(walk, entry->directory);
 		return;
 	}
 	if (entry->type == DT_DIR && string_list_add(&inside->queue, name) < 0)
-		walk_cut_off(walk);
+		walk_leave_out(walk, name);
 	if (fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	age = walk_age(walk, host_changed_ns(&status));
@@ -116,156 +113,27 @@ static bool is_grant(const struct host *host, const struct host_path *top)
 	return host->grants.count && top >= host->grants.items && top < host->grants.items + host->grants.count;
 }
 
+/* Those are repositories and parts of them: what in them is obeyed is watched by itself. */
+static bool is_whole_repository(const char *path)
+{
+	static const char *const names[] = {"modules", "worktrees"};
+
+	return is_name(last_name(path), names, ARRAY_LEN(names));
+}
+
 void host_find_changed_inside(const struct risky_request *request, const struct watched *watched,
 			      struct risky_list *risky)
 {
-	/* Those are repositories and parts of them: what in them is obeyed is watched by itself. */
-	static const char *const whole_repositories[] = {"modules", "worktrees"};
 	const struct host_path *top = top_of(request->host, watched->path.path);
 	struct walk walk = {.request = request, .risky = risky};
 	struct inside inside = {.watched = watched};
-	const char *name = strrchr(watched->path.path, '/') + 1;
 
-	if (is_name(name, whole_repositories, ARRAY_LEN(whole_repositories)))
+	if (is_whole_repository(watched->path.path))
 		return;
 	walk.is_protected = request->was_protected && !is_grant(request->host, top);
 	if (walk_begin(&walk, top))
 		walk_inside(&walk, walk_below_top(&walk, watched->path.path), &inside);
 	close_fd(&walk.fd);
-}
-
-/* --- links inside .git -------------------------------------------------------------------------------------- */
-
-static void report_link(struct walk *walk, const struct listed *link)
-{
-	char path[2 * PATH_MAX];
-	struct walk_name name;
-
-	if (walk_age(walk, walk_changed(walk, link)) == AGE_OLD)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, walk_join(&name, link->directory, link->name));
-	risky_add(walk->risky, path, "appeared or was changed",
-		  "git writes to files of such names, and through this link it would write where the link leads");
-}
-
-static void queue_directory(struct walk *walk, struct string_list *queue, const char *directory, const char *name)
-{
-	struct walk_name whole;
-
-	if (string_list_add(queue, walk_join(&whole, directory, name)) < 0)
-		walk_cut_off(walk);
-}
-
-/* The directories of a repository, also of those in its `modules` and `worktrees`, that are still to be searched for links. */
-struct links {
-	const char *git; /* the repository's own, below the walk's top */
-	struct string_list queue;
-};
-
-/* Objects have names that nobody else chooses: two digits of their hash, then the rest. A branch may be called "objects" too. */
-static bool is_of_objects(const struct listed *entry)
-{
-	const char *last = strrchr(entry->directory, '/');
-
-	return !strcmp(last ? last + 1 : entry->directory, "objects") && strlen(entry->name) == 2 &&
-	       strspn(entry->name, "0123456789abcdef") == 2 && !strstr(entry->directory, "/refs/") &&
-	       !strstr(entry->directory, "/logs/");
-}
-
-/*
- * Nothing can be linked into a directory without changing it, and where a link leads cannot be changed: in one that is older
- * than the run no link is new, so that of it only the directories in it matter. Most have none.
- */
-static void queue_for_links(struct walk *walk, struct links *links, const struct listed *entry)
-{
-	static const char *const in_objects[] = {"objects/info", "objects/pack"};
-	struct string_list *queue = &links->queue;
-	struct stat status;
-	bool is_old = fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-		      walk_age(walk, host_changed_ns(&status)) == AGE_OLD;
-
-	if (is_old && walk->counts_directories && status.st_dev == walk->device && status.st_nlink == 2)
-		return;
-	if (!is_old || strcmp(entry->name, "objects") != 0 || strcmp(entry->directory, links->git) != 0) {
-		queue_directory(walk, queue, entry->directory, entry->name);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(in_objects); i++)
-		queue_directory(walk, queue, entry->directory, in_objects[i]);
-}
-
-/* Read-only in the jar, with all that is in it. */
-static bool was_held(const struct walk *walk, const struct listed *entry)
-{
-	static const char *const whole[] = {"modules", "worktrees", "hooks"};
-	const struct watch_list *before = walk->request->before;
-	char path[2 * PATH_MAX];
-	struct walk_name name;
-
-	if (!walk->request->was_protected || !is_name(entry->name, whole, ARRAY_LEN(whole)))
-		return false;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, walk_join(&name, entry->directory, entry->name));
-	for (size_t i = 0; i < before->count; i++)
-		if (before->items[i].kind == WATCH_PROTECTED && !strcmp(before->items[i].path.path, path))
-			return true;
-	return false;
-}
-
-static void look_for_link(struct walk *walk, void *context, const struct listed *entry)
-{
-	struct links *links = context;
-	bool is_top = !strcmp(entry->directory, links->git);
-
-	if (entry->type == DT_LNK)
-		report_link(walk, entry);
-	/* The hooks are watched as a whole. */
-	else if (entry->type == DT_DIR && !(is_top && !strcmp(entry->name, "hooks")) && !is_of_objects(entry) &&
-		 !was_held(walk, entry))
-		queue_for_links(walk, links, entry);
-}
-
-/* @git: the path of a repository's own directory. */
-static void find_links(struct walk *walk, const char *git)
-{
-	struct links links = {.git = walk_below_top(walk, git)};
-
-	if (string_list_add(&links.queue, links.git) < 0)
-		walk_cut_off(walk);
-	for (size_t i = 0; i < links.queue.count; i++) {
-		if (++walk->directories > WALK_DIRECTORIES_MAX) {
-			walk_cut_off(walk);
-			break;
-		}
-		walk_list(walk, links.queue.items[i], look_for_link, &links);
-	}
-	string_list_done(&links.queue);
-}
-
-static void find_links_below(const struct risky_request *request, const struct watch_list *now,
-			     const struct host_path *top, const char *name, struct risky_list *risky)
-{
-	struct walk walk = {.request = request, .now = now, .risky = risky};
-	char git[PATH_MAX];
-
-	if (snprintf(git, sizeof(git), "%s%s", top->path, name) >= (int)sizeof(git))
-		return;
-	if (walk_begin(&walk, top))
-		find_links(&walk, git);
-	close_fd(&walk.fd);
-}
-
-static void find_links_of_host(const struct risky_request *request, const struct watch_list *now,
-			       struct risky_list *risky)
-{
-	const struct host_workdir *workdir = &request->host->workdir;
-	const struct host_path_list *grants = &request->host->grants;
-	const struct host_path *tops[] = {&workdir->path, &workdir->top, &workdir->git, &workdir->git_own};
-
-	for (size_t i = 0; i < ARRAY_LEN(tops) && workdir->is_searched; i++)
-		if ((i < 2 || workdir->has_git_file) && tops[i]->kind == PATH_DIRECTORY)
-			find_links_below(request, now, tops[i], i < 2 ? "/.git" : "", risky);
-	for (size_t i = 0; i < grants->count; i++)
-		find_links_below(request, now, &grants->items[i], "/.git", risky);
 }
 
 /* --- repositories in subdirectories ------------------------------------------------------------------------- */
@@ -313,12 +181,12 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 	snprintf(path, sizeof(path), "%s/%s", walk->top, directory);
 	snprintf(git, sizeof(git), "%s%s", path, is_bare ? "" : "/.git");
 	if (++walk->repositories > REPOSITORIES_MAX) {
-		walk_cut_off(walk);
+		walk_leave_out(walk, directory);
 		return;
 	}
 	if (host_watch_nested(walk->request->host, path, is_bare, &walk->budget, &parts, &repository.can_run) < 0 ||
 	    parts.is_cut_off)
-		walk_cut_off(walk);
+		walk_leave_out(walk, directory);
 	for (size_t i = 0; i < parts.count; i++)
 		look_at_part(walk, &parts.items[i], &repository);
 	repository.is_unclear |= walk_age_of_way(walk, walk_below_top(walk, git)) != AGE_OLD ||
@@ -329,99 +197,99 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 			"git obeys this repository's configuration and hooks, which run programs, when it is used in or "
 			"above the directory");
 	host_watch_done(&parts);
-	find_links(walk, git);
 }
 
-/* .hg, .jj, .sl: what of the table of names begins with @name. */
-static void look_at_other(struct walk *walk, const char *path, const char *entry)
-{
-	size_t len = strlen(entry);
+/* --- one directory ------------------------------------------------------------------------------------------ */
 
-	for (const struct host_name *row = host_protected_names; row->name; row++) {
-		char name[2 * PATH_MAX], whole[3 * PATH_MAX];
-
-		if (strncmp(row->name, entry, len) != 0 || row->name[len] != '/')
-			continue;
-		snprintf(name, sizeof(name), "%s%s", path, row->name + len);
-		snprintf(whole, sizeof(whole), "%s/%s", walk->top, name);
-		if (walk_changed_at(walk, name) &&
-		    (walk_age(walk, walk_changed_at(walk, name)) != AGE_OLD || walk_age_of_way(walk, name) != AGE_OLD))
-			risky_add(walk->risky, whole, "appeared or was changed", row->who);
-	}
-}
-
-/* Is it a name of the table of instructions, and by whom are they obeyed? NULL: it is none. */
-static const char *who_obeys(const struct listed *entry)
-{
-	for (const struct host_name *row = host_instruction_names; row->name; row++)
-		if ((row->name[0] | 0x20) == (entry->name[0] | 0x20) && is_called(entry, row->name))
-			return row->who;
-	return NULL;
-}
-
-static void look_at_instructions(struct walk *walk, const struct listed *entry, const char *who)
+/* Is there @name in @directory, of which @len bytes count? For the judge, which asks it about repositories without a work tree. */
+static bool has_name(void *context, const char *directory, size_t len, const char *name)
 {
 	char path[2 * PATH_MAX];
-	struct walk_name name;
 
-	if (walk_age(walk, walk_changed(walk, entry)) == AGE_OLD)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", walk->top, walk_join(&name, entry->directory, entry->name));
-	risky_add(walk->risky, path, "appeared or was changed", who);
+	snprintf(path, sizeof(path), "%.*s%s%s", (int)len, directory, len ? "/" : "", name);
+	return walk_changed_at(context, path) != 0;
 }
 
-static const char *const other_repositories[] = {".hg", ".jj", ".sl"};
-
-/* What one directory has in it. */
-struct seen {
-	struct string_list queue;
-	unsigned bare; /* a bit for each of git_bare_names */
-	bool has_git;
-	bool is_top;
-	bool has_other_letters; /* some name in it is not of ASCII letters alone */
-};
-
-static void look_at_entry(struct walk *walk, void *context, const struct listed *entry)
+/* Has it been compared with what was there before the run, by itself or with a directory that it is in? */
+static bool is_compared(const struct walk *walk, const char *path)
 {
-	struct seen *seen = context;
-	const char *who = seen->is_top ? NULL : who_obeys(entry), *other = NULL;
+	for (size_t i = 0; i < walk->now->count; i++) {
+		const struct watched *item = &walk->now->items[i];
+		bool is_with_content = item->kind != WATCH_NEW && !is_whole_repository(item->path.path);
 
-	seen->has_other_letters |= !is_ascii(entry->name);
-	for (size_t i = 0; i < ARRAY_LEN(other_repositories) && !other; i++)
-		other = is_called(entry, other_repositories[i]) ? other_repositories[i] : NULL;
-	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		seen->bare |= is_called(entry, git_bare_names[i]) ? 1U << i : 0;
-	if (is_called(entry, ".git")) {
-		seen->has_git = true;
+		if (is_with_content ? path_is_within(path, item->path.path) : !strcmp(path, item->path.path))
+			return true;
+	}
+	return false;
+}
+
+static void judge_name(struct walk *walk, const struct tree *tree, const char *name, mode_t mode)
+{
+	bool is_git = tree->nodes.items[0].flags & TREE_IS_GIT;
+	struct risk_rules rules = walk->request->rules ? *walk->request->rules : (struct risk_rules){.has = NULL};
+	struct risk_change change = {.mode = mode};
+	char path[2 * PATH_MAX];
+	const char *who;
+
+	rules.has = has_name;
+	rules.context = walk;
+	/* The judge knows what lies in a repository by the name of its directory. */
+	snprintf(path, sizeof(path), "%s%s", is_git ? ".git/" : "", name);
+	change.path = path;
+	if (risk_judge(&rules, &change, &who) == RISK_NONE)
 		return;
-	}
-	if (who)
-		look_at_instructions(walk, entry, who);
-	if (entry->type == DT_DIR || other) {
-		struct walk_name
-			name; /* only here: it is cleared wherever it begins, which takes longer than all the rest */
+	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
+	if (!is_compared(walk, path))
+		risky_add(walk->risky, path, "appeared or was changed", who);
+}
 
-		walk_join(&name, entry->directory, entry->name);
-		if (other && !seen->is_top)
-			look_at_other(walk, name.text, other);
-		if (!other && string_list_add(&seen->queue, name.text) < 0)
-			walk_cut_off(walk);
-	}
+/* Judge @name in the open directory @fd if it changed during the run. */
+static void look_at_name(struct walk *walk, const struct tree *tree, const struct tree_node *node, int fd,
+			 const char *name)
+{
+	struct walk_name whole;
+	struct stat status;
+	enum age age;
+
+	if (fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	age = walk_age(walk, host_changed_ns(&status));
+	walk_join(&whole, node->path, name);
+	if (age == AGE_OLD && node->flags & TREE_IS_IN_OTHER)
+		age = walk_age_of_way(walk, whole.text);
+	if (age != AGE_OLD)
+		judge_name(walk, tree, whole.text, status.st_mode);
+}
+
+/* The search that knows them from before the run has looked at the names directly in a project. */
+static bool is_project_top(const struct tree_node *node)
+{
+	return !node->path[0] && !(node->flags & TREE_IS_GIT);
+}
+
+static void look_at_names(struct walk *walk, const struct tree *tree, const struct tree_node *node)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (!node->names.count || is_project_top(node))
+		return;
+	fd = walk_open(walk, node->path, O_PATH | O_DIRECTORY);
+	for (size_t i = 0; i < node->names.count && fd >= 0; i++)
+		look_at_name(walk, tree, node, fd, node->names.items[i]);
 }
 
 /*
  * Directories that take upper and lower case for the same also take some other letters for ours, and leave out those that
- * nobody sees. Where there are any, what matters is asked for by its name.
+ * cannot be seen. Where there are any, what matters is asked for by its name.
  */
-static void look_by_name(struct walk *walk, const char *directory, struct seen *seen)
+static void look_by_name(struct walk *walk, const char *directory, struct tree_node *node)
 {
 	struct walk_name name;
 
 	for (size_t i = 0; i < GIT_BARE_NAMES; i++)
-		seen->bare |= walk_changed_at(walk, walk_join(&name, directory, git_bare_names[i])) ? 1U << i : 0;
-	seen->has_git |= walk_changed_at(walk, walk_join(&name, directory, ".git")) != 0;
-	for (size_t i = 0; i < ARRAY_LEN(other_repositories); i++)
-		look_at_other(walk, walk_join(&name, directory, other_repositories[i]), other_repositories[i]);
+		node->bare |= walk_changed_at(walk, walk_join(&name, directory, git_bare_names[i])) ? 1U << i : 0;
+	if (walk_changed_at(walk, walk_join(&name, directory, ".git")))
+		node->flags |= TREE_HAS_GIT;
 	for (const struct host_name *row = host_instruction_names; row->name; row++) {
 		char path[2 * PATH_MAX];
 
@@ -433,49 +301,98 @@ static void look_by_name(struct walk *walk, const char *directory, struct seen *
 	}
 }
 
-static void walk_directories(struct walk *walk)
+static void look_at_node(struct walk *walk, const struct tree *tree, struct tree_node *node, bool is_news)
 {
-	struct seen seen = {.is_top = true};
-	size_t next = 0;
+	if (node->flags & TREE_IS_LEFT_OUT)
+		risky_leave_out(walk->risky, tree->path, node->path);
+	look_at_names(walk, tree, node);
+	if (!node->path[0] || (node->flags & TREE_IS_IN_GIT && !(node->flags & TREE_IS_GIT)))
+		return;
+	if (is_news && node->flags & TREE_HAS_OTHER_LETTERS && !(node->flags & TREE_IS_IN_GIT))
+		look_by_name(walk, node->path, node);
+	if (node->flags & TREE_HAS_GIT)
+		look_at_repository(walk, node->path, false);
+	if (git_is_bare(node->bare) && strcmp(last_name(node->path), ".git") != 0)
+		look_at_repository(walk, node->path, true);
+}
 
-	walk_list(walk, "", look_at_entry, &seen);
-	while (next < seen.queue.count) {
-		AUTO_FREE char *directory = strdup(seen.queue.items[next++]);
+/* --- the trees ---------------------------------------------------------------------------------------------- */
 
-		if (!directory || ++walk->directories > WALK_DIRECTORIES_MAX || walk->entries > WALK_ENTRIES_MAX) {
-			walk_cut_off(walk);
-			break;
+/* A name in a directory that changed. What matters in any run the tree has noted; the rest matters if it is new. */
+static void look_at_new_name(void *context, const struct tree_entry *entry)
+{
+	struct walk *walk = context;
+	const struct risk_rules *rules = walk->request->rules;
+
+	if (entry->node->flags & TREE_IS_IN_GIT || !(risk_is_misleading(entry->name) || (rules && rules->extra.count)))
+		return;
+	look_at_name(walk, walk->tree, entry->node, entry->fd, entry->name);
+}
+
+static bool is_known_as_news(const struct tree_node *node)
+{
+	return node->names.count || node->flags & (TREE_HAS_GIT | TREE_IS_LEFT_OUT) || git_is_bare(node->bare);
+}
+
+static void look_at_index(struct risk_look *look, struct tree *tree, size_t index)
+{
+	struct walk *walk = &look->walk;
+	struct tree_check check = {
+		.old_ns = walk->start.earliest_ns,
+		.may_skim = look->listed >= LISTED_BEFORE_SKIMMING,
+		.each = look_at_new_name,
+		.context = walk,
+	};
+	enum tree_news news = tree_check(tree, index, &check);
+	struct tree_node *node = &tree->nodes.items[index];
+
+	look->listed += news == TREE_LISTED ? 1 : 0;
+	walk->risky->looked_at += node->flags & TREE_IS_GONE ? 0 : 1;
+	if (news == TREE_SKIMMED)
+		risky_leave_out(walk->risky, tree->path, node->path);
+	if (!(node->flags & TREE_IS_GONE) && (news == TREE_LISTED || is_known_as_news(node)))
+		look_at_node(walk, tree, node, news == TREE_LISTED);
+}
+
+/* Begin with the tree look->tree; false: it is no longer where it was. */
+static bool begin_tree(struct risk_look *look, struct tree *tree)
+{
+	struct host_path top = {.path = tree->path, .device = tree->device, .inode = tree->inode};
+
+	look->index = 0;
+	look->is_begun = true;
+	look->walk.tree = tree;
+	tree_take_events(tree);
+	return walk_begin(&look->walk, &top);
+}
+
+static void end_tree(struct risk_look *look, struct tree *tree)
+{
+	tree_end_search(tree);
+	close_fd(&look->walk.fd);
+	look->walk.repositories = look->walk.entries = 0;
+	look->is_begun = false;
+	look->tree++;
+}
+
+bool host_look_go(struct risk_look *look, size_t count, struct risky_list *risky)
+{
+	const struct risky_request *request = look->walk.request;
+
+	look->walk.risky = risky;
+	while (look->tree < request->tree_count) {
+		struct tree *tree = request->trees[look->tree];
+
+		if (!look->is_begun && !begin_tree(look, tree)) {
+			end_tree(look, tree);
+			continue;
 		}
-		seen.is_top = seen.has_git = seen.has_other_letters = false;
-		seen.bare = 0;
-		walk_list(walk, directory, look_at_entry, &seen);
-		if (seen.has_other_letters)
-			look_by_name(walk, directory, &seen);
-		if (seen.has_git)
-			look_at_repository(walk, directory, false);
-		if (git_is_bare(seen.bare))
-			look_at_repository(walk, directory, true);
+		for (; look->index < tree->nodes.count; look->index++, count--) {
+			if (!count)
+				return true;
+			look_at_index(look, tree, look->index);
+		}
+		end_tree(look, tree);
 	}
-	string_list_done(&seen.queue);
-}
-
-static void walk_tree(const struct risky_request *request, const struct watch_list *now, const struct host_path *top,
-		      struct risky_list *risky)
-{
-	struct walk walk = {.request = request, .now = now, .risky = risky, .budget = WATCH_BUDGET};
-
-	if (walk_begin(&walk, top))
-		walk_directories(&walk);
-	close_fd(&walk.fd);
-}
-
-void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky)
-{
-	const struct host *host = request->host;
-
-	find_links_of_host(request, now, risky);
-	if (host->workdir.is_searched)
-		walk_tree(request, now, &host->workdir.path, risky);
-	for (size_t i = 0; i < host->grants.count; i++)
-		walk_tree(request, now, &host->grants.items[i], risky);
+	return false;
 }

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host/host_nested.h - a bounded walk through a project after a run, for what no list of names can name
+ * host/host_nested.h - the search after a run: what the command changed that makes other programs run or obey something
  *
- * Repositories that the command laid out at any depth, instructions for agents in subdirectories, links inside .git. There is
- * no picture of all this from before the run: it would make every start slower. What the run touched is known by times of
- * change, which no command can set. Times that leave it open count against what can run a program, and for what cannot.
+ * First what was known before the run is compared (host_watch()). Then the trees of what the command may write are searched
+ * for repositories at any depth, instructions for agents, links inside .git. What the run touched is known by times of change,
+ * which no command can set. If a time is ambiguous, files that can run programs are reported and others are not. The search
+ * executes nothing, and follows no link that the command may have made. Where memory runs out, the list is shorter.
  */
 #ifndef BELLJAR_HOST_HOST_NESTED_H
 #define BELLJAR_HOST_HOST_NESTED_H
 
 #include "host/host_risky.h"
+#include "host/host_walk.h"
 
-/* @now is what host_watch() finds after the run: it is not reported again. */
-void host_find_nested(const struct risky_request *request, const struct watch_list *now, struct risky_list *risky);
+/* A search that goes on a step at a time, so that an engine serves other runs between two steps. */
+struct risk_look {
+	struct walk walk;
+	struct watch_list now; /* what host_watch() found after the run */
+	size_t tree, index;    /* the next directory */
+	bool is_begun;         /* ... of a tree that has been opened */
+	size_t listed;         /* directories */
+};
+
+/* Compare what was known before. @request is borrowed until host_look_end(). */
+void host_look_begin(struct risk_look *look, const struct risky_request *request, struct risky_list *risky);
+/* Look at up to @count directories. False: there are none left. */
+bool host_look_go(struct risk_look *look, size_t count, struct risky_list *risky);
+void host_look_end(struct risk_look *look);
+
 /* What has changed in the directory @watched, which itself has not. */
 void host_find_changed_inside(const struct risky_request *request, const struct watched *watched,
 			      struct risky_list *risky);

@@ -72,6 +72,19 @@ void risky_add(struct risky_list *risky, const char *path, const char *what, con
 	*item = (struct risky_path){take_ptr(copy), take_ptr(why.data)};
 }
 
+void risky_leave_out(struct risky_list *risky, const char *top, const char *path)
+{
+	AUTO_TEXT whole = {0};
+
+	if (risky->left_out.count == RISKY_LEFT_OUT_MAX)
+		return;
+	text_append_format(&whole, "%s%s%s", top, path[0] ? "/" : "", path);
+	for (size_t i = 0; i < risky->left_out.count; i++)
+		if (!strcmp(risky->left_out.items[i], text_string(&whole)))
+			return;
+	string_list_add(&risky->left_out, text_string(&whole));
+}
+
 /* --- what was found before and after ------------------------------------------------------------------------ */
 
 static const struct watched *find(const struct watch_list *list, const char *path)
@@ -121,32 +134,40 @@ static void compare(const struct risky_request *request, const struct watched *n
 		host_find_changed_inside(request, now, risky);
 }
 
-void host_find_risky(const struct risky_request *request, struct risky_list *risky)
+void host_look_begin(struct risk_look *look, const struct risky_request *request, struct risky_list *risky)
 {
-	struct watch_list now = {0};
+	const struct watch_list *now = &look->now;
+	const char *git = request->host->workdir.git.path;
 
-	if (!host_is_searched(request->host))
-		return;
-	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &now, NULL) < 0) {
-		risky->unsearched =
-			"Belljar could not search the work directory: it, or its repository, is no longer where it was";
-		host_watch_done(&now);
+	*look = (struct risk_look){.walk = {.request = request, .now = now, .budget = WATCH_BUDGET, .fd = -1}};
+	if (!host_is_searched(request->host)) {
+		look->tree = request->tree_count;
 		return;
 	}
-	if (now.is_cut_off || request->before->is_cut_off)
+	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &look->now, NULL) < 0) {
 		risky->unsearched =
-			"git's files here lead to more files and repositories than Belljar looks at: it did not compare all that git would run "
-			"or obey with what was there before the run";
-	for (size_t i = 0; i < now.count; i++)
-		compare(request, &now.items[i], risky);
+			"Belljar could not search the work directory: it, or its repository, is no longer where it was";
+		look->tree = request->tree_count;
+		return;
+	}
+	/* git's files lead to more files and repositories than Belljar looks at. */
+	if (now->is_cut_off || request->before->is_cut_off)
+		risky_leave_out(risky, git ? git : request->host->workdir.path.path, "");
+	for (size_t i = 0; i < now->count; i++)
+		compare(request, &now->items[i], risky);
 	for (size_t i = 0; i < request->before->count; i++) {
 		const struct watched *before = &request->before->items[i];
 
-		if (before->kind == WATCH_MUST_STAY && !find(&now, before->path.path))
+		if (before->kind == WATCH_MUST_STAY && !find(now, before->path.path))
 			risky_add(risky, before->path.path, "was removed", before->who);
 	}
-	host_find_nested(request, &now, risky);
-	host_watch_done(&now);
+}
+
+void host_look_end(struct risk_look *look)
+{
+	close_fd(&look->walk.fd);
+	host_watch_done(&look->now);
+	look->tree = look->index = 0;
 }
 
 void host_risky_done(struct risky_list *risky)
@@ -156,5 +177,6 @@ void host_risky_done(struct risky_list *risky)
 		free(risky->items[i].why);
 	}
 	free(risky->items);
+	string_list_done(&risky->left_out);
 	*risky = (struct risky_list){0};
 }

@@ -6,6 +6,8 @@
 #define BELLJAR_HOST_HOST_RISKY_H
 
 #include "host/host.h"
+#include "host/host_judge.h"
+#include "host/host_tree.h"
 
 struct risky_path {
 	char *path;
@@ -16,9 +18,14 @@ struct risky_list {
 	struct risky_path *items;
 	size_t count;
 	size_t capacity;
-	size_t looks;           /* into directories that count as a whole, so far */
-	const char *unsearched; /* what was not looked at, since it was too much; NULL: nothing */
+	size_t looks;                /* into directories that count as a whole, so far */
+	const char *unsearched;      /* why people should look for themselves; NULL: no reason */
+	size_t looked_at;            /* directories */
+	struct string_list left_out; /* the first of what the search did not reach, or not wholly */
 };
+
+/* How many paths `left_out` names at most. */
+#define RISKY_LEFT_OUT_MAX 16
 
 /*
  * When a run began, as far as times of files can tell: what changed before `earliest_ns` changed before the run, what changed
@@ -38,13 +45,16 @@ struct risky_request {
 	const struct watch_list *before; /* what host_watch() found before the run */
 	struct host_moment start;
 	bool was_protected; /* protected files were read-only in the jar */
+	struct tree *const *trees;      /* of all that the command may write (host_tree_tops()) */
+	size_t tree_count;
+	const struct risk_rules *rules; /* what counts besides the tables; NULL: nothing. Its `has` is not used. */
 };
 
-/* Memory running out leaves the list shorter. Executes nothing, and follows no link that the command may have made. */
-void host_find_risky(const struct risky_request *request, struct risky_list *risky);
 void host_risky_done(struct risky_list *risky);
 
 /* For those who look: @path @what during the run; @who. A path that is there already is not added again. */
 void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who);
+/* @path below @top was not searched, or not wholly. */
+void risky_leave_out(struct risky_list *risky, const char *top, const char *path);
 
 #endif

@@ -38,7 +38,7 @@ const char *walk_join(struct walk_name *name, const char *directory, const char 
 	return name->text;
 }
 
-static int walk_open(const struct walk *walk, const char *name, int flags)
+int walk_open(const struct walk *walk, const char *name, int flags)
 {
 	return sys_openat2(walk->fd, name[0] ? name : ".", (uint64_t)flags, 0,
 			   SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
@@ -50,13 +50,6 @@ int64_t walk_changed_at(const struct walk *walk, const char *name)
 	struct stat status;
 
 	return fd >= 0 && fstat(fd, &status) == 0 ? host_changed_ns(&status) : 0;
-}
-
-int64_t walk_changed(const struct walk *walk, const struct listed *entry)
-{
-	struct stat status;
-
-	return fstatat(entry->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? host_changed_ns(&status) : 0;
 }
 
 static bool is_directory(int fd, const struct directory_entry *entry)
@@ -77,11 +70,9 @@ static bool is_link(int fd, const struct directory_entry *entry)
 	return fstatat(fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
 }
 
-void walk_cut_off(struct walk *walk)
+void walk_leave_out(struct walk *walk, const char *name)
 {
-	walk->risky->unsearched =
-		"Belljar could not search all of the work directory: in the rest the command may have left repositories whose "
-		"configuration git would obey, and instructions for agents";
+	risky_leave_out(walk->risky, walk->top, name);
 }
 
 /* Its owner is who the command runs as, and may have closed it. What is another user's the command cannot enter either. */
@@ -105,7 +96,7 @@ static bool take_entries(struct walk *walk, const struct listed *in, const char 
 		if (!strcmp(entry->name, ".") || !strcmp(entry->name, ".."))
 			continue;
 		if (++walk->entries > WALK_ENTRIES_MAX || strlen(in->directory) > PATH_MAX) {
-			walk_cut_off(walk);
+			walk_leave_out(walk, in->directory);
 			return false;
 		}
 		each(walk, context, &(struct listed){in->directory, in->fd, entry->name, type});
@@ -129,7 +120,7 @@ void walk_list(struct walk *walk, const char *name, walk_function *each, void *c
 	AUTO_CLOSE int fd = walk_open(walk, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 
 	if (fd == -EACCES && is_closed_by_command(walk, name))
-		walk_cut_off(walk);
+		walk_leave_out(walk, name);
 	if (fd >= 0)
 		walk_read(walk, &(struct listed){name, fd, NULL, DT_DIR}, each, context);
 }
@@ -143,33 +134,40 @@ enum age walk_age(const struct walk *walk, int64_t changed_ns)
 	return changed_ns > walk->start.latest_ns ? AGE_NEW : AGE_UNCLEAR;
 }
 
-/* Times that this kernel's clock did not make can be compared with it only roughly. */
-static void adapt_start(struct walk *walk)
+bool walk_has_own_clock(unsigned long type, bool *counts_directories)
 {
 	static const struct {
 		unsigned long type;
 		bool counts_directories;
 	} own_clock[] = {
-		{0xef53, true},     /* ext2, ext3, ext4 */
-		{0x58465342, true}, /* xfs */
-		{0x9123683e},       /* btrfs */
-		{0x01021994, true}, /* tmpfs */
-		{0x794c7630},       /* overlayfs */
-		{0xf2f52010},       /* f2fs */
-		{0x2fc12fc1},       /* zfs */
-		{0xca451a4e},       /* bcachefs */
+		{0xef53, true},      /* ext2, ext3, ext4 */
+		{0x58465342, true},  /* xfs */
+		{0x9123683e, false}, /* btrfs */
+		{0x01021994, true},  /* tmpfs */
+		{0x794c7630, false}, /* overlayfs */
+		{0xf2f52010, false}, /* f2fs */
+		{0x2fc12fc1, false}, /* zfs */
+		{0xca451a4e, false}, /* bcachefs */
 	};
+
+	*counts_directories = false;
+	for (size_t i = 0; i < ARRAY_LEN(own_clock); i++)
+		if (type == own_clock[i].type) {
+			*counts_directories = own_clock[i].counts_directories;
+			return true;
+		}
+	return false;
+}
+
+/* Times that this kernel's clock did not make can be compared with it only roughly. */
+static void adapt_start(struct walk *walk)
+{
 	struct statfs status;
+	bool counts_directories;
 
 	walk->start = walk->request->start;
-	if (fstatfs(walk->fd, &status) < 0)
+	if (fstatfs(walk->fd, &status) < 0 || walk_has_own_clock((unsigned long)status.f_type, &counts_directories))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(own_clock); i++)
-		if ((unsigned long)status.f_type == own_clock[i].type) {
-			walk->has_own_clock = true;
-			walk->counts_directories = own_clock[i].counts_directories;
-			return;
-		}
 	walk->start.earliest_ns -= FOREIGN_CLOCK_NS;
 	walk->start.latest_ns = INT64_MAX;
 }

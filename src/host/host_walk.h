@@ -16,8 +16,7 @@
 #include "host/host_risky.h"
 #include "host/host_watch.h"
 
-/* As far as a walk goes. The nearer to the top, the sooner somebody runs git there. */
-#define WALK_DIRECTORIES_MAX 512
+/* So many names one walk lists. */
 #define WALK_ENTRIES_MAX 16384
 
 /* The time of the last change, which no command can set. */
@@ -38,13 +37,12 @@ struct walk {
 	const struct watch_list *now;
 	struct risky_list *risky;
 	struct host_moment start;
-	bool has_own_clock;      /* times are of this kernel's clock */
-	bool is_protected;       /* what is walked through was read-only in the jar */
-	bool counts_directories; /* here a directory without others in it has two links, and no other has */
+	bool is_protected; /* what is walked through was read-only in the jar */
 	const char *top;         /* its path */
 	dev_t device;            /* ... and the file system that it is on */
 	int fd;
-	size_t directories, entries, repositories;
+	size_t entries, repositories;
+	const struct tree *tree;    /* that is being searched; NULL: none */
 	struct watch_budget budget; /* for repositories */
 };
 
@@ -66,6 +64,8 @@ struct walk_name {
 /* Whether something changed before the run, or during it; UNCLEAR: the file system's clock ticks too slowly to tell. */
 enum age { AGE_OLD, AGE_UNCLEAR, AGE_NEW };
 
+/* Are times of a file system of this type of this kernel's clock? *@counts_directories: as in struct tree. */
+bool walk_has_own_clock(unsigned long type, bool *counts_directories);
 /* Open the directory to walk through; walk->fd is the caller's to close. */
 bool walk_begin(struct walk *walk, const struct host_path *top);
 /* What of @path lies below the top. */
@@ -76,13 +76,13 @@ const char *walk_join(struct walk_name *name, const char *directory, const char 
 void walk_list(struct walk *walk, const char *name, walk_function *each, void *context);
 /* The same for a directory that is open; false: not all of them. */
 bool walk_read(struct walk *walk, const struct listed *in, walk_function *each, void *context);
-/* The result will say that not everything was searched. */
-void walk_cut_off(struct walk *walk);
+/* @name below the walk's top was not searched, or not wholly: the result says so. */
+void walk_leave_out(struct walk *walk, const char *name);
+/* Open @name beneath the walk's top, through no link. */
+int walk_open(const struct walk *walk, const char *name, int flags);
 
 /* When @name below the walk's top, itself, last changed; 0: it is not there. */
 int64_t walk_changed_at(const struct walk *walk, const char *name);
-/* The same of a name in a directory. */
-int64_t walk_changed(const struct walk *walk, const struct listed *entry);
 enum age walk_age(const struct walk *walk, int64_t changed_ns);
 /* The directories on the way to @name: one of them may have been renamed, with all that is in it. */
 enum age walk_age_of_way(const struct walk *walk, const char *name);

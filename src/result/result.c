@@ -560,7 +560,7 @@ void result_write_workspace(const struct result_workspace_list *list, struct jso
 	json_close_object(writer);
 }
 
-static void write_risky(const struct risky_list *risky, struct json_writer *writer)
+void result_write_risky(const struct risky_list *risky, struct json_writer *writer)
 {
 	json_open_array(writer, "risky");
 	for (size_t i = 0; risky && i < risky->count; i++) {
@@ -570,6 +570,15 @@ static void write_risky(const struct risky_list *risky, struct json_writer *writ
 		json_close_object(writer);
 	}
 	json_close_array(writer);
+	if (!risky || !risky->left_out.count)
+		return;
+	json_open_object(writer, "risky_search");
+	json_write_unsigned(writer, "looked_at", risky->looked_at);
+	json_open_array(writer, "left_out");
+	for (size_t i = 0; i < risky->left_out.count; i++)
+		json_write_string(writer, NULL, risky->left_out.items[i]);
+	json_close_array(writer);
+	json_close_object(writer);
 }
 
 void result_write_error(const struct error *error, struct json_writer *writer)
@@ -624,7 +633,7 @@ void result_write(const struct result_source *source, struct json_writer *writer
 	result_write_denied(source->plan, source->seen, writer);
 	result_write_enforced(source->plan, source->seen, writer);
 	result_write_missing(source->plan, source->seen, writer);
-	write_risky(source->risky, writer);
+	result_write_risky(source->risky, writer);
 	result_write_workspace(source->workspaces, writer);
 	json_write_string(writer, "workdir", source->plan ? source->plan->core.workdir : NULL);
 	write_notes(source, writer);

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "host/host_nested.h"
 #include "host/host_paths.h"
+#include "host/host_nested.h"
 #include "host/host_risky.h"
+#include "host/host_trees.h"
 #include "host/host_watch.h"
 #include "policy/policy_build.h"
 #include "scratch_tree.h"
@@ -312,6 +313,22 @@ static void write_file(const char *name, const char *content)
 	CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
 }
 
+/* As an engine that could list no directory while the run worked. */
+static void search(struct risky_request *request, struct risky_list *risky)
+{
+	struct tree_list trees = {0};
+	struct risk_look look;
+
+	host_trees_open(&trees, request->host, NULL);
+	request->trees = trees.items;
+	request->tree_count = trees.count;
+	host_look_begin(&look, request, risky);
+	while (host_look_go(&look, 1, risky))
+		;
+	host_look_end(&look);
+	host_trees_done(&trees);
+}
+
 static void find_risky(const struct survey *seen, struct risky_list *risky)
 {
 	struct risky_request request = {
@@ -319,7 +336,7 @@ static void find_risky(const struct survey *seen, struct risky_list *risky)
 
 	host_risky_done(risky);
 	host_moment_now(&request.start);
-	host_find_risky(&request, risky);
+	search(&request, risky);
 }
 
 static const char *why(const struct risky_list *risky, const char *name)
@@ -378,12 +395,12 @@ static void test_a_change_that_leaves_every_time_as_it_was_is_seen(void)
 	CHECK(is_watched(&seen, "/srv/fresh/.envrc", WATCH_PROTECTED) &&
 	      is_watched(&seen, "/srv/fresh/AGENTS.md", WATCH_REPORTED));
 	CHECK_INT(host_watch(&seen.host, 0, &before, NULL), 0);
-	host_find_risky(&request, &risky);
+	search(&request, &risky);
 	CHECK_INT(risky.count, 0);
 	/* As a file system with a slow clock would leave it: only what is in them has changed. */
 	for (size_t i = 0; i < before.count; i++)
 		before.items[i].content[0] = '!';
-	host_find_risky(&request, &risky);
+	search(&request, &risky);
 	CHECK(why(&risky, "/srv/fresh/.envrc") && why(&risky, "/srv/fresh/AGENTS.md"));
 	host_risky_done(&risky);
 	host_watch_done(&before);
@@ -497,13 +514,15 @@ static void test_repositories_and_instructions_below_are_found(void)
 		write_file("/srv/nest/bare/config", "");
 		write_file("/srv/nest/a/AGENTS.md", "");
 		write_file("/srv/nest/a/.hg/hgrc", "");
-		host_find_risky(&request, &risky);
+		search(&request, &risky);
 	}
 	CHECK(why(&risky, "/srv/nest/a/b/.git/config") && why(&risky, "/srv/nest/bare/config"));
 	CHECK(why(&risky, "/srv/nest/bare/HEAD") && why(&risky, "/srv/nest/a/AGENTS.md"));
 	CHECK(why(&risky, "/srv/nest/a/.hg/hgrc"));
 	CHECK_INT(risky.count, 5);
 	CHECK(!risky.unsearched);
+	CHECK_INT(risky.left_out.count, 0);
+	CHECK(risky.looked_at >= 8);
 	host_risky_done(&risky);
 	survey_done(&seen);
 }

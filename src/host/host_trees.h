@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_trees.h - the trees of all that a command may write: the work directory, its repository, other directories
+ */
+#ifndef BELLJAR_HOST_HOST_TREES_H
+#define BELLJAR_HOST_HOST_TREES_H
+
+#include "host/host_tree.h"
+
+/* The one used last is the last. */
+struct tree_list {
+	struct tree **items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Trees that an engine keeps for runs to come. */
+#define TREES_KEPT_MAX 8
+
+/*
+ * Fill @trees for @host. Those that @kept has are taken from it; new ones are added to it, and the kernel watches them. NULL:
+ * nothing is kept. Where memory runs out, a tree is missing.
+ */
+void host_trees_open(struct tree_list *trees, const struct host *host, struct tree_list *kept);
+/* List up to @count directories that were not listed yet. False: there are none left. */
+bool host_trees_grow(struct tree_list *trees, size_t count);
+void host_trees_done(struct tree_list *trees);
+
+#endif
