@@ -33,6 +33,7 @@ export class Jar {
   #members;
   #facts;
   #closing;
+  #risky = [];
   #why;
   #onAsk;
 
@@ -92,6 +93,11 @@ export class Jar {
 
   get missing() {
     return this.#facts.missing;
+  }
+
+  /** Once it is closed: what its processes changed that other programs obey, and that no result has. */
+  get risky() {
+    return this.#risky;
   }
 
   /** Limits of the jar, as the engine names them. */
@@ -312,6 +318,9 @@ export class Jar {
     this.#closing ??= new Promise((resolve) => {
       forgotten.unregister(this);
       if (this.#channel.isOver) return resolve();
+      this.#channel.onFrame = (kind, payload) => {
+        if (kind === Kind.CLOSED) this.#risky = JSON.parse(payload).risky ?? [];
+      };
       this.#why.onEnd = resolve;
       this.#channel.hold();
       this.#channel.send(Kind.CLOSE);

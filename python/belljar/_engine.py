@@ -303,13 +303,15 @@ class Channel:
         """From now on receiving raises BlockingIOError every now and then."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LOOK_UP)
 
-    def drain(self) -> None:
-        """Read to the end without looking: then nothing of the run is left. More impatience makes it end sooner."""
+    def drain(self, take: Callable[[bytes], Any] = bool) -> None:
+        """Read to the end: then nothing of the run is left. take() gets what comes. More impatience makes it end sooner."""
         while True:
             try:
-                while self.socket.recv(READ_BYTES):
-                    pass
-                return
+                while True:
+                    data = self.socket.recv(READ_BYTES)
+                    if not data:
+                        return
+                    take(data)
             except BlockingIOError:
                 continue
             except OSError:

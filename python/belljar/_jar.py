@@ -101,7 +101,9 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
         self._pid = _engine.owner_pid()
         self._lock = threading.Lock()
         self._is_closed = False
+        self._end = _wire.Inbox()
         self._facts: Dict[str, Any] = {}
+        self._risky: List[Dict[str, Any]] = []
 
     def _take_facts(self, kind: int, payload: bytes, fds: List[int]) -> None:
         _engine.close_all(fds)
@@ -128,6 +130,12 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
     def rung(self) -> str:
         """How strong the isolation is: "namespace", "landlock" or "process"."""
         return str(self._facts.get("rung"))
+
+    @property
+    def risky(self) -> List[Dict[str, Any]]:
+        """Once it is closed: what its processes changed that other programs execute or obey, and that no result has, as
+        Result.risky. A command that was killed, a process that lived on, a call or a cell may have left it."""
+        return list(self._risky)
 
     @property
     def enforced(self) -> Dict[str, Any]:
@@ -371,12 +379,17 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
             self._channel.send(_wire.CLOSE)
         return is_first
 
+    def _take_end(self, data: bytes) -> None:
+        for kind, payload in self._end.feed(data):
+            if kind == _wire.CLOSED:
+                self._risky = list(_wire.parse(payload).get("risky") or [])
+
     def close(self) -> None:
-        """Kill what is left in the jar and wait until it is gone. May be called again."""
+        """Kill what is left in the jar and wait until it is gone; then `risky` is known. May be called again."""
         if self._channel is None:
             return
         self._begin_close()
-        self._channel.drain()
+        self._channel.drain(self._take_end)
         self._channel.close()
 
     async def close_async(self) -> None:
@@ -390,8 +403,10 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
             return
         reader = Reader(self._channel)
         try:
-            while await reader.read():
-                pass
+            data = await reader.read()
+            while data:
+                self._take_end(data)
+                data = await reader.read()
             self._channel.close()
         except BaseException:
             self._channel.kill()

@@ -75,6 +75,7 @@ class Result(Generic[Text]):
     elided_at: Optional[Dict[str, Any]] = None
     denied: List[Denial] = dataclasses.field(default_factory=list)
     denied_more: int = 0
+    risky_search: Optional[Dict[str, Any]] = None
 
     @property
     def returncode(self) -> int:
@@ -120,8 +121,9 @@ class Result(Generic[Text]):
         data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         data["returncode"] = self.returncode
         data["denied"] = [entry.to_dict() for entry in self.denied]
-        if self.elided_at is None:
-            del data["elided_at"]
+        for name in ("elided_at", "risky_search"):
+            if data[name] is None:
+                del data[name]
         for name in ("stdout", "stderr"):
             value = data[name]
             if isinstance(value, bytes):

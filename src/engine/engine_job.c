@@ -155,9 +155,14 @@ static void job_begin(struct job *job)
 static void job_begin_search(struct job *job)
 {
 	struct host *surveyed = &job->launch.host;
+	struct engine_baseline *baseline;
 
-	engine_search_begin(&job->search, job->loop, host_of(job),
-			    host_is_searched(surveyed) ? &surveyed->workdir.watched : NULL, job->kept);
+	if (job->jar.baseline)
+		baseline = engine_baseline_hold(job->jar.baseline);
+	else
+		baseline = engine_baseline_new(host_of(job),
+					       host_is_searched(surveyed) ? &surveyed->workdir.watched : NULL);
+	engine_search_begin(&job->search, job->loop, host_of(job), baseline, job->kept);
 }
 
 void job_start(struct job *job)

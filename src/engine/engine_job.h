@@ -19,7 +19,8 @@ struct job_jar {
 	const struct plan *plan;
 	const struct host *host;
 	struct engine_workspaces *workspaces;
-	bool is_kept; /* other jobs may follow */
+	struct engine_baseline *baseline; /* what the search compares with; NULL: what there is when the job starts */
+	bool is_kept;                     /* other jobs may follow */
 };
 
 struct job {

@@ -10,8 +10,6 @@
 #include "host/host_watch.h"
 #include "sys/calls.h"
 
-/* Directories that are listed in one step: some 60 microseconds. */
-#define GROW_STEP 16
 /* Directories between two looks at the clock, and the time of one step after the run. */
 #define LOOK_STEP 32
 #define LOOK_STEP_NS 300000
@@ -26,31 +24,65 @@ static void on_grow(struct loop_timer *timer)
 {
 	struct engine_search *search = timer->owner;
 
-	if (host_trees_grow(&search->trees, GROW_STEP))
+	if (host_trees_grow(&search->trees, TREES_STEP))
 		loop_arm(search->loop, &search->timer, 0, on_grow, search);
 }
 
-void engine_search_begin(struct engine_search *search, struct loop *loop, const struct host *host,
-			 struct watch_list *watched, struct tree_list *kept)
+/* --- what to compare with ----------------------------------------------------------------------------------- */
+
+struct engine_baseline *engine_baseline_new(const struct host *host, struct watch_list *watched)
 {
-	search->loop = loop;
-	if (!engine_may_leave_risks(host))
-		return;
-	search->host = host;
+	struct engine_baseline *baseline = engine_may_leave_risks(host) ? calloc(1, sizeof(*baseline)) : NULL;
+
+	if (!baseline)
+		return NULL;
+	baseline->users = 1;
 	if (watched) {
-		search->before = *watched;
+		baseline->before = *watched;
 		*watched = (struct watch_list){0};
 	} else {
-		host_watch(host, host_settled_ns(), &search->before, NULL);
+		host_watch(host, host_settled_ns(), &baseline->before, NULL);
 	}
+	host_moment_now(&baseline->moment);
+	return baseline;
+}
+
+struct engine_baseline *engine_baseline_hold(struct engine_baseline *baseline)
+{
+	baseline->users++;
+	return baseline;
+}
+
+void engine_baseline_release(struct engine_baseline *baseline)
+{
+	if (!baseline || --baseline->users)
+		return;
+	host_watch_done(&baseline->before);
+	free(baseline);
+}
+
+/* --- the search --------------------------------------------------------------------------------------------- */
+
+void engine_search_begin(struct engine_search *search, struct loop *loop, const struct host *host,
+			 struct engine_baseline *baseline, struct tree_list *kept)
+{
+	search->loop = loop;
+	if (!baseline)
+		return;
+	search->host = host;
+	search->baseline = baseline;
 	host_trees_open(&search->trees, host, kept);
-	host_moment_now(&search->start);
 	loop_arm(loop, &search->timer, 0, on_grow, search);
 }
 
+/* What it has found is what the next search compares with. */
 static void finish(struct engine_search *search)
 {
 	search->is_looking = false;
+	if (search->next) {
+		search->next->before = search->look.now;
+		search->look.now = (struct watch_list){0};
+	}
 	host_look_end(&search->look);
 	search->over(search->owner);
 }
@@ -80,13 +112,18 @@ void engine_search_end(struct engine_search *search, bool was_protected, void (*
 	}
 	search->request = (struct risky_request){
 		.host = search->host,
-		.before = &search->before,
-		.start = search->start,
+		.before = &search->baseline->before,
+		.start = search->baseline->moment,
 		.was_protected = was_protected,
 		.trees = search->trees.items,
 		.tree_count = search->trees.count,
 	};
 	search->is_looking = true;
+	search->next = calloc(1, sizeof(*search->next));
+	if (search->next) {
+		search->next->users = 1;
+		host_moment_now(&search->next->moment);
+	}
 	host_look_begin(&search->look, &search->request, &search->risky);
 	search->timer.owner = search;
 	on_look(&search->timer);
@@ -98,7 +135,8 @@ void engine_search_done(struct engine_search *search)
 	if (search->is_looking)
 		host_look_end(&search->look);
 	host_trees_done(&search->trees);
-	host_watch_done(&search->before);
+	engine_baseline_release(search->baseline);
+	engine_baseline_release(search->next);
 	host_risky_done(&search->risky);
 	*search = (struct engine_search){0};
 }

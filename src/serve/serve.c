@@ -89,6 +89,21 @@ static void sweep(struct server *server)
 	}
 }
 
+/* --- directories that runs are in ---------------------------------------------------------------------------- */
+
+static void on_grow(struct loop_timer *timer)
+{
+	struct server *server = timer->owner;
+
+	if (host_trees_grow(&server->trees, TREES_STEP))
+		server_grow_trees(server);
+}
+
+void server_grow_trees(struct server *server)
+{
+	loop_arm(server->loop, &server->trees_timer, 0, on_grow, server);
+}
+
 /* --- the door socket ---------------------------------------------------------------------------------------- */
 
 static void open_reserve(struct server *server)
@@ -312,6 +327,8 @@ static void close_server(struct server *server)
 	sweep(server);
 	loop_remove(&server->door);
 	loop_remove(&server->client);
+	loop_disarm(&server->trees_timer);
+	host_trees_done(&server->trees);
 	if (server->loop)
 		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
 	mux_free(server->mux);

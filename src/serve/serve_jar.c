@@ -339,6 +339,24 @@ static void hand_over(struct serve_jar *jar)
 	serve_order_start(order, jar->order_store, next->server_jar.request->wire.environment, order_on_over, next);
 }
 
+static void send_closed(void *owner)
+{
+	struct serve_jar *jar = owner;
+	struct channel *channel = take_ptr(jar->channel);
+	AUTO_TEXT payload = {0};
+	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
+
+	server_jar_leave(&jar->server_jar);
+	if (!channel)
+		return;
+	json_open_object(&writer, NULL);
+	result_write_risky(&jar->server_jar.search.risky, &writer);
+	json_close_object(&writer);
+	channel_set_role(channel, NULL, NULL);
+	wire_send(&channel->wire, FRAME_CLOSED, text_string(&payload), payload.len, -1);
+	channel_end(channel);
+}
+
 static void jar_on_gone(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
@@ -358,15 +376,15 @@ static void jar_on_gone(struct server_jar *server_jar)
 	} else if (jar->order) {
 		serve_order_answer(take_ptr(jar->order), NULL);
 	}
+	if (jar->is_closing && channel) {
+		server_jar_hold(server_jar); /* it lives until the search is over */
+		server_jar_search_last(server_jar, send_closed);
+		return;
+	}
 	jar->channel = NULL;
 	if (!channel)
 		return;
 	channel_set_role(channel, NULL, NULL);
-	if (jar->is_closing) {
-		wire_send(&channel->wire, FRAME_CLOSED, "", 0, -1);
-		channel_end(channel);
-		return;
-	}
 	say_why_gone(jar, &error);
 	engine_redact_error(server_jar->launch.policy, server_jar->launch.environment, &error);
 	channel_fail(channel, &error, server_jar->launch.has_plan ? &server_jar->launch.plan : NULL);

@@ -138,7 +138,7 @@ static int begin(struct channel *channel, struct server_jar *server_jar, const s
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	change->object = (struct object){.kill = kill_change, .free = free_change};
 	change->server_jar = server_jar;
-	server_jar_enter(server_jar);
+	server_jar_hold(server_jar);
 	server_add(channel->server, &change->object);
 	rc = session_change_rules(server_jar->jar, &rule, change_on_done, change, &change->change);
 	if (rc < 0) {

@@ -228,6 +228,13 @@ static void want_next(struct serve_run *run)
 			      run->server_jar ? PREPARED_DEPTH : 1);
 }
 
+/* What the client hears now, no later result has to say again. */
+static void note_search(struct serve_run *run)
+{
+	if (run->is_joined && run->server_jar && run->channel)
+		server_jar_searched(run->server_jar, &run->job, run->job.run && run_is_left(run->job.run));
+}
+
 static void serve_run_on_over(struct job *job)
 {
 	struct serve_run *run = job->owner;
@@ -241,8 +248,10 @@ static void serve_run_on_over(struct job *job)
 	close_extra(run);
 	if (seen && seen->cause != CAUSE_NONE)
 		engine_outlets_drop_later(&run->outlets);
+	note_search(run);
 	send_result(run);
 	want_next(run);
+	server_grow_trees(run->object.server);
 	serve_run_check_dead(run);
 }
 
@@ -469,6 +478,7 @@ static void set_up(struct serve_run *run)
 				.jar_number = run->jar_number,
 			},
 		.loop = run->object.server->loop,
+		.kept = &run->object.server->trees,
 		.request = run_request_of(run),
 		.over = serve_run_on_over,
 		.owner = run,

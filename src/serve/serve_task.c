@@ -237,7 +237,7 @@ static int begin(struct channel *channel, struct server_jar *server_jar, enum re
 	json_open_object(&task->writer, NULL);
 	if (kind == REQUEST_PROCESSES)
 		json_open_array(&task->writer, "processes");
-	server_jar_enter(server_jar);
+	server_jar_hold(server_jar);
 	server_add(channel->server, &task->object);
 	order = order_of(kind, &request);
 	task->operation = (enum task_operation)order.task.operation;

@@ -88,8 +88,20 @@ static int open_jar(struct launch *launch, void *owner)
 	return session_open(server_jar->object.server->loop, &request, &server_jar->jar, &launch->error);
 }
 
+/* Before any process of the jar can change something. A zygote begins with the jar. */
+static void remember_baseline(struct server_jar *server_jar)
+{
+	struct host *host = &server_jar->launch.host;
+
+	if (server_jar->launch.kind == PLAN_PREPARED || server_jar->baseline)
+		return;
+	server_jar->baseline = engine_baseline_new(host, &host->workdir.watched);
+	server_jar->has_unseen = server_jar->zygote.count;
+}
+
 static void server_jar_try(struct server_jar *server_jar)
 {
+	remember_baseline(server_jar);
 	if (launch_start(&server_jar->launch, open_jar, server_jar) < 0)
 		server_jar_finish_later(server_jar);
 }
@@ -159,6 +171,8 @@ void server_jar_give_up(struct server_jar *server_jar)
 void server_jar_done(struct server_jar *server_jar)
 {
 	loop_disarm(&server_jar->later);
+	engine_search_done(&server_jar->search);
+	engine_baseline_release(server_jar->baseline);
 	session_free(server_jar->jar);
 	close_zygote_fds(server_jar);
 	string_list_done(&server_jar->zygote);
@@ -167,14 +181,38 @@ void server_jar_done(struct server_jar *server_jar)
 	serve_request_release(server_jar->request);
 }
 
-struct job_jar server_jar_enter(struct server_jar *server_jar)
+/*
+ * What the next search compares with. If only the host's programs have changed anything since the last one, that is what there
+ * is now.
+ */
+static void refresh_baseline(struct server_jar *server_jar)
+{
+	struct engine_baseline *now = NULL;
+
+	if (server_jar->baseline && !server_jar->has_unseen)
+		now = engine_baseline_new(&server_jar->launch.host, NULL);
+	if (now) {
+		engine_baseline_release(server_jar->baseline);
+		server_jar->baseline = now;
+	}
+	server_jar->has_unseen = true;
+}
+
+void server_jar_hold(struct server_jar *server_jar)
 {
 	server_jar->run_count++;
+}
+
+struct job_jar server_jar_enter(struct server_jar *server_jar)
+{
+	server_jar_hold(server_jar);
+	refresh_baseline(server_jar);
 	return (struct job_jar){
 		.session = server_jar->jar,
 		.plan = &server_jar->launch.plan,
 		.host = &server_jar->launch.host,
 		.workspaces = &server_jar->launch.workspaces,
+		.baseline = server_jar->baseline,
 		.is_kept = server_jar->launch.kind != PLAN_PREPARED,
 	};
 }
@@ -183,4 +221,24 @@ void server_jar_leave(struct server_jar *server_jar)
 {
 	server_jar->run_count--;
 	server_jar_check_dead(server_jar);
+}
+
+void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left)
+{
+	if (!job->search.next || !server_jar->baseline)
+		return;
+	engine_baseline_release(server_jar->baseline);
+	server_jar->baseline = engine_baseline_hold(job->search.next);
+	server_jar->has_unseen = is_left || server_jar->run_count > 1;
+}
+
+void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner))
+{
+	const struct plan *plan = &server_jar->launch.plan;
+	struct engine_baseline *baseline = server_jar->has_unseen ? take_ptr(server_jar->baseline) : NULL;
+
+	engine_search_begin(&server_jar->search, server_jar->object.server->loop, &server_jar->launch.host, baseline,
+			    &server_jar->object.server->trees);
+	engine_search_end(&server_jar->search, plan->rung == RUNG_NAMESPACE && server_jar->launch.policy->has_protect,
+			  over, server_jar);
 }

@@ -23,7 +23,11 @@ struct server_jar {
 	unsigned jar_number;
 	unsigned run_count;
 	struct loop_timer later;
-	bool is_standing; /* it stands or stood */
+	struct engine_baseline
+		*baseline;           /* of the last search in a jar that is kept; NULL: there is nothing to search */
+	struct engine_search search; /* when it is gone */
+	bool has_unseen;             /* its processes may have changed something since that search */
+	bool is_standing;            /* it stands or stood */
 	bool is_gone;
 	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
 	void (*stands)(struct server_jar *server_jar);
@@ -48,6 +52,12 @@ void server_jar_done(struct server_jar *server_jar);
 
 /* For a job in it; server_jar_leave() when the job is done. */
 struct job_jar server_jar_enter(struct server_jar *server_jar);
+/* For something else that needs it; server_jar_leave() too. */
+void server_jar_hold(struct server_jar *server_jar);
 void server_jar_leave(struct server_jar *server_jar);
+/* The client has the result of a job in it; @is_left: processes of it live on. */
+void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left);
+/* It is gone: search for what no result has, then call over(). The result is in server_jar->search. */
+void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner));
 
 #endif

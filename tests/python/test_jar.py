@@ -8,6 +8,7 @@ import errno
 import gc
 import os
 import threading
+import time
 import unittest
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,67 @@ class Runs(PackageCase):
                 self.assertGreaterEqual(names[0], {".envrc", "nested/config"})
                 self.assertEqual(names[1], set())
                 self.assertIn("AGENTS.md", names[2])
+
+    def wait_for(self, name: str) -> None:
+        """Until a process of a jar has made it; then the clock of files ticks."""
+        while not (self.work / name).exists():
+            time.sleep(0.01)
+        time.sleep(0.03)
+
+    def test_what_processes_leave_between_runs_is_told_by_the_next_run(self) -> None:
+        (self.work / "sub").mkdir()
+        with belljar.Jar() as jar:
+            jar.run(["true"])
+            left = jar.run("(while [ ! -e go ]; do sleep 0.01; done; echo x > sub/AGENTS.md; touch done; sleep 1000) & true", shell=True, detach=True)
+            self.assertEqual(left.risky, [])
+            (self.work / "go").touch()
+            self.wait_for("done")
+            found = jar.run(["true"]).risky
+            self.assertEqual([entry["path"] for entry in found], [str(self.work / "sub" / "AGENTS.md")])
+            self.assertEqual(jar.run(["true"]).risky, [])
+        self.assertEqual(jar.risky, [])
+
+    def test_what_no_result_has_is_known_when_it_is_closed(self) -> None:
+        (self.work / "sub").mkdir()
+        jar = belljar.Jar()
+        with jar:
+            self.assertEqual(jar.risky, [])
+            jar.run("(while [ ! -e go ]; do sleep 0.01; done; echo x > sub/AGENTS.md; touch done; sleep 1000) & true", shell=True, detach=True)
+            (self.work / "go").touch()
+            self.wait_for("done")
+        self.assertEqual([entry["path"] for entry in jar.risky], [str(self.work / "sub" / "AGENTS.md")])
+
+    def test_what_the_host_changes_between_runs_is_not_told(self) -> None:
+        (self.work / "sub").mkdir()
+        with belljar.Jar() as jar:
+            for number in range(3):
+                self.assertEqual(jar.run(["true"]).risky, [])
+                (self.work / "sub" / f"new{number}").mkdir()
+                for name in ("sub/AGENTS.md", f"sub/new{number}/AGENTS.md", ".envrc"):
+                    (self.work / name).write_text(str(number))
+                time.sleep(0.05)
+            self.assertEqual(jar.run(["true"]).risky, [])
+        self.assertEqual(jar.risky, [])
+
+    def test_changes_in_directories_that_moved_or_were_replaced_are_told(self) -> None:
+        """The engine remembers directories from run to run, and the kernel tells it of those that change."""
+        for name in ("a/b", "c", "d"):
+            (self.work / name).mkdir(parents=True)
+        with belljar.Jar() as jar:
+            jar.run(["true"])
+            time.sleep(0.1)
+            for script, name in (
+                ("echo x > a/b/AGENTS.md", "a/b/AGENTS.md"),
+                ("mv a e; sleep 0.05; echo x > e/b/CLAUDE.md", "e/b/CLAUDE.md"),
+                ("rm -r c; mkdir -p c/f; echo x > c/f/AGENTS.md", "c/f/AGENTS.md"),
+                ("mkdir -p n/m; mv d n/m/d; echo x > n/m/d/GEMINI.md", "n/m/d/GEMINI.md"),
+                ("echo y >> e/b/AGENTS.md", "e/b/AGENTS.md"),
+                ("mv e a; echo x > a/b/GEMINI.md", "a/b/GEMINI.md"),
+            ):
+                with self.subTest(script=script):
+                    result = jar.run(f"sleep 0.05; {script}; sleep 0.05", shell=True, check=True)
+                    self.assertIn(str(self.work / name), [entry["path"] for entry in result.risky])
+                    self.assertEqual(jar.run(["true"]).risky, [])
 
     def test_the_policy_is_the_jar_s(self) -> None:
         with belljar.Jar(policy="strict") as jar:
