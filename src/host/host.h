@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/text.h"
+#include "host/host_judge.h"
 #include "policy/policy.h"
 
 enum path_kind { PATH_ABSENT, PATH_DIRECTORY, PATH_FILE, PATH_SYMLINK, PATH_OTHER };
@@ -56,6 +57,8 @@ struct watch_list {
 	size_t count;
 	size_t capacity;
 	bool is_cut_off; /* there was more than is looked at */
+	/* Borrowed; gets what links and configurations name and is not there yet, with its whole path. NULL: not asked. */
+	struct risk_extra_list *absent;
 };
 
 /* A virtual environment that the caller uses and the jar does not have, or not with its Python. */
@@ -187,6 +190,8 @@ struct host {
 
 /* 0 or more; 0 where there is no Landlock. */
 int host_landlock_abi(void);
+/* Where the caller's home directory is, by host->environment and host->uid. 0 or -ENOMEM. */
+int host_find_home(struct host *host);
 /* The kernel's and the caller's facts. */
 int host_probe(struct host *host, char *const *environment, struct error *error);
 /* Another one each time that the host is started; its length, 0: not known. */
@@ -198,6 +203,8 @@ const char *host_variable(char *const *environment, const char *name);
 int host_hand_on(struct host *host, char *const *environment, unsigned number);
 /* The files that @policy is about. */
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
+/* Only what host_watch() needs to look at the project @workdir. */
+int host_survey_project(struct host *host, const char *workdir, struct error *error);
 /* Only what of /etc it found, once more. 0 or a negative errno. */
 int host_survey_etc(struct host *host);
 /* Is there anything that host_watch() looks at? */

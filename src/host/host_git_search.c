@@ -64,6 +64,8 @@ static void find_at(void *context, const char *name)
 	memcpy(object, name, strlen(name) + 1);
 	kind = search_find_at(search, object, &(struct watched){.who = NULL});
 	/* A word of a command may be anything, also "." or the name of a directory that is worked in. */
+	if (named->is_only_file && kind == PATH_ABSENT)
+		search_note_absent(search, object, &as, &(struct risk_extra){.is_only_file = true});
 	if (named->is_only_file && kind != PATH_FILE)
 		return;
 	/* The work tree itself, or what holds it, cannot be read-only. */
@@ -86,6 +88,16 @@ static void find_at(void *context, const char *name)
 		read_configuration(&included);
 		configuration->configured = included.configured;
 	}
+}
+
+/* What is there, and what will be. */
+static void find_matching(struct naming *naming, const char *from, const char *name, const char *path)
+{
+	struct search *search = naming->configuration->search;
+	struct watched as = {.kind = WATCH_PROTECTED, .who = naming->named->who};
+
+	search_note_absent(search, path, &as, &(struct risk_extra){.is_pattern = true, .is_only_new = true});
+	search_match(search, from, name, find_at, naming);
 }
 
 static bool find_named(void *context, const struct git_named *named)
@@ -115,7 +127,7 @@ static bool find_named(void *context, const struct git_named *named)
 	if (snprintf(path, sizeof(path), "%s%s%s", from, name[0] == '/' ? "" : "/", name) >= PATH_MAX)
 		search->budget->looks--; /* what is no path takes time too */
 	else if (named->is_pattern)
-		search_match(search, from, name, find_at, &naming);
+		find_matching(&naming, from, name, path);
 	else
 		find_at(&naming, path);
 	return true;

@@ -357,6 +357,9 @@ static enum risk judge_extra(struct judging *judging)
 
 		if (extra->is_only_new && judging->change->before == RISK_BEFORE_THERE)
 			continue;
+		if (extra->is_only_file &&
+		    (!S_ISREG(judging->change->mode) || strcmp(judging->exact, extra->path) != 0))
+			continue;
 		if (is_above || (extra->is_pattern ? matches(extra->path, judging->exact)
 						   : is_within_name(judging->exact, extra->path)))
 			return found(judging, extra->risk, extra->who);
@@ -376,13 +379,16 @@ static bool is_printable_text(const char *name)
 
 		if (point < 0x20 || (point >= 0x7f && point < 0xa0 && len == 2) || point == 0x7f)
 			return false;
-		if (*at >= 0x80 && (len == 1 || point < least[len] || point > 0x10ffff ||
-				    (point >= 0xd800 && point < 0xe000)))
+		if (*at >= 0x80 &&
+		    (len == 1 || point < least[len] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)))
 			return false;
 		at += len;
 	}
 	return true;
 }
+
+const char risk_why_misleading[] =
+	"its name begins with a dash, has control characters or is not UTF-8: programs take it for something else";
 
 bool risk_is_misleading(const char *name)
 {
@@ -396,8 +402,7 @@ static enum risk judge_last_name(struct judging *judging)
 	if (judging->change->before == RISK_BEFORE_THERE || !judging->change->mode ||
 	    !risk_is_misleading(slash ? slash + 1 : judging->exact))
 		return RISK_NONE;
-	return found(judging, RISK_REPORTED,
-		     "its name begins with a dash, has control characters or is no UTF-8: programs take it for something else");
+	return found(judging, RISK_REPORTED, risk_why_misleading);
 }
 
 static enum risk judge(struct judging *judging)

@@ -26,6 +26,7 @@ struct risk_extra {
 	bool is_only_new; /* it counts if it was not there before */
 	enum risk risk;
 	const char *who;
+	bool is_only_file; /* as a file: something else in its place does not count */
 };
 
 LIST_TYPE(struct risk_extra, risk_extra_list);
@@ -66,6 +67,8 @@ bool risk_is_known_name(const struct risk_names *names, const char *name, size_t
 
 /* Does a name begin with a dash, or is it something else than text? Programs and people take such names for something else. */
 bool risk_is_misleading(const char *name);
+/* *@who_out of risk_judge() where that is all that counts. */
+extern const char risk_why_misleading[];
 
 /* Add @extra with a copy of @path; 0 or -ENOMEM. */
 int risk_rules_add(struct risk_rules *rules, const char *path, const struct risk_extra *extra);

@@ -25,6 +25,7 @@
 
 #define REPOSITORIES_MAX 128
 #define INSIDE_MAX 512
+#define MISLEADING_MAX 32
 #define INSIDE_LOOKS_MAX 8192
 /* So many directories that were never listed are listed after a run, before others are only skimmed. */
 #define LISTED_BEFORE_SKIMMING 64
@@ -239,7 +240,10 @@ static void judge_name(struct walk *walk, const struct tree *tree, const char *n
 	if (risk_judge(&rules, &change, &who) == RISK_NONE)
 		return;
 	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
-	if (!is_compared(walk, path))
+	/* A flood of them must not hide what runs programs. */
+	if (who == risk_why_misleading && ++walk->risky->misleading > MISLEADING_MAX)
+		walk_leave_out(walk, "");
+	else if (!is_compared(walk, path))
 		risky_add(walk->risky, path, "appeared or was changed", who);
 }
 

@@ -120,7 +120,7 @@ const char *host_variable(char *const *environment, const char *name)
 }
 
 /* HOME of the environment, else of the password file; where neither will do, a made-up one that exists only inside. */
-static int find_home(struct host *host)
+int host_find_home(struct host *host)
 {
 	const char *home = host_variable(host->environment, "HOME");
 	struct host_path found = {0};
@@ -207,7 +207,7 @@ int host_probe(struct host *host, char *const *environment, struct error *error)
 		host->memory_bytes = (uint64_t)system.totalram * system.mem_unit;
 		host->process_count = system.procs;
 	}
-	if (find_home(host) < 0 || name_run_directory(host) < 0)
+	if (host_find_home(host) < 0 || name_run_directory(host) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	return 0;
 }

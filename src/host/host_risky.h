@@ -19,6 +19,7 @@ struct risky_list {
 	size_t count;
 	size_t capacity;
 	size_t looks;                /* into directories that count as a whole, so far */
+	size_t misleading;           /* names that only mislead */
 	const char *unsearched;      /* why people should look for themselves; NULL: no reason */
 	size_t looked_at;            /* directories */
 	struct string_list left_out; /* the first of what the search did not reach, or not wholly */
@@ -44,8 +45,8 @@ struct risky_request {
 	const struct host *host;
 	const struct watch_list *before; /* what host_watch() found before the run */
 	struct host_moment start;
-	bool was_protected; /* protected files were read-only in the jar */
-	struct tree *const *trees;      /* of all that the command may write (host_tree_tops()) */
+	bool was_protected;        /* protected files were read-only in the jar */
+	struct tree *const *trees; /* of all that the command may write (host_tree_tops()) */
 	size_t tree_count;
 	const struct risk_rules *rules; /* what counts besides the tables; NULL: nothing. Its `has` is not used. */
 };

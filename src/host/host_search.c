@@ -133,6 +133,50 @@ static void remember_content(struct search *search, const struct search_root *ro
 	item->content = take_ptr(content.data);
 }
 
+/* Without "." and empty names; as far as the first "..", which may lead anywhere. */
+static void tidy(const char *path, char out[PATH_MAX])
+{
+	size_t len = 0;
+
+	while (*path) {
+		size_t skipped = strspn(path, "/"), name_len = strcspn(path + skipped, "/");
+		const char *name = path + skipped;
+
+		path = name + name_len;
+		if (!name_len || (name_len == 1 && name[0] == '.'))
+			continue;
+		if ((name_len == 2 && !strncmp(name, "..", 2)) || len + name_len + 2 > PATH_MAX)
+			break;
+		out[len++] = '/';
+		memcpy(out + len, name, name_len);
+		len += name_len;
+	}
+	out[len] = '\0';
+}
+
+void search_note_absent(struct search *search, const char *named, const struct watched *as,
+			const struct risk_extra *how)
+{
+	struct risk_extra extra = *how;
+	struct risk_rules rules;
+	char path[PATH_MAX];
+	int rc;
+
+	if (!search->found->absent || !as->who || search->found->absent->count >= FOUND_MAX)
+		return;
+	tidy(named, path);
+	/* The work tree itself, or what is above it: then nothing can be said. */
+	if (path_is_within(search->host->workdir.path.path, path))
+		return;
+	extra.who = as->who;
+	extra.risk = as->kind == WATCH_PROTECTED ? RISK_PROTECTED : RISK_REPORTED;
+	rules = (struct risk_rules){.extra = *search->found->absent};
+	rc = risk_rules_add(&rules, path, &extra);
+	*search->found->absent = rules.extra;
+	if (rc < 0)
+		search->has_failed = true;
+}
+
 /* Takes over @path. */
 static void remember(struct search *search, const struct search_root *root, struct host_path *path,
 		     const struct watched *as)
@@ -180,6 +224,8 @@ bool search_find_plain(struct search *search, const char *path, const struct wat
 	if (found.kind == PATH_ABSENT && found.path && found.error != ENOENT && found.error != ENOTDIR)
 		found.kind = PATH_OTHER;
 	*kind_out = found.kind;
+	if (found.kind == PATH_ABSENT && search->is_following)
+		search_note_absent(search, path, as, &(struct risk_extra){.path = NULL});
 	if (found.kind != PATH_ABSENT && as->who)
 		remember(search, root, &found, as);
 	else
@@ -223,6 +269,15 @@ static bool follow_link(struct search *search, char path[PATH_MAX], size_t *len,
 	return true;
 }
 
+/* Where the way ends at @path, which is not there, before @rest. */
+static void note_missing(struct search *search, const char *path, const char *rest, const struct watched *as)
+{
+	char whole[2 * PATH_MAX];
+
+	snprintf(whole, sizeof(whole), "%s%s", path, rest);
+	search_note_absent(search, whole, as, &(struct risk_extra){.path = NULL});
+}
+
 /* One name after the other, since every link on the way is a place where the command can put something else. */
 bool search_resolve(struct search *search, char path[PATH_MAX], const struct watched *as)
 {
@@ -252,8 +307,12 @@ bool search_resolve(struct search *search, char path[PATH_MAX], const struct wat
 			path[len + 1 + name_len] = '\0';
 			if (++looks > WAY_LOOKS_MAX)
 				search->found->is_cut_off = true;
-			if (looks > WAY_LOOKS_MAX || !spend_look(search) || lstat(path, &status) < 0)
+			if (looks > WAY_LOOKS_MAX || !spend_look(search))
 				return false;
+			if (lstat(path, &status) < 0) {
+				note_missing(search, path, name + name_len, as);
+				return false;
+			}
 			if (S_ISLNK(status.st_mode)) {
 				if (!follow_link(search, path, &len, rest, name + name_len, as) || ++links > LINKS_MAX)
 					return false;

@@ -59,6 +59,10 @@ bool search_resolve(struct search *search, char path[PATH_MAX], const struct wat
 enum path_kind search_find_at(struct search *search, char path[PATH_MAX], const struct watched *as);
 enum path_kind search_find(struct search *search, const struct watched *as, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* It is not there yet; @how says what of it will count. */
+void search_note_absent(struct search *search, const char *named, const struct watched *as,
+			const struct risk_extra *how);
+
 /* @each path below @directory, "" for the root of the host, that a shell's pattern (host_git_command.h) matches. */
 typedef void search_match_function(void *context, const char *path);
 void search_match(struct search *search, const char *directory, const char *pattern, search_match_function *each,

@@ -563,6 +563,20 @@ static int find_path_directories(struct host *host)
 	return rc;
 }
 
+int host_survey_project(struct host *host, const char *workdir, struct error *error)
+{
+	int rc = host_look(&host->workdir.path, workdir);
+
+	if (rc == 0 && host->workdir.path.kind != PATH_DIRECTORY)
+		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", workdir);
+	host->workdir.is_searched = true;
+	if (rc == 0)
+		rc = find_repository_around(host);
+	if (rc == 0)
+		rc = survey_git_files(host);
+	return rc < 0 ? out_of_memory(error) : 0;
+}
+
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
 {
 	int rc = survey_sources(host, policy) < 0 ? out_of_memory(error)

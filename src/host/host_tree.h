@@ -21,10 +21,10 @@ enum tree_flag {
 	TREE_IS_GONE = 1 << 0,
 	TREE_IS_LISTED = 1 << 1,
 	TREE_IS_SKIMMED = 1 << 2, /* not listed: no name in it was new, and it has no directories in it */
-	TREE_IS_FRESH = 1 << 3,   /* changed so shortly before it was listed that another change may show the same time */
-	TREE_IS_DIRTY = 1 << 4,   /* the kernel reported a new name in it */
-	TREE_IS_IN_GIT = 1 << 5,  /* in a repository's own directory, or that directory */
-	TREE_IS_GIT = 1 << 6,     /* a repository's own directory */
+	TREE_IS_FRESH = 1 << 3, /* changed so shortly before it was listed that another change may show the same time */
+	TREE_IS_DIRTY = 1 << 4, /* the kernel reported a new name in it */
+	TREE_IS_IN_GIT = 1 << 5,   /* in a repository's own directory, or that directory */
+	TREE_IS_GIT = 1 << 6,      /* a repository's own directory */
 	TREE_IS_IN_OTHER = 1 << 7, /* the same for repositories of other programs */
 	TREE_IS_FILLED = 1 << 8,
 	TREE_HAS_GIT = 1 << 9,            /* a name that git takes for `.git` is in it */
@@ -33,7 +33,7 @@ enum tree_flag {
 };
 
 struct tree_node {
-	char *path; /* below the tree's top; "" for the top itself */
+	char *path;                      /* below the tree's top; "" for the top itself */
 	uint32_t parent, child, sibling; /* indexes; 0: none (the top is no child and no sibling) */
 	unsigned flags;
 	unsigned bare; /* a bit for each of git_bare_names */
@@ -52,8 +52,8 @@ struct tree {
 	ino_t inode;
 	int fd;
 	unsigned users;
-	bool has_own_clock;      /* times are of this kernel's clock */
-	bool counts_directories; /* a directory without others in it has two links, and no other has */
+	bool has_own_clock;          /* times are of this kernel's clock */
+	bool counts_directories;     /* a directory without others in it has two links, and no other has */
 	struct tree_node_list nodes; /* a parent comes before its children */
 	size_t next;                 /* all before this one are listed, skimmed or gone */
 	size_t skimmed;              /* so many are only skimmed */

@@ -38,8 +38,8 @@ struct walk {
 	struct risky_list *risky;
 	struct host_moment start;
 	bool is_protected; /* what is walked through was read-only in the jar */
-	const char *top;         /* its path */
-	dev_t device;            /* ... and the file system that it is on */
+	const char *top;   /* its path */
+	dev_t device;      /* ... and the file system that it is on */
 	int fd;
 	size_t entries, repositories;
 	const struct tree *tree;    /* that is being searched; NULL: none */

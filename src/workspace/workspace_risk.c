@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "host/host_judge.h"
 #include "host/host_names.h"
+#include "host/host_rules.h"
 
 /* Repositories: what is in one is protected at any depth, and a new one as a whole. */
 static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
@@ -267,19 +269,39 @@ static const char *why_shown_apart(const struct change *change, const struct let
 	return change->kind == CHANGE_DELETED ? NULL : why_apart(change->path, letters);
 }
 
+/* What the judge says. Where nothing is known of what the project's own files name, every change may be a risk. */
+static enum risk judge(const struct risk_rules *rules, bool is_known, const struct change *change, const char **who)
+{
+	struct risk_change risk_change = as_risk(change);
+	enum risk risk = risk_judge(rules, &risk_change, who);
+
+	if (is_known || risk == RISK_PROTECTED)
+		return risk;
+	*who = "Belljar could not read what git's configuration and links in the project name";
+	return RISK_PROTECTED;
+}
+
+/* Nobody knows what is in a closed directory, and it would be lost. */
+static bool is_allowed(const struct change *change, const struct string_list *allowed)
+{
+	for (size_t i = 0; allowed && i < allowed->count && !(change->flags & CHANGE_IS_CLOSED); i++)
+		if (change_is_within(change->path, allowed->items[i]))
+			return true;
+	return false;
+}
+
 void workspace_judge(const struct workspace_view *view, struct change_list *list, const struct string_list *allowed)
 {
 	struct judged judged = {view, list};
 	struct risk_rules rules = {.has = will_be, .context = &judged};
 	struct letters letters;
+	bool is_known = !list->count || host_find_rules(view->workdir, environ, &rules) == 0;
 
 	find_letters(&letters);
 	for (size_t i = 0; i < list->count; i++) {
 		struct change *change = &list->items[i];
-		struct risk_change risk_change = as_risk(change);
 		const char *who = NULL;
-		enum risk risk = risk_judge(&rules, &risk_change, &who);
-		bool is_allowed = false;
+		enum risk risk = judge(&rules, is_known, change, &who);
 
 		change->flags &= ~(unsigned)(CHANGE_IS_REFUSED | CHANGE_IS_APART);
 		change->why = why_refused(view, list, change);
@@ -288,15 +310,12 @@ void workspace_judge(const struct workspace_view *view, struct change_list *list
 		if (!change->why)
 			change->why = why_with_its_directory(list, change->path);
 		if (change->why) {
-			/* Nobody knows what is in a closed directory, and it would be lost. */
-			for (size_t k = 0;
-			     allowed && k < allowed->count && !is_allowed && !(change->flags & CHANGE_IS_CLOSED); k++)
-				is_allowed = change_is_within(change->path, allowed->items[k]);
-			change->flags |= is_allowed ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
+			change->flags |= is_allowed(change, allowed) ? CHANGE_IS_APART : CHANGE_IS_REFUSED;
 			continue;
 		}
 		change->why = risk ? who : why_shown_apart(change, &letters);
 		if (change->why)
 			change->flags |= CHANGE_IS_APART;
 	}
+	risk_rules_done(&rules);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host/host_rules.c - find what a project's own links and configurations make other programs obey
+ *
+ * The same search as before a run (host_watch.c), of the project as the host has it. A run compares what it finds before and
+ * after; changes in a layer are judged before they are made, so what is not there yet counts too.
+ */
+#include "host/host_rules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "host/host.h"
+#include "host/host_paths.h"
+#include "host/host_watch.h"
+
+/* @extra with the part of its path that lies below @workdir; what lies elsewhere no change of the project reaches. */
+static int add_below(struct risk_rules *rules, const char *workdir, const char *path, const struct risk_extra *extra)
+{
+	const char *below = path + strlen(workdir);
+
+	if (!path_is_within(path, workdir))
+		return 0;
+	below += strspn(below, "/");
+	return *below ? risk_rules_add(rules, below, extra) : 0;
+}
+
+static int add_found(struct risk_rules *rules, const char *workdir, const struct watch_list *found)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < found->count && rc == 0; i++) {
+		const struct watched *item = &found->items[i];
+
+		if (item->kind != WATCH_MUST_STAY)
+			rc = add_below(rules, workdir, item->path.path,
+				       &(struct risk_extra){
+					       .is_only_new = item->kind == WATCH_NEW,
+					       .risk = item->kind == WATCH_PROTECTED ? RISK_PROTECTED : RISK_REPORTED,
+					       .who = item->who,
+				       });
+	}
+	return rc;
+}
+
+static int find(struct host *host, const char *workdir, struct risk_rules *rules)
+{
+	struct risk_rules absent = {.has = NULL};
+	struct watch_list found = {.absent = &absent.extra};
+	struct error error = {0};
+	int rc = host_find_home(host);
+
+	if (rc == 0)
+		rc = host_survey_project(host, workdir, &error);
+	if (rc == 0)
+		rc = host_watch(host, INT64_MAX, &found, NULL);
+	if (rc == 0)
+		rc = add_found(rules, host->workdir.path.path, &found);
+	for (size_t i = 0; i < absent.extra.count && rc == 0; i++)
+		rc = add_below(rules, host->workdir.path.path, absent.extra.items[i].path, &absent.extra.items[i]);
+	risk_rules_done(&absent);
+	host_watch_done(&found);
+	return rc;
+}
+
+int host_find_rules(const char *workdir, char *const *environment, struct risk_rules *rules)
+{
+	struct host host = {.environment = environment, .uid = getuid(), .gid = getgid()};
+	int rc = find(&host, workdir, rules);
+
+	host_done(&host);
+	return rc;
+}
