@@ -13,6 +13,8 @@
  */
 
 import { spawn } from 'node:child_process';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { EngineError, PolicyError } from './errors.js';
 import { frame, Inbox, Kind, Nonsense, PIECE_BYTES, SEND_MAX_BYTES, VERSION } from './frames.js';
@@ -20,6 +22,7 @@ import { enginePath } from './program.js';
 
 const MAX_CHANNEL = 0xffffff;
 const WINDOW_BYTES = 262144;
+const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url)));
 
 let current;
 
@@ -185,7 +188,9 @@ class Engine {
   constructor() {
     const path = enginePath();
     // In a process group of its own: Ctrl-C at the terminal is for this program, which decides what becomes of its jars.
-    this.#child = spawn(path, ['engine', '--stdio'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    // The engine makes this package read-only in every jar.
+    const env = { ...process.env, BELLJAR_PACKAGE: PACKAGE };
+    this.#child = spawn(path, ['engine', '--stdio'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true, env });
     const inbox = new Inbox((number, kind, payload) => this.#take(number, kind, payload));
     this.#child.on('error', (error) => this.#lose(new EngineError(`cannot start the engine '${path}': ${error.message}`, { cause: error })));
     this.#child.on('exit', (status, signal) => {

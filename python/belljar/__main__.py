@@ -7,14 +7,14 @@ import os
 import sys
 
 from ._errors import BelljarError
-from ._program import engine_path
+from ._program import engine_environ, engine_path
 
 
 def main() -> int:
     """Become the engine's program; returns only if that fails."""
     try:
         path = engine_path()
-        os.execv(path, ["belljar", *sys.argv[1:]])
+        os.execve(path, ["belljar", *sys.argv[1:]], engine_environ())
     except (BelljarError, OSError) as error:
         print(f"belljar: {error}", file=sys.stderr)
     return 125

@@ -28,7 +28,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import _wire
 from ._errors import EngineError, shortage_is_engine_error
-from ._program import engine_path
+from ._program import engine_environ, engine_path
 
 ENGINE_FD = 3
 READ_BYTES = 64 << 10
@@ -156,7 +156,7 @@ def _spawn() -> Engine:
             pid = os.posix_spawn(
                 path,
                 ["belljar", "engine"],
-                os.environ,
+                engine_environ(),
                 file_actions=actions,
                 setsid=True,
                 setsigmask=[],

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from ._errors import EngineError, UnavailableError
 
@@ -63,6 +63,11 @@ def engine_path() -> str:
             hint="install the package as a wheel, build it with ./dev build, or set BELLJAR_BIN"
         )
     return path
+
+
+def engine_environ() -> Dict[str, str]:
+    """This process's environment for the engine, which makes the package that it names read-only in every jar."""
+    return {**os.environ, "BELLJAR_PACKAGE": os.path.dirname(os.path.abspath(__file__))}
 
 
 def ask_program(arguments: list[str], stream: int = 2) -> tuple[int, str]:

@@ -62,6 +62,23 @@ static void job_on_searched(void *owner)
 	job->over(job);
 }
 
+/*
+ * On no rung can a command write to them by a path that Belljar knows; but another name of the same file, or another program, may.
+ * What the next run would execute is not known then, so this is no note: the run has failed.
+ */
+static void job_check_own(struct job *job)
+{
+	const char *changed = host_own_changed(host_of(job), job->launch.policy, &job->own);
+	struct error error = {0};
+
+	if (!changed)
+		return;
+	error_set(&error, STAGE_ISOLATE, EPERM, "Belljar's own '%s' changed while the command ran", changed);
+	error_hint(&error,
+		   "if you did not change it, install Belljar again before you use it, where no command can write");
+	run_breach(job->run, &error);
+}
+
 static void job_on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
@@ -80,6 +97,7 @@ static void job_on_later(struct loop_timer *timer)
 		return;
 	}
 	engine_failure_explain(plan, job_seen(job), run_error(job->run));
+	job_check_own(job);
 	/* On rungs without mounts nothing was read-only. */
 	engine_search_end(&job->search, plan->rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 			  job_on_searched, job);
@@ -180,6 +198,7 @@ void job_start(struct job *job)
 		return;
 	}
 	job_begin_search(job);
+	host_own_look(host_of(job), job->launch.policy, &job->own);
 	job_begin(job);
 }
 
@@ -191,6 +210,7 @@ void job_done(struct job *job)
 	job->run = NULL;
 	launch_done(&job->launch);
 	string_list_done(&job->argv);
+	host_own_marks_done(&job->own);
 }
 
 /* --- meddling with it --------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 
 #include "engine/engine_launch.h"
 #include "engine/engine_search.h"
+#include "host/host_own.h"
 #include "result/result.h"
 #include "run/run.h"
 
@@ -43,6 +44,7 @@ struct job {
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
 	struct engine_search search;
+	struct host_own_marks own; /* Belljar's own files before this run */
 	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
 	bool is_over;
 };

@@ -178,6 +178,8 @@ struct host {
 	struct host_path_list grants;       /* those of `mounts` that are directories which the command may write */
 	struct host_path_list policy_files; /* one per policy.files, symbolic links followed */
 	struct host_path_list cow_places;   /* one per policy.cow_dirs, symbolic links followed */
+	struct host_path_list own;   /* Belljar's programs, packages and what holds them: no command may write there */
+	struct host_path started_by; /* the path by which this program was started; PATH_ABSENT: not known */
 	struct host_workdir workdir;
 	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
 	struct host_layer_list layers; /* directories under layers */

@@ -20,6 +20,7 @@
 #include "host/host_git.h"
 #include "host/host_layers.h"
 #include "host/host_names.h"
+#include "host/host_own.h"
 #include "host/host_paths.h"
 #include "host/host_risky.h"
 #include "host/host_toolchains.h"
@@ -510,6 +511,10 @@ static int pin_all_in(struct host *host, const struct host_path *root)
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		for (size_t j = 0; j < lists[i]->count && rc == 0; j++)
 			rc = pin_between(host, root, &lists[i]->items[j]);
+	/* Outer ones come first, and what lies in one of them cannot be moved. */
+	for (size_t i = 0; i < host->own.count && rc == 0; i++)
+		if (!i || !path_is_within(host->own.items[i].path, host->own.items[0].path))
+			rc = pin_between(host, root, &host->own.items[i]);
 	/* Neither have the tools of a project, which can be thrown away and made again. */
 	for (size_t i = 0; i < host->toolchains.count && rc == 0; i++)
 		if (!workdir->path.path || !path_is_within(host->toolchains.items[i].path, workdir->path.path))
@@ -602,6 +607,8 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	if (rc == 0)
 		rc = survey_named(host, policy);
 	if (rc == 0)
+		rc = host_find_own(host);
+	if (rc == 0)
 		rc = survey_nested(host, policy);
 	if (rc == 0)
 		rc = find_path_directories(host);
@@ -628,7 +635,7 @@ void host_done(struct host *host)
 		&host->tmpfs_places,   &host->workdir.protected,
 		&host->workdir.pinned, &host->path_directories,
 		&host->cow_places,     &host->policy_files,
-		&host->grants,
+		&host->grants,         &host->own,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
@@ -641,6 +648,7 @@ void host_done(struct host *host)
 	host_watch_done(&host->workdir.watched);
 	host_layers_done(host);
 	host_path_done(&host->skeletons);
+	host_path_done(&host->started_by);
 	host_path_done(&host->workdir.path);
 	host_path_done(&host->workdir.top);
 	host_path_done(&host->workdir.git);

@@ -26,6 +26,7 @@ enum cause {
 	CAUSE_CANCELLED,
 	CAUSE_OUTPUT_LOST, /* nobody takes the output */
 	CAUSE_UNHELD,      /* it turned out that a limit could not be held */
+	CAUSE_BREACH,      /* it turned out that a wall did not hold, whatever else ended the run */
 };
 
 enum limit_name {

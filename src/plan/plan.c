@@ -430,6 +430,7 @@ void plan_done(struct plan *plan)
 	string_list_done(&plan->core.candidates);
 	string_list_done(&plan->core.env);
 	string_list_done(&plan->redact);
+	string_list_done(&plan->own);
 	string_list_done(&plan->strings);
 	*plan = (struct plan){0};
 }

@@ -508,6 +508,13 @@ static void explain_read_only(struct walk *walk, struct plan_explanation *out)
 	const struct plan_step *step = walk->at.step;
 	const char *who = protected_name(walk->path);
 
+	for (size_t i = 0; i < walk->plan->own.count; i++) {
+		if (!path_is_within(walk->path, walk->plan->own.items[i]))
+			continue;
+		text_append_format(&out->why, "Belljar itself runs from '%s'", walk->plan->own.items[i]);
+		text_append_string(&out->warning, "no policy makes it writable: install Belljar elsewhere");
+		return;
+	}
 	if (who && step->flags & STEP_IN_PLACE) {
 		text_append_format(&out->why, "it is protected: %s", who);
 		cure(walk, walk->path, out);

@@ -30,13 +30,41 @@ static int check_links(struct plan_build *build, const char *named, const struct
 	return 0;
 }
 
+static bool is_in_own(const struct host *host, const char *path)
+{
+	for (size_t i = 0; i < host->own.count; i++)
+		if (path_is_within(path, host->own.items[i].path))
+			return true;
+	return false;
+}
+
+/* The next run is started by the same path: a command that could replace a link on it would choose what runs. */
+static int check_start(struct plan_build *build)
+{
+	const struct host_path *start = &build->host->started_by;
+
+	for (size_t i = 0; i < start->links.count; i++) {
+		const char *link = start->links.items[i];
+		const char *around = host_written_around(build->host, build->policy, link);
+
+		if (!around || is_in_own(build->host, link) || build->plan->rung == RUNG_PROCESS)
+			continue;
+		error_set(
+			build->error, STAGE_PLAN, ELOOP,
+			"Belljar was started by way of the symbolic link '%s', which the command could replace in '%s'",
+			link, around);
+		return error_hint(build->error, "start '%s' itself, or move the link out of '%s'", start->path, around);
+	}
+	return 0;
+}
+
 int view_refuse_written_links(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	const struct host *host = build->host;
-	int rc = 0;
+	int rc = check_start(build);
 
-	if (!build->has_private_workdir)
+	if (rc == 0 && !build->has_private_workdir)
 		rc = check_links(build, policy->workdir ? policy->workdir : host->workdir.path.path,
 				 &host->workdir.path);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {

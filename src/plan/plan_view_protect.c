@@ -16,9 +16,8 @@
 
 #include "host/host_paths.h"
 
-/* Where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
-static const char *seen_through(struct plan_build *build, const struct view *view, const struct place *place,
-				const char *path)
+const char *view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+			      const char *path)
 {
 	const char *target;
 
@@ -42,7 +41,7 @@ static void protect(struct plan_build *build, struct view *view, const struct ho
 			continue;
 		for (size_t j = 0; j < view->count && !build->has_failed; j++) {
 			const char *target = place_writes_host(&view->items[j])
-						     ? seen_through(build, view, &view->items[j], path->path)
+						     ? view_seen_through(build, view, &view->items[j], path->path)
 						     : NULL;
 
 			if (target)
@@ -68,9 +67,10 @@ static void note_policy_files(struct plan_build *build)
 }
 
 /* What the policy was read from is what the next run begins with, so it is protected whatever the policy says. */
-static void add_protection(struct plan_build *build, struct view *view)
+static int add_protection(struct plan_build *build, struct view *view)
 {
 	size_t count = view->count;
+	int rc = view_guard_own(build, view);
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		protect(build, view, &build->host->policy_files);
@@ -80,6 +80,7 @@ static void add_protection(struct plan_build *build, struct view *view)
 		protect(build, view, &build->host->workdir.protected);
 	if (view->count != count)
 		view_sort(build, view);
+	return rc;
 }
 
 /*
@@ -151,7 +152,7 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 	struct string_list targets = {0};
 
 	for (size_t i = 0; i < view->count; i++) {
-		const char *target = seen_through(build, view, &view->items[i], hidden->path);
+		const char *target = view_seen_through(build, view, &view->items[i], hidden->path);
 
 		if (target && string_list_add(&targets, target) < 0)
 			build->has_failed = true;
@@ -357,11 +358,11 @@ static int add_all_pins(struct plan_build *build, const struct view *view, struc
 
 int view_protect(struct plan_build *build, struct view *view, struct view *pins)
 {
-	int rc;
+	int rc = add_protection(build, view);
 
-	add_protection(build, view);
 	drop_idle_files(build, view);
-	rc = hide(build, view);
+	if (rc == 0)
+		rc = hide(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
 	if (build->policy->hide.count || build->host->stores.count || build->host->skeletons.path) {

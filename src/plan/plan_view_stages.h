@@ -15,6 +15,11 @@ int view_collect(struct plan_build *build, struct view *view);
 void view_order(struct plan_build *build, struct view *view);
 /* plan_view_protect.c: what the order does not show by itself: files to protect, to hide, and not to be moved. */
 int view_protect(struct plan_build *build, struct view *view, struct view *pins);
+/* plan_view_own.c: make Belljar's own files read-only; refuse where they would be writable without mounts. */
+int view_guard_own(struct plan_build *build, struct view *view);
+/* plan_view_protect.c: where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
+const char *view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+			      const char *path);
 
 /* plan_layers.c: a directory under a layer, or a copy of it. Returns where it is in the jar. */
 const char *view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer);

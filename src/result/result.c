@@ -36,6 +36,7 @@ static const enum outcome outcome_of_cause[] = {
 	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
 	[CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
 	[CAUSE_UNHELD] = OUTCOME_CANCELLED,
+	[CAUSE_BREACH] = OUTCOME_CANCELLED,
 };
 
 struct outcome_row {

@@ -337,6 +337,14 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 	streams_lose(&run->streams);
 }
 
+void run_breach(struct run *run, const struct error *error)
+{
+	run->seen.error = *error;
+	run->seen.cause = CAUSE_BREACH;
+	if (run->state < STATE_KILLING)
+		run_handle(run, EVENT_HARD_END);
+}
+
 void run_resume(struct run *run, enum stream_index index)
 {
 	if (run->state == STATE_DRAINING)

@@ -80,6 +80,8 @@ void run_go(struct run *run);
 void run_cancel(struct run *run, int signal_number);
 /* Nobody takes the output any more: end the run now. */
 void run_output_lost(struct run *run, int errno_value, const char *what);
+/* A wall of the jar turned out not to hold, as @error says: end the run if it is not over. It counts as cancelled. */
+void run_breach(struct run *run, const struct error *error);
 /* Send a signal to every process of the command's tree, and change nothing else. */
 void run_signal(struct run *run, int signal_number);
 void run_resize(struct run *run, const struct winsize *window);

@@ -165,7 +165,7 @@ def _check_end(result: Result) -> None:
         check_error(result["error"])
     elif result["error"] is not None:
         check_error(result["error"])
-        has_cause = outcome == "cancelled" and result["error"]["stage"] in ("output", "limits")
+        has_cause = outcome == "cancelled" and result["error"]["stage"] in ("output", "limits", "isolate")
         require(has_cause, "error of a run that began", result)
 
 

@@ -309,6 +309,9 @@ static inline void imagined_pin_all(struct host *host, const struct imagined_fil
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		for (size_t j = 0; j < lists[i]->count; j++)
 			imagined_pin(host, files, root, &lists[i]->items[j]);
+	for (size_t i = 0; i < host->own.count; i++)
+		if (!i || !path_is_within(host->own.items[i].path, host->own.items[0].path))
+			imagined_pin(host, files, root, &host->own.items[i]);
 }
 
 /* The store of the layer @number, as if one had just been made; with @frozen_count checkpoints below it. */

@@ -105,6 +105,8 @@ struct golden {
 	uint64_t frozen_layers, workdir_group;
 	struct string_list toolchains;
 	struct string_list path_directories;
+	struct string_list own; /* Belljar's own files */
+	char *started_by;
 	struct string_list argv;
 };
 
@@ -198,6 +200,8 @@ static void set_facts(struct golden *golden, const struct json_value *facts, str
 	set_strings(facts, "environment", environment);
 	set_strings(facts, "toolchains", &golden->toolchains);
 	set_strings(facts, "path_directories", &golden->path_directories);
+	set_strings(facts, "own", &golden->own);
+	set_string(facts, "started_by", &golden->started_by);
 	for (size_t i = 0; files && i < files->list.count; i++)
 		imagine_file(&golden->files, files->list.items[i].string.bytes);
 	host->uid = (uid_t)uid;
@@ -260,6 +264,8 @@ static void golden_done(struct golden *golden)
 	free(golden->skeletons);
 	string_list_done(&golden->toolchains);
 	string_list_done(&golden->path_directories);
+	string_list_done(&golden->own);
+	free(golden->started_by);
 	string_list_done(&golden->argv);
 }
 
@@ -397,6 +403,15 @@ static void compile(struct golden *golden, struct string_list *lines)
 			imagined_add(&golden->host.toolchains, &golden->files, golden->toolchains.items[i]);
 		for (size_t i = 0; i < golden->path_directories.count; i++)
 			imagined_add(&golden->host.path_directories, &golden->files, golden->path_directories.items[i]);
+		for (size_t i = 0; i < golden->own.count; i++)
+			imagined_add(&golden->host.own, &golden->files, golden->own.items[i]);
+		if (golden->started_by) {
+			struct host_path_list start = {0};
+
+			imagined_add_resolved(&start, &golden->files, golden->started_by);
+			golden->host.started_by = start.items[0];
+			free(start.items);
+		}
 		if (golden->skeletons)
 			golden->host.skeletons = imagined_path(&golden->files, golden->skeletons);
 		imagined_survey(&golden->host, &golden->files, &golden->policy, golden->current_directory,

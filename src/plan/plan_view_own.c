@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan/plan_view_own.c - Belljar's own files are read-only in every jar, whatever the policy says
+ *
+ * The next run executes them outside of every jar: a command that could write one would have left its jar by then. Neither a place
+ * that is named writable nor `protect` changes that. What lies in a layer is held too: it would come home with the layer.
+ */
+#include "plan/plan_view_stages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "host/host_paths.h"
+
+/* Without mounts a part of what is writable cannot be read-only. */
+static int refuse(struct plan_build *build, const struct view *view, const struct host_path *own)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+
+		if (!place_writes_host(place) ||
+		    (!path_is_within(own->path, place->source) && !path_is_within(place->source, own->path)))
+			continue;
+		error_set(
+			build->error, STAGE_HOST, EPERM,
+			"cannot keep Belljar's own '%s' read-only without the rung 'namespace': the command may write to '%s'",
+			own->path, place->source);
+		return error_hint(
+			build->error,
+			"install Belljar outside of '%s', or allow user namespaces; `belljar doctor` says how",
+			place->source);
+	}
+	return 0;
+}
+
+static void remember(struct plan_build *build, const struct host_path *own, const char *target, bool is_first)
+{
+	build->has_failed |= string_list_add(&build->plan->own, target) < 0;
+	if (!is_first)
+		return;
+	plan_note_quietly(build, "belljar",
+			  plan_format(build, "'%s' is read-only in the jar: Belljar itself runs from it", own->path),
+			  "install Belljar elsewhere if the command is to write there");
+}
+
+static void guard(struct plan_build *build, struct view *view, const struct host_path *own)
+{
+	const size_t known = build->plan->own.count;
+
+	for (size_t i = 0; i < view->count && !build->has_failed; i++) {
+		struct place *place = &view->items[i];
+		const char *target;
+
+		/* The place is Belljar's own, or in it. */
+		if (place_writes_host(place) && path_is_within(place->source, own->path)) {
+			place->flags |= STEP_READ_ONLY;
+			remember(build, own, place->target, build->plan->own.count == known);
+		}
+		target = place_writes_host(place) || place->layer ? view_seen_through(build, view, place, own->path)
+								  : NULL;
+		if (!target)
+			continue;
+		remember(build, own, target, build->plan->own.count == known);
+		view_add_bind(build, view, own, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_protected = true;
+	}
+}
+
+int view_guard_own(struct plan_build *build, struct view *view)
+{
+	const struct host_path_list *own = &build->host->own;
+	int rc = 0;
+
+	if (build->plan->rung == RUNG_PROCESS)
+		return 0;
+	for (size_t i = 0; i < own->count && rc == 0; i++) {
+		if (build->plan->rung == RUNG_NAMESPACE)
+			guard(build, view, &own->items[i]);
+		else
+			rc = refuse(build, view, &own->items[i]);
+	}
+	return rc;
+}

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Belljar's own files in the reach of a command: what runs outside of every jar the next time.
+
+Layers: read-only mounts over the programs, the packages and the trees they were installed into, and pins of the directories
+above; without mounts such a policy is refused. What changes all the same, by another name of a file, fails the run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unittest
+from pathlib import Path
+from typing import Dict, List
+from unittest import mock
+
+from adversarial_support import AttackCase, contents
+from harness import paths
+from harness.case import on_ways
+from harness.runner import LANDLOCK, NAMESPACE, Arg
+
+# Each path that is named: change it, put another in its place, and move every directory above it away.
+REPLACE = """
+import pathlib
+for name in sys.argv[1:-1]:
+    path = pathlib.Path(name)
+    print("there", os.path.lexists(name), flush=True)
+    if path.is_file():
+        attempt("write " + name, lambda: os.open(name, os.O_WRONLY))
+        attempt("truncate " + name, lambda: os.truncate(name, 0))
+    attempt("chmod " + name, lambda: os.chmod(name, 0o777))
+    attempt("new beside " + name, lambda: os.open(str(path) + ".py", os.O_WRONLY | os.O_CREAT))
+    attempt("link out " + name, lambda: os.link(name, "stolen", follow_symlinks=False))
+    attempt("rename " + name, lambda: os.rename(name, name + ".moved"))
+    attempt("remove " + name, lambda: os.unlink(name))
+    for above in path.parents:
+        if str(above) == ".":
+            break
+        attempt("rename " + str(above), lambda: os.rename(above, str(above) + ".moved"))
+        os.makedirs("spare", exist_ok=True)
+        attempt("exchange " + str(above), lambda: call(316, -100, str(above).encode(), -100, b"spare", 2))
+        os.rmdir("spare")
+"""
+
+# What each way of installing makes; "ENGINE" is the program.
+LAYOUTS: Dict[str, Dict[str, str]] = {
+    "npm": {
+        "node_modules/@belljar/linux-x64/bin/belljar": "ENGINE",
+        "node_modules/@belljar/linux-x64/bin/belljar-gate": "gate",
+        "node_modules/belljar/index.js": "client",
+        "node_modules/.bin/belljar": "-> ../@belljar/linux-x64/bin/belljar",
+        "node_modules/other/index.js": "other",
+    },
+    "venv": {
+        ".venv/pyvenv.cfg": "",
+        ".venv/bin/belljar": "script",
+        ".venv/bin/python": "-> /usr/bin/python3",
+        ".venv/lib/python3/site-packages/belljar/__init__.py": "client",
+        ".venv/lib/python3/site-packages/belljar/_bin/belljar": "ENGINE",
+        ".venv/lib/python3/site-packages/other.py": "other",
+    },
+    "target": {"vendor/belljar/__init__.py": "client", "vendor/belljar/_bin/belljar": "ENGINE"},
+    "plain": {"tools/bin/belljar": "ENGINE", "tools/bin/belljar-gate": "gate"},
+}
+# New names there would run instead.
+SHADOWS = {"npm": ["node_modules/belljar.js", "node_modules/.bin/new"], "venv": [".venv/lib/python3/site-packages/x.pth", ".venv/bin/new"]}
+
+
+class OwnCase(AttackCase):
+    def install(self, layout: str, top: Path) -> Path:
+        """Install Belljar below a directory; the engine, which the tests run from then on."""
+        found = None
+        for name, content in LAYOUTS[layout].items():
+            path = top / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content == "ENGINE":
+                shutil.copy(paths.belljar(), path)
+                found = path
+            elif content.startswith("-> "):
+                path.symlink_to(content[3:])
+            else:
+                path.write_text(content)
+                path.chmod(0o755)
+        assert found
+        return found
+
+    def run_by(self, engine: Path) -> None:
+        """Start this program in what follows."""
+        patch = mock.patch.object(paths, "belljar", lambda: str(engine))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+
+@on_ways(NAMESPACE)
+class Installed(OwnCase):
+    def options(self, engine: Path) -> Dict[str, List[Arg]]:
+        """What a policy may say of it."""
+        return {
+            "nothing": [],
+            "not protected": ["--no-protect"],
+            "named": ["--rw", engine],
+            "package named": ["--rw", engine.parent.parent, "--no-protect"],
+            "elsewhere": ["--rw", f"{engine.parent}:/d"],
+            "layer": ["--cow"],
+        }
+
+    def check(self, layout: str) -> None:
+        engine = self.install(layout, self.work)
+        names = [name for name in LAYOUTS[layout] if layout == "npm" or "python" not in Path(name).name]
+        self.run_by(engine)
+        before = {name: contents(self.work / name) for name in names}
+        for what, options in self.options(engine).items():
+            with self.subTest(policy=what):
+                result = self.json(*options, *self.python(REPLACE, *names))
+                self.assertIsNone(result["error"], result)
+                self.assertEqual(result["stdout"].count("there True"), len(names), result)
+                answers = self.answers(result["stdout"])
+                wrong = {name: answer for name, answer in answers.items() if answer == "ok" and not name.startswith("new beside")}
+                self.assertEqual(wrong, {}, result)
+                self.assertEqual({name: contents(self.work / name) for name in names}, before)
+                for shadow in SHADOWS.get(layout, ()):
+                    done = self.jar(*options, *self.sh(f"echo evil > {shadow}"))
+                    self.assertIn(b"Read-only file system", done.stderr, done)
+                done = self.jar("--rw", engine.parent, *self.sh(f"echo > {engine}; echo > /d/belljar"))
+                self.assertNotEqual(done.status, 0)
+        self.assertEqual({name: contents(self.work / name) for name in names}, before)
+
+    def test_npm_install_in_the_project(self) -> None:
+        self.check("npm")
+
+    def test_an_environment_in_the_project(self) -> None:
+        self.check("venv")
+
+    def test_pip_install_to_a_directory_of_the_project(self) -> None:
+        self.check("target")
+
+    def test_a_program_in_the_project(self) -> None:
+        self.check("plain")
+
+    def test_what_belongs_to_the_project_stays_writable(self) -> None:
+        self.run_by(self.install("npm", self.work))
+        done = self.jar(*self.sh("echo x > new && mkdir d && mv new d && rm -r d && echo worked"))
+        self.assertEqual(done.stdout, b"worked\n", done)
+
+    def test_a_work_directory_in_the_tree_stays_writable(self) -> None:
+        """Of an environment around the project only what leads to Belljar is held."""
+        engine = self.install("venv", self.work)
+        project = self.work / ".venv/src/project"
+        project.mkdir(parents=True)
+        self.run_by(engine)
+        script = "echo x > new || exit 1; for f in bin/x lib/python3/site-packages/x.pth; do echo > ../../$f; done; true"
+        result = self.json("--rw", self.work / ".venv", "-C", project, *self.sh(script))
+        self.assertEqual((result["exit_code"], (project / "new").exists()), (0, True), result)
+        self.assertEqual((result["stderr"].count("Read-only"), (self.work / ".venv/bin/x").exists()), (2, False), result)
+
+    def test_no_change_is_proposed(self) -> None:
+        engine = self.install("npm", self.work)
+        self.run_by(engine)
+        done = self.belljar("why", engine, "write", verb="")
+        self.assertIn(b"Belljar itself runs from", done.stdout)
+        self.assertNotIn(b"--rw", done.stdout)
+
+
+@on_ways(LANDLOCK)
+class InstalledWithoutMounts(OwnCase):
+    def test_a_policy_that_could_write_to_it_is_refused(self) -> None:
+        for layout in LAYOUTS:
+            engine = self.install(layout, self.work / layout)
+            with mock.patch.object(paths, "belljar", lambda: str(engine)):
+                for options in (["-C", self.work / layout], ["-C", "none", "--rw", engine.parent], ["-C", "none", "--rw", engine]):
+                    with self.subTest(layout=layout, options=options):
+                        self.assert_failed(self.jar(*options, *self.sh("echo")), "belljar's own", "install belljar outside")
+                done = self.jar("-C", "none", *self.sh("echo worked"))
+                self.assertEqual(done.stdout, b"worked\n", done)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class OtherNames(OwnCase):
+    def test_a_link_that_a_command_could_replace_does_not_start_it(self) -> None:
+        engine = self.install("plain", self.outside)
+        link = self.work / "link"
+        link.symlink_to(engine)
+        self.run_by(link)
+        self.assert_failed(self.jar(*self.sh("echo")), "symbolic link", str(link), f"start '{engine}'")
+        self.assertEqual(self.jar("-C", "none", *self.sh("echo worked")).stdout, b"worked\n")
+
+    def test_a_file_that_changed_by_another_name_fails_the_run(self) -> None:
+        """As in the cache of a package manager that links one file into many projects."""
+        engine = self.install("target", self.outside)
+        os.link(engine, self.work / "program")
+        os.link(self.outside / "vendor/belljar/__init__.py", self.work / "alias")
+        self.run_by(engine)
+        result = self.json(*self.sh("echo fine"))
+        self.assertEqual((result["outcome"], result["error"]), ("exited", None))
+        result = self.json(*self.sh("echo evil > alias"))
+        self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
+        self.assertIn("Belljar's own", result["error"]["message"])
+        self.assertIn(str(self.outside / "vendor/belljar"), result["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
