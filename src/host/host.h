@@ -30,7 +30,8 @@ struct host_path {
 	int64_t changed_ns; /* when its inode last changed: a number that is free is used again at once */
 	uint64_t size_bytes;
 	int error;                /* a positive errno: why it could not be looked at */
-	struct string_list links; /* the symbolic links that were followed to get here, as far as the way went */
+	struct string_list links; /* the symbolic links that were followed to get here, as far as the way went ... */
+	const char *planted;      /* ... and the one of them that a command may have put there; NULL: none */
 };
 
 LIST_TYPE(struct host_path, host_path_list);

@@ -38,8 +38,8 @@ extern const struct host_name
 extern const char *const host_filled_names[]; /* directories that tools fill, at any depth; NULL ends it */
 
 /*
- * Places that hold secrets, or give away the host: no change of a policy that shows one is ever proposed. A name with a slash in front is
- * that path; others are meant below any directory.
+ * Places that hold secrets, or give away the host: no change of a policy that shows one is ever proposed, and none is a workdir.
+ * A name with a slash in front is that path, one with "~/" in front lies in the home directory; others are meant below any directory.
  */
 extern const struct host_name host_secret_names[];
 

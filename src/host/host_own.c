@@ -58,6 +58,7 @@ static int add(struct host *host, const char *path)
 		/* The links on the way are those of host->started_by. */
 		string_list_done(&found.links);
 		found.links = (struct string_list){0};
+		found.planted = NULL;
 		*item = found;
 		return 0;
 	}

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "host/host_names.h"
+#include "host/host_secrets.h"
 #include "sys/calls.h"
 
 /* As many links as the kernel follows. */
@@ -67,7 +68,7 @@ const char *host_why_unfit(const struct host *host, const char *path)
 		return "it contains a home directory";
 	if (host_is_system_directory(path))
 		return "it is a system directory";
-	return NULL;
+	return host_why_secret(host, path);
 }
 
 const char *host_written_around(const struct host *host, const struct policy *policy, const char *path)
@@ -401,6 +402,7 @@ int host_path_list_copy(struct host_path_list *list, const struct host_path *pat
 		return -ENOMEM;
 	*item = *path;
 	item->links = (struct string_list){0};
+	item->planted = NULL;
 	item->path = strdup(path->path);
 	item->target = path->target ? strdup(path->target) : NULL;
 	return item->path && (item->target || !path->target) ? 0 : -ENOMEM;

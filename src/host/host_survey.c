@@ -23,6 +23,7 @@
 #include "host/host_own.h"
 #include "host/host_paths.h"
 #include "host/host_risky.h"
+#include "host/host_secrets.h"
 #include "host/host_toolchains.h"
 #include "host/host_trust.h"
 #include "host/host_watch.h"
@@ -332,6 +333,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 							  : host_look(&workdir->path, path);
 	if (rc < 0)
 		return out_of_memory(error);
+	host_find_planted(host, &workdir->path);
 	if (workdir->path.error)
 		return error_set(error, STAGE_FILES, workdir->path.error, "cannot use the work directory '%s': %s",
 				 path, strerror(workdir->path.error));
@@ -359,6 +361,8 @@ static int survey_sources(struct host *host, const struct policy *policy)
 		rc = add_resolved(&host->policy_files, policy->files.items[i]);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
 		rc = add_resolved(&host->mounts, policy->mounts.items[i].path);
+		if (rc == 0)
+			host_find_planted(host, &host->mounts.items[i]);
 		if (rc == 0 && policy->mounts.items[i].access == MOUNT_RW &&
 		    host->mounts.items[i].kind == PATH_DIRECTORY)
 			rc = host_path_list_copy(&host->grants, &host->mounts.items[i]);

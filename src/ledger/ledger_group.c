@@ -63,7 +63,7 @@ bool ledger_holds_secret(const struct plan_looker *looker, const char *directory
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
 		const char *rest = rest_of_name(directory, secret->name);
 
-		if (secret->name[0] == '/')
+		if (secret->name[0] == '/' || secret->name[0] == '~')
 			continue; /* the explanation has looked at these */
 		if (is_there(looker, directory, secret->name) || (rest && is_there(looker, directory, rest)))
 			return true;

@@ -340,6 +340,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		   const struct plan_request *request, struct error *error)
 {
 	struct plan_build build = {.plan = plan, .policy = policy, .host = host, .request = request, .error = error};
+	const char *agent;
 	int rc;
 
 	*plan = (struct plan){
@@ -350,6 +351,9 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	};
 	if (host->real_home)
 		plan->home = plan_string(&build, host->real_home);
+	agent = host_variable(host->environment, "SSH_AUTH_SOCK");
+	if (agent && agent[0] == '/')
+		plan->agent = plan_string(&build, agent);
 	plan_copy_limits(&plan->limits, policy);
 	/* Of a kept jar's commands each has its own. */
 	if (plan_has_minders(plan))

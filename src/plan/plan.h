@@ -84,8 +84,9 @@ struct plan {
 	bool has_counted_writes;   /* of GUARANTEE_DISK: what is written to host directories, too */
 	struct string_list redact; /* literal texts */
 	bool has_redact_secrets;
-	const char *home; /* the caller's home directory; NULL: none */
-	bool is_traced;   /* what the command opens, executes and connects to is noted */
+	const char *home;  /* the caller's home directory; NULL: none */
+	const char *agent; /* the socket of the caller's SSH agent; NULL: none */
+	bool is_traced;    /* what the command opens, executes and connects to is noted */
 	uid_t owner_id; /* root only: the host id whose the command's pipes are, so that it can open /dev/stdout; 0: the caller's */
 	uint32_t asked; /* 1 << enum guarantee: what the policy asks for */
 	uint32_t optional;
@@ -173,6 +174,8 @@ const char *rung_name(enum rung rung);
  */
 int plan_secrets(const struct policy *policy, char *const *environment, const struct string_list *inside,
 		 struct string_list *secrets);
+/* Is the variable of that name itself a secret, or the way to one, such as an agent's socket? */
+bool plan_is_secret_variable(const char *name, size_t len);
 /* One step in words, for `belljar plan`, for errors and for --timing. */
 void plan_describe_step(const struct plan_step *step, struct text *out);
 

@@ -61,6 +61,13 @@ static bool looks_secret(const char *name, size_t len)
 	return false;
 }
 
+bool plan_is_secret_variable(const char *name, size_t len)
+{
+	static const char agent[] = "SSH_AUTH_SOCK";
+
+	return looks_secret(name, len) || (len == strlen(agent) && !strncmp(name, agent, len));
+}
+
 /* The password of a URL (scheme://user:password@host), or NULL. */
 static const char *url_password(const char *value, size_t *len)
 {

@@ -15,6 +15,7 @@
 
 #include "base/paths.h"
 #include "host/host_names.h"
+#include "host/host_secrets.h"
 #include "plan/plan_explain.h"
 #include "sys/calls.h"
 
@@ -349,7 +350,7 @@ static bool warn_of_inner_secrets(const struct walk *walk, const char *path, str
 	if (!S_ISDIR(mode_on_host(walk, path)))
 		return false;
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
-		if (secret->name[0] == '/' || !has_inside(walk, path, secret->name))
+		if (secret->name[0] == '/' || secret->name[0] == '~' || !has_inside(walk, path, secret->name))
 			continue;
 		text_append_format(&out->warning, "of '%s' in it: %s; name what is needed of the rest", secret->name,
 				   secret->who);
@@ -358,12 +359,51 @@ static bool warn_of_inner_secrets(const struct walk *walk, const char *path, str
 	return false;
 }
 
-static bool warn_of_secrets(const struct walk *walk, const char *path, struct plan_explanation *out)
+/* Where the host's @path leads, as far as it exists. */
+static void resolve_on_host(const struct walk *walk, const char *path, char out[PATH_MAX])
 {
-	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
-		if (!is_about(path, secret->name) || !strcmp(path, "/"))
-			continue;
-		text_append_format(&out->warning, "%s; no change is proposed", secret->who);
+	/* Without mounts every path is the host's. */
+	static const struct plan host_plan = {.rung = RUNG_LANDLOCK};
+	struct walk inner = {.plan = walk->plan->rung == RUNG_NAMESPACE ? &host_plan : walk->plan,
+			     .looker = walk->looker};
+
+	walk_path(&inner, path);
+	snprintf(out, PATH_MAX, "%s", inner.path[0] ? inner.path : "/");
+}
+
+/* The caller's agent, which signs with the caller's keys: is @path its socket, or around it? */
+static bool holds_agent(const struct walk *walk, const char *path)
+{
+	char place[PATH_MAX];
+
+	if (!walk->plan->agent)
+		return false;
+	resolve_on_host(walk, walk->plan->agent, place);
+	return path_is_within(place, path) || path_is_within(walk->plan->agent, path);
+}
+
+/* Of the place of secrets that @path is, or lies in or around. */
+static const char *secret_about(const struct walk *walk, const char *path)
+{
+	const char *who = host_secret_at(walk->looker->home, path);
+	char place[PATH_MAX];
+
+	if (!strcmp(path, "/"))
+		return NULL;
+	for (const struct host_name *secret = host_secret_names; secret->name && !who; secret++)
+		if ((secret->name[0] == '/' && path_is_within(secret->name, path)) ||
+		    (host_secret_in_home(walk->looker->home, secret->name, place) && path_is_within(place, path) &&
+		     strlen(path) > strlen(walk->looker->home) && mode_on_host(walk, place)))
+			who = secret->who;
+	return who || !holds_agent(walk, path) ? who : "whoever reaches the agent in it uses your keys";
+}
+
+static bool warn_of_place(const struct walk *walk, const char *path, struct plan_explanation *out)
+{
+	const char *who = secret_about(walk, path);
+
+	if (who) {
+		text_append_format(&out->warning, "%s; no change is proposed", who);
 		return true;
 	}
 	for (size_t i = 0; walk->access == PLAN_WRITE && host_system_trees[i]; i++) {
@@ -379,6 +419,17 @@ static bool warn_of_secrets(const struct walk *walk, const char *path, struct pl
 		return true;
 	}
 	return warn_of_inner_secrets(walk, path, out);
+}
+
+/* Where a link leads counts as much as the path that was named. */
+static bool warn_of_secrets(const struct walk *walk, const char *path, struct plan_explanation *out)
+{
+	char place[PATH_MAX];
+
+	if (warn_of_place(walk, path, out))
+		return true;
+	resolve_on_host(walk, path, place);
+	return strcmp(place, path) != 0 && warn_of_place(walk, place, out);
 }
 
 static void append_quoted(struct text *out, const char *word)
@@ -618,15 +669,6 @@ static void explain_by_steps(struct walk *walk, struct plan_explanation *out)
 }
 
 /* --- without mounts ----------------------------------------------------------------------------------------- */
-
-/* Where the host's @path leads, as far as it exists. */
-static void resolve_on_host(const struct walk *walk, const char *path, char out[PATH_MAX])
-{
-	struct walk inner = {.plan = walk->plan, .looker = walk->looker};
-
-	walk_path(&inner, path);
-	snprintf(out, PATH_MAX, "%s", inner.path[0] ? inner.path : "/");
-}
 
 static uint64_t rights_at(const struct walk *walk, const char *path)
 {

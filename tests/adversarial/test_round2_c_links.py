@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links that lead a later run to secrets, places that are no work directory, and files that come back to light.
+
+Layers: no place of secrets is a work directory; no path to a work directory leads through a link that a command may have made;
+no change of a policy is proposed that reaches a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import unittest
+from pathlib import Path
+from typing import Any, Dict, List
+
+from adversarial_support import AttackCase
+from harness.case import on_ways
+from harness.runner import LANDLOCK, NAMESPACE
+
+SECRET_PLACES = [
+    ".ssh", ".ssh/deep/er", ".aws", ".gnupg", ".kube", ".config/gcloud", ".config/gh", ".docker", ".password-store", ".mozilla/firefox",
+    ".config/google-chrome/Default", ".local/share/keyrings", ".claude", ".claude/projects/x", ".codex", ".gemini", ".config/github-copilot",
+    ".local/share/opencode",
+]  # fmt: skip
+
+
+class LinkCase(AttackCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # A home with a project in it.
+        self.project = self.directory("home/proj")
+        (self.project / "build").mkdir()
+        self.keys = self.directory("home/.ssh")
+        (self.keys / "id").write_text(self.SECRET)
+
+    def refused(self, *words: Any, **options: Any) -> str:
+        """The message of a run that must not begin."""
+        done = self.jar(*words, *self.sh(f"cat {self.keys}/id id; ls -a; touch ran"), **options)
+        self.assertEqual((done.status, done.stdout), (125, b""), done)
+        self.assertFalse((self.keys / "ran").exists())
+        return done.stderr.decode()
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Workdirs(LinkCase):
+    def test_a_link_that_a_run_put_in_place_of_a_directory_is_not_followed(self) -> None:
+        script = f"rmdir build && ln -s {self.keys} build"
+        self.assertEqual(self.jar("-C", self.project, *self.sh(script)).status, 0)
+        self.assertEqual((self.project / "build").readlink(), self.keys)
+        self.refused("-C", "build", cwd=self.project)
+        self.refused("-C", self.project / "build")
+        self.refused("-C", "build", "--rw", "build", cwd=self.project)
+        self.refused("-C", self.project / "build/../build/.", "--no-protect")
+
+    def test_no_link_of_a_project_leads_to_a_work_directory(self) -> None:
+        """Also where no secret is: what it leads to was not chosen by the caller."""
+        other = self.directory("home/other")
+        (other / "deep").mkdir()
+        (self.project / "link").symlink_to(other)
+        (self.project / "inner").symlink_to("build")
+        (self.project / "build/up").symlink_to("../link/deep")
+        for name, real in (("link", other), ("link/deep", other / "deep"), ("inner", self.project / "build"), ("build/up", other / "deep")):
+            with self.subTest(link=name):
+                message = self.refused("-C", self.project / name)
+                self.assertIn("symbolic link", message)
+                self.assertIn(f"'{real}'", message)
+                self.assertEqual(self.jar("-C", real, *self.sh("pwd")).stdout, f"{real}\n".encode())
+
+    def test_a_link_in_the_home_directory_is_the_callers(self) -> None:
+        (self.home / "work").symlink_to(self.project)
+        done = self.jar("-C", self.home / "work/build", *self.sh("pwd"))
+        self.assertEqual((done.status, done.stdout), (0, f"{self.project}/build\n".encode()), done)
+
+    def test_no_place_of_secrets_is_a_work_directory(self) -> None:
+        for name in SECRET_PLACES:
+            place = self.home / name
+            place.mkdir(parents=True, exist_ok=True)
+            with self.subTest(place=name):
+                self.assertIn("will not do as a work directory: it holds", self.refused("-C", place))
+                done = self.jar(*self.sh("pwd; ls -A"), cwd=place)
+                self.assertEqual((done.status, str(self.home).encode() in done.stdout), (0, False), done)
+        for name in (".config", ".local/share"):
+            with self.subTest(around=name):
+                self.assertIn("it holds", self.refused("-C", self.home / name))
+        fit = self.directory("home/.config/nvim")
+        self.assertEqual(self.jar("-C", fit, *self.sh("pwd")).stdout, f"{fit}\n".encode())
+
+    def test_no_grant_reaches_secrets_by_a_link_of_a_project(self) -> None:
+        (self.project / "data").symlink_to(self.keys)
+        for option in ("--ro", "--rw"):
+            message = self.refused("-C", "none", option, self.project / "data")
+            self.assertIn("symbolic link", message)
+        # A link that the caller made, to something else.
+        (self.project / "else").symlink_to(self.directory("home/else"))
+        self.assertEqual(self.jar("-C", "none", "--ro", self.project / "else", *self.sh("true")).status, 0)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Proposals(LinkCase):
+    def why(self, path: Path, access: str = "read") -> Dict[str, Any]:
+        done = self.belljar("why", *self.way.options, "--json", path, access, verb="", cwd=self.project)
+        answer: Dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def test_no_cure_reaches_a_secret_through_a_link(self) -> None:
+        (self.home / "innocent").symlink_to(".ssh")
+        (self.home / "single").symlink_to(".ssh/id")
+        (self.project / "planted").symlink_to(self.keys)
+        (self.directory("home/.claude") / "x").write_text("{}")
+        (self.home / ".claude.json").write_text("{}")
+        for path in ("innocent", "innocent/id", "single", "proj/planted/id", ".ssh/id", ".claude/x", ".claude.json"):
+            with self.subTest(path=path):
+                answer = self.why(self.home / path)
+                self.assertEqual((answer["allowed"], answer["cure"]), (False, None), answer)
+                self.assertIn("no change is proposed", answer["warning"])
+        (self.home / "plain").write_text("x")
+        (self.home / "link").symlink_to("plain")
+        self.assertIsNotNone(self.why(self.home / "link")["cure"])
+
+    def test_no_cure_reaches_the_agent(self) -> None:
+        place = self.directory("home/agents")
+        agent = socket.socket(socket.AF_UNIX)
+        self.addCleanup(agent.close)
+        os.chdir(place)
+        self.addCleanup(os.chdir, "/")
+        agent.bind("agent.1")
+        self.env["SSH_AUTH_SOCK"] = str(self.home / "agent")
+        (self.home / "agent").symlink_to(place / "agent.1")
+        for path in (place / "agent.1", place, self.home / "agent"):
+            for access in ("read", "write"):
+                with self.subTest(path=path, access=access):
+                    self.assertIsNone(self.why(path, access)["cure"])
+
+
+@on_ways(NAMESPACE)
+class Learned(LinkCase):
+    def learn(self, *words: Any) -> Dict[str, Any]:
+        done = self.belljar("learn", *self.way.options, "--json", "--yes", *words, verb="", cwd=self.project)
+        answer: Dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def test_learn_asks_about_no_secret(self) -> None:
+        (self.home / "innocent").symlink_to(".ssh")
+        answer = self.learn(*self.sh(f"cat {self.home}/innocent/id"))
+        found: List[Any] = [*answer["questions"], *answer["allowed"]]
+        self.assertEqual([entry for entry in found if "innocent" in entry["what"] or ".ssh" in entry["what"]], [], answer)
+
+    def test_learn_proposes_no_secret_variable(self) -> None:
+        self.env.update(SSH_AUTH_SOCK="/x", ANTHROPIC_API_KEY="x" * 20, GITHUB_TOKEN="y" * 20, PLAIN_NAME="z")
+        done = self.belljar("learn", *self.way.options, *self.sh("exit 1"), verb="", cwd=self.project)
+        self.assertIn(b"PLAIN_NAME", done.stderr)
+        for name in (b"SSH_AUTH_SOCK", b"ANTHROPIC_API_KEY", b"GITHUB_TOKEN"):
+            self.assertNotIn(name, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
