@@ -227,6 +227,9 @@ static int set_attribute(const struct object *object, const struct asker *asker,
 	size_t len = arguments[2];
 	int rc = read_name(asker, arguments[0], name);
 
+	/* A layer over the file would take them for its own: the file would be gone, or could not be opened. */
+	if (rc == 0 && after_prefix(name, "user.overlay."))
+		rc = -EPERM;
 	if (rc == 0 && len > sizeof(value))
 		rc = -E2BIG;
 	if (rc == 0 && len)

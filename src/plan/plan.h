@@ -71,6 +71,7 @@ struct plan {
 	enum net_mode net;     /* of a run it is the jar's */
 	struct jar_plan core;  /* what is carried out; the rest is for the engine and for people */
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
+	bool writes_host;      /* a command can write to directories of the host, not only to layers over them */
 	struct plan_limits limits;
 	struct plan_cgroup cgroup;
 	struct plan_gate gate; /* of a run it is the jar's */

@@ -410,6 +410,8 @@ int plan_mounts(struct plan_build *build)
 
 	if (rc == 0)
 		rc = view_make(build, &view, &pins);
+	for (size_t i = 0; rc == 0 && i < view.count; i++)
+		build->plan->writes_host |= place_writes_host(&view.items[i]) && !(view.items[i].flags & STEP_DEVICE);
 	if (rc == 0 && !build->has_failed && build->plan->rung == RUNG_LANDLOCK)
 		rc = check_nested(build, &view);
 	if (rc == 0 && !build->has_failed) {

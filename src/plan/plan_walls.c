@@ -125,6 +125,8 @@ static int compile_filter(struct plan_build *build)
 		profile.parts |= SECCOMP_KEEP_CORE_LIMIT;
 	if (!build->host->has_seccomp_listeners)
 		profile.parts &= ~(uint32_t)SECCOMP_ASK_METADATA;
+	if (plan->rung == RUNG_NAMESPACE && plan->writes_host)
+		profile.parts |= SECCOMP_NO_ATTRIBUTES;
 	if (plan_is_for_calls(plan))
 		profile.parts |= SECCOMP_NO_SIBLINGS;
 	if (build->policy->exec == EXEC_TRUSTED)

@@ -11,12 +11,12 @@
 #define LINE_WIDTH 100
 
 static const char *const part_names[] = {
-	"kernel",          "namespaces",      "terminal",          "process",      "sockets",
-	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",      "no-unix-connect",
-	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc",  "ask-metadata",
-	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",      "guard-first",
-	"keep-core-limit", "metered",         "trace-files",       "trace-access", "trace-stat",
-	"trace-changes",   "one-listener",    "trusted-exec",
+	"kernel",          "namespaces",      "terminal",          "process",          "sockets",
+	"no-setuid-files", "no-setgid-files", "unknown",           "no-inet",          "no-unix-connect",
+	"own-pid-only",    "guard-pids",      "no-signal-detours", "no-host-ipc",      "ask-metadata",
+	"counted-writes",  "no-truncate",     "no-siblings",       "own-ids",          "guard-first",
+	"keep-core-limit", "metered",         "trace-files",       "trace-access",     "trace-stat",
+	"trace-changes",   "one-listener",    "trusted-exec",      "no-overlay-marks", "no-attributes",
 };
 _Static_assert((UINT32_C(1) << ARRAY_LEN(part_names)) - 1 == SECCOMP_PART_ALL, "every part has a name");
 

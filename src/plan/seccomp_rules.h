@@ -145,10 +145,22 @@ enum seccomp_part {
 	 */
 	SECCOMP_ONE_LISTENER = 1 << 26,
 
+	/*
+	 * No marks of overlayfs on the host's files: a later layer over them would not show what the host has. A character
+	 * device 0:0 means "removed", and everybody may make one, also by a rename.
+	 */
+	SECCOMP_NO_OVERLAY_MARKS = 1 << 28,
+	/*
+	 * Nor marks in attributes of files, whose names are behind pointers: none can be set, as on a file system that has none.
+	 * For jars that write host directories and not only layers over them, in which the kernel keeps marks apart. Where
+	 * SECCOMP_ASK_METADATA asks, the supervisor refuses these names.
+	 */
+	SECCOMP_NO_ATTRIBUTES = 1 << 29,
+
 	/* No file in memory that could be executed. For jars that execute only what no command can write. */
 	SECCOMP_TRUSTED_EXEC = 1 << 27,
 
-	SECCOMP_PART_ALL = (1 << 28) - 1,
+	SECCOMP_PART_ALL = (1 << 30) - 1,
 };
 
 #define SECCOMP_PROTECTED_MAX 4
