@@ -17,6 +17,8 @@ const LINKS_AT_ONCE = 200;
 const MAX_DEPTH = 100;
 // Names and comments of an archive that come before a member.
 const MAX_EXTRA_BYTES = 1 << 20;
+// A file that ends no sooner than this may be all holes, which Node cannot find: its zeros would take hours.
+const MAX_FILE_BYTES = 64 * 2 ** 30;
 const ENOSPC = 28;
 const EFBIG = 27;
 const E2BIG = 7;
@@ -84,6 +86,11 @@ function header(path, info, target = '') {
   return Buffer.concat(parts);
 }
 
+function checkSize(path, size) {
+  if (size <= MAX_FILE_BYTES) return;
+  throw systemError(EFBIG, 'tar', path, undefined, `the file has ${size} bytes; an archive takes ${MAX_FILE_BYTES} at most`);
+}
+
 /** Exactly as many bytes as were promised, whatever becomes of the file meanwhile. */
 async function* content(jar, path, size) {
   let left = size;
@@ -131,6 +138,7 @@ async function* below(jar, folder, prefix, depth) {
         yield* below(jar, path, `${prefix}${name}/`, depth + 1);
       }
       if (info.type === 'file') {
+        checkSize(path, info.size);
         yield header(prefix + name, info);
         yield* content(jar, path, info.size);
       }
@@ -143,6 +151,7 @@ async function* below(jar, folder, prefix, depth) {
 async function* pieces(jar, path) {
   const info = await stat(jar, path, { follow: true });
   if (info.type === 'file') {
+    checkSize(path, info.size);
     yield header(path.slice(path.lastIndexOf('/') + 1), info);
     yield* content(jar, path, info.size);
   } else {

@@ -3,6 +3,9 @@
 
 On the way out a tree is read over descriptors, as in _files.py. On the way in every file is made inside, by the jar's own first
 process; what an archive could do harm with is refused.
+
+A file with large holes is written as GNU tar writes it, format 1.0: a map of what there is, then that. The zeros of a hole of a
+terabyte would take hours.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import io
 import os
 import stat
 import tarfile
-from typing import Any, Generator, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Generator, Iterator, List, Optional, Tuple, Union
 
 from ._files import LIST_MAX_DEPTH, open_below
 
@@ -24,8 +27,12 @@ TYPES = {stat.S_IFREG: tarfile.REGTYPE, stat.S_IFDIR: tarfile.DIRTYPE, stat.S_IF
 # --- out ---
 
 
-def _header(name: str, seen: os.stat_result, link: str = "") -> bytes:
+HOLES_FROM = 64 << 20  # bytes of holes; smaller ones are written as zeros, which every program unpacks
+
+
+def _header(name: str, seen: os.stat_result, link: str = "", extended: Optional[Dict[str, str]] = None) -> bytes:
     info = tarfile.TarInfo(name)
+    info.pax_headers = extended or {}
     info.type = TYPES[stat.S_IFMT(seen.st_mode)]
     info.mode = stat.S_IMODE(seen.st_mode)
     info.mtime = int(seen.st_mtime)
@@ -44,11 +51,53 @@ def _content(fd: int, size: int) -> Iterator[bytes]:
     yield bytes(-size % BLOCK_BYTES)
 
 
+def _parts(fd: int, size: int) -> List[Tuple[int, int]]:
+    """Where there is data, and how much; an empty one at the end of a file that ends with a hole."""
+    found = []
+    at = 0
+    while at < size:
+        try:
+            data = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            break
+        at = min(os.lseek(fd, data, os.SEEK_HOLE), size)
+        if data >= at:
+            break
+        found.append((data, at - data))
+    if not found or sum(found[-1]) < size:
+        found.append((size, 0))
+    return found
+
+
+def _sparse(name: str, fd: int, seen: os.stat_result) -> Iterator[bytes]:
+    parts = _parts(fd, seen.st_size)
+    numbers = [len(parts), *(number for part in parts for number in part)]
+    table = b"".join(b"%d\n" % number for number in numbers)
+    table += bytes(-len(table) % BLOCK_BYTES)
+    stored = sum(length for _, length in parts)
+    words = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": name, "GNU.sparse.realsize": str(seen.st_size)}
+    facts = list(seen[:10])
+    facts[stat.ST_SIZE] = len(table) + stored
+    yield _header("GNUSparseFile.0/file", os.stat_result(facts), extended=words)
+    yield table
+    for at, length in parts:
+        while length:
+            data = os.pread(fd, min(PIECE_BYTES, length), at) or bytes(min(PIECE_BYTES, length))
+            at += len(data)
+            length -= len(data)
+            yield data
+    yield bytes(-stored % BLOCK_BYTES)
+
+
 def _file(name: str, fd: int) -> Iterator[bytes]:
     """A regular file; its descriptor is closed."""
     try:
         seen = os.fstat(fd)
-        if stat.S_ISREG(seen.st_mode):
+        if stat.S_ISREG(seen.st_mode) and seen.st_size - seen.st_blocks * BLOCK_BYTES >= HOLES_FROM:
+            yield from _sparse(name, fd, seen)
+        elif stat.S_ISREG(seen.st_mode):
             yield _header(name, seen)
             yield from _content(fd, seen.st_size)
     finally:

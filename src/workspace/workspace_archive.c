@@ -4,16 +4,24 @@
  *
  * POSIX pax: every entry has an extended header with its path, and its link's text, so that neither has a limit or needs to
  * be UTF-8 for the reader to take the bytes.
+ *
+ * A file with holes is written as GNU tar writes it, format 1.0: a map of what there is, then that. A hole of a terabyte is a
+ * line of the map, where a reader that was sent its zeros would wait for hours.
  */
 #include "workspace/workspace_archive.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/list.h"
+
 #define BLOCK 512
 #define COPY_BYTES 65536
+/* The map of one file; more pieces than fit are written as if there were no holes between the last ones. */
+#define MAP_BYTES_MAX ((size_t)64 << 20)
 
 struct header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8];
@@ -88,32 +96,35 @@ static void add_record(struct text *out, const char *key, const char *value)
 	text_append_format(out, "%zu %s=%s\n", len + digits, key, value);
 }
 
+/* @records before the header of a member. */
+static int write_records(int fd, const struct text *records)
+{
+	int rc = text_failed(records) ? -ENOMEM : write_header(fd, 'x', "pax", 0644, records->len, 0);
+
+	if (rc == 0)
+		rc = write_all(fd, records->data, records->len);
+	return rc == 0 ? pad(fd, records->len) : rc;
+}
+
 static int write_extended(int fd, const char *path, const char *link)
 {
 	AUTO_TEXT records = {0};
-	int rc;
 
 	add_record(&records, "path", path);
 	if (link)
 		add_record(&records, "linkpath", link);
-	if (text_failed(&records))
-		return -ENOMEM;
-	rc = write_header(fd, 'x', "pax", 0644, records.len, 0);
-	if (rc == 0)
-		rc = write_all(fd, records.data, records.len);
-	return rc == 0 ? pad(fd, records.len) : rc;
+	return write_records(fd, &records);
 }
 
 /* As many bytes as the header says, whatever the file has by now. */
-static int write_content(int fd, int source, uint64_t size)
+static int write_range(int fd, int source, uint64_t at, uint64_t len)
 {
 	AUTO_FREE char *block = calloc(1, COPY_BYTES);
-	uint64_t left = size;
 	int rc = block ? 0 : -ENOMEM;
 
-	while (left && rc == 0) {
-		size_t want = (size_t)MIN_OF(left, (uint64_t)COPY_BYTES);
-		ssize_t count = read(source, block, want);
+	while (len && rc == 0) {
+		size_t want = (size_t)MIN_OF(len, (uint64_t)COPY_BYTES);
+		ssize_t count = pread(source, block, want, (off_t)at);
 
 		if (count < 0)
 			return -errno;
@@ -122,10 +133,111 @@ static int write_content(int fd, int source, uint64_t size)
 			count = (ssize_t)want;
 		}
 		rc = write_all(fd, block, (size_t)count);
-		left -= (uint64_t)count;
+		at += (uint64_t)count;
+		len -= (uint64_t)count;
 	}
+	return rc;
+}
+
+/* --- files with holes --------------------------------------------------------------------------------------------- */
+
+struct piece {
+	uint64_t at, len;
+};
+
+LIST_TYPE(struct piece, piece_list);
+
+static void piece_list_done(struct piece_list *list)
+{
+	free(list->items);
+}
+
+/* What there is of a file of @size bytes, between its holes. A file system that knows none has one piece. */
+static int find_pieces(int source, uint64_t size, struct piece_list *pieces)
+{
+	for (uint64_t at = 0; at < size;) {
+		off_t data = lseek(source, (off_t)at, SEEK_DATA), hole;
+		struct piece *piece;
+
+		if (data < 0 && errno == ENXIO)
+			return 0;
+		if (data < 0)
+			data = (off_t)at;
+		hole = pieces->count < MAP_BYTES_MAX / 48 ? lseek(source, data, SEEK_HOLE) : (off_t)size;
+		if (hole <= data || (uint64_t)hole > size)
+			hole = (off_t)size;
+		if ((uint64_t)data >= size)
+			return 0;
+		piece = list_add(pieces);
+		if (!piece)
+			return -ENOMEM;
+		*piece = (struct piece){(uint64_t)data, (uint64_t)(hole - data)};
+		at = (uint64_t)hole;
+	}
+	return 0;
+}
+
+/* The map, filled up to whole blocks; a file that ends with a hole has an empty piece there. */
+static int print_map(const struct piece_list *pieces, uint64_t size, struct text *out)
+{
+	const struct piece *last = pieces->count ? &pieces->items[pieces->count - 1] : NULL;
+	bool ends_with_hole = !last || last->at + last->len < size;
+
+	text_append_format(out, "%zu\n", pieces->count + ends_with_hole);
+	for (size_t i = 0; i < pieces->count; i++)
+		text_append_format(out, "%" PRIu64 "\n%" PRIu64 "\n", pieces->items[i].at, pieces->items[i].len);
+	if (ends_with_hole)
+		text_append_format(out, "%" PRIu64 "\n0\n", size);
+	while (!text_failed(out) && out->len % BLOCK)
+		text_append_char(out, '\0');
+	return text_failed(out) ? -ENOMEM : 0;
+}
+
+static int write_sparse(int fd, int source, const struct change *change, const struct piece_list *pieces)
+{
+	AUTO_TEXT records = {0}, map = {0};
+	char size[24];
+	uint64_t len = 0;
+	int rc = print_map(pieces, change->after.size, &map);
+
+	for (size_t i = 0; i < pieces->count; i++)
+		len += pieces->items[i].len;
+	snprintf(size, sizeof(size), "%" PRIu64, change->after.size);
+	add_record(&records, "GNU.sparse.major", "1");
+	add_record(&records, "GNU.sparse.minor", "0");
+	add_record(&records, "GNU.sparse.name", change->path);
+	add_record(&records, "GNU.sparse.realsize", size);
+	if (rc == 0)
+		rc = write_records(fd, &records);
+	if (rc == 0)
+		rc = write_header(fd, '0', "GNUSparseFile.0/file", change->after.mode, map.len + len,
+				  change->after.mtime_ns);
+	if (rc == 0)
+		rc = write_all(fd, map.data, map.len);
+	for (size_t i = 0; i < pieces->count && rc == 0; i++)
+		rc = write_range(fd, source, pieces->items[i].at, pieces->items[i].len);
+	return rc == 0 ? pad(fd, len) : rc;
+}
+
+static int write_file(int fd, int source, const struct change *change)
+{
+	AUTO(piece_list_done) struct piece_list pieces = {0};
+	uint64_t size = change->after.size;
+	int rc = change->after.stored < size ? find_pieces(source, size, &pieces) : 0;
+
+	if (rc < 0)
+		return rc;
+	if (change->after.stored < size && (pieces.count != 1 || pieces.items[0].len < size))
+		return write_sparse(fd, source, change, &pieces);
+	rc = write_extended(fd, change->path, NULL);
+	if (rc == 0)
+		rc = write_header(fd, '0', "file", change->after.mode, size, change->after.mtime_ns);
+	if (rc == 0)
+		rc = write_range(fd, source, 0, size);
 	return rc == 0 ? pad(fd, size) : rc;
 }
+
+/* --- members ------------------------------------------------------------------------------------------------------ */
 
 static int write_change(const struct workspace_view *view, const struct change *change, int fd)
 {
@@ -154,10 +266,7 @@ static int write_change(const struct workspace_view *view, const struct change *
 	source = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (source < 0)
 		return -errno;
-	rc = write_extended(fd, change->path, NULL);
-	if (rc == 0)
-		rc = write_header(fd, '0', "file", mode, change->after.size, change->after.mtime_ns);
-	return rc == 0 ? write_content(fd, source, change->after.size) : rc;
+	return write_file(fd, source, change);
 }
 
 int workspace_archive(const struct workspace_view *view, const struct change_list *list, int fd, struct error *error)

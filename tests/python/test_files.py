@@ -256,6 +256,20 @@ class Archives(FilesCase):
         jar.import_tar(jar.read_file("back.tar"), "w")
         self.assertEqual(self.names("w"), self.names("t"))
 
+    def test_a_huge_hole_goes_out_as_a_hole(self) -> None:
+        """Its zeros would take hours."""
+        self.jar.run("truncate -s 1T huge; printf middle | dd of=huge bs=1 seek=1000000000 conv=notrunc", shell=True, check=True)
+        data = self.jar.export_tar().read()
+        self.assertLess(len(data), 1 << 20)
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            (member,) = tar
+            content = tar.extractfile(member)
+            assert content
+            content.seek(999_999_998)
+            self.assertEqual((member.name, member.size, content.read(10)), ("huge", 1 << 40, b"\0\0middle\0\0"))
+        with self.assertRaisesRegex(ValueError, "sparse"):
+            self.jar.import_tar(data, "in")
+
     def test_links_go_out_as_links_and_nothing_else_that_is_special(self) -> None:
         self.jar.run("ln -s /etc/passwd link; mkfifo fifo; echo x > file; ln file hard", shell=True, check=True)
         with tarfile.open(fileobj=io.BytesIO(self.jar.export_tar().read())) as tar:
@@ -297,8 +311,8 @@ class Archives(FilesCase):
         with belljar.Jar(workdir=None, memory="64M", tmpfs=["/small:4M"]) as jar:
             self.refused(errno.ENOSPC, lambda: jar.import_tar(data, "/small"))
 
-    def test_a_sparse_file_goes_out_as_it_is_read(self) -> None:
-        self.jar.run(["truncate", "-s", "1T", "huge"], check=True)
+    def test_a_file_with_smaller_holes_goes_out_as_it_is_read(self) -> None:
+        self.jar.run(["truncate", "-s", "60M", "file"], check=True)
         with self.jar.export_tar() as out:
             self.assertEqual(len(out.read(5 << 20)), 5 << 20)
 
