@@ -49,6 +49,9 @@ int command_diff(const struct invocation *invocation, struct run_options *option
 	if (rc < 0)
 		return fail(messenger, &error);
 	change_list_keep(&list, &chosen.paths);
+	if (shown_note(&chosen.opened.view, &chosen.opened.workspace, &list, &chosen.paths, VIEWER_TERMINAL, &error) <
+	    0)
+		return fail(messenger, &error);
 	workspace_find_renames(&chosen.opened.view, &list);
 	if (options->has_json) {
 		workspace_write_changes(&chosen.opened, &list, &out);
@@ -123,15 +126,26 @@ static void say_what_stays(const struct messenger *messenger, const struct chang
 	}
 }
 
-static void say_outcome(const struct messenger *messenger, const struct apply_outcome *outcome, bool is_dry_run,
-			bool is_kept, const char *id)
+static size_t count_unseen(const struct change_list *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		count += list->items[i].flags & CHANGE_IS_UNSEEN && list->items[i].flags & CHANGE_IS_CHOSEN;
+	return count;
+}
+
+static void say_outcome(const struct messenger *messenger, const struct apply_outcome *outcome, size_t unseen,
+			bool is_dry_run, bool is_kept, const char *id)
 {
 	for (size_t i = 0; i < outcome->saved.count; i++)
 		message_note(messenger,
 			     "saved: the workdir's version of a file that changed at the same moment is '%s'",
 			     outcome->saved.items[i]);
-	if (outcome->refused)
+	if (outcome->refused > unseen)
 		message_hint(messenger, "--allow-risky PATH applies what is refused");
+	if (unseen)
+		message_hint(messenger, "look at it again, then apply: `belljar diff %s`", id);
 	if (outcome->conflicts)
 		message_hint(messenger,
 			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's; "
@@ -172,7 +186,7 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 	is_kept = rc < 0 || outcome.conflicts || outcome.refused || outcome.failed || outcome.left;
 	if (rc == 0 && !is_kept && !order->is_dry_run)
 		rc = workspace_finish(&chosen->opened, &error);
-	say_outcome(messenger, &outcome, order->is_dry_run, is_kept, id);
+	say_outcome(messenger, &outcome, count_unseen(list), order->is_dry_run, is_kept, id);
 	if (order->has_json) {
 		workspace_write_outcome(&outcome, list, is_kept || order->is_dry_run, &out);
 		text_append_char(&out, '\n');
@@ -217,9 +231,7 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->risky, &risky, &error);
 	if (rc == 0)
-		rc = workspace_settle(&chosen.opened.view, &chosen.opened.workspace, &error);
-	if (rc == 0)
-		rc = workspace_judged_changes(&chosen.opened.view, &risky, &list, &error);
+		rc = workspace_changes_to_apply(&chosen.opened, VIEWER_TERMINAL, &risky, &list, &error);
 	return rc < 0 ? fail(messenger, &error) : apply_chosen(&chosen, &list, &order, messenger);
 }
 
@@ -248,7 +260,7 @@ int command_discard(const struct invocation *invocation, struct run_options *opt
 	struct error error = {0};
 	bool has_paths;
 	char id[WORKSPACE_ID_SIZE];
-	int rc = chosen_open(&chosen, invocation, options, 0, WORKSPACE_WRITE, false, &error);
+	int rc = chosen_open(&chosen, invocation, options, 0, WORKSPACE_DROP, false, &error);
 
 	if (rc < 0)
 		return fail(messenger, &error);
@@ -262,7 +274,7 @@ int command_discard(const struct invocation *invocation, struct run_options *opt
 		if (rc == 0)
 			rc = discard_paths(&chosen, messenger, &error);
 	} else {
-		rc = workspace_remove(&chosen.opened.home, &chosen.opened.workspace, &error);
+		rc = chosen_remove(&chosen, messenger, &error);
 		if (rc == 0)
 			message_note(messenger, "the workspace %s is gone", id);
 	}

@@ -32,32 +32,36 @@ struct trial {
 	char id[WORKSPACE_ID_SIZE];
 	struct chosen chosen;
 	struct change_list list;
-	bool *is_matched; /* which patterns of --apply something has matched */
-	bool is_one;      /* there is no other workspace */
-	int status;       /* of the command */
+	struct string_list risky; /* below the workdir */
+	bool *is_matched;         /* which patterns of --apply something has matched */
+	bool is_one;              /* there is no other workspace */
+	int status;               /* of the command */
 };
 
 /* Open the workspace, and list its changes anew. */
 static int look(struct trial *trial, struct error *error)
 {
 	struct run_options words = {.words = (const char *[]){trial->id}, .word_count = 1};
-	AUTO(string_list_done) struct string_list risky = {0};
+	static const struct string_list everything;
 	int rc = chosen_open(&trial->chosen, trial->invocation, &words, 0, WORKSPACE_WRITE, true, error);
 
 	if (rc == 0)
 		rc = workspace_settle(&trial->chosen.opened.view, &trial->chosen.opened.workspace, error);
 	if (rc == 0)
-		rc = chosen_translate(&trial->chosen, trial->invocation, &trial->options->risky, &risky, error);
+		rc = chosen_translate(&trial->chosen, trial->invocation, &trial->options->risky, &trial->risky, error);
 	if (rc == 0)
-		rc = workspace_changes(&trial->chosen.opened.view, &trial->list, error);
+		rc = workspace_judged_changes(&trial->chosen.opened.view, &trial->risky, &trial->list, error);
+	/* What is decided about from here on, shown or not, is what there is now. */
 	if (rc == 0)
-		workspace_judge(&trial->chosen.opened.view, &trial->list, &risky);
+		rc = shown_note(&trial->chosen.opened.view, &trial->chosen.opened.workspace, &trial->list, &everything,
+				VIEWER_TERMINAL, error);
 	return rc;
 }
 
 static void leave(struct trial *trial)
 {
 	change_list_done(&trial->list);
+	string_list_done(&trial->risky);
 	chosen_done(&trial->chosen);
 	trial->chosen = (struct chosen){0};
 }
@@ -66,7 +70,11 @@ static int apply(struct trial *trial, const struct string_list *paths)
 {
 	static const struct string_list none;
 	const struct apply_order order = {.paths = paths, .theirs = &none, .ours = &none, .merge = &none};
+	struct error error = {0};
 
+	change_list_done(&trial->list);
+	if (workspace_changes_to_apply(&trial->chosen.opened, VIEWER_TERMINAL, &trial->risky, &trial->list, &error) < 0)
+		return fail(trial->messenger, &error);
 	return apply_chosen(&trial->chosen, &trial->list, &order, trial->messenger);
 }
 

@@ -57,6 +57,7 @@ static int list_all(const struct invocation *invocation, const struct run_option
 		for (size_t i = 0; i < list.count; i++) {
 			json_open_object(&json, NULL);
 			workspace_write_facts(&list.items[i], &json);
+			json_write_string(&json, "missing", workspace_missing(&home, &list.items[i]));
 			json_close_object(&json);
 		}
 		json_close_array(&json);
@@ -64,11 +65,14 @@ static int list_all(const struct invocation *invocation, const struct run_option
 	}
 	for (size_t i = 0; i < list.count && !options->has_json; i++) {
 		const struct workspace_meta *meta = &list.items[i];
+		const char *missing = workspace_missing(&home, meta);
 
 		text_append_format(&out, "%s  ", meta->id);
 		print_time(&out, meta->created_ns);
 		text_append_format(&out, "  %-16s ", meta->name ? meta->name : "-");
 		escape_append(&out, meta->workdir, NAME_MAX_SHOWN);
+		text_append_format(&out, "%s%s%s", missing ? "  (its " : "", missing ? missing : "",
+				   missing ? " is not there)" : "");
 		text_append_char(&out, '\n');
 	}
 	if (damaged)
@@ -198,7 +202,7 @@ static int export(struct chosen *chosen, const struct run_options *options, cons
 static int remove_it(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,
 		     struct error *error)
 {
-	return workspace_remove(&chosen->opened.home, &chosen->opened.workspace, error);
+	return chosen_remove(chosen, messenger, error);
 }
 
 typedef int verb_function(struct chosen *chosen, const struct run_options *options, const struct messenger *messenger,
@@ -216,7 +220,7 @@ static const struct {
 	{"fork", fork_it, WORKSPACE_WRITE, .more_words = 1},
 	{"rollback", rollback, WORKSPACE_WRITE, .more_words = 1},
 	{"export", export, WORKSPACE_LOOK},
-	{"remove", remove_it, WORKSPACE_WRITE, .needs_word = true},
+	{"remove", remove_it, WORKSPACE_DROP, .needs_word = true},
 };
 
 /* Nothing is done to the newest one for a word that means none; the error names those that there are. */

@@ -81,6 +81,17 @@ void chosen_done(struct chosen *chosen)
 	string_list_done(&chosen->paths);
 }
 
+int chosen_remove(struct chosen *chosen, const struct messenger *messenger, struct error *error)
+{
+	struct workspace *workspace = &chosen->opened.workspace;
+	AUTO_FREE char *left_at = workspace_has_layer(workspace) ? NULL : strdup(workspace->parts_path);
+	int rc = workspace_remove(&chosen->opened.home, workspace, error);
+
+	if (rc == 0 && left_at)
+		message_note(messenger, "its layer was not there: if '%s' comes back, remove it by hand", left_at);
+	return rc;
+}
+
 static int translate(const struct chosen *chosen, const struct invocation *invocation, const char *path,
 		     struct string_list *to, struct error *error)
 {

@@ -22,6 +22,8 @@ struct chosen {
 int chosen_open(struct chosen *chosen, const struct invocation *invocation, const struct run_options *options,
 		int first, enum workspace_access access, bool has_view, struct error *error);
 void chosen_done(struct chosen *chosen);
+/* workspace_remove() of one that was opened with WORKSPACE_DROP, and say what is left where if its layer is not there. */
+int chosen_remove(struct chosen *chosen, const struct messenger *messenger, struct error *error);
 
 /* Take the words that are left as paths. */
 int chosen_take_paths(struct chosen *chosen, const struct invocation *invocation, const struct run_options *options,

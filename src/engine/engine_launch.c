@@ -56,6 +56,10 @@ int launch_survey(struct launch *launch)
 {
 	int rc = look_at_host(launch);
 
+	if (rc == 0 && engine_workspaces_guard(&launch->host, launch->policy, launch->environment)) {
+		host_done(&launch->host);
+		rc = look_at_host(launch);
+	}
 	launch->surveyed_ns = sys_monotonic_ns();
 	return rc;
 }

@@ -259,40 +259,57 @@ static int tell_host(struct host *host, struct host_layer *layer, const struct w
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
-/* The directory of all stores, as workspace_home_open() finds it, but nothing is made. */
-static char *stores_path(char *const *environment)
+static int find_places(struct host *host, const char *home)
 {
-	const char *state = NULL, *home = NULL;
-	AUTO_TEXT path = {0};
+	AUTO(string_list_done) struct string_list places = {0};
+	int rc = workspace_places(home, &places);
 
-	for (char *const *at = environment; at && *at; at++) {
-		if (!strncmp(*at, "XDG_STATE_HOME=/", 16))
-			state = *at + 15;
-		else if (!strncmp(*at, "HOME=/", 6))
-			home = *at + 5;
-	}
-	if (state)
-		text_append_format(&path, "%s/belljar/ws", state);
-	else
-		text_append_format(&path, "%s/.local/state/belljar/ws", home ? home : "");
-	return text_failed(&path) ? NULL : strdup(text_string(&path));
+	for (size_t i = 0; i < places.count && rc == 0; i++)
+		rc = host_path_list_look(&host->stores, places.items[i]);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 int engine_workspaces_find(struct host *host, char *const *environment)
 {
-	AUTO_FREE char *path = stores_path(environment);
-	struct host_path *item = path ? list_add(&host->stores) : NULL;
+	AUTO(string_list_done) struct string_list homes = {0};
+	int rc = workspace_homes(environment, &homes);
 
-	return item ? host_look_through(item, path) : -ENOMEM;
+	for (size_t i = 0; i < homes.count && rc == 0; i++) {
+		struct host_path *item = list_add(&host->stores);
+
+		rc = item ? host_look_through(item, homes.items[i]) : -ENOMEM;
+		if (rc == 0 && item->kind == PATH_DIRECTORY)
+			rc = find_places(host, homes.items[i]);
+	}
+	return rc;
+}
+
+bool engine_workspaces_guard(const struct host *host, const struct policy *policy, char *const *environment)
+{
+	AUTO(string_list_done) struct string_list homes = {0};
+	bool has_made = false;
+
+	if (workspace_homes(environment, &homes) < 0)
+		return false;
+	for (size_t i = 0; i < host->stores.count; i++) {
+		const struct host_path *path = &host->stores.items[i];
+
+		for (size_t k = 0; k < homes.count && path->kind == PATH_ABSENT && path->path; k++)
+			has_made |= !strcmp(homes.items[k], path->path) &&
+				    host_written_around(host, policy, path->path) &&
+				    workspace_home_make(path->path) == 0;
+	}
+	return has_made;
 }
 
 int engine_workspaces_pretend(struct host *host, char *const *environment)
 {
-	AUTO_FREE char *path = stores_path(environment);
+	AUTO(string_list_done) struct string_list homes = {0};
+	int rc = workspace_homes(environment, &homes);
 
-	for (size_t i = 0; i < host->layers.count; i++) {
+	for (size_t i = 0; i < host->layers.count && rc == 0; i++) {
 		struct host_layer *layer = &host->layers.items[i];
-		AUTO_FREE char *store = path ? path_join(path, "NEW") : NULL;
+		AUTO_FREE char *store = path_join(homes.count ? homes.items[0] : "", "NEW");
 
 		layer->store = (struct host_path){.path = store ? strdup(store) : NULL, .kind = PATH_DIRECTORY};
 		layer->upper =

@@ -37,6 +37,11 @@ void engine_workspaces_tidy_soon(struct engine_workspaces *workspaces, struct lo
 int engine_workspaces_pretend(struct host *host, char *const *environment);
 /* Where workspaces are kept, as a host fact, so that no jar shows it. 0 or -ENOMEM. */
 int engine_workspaces_find(struct host *host, char *const *environment);
+/*
+ * After a survey: make what is kept nowhere yet, if commands of this policy could make it, since nothing can be mounted on what
+ * is not there. True: something was made, and has to be surveyed.
+ */
+bool engine_workspaces_guard(const struct host *host, const struct policy *policy, char *const *environment);
 /* What was changed so far, into `seen`. With @is_over those without changes lose their ids: nobody will find them. */
 void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over);
 /* Remove those without changes, and let go of the others. */

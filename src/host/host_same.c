@@ -102,5 +102,6 @@ bool host_is_same(const struct host *left, const struct host *right)
 	       is_same_list(&left->devices, &right->devices) && is_same_list(&left->mounts, &right->mounts) &&
 	       is_same_list(&left->nested, &right->nested) && is_same_list(&left->places, &right->places) &&
 	       is_same_list(&left->hidden, &right->hidden) && is_same_list(&left->tmpfs_places, &right->tmpfs_places) &&
-	       is_same_list(&left->cow_places, &right->cow_places) && is_same_list(&left->own, &right->own);
+	       is_same_list(&left->cow_places, &right->cow_places) && is_same_list(&left->own, &right->own) &&
+	       is_same_list(&left->stores, &right->stores);
 }

@@ -42,6 +42,7 @@ static void free_jar(struct mcp_jar *jar)
 		return;
 	redactor_free(jar->redactor);
 	string_list_done(&jar->tightened);
+	free(jar->shown);
 	free(jar);
 }
 

@@ -40,6 +40,7 @@ struct mcp_jar {
 	bool is_for_one_call;
 	struct string_list tightened; /* keys that jar_open was given */
 	struct redactor *redactor;    /* NULL: nothing is secret */
+	char *shown;                  /* what the tool `diff` listed last, as the engine answered; NULL: nothing */
 	struct mcp_interpreter *interpreters[LANGUAGE_COUNT];
 };
 

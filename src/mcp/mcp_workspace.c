@@ -91,17 +91,16 @@ static int parse(const char *text, struct json_value *out)
 	return json_parse(&input, out, &error);
 }
 
-/* The changes, as the engine tells them. False: it was answered. */
+/* The changes, as the engine tells them; @text is the caller's. False: it was answered. */
 static bool ask_changes(const struct mcp_request *request, struct belljar_workspace *workspace,
-			const struct path_list *paths, struct json_value *document)
+			const struct path_list *paths, char **text, struct json_value *document)
 {
 	struct belljar_error *error = NULL;
-	AUTO_FREE char *text = NULL;
-	int rc = belljar_workspace_diff(workspace, paths->count ? paths->items : NULL, &text, &error);
+	int rc = belljar_workspace_diff(workspace, paths->count ? paths->items : NULL, text, &error);
 
 	if (rc < 0)
 		mcp_refuse_error(request, error);
-	else if (parse(text, document) < 0 || !member_of(document, "changes", JSON_LIST))
+	else if (parse(*text, document) < 0 || !member_of(document, "changes", JSON_LIST))
 		mcp_refuse(request, "there are too many changes to list; name some paths");
 	belljar_error_free(error);
 	return document->type == JSON_OBJECT && member_of(document, "changes", JSON_LIST);
@@ -187,11 +186,11 @@ static void diff(struct mcp_request *request, struct mcp_jar *jar, struct bellja
 	struct json_writer writer = {.text = &result.structured, .has_byte_escapes = false};
 	struct mcp_piece pieces[] = {{.name = "changes", .is_for_model_only = true}, {.name = "patch"}};
 	struct belljar_error *error = NULL;
-	AUTO_FREE char *patch = NULL;
+	AUTO_FREE char *patch = NULL, *text = NULL;
 	AUTO_JSON document = {0};
 	size_t len = 0;
 
-	if (!ask_changes(request, workspace, paths, &document))
+	if (!ask_changes(request, workspace, paths, &text, &document))
 		return;
 	if (belljar_workspace_patch(workspace, paths->count ? paths->items : NULL, &patch, &len, &error) < 0) {
 		mcp_refuse_error(request, error);
@@ -199,6 +198,9 @@ static void diff(struct mcp_request *request, struct mcp_jar *jar, struct bellja
 		return;
 	}
 	redact_patch(jar, patch, len, &clean);
+	free(take_ptr(jar->shown));
+	if (member_of(&document, "changes", JSON_LIST)->list.count)
+		jar->shown = take_ptr(text);
 	json_open_object(&writer, NULL);
 	list_changes(&list, &writer, &document);
 	pieces[0].bytes = text_string(&list);
@@ -238,15 +240,33 @@ static bool is_directory(const struct json_value *change)
 	return after && !strcmp(string_of(after, "type"), "directory");
 }
 
-/* Of the changes, what the patterns allow; how many they do not. */
-static size_t choose(const struct string_list *patterns, const struct json_value *changes, struct path_list *chosen)
+/* Is @path, below @workdir, among @paths as a model writes them? */
+static bool is_named(const struct path_list *paths, const char *workdir, const char *path)
 {
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *named = paths->items[i];
+
+		if (path_is_within(named, workdir))
+			named += strlen(workdir) + strspn(named + strlen(workdir), "/");
+		while (named[0] == '.' && (named[1] == '/' || !named[1]))
+			named += 1 + strspn(named + 1, "/");
+		if (!*named || path_is_within(path, named))
+			return true;
+	}
+	return !paths->count;
+}
+
+/* Of the changes below @paths, what the patterns allow; how many they do not. */
+static size_t choose(const struct string_list *patterns, const struct path_list *paths,
+		     const struct json_value *document, struct path_list *chosen)
+{
+	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
 	size_t held = 0;
 
 	for (size_t i = 0; i < changes->list.count; i++) {
 		const struct json_value *change = &changes->list.items[i];
 
-		if (is_directory(change))
+		if (is_directory(change) || !is_named(paths, string_of(document, "workdir"), string_of(change, "path")))
 			continue;
 		if (is_allowed(patterns, string_of(change, "path")))
 			chosen->items[chosen->count++] = string_of(change, "path");
@@ -307,15 +327,17 @@ static void apply(struct mcp_request *request, struct mcp_jar *jar, struct bellj
 	AUTO(path_list_done) struct path_list chosen = {0};
 	const struct json_value *changes;
 	struct belljar_error *error = NULL;
-	AUTO_FREE char *json = NULL;
+	AUTO_FREE char *json = NULL, *text = NULL;
 	AUTO_JSON document = {0};
 	size_t held = 0;
+	int rc;
 
 	if (jar->call_count) {
 		mcp_refuse(request, "%u calls are under way in this jar; wait for their end", jar->call_count);
 		return;
 	}
-	if (!ask_changes(request, workspace, paths, &document))
+	/* To list the changes again would be a look that no model has had: what `diff` showed is what it means. */
+	if (jar->shown ? parse(jar->shown, &document) < 0 : !ask_changes(request, workspace, paths, &text, &document))
 		return;
 	changes = member_of(&document, "changes", JSON_LIST);
 	if (is_everything_allowed(patterns)) {
@@ -324,7 +346,7 @@ static void apply(struct mcp_request *request, struct mcp_jar *jar, struct bellj
 		mcp_refuse(request, "no memory for the changes");
 		return;
 	} else {
-		held = choose(patterns, changes, &chosen);
+		held = choose(patterns, paths, &document, &chosen);
 		options.paths = chosen.items;
 	}
 	if (!changes->list.count || (options.paths && !options.paths[0])) {
@@ -332,10 +354,14 @@ static void apply(struct mcp_request *request, struct mcp_jar *jar, struct bellj
 		return;
 	}
 	mcp_end_interpreters(jar);
-	if (belljar_workspace_apply(workspace, &options, &json, &error) < 0)
+	rc = belljar_workspace_apply(workspace, &options, &json, &error);
+	if (rc < 0)
 		mcp_refuse_error(request, error);
 	else
 		answer_applied(request, json, held);
+	/* What is not applied is not shown by that. */
+	if (rc == 0)
+		free(take_ptr(jar->shown));
 	belljar_error_free(error);
 }
 

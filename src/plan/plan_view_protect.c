@@ -168,6 +168,47 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 	string_list_done(&targets);
 }
 
+/* The place of a host directory that shows the store @path, or something in it; NULL: there is none. */
+static const struct place *find_showing(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct place *place = &view->items[i];
+
+		if (place_shows_host(place) && !place->layer &&
+		    (path_is_within(path, place->source) || path_is_within(place->source, path)))
+			return place;
+	}
+	return NULL;
+}
+
+/*
+ * What workspaces keep is for whoever decides about it, not for a command, which could change what was reviewed. Without mounts
+ * nothing is hidden in a directory that shows: then such a directory is refused, also before there is any workspace.
+ */
+static int hide_stores(struct plan_build *build, struct view *view)
+{
+	for (size_t i = 0; i < build->host->stores.count && !build->has_failed; i++) {
+		const struct host_path *store = &build->host->stores.items[i];
+		const struct place *showing;
+
+		if (build->plan->rung == RUNG_NAMESPACE && store->kind == PATH_DIRECTORY) {
+			blank_places(view, store->path, store);
+			cover(build, view, store);
+		}
+		showing = build->plan->rung == RUNG_LANDLOCK ? find_showing(view, store->path) : NULL;
+		if (!showing)
+			continue;
+		error_set(build->error, STAGE_HOST, EPERM,
+			  "cannot hide the workspaces in '%s' from the command, which is shown '%s', without the rung "
+			  "'namespace'",
+			  store->path, showing->source);
+		return error_hint(build->error,
+				  "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
+				  showing->source);
+	}
+	return 0;
+}
+
 /*
  * A path is hidden by what it is, not only by its name: the host's object behind it is shown nowhere in the jar, under
  * whatever name a mount elsewhere or a symbolic link would give it.
@@ -205,11 +246,7 @@ static int hide(struct plan_build *build, struct view *view)
 		blank_places(view, build->host->skeletons.path, &build->host->skeletons);
 		cover(build, view, &build->host->skeletons);
 	}
-	/* What workspaces keep is for whoever decides about it, not for a command. */
-	for (size_t i = 0; i < build->host->stores.count && build->plan->rung == RUNG_NAMESPACE; i++)
-		if (build->host->stores.items[i].kind == PATH_DIRECTORY && !build->has_failed)
-			cover(build, view, &build->host->stores.items[i]);
-	return 0;
+	return hide_stores(build, view);
 }
 
 /* Outside of host directories there is nothing to hide, and in what is hidden nothing can stand. */

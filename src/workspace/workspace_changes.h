@@ -38,6 +38,7 @@ enum change_flag {
 	CHANGE_IS_DROPPED = 1 << 12, /* settled for the workdir's side */
 	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict to be settled for the workspace's side */
 	CHANGE_IS_MERGED = 1 << 14,  /* a conflict that is none any more: it has the edits of both sides */
+	CHANGE_IS_UNSEEN = 1 << 15,  /* refused because it is not what was shown */
 };
 
 struct change {

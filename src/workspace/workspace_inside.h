@@ -7,10 +7,15 @@
 
 #include "workspace/workspace_store.h"
 
-/* --- workspace_store.c -------------------------------------------------------------------------------------------- */
+/* --- workspace_home.c --------------------------------------------------------------------------------------------- */
 
 /* A descriptor that has the common lock while it is open, or a negative errno. */
 int store_lock_home(const struct workspace_home *home, struct error *error);
+/* With the common lock: @place has parts of stores from now on. */
+int home_note_place(const struct workspace_home *home, const char *place);
+
+/* --- workspace_store.c -------------------------------------------------------------------------------------------- */
+
 void store_clear(struct workspace *workspace);
 /* A descriptor that has the lock of the store @fd while it is open. -EBUSY: somebody has it. */
 int store_lock(int fd, const char *id, struct error *error);

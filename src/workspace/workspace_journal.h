@@ -11,6 +11,8 @@
 
 #include "workspace/workspace_changes.h"
 
+/* Its name in the store. */
+#define WORKSPACE_JOURNAL "journal"
 #define JOURNAL_TEMPORARY_SIZE 40
 #define JOURNAL_BYTES_MAX (2 * WORKSPACE_PATH_MAX + 512)
 

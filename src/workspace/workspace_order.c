@@ -15,6 +15,7 @@
 
 #include "base/json_write.h"
 #include "base/paths.h"
+#include "workspace/workspace_journal.h"
 #include "workspace/workspace_patch.h"
 #include "workspace/workspace_risk.h"
 
@@ -88,10 +89,62 @@ int workspace_judged_changes(const struct workspace_view *view, const struct str
 	return rc;
 }
 
+/* An apply was killed, and what it did last may be undone. */
+static bool has_journal(const struct opened_workspace *opened)
+{
+	return faccessat(opened->workspace.fd, WORKSPACE_JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Settling copies what was shown, so it comes after the comparison: what was refused then stays so. */
+static void refuse_again(const struct change_list *before, struct change_list *list)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct change *change = &list->items[i];
+
+		while (at < before->count && strcmp(before->items[at].path, change->path) < 0)
+			at++;
+		if (at == before->count || strcmp(before->items[at].path, change->path) != 0 ||
+		    !(before->items[at].flags & CHANGE_IS_UNSEEN))
+			continue;
+		change->flags |= CHANGE_IS_REFUSED | CHANGE_IS_UNSEEN;
+		change->why = before->items[at].why;
+	}
+}
+
+int workspace_changes_to_apply(const struct opened_workspace *opened, enum workspace_viewer viewer,
+			       const struct string_list *allowed, struct change_list *list, struct error *error)
+{
+	AUTO(change_list_done) struct change_list before = {0};
+	bool was_killed = has_journal(opened);
+	int rc = workspace_judged_changes(&opened->view, allowed, &before, error);
+
+	if (rc == 0)
+		rc = shown_check(&opened->view, &opened->workspace, &before, viewer, error);
+	if (rc < 0)
+		return rc;
+	/* Only root's overlay renames directories as a whole. */
+	if (!before.renamed.count && !was_killed) {
+		*list = before;
+		before = (struct change_list){0};
+		return 0;
+	}
+	rc = workspace_settle(&opened->view, &opened->workspace, error);
+	if (rc == 0)
+		rc = workspace_judged_changes(&opened->view, allowed, list, error);
+	if (rc == 0)
+		refuse_again(&before, list);
+	if (rc == 0 && was_killed)
+		rc = shown_check(&opened->view, &opened->workspace, list, viewer, error);
+	return rc;
+}
+
 int workspace_finish(struct opened_workspace *opened, struct error *error)
 {
 	workspace_view_done(&opened->view);
-	if (opened->workspace.meta.name)
+	/* A copy begins anew when it is made again. */
+	if (opened->workspace.meta.name && opened->workspace.meta.kind == WORKSPACE_OVERLAY)
 		return workspace_reset(&opened->home, &opened->workspace, error);
 	return workspace_remove(&opened->home, &opened->workspace, error);
 }
@@ -305,6 +358,9 @@ static int diff(struct opened_workspace *opened, const struct workspace_order *o
 	if (rc < 0)
 		return rc;
 	change_list_keep(&list, paths);
+	rc = shown_note(&opened->view, &opened->workspace, &list, paths, VIEWER_PROGRAM, error);
+	if (rc < 0)
+		return rc;
 	workspace_find_renames(&opened->view, &list);
 	if (order->verb == WORKSPACE_DIFF) {
 		workspace_write_changes(opened, &list, out);
@@ -341,9 +397,7 @@ static int apply(struct opened_workspace *opened, const struct workspace_order *
 	if (rc == 0)
 		rc = paths_below(opened, order->risky, &risky, error);
 	if (rc == 0)
-		rc = workspace_settle(&opened->view, &opened->workspace, error);
-	if (rc == 0)
-		rc = workspace_judged_changes(&opened->view, &risky, &list, error);
+		rc = workspace_changes_to_apply(opened, VIEWER_PROGRAM, &risky, &list, error);
 	if (rc == 0)
 		rc = workspace_apply(&request, &outcome, error);
 	if (rc < 0)
@@ -360,17 +414,20 @@ static int discard(struct opened_workspace *opened, const struct workspace_order
 {
 	AUTO(change_list_done) struct change_list left = {0};
 	struct json_writer json = {.text = out, .has_byte_escapes = true};
+	AUTO_FREE char *left_at = NULL;
 	size_t dropped;
-	int rc;
+	int rc = 0;
 
-	if (paths->count) {
-		rc = workspace_drop_paths(opened, paths, &left, &dropped, error);
-	} else {
-		workspace_view_done(&opened->view);
-		rc = workspace_remove(&opened->home, &opened->workspace, error);
-	}
+	if (!workspace_has_layer(&opened->workspace))
+		left_at = strdup(opened->workspace.parts_path);
+	if (paths->count)
+		rc = workspace_view_open(&opened->home, &opened->workspace, &opened->view, error);
+	if (rc == 0)
+		rc = paths->count ? workspace_drop_paths(opened, paths, &left, &dropped, error)
+				  : workspace_remove(&opened->home, &opened->workspace, error);
 	json_open_object(&json, NULL);
 	json_write_bool(&json, "kept", paths->count);
+	json_write_string(&json, "left_at", left_at);
 	json_open_array(&json, "not_dropped");
 	for (size_t i = 0; i < left.count; i++)
 		json_write_string(&json, NULL, left.items[i].path);
@@ -422,8 +479,8 @@ static const struct {
 	verb_function *function;
 	bool has_view;
 } verbs[] = {
-	[WORKSPACE_SHOW] = {show},         [WORKSPACE_DIFF] = {diff, true},       [WORKSPACE_PATCH] = {diff, true},
-	[WORKSPACE_APPLY] = {apply, true}, [WORKSPACE_DISCARD] = {discard, true}, [WORKSPACE_CHECKPOINT] = {checkpoint},
+	[WORKSPACE_SHOW] = {show},         [WORKSPACE_DIFF] = {diff, true}, [WORKSPACE_PATCH] = {diff, true},
+	[WORKSPACE_APPLY] = {apply, true}, [WORKSPACE_DISCARD] = {discard}, [WORKSPACE_CHECKPOINT] = {checkpoint},
 	[WORKSPACE_ROLLBACK] = {rollback}, [WORKSPACE_FORK] = {fork_it},
 };
 _Static_assert(ARRAY_LEN(verbs) == WORKSPACE_VERB_COUNT, "every verb has its function");
@@ -440,7 +497,9 @@ static int open_it(struct opened_workspace *opened, const struct workspace_order
 		rc = workspace_find(&opened->home, order->which, status.st_dev, status.st_ino, id, error);
 	if (rc == 0)
 		rc = workspace_open(&opened->home, id,
-				    workspace_verb_looks(order->verb) ? WORKSPACE_LOOK : WORKSPACE_WRITE,
+				    workspace_verb_looks(order->verb)  ? WORKSPACE_LOOK
+				    : order->verb == WORKSPACE_DISCARD ? WORKSPACE_DROP
+								       : WORKSPACE_WRITE,
 				    &opened->workspace, error);
 	if (rc == 0 && verbs[order->verb].has_view)
 		rc = workspace_view_open(&opened->home, &opened->workspace, &opened->view, error);

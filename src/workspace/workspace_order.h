@@ -9,6 +9,7 @@
 #define BELLJAR_WORKSPACE_WORKSPACE_ORDER_H
 
 #include "workspace/workspace_apply.h"
+#include "workspace/workspace_shown.h"
 
 #define WORKSPACE_FORKS_MAX 256
 /* The name of the state before anything was changed. */
@@ -29,6 +30,13 @@ int workspace_path_below(const char *workdir, const char *here, const char *path
 /* Everything that is different, and whether it would be refused; what @allowed names is not. */
 int workspace_judged_changes(const struct workspace_view *view, const struct string_list *allowed,
 			     struct change_list *list, struct error *error);
+
+/*
+ * The changes to be applied: what an apply that was killed left behind is settled, and what is not as @viewer was shown it is
+ * refused. Nothing may have the workspace mounted.
+ */
+int workspace_changes_to_apply(const struct opened_workspace *opened, enum workspace_viewer viewer,
+			       const struct string_list *allowed, struct change_list *list, struct error *error);
 
 /* Everything was applied or dropped: an unnamed workspace has done its work, a named one begins anew. */
 int workspace_finish(struct opened_workspace *opened, struct error *error);

@@ -2,9 +2,10 @@
 /*
  * workspace/workspace_place.c - on which file system a workspace's layer is kept
  *
- * On the workdir's, if that can be the upper layer of an overlay: then a file is applied by moving it, however large, and
- * blocks can be shared. That is the state directory in most cases. Where the workdir is on another file system, a directory
- * at the top of that one, as far up as the user may write. Else the state directory, else memory.
+ * In the state directory, which no jar sees, also where the workdir is on another file system: beside the data a layer would be
+ * in reach of every jar that is shown the data, and could be changed after it was reviewed. Where the state directory cannot be
+ * the upper layer of an overlay, as in a container, a directory at the top of the workdir's file system, as far up as the user
+ * may write, or memory. Such places are written down, and hidden in every jar that begins later.
  *
  * Never inside the workdir: a command could change the layer behind the kernel's back, and applying would see itself.
  */
@@ -42,14 +43,16 @@ static const unsigned long no_uppers[] = {
  */
 static bool keeps_marks(int fd, const struct workspace_request *request)
 {
-	return request->kind == WORKSPACE_COPY || !request->has_user_xattrs ||
-	       fgetxattr(fd, "user.overlay.opaque", NULL, 0) >= 0 || errno != EOPNOTSUPP;
+	return !request->has_user_xattrs || fgetxattr(fd, "user.overlay.opaque", NULL, 0) >= 0 || errno != EOPNOTSUPP;
 }
 
 static bool can_be_upper(int fd, const struct workspace_request *request)
 {
 	struct statfs status;
 
+	/* A copy is plain files. */
+	if (request->kind == WORKSPACE_COPY)
+		return true;
 	if (fstatfs(fd, &status) < 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(no_uppers); i++)
@@ -134,8 +137,9 @@ static char *try_place(int parent, const struct workspace_request *request, cons
 	if (fd < 0)
 		return NULL;
 	path = path_of(fd);
-	if (path && fstat(fd, &status) == 0 && (!must_share || status.st_dev == workdir->st_dev) &&
-	    !is_within(fd, workdir))
+	/* Places are written down one a line. */
+	if (path && !strchr(path, '\n') && fstat(fd, &status) == 0 &&
+	    (!must_share || status.st_dev == workdir->st_dev) && !is_within(fd, workdir))
 		return path;
 	free(path);
 	return NULL;
@@ -188,10 +192,10 @@ static char *try_memory(const struct workspace_request *request, const struct st
 int workspace_choose_place(const struct workspace_home *home, const struct workspace_request *request, char **place_out,
 			   struct error *error)
 {
-	struct stat workdir, state;
+	struct stat workdir;
 
 	*place_out = NULL;
-	if (fstat(request->workdir_fd, &workdir) < 0 || fstat(home->fd, &state) < 0)
+	if (fstat(request->workdir_fd, &workdir) < 0)
 		return error_set(error, STAGE_FILES, errno, "cannot look at the workdir '%s': %s", request->workdir,
 				 strerror(errno));
 	if (is_within(home->fd, &workdir)) {
@@ -200,12 +204,11 @@ int workspace_choose_place(const struct workspace_home *home, const struct works
 			  home->path);
 		return error_hint(error, "set XDG_STATE_HOME to a directory outside of the workdir");
 	}
-	if (state.st_dev == workdir.st_dev && can_be_upper(home->fd, request))
+	if (can_be_upper(home->fd, request))
 		return 0;
 	*place_out = try_above(request, &workdir);
-	if (*place_out || can_be_upper(home->fd, request))
-		return 0;
-	*place_out = try_memory(request, &workdir);
+	if (!*place_out)
+		*place_out = try_memory(request, &workdir);
 	if (*place_out)
 		return 0;
 	error_set(error, STAGE_FILES, EOPNOTSUPP,

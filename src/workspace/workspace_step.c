@@ -710,7 +710,7 @@ int step_begin(struct stepper *stepper, const struct workspace_view *view, const
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = sys_monotonic_ns();
 	snprintf(stepper->temporary, sizeof(stepper->temporary), ".belljar-apply-%016llx", (unsigned long long)random);
-	stepper->journal_fd = openat(workspace->fd, "journal", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	stepper->journal_fd = openat(workspace->fd, WORKSPACE_JOURNAL, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (stepper->journal_fd < 0)
 		return error_set(error, STAGE_FILES, errno, "cannot open the journal of the workspace '%s': %s",
 				 workspace->meta.id, strerror(errno));
@@ -731,5 +731,5 @@ void step_end(struct stepper *stepper, const struct workspace *workspace)
 	close_fd(&stepper->journal_fd);
 	string_list_done(&stepper->saved);
 	sigaction(SIGIO, &stepper->before, NULL);
-	unlinkat(workspace->fd, "journal", 0);
+	unlinkat(workspace->fd, WORKSPACE_JOURNAL, 0);
 }

@@ -21,96 +21,13 @@
 #include "base/list.h"
 #include "reap/reap.h"
 #include "workspace/workspace_place.h"
+#include "workspace/workspace_shown.h"
 
 #define ENTRY_BYTES 16384
 #define ID_ATTEMPTS 64
 /* What is being removed: no id has this beginning. */
 #define GONE ".gone-"
 #define GONE_SIZE (sizeof(GONE) + WORKSPACE_ID_SIZE)
-
-/* --- the directory of all stores ---------------------------------------------------------------------------------- */
-
-static const char *variable(char *const *environment, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, name, len) && (*environment)[len] == '=')
-			return *environment + len + 1;
-	return NULL;
-}
-
-/* Every directory on the way that is missing; the state directory itself may well be a link of the user's. */
-static int make_way(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST && access(path, F_OK) < 0) {
-			*slash = '/';
-			return -errno;
-		}
-		*slash = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
-int workspace_home_open(char *const *environment, struct workspace_home *out, struct error *error)
-{
-	const char *state = variable(environment, "XDG_STATE_HOME"), *home = variable(environment, "HOME");
-	AUTO_CLOSE int state_fd = -1, own_fd = -1, fd = -1;
-	AUTO_TEXT path = {0};
-	int rc;
-
-	if (state && state[0] == '/')
-		text_append_string(&path, state);
-	else if (home && home[0] == '/')
-		text_append_format(&path, "%s/.local/state", home);
-	else
-		return error_set(error, STAGE_FILES, ENOENT,
-				 "neither XDG_STATE_HOME nor HOME says where workspaces are to be kept");
-	if (text_failed(&path))
-		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	state_fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rc = state_fd < 0 && errno == ENOENT ? make_way(path.data) : 0;
-	if (rc == 0 && state_fd < 0)
-		state_fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (rc == 0 && state_fd < 0)
-		rc = -errno;
-	if (rc == 0 && (own_fd = workspace_make_private(state_fd, "belljar")) < 0)
-		rc = own_fd;
-	if (rc == 0 && (fd = workspace_make_private(own_fd, "ws")) < 0)
-		rc = fd;
-	text_append_string(&path, "/belljar/ws");
-	if (rc < 0) {
-		error_set(error, STAGE_FILES, -rc, "cannot keep workspaces in '%s': %s", text_string(&path),
-			  strerror(-rc));
-		return error_hint(error, "it must be a directory of yours; XDG_STATE_HOME chooses another");
-	}
-	out->path = strdup(text_string(&path));
-	if (!out->path)
-		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	out->fd = take_fd(&fd);
-	return 0;
-}
-
-void workspace_home_done(struct workspace_home *home)
-{
-	if (!home || !home->path)
-		return;
-	free(home->path);
-	close_fd(&home->fd);
-	*home = (struct workspace_home){.fd = -1};
-}
-
-/* A descriptor that has the lock while it is open, or a negative errno. */
-int store_lock_home(const struct workspace_home *home, struct error *error)
-{
-	AUTO_CLOSE int fd = openat(home->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || flock(fd, LOCK_EX) < 0)
-		return error_set(error, STAGE_FILES, errno, "cannot lock '%s': %s", home->path, strerror(errno));
-	return take_fd(&fd);
-}
 
 /* --- one store ---------------------------------------------------------------------------------------------------- */
 
@@ -256,13 +173,25 @@ static int open_store(const struct workspace_home *home, const char *id, struct 
 		      : 0;
 }
 
+/* Where upper and work are, and the upper; @is_ours: it may be put in order. */
+static int open_layer(const struct workspace_home *home, struct workspace *workspace, bool is_ours)
+{
+	int rc = store_open_parts(workspace);
+
+	if (rc == 0 && is_ours && workspace->meta.place)
+		rc = home_note_place(home, workspace->meta.place);
+	if (rc == 0 && is_ours)
+		rc = store_finish(home, workspace);
+	return rc == 0 ? store_open_upper(workspace) : rc;
+}
+
 int workspace_open(const struct workspace_home *home, const char *id, enum workspace_access access,
 		   struct workspace *out, struct error *error)
 {
 	struct workspace workspace;
 	int rc = open_store(home, id, &workspace, error);
 
-	if (rc == 0 && access == WORKSPACE_WRITE) {
+	if (rc == 0 && access != WORKSPACE_LOOK) {
 		workspace.lock_fd = store_lock(workspace.fd, id, error);
 		rc = MIN_OF(workspace.lock_fd, 0);
 		if (rc == 0) {
@@ -272,19 +201,41 @@ int workspace_open(const struct workspace_home *home, const char *id, enum works
 		}
 	}
 	if (rc == 0)
-		rc = store_open_parts(&workspace);
-	if (rc == 0 && access == WORKSPACE_WRITE)
-		rc = store_finish(home, &workspace);
-	if (rc == 0)
-		rc = store_open_upper(&workspace);
+		rc = open_layer(home, &workspace, access != WORKSPACE_LOOK);
+	if (rc < 0 && access == WORKSPACE_DROP && workspace.parts_path) {
+		workspace.upper_fd = -1;
+		rc = 0;
+	}
 	if (rc < 0) {
-		error_set(error, STAGE_FILES, -rc, "cannot open the layer of the workspace '%s': %s", id,
-			  strerror(-rc));
+		error_set(error, STAGE_FILES, -rc, "cannot open the layer of the workspace '%s'%s%s%s: %s", id,
+			  workspace.parts_path ? " in '" : "", workspace.parts_path ? workspace.parts_path : "",
+			  workspace.parts_path ? "'" : "", strerror(-rc));
+		if (workspace.parts_path && access != WORKSPACE_DROP)
+			error_hint(
+				error,
+				"if its file system is gone for good, `belljar workspace remove %s` drops the workspace",
+				id);
 		workspace_done(&workspace);
 		return rc;
 	}
 	*out = workspace;
 	return 0;
+}
+
+const char *workspace_missing(const struct workspace_home *home, const struct workspace_meta *meta)
+{
+	AUTO(workspace_done) struct workspace workspace;
+	struct stat status;
+
+	store_clear(&workspace);
+	if (workspace_open(home, meta->id, WORKSPACE_LOOK, &workspace, NULL) < 0) {
+		store_clear(&workspace);
+		return "layer";
+	}
+	if (stat(meta->workdir, &status) < 0 || status.st_dev != meta->workdir_device ||
+	    status.st_ino != meta->workdir_inode)
+		return "directory";
+	return NULL;
 }
 
 /* --- making one --------------------------------------------------------------------------------------------------- */
@@ -334,6 +285,7 @@ int store_restamp(struct workspace *workspace, int workdir_fd, struct error *err
 				 strerror((int)-stamp_ns));
 	workspace->meta.stamp_ns = stamp_ns;
 	unlinkat(workspace->fd, "applied", 0);
+	shown_forget(workspace);
 	return workspace_save(workspace, error);
 }
 
@@ -447,6 +399,9 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 	bool is_spare = false;
 	int rc = workspace_choose_place(home, request, &workspace->meta.place, error);
 
+	/* Before anything is there: from now on no jar that begins sees the place. */
+	if (rc == 0 && workspace->meta.place)
+		rc = home_note_place(home, workspace->meta.place);
 	if (rc == 0)
 		rc = choose_id(home, workspace);
 	if (rc == 0 && asprintf(&workspace->path, "%s/%s", home->path, workspace->meta.id) < 0) {

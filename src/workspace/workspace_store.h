@@ -3,8 +3,8 @@
  * workspace/workspace_store.h - the directories in which workspaces are kept
  *
  * One directory for all of a user's: $XDG_STATE_HOME/belljar/ws, or ~/.local/state/belljar/ws. In it one store for each
- * workspace: <id>/{meta.json, lock, upper, work}, and one that was put by for the next (`.spare`). Where another file system
- * suits better, upper and work are there (`place` of meta.json). Only the user can enter any of them; everything in `upper` is
+ * workspace: <id>/{meta.json, lock, upper, work}, and one that was put by for the next (`.spare`). Where this file system cannot
+ * be the upper layer of an overlay, upper and work are on another one (`place` of meta.json). Only the user can enter any of them; everything in `upper` is
  * a stranger's work.
  *
  * One process writes to a store at a time: whoever has its lock. A frozen layer is written to by nobody and stays until no
@@ -26,6 +26,15 @@ struct workspace_home {
 /* Make it if need be. What XDG_STATE_HOME and HOME of @environment say. */
 int workspace_home_open(char *const *environment, struct workspace_home *out, struct error *error);
 void workspace_home_done(struct workspace_home *home);
+/*
+ * Every directory that may be the home of this user's stores: the one that workspace_home_open() takes first, then those of
+ * other environments. None of them is made.
+ */
+int workspace_homes(char *const *environment, struct string_list *out);
+/* Make the home at @path, as workspace_homes() names it, so that nobody else can. 0 or a negative errno. */
+int workspace_home_make(const char *path);
+/* Add the other directories in which stores of the home at @home have, or had, their parts. */
+int workspace_places(const char *home, struct string_list *out);
 
 struct workspace {
 	struct workspace_meta meta;
@@ -57,12 +66,20 @@ int workspace_create(const struct workspace_home *home, const struct workspace_r
 enum workspace_access {
 	WORKSPACE_LOOK,  /* whether or not somebody writes to it */
 	WORKSPACE_WRITE, /* -EBUSY: somebody does */
+	WORKSPACE_DROP,  /* the same, to be removed: its layer may be gone, with the file system that it was on */
 };
 
 /* By its id. */
 int workspace_open(const struct workspace_home *home, const char *id, enum workspace_access access,
 		   struct workspace *out, struct error *error);
 void workspace_done(struct workspace *workspace);
+/* Is the layer of an open one there? Else what is left of it may come back, at parts_path, with its file system. */
+static inline bool workspace_has_layer(const struct workspace *workspace)
+{
+	return workspace->upper_fd >= 0;
+}
+/* What of a workspace is not there: "layer", "directory" (its workdir), or NULL. */
+const char *workspace_missing(const struct workspace_home *home, const struct workspace_meta *meta);
 
 /* Write meta.json anew, whole or not at all. The caller has the lock. */
 int workspace_save(const struct workspace *workspace, struct error *error);

@@ -59,6 +59,9 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 	if (meta->kind == WORKSPACE_COPY && !meta->copied_ns)
 		return error_set(error, STAGE_FILES, ENODATA, "the copy of the workspace '%s' was never finished",
 				 meta->id);
+	if (!workspace_has_layer(workspace))
+		return error_set(error, STAGE_FILES, ENOENT, "the layer of the workspace '%s' is gone: '%s'", meta->id,
+				 workspace->parts_path);
 	view.fds[view.layer_count++] = fcntl(workspace->upper_fd, F_DUPFD_CLOEXEC, 3);
 	for (size_t i = 0; i < meta->layers.count && rc == 0; i++) {
 		int fd = workspace_open_layer(home, workspace, i, NULL, error);

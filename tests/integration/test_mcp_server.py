@@ -536,6 +536,23 @@ class Layers(McpCase):
         self.assertIn("under way", server.text("apply"))
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
 
+    def test_an_agent_applies_what_it_was_shown(self) -> None:
+        host.need("userns")
+        for pattern in ("*", "[a-z]*"):
+            server = self.server("--cow", "--allow-apply", pattern)
+            self.assertIn("nothing was changed", server.text("diff"))
+            server.tool("run", command="echo good > a; echo good > b")
+            self.assertEqual(len(server.tool("diff")["structuredContent"]["changes"]), 2)
+            server.tool("run", command="echo evil > a; echo evil > c")
+            for _ in ("once", "again"):
+                refused = {entry["path"] for entry in server.tool("apply")["structuredContent"]["not_applied"]}
+                self.assertIn("a", refused)
+            self.assertEqual((sorted(os.listdir(self.work)), (self.work / "b").read_text()), (["b"], "good\n"))
+            server.tool("diff")
+            self.assertEqual(server.tool("apply")["structuredContent"]["applied"], 2)
+            for name in "abc":
+                (self.work / name).unlink()
+
     def test_an_agent_may_apply_everything_but_what_is_risky(self) -> None:
         server = self.server("--cow", "--allow-apply", "*")
         server.tool("run", command="mkdir d; echo 1 > d/f; echo x > .envrc")

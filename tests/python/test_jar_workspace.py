@@ -86,6 +86,20 @@ class Sharing(WorkspaceCase):
 class Deciding(WorkspaceCase):
     """From a jar's own methods."""
 
+    def test_what_changed_after_it_was_shown_is_not_applied(self) -> None:
+        with belljar.Jar(workspace="cow") as jar:
+            jar.run(self.sh("echo good > a; echo good > b"))
+            self.assertEqual(len(jar.diff()), 2)
+            jar.run(self.sh("echo evil > a; echo evil > new"))
+            with self.assertRaises(belljar.WorkspaceError) as caught:
+                jar.apply()
+            self.assertEqual([entry["path"] for entry in caught.exception.not_applied], ["a", "new"])
+            self.assertEqual([(self.work / name).read_text() for name in "ab"], ["a\n", "good\n"])
+            # The terminal has seen nothing, and the program must look again.
+            jar.diff()
+            jar.apply()
+            self.assertEqual((self.work / "a").read_text(), "evil\n")
+
     def test_diff_apply_discard(self) -> None:
         with belljar.Jar(workspace="cow") as jar:
             self.assertEqual(jar.diff(), [])

@@ -451,43 +451,57 @@ static void test_state_inside_the_workdir_is_refused(void)
 	close(fd);
 }
 
-static void test_another_file_systems_workdir_has_its_layer_there(void)
+/* In a store whose file system cannot be an upper layer, as in a container, the layer has another place. */
+static void test_a_layer_without_its_place_can_only_be_dropped(void)
 {
-	char path[] = "/dev/shm/belljar-unit-XXXXXX", inner[64];
+	AUTO(string_list_done) struct string_list places = {0};
+	char id[WORKSPACE_ID_SIZE];
+	struct workspace workspace;
+	struct error why = {0};
+	int fd = open(at("/project"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK_INT(workspace_create(&home, &(struct workspace_request){.workdir_fd = fd, .workdir = at("/project")},
+				   &workspace, fresh()),
+		  0);
+	CHECK(workspace.meta.place == NULL);
+	CHECK(!workspace_missing(&home, &workspace.meta));
+	workspace.meta.place = strdup("/nowhere/.belljar-ws-0");
+	CHECK_INT(workspace_save(&workspace, fresh()), 0);
+	memcpy(id, workspace.meta.id, sizeof(id));
+	CHECK(!strcmp(workspace_missing(&home, &workspace.meta), "layer"));
+	workspace_done(&workspace);
+	close(fd);
+	CHECK_INT(workspace_open(&home, id, WORKSPACE_WRITE, &workspace, &why), -ENOENT);
+	CHECK(strstr(why.hint, "workspace remove") != NULL);
+	CHECK_INT(workspace_open(&home, id, WORKSPACE_DROP, &workspace, fresh()), 0);
+	CHECK(!workspace_has_layer(&workspace));
+	CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
+	CHECK_INT(workspace_open(&home, id, WORKSPACE_DROP, &workspace, fresh()), -ENOENT);
+	CHECK_INT(workspace_places(home.path, &places), 0);
+	CHECK_INT(places.count, 0);
+}
+
+static void test_another_file_systems_workdir_has_its_layer_in_the_home(void)
+{
+	char path[] = "/dev/shm/belljar-unit-XXXXXX";
 	struct workspace workspace;
 	struct stat here, there;
 	int fd;
 
 	if (stat("/dev/shm", &there) < 0 || stat(top, &here) < 0 || here.st_dev == there.st_dev || !mkdtemp(path))
 		return;
-	snprintf(inner, sizeof(inner), "%s/work", path);
-	CHECK(mkdir(inner, 0755) == 0);
-	fd = open(inner, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CHECK_INT(workspace_create(&home, &(struct workspace_request){.workdir_fd = fd, .workdir = inner}, &workspace,
-				   NULL),
-		  0);
-	CHECK(workspace.meta.place != NULL);
-	CHECK(fstat(workspace.upper_fd, &here) == 0 && here.st_dev == there.st_dev);
-	CHECK(strncmp(workspace.parts_path, inner, strlen(inner)) != 0);
-	close(fd);
-	/* Again from what was written down. */
-	{
-		char id[WORKSPACE_ID_SIZE], place[PATH_MAX];
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		const struct workspace_request request = {
+			.workdir_fd = fd, .workdir = path, .kind = i ? WORKSPACE_COPY : WORKSPACE_OVERLAY};
 
-		memcpy(id, workspace.meta.id, sizeof(id));
-		snprintf(place, sizeof(place), "%s", workspace.parts_path);
-		CHECK_INT(workspace_checkpoint(&home, &workspace, NULL, fresh()), 0);
-		workspace_done(&workspace);
-		CHECK_INT(workspace_open(&home, id, WORKSPACE_WRITE, &workspace, fresh()), 0);
+		CHECK_INT(workspace_create(&home, &request, &workspace, fresh()), 0);
+		CHECK(workspace.meta.place == NULL);
+		CHECK(fstat(workspace.upper_fd, &there) == 0 && here.st_dev == there.st_dev);
 		CHECK_INT(workspace_remove(&home, &workspace, fresh()), 0);
-		CHECK(access(place, F_OK) < 0);
-		*strrchr(place, '/') = '\0';
-		CHECK_INT(count_entries(place), 0);
-		rmdir(place);
 	}
-	rmdir(inner);
+	close(fd);
 	rmdir(path);
-	CHECK_INT(count_entries(home.path), 0);
 }
 
 static const struct test tests[] = {
@@ -508,7 +522,8 @@ static const struct test tests[] = {
 	TEST(test_a_damaged_store_keeps_every_layer),
 	TEST(test_a_killed_checkpoint_is_finished_by_the_next),
 	TEST(test_state_inside_the_workdir_is_refused),
-	TEST(test_another_file_systems_workdir_has_its_layer_there),
+	TEST(test_a_layer_without_its_place_can_only_be_dropped),
+	TEST(test_another_file_systems_workdir_has_its_layer_in_the_home),
 };
 
 int main(void)
