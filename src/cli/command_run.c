@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "base/heap.h"
 #include "cli/ask.h"
@@ -314,10 +315,26 @@ static void prepare_asking(struct foreground *foreground, const struct invocatio
 		     "there is no terminal to ask on: what no rule of allow_net decides is refused");
 }
 
+/* A shell's $PWD may lead through links that the jar does not have. Where it is our own directory, the path without links is meant. */
+static void resolve_start(const struct invocation *invocation, struct policy *policy)
+{
+	struct stat named, own;
+	char *path;
+
+	if (!policy->cd || *policy->cd != '/' || !invocation->current_directory || stat(policy->cd, &named) < 0 ||
+	    stat(invocation->current_directory, &own) < 0 || named.st_dev != own.st_dev || named.st_ino != own.st_ino)
+		return;
+	path = strdup(invocation->current_directory);
+	if (!path)
+		return;
+	free(policy->cd);
+	policy->cd = path;
+}
+
 static int run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger,
 	       bool is_introduced)
 {
-	struct engine_request request = request_of(invocation, options);
+	struct engine_request request;
 	struct foreground foreground = {
 		.has_pty = options->has_pty,
 		.is_introduced = is_introduced,
@@ -329,6 +346,8 @@ static int run(const struct invocation *invocation, struct run_options *options,
 	AUTO_CLOSE int signal_fd = open_signals();
 	int status = EXIT_BELLJAR;
 
+	resolve_start(invocation, &options->policy);
+	request = request_of(invocation, options);
 	foreground.loop = loop_new();
 	if (!foreground.loop || signal_fd < 0 ||
 	    loop_add(foreground.loop, &foreground.signals, signal_fd, EPOLLIN, on_signal, &foreground) < 0 ||

@@ -33,7 +33,8 @@ struct scan {
 	int rc; /* of the first mistake */
 	int argc;
 	char *const *argv;
-	int index; /* of the word that comes next */
+	int index;             /* of the word that comes next */
+	const char *directory; /* where relative paths start; NULL: it no longer exists */
 	struct flag_use *uses;
 	size_t use_count;
 	int skippable_words; /* after an unknown option: words that may be its value */
@@ -300,8 +301,42 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(option_actions) == OPTION_COUNT, "every option does something");
 
+static bool is_relative_path(const struct option_row *row, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (*value == '/' || *value == '~')
+		return false;
+	if (row->id == OPTION_POLICY)
+		return strchr(value, '/') || (len > 5 && strcmp(value + len - 5, ".json") == 0);
+	if (!row->key)
+		return row->id == OPTION_TIGHTEN;
+	return (row->key->type == POLICY_WORKDIR && strcmp(value, "none") != 0) || row->key->type == POLICY_MOUNTS ||
+	       row->key->type == POLICY_PATHS || row->key->type == POLICY_TMPFS;
+}
+
+/* A hook's options are read again later, in whatever directory an agent is then. */
+static void note_given(struct scan *scan, const struct option_row *row, const char *value, bool is_negated)
+{
+	struct string_list *given = &scan->options->given;
+	bool is_relative = value && is_relative_path(row, value);
+	/* A value that looks like an option stays in the word of its option. */
+	bool is_one_word = value && *value == '-';
+	int rc = string_list_add_format(given, "--%s%s%s%s", is_negated ? "no-" : "", row->flag, is_one_word ? "=" : "",
+					is_one_word ? value : "");
+
+	if (rc == 0 && value && !is_one_word)
+		rc = string_list_add_format(given, "%s%s%s", is_relative && scan->directory ? scan->directory : "",
+					    is_relative ? "/" : "", value);
+	scan->options->has_relative_path |= is_relative;
+	if (rc < 0 && !scan->rc)
+		scan->rc = error_set(scan->error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");
+}
+
 static void apply_option(struct scan *scan, const struct option_row *row, const char *value, bool is_negated)
 {
+	if (scan->command->command == COMMAND_HOOK && row->id != OPTION_YES && row->id != OPTION_CONFIRM)
+		note_given(scan, row, value, is_negated);
 	if (row->id == OPTION_KEY)
 		scan->uses[scan->use_count++] =
 			(struct flag_use){.key = row->key, .value = value, .is_negated = is_negated};
@@ -706,14 +741,13 @@ int options_parse(enum cli_command command, int argc, char *const *argv, const s
 		.error = error,
 		.argc = argc,
 		.argv = argv,
+		.directory = context->current_directory,
 		.uses = uses,
 	};
 	int rc;
 
 	*out = (struct run_options){.status_fd = -1,
 				    .has_pty = command == COMMAND_SHELL,
-				    .arguments = argv,
-				    .argument_count = argc,
 				    .words = calloc((size_t)MAX_OF(argc, 0) + 1, sizeof(*out->words)),
 				    .answer_bytes_max = OPTIONS_ANSWER_BYTES_MAX,
 				    .rate_max = LIMIT_NONE,
@@ -741,6 +775,7 @@ void options_done(struct run_options *options)
 		return;
 	policy_done(&options->policy);
 	free(options->words);
+	string_list_done(&options->given);
 	string_list_done(&options->allowed_tools);
 	string_list_done(&options->denied_tools);
 	string_list_done(&options->theirs);

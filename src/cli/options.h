@@ -189,8 +189,8 @@ struct run_options {
 	bool is_agreed;                                 /* hook: make the change that was shown */
 	bool has_confirm;                               /* hook: the agent's user is asked first */
 	const char *out_path;                           /* learn; NULL: standard output */
-	char *const *arguments;                         /* all words as they were given; borrowed */
-	int argument_count;
+	struct string_list given;                       /* hook: the options for `run`, their paths absolute */
+	bool has_relative_path;                         /* hook: one of them was relative */
 	int status_fd; /* -1: not asked for; else 3 or more, and open for writing when it was looked at */
 	int verbosity; /* -1 quiet, 0, 1 */
 	enum color_choice color;

@@ -21,7 +21,7 @@ static const char *const policy_actions[] = {"show", "check", "schema", "test", 
 static const char *const net_actions[] = {"check", NULL};
 static const char *const workspace_actions[] = {"list", "show",   "checkpoint", "rollback",
 						"fork", "export", "remove",     NULL};
-static const char *const hook_words[] = {"claude", "codex", "gemini", "install", NULL};
+static const char *const hook_words[] = {"claude", "codex", "gemini", "install", "uninstall", NULL};
 static const char *const completion_shells[] = {"bash", "zsh", "fish", NULL};
 static const char *const command_names[] = {"run",  "try", "learn",    "shell", "plan",    "doctor",    "policy",
 					    "net",  "why", "diff",     "apply", "discard", "workspace", "completion",
@@ -152,7 +152,7 @@ const struct command_row cli_commands[] = {
 	{
 		.command = COMMAND_HOOK,
 		.name = "hook",
-		.arguments = "[install] claude|codex|gemini [options]",
+		.arguments = "[install|uninstall] claude|codex|gemini [options]",
 		.summary = "have a coding agent's commands run in jars",
 		.first_words = hook_words,
 		.word_count_min = 1,
@@ -411,7 +411,7 @@ static const struct option_row cli_options[] = {
 	{
 		.id = OPTION_YES,
 		.flag = "yes",
-		.help = "with install: make the change to the agent's settings, do not only show it",
+		.help = "with install and uninstall: make the change to the agent's settings, do not only show it",
 		.commands = COMMAND_HOOK,
 	},
 	{

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/paths.h"
 #include "plan/plan_landlock.h"
 #include "plan/seccomp_compile.h"
 
@@ -258,13 +259,19 @@ static int plan_speculation(struct plan_build *build)
 	return 0;
 }
 
-/* A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. */
+/*
+ * A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. An absolute one in a workdir of which the
+ * command has a copy elsewhere, because the rung has no mounts, leads into the copy.
+ */
 static const char *start_directory(struct plan_build *build)
 {
 	const char *cd = build->policy->cd;
+	const char *own = build->host && build->host->has_workdir_layer ? build->host->workdir.path.path : NULL;
 
 	if (!cd)
 		return build->plan->core.workdir;
+	if (own && cd[0] == '/' && path_is_within(cd, own))
+		return plan_format(build, "%s%s", build->plan->core.workdir, cd + strlen(own));
 	return cd[0] == '/' ? plan_string(build, cd) : plan_format(build, "%s/%s", build->plan->core.workdir, cd);
 }
 

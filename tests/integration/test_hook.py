@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 from typing import Any, Dict, Tuple
@@ -141,6 +142,7 @@ class Hook(JarCase):
             # What was written is what the agent will run.
             event = json.loads(json.dumps(EVENTS[agent]))
             event["tool_input"]["command"] = "echo through"
+            event["cwd"] = str(self.work)
             ran = subprocess.run(["/bin/sh", "-c", entries[1]["hooks"][0]["command"]], input=json.dumps(event).encode(), capture_output=True, env=self.env, cwd=self.work, timeout=BOUND)
             rewritten = json.loads(ran.stdout)["hookSpecificOutput"][REWRITTEN[agent]]["command"]
             self.assertIn("'--memory' '1G'", rewritten)
@@ -166,6 +168,65 @@ class Hook(JarCase):
         path.symlink_to(self.base / "elsewhere.json")
         self.assertEqual(self.hook("install", "claude", "--yes", event=b"").returncode, 2)
         self.assertEqual((self.base / "elsewhere.json").read_text(), "{}")
+
+
+    def test_an_entry_can_be_taken_out_again(self) -> None:
+        for agent, name in SETTINGS.items():
+            event, path = EVENTS[agent]["hook_event_name"], self.work / name
+            nothing = self.hook("uninstall", agent, "--yes", event=b"")
+            self.assertEqual((nothing.returncode, path.exists()), (0, False), nothing)
+            path.parent.mkdir()
+            others = {"matcher": "Write", "hooks": [{"type": "command", "command": "lint --belljar hook"}]}
+            mixed = [{"type": "command", "command": "/x/belljar hook " + agent}, {"type": "command", "command": "echo belljar hook"}]
+            before = {"model": "m", "hooks": {"Stop": [], event: [others, {"matcher": "x", "hooks": mixed}]}}
+            path.write_text(json.dumps(before))
+            path.chmod(0o640)
+            for options in ((), ("--memory", "1G")):
+                self.assertEqual(self.hook("install", agent, *options, "--yes", event=b"").returncode, 0)
+            installed = path.read_bytes()
+            shown = self.hook("uninstall", agent, event=b"")
+            self.assertEqual((shown.returncode, path.read_bytes(), shown.stdout.count(b" hook " + agent.encode())), (0, installed, 3), shown)
+            self.assertIn(b"nothing was changed", shown.stdout)
+            self.assertEqual(self.hook("uninstall", agent, "--yes", event=b"").returncode, 0)
+            self.assertEqual(json.loads(path.read_text()), {"model": "m", "hooks": {"Stop": [], event: [others, {"matcher": "x", "hooks": mixed[1:]}]}})
+            self.assertEqual((path.stat().st_mode & 0o777, path.stat().st_uid, os.listdir(path.parent)), (0o640, os.geteuid(), [path.name]))
+            again = self.hook("uninstall", agent, "--yes", event=b"")
+            self.assertIn(b"has no hook of belljar", again.stdout)
+            # Of a file that held nothing else, nothing is left but the object.
+            path.unlink()
+            self.hook("install", agent, "--yes", event=b"")
+            self.hook("uninstall", agent, "--yes", event=b"")
+            self.assertEqual(json.loads(path.read_text()), {})
+
+    def test_every_way_to_name_the_program_is_found(self) -> None:
+        path = self.work / SETTINGS["claude"]
+        path.parent.mkdir()
+        lines = ("belljar hook claude", "'/a b/belljar' hook claude '--memory' '1G'", "python3 -m belljar hook claude", 'env X=1 "/x/belljar" "hook" claude')
+        foreign = ("belljar run -- hook claude", "belljar hook codex", "belljars hook claude", "echo 'belljar hook claude'", "belljar belljar")
+        path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"command": line}]} for line in (*lines, *foreign)]}}))
+        self.assertEqual(self.hook("uninstall", "claude", "--yes", event=b"").returncode, 0)
+        left = [entry["hooks"][0]["command"] for entry in json.loads(path.read_text())["hooks"]["PreToolUse"]]
+        self.assertEqual(left, list(foreign))
+
+    def test_comments_are_not_lost(self) -> None:
+        path = self.work / SETTINGS["claude"]
+        path.parent.mkdir()
+        text = '{"a": "//", // mine\n "hooks": {}}'
+        path.write_text(text)
+        for action in ("install", "uninstall"):
+            done = self.hook(action, "claude", "--yes", event=b"")
+            self.assertEqual((done.returncode, path.read_text()), (2, text))
+            self.assertIn(b"comments", done.stderr)
+
+    def test_a_program_in_a_virtual_environment_is_warned_about(self) -> None:
+        program = self.base / "venv/lib/python3/site-packages/belljar/belljar"
+        program.parent.mkdir(parents=True)
+        shutil.copy(paths.belljar(), program)
+        done = subprocess.run([program, "hook", "install", "claude"], capture_output=True, env=self.env, cwd=self.work, timeout=BOUND)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b"inside a virtual environment", done.stdout)
+        self.assertIn(b"belljar hook uninstall claude", done.stdout)
+        self.assertNotIn(b"virtual environment", self.hook("install", "claude", event=b"").stdout)
 
 
 if __name__ == "__main__":
