@@ -35,7 +35,8 @@ struct gate_visit {
 	void (*question)(void *owner, const struct net_question *question);
 	void (*withdrawn)(void *owner, uint32_t id);
 	/* the gate's own */
-	bool is_answering;
+	bool may_be_asked; /* until it leaves */
+	bool is_answering; /* it has started */
 	unsigned asked_count;
 	uint32_t run_number; /* 0: it can have no rules of its own */
 	/* What others had counted before. */
@@ -68,7 +69,7 @@ int gate_enter(struct gate *gate, struct gate_visit *visit);
 /* It is over: add what went to which host meanwhile, and what was refused. Runs at the same time count together. */
 void gate_leave(struct gate_visit *visit, struct observation *out);
 
-/* From now on its run can be asked. */
+/* Its run has started: it hears of questions from now on, first of those that came before. */
 void gate_begin_answering(struct gate_visit *visit);
 /* To a question that it was asked. One that is not there any more is nothing. */
 void gate_answer(struct gate_visit *visit, uint32_t id, enum net_answer answer);

@@ -55,7 +55,7 @@ struct gate_page {
 	/* by the engine, at any time */
 	_Atomic uint64_t connections_max;     /* at once */
 	_Atomic uint64_t bytes_max;           /* both ways, since the gate began */
-	_Atomic uint32_t can_ask;             /* somebody can answer now */
+	_Atomic uint32_t can_ask;             /* there is a run that answers, or will */
 	_Atomic uint32_t runs[GATE_RUNS_MAX]; /* numbers of runs that go on; rules of others hold no longer; 0: none */
 	/* by the engine, before the start, and between GATE_STALE and GATE_FILES: what the host's files say of names */
 	struct resolver_servers servers;

@@ -5,6 +5,9 @@
  * The gate's process says what it would like to know; nothing in that is trusted. Runs at the same time share a jar's network, and
  * nobody can tell whose connection it was: the run that has been there longest of those that can answer is asked. A run that
  * ends hands its questions on. What nobody answers in time is refused.
+ *
+ * A command can ask for a name before the engine hears that it has started. So a run can be asked from the moment it enters, and
+ * the process must know that: it would say that there is no such name. What comes too early is kept until the run has started.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,16 +32,16 @@ struct gate_question {
 
 static bool can_answer(const struct gate_visit *visit)
 {
-	return visit->is_answering && visit->asked_count < ASKED_MAX;
+	return visit->may_be_asked && visit->asked_count < ASKED_MAX;
 }
 
-/* The list has the youngest first. */
+/* The oldest of those that have started, else of all: the list has the youngest first. */
 static struct gate_visit *find_visit(const struct gate *gate)
 {
 	struct gate_visit *found = NULL;
 
 	for (struct gate_visit *visit = gate->visits; visit; visit = visit->next)
-		if (can_answer(visit))
+		if (can_answer(visit) && (visit->is_answering || !found || !found->is_answering))
 			found = visit;
 	return found;
 }
@@ -88,7 +91,8 @@ static void withdraw(struct gate *gate, struct gate_question *question)
 	uint32_t id = question->asked.id;
 
 	drop(gate, question);
-	visit->withdrawn(visit->owner, id);
+	if (visit->is_answering)
+		visit->withdrawn(visit->owner, id);
 }
 
 static void on_timer(struct loop_timer *timer)
@@ -112,7 +116,8 @@ static void hand_over(struct gate *gate, struct gate_question *question, struct 
 	question->visit = visit;
 	visit->asked_count++;
 	note_askers(gate);
-	visit->question(visit->owner, &question->asked);
+	if (visit->is_answering)
+		visit->question(visit->owner, &question->asked);
 }
 
 static bool find_place(const struct net_rule *rule, enum net_place *out)
@@ -189,9 +194,11 @@ void gate_answer(struct gate_visit *visit, uint32_t id, enum net_answer answer)
 
 void questions_enter(struct gate *gate, struct gate_visit *visit)
 {
+	visit->may_be_asked = visit->question && gate->plan->gate.may_ask;
 	visit->is_answering = false;
 	visit->asked_count = 0;
 	visit->run_number = 0;
+	note_askers(gate);
 	for (size_t i = 0; i < GATE_RUNS_MAX; i++) {
 		if (gate->run_numbers[i])
 			continue;
@@ -204,10 +211,16 @@ void questions_enter(struct gate *gate, struct gate_visit *visit)
 
 void gate_begin_answering(struct gate_visit *visit)
 {
-	if (!visit->gate || !visit->question || !visit->gate->plan->gate.may_ask)
+	const struct gate_question *next;
+
+	if (!visit->gate || !visit->may_be_asked || visit->is_answering)
 		return;
 	visit->is_answering = true;
-	note_askers(visit->gate);
+	for (const struct gate_question *question = visit->gate->questions; question; question = next) {
+		next = question->next;
+		if (question->visit == visit)
+			visit->question(visit->owner, &question->asked);
+	}
 }
 
 void questions_leave(struct gate *gate, struct gate_visit *visit)
@@ -215,7 +228,7 @@ void questions_leave(struct gate *gate, struct gate_visit *visit)
 	struct gate_question *next;
 	struct gate_visit *other;
 
-	visit->is_answering = false;
+	visit->may_be_asked = visit->is_answering = false;
 	note_askers(gate);
 	for (size_t i = 0; i < GATE_RUNS_MAX && visit->run_number; i++) {
 		if (gate->run_numbers[i] == visit->run_number) {
