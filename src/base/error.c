@@ -83,6 +83,7 @@ static const char *const errno_names[] = {
 	NAME(EINVAL),
 	NAME(ENFILE),
 	NAME(EMFILE),
+	NAME(ETOOMANYREFS),
 	NAME(ENOTTY),
 	NAME(ETXTBSY),
 	NAME(EFBIG),

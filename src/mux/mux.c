@@ -176,14 +176,24 @@ static void open_input(struct mux_channel *channel, const struct wire_frame *fra
 	mux_channel_fail(channel, &error);
 }
 
-static void hand_on(struct mux_channel *channel, const struct wire_frame *frame, int fds[2])
+/* @answering is the channel on which the client waits for the answer. */
+static void hand_on(struct mux_channel *channel, struct mux_channel *answering, const struct wire_frame *frame,
+		    int fds[2])
 {
+	struct error error = {0};
 	size_t count = 0;
+	int rc;
 
 	for (size_t i = 0; i < 2; i++)
 		if (fds[i] >= 0)
-			fds[count++] = fds[i];
-	wire_send_descriptors(&channel->wire, frame->type, frame->payload, frame->len, fds, count);
+			fds[count++] = take_fd(&fds[i]);
+	rc = wire_send_descriptors(&channel->wire, frame->type, frame->payload, frame->len, fds, count);
+	if (rc == 0)
+		return;
+	error_set(&error, STAGE_ENGINE, -rc, "cannot hand the request on: %s",
+		  rc == -ETOOMANYREFS ? "too many open files of this user are on their way between processes"
+				      : strerror(-rc));
+	mux_channel_fail(answering, &error);
 }
 
 /* A frame that begins with the number of a new channel, where its answer is to come. */
@@ -205,7 +215,7 @@ static int take_joining(struct mux *mux, struct mux_channel *channel, struct wir
 		open_input(joined, frame, &fds[1]);
 	/* If the channel is over, the end of the new one tells it. */
 	if (fds[0] >= 0 && !channel->is_over && !joined->is_over)
-		hand_on(channel, frame, fds);
+		hand_on(channel, joined, frame, fds);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
 	return 0;
@@ -225,7 +235,7 @@ static int take_first(struct mux *mux, uint32_t id, const struct wire_frame *fra
 	mux->listener.channel(mux->listener.owner, take_fd(&fds[0]));
 	open_input(channel, frame, &fds[1]);
 	if (!channel->is_over)
-		hand_on(channel, frame, fds);
+		hand_on(channel, channel, frame, fds);
 	close_fd(&fds[1]);
 	return 0;
 }
@@ -439,9 +449,10 @@ void mux_turn(struct mux *mux)
 		end(mux, NULL);
 		return;
 	}
-	loop_change(&mux->out, mux_pending(mux) ? EPOLLOUT : 0);
 	if (!mux_is_full(mux))
 		wake_waiting(mux);
+	/* One that was woken may have failed, and said so. */
+	loop_change(&mux->out, mux_pending(mux) ? EPOLLOUT : 0);
 	loop_change(&mux->in, may_read(mux) ? EPOLLIN : 0);
 	if (mux->is_blocked && mux->new_count >= CHANNELS_PER_TURN)
 		loop_arm(mux->loop, &mux->again, 0, on_again, mux); /* no event may come otherwise */

@@ -165,27 +165,36 @@ static void close_pending_descriptors(struct wire *wire)
 		close_fd(&wire->pending_fds[--wire->pending_fd_count]);
 }
 
-static void wire_lose(struct wire *wire)
+static void drop_pending(struct wire *wire)
 {
-	wire->is_lost = true;
 	close_pending_descriptors(wire);
 	text_done(&wire->pending);
 	wire->pending_at = 0;
 }
 
-static void wire_flush(struct wire *wire)
+/*
+ * What was to be sent is lost. If the other side is there it must see an end, or it would wait for what never comes: the kernel
+ * also refuses descriptors of which too many are on their way.
+ */
+static void wire_lose(struct wire *wire)
 {
-	while (!wire_is_empty(wire)) {
-		struct iovec part = {wire->pending.data + wire->pending_at, wire->pending.len - wire->pending_at};
-		ssize_t count =
-			descriptors_send(wire->fd, &part, 1, wire->pending_fds, wire->pending_fd_count, MSG_DONTWAIT);
+	if (!wire->is_lost)
+		shutdown(wire->fd, SHUT_RDWR);
+	wire->is_lost = true;
+	drop_pending(wire);
+}
 
-		if (count == -EAGAIN)
+/* 0 or a negative errno; what was not sent is kept. */
+static int wire_flush(struct wire *wire)
+{
+	ssize_t count = 0;
+
+	while (!wire_is_empty(wire) && count >= 0) {
+		struct iovec part = {wire->pending.data + wire->pending_at, wire->pending.len - wire->pending_at};
+
+		count = descriptors_send(wire->fd, &part, 1, wire->pending_fds, wire->pending_fd_count, MSG_DONTWAIT);
+		if (count < 0)
 			break;
-		if (count < 0) {
-			wire_lose(wire);
-			break;
-		}
 		close_pending_descriptors(wire);
 		wire->pending_at += (size_t)count;
 	}
@@ -196,6 +205,7 @@ static void wire_flush(struct wire *wire)
 		text_consume(&wire->pending, wire->pending_at);
 		wire->pending_at = 0;
 	}
+	return count < 0 && count != -EAGAIN ? (int)count : 0;
 }
 
 static void wire_on_ready(struct loop_watch *watch, uint32_t events)
@@ -203,7 +213,8 @@ static void wire_on_ready(struct loop_watch *watch, uint32_t events)
 	struct wire *wire = watch->owner;
 
 	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && !wire_is_empty(wire)) {
-		wire_flush(wire);
+		if (wire_flush(wire) < 0)
+			wire_lose(wire);
 		if (!wire_is_full(wire))
 			wire->listener.drained(wire->listener.owner);
 	}
@@ -246,10 +257,11 @@ static void send_parts(struct wire *wire, struct iovec *parts, size_t part_count
 	wait_to_send(wire);
 }
 
-void wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
-			   size_t fd_count)
+int wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
+			  size_t fd_count)
 {
 	unsigned char header[FRAME_HEADER_BYTES];
+	int rc;
 
 	assert(wire_is_empty(wire) && fd_count <= ARRAY_LEN(wire->pending_fds));
 	for (size_t i = 0; i < fd_count; i++)
@@ -257,10 +269,16 @@ void wire_send_descriptors(struct wire *wire, enum frame_type type, const void *
 	frame_header_write(header, type, len, 0);
 	text_append(&wire->pending, header, sizeof(header));
 	text_append(&wire->pending, payload, len);
-	if (text_failed(&wire->pending) || wire->is_lost)
+	rc = text_failed(&wire->pending) ? -ENOMEM : wire->is_lost ? -EPIPE : wire_flush(wire);
+	/* The other side is gone, which it has said, or will. */
+	if (rc == -EPIPE || rc == -ECONNRESET || (rc < 0 && wire->pending_at)) {
 		wire_lose(wire);
-	wire_flush(wire);
+		rc = 0;
+	} else if (rc < 0) {
+		drop_pending(wire);
+	}
 	wait_to_send(wire);
+	return rc;
 }
 
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd)

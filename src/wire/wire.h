@@ -38,7 +38,7 @@ struct wire {
 	struct wire_listener listener;
 	int fd; /* owned */
 	bool is_reading;
-	bool is_lost; /* the other side takes nothing more */
+	bool is_lost; /* nothing more can be sent */
 	unsigned char header[FRAME_HEADER_BYTES];
 	size_t header_len;
 	struct text payload;
@@ -63,9 +63,12 @@ void wire_resume_reading(struct wire *wire);
 
 /* @fd goes with the frame, which must then be the first; -1: none. Borrowed. */
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd);
-/* A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. */
-void wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
-			   size_t fd_count);
+/*
+ * A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. 0, or a negative errno: nothing of
+ * it was sent, and the wire is as it was. ETOOMANYREFS: too many descriptors of the user's are on their way.
+ */
+int wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
+			  size_t fd_count);
 /* OUTPUT or CAPTURED; @len at most FRAME_OUTPUT_MAX_BYTES. */
 void wire_send_stream(struct wire *wire, enum frame_type type, unsigned stream, const void *bytes, size_t len);
 

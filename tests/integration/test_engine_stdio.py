@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -40,10 +41,14 @@ class StreamCase(JarCase):
 
     def setUp(self) -> None:
         super().setUp()
-        words = [paths.belljar(), "engine", "--stdio"]
+        words = [*self.before_engine(), paths.belljar(), "engine", "--stdio"]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env, bufsize=0)
         self.addCleanup(self.stop)
         self.left: List[Frame] = []
+
+    def before_engine(self) -> List[str]:
+        """What starts the engine, where that is not the test itself."""
+        return []
 
     def stop(self) -> None:
         """Leave, if that was not done."""
@@ -459,6 +464,34 @@ class Channels(StreamCase):
         self.until(99, END)
         self.send(frame(99, END))
         return any(one[:2] == (99, RESULT) for one in self.left)
+
+
+class InFlight(StreamCase):
+    """The kernel refuses to pass descriptors on where their user has more on the way than the sender may have open."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.greet()
+
+    def before_engine(self) -> List[str]:
+        if os.geteuid() != 0:
+            return []
+        if not shutil.which("setpriv"):
+            self.skipTest("needs:setpriv as root")
+        return ["setpriv", "--bounding-set=-sys_resource,-sys_admin", "--inh-caps=-all"]  # who has these is let through
+
+    def test_descriptors_of_which_too_many_are_on_their_way_are_no_silence(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            for _ in range(4):
+                socket.send_fds(ours, [b"x"], [self.process.stdin.fileno()] * 60)  # type: ignore[union-attr]
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (200, 200))
+            self.send(frame(1, RUN, self.request(["true"], stdin="descriptor")))
+            error = json.loads(self.until(1, FAILED))["error"]
+            self.until(1, END)
+        self.assertIn("too many", error["message"])
+        self.assertEqual(error["errno_name"], "ETOOMANYREFS")
+        self.assert_alive()
 
 
 if __name__ == "__main__":
