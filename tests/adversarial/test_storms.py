@@ -21,7 +21,7 @@ from typing import Any, Dict, List, Set
 
 from adversarial_support import AttackCase
 from harness import census, wire
-from harness.bounds import SLOWNESS
+from harness.bounds import BOUND, SLOWNESS
 from harness.case import on_ways
 from harness.result import Result
 from harness.runner import LANDLOCK, NAMESPACE, Way
@@ -53,7 +53,7 @@ class StormCase(AttackCase):
     def parse(self, process: "subprocess.Popen[bytes]") -> Result:
         assert process.stdout is not None
         text = process.stdout.read()
-        process.wait(30)
+        process.wait(BOUND)
         return json.loads(text)
 
     def join(self, engine: wire.Engine, jar: wire.Channel, argv: List[str], keys: Dict[str, Any]) -> wire.Channel:

@@ -11,7 +11,6 @@ import ctypes
 import os
 import signal
 import time
-from pathlib import Path
 from typing import Dict, List, Set
 
 from harness.bounds import BOUND
@@ -157,6 +156,28 @@ def wait_until_none(seconds: float = 0.0, marker: str = "") -> List[str]:
         time.sleep(0.01)
 
 
+def mounts() -> Set[str]:
+    """The mounts of this namespace. The runner has one of its own: what the host has too somebody else has mounted."""
+
+    def of(process: str) -> Set[str]:
+        return {line.split()[4] for line in read(f"/proc/{process}/mountinfo").decode(errors="replace").splitlines()}
+
+    try:
+        # An ordinary user cannot see whose namespace it is, and can mount nothing in either.
+        is_apart = os.geteuid() != 0 or os.readlink("/proc/1/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+        return of("self") - (of("1") if is_apart else set())
+    except OSError:
+        return of("self")
+
+
+def is_ours(path: str) -> bool:
+    """Does it belong to the user of this process? Others may use Belljar on this host too."""
+    try:
+        return os.lstat(path).st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
 def picture() -> Dict[str, Set[str]]:
     """The host, as far as runs could leave something behind.
 
@@ -166,8 +187,9 @@ def picture() -> Dict[str, Set[str]]:
     files: Set[str] = set()
     for place in ("/tmp", "/var/tmp", "/dev/shm", "/run"):
         files.update(f"{place}/{name}" for name in os.listdir(place) if name.startswith("belljar-"))
+    cgroups = {root for root, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in os.path.basename(root)}
     return {
-        "mounts": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
-        "cgroups": {root for root, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in os.path.basename(root)},
-        "files": {name for name in files if not name.startswith("/tmp/belljar-test-")},
+        "mounts": mounts(),
+        "cgroups": {name for name in cgroups if is_ours(name)},
+        "files": {name for name in files if is_ours(name) and not name.startswith("/tmp/belljar-test-")},
     }

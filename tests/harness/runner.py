@@ -117,7 +117,7 @@ def finish(process: "subprocess.Popen[bytes]", data: Optional[bytes] = None, tim
     except subprocess.TimeoutExpired:
         left = [f"{pid} {census.state(pid)} {census.command_line(pid)}" for pid in census.descendants(os.getpid())]
         census.kill_all()
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=BOUND)
         raise AssertionError(
             f"belljar did not return within {timeout} s: {process.args!r}\nprocesses: {left}\n"
             f"stdout: {stdout[:2000]!r}\nstderr: {stderr[:2000]!r}"

@@ -137,10 +137,10 @@ class Terminal:
             self.control.close()
         if self.leader is not None:
             try:
-                self.leader.wait(5)
+                self.leader.wait(BOUND)
             except subprocess.TimeoutExpired:
                 self.leader.kill()
-                self.leader.wait(5)
+                self.leader.wait(BOUND)
 
     def close(self) -> None:
         """Hang up."""

@@ -11,6 +11,7 @@ import unittest
 from typing import Tuple
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way
 from harness.result import Result
 from harness.runner import StatusPipe, check_answer, finish, read_until, send
@@ -145,7 +146,7 @@ class SuddenDeath(JarCase):
                 assert process.stdout
                 read_until(process.stdout, b"left\n")
                 process.kill()
-                process.wait(10)
+                process.wait(BOUND)
                 self.assertEqual(census.wait_until_none(10.0, self.marker), [])
                 size = beat.stat().st_size
                 time.sleep(0.1)
@@ -158,14 +159,14 @@ class SuddenDeath(JarCase):
         send(process, signal.SIGTERM)
         read_until(process.stdout, b"got SIGTERM")
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.assertEqual(census.wait_until_none(10.0, self.marker), [])
 
     def test_a_flooding_tree_dies_with_belljar(self) -> None:
         process = self.start("--json", "--", self.tool("writer"), "b:0")
         self.wait_for(lambda: "writer" in map(census.name, census.descendants(process.pid)), "the flood")
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.assertEqual(census.wait_until_none(10.0, self.marker), [])
 
     def test_hopping_processes_die_with_belljar(self) -> None:
@@ -173,7 +174,7 @@ class SuddenDeath(JarCase):
         assert process.stdout
         read_until(process.stdout, b"hopping")
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.assertEqual(census.wait_until_none(15.0, self.marker), [])
 
     def test_death_at_any_moment_leaves_nothing(self) -> None:

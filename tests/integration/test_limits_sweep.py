@@ -9,6 +9,7 @@ import unittest
 from typing import Set
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.runner import read_until, send
 
@@ -51,7 +52,7 @@ class Sweep(JarCase):
         assert process.stdout
         read_until(process.stdout, b"ready")
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.check_nothing_left()
         result = self.json("--memory", "64M", "--pids", "20", "--cpu-time", "100s", "--", "true")
         self.assertEqual(result["exit_code"], 0, result)
@@ -67,7 +68,7 @@ class Sweep(JarCase):
             self.assertEqual(self.jar("--memory", "64M", "--pids", "20", "--", "true").status, 0)
         self.assertLessEqual(own, cgroups())
         send(process, signal.SIGTERM)
-        process.wait(10)
+        process.wait(BOUND)
         self.wait_for(lambda: not cgroups() & own, "its cgroups are gone")
 
 

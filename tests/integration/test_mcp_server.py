@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 from harness import census, host, paths
+from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.mcp import META, VERSION, HttpServer, Server, joined, said
 
@@ -560,7 +561,7 @@ class Layers(McpCase):
         self.assertEqual(told["structuredContent"]["applied"], 2)
         self.assertEqual(server.tool("apply")["structuredContent"]["not_applied"][0]["reason"], "refused")
         self.assertEqual(sorted(os.listdir(self.work)), ["d"])
-        self.assertNotEqual(self.server("--allow-apply", "*").process.wait(60), 0)
+        self.assertNotEqual(self.server("--allow-apply", "*").process.wait(BOUND), 0)
 
 
 class Page(McpCase):

@@ -11,6 +11,7 @@ import unittest
 from typing import Any, Tuple
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way
 from harness.result import Result
 from harness.runner import check_answer, finish, unread
@@ -53,7 +54,7 @@ class OutputGone(JarCase):
         assert process.stdout and process.stderr
         self.assertEqual(len(process.stdout.read(100000)), 100000)
         process.stdout.close()
-        self.assertEqual(process.wait(20), 125)
+        self.assertEqual(process.wait(BOUND), 125)
         self.assertNotEqual(process.stderr.read(), b"")
         self.assertIn(b'"cancelled"', status.read())
 
@@ -109,7 +110,7 @@ class OutputGone(JarCase):
         head = subprocess.run(["head", "-c", "5"], stdin=process.stdout, stdout=subprocess.PIPE, check=True)
         process.stdout.close()
         self.assertEqual(head.stdout, b"abcde")
-        self.assertEqual(process.wait(20), 125)
+        self.assertEqual(process.wait(BOUND), 125)
 
     def test_a_reader_that_leaves_long_after_the_command(self) -> None:
         """The command has ended, its output waits for a reader that never took any, and then there is none."""
@@ -118,14 +119,14 @@ class OutputGone(JarCase):
         self.wait_until_output_waits(process)
         time.sleep(1.2)  # more than the second after which a run that was ended drops what nobody takes
         process.stdout.close()
-        self.assertEqual(process.wait(20), 125)
+        self.assertEqual(process.wait(BOUND), 125)
         self.assertIn(b'"cancelled"', status.read())
 
     def test_a_signal_ends_the_wait_for_a_reader_who_takes_nothing(self) -> None:
         process, status = self.start_status("--", self.tool("writer"), "o:180000", stdout=subprocess.PIPE)
         self.wait_until_output_waits(process)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(process.wait(BOUND), 0)
         self.assertIn(b'"truncated":true', status.read())
 
     def test_nobody_takes_the_status(self) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from harness import census, runner
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way
 from harness.result import Result, check_result
 
@@ -77,7 +78,7 @@ class DieWithParent(JarCase):
         process = self.running(STARTS.format("") + WAITS, "--die-with-parent")
         assert process.stdin
         process.stdin.close()
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(BOUND), 0)
         self.check_cancelled()
 
     def test_in_a_session_of_its_own(self) -> None:
@@ -94,7 +95,7 @@ class DieWithParent(JarCase):
         self.check_cancelled()
 
     def test_a_parent_that_was_gone_before(self) -> None:
-        self.parent(DEAD, "--die-with-parent", command="touch ran").wait(30)
+        self.parent(DEAD, "--die-with-parent", command="touch ran").wait(BOUND)
         result = self.finished()
         self.assertEqual((result["outcome"], result["error"]["stage"]), ("failed", "host"), result)
         self.assertIn("gone already", result["error"]["message"])
@@ -108,10 +109,10 @@ class DieWithParent(JarCase):
                 process = self.running(script, "--die-with-parent")
                 self.wait_for((self.work / "thread-gone").exists, "the thread's end", 30)
                 self.check_not_cancelled()
-                self.assertEqual(process.wait(30), 0)
+                self.assertEqual(process.wait(BOUND), 0)
 
     def test_without_the_option_the_run_goes_on(self) -> None:
         process = self.running(STARTS.format("") + WAITS)
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.check_not_cancelled()

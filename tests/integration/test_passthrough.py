@@ -8,6 +8,7 @@ import os
 import subprocess
 import unittest
 
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way
 from harness.runner import finish, read_until
 
@@ -61,7 +62,7 @@ class PassThrough(JarCase):
             process = self.start(
                 *self.sh("test -p /dev/fd/1 && test -p /dev/fd/2 && echo pipes"), stdout=out, stderr=err
             )
-            self.assertEqual(process.wait(10), 0)
+            self.assertEqual(process.wait(BOUND), 0)
         self.assertEqual((self.base / "out").read_bytes(), b"pipes\n")
 
     def test_output_is_appended_where_the_caller_appends(self) -> None:
@@ -69,7 +70,7 @@ class PassThrough(JarCase):
         path.write_text("before\n")
         with open(path, "ab") as log:
             process = self.start("--", "echo", "after", stdout=log)
-            self.assertEqual(process.wait(10), 0)
+            self.assertEqual(process.wait(BOUND), 0)
         self.assertEqual(path.read_text(), "before\nafter\n")
 
     def test_a_stream_the_command_closes(self) -> None:

@@ -10,6 +10,7 @@ import unittest
 from typing import Any
 
 from harness import census
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way
 from harness.runner import NAMESPACE, read_until, send
 from harness.terminal import Terminal
@@ -171,7 +172,7 @@ class Pty(TerminalCase):
         assert process.stdout
         read_until(process.stdout, b"ready")
         send(process, signal.SIGTERM)
-        self.assertEqual(process.wait(20), 143)
+        self.assertEqual(process.wait(BOUND), 143)
         self.assertIn(b'"cancelled"', status.read())
 
 
@@ -337,7 +338,7 @@ class StopTree(Stop):
         self.assertFalse(self.grows(beat, size, 0.2))
         send(process, signal.SIGCONT)
         self.wait_for(lambda: beat.stat().st_size > size, "the tree goes on")
-        stdout, _ = process.communicate(b"\n", timeout=15)
+        stdout, _ = process.communicate(b"\n", timeout=BOUND)
         self.assertEqual((process.returncode, stdout), (0, b"done\n"))
 
     @staticmethod
@@ -377,7 +378,7 @@ class StopTree(Stop):
         terminal.expect(b"ready")
         assert terminal.leader is not None
         os.kill(terminal.leader.pid, signal.SIGKILL)
-        terminal.leader.wait(10)
+        terminal.leader.wait(BOUND)
         self.assertEqual(census.wait_until_none(15.0, self.marker), [])
 
     def test_a_stopped_belljar_that_is_killed_leaves_nothing(self) -> None:
@@ -387,7 +388,7 @@ class StopTree(Stop):
         send(process, signal.SIGTSTP)
         self.wait_for(lambda: census.state(process.pid) == "T", "belljar is stopped")
         process.kill()
-        process.wait(10)
+        process.wait(BOUND)
         self.assertEqual(census.wait_until_none(10.0, self.marker), [])
 
 

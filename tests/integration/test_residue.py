@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 from typing import Callable, List, Set
 
+from harness import census
 from harness.bounds import BOUND
 from harness.case import JarCase, every_way, on_ways
 from harness.runner import LANDLOCK, finish, read_until, send
@@ -20,14 +21,9 @@ RUN_ALONE = True
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 
 
-def mounts() -> Set[str]:
-    """Mount points of this process's namespace."""
-    return {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
-
-
 def cgroups() -> Set[str]:
-    """Every cgroup there is."""
-    return {root for root, _, _ in os.walk("/sys/fs/cgroup")}
+    """Those of ours: other programs come and go too."""
+    return census.picture()["cgroups"]
 
 
 def files() -> Set[str]:
@@ -52,7 +48,7 @@ def is_ours(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-PICTURES: List[Callable[[], Set[str]]] = [mounts, cgroups, files]
+PICTURES: List[Callable[[], Set[str]]] = [census.mounts, cgroups, files]
 
 
 @every_way
@@ -83,7 +79,7 @@ class Residue(JarCase):
             assert process.stdout
             read_until(process.stdout, b"left\n")
             send(process, number)
-            process.wait(15)
+            process.wait(BOUND)
         # As below: where the count of processes needs a cgroup, the killed one's is empty, and the next run sweeps it.
         self.check_nothing_left()
         self.jar("--", "true")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, List, Sequence
 
 from harness import paths
+from harness.bounds import BOUND
 from harness.internet import SITE_NAME
 
 from integration.test_inspect import ASK, WWW, InspectCase, rule
@@ -158,7 +159,7 @@ sys.stdin.readline()
         children = [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
         holders = [pid for pid in children if any(VALUE.encode() in text for text in self.everything(pid))]
         self.assertTrue(set(holders) <= {process.pid}, holders)
-        rest, errors = process.communicate(b"\n", timeout=60)
+        rest, errors = process.communicate(b"\n", timeout=BOUND)
         self.assertEqual(process.returncode, 0, said + rest + errors)
         self.assertNotIn(VALUE.encode(), said + rest + errors)
         self.assertIn(b"FOUND 0 WAIT", said)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import unittest
 
+from harness.bounds import BOUND
 from harness.case import JarCase, every_way, on_ways
 from harness.runner import LANDLOCK, NAMESPACE, finish
 
@@ -74,7 +75,7 @@ class Stdin(JarCase):
 
     def test_an_open_stdin_does_not_hold_the_run(self) -> None:
         process = self.start(*self.sh("exit 4"), stdin=subprocess.PIPE)
-        self.assertEqual(process.wait(10), 4)
+        self.assertEqual(process.wait(BOUND), 4)
 
     def test_only_what_the_command_took_of_a_file_is_gone(self) -> None:
         path = self.base / "input"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import unittest
 from typing import List
 
+from harness.bounds import BOUND
 from harness.case import JarCase
 from harness.result import parse_json
 from harness.runner import Arg
@@ -179,7 +180,7 @@ class Help(JarCase):
     def test_help_into_nothing(self) -> None:
         with open("/dev/full", "wb") as full:
             process = self.start("--help", verb="", stdout=full)
-            self.assertEqual(process.wait(10), 125)
+            self.assertEqual(process.wait(BOUND), 125)
 
 
 class Doctor(JarCase):

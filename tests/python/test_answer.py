@@ -23,11 +23,12 @@ from belljar._answer import Answer, send_answer
 from belljar._codec import Codec
 from belljar._discard import discard
 from belljar._errors import ResultError
+from harness.bounds import SLOWNESS
 from package_case import PackageCase, engine_pid, open_fds, tearDownModule  # noqa: F401
 
 SLEEP = 1000
 # Longer than any test may take.
-LINGER_SECONDS = 400
+LINGER_SECONDS = int(400 * SLOWNESS)
 ALL_SEALS = _answer.SEALS | fcntl.F_SEAL_SEAL
 
 

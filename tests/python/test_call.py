@@ -18,6 +18,7 @@ import unittest
 from typing import Any, List, NamedTuple
 
 import belljar
+from harness.bounds import SLOWNESS
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 SLEEP = 1000
@@ -239,7 +240,7 @@ class Endings(PackageCase):
 
     def test_a_timeout(self) -> None:
         with self.assertRaises(belljar.CallTimeout) as caught:
-            belljar.call(lambda: print("before") or time.sleep(SLEEP), timeout=1, grace=0)
+            belljar.call(lambda: print("before") or time.sleep(SLEEP), timeout=SLOWNESS, grace=0)
         self.assertIsInstance(caught.exception, TimeoutError)
         assert caught.exception.result is not None
         self.assertEqual((caught.exception.result.outcome, caught.exception.result.stdout), ("timeout", "before\n"))

@@ -19,6 +19,7 @@ from unittest import mock
 
 import belljar
 from belljar import Interpreter, _interpreter_start
+from harness.bounds import SLOWNESS
 from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
 
 # What a cell writes to the socket of its own interpreter.
@@ -369,7 +370,7 @@ class Limits(Case):
 
     def test_a_timeout_interrupts_and_keeps_the_state(self) -> None:
         self.value("x = 11")
-        cell = self.it.run("import time; print('begun'); time.sleep(60)", timeout=0.2)
+        cell = self.it.run("import time; print('begun'); time.sleep(60)", timeout=0.2 * SLOWNESS)
         assert cell.error is not None
         self.assertEqual((cell.error.kind, cell.error.type_name, cell.error.state_lost), ("timeout", "KeyboardInterrupt", False))
         self.assertNotIn("_cell.py", cell.error.traceback)
