@@ -7,7 +7,7 @@
  * ends hands its questions on. What nobody answers in time is refused.
  *
  * A command can ask for a name before the engine hears that it has started. So a run can be asked from the moment it enters, and
- * the process must know that: it would say that there is no such name. What comes too early is kept until the run has started.
+ * the process must know that: else it says that the name does not exist. What comes too early is kept until the run has started.
  */
 #include <errno.h>
 #include <string.h>

@@ -81,7 +81,7 @@ struct plan_looker {
 	bool was_refused;
 };
 
-/* What follows the process in a path of /proc, "" for its directory; NULL: the path is no process's. */
+/* What follows the process in a path of /proc, "" for its directory; NULL: it belongs to the machine. */
 const char *plan_part_of_process(const char *path);
 /* What a command finds at @path, which is /proc or lies in it. Of other processes only the first is told from the command itself. */
 void plan_look_at_proc(const struct plan *plan, const struct plan_looker *looker, const char *path,

@@ -37,7 +37,7 @@ static const struct odd_part odd_parts[] = {
 	{"/fdinfo/", true, S_IFREG | 0400, NULL},
 };
 
-/* The kernel lets nobody open them who has no capability, whatever their mode says. */
+/* The kernel opens them for a process with a capability only, whatever their mode says. */
 static const char *const machines_own[] = {"/proc/kcore", "/proc/kmsg", "/proc/mtrr"};
 
 /* The length of "self", "thread-self" or a number that @path begins with; 0: of none. */

@@ -174,7 +174,7 @@ static void drop_pending(struct wire *wire)
 
 /*
  * What was to be sent is lost. If the other side is there it must see an end, or it would wait for what never comes: the kernel
- * also refuses descriptors of which too many are on their way.
+ * also refuses descriptors while too many are on their way.
  */
 static void wire_lose(struct wire *wire)
 {

@@ -157,7 +157,7 @@ def wait_until_none(seconds: float = 0.0, marker: str = "") -> List[str]:
 
 
 def mounts() -> Set[str]:
-    """The mounts of this namespace. The runner has one of its own: what the host has too somebody else has mounted."""
+    """The mounts of this namespace. The runner has one of its own: what the host has too is another program's."""
 
     def of(process: str) -> Set[str]:
         return {line.split()[4] for line in read(f"/proc/{process}/mountinfo").decode(errors="replace").splitlines()}

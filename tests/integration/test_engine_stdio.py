@@ -478,7 +478,7 @@ class InFlight(StreamCase):
             return []
         if not shutil.which("setpriv"):
             self.skipTest("needs:setpriv as root")
-        return ["setpriv", "--bounding-set=-sys_resource,-sys_admin", "--inh-caps=-all"]  # who has these is let through
+        return ["setpriv", "--bounding-set=-sys_resource,-sys_admin", "--inh-caps=-all"]  # with these the kernel lets them through
 
     def test_descriptors_of_which_too_many_are_on_their_way_are_no_silence(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -82,7 +82,7 @@ def folders() -> set[pathlib.Path]:
 
 
 def owner(path: pathlib.Path) -> int | None:
-    """Who made it; None where it is gone."""
+    """The uid of its owner; None where it is gone."""
     try:
         return path.lstat().st_uid
     except OSError:
@@ -134,13 +134,13 @@ class Aftermath:
             time.sleep(LOOK_EVERY_SECONDS)
 
     def _ours(self) -> set[str]:
-        """What nobody else can have made."""
+        """What only the tests can have made."""
         of_user = {str(path) for path in folders() | cgroups() if self._uid is not None and owner(path) == self._uid}
         return self._mounts.ours() | of_user | {name_of(pid) for pid in processes_of(self._uid)}
 
     @staticmethod
     def _shared() -> set[str]:
-        """What anybody who uses Belljar can have made."""
+        """What any program that uses Belljar can have made."""
         return {str(path) for path in folders() | cgroups()}
 
     def outcome(self) -> Outcome:

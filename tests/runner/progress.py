@@ -58,7 +58,7 @@ class Progress:
 
 
 class Screen:
-    """Prints lines, and below them how far all is where somebody looks at a terminal."""
+    """Prints lines, and on a terminal how far all is below them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

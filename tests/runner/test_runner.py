@@ -374,7 +374,7 @@ class Far(unittest.TestCase):
 
 
 class Aftermath(unittest.TestCase):
-    """Whose is what is there afterwards."""
+    """What is there afterwards is attributed."""
 
     def judge(self, *, others: set[str], mounts: set[str], folders: set[pathlib.Path]) -> Outcome:
         """With nothing before, and this afterwards."""
@@ -399,12 +399,12 @@ class Aftermath(unittest.TestCase):
             outcome = self.judge(others={"belljar"}, mounts=set(), folders={pathlib.Path(folder)})
         self.assertEqual((outcome.status, outcome.detail), (FAILED, folder))
 
-    def test_what_anybody_may_have_left_counts_where_nobody_else_was_at_work(self) -> None:
-        of_somebody = {pathlib.Path("/proc/1")} if os.getuid() else {pathlib.Path("/nonexistent")}
-        self.assertEqual(self.judge(others=set(), mounts=set(), folders=of_somebody).status, FAILED)
-        outcome = self.judge(others={"belljar"}, mounts=set(), folders=of_somebody)
+    def test_a_file_of_unknown_origin_counts_unless_another_belljar_was_at_work(self) -> None:
+        unknown = {pathlib.Path("/proc/1")} if os.getuid() else {pathlib.Path("/nonexistent")}
+        self.assertEqual(self.judge(others=set(), mounts=set(), folders=unknown).status, FAILED)
+        outcome = self.judge(others={"belljar"}, mounts=set(), folders=unknown)
         self.assertEqual(outcome.status, PASSED)
-        self.assertIn(str(next(iter(of_somebody))), outcome.detail)
+        self.assertIn(str(next(iter(unknown))), outcome.detail)
 
     def test_processes_below_the_runner_are_ours(self) -> None:
         with subprocess.Popen(["sleep", "1000"]) as left:

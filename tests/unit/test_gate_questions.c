@@ -120,7 +120,7 @@ static void test_a_run_that_has_started_comes_before_an_older_one_that_has_not(v
 	close_scene(&scene);
 }
 
-static void test_a_run_that_nobody_answers_for_is_not_asked(void)
+static void test_a_run_without_an_answer_is_not_asked(void)
 {
 	struct scene scene;
 
@@ -139,7 +139,7 @@ static const struct test tests[] = {
 	TEST(test_a_run_can_be_asked_before_its_start_is_heard_of),
 	TEST(test_a_run_that_never_starts_hears_of_nothing),
 	TEST(test_a_run_that_has_started_comes_before_an_older_one_that_has_not),
-	TEST(test_a_run_that_nobody_answers_for_is_not_asked),
+	TEST(test_a_run_without_an_answer_is_not_asked),
 };
 
 TEST_MAIN(tests)
