@@ -31,28 +31,35 @@ SYSTEM_PYTHON = "/usr/bin/"
 PORTABLE_MODULES = ("test_async", "test_classes", "test_codec", "test_integrations", "test_run", "test_send")
 # They look at nothing that depends on who runs them: once is enough, unless all are asked for.
 SAME_FOR_EVERYBODY = ("test_answer", "test_classes", "test_codec", "test_keys", "test_loops", "test_types", "test_wheel", "test_wire")
-# What takes longest begins first, so that nothing waits for it at the end. Only for speed: one that is not here may be long.
+# What takes longest, the longest first, for where no earlier run has told (schedule.py). Only for speed: one that is not here may be long.
 LONG_MODULES = (
-    "test_limits",
-    "test_streams",
-    "test_timeout",
-    "test_warm",
-    "test_descriptors",
-    "test_engine_tasks",
-    "test_files",
     "test_host_git",
-    "test_hostile_gate",
+    "test_doctor",
+    "test_limits",
+    "test_warm",
+    "test_streams",
+    "test_run_session_limits",
+    "test_output_cap",
+    "test_timeout",
     "test_interpreter",
+    "test_files",
     "test_swaps",
+    "test_quiet_ends",
+    "test_engine_tasks",
+    "test_stdin",
+    "test_pty",
+    "test_engine_jar",
+    "test_end_of_run",
+    "test_plan_seccomp",
+    "test_apply",
+    "test_inspect",
+    "test_engine_socket",
+    "test_conformance",
+    "test_metadata",
     "test_pool",
-    "test_cancel",
-    "test_usage",
-    "test_output_gone",
+    "test_mcp_server",
     "test_wheel",
     "test_run_session_runs",
-    "test_run_session_limits",
-    "test_git",
-    "test_quiet_ends",
 )
 # What takes long there; all run under --only sanitizer.
 SLOW_SANITIZED = (
@@ -136,9 +143,14 @@ class Group:
     expected_seconds: float = 0.0  # what it took the last time; 0: not known
 
     @property
+    def module(self) -> str:
+        """The last word of its name."""
+        return self.name.split()[-1]
+
+    @property
     def is_long(self) -> bool:
         """It should begin early."""
-        return self.name.split()[-1] in LONG_MODULES
+        return self.module in LONG_MODULES
 
     @property
     def title(self) -> str:

@@ -12,7 +12,7 @@ import concurrent.futures
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from runner.groups import Group
+from runner.groups import LONG_MODULES, Group
 
 
 # Of a group that has never run here.
@@ -21,7 +21,8 @@ UNKNOWN_SECONDS, UNKNOWN_LONG_SECONDS = 10.0, 60.0
 
 def expected_seconds(group: Group) -> float:
     """What a group took the last time, or a guess."""
-    return group.expected_seconds or (UNKNOWN_LONG_SECONDS if group.is_long else UNKNOWN_SECONDS)
+    guess = UNKNOWN_LONG_SECONDS - LONG_MODULES.index(group.module) if group.is_long else UNKNOWN_SECONDS
+    return group.expected_seconds or guess
 
 
 class Queue:
