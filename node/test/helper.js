@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as nodeTest from 'node:test';
 
 /** Against hangs only. */
-export const BOUND_MS = 60_000;
+export const BOUND_MS = 60_000 * Number(process.env.BELLJAR_TEST_SLOWNESS ?? 1); // as tests/harness/bounds.py has it
 
 export function test(name, ...rest) {
   const action = rest.pop();
