@@ -14,6 +14,7 @@
 
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
+#include "session/session.h"
 #include "sys/calls.h"
 
 static void job_begin(struct job *job);
@@ -152,6 +153,7 @@ static int job_start_in_jar(struct job *job)
 	/* A call is a fork of the jar's own program. */
 	if (plan_is_for_calls(job->jar.plan))
 		launch->request.argv = &job->jar.plan->core.argv;
+	launch->request.runs_beside = session_run_count(job->jar.session);
 	rc = plan_compile_run(&launch->plan, job->jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);
 	launch->has_plan = rc == 0;

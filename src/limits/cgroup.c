@@ -442,14 +442,20 @@ int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits)
 	return rc;
 }
 
+int cgroup_make_room(const struct cgroup *cgroup, const struct plan_limits *limits, size_t minders)
+{
+	return cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE
+		       ? write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + PLAN_OWN_ROOM + minders)
+		       : 0;
+}
+
 /* Below it there will be cgroups of runs. */
 static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limits *limits)
 {
 	int fd = cgroup->fds[CGROUP_MEMORY];
 	int rc = 0;
 
-	if (cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE)
-		rc = write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + PLAN_MINDERS_ROOM);
+	rc = cgroup_make_room(cgroup, limits, 1);
 	/* Before 5.11 a limit of version 1 holds for what is below only if that is said; since then always. */
 	if (cgroup->version == 1 && fd >= 0)
 		sys_write_file(fd, "memory.use_hierarchy", "1");

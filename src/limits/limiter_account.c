@@ -170,6 +170,16 @@ static void note_processes(const struct limiter *limiter, const struct cgroup_re
 		seen->peak_processes = limiter->peak_processes;
 }
 
+/* What children wrote that nobody waited for shows only there. */
+static void check_growth(struct limiter *limiter, const struct meter_reading *places)
+{
+	uint64_t grown = limiter->reading.has_lost_writes ? meter_grown_bytes(&limiter->meter) : 0;
+	uint64_t used = grown + places->stored_bytes;
+
+	if (used > limiter->plan->limits.disk_bytes)
+		limiter_tell_growth(limiter, grown, used, CAUSE_NONE);
+}
+
 void limiter_report(struct limiter *limiter, const struct rusage *usage, struct observation *seen)
 {
 	struct cgroup_reading reading = {0};
@@ -179,6 +189,7 @@ void limiter_report(struct limiter *limiter, const struct rusage *usage, struct 
 	if (limiter_is_metered(limiter, GUARANTEE_DISK)) {
 		meter_look_at_places(&limiter->meter, &places);
 		limiter_check_scratch(limiter, &places);
+		check_growth(limiter, &places);
 	}
 	seen->metered = limiter->metered;
 	limiter_read_cgroup(limiter, &reading);

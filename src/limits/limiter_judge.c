@@ -153,16 +153,29 @@ void limiter_check_scratch(struct limiter *limiter, const struct meter_reading *
 			     "statfs: no block or no inode is free in the private places", CAUSE_NONE);
 }
 
+void limiter_tell_growth(struct limiter *limiter, uint64_t grown_bytes, uint64_t used, enum cause cause)
+{
+	char evidence[LIMIT_EVIDENCE_MAX];
+
+	snprintf(evidence, sizeof(evidence),
+		 "statfs: a file system has grown by %" PRIu64
+		 " bytes, and children that nobody waited for (SIGCHLD ignored) wrote to it",
+		 grown_bytes);
+	limiter_tell(limiter, LIMIT_DISK, limiter->plan->limits.disk_bytes, used, "meter", evidence, cause);
+}
+
 /* A private place that is full refuses by itself; only what is written to the host beside it must be ended. */
 static uint64_t check_disk(struct limiter *limiter, const struct meter_reading *reading)
 {
 	uint64_t limit = limiter->plan->limits.disk_bytes;
-	uint64_t used = reading->written_bytes + reading->stored_bytes;
+	uint64_t used = MAX_OF(reading->written_bytes, reading->grown_bytes) + reading->stored_bytes;
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	if (limiter->plan->has_counted_writes)
 		check_hidden(limiter, LIMIT_DISK, limit, used, CAUSE_DISK);
-	if (used > limit) {
+	if (used > limit && reading->grown_bytes > reading->written_bytes) {
+		limiter_tell_growth(limiter, reading->grown_bytes, used, CAUSE_DISK);
+	} else if (used > limit) {
 		snprintf(evidence, sizeof(evidence),
 			 "meter: %" PRIu64 " bytes written to host directories, %" PRIu64 " in private places",
 			 reading->written_bytes, reading->stored_bytes);
@@ -180,9 +193,10 @@ uint64_t limiter_most_processes(const struct limiter *limiter)
 	return limiter->plan->limits.pids + (plan_has_minders(limiter->plan) ? PLAN_MINDERS_ROOM : 0);
 }
 
-static uint64_t check_pids(struct limiter *limiter, uint64_t count)
+/* @own: so many of them may be the jar's own. */
+static uint64_t check_pids(struct limiter *limiter, uint64_t count, uint64_t own)
 {
-	uint64_t limit = limiter_most_processes(limiter);
+	uint64_t limit = limiter->plan->limits.pids + own;
 	char evidence[LIMIT_EVIDENCE_MAX];
 
 	if (count <= limit)
@@ -219,15 +233,17 @@ static uint64_t judge_whole(struct limiter *limiter, const struct looker_answer 
 	if (limiter_is_metered(limiter, GUARANTEE_DISK))
 		interval = MIN_OF(interval, check_disk(limiter, reading));
 	if (limiter_is_metered(limiter, GUARANTEE_PIDS))
-		interval = MIN_OF(interval, check_pids(limiter, reading->processes));
+		interval = MIN_OF(interval, check_pids(limiter, reading->processes, 0));
 	return MAX_OF(interval, MIN_OF(answer->spent_ns * COST_RATIO, INTERVAL_COSTLY_NS));
 }
 
 /* It was given up. */
 static uint64_t judge_crowd(struct limiter *limiter, const struct looker_answer *answer)
 {
+	uint64_t own = plan_has_minders(limiter->plan) ? PLAN_MINDERS_ROOM : 0;
+
 	if (answer->seen_threads > limiter_most_processes(limiter))
-		return check_pids(limiter, answer->seen_threads);
+		return check_pids(limiter, answer->seen_threads, own);
 	note_crowd(limiter);
 	return MIN_OF(answer->spent_ns * COST_RATIO, INTERVAL_COSTLY_NS);
 }

@@ -58,6 +58,7 @@ void limiter_note_unseen(struct limiter *limiter, const char *why);
 /* What is measured by looking is no longer held. */
 void limiter_tell_unseen(struct limiter *limiter, const char *why);
 void limiter_check_scratch(struct limiter *limiter, const struct meter_reading *reading);
+void limiter_tell_growth(struct limiter *limiter, uint64_t grown_bytes, uint64_t used, enum cause cause);
 
 /* --- limiter_account.c -------------------------------------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ static void serve(const struct meter *meter, int socket_fd, pid_t engine_pid, lo
 	__attribute__((noreturn));
 static void serve(const struct meter *meter, int socket_fd, pid_t engine_pid, looker_look *look, void *owner)
 {
-	int *kept = calloc(METER_LIST_COUNT + 3 + meter->place_count, sizeof(*kept));
+	int *kept = calloc(METER_LIST_COUNT + 3 + meter->place_count + meter->store_count, sizeof(*kept));
 	struct looker_question question;
 	struct looker_answer answer;
 	size_t count = 0;
@@ -78,6 +78,8 @@ static void serve(const struct meter *meter, int socket_fd, pid_t engine_pid, lo
 		kept[count++] = meter->list_fds[i];
 	for (size_t i = 0; i < meter->place_count; i++)
 		kept[count++] = meter->places[i];
+	for (size_t i = 0; i < meter->store_count; i++)
+		kept[count++] = meter->stores[i].fd;
 	keep_only(kept, count);
 	while (recv(socket_fd, &question, sizeof(question), 0) == sizeof(question)) {
 		memset(&answer, 0, sizeof(answer));

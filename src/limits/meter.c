@@ -4,7 +4,8 @@
  *
  * What ends between two looks: a process that was waited for is in the account of the one who waited. One that nobody
  * waited for (SIGCHLD ignored) leaves no trace, so what it had at the last look is added here. For CPU time the kernel
- * has a clock that follows every process from its birth (perf's task clock); where that is allowed, nothing is lost.
+ * has a clock that follows every process from its birth (perf's task clock); where that is allowed, nothing is lost. For what
+ * was written there is none: where one such process has been seen, file systems are looked at instead.
  */
 #include "limits/meter.h"
 
@@ -13,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
 
@@ -21,6 +23,8 @@
 
 /* An inode of a tmpfs and the name that leads to it. */
 #define INODE_BYTES 1024
+/* Fewer may be by chance. */
+#define LOSSES_LEAST 3
 
 unsigned meter_most_processes(void)
 {
@@ -47,8 +51,11 @@ void meter_done(struct meter *meter)
 		close_fd(&meter->processes[i].stat_fd);
 	for (size_t i = 0; i < meter->place_count; i++)
 		close_fd(&meter->places[i]);
+	for (size_t i = 0; i < meter->store_count; i++)
+		close_fd(&meter->stores[i].fd);
 	free(meter->processes);
 	free(meter->places);
+	free(meter->stores);
 	meter_end_walk(meter);
 	close_fd(&meter->proc_fd);
 	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
@@ -56,7 +63,8 @@ void meter_done(struct meter *meter)
 	close_fd(&meter->clock_fd);
 	meter->processes = NULL;
 	meter->places = NULL;
-	meter->process_count = meter->sorted_count = meter->place_count = 0;
+	meter->stores = NULL;
+	meter->process_count = meter->sorted_count = meter->place_count = meter->store_count = 0;
 }
 
 /* --- the view ----------------------------------------------------------------------------------------------- */
@@ -90,6 +98,94 @@ static void open_places(struct meter *meter, int root_fd)
 	}
 }
 
+/* What the files at @fd take; *@inode_bytes is what they take beside their content, in the kernel's own memory. */
+static uint64_t used_bytes(int fd, bool *is_full, uint64_t *inode_bytes)
+{
+	struct statfs status;
+
+	if (fstatfs(fd, &status) < 0)
+		return 0;
+	*is_full = (status.f_blocks && !status.f_bfree) || (status.f_files && !status.f_ffree);
+	*inode_bytes = (uint64_t)(status.f_files - MIN_OF(status.f_files, status.f_ffree)) * INODE_BYTES;
+	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
+}
+
+/* --- file systems of the host's ----------------------------------------------------------------------------- */
+
+static bool counts_writes(const struct meter *meter)
+{
+	return meter->plan->has_counted_writes && meter->plan->metered >> GUARANTEE_DISK & 1;
+}
+
+/* Takes @fd over. */
+static void add_store(struct meter *meter, int fd)
+{
+	uint64_t inode_bytes;
+	struct stat status;
+	bool is_full, is_new = fd >= 0 && fstat(fd, &status) == 0;
+
+	for (size_t i = 0; i < meter->store_count && is_new; i++)
+		is_new = meter->stores[i].device != status.st_dev;
+	if (is_new) {
+		uint64_t base = used_bytes(fd, &is_full, &inode_bytes);
+
+		meter->stores[meter->store_count++] = (struct meter_store){take_fd(&fd), status.st_dev, base};
+	}
+	close_fd(&fd);
+}
+
+/* By the steps that show them, in a jar's own root. */
+static void open_stores(struct meter *meter, int root_fd)
+{
+	const struct plan_step_list *steps = &meter->plan->core.steps;
+
+	meter->stores = counts_writes(meter) ? calloc(steps->count, sizeof(*meter->stores)) : NULL;
+	for (size_t i = 0; i < steps->count && meter->stores; i++) {
+		const struct plan_step *step = &steps->items[i];
+		bool is_writable = step->kind == STEP_OVERLAY ||
+				   (step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE)));
+
+		if (is_writable)
+			add_store(meter, open_inside(root_fd, step->target, O_PATH));
+	}
+}
+
+/* By the rules that allow it, without a root of the jar's own. */
+static void open_host_stores(struct meter *meter)
+{
+	const struct plan_rule_list *rules = &meter->plan->core.landlock;
+
+	meter->stores = counts_writes(meter) ? calloc(rules->count, sizeof(*meter->stores)) : NULL;
+	for (size_t i = 0; i < rules->count && meter->stores; i++)
+		if (rules->items[i].is_writable)
+			add_store(meter, open(rules->items[i].path, O_PATH | O_CLOEXEC));
+}
+
+static int join_stores(struct meter *meter, const struct meter *jar)
+{
+	meter->stores = calloc(jar->store_count, sizeof(*meter->stores));
+	if (!meter->stores && jar->store_count)
+		return -ENOMEM;
+	for (size_t i = 0; i < jar->store_count; i++)
+		add_store(meter, fcntl(jar->stores[i].fd, F_DUPFD_CLOEXEC, 3));
+	return 0;
+}
+
+uint64_t meter_grown_bytes(const struct meter *meter)
+{
+	uint64_t most = 0, inode_bytes;
+	bool is_full;
+
+	for (size_t i = 0; i < meter->store_count; i++) {
+		uint64_t now = used_bytes(meter->stores[i].fd, &is_full, &inode_bytes);
+
+		most = MAX_OF(most, now - MIN_OF(now, meter->stores[i].base_bytes));
+	}
+	return most;
+}
+
+/* --- where it looks ----------------------------------------------------------------------------------------- */
+
 void meter_take(struct meter *meter, enum jar_view view, int fd)
 {
 	switch (view) {
@@ -100,6 +196,7 @@ void meter_take(struct meter *meter, enum jar_view view, int fd)
 		break;
 	case JAR_VIEW_ROOT:
 		open_places(meter, fd);
+		open_stores(meter, fd);
 		close(fd);
 		break;
 	case JAR_VIEW_SHARED:
@@ -120,19 +217,9 @@ int meter_follow(struct meter *meter, pid_t pid)
 {
 	meter->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	meter->first_pid = pid;
+	if (!meter->is_run)
+		open_host_stores(meter);
 	return meter->proc_fd < 0 ? -errno : 0;
-}
-
-/* What the files at @fd take; *@inode_bytes is what they take beside their content, in the kernel's own memory. */
-static uint64_t used_bytes(int fd, bool *is_full, uint64_t *inode_bytes)
-{
-	struct statfs status;
-
-	if (fstatfs(fd, &status) < 0)
-		return 0;
-	*is_full = (status.f_blocks && !status.f_bfree) || (status.f_files && !status.f_ffree);
-	*inode_bytes = (uint64_t)(status.f_files - MIN_OF(status.f_files, status.f_ffree)) * INODE_BYTES;
-	return (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
 }
 
 int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
@@ -141,6 +228,8 @@ int meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 	bool is_full;
 
 	meter->is_run = true;
+	if (counts_writes(meter) && join_stores(meter, jar) < 0)
+		return -ENOMEM;
 	/* Without a pid namespace there is only the host's /proc. */
 	if (jar->proc_fd < 0)
 		return meter_follow(meter, pid);
@@ -199,6 +288,10 @@ static void add_lost(struct meter *meter)
 
 		if (!gone->is_gone || gone->is_new)
 			continue;
+		/* Nobody but a parent that lives can have waited for it; and every process has page faults. */
+		heir = meter_find(meter, gone->parent);
+		if (heir && !heir->is_gone && heir->pid != meter->first_pid)
+			heir->faults.pending += gone->faults.before;
 		heir = survivor_above(meter, gone);
 		if (!heir)
 			continue;
@@ -212,6 +305,7 @@ static void add_lost(struct meter *meter)
 			continue;
 		meter->lost_cpu_ns += lost(&process->cpu_ns);
 		meter->lost_written_bytes += lost(&process->written_bytes);
+		meter->losses += lost(&process->faults) > 0;
 	}
 }
 
@@ -237,9 +331,9 @@ static void add_process(const struct meter *meter, const struct meter_process *p
 	reading->written_bytes += process->written_bytes.now;
 	if (process->pid == meter->first_pid)
 		return;
-	reading->processes += process->threads;
 	if (process->is_ours)
 		return;
+	reading->processes += process->threads;
 	reading->resident_bytes += process->resident_bytes;
 	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
 		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
@@ -268,6 +362,9 @@ enum meter_progress meter_look(struct meter *meter, struct meter_reading *readin
 		add_process(meter, &meter->processes[i], reading);
 	reading->cpu_ns += meter->lost_cpu_ns;
 	reading->written_bytes += meter->lost_written_bytes + meter->first_written_bytes;
+	reading->has_lost_writes = meter->losses >= LOSSES_LEAST;
+	if (reading->has_lost_writes)
+		reading->grown_bytes = meter_grown_bytes(meter);
 	if (meter->clock_fd >= 0 && read(meter->clock_fd, &clock_ns, sizeof(clock_ns)) == sizeof(clock_ns))
 		reading->cpu_ns = clock_ns;
 	meter_look_at_places(meter, reading);

@@ -39,14 +39,23 @@ struct meter_walk {
 		last_uncounted_bytes; /* in objects for which there was no slot; and in the last round */
 };
 
+/* A file system of the host's that commands write to. */
+struct meter_store {
+	int fd;
+	dev_t device;
+	uint64_t base_bytes; /* used when the run began, whoever used them */
+};
+
 /* What one look showed. */
 struct meter_reading {
-	unsigned processes;      /* and threads; the jar's first process not counted */
+	unsigned processes;      /* and threads; the jar's own not counted */
 	uint64_t resident_bytes; /* of all processes: a page shared by two counts twice */
 	uint64_t private_bytes;  /* in the private places, in System V shared memory and in memory files */
 	uint64_t cpu_ns;
 	uint64_t written_bytes; /* to host directories */
+	uint64_t grown_bytes;   /* by which the fullest file system has grown, if has_lost_writes */
 	uint64_t stored_bytes;  /* in the scratch space of the private places */
+	bool has_lost_writes;   /* some processes ended, and nobody waited for them */
 	bool is_scratch_full;
 };
 
@@ -69,6 +78,8 @@ struct meter {
 	int clock_fd; /* the kernel's clock of all CPU time of the jar; -1: none, the processes are asked */
 	int *places;  /* the private places; the first one is the scratch space if has_scratch */
 	size_t place_count;
+	struct meter_store *stores; /* where writing to host directories is counted */
+	size_t store_count;
 	bool has_scratch;
 	bool is_run;          /* one of several runs in the jar: the private places are not its alone */
 	uint64_t stored_base; /* what they held when it began */
@@ -89,6 +100,7 @@ struct meter {
 	unsigned hidden_rounds; /* rounds in a row that found one */
 	unsigned unweighed;     /* weighings in a row that took too long */
 	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
+	unsigned losses;                          /* looks at a process, some of whose children it had not waited for */
 	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
 };
 
@@ -114,6 +126,8 @@ enum meter_progress meter_look(struct meter *meter, struct meter_reading *readin
 uint64_t meter_spent_ns(void);
 /* The private places alone, which outlive the jar's processes. */
 void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
+/* By how much the file system has grown that has grown most. Programs outside of the jar count too. */
+uint64_t meter_grown_bytes(const struct meter *meter);
 /*
  * The memory of the jar with no page counted twice, which takes much longer than a look: 16 µs for a process, and more the
  * more pages it has.

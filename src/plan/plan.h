@@ -126,14 +126,19 @@ struct plan_request {
 	bool has_pty;
 	const char *input_name;        /* the file that the command reads as standard input, as the caller named it */
 	const struct host_path *input; /* NULL: it reads none that was named */
+	unsigned runs_beside;          /* in a kept jar: those that are on now */
 };
 
 /* Places in the filter for processes that exist only later: the command's minder, the engine, a kept jar's first process. */
 #define PLAN_GUARDED_PIDS 3
 /* Version 2: where below its cgroup a kept jar's first process is; there may be none beside the cgroups of runs. */
 #define PLAN_CGROUP_LEAF "first"
-/* A kept jar has so many processes of its own beside those of its commands: the first one, and minders. */
+/* A kept jar has so many processes of its own beside those of its commands at most: the first one, and minders. */
 #define PLAN_MINDERS_ROOM 64
+/* Of these, minders that wait for a command: two, so that runs one after the other find one ready. */
+#define PLAN_SPARE_MINDERS 2
+/* Beside minders: the first process, and those that carry out tasks. */
+#define PLAN_OWN_ROOM 8
 
 int plan_compile(struct plan *plan, const struct policy *policy, const struct host *host,
 		 const struct plan_request *request, struct error *error);

@@ -206,11 +206,13 @@ static int hold_disk(struct plan_build *build)
 		build, "disk",
 		build->plan->rung == RUNG_NAMESPACE
 			? "in host directories it is measured by looking at the processes: of children that nobody waits for "
-			  "(SIGCHLD ignored), what they wrote since the last look is lost, space for names and attributes of "
-			  "files is not counted, and files that are stored and then removed still count"
+			  "(SIGCHLD ignored), what they wrote since the last look counts only as far as the file system has "
+			  "grown, by whomever, space for names and attributes of files is not counted, and files that are "
+			  "stored and then removed still count"
 			: "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
-			  "they wrote since the last look is lost, space for names and attributes of files is not counted, and "
-			  "the run's own directory does not count where it is in memory",
+			  "they wrote since the last look counts only as far as the file system has grown, by whomever, space "
+			  "for names and attributes of files is not counted, and the run's own directory does not count where "
+			  "it is in memory",
 		hint);
 	return 0;
 }
@@ -404,12 +406,34 @@ static void hold_run_cpu_time(struct plan_build *build)
 		METER_HINT);
 }
 
+/*
+ * The kernel counts the jar's user namespace: this run, those beside it, and the jar's own processes, which are the first one, a minder
+ * for each run, and spare ones. Those of runs that end, and spare ones that are not made yet, leave room for as many of the command's.
+ */
+static void hold_pids_beside_minders(struct plan_build *build)
+{
+	struct plan *plan = build->plan;
+	/* A spare minder has a starter. */
+	unsigned more = 2 * PLAN_SPARE_MINDERS + build->request->runs_beside;
+
+	add_rlimit(build, &plan->core.entry, RLIMIT_NPROC, plan->limits.pids + 2 + more);
+	if (policy_is_given(build->policy, "pids"))
+		plan_missing(
+			build, "pids",
+			plan_format(
+				build,
+				"the kernel counts the processes of all runs in the jar together, with the jar's own: "
+				"up to %u more than the limit can be made",
+				more),
+			METER_HINT);
+}
+
 static int hold_run_pids(struct plan_build *build)
 {
 	struct plan *plan = build->plan;
 
 	plan->cgroup.pids = plan->jar->cgroup.pids;
-	if (plan->cgroup.pids || (has_process_rlimit(plan->jar) && plan->limits.pids == plan->jar->limits.pids))
+	if (plan->cgroup.pids)
 		return 0;
 	if (!has_process_rlimit(plan->jar)) {
 		if (!can_see_processes(build))
@@ -417,8 +441,19 @@ static int hold_run_pids(struct plan_build *build)
 		meter_pids(build);
 		return 0;
 	}
-	add_rlimit(build, &plan->core.entry, RLIMIT_NPROC, plan->limits.pids + PLAN_MINDERS_ROOM);
-	plan_missing(build, "pids", "the processes of all runs in the jar are counted together", METER_HINT);
+	if (plan_is_for_calls(plan->jar)) {
+		add_rlimit(build, &plan->core.entry, RLIMIT_NPROC, plan->limits.pids + PLAN_MINDERS_ROOM);
+		plan_missing(
+			build, "pids",
+			plan_format(
+				build,
+				"the kernel counts the processes of all calls in the jar together, and up to %d of the "
+				"jar's own with them",
+				PLAN_MINDERS_ROOM),
+			METER_HINT);
+		return 0;
+	}
+	hold_pids_beside_minders(build);
 	return 0;
 }
 

@@ -40,12 +40,19 @@ const struct observation *session_observation(const struct session *jar)
 	return &jar->seen;
 }
 
+unsigned session_run_count(const struct session *jar)
+{
+	unsigned count = 0;
+
+	for (const struct slot *slot = jar->slots; slot; slot = slot->next)
+		count += slot_has_run(slot);
+	return count;
+}
+
 void session_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out)
 {
 	limiter_usage(&jar->limiter, out);
-	*run_count_out = 0;
-	for (const struct slot *slot = jar->slots; slot; slot = slot->next)
-		*run_count_out += slot_has_run(slot);
+	*run_count_out = session_run_count(jar);
 }
 
 /* --- limits of the whole jar -------------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ bool session_is_ready(const struct session *jar);
 /* has_started: it stands or stood; error, failed_step, steps_done: as of a run. */
 const struct observation *session_observation(const struct session *jar);
 
+unsigned session_run_count(const struct session *jar);
 /* What the jar as a whole uses, and how many runs are in it. */
 void session_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out);
 

@@ -326,9 +326,22 @@ static void slot_free(struct slot *slot)
 	free(slot);
 }
 
+/* The jar's limit on processes is that of all its runs together, whatever minders there are beside them. */
+static int make_room(struct session *jar)
+{
+	size_t minders = 0;
+
+	for (const struct slot *slot = jar->slots; slot; slot = slot->next)
+		minders++;
+	return plan_has_minders(jar->plan) && !plan_is_for_calls(jar->plan)
+		       ? cgroup_make_room(&jar->limiter.cgroup, &jar->plan->limits, minders)
+		       : 0;
+}
+
 void slot_sweep(struct session *jar)
 {
 	struct slot **at = &jar->slots;
+	bool is_one_gone = false;
 
 	while (*at) {
 		struct slot *slot = *at;
@@ -339,7 +352,10 @@ void slot_sweep(struct session *jar)
 		}
 		*at = slot->next;
 		slot_free(slot);
+		is_one_gone = true;
 	}
+	if (is_one_gone && !jar->is_gone)
+		make_room(jar);
 }
 
 static struct slot *slot_add(struct session *jar, enum slot_minder minder)
@@ -369,6 +385,8 @@ int slot_open(struct session *jar, struct slot **out)
 		rc = loop_add(jar->loop, &slot->watch, slot->control_fd, EPOLLIN, slot_on_control, slot);
 	if (rc == 0)
 		rc = slot_open_cgroup(slot);
+	if (rc == 0)
+		rc = make_room(jar);
 	if (rc == 0 && jar->plan->gate.is_wanted && plan_is_for_calls(jar->plan)) {
 		struct error error = {0};
 

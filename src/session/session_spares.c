@@ -12,8 +12,6 @@
 
 /* So many are asked for and not yet made at a time: what the jar has not read takes up room in its socket. */
 #define ASKED_MAX 16
-/* Who runs one command after the other finds a minder ready while the next one is being made. */
-#define SPARES_IN_USE 2
 /*
  * Calls come in bursts, and each needs a minder that nobody has used: so many are ready, made one at a time, so that calls
  * that are under way have the other processors. docs/design/0031 has what other numbers cost.
@@ -73,7 +71,7 @@ static unsigned count_missing(const struct session *jar)
 {
 	bool is_for_calls = plan_is_for_calls(jar->plan);
 	/* A jar for commands that was never used has one. */
-	unsigned wanted = is_for_calls ? CALLS_AHEAD : jar->last_number ? SPARES_IN_USE : 1;
+	unsigned wanted = is_for_calls ? CALLS_AHEAD : jar->last_number ? PLAN_SPARE_MINDERS : 1;
 	unsigned there = 0;
 	bool is_one_made = false;
 
