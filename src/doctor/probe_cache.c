@@ -12,7 +12,7 @@ void probe_root_cache(struct finding *finding)
 	struct host host = {0};
 	ssize_t count = -1;
 
-	if (host_probe(&host, environ, &error) == 0 && engine_skeletons_find(&host, environ) == 0)
+	if (host_probe(&host, environ, &error) == 0 && engine_skeletons_find(&host) == 0)
 		count = engine_skeletons_count(&host);
 	finding->is_found = count >= 0;
 	if (count >= 0)
@@ -20,6 +20,6 @@ void probe_root_cache(struct finding *finding)
 	else if (host.skeletons.path)
 		finding_value(finding, "%s is not a directory of yours alone", host.skeletons.path);
 	if (count < 0)
-		finding_remedy(finding, "have a directory XDG_RUNTIME_DIR, XDG_CACHE_HOME or HOME that is yours\n");
+		finding_remedy(finding, "log in so that systemd-logind makes /run/user/UID, or have root make it\n");
 	host_done(&host);
 }

@@ -45,8 +45,7 @@ static int look_at_host(struct launch *launch)
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
 	launch->host.prefixes = launch->prefixes;
 	/* What no jar is to see is found first: the survey looks for what must not move above it. */
-	if (engine_skeletons_find(&launch->host, launch->environment) < 0 ||
-	    engine_workspaces_find(&launch->host, launch->environment) < 0)
+	if (engine_skeletons_find(&launch->host) < 0 || engine_workspaces_find(&launch->host, launch->environment) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->host.has_skeleton = may_use_skeleton(launch);
 	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);

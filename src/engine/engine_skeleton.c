@@ -11,8 +11,8 @@
  * The first start that asks for a name leaves only an empty file there, and the second one makes the skeleton: a work directory
  * with another path each time would be asked for once. A file that is not empty says that this skeleton could not be mounted.
  *
- * The directory of them all is the caller's alone, and no jar sees it (plan/plan_view_protect.c). Whatever goes wrong here, the jar
- * makes its root itself.
+ * The directory of them all is the caller's alone, and no jar on any rung reaches it (plan/plan_view_protect.c, plan_view_own.c).
+ * Whatever goes wrong here, the jar makes its root itself.
  */
 #include "engine/engine_skeleton.h"
 
@@ -54,50 +54,38 @@ static bool is_private(const struct stat *status)
 	return S_ISDIR(status->st_mode) && status->st_uid == geteuid() && !(status->st_mode & 077);
 }
 
-/* Below which directory, which is not made. Empty: nowhere. */
-static void find_base(const struct host *host, char *const *environment, struct text *out)
+/* Whose they are is looked at when they are opened. */
+static void make_directories(const char *base, bool is_own)
 {
-	const char *runtime = host_variable(environment, "XDG_RUNTIME_DIR");
-	const char *cache = host_variable(environment, "XDG_CACHE_HOME");
+	AUTO_CLOSE int fd = open(base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
 
-	if (host->uid == 0)
-		text_append_string(out, "/run");
-	else if (runtime && runtime[0] == '/' && stat(runtime, &status) == 0 && is_private(&status))
-		text_append_string(out, runtime);
-	else if (cache && cache[0] == '/')
-		text_append_string(out, cache);
-	else if (host->real_home)
-		text_append_format(out, "%s/.cache", host->real_home);
-}
-
-/* Whose they are is looked at when they are opened. */
-static void make_directories(const char *base)
-{
-	AUTO_CLOSE int fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0 && (mkdirat(fd, "belljar", 0700) == 0 || errno == EEXIST))
+	if (fd < 0 || fstat(fd, &status) < 0 || (is_own && !is_private(&status)))
+		return;
+	if (mkdirat(fd, "belljar", 0700) == 0 || errno == EEXIST)
 		mkdirat(fd, "belljar/skeletons", 0700);
 }
 
-int engine_skeletons_find(struct host *host, char *const *environment)
+/*
+ * One place for each user, whatever the environment says: with another one for each session, a jar that hides the place of its own
+ * session could write to another session's. Where that directory is not there, jars make their roots themselves.
+ */
+int engine_skeletons_find(struct host *host)
 {
-	AUTO_TEXT base = {0}, path = {0};
+	char base[64], path[128];
 	int rc;
 
-	find_base(host, environment, &base);
-	if (base.len)
-		text_append_format(&path, "%s/belljar/skeletons", text_string(&base));
-	if (text_failed(&base) || text_failed(&path))
-		return -ENOMEM;
-	if (!path.len)
-		return 0;
-	rc = host_look_through(&host->skeletons, text_string(&path));
+	snprintf(base, sizeof(base), host->uid ? "/run/user/%u" : "/run", (unsigned)host->uid);
+	snprintf(path, sizeof(path), "%s/belljar/skeletons", base);
+	rc = host_look(&host->skeletons, path);
 	if (rc == 0 && host->skeletons.kind == PATH_ABSENT) {
 		host_path_done(&host->skeletons);
-		make_directories(text_string(&base));
-		rc = host_look_through(&host->skeletons, text_string(&path));
+		make_directories(base, host->uid != 0);
+		rc = host_look(&host->skeletons, path);
 	}
+	/* A link on the way is nobody's but a command's. */
+	if (rc == 0 && host_is_plain(path) <= 0)
+		host->skeletons.kind = PATH_ABSENT;
 	return rc;
 }
 

@@ -15,7 +15,7 @@ struct engine_skeleton {
  * Where this caller's are kept, as host->skeletons: the directory is made, so that no jar can make it. Nothing is used yet. 0 or
  * -ENOMEM; where there is no such directory that is the caller's alone, it is PATH_ABSENT.
  */
-int engine_skeletons_find(struct host *host, char *const *environment);
+int engine_skeletons_find(struct host *host);
 /*
  * The one that @plan wants, into its STEP_SKELETON. A negative errno: there is none this time, and another plan must do without.
  */

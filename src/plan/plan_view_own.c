@@ -12,23 +12,21 @@
 
 #include "host/host_paths.h"
 
-/* Without mounts a part of what is writable cannot be read-only. */
-static int refuse(struct plan_build *build, const struct view *view, const struct host_path *own)
+/* Without mounts a part of what is writable cannot be read-only. @cure: what to do, with the writable place behind it. */
+static int refuse(struct plan_build *build, const struct view *view, const char *own, const char *cure)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 
 		if (!place_writes_host(place) ||
-		    (!path_is_within(own->path, place->source) && !path_is_within(place->source, own->path)))
+		    (!path_is_within(own, place->source) && !path_is_within(place->source, own)))
 			continue;
-		error_set(
-			build->error, STAGE_HOST, EPERM,
-			"cannot keep Belljar's own '%s' read-only without the rung 'namespace': the command may write to '%s'",
-			own->path, place->source);
-		return error_hint(
-			build->error,
-			"install Belljar outside of '%s', or allow user namespaces; `belljar doctor` says how",
-			place->source);
+		error_set(build->error, STAGE_HOST, EPERM,
+			  "cannot keep Belljar's own '%s' read-only without the rung 'namespace': the command may "
+			  "write to '%s'",
+			  own, place->source);
+		return error_hint(build->error, "%s '%s', or allow user namespaces; `belljar doctor` says how", cure,
+				  place->source);
 	}
 	return 0;
 }
@@ -72,11 +70,14 @@ int view_guard_own(struct plan_build *build, struct view *view)
 
 	if (build->plan->rung == RUNG_PROCESS)
 		return 0;
+	/* The roots of later jars, which may have mounts; it need not be there yet. With mounts it is hidden. */
+	if (build->plan->rung == RUNG_LANDLOCK && build->host->skeletons.path)
+		rc = refuse(build, view, build->host->skeletons.path, "show less than");
 	for (size_t i = 0; i < own->count && rc == 0; i++) {
 		if (build->plan->rung == RUNG_NAMESPACE)
 			guard(build, view, &own->items[i]);
 		else
-			rc = refuse(build, view, &own->items[i]);
+			rc = refuse(build, view, own->items[i].path, "install Belljar outside of");
 	}
 	return rc;
 }

@@ -234,10 +234,8 @@ class StandingJars(KeptJarCase, PlaceCase):
                 self.assertNotIn("ok", answers.values(), answers)
 
     def test_no_jar_sees_what_is_kept_for_others(self) -> None:
-        """Workspaces and skeletons, in a home that is writable."""
+        """Workspaces, in a home that is writable."""
         kept = [self.home / ".local/state/belljar/ws"]
-        if os.getuid() != 0:
-            kept.append(self.home / ".cache/belljar/skeletons")
         for path in kept:
             path.mkdir(parents=True, mode=0o700)
             (path / "own").write_text(self.SECRET)

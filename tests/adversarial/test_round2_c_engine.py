@@ -198,5 +198,36 @@ class OtherNames(OwnCase):
         self.assertIn(str(self.outside / "vendor/belljar"), result["error"]["message"])
 
 
+STORE = Path("/run/belljar" if os.getuid() == 0 else f"/run/user/{os.getuid()}/belljar")
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Roots(AttackCase):
+    """The roots that later jars share."""
+
+    def test_the_environment_does_not_choose_their_place(self) -> None:
+        for name in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "TMPDIR"):
+            self.env[name] = str(self.directory(name))
+            (self.base / name).chmod(0o700)
+        (self.home / ".cache").mkdir()
+        for _ in range(3):
+            self.assertEqual(self.jar(*self.sh("true")).status, 0)
+        left = [path for path in self.base.rglob("*") if path.name.startswith(("skeletons", "belljar"))]
+        self.assertEqual(left, [])
+        self.assertEqual((STORE / "skeletons").is_dir(), STORE.parent.is_dir())
+
+    def test_no_policy_makes_their_place_writable(self) -> None:
+        for named in (STORE.parent, Path("/run"), STORE / "skeletons"):
+            if not named.is_dir() or (named == Path("/run") and self.way is NAMESPACE):
+                continue
+            with self.subTest(named=named):
+                done = self.jar("--rw", named, *self.sh(f"ls -A {STORE}/skeletons; touch {STORE}/skeletons/x"))
+                if self.way is LANDLOCK:
+                    self.assert_failed(done, "belljar's own", "show less than")
+                else:
+                    self.assertEqual((done.stdout, done.status == 0), (b"", False), done)
+                self.assertFalse((STORE / "skeletons/x").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -91,6 +91,11 @@ class Stage:
                 folder.mkdir(mode=0o700)
                 if kind == "user" and self.is_root:
                     os.chown(folder, self.user_uid, self.user_uid)
+        # As systemd-logind makes it: jars of the user keep their roots there.
+        self.runtime = pathlib.Path(f"/run/user/{self.user_uid}") if self.is_root else None
+        if self.runtime:
+            self.runtime.mkdir(mode=0o700, parents=True)
+            os.chown(self.runtime, self.user_uid, self.user_uid)
         logs = self.root / "sanitizer-logs"
         logs.mkdir()
         logs.chmod(0o1777)
@@ -104,6 +109,8 @@ class Stage:
                 function(path)
 
         shutil.rmtree(self.root, onerror=make_removable)
+        if self.runtime:
+            shutil.rmtree(self.runtime, onerror=make_removable)
         if self.root.exists():
             print(f"warning: could not remove all of {self.root}", flush=True)
 
