@@ -63,7 +63,9 @@ export interface PolicyKeys extends RunKeys {
   cow_dirs?: HostPath | readonly HostPath[] | undefined;
   ro?: Shown | readonly Shown[] | undefined;
   rw?: Shown | readonly Shown[] | undefined;
+  /** Paths, and patterns such as `**` + `/.env`, which begin in the work directory. */
   hide?: HostPath | readonly HostPath[] | undefined;
+  hide_secrets?: boolean | undefined;
   tmpfs?: string | readonly string[] | undefined;
   system?: boolean | undefined;
   toolchains?: boolean | undefined;

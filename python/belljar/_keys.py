@@ -81,6 +81,7 @@ class PolicyKeys(RunKeys, total=False):
     ro: Union[Shown, Sequence[Shown]]
     rw: Union[Shown, Sequence[Shown]]
     hide: Paths
+    hide_secrets: bool
     tmpfs: Paths
     system: bool
     toolchains: bool

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -54,11 +55,20 @@ def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(".json")
 
 
+def _pattern_prefix(text: str) -> Optional[str]:
+    """The directory in which a pattern begins; None: it is no pattern."""
+    plain = re.sub(r"\\[*?\[\]\\]", "..", text)
+    found = re.search(r"[*?]|\[[!^]?\]?[^]/]*\]", plain)
+    return None if found is None else text[: text.rfind("/", 0, found.start()) + 1]
+
+
 def _anchored_path(path: Any, base: str) -> Any:
     if isinstance(path, Mapping):
         return {**path, "path": _anchored_path(path.get("path", ""), base)}
     if isinstance(path, (str, bytes, os.PathLike)):
         text = os.fsdecode(path)
+        if _pattern_prefix(text) is not None:
+            return text  # which begins in the work directory
         return base if text == "." else text if text.startswith(("/", "~")) else os.path.join(base, text)
     return path  # which the engine refuses
 
@@ -133,8 +143,9 @@ def _split_dest(text: str) -> Tuple[str, str]:
     return path, parts[1].replace("\0", ":") if len(parts) > 1 else path
 
 
-def _inside_places(items: Any) -> List[str]:
-    """Where entries of ro or rw are, as seen inside."""
+def _inside_places(items: Any, workdir: Optional[str]) -> List[str]:
+    """Where entries of ro or rw are, as seen inside. Of a pattern it is the directory in which it begins: without a workdir to begin
+    in, patterns are left out."""
     found = []
     for item in items if isinstance(items, (list, tuple)) else ():
         if isinstance(item, Mapping):
@@ -142,6 +153,11 @@ def _inside_places(items: Any) -> List[str]:
             dest = item.get("dest") or path
         else:
             path, dest = _split_dest(os.fsdecode(item))
+        prefix = _pattern_prefix(path)
+        if prefix is not None and workdir is None:
+            continue
+        if prefix is not None:
+            dest = os.path.join(os.path.expanduser(str(workdir)), os.path.expanduser(prefix))
         found.append(os.path.realpath(os.path.expanduser(os.fsdecode(dest))))
     return found
 
@@ -150,8 +166,10 @@ class Rights:
     """Which places of a jar can be written, by the policy and keys it is made from."""
 
     def __init__(self, policy_keys: Mapping[str, Any], keys: Mapping[str, Any], workdir: Optional[str]) -> None:
-        self._readonly = _inside_places(policy_keys.get("ro")) + _inside_places(keys.get("ro"))
-        self._writable = _inside_places(policy_keys.get("rw")) + _inside_places(keys.get("rw"))
+        # What a pattern of `ro` matches is not known here, so nothing counts as read-only because of it.
+        self._readonly = _inside_places(policy_keys.get("ro"), None) + _inside_places(keys.get("ro"), None)
+        start = workdir or os.getcwd()
+        self._writable = _inside_places(policy_keys.get("rw"), start) + _inside_places(keys.get("rw"), start)
         if workdir is not None:
             mode = keys.get("workdir_mode", policy_keys.get("workdir_mode"))
             (self._readonly if mode == "ro" else self._writable).append(os.path.realpath(os.path.expanduser(workdir)))

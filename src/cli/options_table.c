@@ -589,6 +589,7 @@ static enum value_kind value_kind_of(enum policy_type type)
 		return VALUE_DIRECTORY;
 	case POLICY_PATH:
 	case POLICY_PATHS:
+	case POLICY_PATTERNS:
 	case POLICY_MOUNTS:
 		return VALUE_FILE;
 	case POLICY_DURATION:
@@ -611,8 +612,8 @@ static enum value_kind value_kind_of(enum policy_type type)
 
 static bool is_list(enum policy_type type)
 {
-	return type == POLICY_MOUNTS || type == POLICY_PATHS || type == POLICY_TMPFS || type == POLICY_STRINGS ||
-	       type == POLICY_NAMES || type == POLICY_ENV || type == POLICY_GUARANTEES;
+	return type == POLICY_MOUNTS || type == POLICY_PATHS || type == POLICY_PATTERNS || type == POLICY_TMPFS ||
+	       type == POLICY_STRINGS || type == POLICY_NAMES || type == POLICY_ENV || type == POLICY_GUARANTEES;
 }
 
 static struct option_row row_of_key(const struct policy_key *key)

@@ -52,6 +52,8 @@ probe_function probe_kernel, probe_landlock, probe_seccomp, probe_seccomp_listen
 	probe_pidfd, probe_clone3, probe_close_range, probe_children_lists, probe_root_cache, probe_pty;
 /* probe_gate.c */
 probe_function probe_nf_tables, probe_ipv6, probe_name_servers, probe_inspecting_gate;
+/* probe_project.c */
+probe_function probe_project_secrets;
 /* host_doctor_cgroups.c */
 probe_function probe_cgroup2, probe_cgroup1_memory, probe_cgroup1_pids, probe_cgroup1_cpu;
 

@@ -14,6 +14,7 @@
 
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
+#include "host/host_match.h"
 #include "session/session.h"
 #include "sys/calls.h"
 
@@ -57,6 +58,7 @@ static void job_on_searched(void *owner)
 {
 	struct job *job = owner;
 
+	host_find_unhidden(host_of(job), &job->search.risky);
 	engine_workspaces_look(job->jar.session ? job->jar.workspaces : &job->launch.workspaces, !job->jar.is_kept);
 	engine_redact_error(job->launch.policy, job->launch.environment, run_error(job->run));
 	job->is_over = true;

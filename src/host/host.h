@@ -62,6 +62,15 @@ struct watch_list {
 	struct risk_extra_list *absent;
 };
 
+/* Something that a pattern of the policy matches. */
+struct host_match {
+	const char *key; /* "hide", "ro", "rw" */
+	char *pattern;   /* as it was written; of what was not, a reason: "a second name of '.env'" */
+	char *path;      /* in the jar */
+};
+
+LIST_TYPE(struct host_match, host_match_list);
+
 /* A virtual environment that the caller uses and the jar does not have, or not with its Python. */
 struct host_unshown {
 	char *path;
@@ -163,6 +172,9 @@ struct host {
 	struct host_trust trust;
 	struct host_cgroups cgroups; /* host_survey_cgroups(): where the policy has a limit that they could hold */
 	/* files; filled for one policy by host_survey() */
+	struct policy *matched; /* the policy with what its patterns match in their place; NULL: it has none */
+	struct string_list hide_patterns; /* what `hide` of the policy said */
+	struct host_match_list matches;
 	struct host_path_list system;     /* /usr, /bin, /lib ..., as they are */
 	struct host_path_list etc;        /* the allowed names of /etc that exist */
 	struct host_path_list toolchains; /* directories that PATH needs: below home, and virtual environments */
@@ -210,6 +222,11 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 int host_survey_project(struct host *host, const char *workdir, struct error *error);
 /* Only what of /etc it found, once more. 0 or a negative errno. */
 int host_survey_etc(struct host *host);
+/* The policy that a jar for this host is planned by. */
+static inline const struct policy *host_policy(const struct host *host, const struct policy *policy)
+{
+	return host->matched ? host->matched : policy;
+}
 /* Is there anything that host_watch() looks at? */
 static inline bool host_is_searched(const struct host *host)
 {

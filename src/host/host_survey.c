@@ -19,6 +19,7 @@
 #include "host/host_cgroup.h"
 #include "host/host_git.h"
 #include "host/host_layers.h"
+#include "host/host_match.h"
 #include "host/host_names.h"
 #include "host/host_own.h"
 #include "host/host_paths.h"
@@ -460,10 +461,23 @@ static int survey_named(struct host *host, const struct policy *policy)
 
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++)
 		rc = add_host_side(host, &host->places, policy, policy->mounts.items[i].dest, i);
-	for (size_t i = 0; i < policy->hide.count && rc == 0; i++)
-		rc = add_host_side(host, &host->hidden, policy, policy->hide.items[i], SIZE_MAX);
 	for (size_t i = 0; i < policy->tmpfs.count && rc == 0; i++)
 		rc = add_host_side(host, &host->tmpfs_places, policy, policy->tmpfs.items[i].path, SIZE_MAX);
+	return rc;
+}
+
+/* What has more names than one is hidden under all that the jar shows. */
+static int survey_hidden(struct host *host, const struct policy *policy, struct error *error)
+{
+	int rc = 0;
+
+	for (int round = 0; round < 2 && rc == 0; round++) {
+		for (size_t i = host->hidden.count; i < policy->hide.count && rc == 0; i++)
+			rc = add_host_side(host, &host->hidden, policy, policy->hide.items[i], SIZE_MAX);
+		if (rc < 0)
+			return out_of_memory(error);
+		rc = round || !host->matched ? 0 : host_match_twins(host, error);
+	}
 	return rc;
 }
 
@@ -586,11 +600,14 @@ int host_survey_project(struct host *host, const char *workdir, struct error *er
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
-int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
+int host_survey(struct host *host, const struct policy *said, const char *current_directory, struct error *error)
 {
-	int rc = survey_sources(host, policy) < 0 ? out_of_memory(error)
-						  : survey_workdir(host, policy, current_directory, error);
+	int rc = host_match_shown(host, said, current_directory, error);
+	const struct policy *policy = host_policy(host, said);
 
+	if (rc == 0)
+		rc = survey_sources(host, policy) < 0 ? out_of_memory(error)
+						      : survey_workdir(host, policy, current_directory, error);
 	if (rc == 0)
 		rc = survey_watched(host, error);
 	if (rc == 0)
@@ -608,8 +625,13 @@ int host_survey(struct host *host, const struct policy *policy, const char *curr
 	/* They depend on what is writable; places on what is shown where it is. */
 	if (rc == 0 && policy->has_toolchains)
 		rc = host_find_toolchains(host, policy);
+	if (rc == 0 && host_match_hidden(host, said, error) < 0)
+		return -EINVAL;
+	policy = host_policy(host, said);
 	if (rc == 0)
 		rc = survey_named(host, policy);
+	if (rc == 0 && survey_hidden(host, policy, error) < 0)
+		return -EINVAL;
 	if (rc == 0)
 		rc = host_find_own(host);
 	if (rc == 0)
@@ -649,6 +671,7 @@ void host_done(struct host *host)
 		free(host->unshown.items[i].base);
 	}
 	free(host->unshown.items);
+	host_matches_done(host);
 	host_watch_done(&host->workdir.watched);
 	host_layers_done(host);
 	host_path_done(&host->skeletons);

@@ -317,9 +317,30 @@ static int refuse_what_is_not_there(struct plan_build *build)
 	if (policy->exec == EXEC_TRUSTED)
 		plan_missing(build, "exec", "libraries in writable places can be loaded: only mounts forbid that",
 			     "allow user namespaces; `belljar doctor` says how");
+	if (build->host->hide_patterns.count)
+		return plan_needs_namespace(build,
+					    plan_format(build, "hiding '%s'", build->host->hide_patterns.items[0]));
+	if (policy->has_hide_secrets)
+		return plan_needs_namespace(build, "hiding secrets");
 	if (policy->hide.count)
 		return plan_needs_namespace(build, plan_format(build, "hiding '%s'", policy->hide.items[0]));
 	return 0;
+}
+
+static void copy_matches(struct plan_build *build)
+{
+	const struct host_match_list *matches = &build->host->matches;
+
+	for (size_t i = 0; i < matches->count; i++) {
+		struct plan_match *match = list_add(&build->plan->matches);
+
+		if (!match) {
+			build->has_failed = true;
+			return;
+		}
+		*match = (struct plan_match){matches->items[i].key, plan_string(build, matches->items[i].pattern),
+					     plan_string(build, matches->items[i].path)};
+	}
 }
 
 int plan_command(struct plan_build *build)
@@ -339,7 +360,8 @@ int plan_command(struct plan_build *build)
 static int compile(struct plan *plan, enum plan_kind kind, const struct policy *policy, const struct host *host,
 		   const struct plan_request *request, struct error *error)
 {
-	struct plan_build build = {.plan = plan, .policy = policy, .host = host, .request = request, .error = error};
+	struct plan_build build = {
+		.plan = plan, .policy = host_policy(host, policy), .host = host, .request = request, .error = error};
 	const char *agent;
 	int rc;
 
@@ -355,6 +377,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	if (agent && agent[0] == '/')
 		plan->agent = plan_string(&build, agent);
 	plan_copy_limits(&plan->limits, policy);
+	copy_matches(&build);
 	/* Of a kept jar's commands each has its own. */
 	if (plan_has_minders(plan))
 		plan->limits.cpu_time_ns = LIMIT_NONE;
@@ -430,6 +453,7 @@ void plan_done(struct plan *plan)
 	free(plan->core.entry.items);
 	free(plan->missing.items);
 	free(plan->notes.items);
+	free(plan->matches.items);
 	string_list_done(&plan->core.argv);
 	string_list_done(&plan->core.candidates);
 	string_list_done(&plan->core.env);

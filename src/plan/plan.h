@@ -26,6 +26,14 @@ struct plan_remark {
 
 LIST_TYPE(struct plan_remark, plan_remark_list);
 
+/* What a pattern of the policy matches: an entry like others, whose rule is the pattern. */
+struct plan_match {
+	const char *key; /* "hide", "ro", "rw" */
+	const char *pattern, *path;
+};
+
+LIST_TYPE(struct plan_match, plan_match_list);
+
 /*
  * The jar's own cgroups: the engine makes them before the jar and removes them after it. In version 2 all are one.
  * PLAN_RUN: those of its jar in which the run has one of its own.
@@ -94,6 +102,7 @@ struct plan {
 	struct plan_remark_list missing;
 	struct plan_remark_list notes;
 	struct string_list own;     /* where Belljar's own files stand in the jar, read-only whatever the policy says */
+	struct plan_match_list matches;
 	struct string_list strings; /* owns what the others point at */
 };
 

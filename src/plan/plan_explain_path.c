@@ -630,6 +630,17 @@ static bool is_missing_terminal(const struct walk *walk)
 	return !strcmp(walk->path, "/dev/tty");
 }
 
+/* The place may be there because of a pattern. */
+static void name_pattern(const struct walk *walk, struct plan_explanation *out)
+{
+	const struct plan_match_list *matches = &walk->plan->matches;
+
+	for (size_t i = 0; walk->at.step && walk->at.step->target && i < matches->count; i++)
+		if (!strcmp(matches->items[i].path, walk->at.step->target))
+			text_append_format(&out->why, " (by '%s' in `%s`)", matches->items[i].pattern,
+					   matches->items[i].key);
+}
+
 static void explain_by_steps(struct walk *walk, struct plan_explanation *out)
 {
 	switch (walk->at.standing) {
@@ -729,7 +740,7 @@ void plan_explain_path(const struct plan *plan, const struct plan_looker *looker
 		refuse(out, "the command has no terminal of its own");
 		text_append_string(&out->warning, "--pty gives it one; that is no key of a policy");
 	} else if (walk.plan->rung == RUNG_NAMESPACE)
-		explain_by_steps(&walk, out);
+		explain_by_steps(&walk, out), name_pattern(&walk, out);
 	else
 		explain_by_rules(&walk, out);
 }

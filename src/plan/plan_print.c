@@ -199,6 +199,9 @@ void plan_print(const struct plan *plan, struct text *out)
 	print_steps(&plan->core.steps, out);
 	text_append_string(out, "the command, before it runs:\n");
 	print_steps(&plan->core.entry, out);
+	for (size_t i = 0; i < plan->matches.count; i++)
+		text_append_format(out, "%s: '%s' matches %s\n", plan->matches.items[i].key,
+				   plan->matches.items[i].pattern, plan->matches.items[i].path);
 	print_limits(&plan->limits, out);
 	for (size_t i = 0; i < plan->gate.rules.count; i++) {
 		text_append_string(out, i ? " " : "through the gate: ");
@@ -330,6 +333,21 @@ static void write_landlock(const struct plan *plan, struct json_writer *writer)
 	json_close_object(writer);
 }
 
+static void write_matches(const struct plan *plan, struct json_writer *writer)
+{
+	if (!plan->matches.count)
+		return;
+	json_open_array(writer, "matches");
+	for (size_t i = 0; i < plan->matches.count; i++) {
+		json_open_object(writer, NULL);
+		json_write_string(writer, "key", plan->matches.items[i].key);
+		json_write_string(writer, "pattern", plan->matches.items[i].pattern);
+		json_write_string(writer, "path", plan->matches.items[i].path);
+		json_close_object(writer);
+	}
+	json_close_array(writer);
+}
+
 static void write_published(const struct plan_gate *gate, struct json_writer *writer)
 {
 	json_open_array(writer, "publish");
@@ -439,6 +457,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 	write_steps(&plan->core.entry, &writer, "entry");
 	if (plan_has_minders(plan))
 		write_steps(&plan->core.minder, &writer, "minder");
+	write_matches(plan, &writer);
 	write_landlock(plan, &writer);
 	write_rules(&plan->gate, &writer);
 	write_published(&plan->gate, &writer);

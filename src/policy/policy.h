@@ -55,11 +55,12 @@ static inline bool output_is_bounded(const struct output_limit *limit)
 }
 
 struct policy_mount {
-	char *path; /* on the host */
+	char *path; /* on the host; or a pattern */
 	char *dest; /* in the jar; the same as path unless DEST was given */
 	enum mount_access access;
 	bool is_optional;
-	unsigned order; /* later wins over earlier for the same dest */
+	bool is_pattern; /* what matches is meant (policy_patterns.h); `dest` says the same then */
+	unsigned order;  /* later wins over earlier for the same dest */
 };
 
 struct policy_tmpfs {
@@ -105,7 +106,8 @@ struct policy {
 	char *cd;                    /* in the jar; may be relative to the workdir; NULL: the workdir */
 	/* ro and rw in the order they were given. No dest occurs twice, also not in tmpfs: the last one given won. */
 	POLICY_LIST(struct policy_mount, mounts);
-	struct string_list hide;
+	struct string_list hide; /* patterns: a path has a '\' before each character that would mean others */
+	bool has_hide_secrets;   /* ... and what secret_files.h says */
 	POLICY_LIST(struct policy_tmpfs, tmpfs); /* the default private places and home included */
 	bool has_system;
 	bool has_toolchains;

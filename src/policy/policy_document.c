@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "policy/policy_value.h"
 #include "policy/policy_musts.h"
+#include "policy/secret_files.h"
 
 void policy_file_done(struct policy_file *file)
 {
@@ -136,6 +137,29 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 	return 0;
 }
 
+/* `belljar policy show` prints what `hide_secrets` hides. A file may repeat that, and may not say anything else. */
+static int take_secret_globs(struct json_value *document, const char *name, struct error *error)
+{
+	struct json_member *member = document->object.members;
+	size_t i = 0;
+
+	while (i < document->object.count && strcmp(member->name, SECRET_GLOBS_MEMBER) != 0)
+		member = &document->object.members[++i];
+	if (i == document->object.count)
+		return 0;
+	if (!secret_files_are(&member->value)) {
+		error_set(error, STAGE_POLICY, 0,
+			  "%s:%u:%u: '%s' shows what `hide_secrets` hides, and cannot change it", name, member->line,
+			  member->column, member->name);
+		return error_hint(error, "take it out, and put further patterns into `hide`");
+	}
+	free(member->name);
+	json_value_done(&member->value);
+	document->object.count--;
+	memmove(member, member + 1, (document->object.count - i) * sizeof(*member));
+	return 0;
+}
+
 int policy_document_parse(const char *bytes, size_t len, const char *name, struct json_value *out, struct error *error)
 {
 	struct json_input input = {.name = name, .bytes = bytes, .len = len, .stage = STAGE_POLICY};
@@ -148,6 +172,8 @@ int policy_document_parse(const char *bytes, size_t len, const char *name, struc
 		return error_set(error, STAGE_POLICY, 0, "%s:%u:%u: a policy must be an object, not %s", name,
 				 value.line, value.column, json_type_name(value.type));
 	rc = policy_musts_take(&value, name, NULL, error);
+	if (rc == 0)
+		rc = take_secret_globs(&value, name, error);
 	if (rc < 0)
 		return rc;
 	*out = value;

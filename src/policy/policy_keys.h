@@ -23,7 +23,8 @@ enum policy_type {
 	POLICY_PATH,
 	POLICY_MOUNTS, /* PATH[:DEST] */
 	POLICY_PATHS,
-	POLICY_TMPFS, /* PATH[:SIZE] */
+	POLICY_PATTERNS, /* paths and patterns */
+	POLICY_TMPFS,    /* PATH[:SIZE] */
 	POLICY_STRINGS,
 	POLICY_RULES,   /* of the network: HOST[:PORTS]; in JSON also an object */
 	POLICY_SECRETS, /* NAME@HOST[:HEADER]; in JSON also an object */

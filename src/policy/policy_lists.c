@@ -227,7 +227,7 @@ static int copy_lists(const struct policy *from, struct policy *to)
 
 		rc = policy_add_mount(to, mount->path, mount->dest, mount->access, mount->is_optional);
 		if (rc == 0)
-			to->mounts.items[i].order = mount->order;
+			to->mounts.items[i].order = mount->order, to->mounts.items[i].is_pattern = mount->is_pattern;
 	}
 	for (size_t i = 0; i < from->tmpfs.count && rc == 0; i++)
 		rc = policy_add_tmpfs(to, from->tmpfs.items[i].path, from->tmpfs.items[i].size_bytes);

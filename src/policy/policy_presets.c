@@ -17,7 +17,7 @@ static const char agent[] =
 	"  \"workdir_mode\": \"rw\",\n"
 	"  \"workspace\": \"direct\", \"workspace_name\": null, \"cow_dirs\": [],\n"
 	"  \"cd\": null,\n"
-	"  \"ro\": [], \"rw\": [], \"hide\": [],\n"
+	"  \"ro\": [], \"rw\": [], \"hide\": [], \"hide_secrets\": false,\n"
 	"  \"tmpfs\": [\"/tmp\", \"/var/tmp\", \"/dev/shm\", \"/run\"],\n"
 	"  \"system\": true, \"toolchains\": true, \"protect\": true,\n"
 	"  \"exec\": \"any\", \"speculation\": \"on\", \"machine_facts\": \"few\",\n"

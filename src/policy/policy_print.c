@@ -6,8 +6,10 @@
 #include "base/units.h"
 #include "policy/policy_build.h"
 #include "policy/policy_paths.h"
+#include "policy/policy_patterns.h"
 #include "policy/policy_presets.h"
 #include "policy/policy_value.h"
+#include "policy/secret_files.h"
 
 #include <string.h>
 
@@ -84,15 +86,19 @@ static void print_workdir(struct json_writer *writer, const struct policy *polic
 
 static void print_mount(struct json_writer *writer, const struct policy_mount *mount)
 {
-	AUTO_TEXT text = {0};
+	AUTO_TEXT text = {0}, path = {0};
 
+	if (mount->is_pattern)
+		text_append_string(&path, mount->path);
+	else
+		pattern_quote(&path, mount->path);
 	if (strcmp(mount->path, mount->dest) == 0 && !mount->is_optional) {
-		policy_escape_path(&text, mount->path);
+		policy_escape_path(&text, text_string(&path));
 		json_write_string(writer, NULL, text_string(&text));
 		return;
 	}
 	json_open_object(writer, NULL);
-	json_write_string(writer, "path", mount->path);
+	json_write_string(writer, "path", text_string(&path));
 	if (strcmp(mount->path, mount->dest) != 0)
 		json_write_string(writer, "dest", mount->dest);
 	json_write_bool(writer, "optional", mount->is_optional);
@@ -183,27 +189,17 @@ static void print_extends(struct json_writer *writer, const struct policy *polic
 }
 
 static print_fn *const printers[] = {
-	[POLICY_BOOL] = print_bool,
-	[POLICY_WORD] = print_word,
-	[POLICY_SWITCH] = print_word,
-	[POLICY_DURATION] = print_limit,
-	[POLICY_SIZE] = print_limit,
-	[POLICY_COUNT] = print_limit,
-	[POLICY_STRING] = print_string,
-	[POLICY_WORKDIR] = print_workdir,
-	[POLICY_PATH] = print_string,
-	[POLICY_MOUNTS] = print_mounts,
-	[POLICY_PATHS] = print_strings,
-	[POLICY_TMPFS] = print_tmpfs,
-	[POLICY_STRINGS] = print_strings,
-	[POLICY_RULES] = print_rules,
-	[POLICY_PORTS] = print_strings,
-	[POLICY_SECRETS] = print_rules,
-	[POLICY_NAMES] = print_strings,
-	[POLICY_ENV] = print_env,
-	[POLICY_GUARANTEES] = print_guarantees,
-	[POLICY_OUTPUT] = print_output,
-	[POLICY_VERSION] = print_version,
+	[POLICY_BOOL] = print_bool,       [POLICY_WORD] = print_word,
+	[POLICY_SWITCH] = print_word,     [POLICY_DURATION] = print_limit,
+	[POLICY_SIZE] = print_limit,      [POLICY_COUNT] = print_limit,
+	[POLICY_STRING] = print_string,   [POLICY_WORKDIR] = print_workdir,
+	[POLICY_PATH] = print_string,     [POLICY_MOUNTS] = print_mounts,
+	[POLICY_PATHS] = print_strings,   [POLICY_PATTERNS] = print_strings,
+	[POLICY_TMPFS] = print_tmpfs,     [POLICY_STRINGS] = print_strings,
+	[POLICY_RULES] = print_rules,     [POLICY_PORTS] = print_strings,
+	[POLICY_SECRETS] = print_rules,   [POLICY_NAMES] = print_strings,
+	[POLICY_ENV] = print_env,         [POLICY_GUARANTEES] = print_guarantees,
+	[POLICY_OUTPUT] = print_output,   [POLICY_VERSION] = print_version,
 	[POLICY_EXTENDS] = print_extends,
 };
 _Static_assert(ARRAY_LEN(printers) == POLICY_TYPE_COUNT, "every type is printed");
@@ -227,5 +223,7 @@ void policy_print(const struct policy *policy, struct text *out, int indent)
 	json_open_object(&writer, NULL);
 	for (size_t i = 0; i < policy_key_count; i++)
 		printers[policy_keys[i].type](&writer, policy, &policy_keys[i]);
+	if (policy->has_hide_secrets)
+		secret_files_write(&writer, SECRET_GLOBS_MEMBER);
 	json_close_object(&writer);
 }

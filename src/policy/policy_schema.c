@@ -10,6 +10,7 @@
 #include "policy/policy_lists.h"
 #include "policy/policy_value.h"
 #include "policy/publish.h"
+#include "policy/secret_files.h"
 
 #define DURATION_PATTERN "^[0-9]+(\\.[0-9]+)?(ms|s|m|h)?$"
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)?[KMGTkmgt]?$"
@@ -279,27 +280,17 @@ static void schema_version(struct json_writer *writer, const struct policy_key *
 }
 
 static schema_fn *const schemas[] = {
-	[POLICY_BOOL] = schema_bool,
-	[POLICY_WORD] = schema_word,
-	[POLICY_SWITCH] = schema_word,
-	[POLICY_DURATION] = schema_limit,
-	[POLICY_SIZE] = schema_limit,
-	[POLICY_COUNT] = schema_limit,
-	[POLICY_STRING] = schema_hostname,
-	[POLICY_WORKDIR] = schema_path,
-	[POLICY_PATH] = schema_path,
-	[POLICY_MOUNTS] = schema_mounts,
-	[POLICY_PATHS] = schema_paths,
-	[POLICY_TMPFS] = schema_paths,
-	[POLICY_STRINGS] = schema_strings,
-	[POLICY_RULES] = schema_rules,
-	[POLICY_PORTS] = schema_ports,
-	[POLICY_SECRETS] = schema_secrets,
-	[POLICY_NAMES] = schema_names,
-	[POLICY_ENV] = schema_env,
-	[POLICY_GUARANTEES] = schema_guarantees,
-	[POLICY_OUTPUT] = schema_output,
-	[POLICY_VERSION] = schema_version,
+	[POLICY_BOOL] = schema_bool,       [POLICY_WORD] = schema_word,
+	[POLICY_SWITCH] = schema_word,     [POLICY_DURATION] = schema_limit,
+	[POLICY_SIZE] = schema_limit,      [POLICY_COUNT] = schema_limit,
+	[POLICY_STRING] = schema_hostname, [POLICY_WORKDIR] = schema_path,
+	[POLICY_PATH] = schema_path,       [POLICY_MOUNTS] = schema_mounts,
+	[POLICY_PATHS] = schema_paths,     [POLICY_PATTERNS] = schema_paths,
+	[POLICY_TMPFS] = schema_paths,     [POLICY_STRINGS] = schema_strings,
+	[POLICY_RULES] = schema_rules,     [POLICY_PORTS] = schema_ports,
+	[POLICY_SECRETS] = schema_secrets, [POLICY_NAMES] = schema_names,
+	[POLICY_ENV] = schema_env,         [POLICY_GUARANTEES] = schema_guarantees,
+	[POLICY_OUTPUT] = schema_output,   [POLICY_VERSION] = schema_version,
 	[POLICY_EXTENDS] = schema_path,
 };
 _Static_assert(ARRAY_LEN(schemas) == POLICY_TYPE_COUNT, "every type has a schema");
@@ -344,6 +335,7 @@ void policy_print_schema(struct text *out)
 	write_musts(&writer, "must_allow",
 		    "what `belljar policy test` finds allowed: \"PATH read|write|exec\", HOST:PORT, a call");
 	write_musts(&writer, "must_deny", "the same for what must be refused");
+	write_musts(&writer, SECRET_GLOBS_MEMBER, "what `hide_secrets` hides, as `belljar policy show` prints it");
 	json_close_object(&writer);
 	json_write_bool(&writer, "additionalProperties", false);
 	json_close_object(&writer);

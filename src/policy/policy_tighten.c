@@ -20,6 +20,7 @@
 #include "policy/net_rules.h"
 #include "policy/policy_document.h"
 #include "policy/policy_lists.h"
+#include "policy/policy_patterns.h"
 #include "policy/policy_value.h"
 
 /* What was, what would be, and the value that is being judged. */
@@ -42,6 +43,30 @@ static bool may_hold(const char *directory, const char *place)
 	return strstr(directory, "/..") || strstr(place, "/..") || path_is_within(place, directory);
 }
 
+/* The nearest directory around all that @mount may show; NULL: it is not known. */
+static char *around_mount(const struct change *change, const struct policy_mount *mount)
+{
+	const char *workdir = change->before->workdir ? change->before->workdir : change->context->current_directory;
+	char *around;
+
+	if (!mount->is_pattern)
+		return strdup(mount->dest);
+	if (mount->path[0] != '/')
+		return workdir ? strdup(workdir) : NULL;
+	around = strndup(mount->path, pattern_prefix(mount->path));
+	if (around)
+		pattern_unquote(around);
+	return around;
+}
+
+/* Can anything that @mount shows be at @place, or around it? Of a pattern it is not known which. */
+static bool may_show(const struct change *change, const struct policy_mount *mount, const char *place)
+{
+	AUTO_FREE char *around = around_mount(change, mount);
+
+	return !around || may_hold(around, place);
+}
+
 /* A place where something else would show if what stands there now were gone; NULL if nothing would. */
 static const char *what_is_beneath(const struct change *change, const char *place)
 {
@@ -50,7 +75,7 @@ static const char *what_is_beneath(const struct change *change, const char *plac
 		after->workdir_choice == WORKDIR_DEFAULT ? change->context->current_directory : after->workdir;
 
 	for (size_t i = 0; i < after->mounts.count; i++) {
-		if (may_hold(after->mounts.items[i].dest, place))
+		if (may_show(change, &after->mounts.items[i], place))
 			return after->mounts.items[i].dest;
 	}
 	if (workdir && may_hold(workdir, place))
@@ -60,6 +85,17 @@ static const char *what_is_beneath(const struct change *change, const char *plac
 			return system_places[i];
 	}
 	return NULL;
+}
+
+/* Below @around a pattern may have matched anything: whatever is shown there would have been beneath it. */
+static const char *what_is_within(const struct change *change, const char *around)
+{
+	const struct policy *after = change->after;
+
+	for (size_t i = 0; i < after->mounts.count; i++)
+		if (after->mounts.items[i].is_pattern || path_is_within(after->mounts.items[i].dest, around))
+			return after->mounts.items[i].dest;
+	return after->workdir && path_is_within(after->workdir, around) ? after->workdir : NULL;
 }
 
 static int refuse_uncovering(const struct change *change, const char *what, const char *beneath)
@@ -200,16 +236,21 @@ static int judge_mounts(const struct change *change)
 
 		if (mount->access != access)
 			continue;
-		if (!earlier || strcmp(earlier->path, mount->path) != 0 || earlier->access < access)
+		if (!earlier || strcmp(earlier->path, mount->path) != 0 || earlier->access < access ||
+		    earlier->is_pattern != mount->is_pattern)
 			return refuse_entry(change, mount->path);
 	}
 	for (size_t i = 0; i < change->before->mounts.count; i++) {
 		const struct policy_mount *mount = &change->before->mounts.items[i];
+		AUTO_FREE char *around = NULL;
 		const char *beneath;
 
 		if (mount->access != access || policy_find_mount(change->after, mount->dest))
 			continue;
-		beneath = what_is_beneath(change, mount->dest);
+		around = around_mount(change, mount);
+		beneath = around ? what_is_beneath(change, around) : "the work directory";
+		if (!beneath && mount->is_pattern)
+			beneath = what_is_within(change, around);
 		if (beneath)
 			return refuse_uncovering(change, mount->dest, beneath);
 	}

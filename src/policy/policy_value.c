@@ -18,6 +18,7 @@
 #include "policy/net_secrets.h"
 #include "policy/policy_lists.h"
 #include "policy/policy_paths.h"
+#include "policy/policy_patterns.h"
 #include "policy/publish.h"
 
 typedef int read_text_fn(struct policy *policy, const char *text, const struct policy_origin *origin);
@@ -399,7 +400,8 @@ static int add_mount(struct policy *policy, const char *path, const char *dest, 
 		     const struct policy_origin *origin)
 {
 	AUTO_FREE char *clean_path = NULL, *clean_dest = NULL;
-	int rc = policy_clean_path(path, PATH_HOST, origin, &clean_path);
+	bool is_pattern;
+	int rc = policy_clean_pattern(path, dest, origin, &is_pattern, &clean_path);
 
 	if (rc == 0 && dest)
 		rc = policy_clean_path(dest, PATH_DEST, origin, &clean_dest);
@@ -407,7 +409,10 @@ static int add_mount(struct policy *policy, const char *path, const char *dest, 
 		return rc;
 	rc = policy_add_mount(policy, clean_path, clean_dest ? clean_dest : clean_path, policy_key_access(origin->key),
 			      is_optional);
-	return rc < 0 ? policy_refuse_errno(origin, rc) : 0;
+	if (rc < 0)
+		return policy_refuse_errno(origin, rc);
+	policy->mounts.items[policy->mounts.count - 1].is_pattern = is_pattern;
+	return 0;
 }
 
 static int text_mount(struct policy *policy, const char *text, const struct policy_origin *origin)
@@ -501,6 +506,14 @@ static int text_host_path(struct policy *policy, const char *text, const struct 
 	int rc = policy_clean_path(text, PATH_HOST, origin, &path);
 
 	return rc < 0 ? rc : add_string(policy, path, origin);
+}
+
+static int text_pattern(struct policy *policy, const char *text, const struct policy_origin *origin)
+{
+	AUTO_FREE char *pattern = NULL;
+	int rc = policy_read_pattern(text, origin, &pattern);
+
+	return rc < 0 ? rc : add_string(policy, pattern, origin);
 }
 
 /* Never shown in messages: the text is a secret. */
@@ -739,6 +752,7 @@ static const struct kind kinds[] = {
 	[POLICY_MOUNTS] = {"\"PATH\", \"PATH:DEST\" or {\"path\", \"dest\", \"optional\"}", true, text_mount,
 			   json_mount, clear_mounts},
 	[POLICY_PATHS] = {"a path", true, text_host_path, json_string, clear_strings},
+	[POLICY_PATTERNS] = {"a path or a pattern", true, text_pattern, json_string, clear_strings},
 	[POLICY_TMPFS] = {"\"PATH\" or \"PATH:SIZE\"", true, text_tmpfs, json_string, clear_tmpfs},
 	[POLICY_STRINGS] = {"a string", true, text_redact, json_string, clear_strings},
 	[POLICY_RULES] =

@@ -13,7 +13,7 @@ from harness.result import parse_json
 from harness.runner import Completed
 
 KEYS = (
-    "workdir workdir_mode workspace workspace_name cow_dirs cd ro rw hide tmpfs system toolchains protect exec speculation machine_facts net allow_net ask ask_timeout secrets publish hostname pass_env env timeout grace "
+    "workdir workdir_mode workspace workspace_name cow_dirs cd ro rw hide hide_secrets tmpfs system toolchains protect exec speculation machine_facts net allow_net ask ask_timeout secrets publish hostname pass_env env timeout grace "
     "cpu_time memory pids disk file_size fds core net_connections net_bytes output overflow keep ledger redact "
     "redact_secrets redact_env rung optional"
 ).split()

@@ -34,6 +34,7 @@ static enum client_shape shape_for(enum policy_type type)
 		return SHAPE_VARIABLES;
 	case POLICY_MOUNTS:
 	case POLICY_PATHS:
+	case POLICY_PATTERNS:
 	case POLICY_TMPFS:
 	case POLICY_RULES:
 	case POLICY_PORTS:

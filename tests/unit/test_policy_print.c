@@ -39,7 +39,7 @@ static void test_agent_is_printed_in_full(void)
 	policy_print(&policy, &text, 0);
 	CHECK_STRING(
 		text_string(&text),
-		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"workspace\":\"direct\",\"workspace_name\":null,\"cow_dirs\":[],\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],"
+		"{\"version\":1,\"extends\":\"agent\",\"workdir_mode\":\"rw\",\"workspace\":\"direct\",\"workspace_name\":null,\"cow_dirs\":[],\"cd\":null,\"ro\":[],\"rw\":[],\"hide\":[],\"hide_secrets\":false,"
 		"\"tmpfs\":[\"/tmp\",\"/var/tmp\",\"/dev/shm\",\"/run\",\"/home/user\"],\"system\":true,\"toolchains\":true,"
 		"\"protect\":true,\"exec\":\"any\",\"speculation\":\"on\",\"machine_facts\":\"few\",\"net\":\"none\",\"allow_net\":[],\"secrets\":[],\"ask\":\"none\",\"ask_timeout\":\"1m\",\"publish\":[],\"hostname\":null,\"pass_env\":[\"PATH\",\"HOME\",\"USER\",\"LOGNAME\","
 		"\"LANG\",\"LANGUAGE\",\"LC_*\",\"TERM\",\"COLORTERM\",\"NO_COLOR\",\"SHELL\",\"TMPDIR\",\"TZ\","
@@ -126,8 +126,8 @@ static void test_the_schema_has_every_key_and_no_other(void)
 	CHECK_INT(json_parse(&input, &schema, NULL), 0);
 	properties = json_find(&schema, "properties");
 	CHECK(properties != NULL);
-	/* And what a file says of itself: must_allow, must_deny. */
-	CHECK_INT(properties->value.object.count, policy_key_count + 2);
+	/* And what a file says of itself: must_allow, must_deny, and what hide_secrets hides. */
+	CHECK_INT(properties->value.object.count, policy_key_count + 3);
 	for (size_t i = 0; i < policy_key_count; i++) {
 		const struct json_member *property = json_find(&properties->value, policy_keys[i].name);
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor/probe_project.c - what in the current directory a policy should hide
+ *
+ * A jar shows its work directory. Files that usually hold secrets are found by their names, as `hide_secrets` finds them.
+ */
+#include "doctor/probe.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "host/host_match.h"
+
+/* One more than is named. */
+#define NAMED_MAX 3
+
+/* A home directory is no project, and neither is what lies around all of them. */
+static bool is_project(const char *directory)
+{
+	const char *home = getenv("HOME");
+
+	return directory[0] == '/' && directory[1] && !(home && path_is_within(home, directory));
+}
+
+static void look_for_secrets(struct finding *finding)
+{
+	AUTO_FREE char *directory = get_current_dir_name();
+	struct string_list found = {0};
+
+	finding->is_found = true;
+	if (!directory || !is_project(directory) || host_find_secret_files(directory, NAMED_MAX + 1, &found) < 0 ||
+	    !found.count)
+		return;
+	finding->is_found = false;
+	finding_value(finding, "%s%zu found", found.count > NAMED_MAX ? "more than " : "",
+		      MIN_OF(found.count, (size_t)NAMED_MAX));
+	for (size_t i = 0; i < found.count && i < NAMED_MAX; i++)
+		finding_remedy(finding, "%s\n", found.items[i] + strlen(directory) + 1);
+	finding_remedy(finding, "hide them: belljar run --hide-secrets, or \"hide_secrets\": true in a policy\n");
+}
+
+void probe_project_secrets(struct finding *finding)
+{
+	finding_in_child(finding, look_for_secrets);
+}

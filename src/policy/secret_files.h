@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy/secret_files.h - names of files that usually hold secrets in a project: what `hide_secrets` hides
+ */
+#ifndef BELLJAR_POLICY_SECRET_FILES_H
+#define BELLJAR_POLICY_SECRET_FILES_H
+
+#include "base/json_read.h"
+#include "base/json_write.h"
+
+enum secret_file {
+	SECRET_NONE,
+	SECRET_BY_NAME,
+	SECRET_BY_CONTENT, /* it is one if secret_file_has() says so of its first bytes */
+};
+
+/* So many of its first bytes are read where the content decides. */
+#define SECRET_FILE_BYTES 65536
+/* A row as a pattern. */
+#define SECRET_GLOB_BYTES 64
+
+/* *@glob_out: which row of the table it is. */
+enum secret_file secret_file_of(const char *name, const char **glob_out);
+bool secret_file_has(const char *glob, const char *content, size_t len);
+/* A directory that tools fill, or a repository's own: what is in it is not the project's. */
+bool secret_file_is_tools(const char *directory);
+/* Of a printed policy. */
+#define SECRET_GLOBS_MEMBER "hide_secrets_globs"
+/* The list of all of them, an exception with '!' before it, as the member @key. */
+void secret_files_write(struct json_writer *writer, const char *key);
+bool secret_files_are(const struct json_value *list);
+
+#endif
