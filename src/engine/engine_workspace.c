@@ -259,13 +259,21 @@ static int tell_host(struct host *host, struct host_layer *layer, const struct w
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
+static int note_held(struct host *host, const char *directory)
+{
+	return workspace_any_in(directory) ? host_path_list_look(&host->held_stores, directory) : 0;
+}
+
 static int find_places(struct host *host, const char *home)
 {
 	AUTO(string_list_done) struct string_list places = {0};
 	int rc = workspace_places(home, &places);
 
-	for (size_t i = 0; i < places.count && rc == 0; i++)
+	for (size_t i = 0; i < places.count && rc == 0; i++) {
 		rc = host_path_list_look(&host->stores, places.items[i]);
+		if (rc == 0)
+			rc = note_held(host, places.items[i]);
+	}
 	return rc == -ENOMEM ? rc : 0;
 }
 
@@ -278,6 +286,8 @@ int engine_workspaces_find(struct host *host, char *const *environment)
 		struct host_path *item = list_add(&host->stores);
 
 		rc = item ? host_look_through(item, homes.items[i]) : -ENOMEM;
+		if (rc == 0 && item->kind == PATH_DIRECTORY)
+			rc = note_held(host, item->path);
 		if (rc == 0 && item->kind == PATH_DIRECTORY)
 			rc = find_places(host, homes.items[i]);
 	}

@@ -194,11 +194,12 @@ struct host {
 	struct host_path_list own;   /* Belljar's programs, packages and what holds them: no command may write there */
 	struct host_path started_by; /* the path by which this program was started; PATH_ABSENT: not known */
 	struct host_workdir workdir;
-	bool has_workdir_layer;        /* the first of `layers` is the workdir's */
-	struct host_layer_list layers; /* directories under layers */
-	struct host_path_list stores;  /* where workspaces are kept, for no jar to see */
-	struct host_path skeletons;    /* where those of roots are kept, for no jar to see; PATH_ABSENT: nowhere */
-	bool has_skeleton;             /* one of them may be used: see struct plan */
+	bool has_workdir_layer;            /* the first of `layers` is the workdir's */
+	struct host_layer_list layers;     /* directories under layers */
+	struct host_path_list stores;      /* where workspaces are kept, for no jar to see ... */
+	struct host_path_list held_stores; /* ... and of these, those in which there are any now */
+	struct host_path skeletons;        /* where those of roots are kept, for no jar to see; PATH_ABSENT: nowhere */
+	bool has_skeleton;                 /* one of them may be used: see struct plan */
 	char *hosts; /* what is in /etc/hosts, if anybody may read it; looked at for a jar with a network of its own */
 	bool has_unsteady_etc; /* something in /etc was replaced while a jar was made: see host_survey_etc() */
 };

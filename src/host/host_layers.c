@@ -129,6 +129,7 @@ void host_forget_stores(struct host *host)
 		host->layers.items[i].is_from_before_boot = false;
 	}
 	host_path_list_done(&host->stores);
+	host_path_list_done(&host->held_stores);
 }
 
 void host_layers_done(struct host *host)

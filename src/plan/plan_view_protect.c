@@ -183,27 +183,31 @@ static const struct place *find_showing(const struct view *view, const char *pat
 
 /*
  * What workspaces keep is for whoever decides about it, not for a command, which could change what was reviewed. Without mounts
- * nothing is hidden in a directory that shows: then such a directory is refused, also before there is any workspace.
+ * nothing is hidden in a directory that shows: then one that shows a workspace is refused.
  */
 static int hide_stores(struct plan_build *build, struct view *view)
 {
-	for (size_t i = 0; i < build->host->stores.count && !build->has_failed; i++) {
-		const struct host_path *store = &build->host->stores.items[i];
-		const struct place *showing;
+	const struct host_path_list *stores = &build->host->stores;
+	/* A jar with a layer has a store of its own there, from now on. */
+	const struct host_path_list *held = build->host->layers.count ? stores : &build->host->held_stores;
 
-		if (build->plan->rung == RUNG_NAMESPACE && store->kind == PATH_DIRECTORY) {
-			blank_places(view, store->path, store);
-			cover(build, view, store);
-		}
-		showing = build->plan->rung == RUNG_LANDLOCK ? find_showing(view, store->path) : NULL;
+	for (size_t i = 0; i < stores->count && build->plan->rung == RUNG_NAMESPACE && !build->has_failed; i++) {
+		if (stores->items[i].kind != PATH_DIRECTORY)
+			continue;
+		blank_places(view, stores->items[i].path, &stores->items[i]);
+		cover(build, view, &stores->items[i]);
+	}
+	for (size_t i = 0; i < held->count && build->plan->rung == RUNG_LANDLOCK; i++) {
+		const struct place *showing = find_showing(view, held->items[i].path);
+
 		if (!showing)
 			continue;
 		error_set(build->error, STAGE_HOST, EPERM,
 			  "cannot hide the workspaces in '%s' from the command, which is shown '%s', without the rung "
 			  "'namespace'",
-			  store->path, showing->source);
+			  held->items[i].path, showing->source);
 		return error_hint(build->error,
-				  "allow user namespaces (`belljar doctor` says how), or show less than '%s'",
+				  "show less than '%s', or apply or remove them: `belljar workspace list`",
 				  showing->source);
 	}
 	return 0;

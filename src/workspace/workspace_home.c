@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/directory.h"
 #include "workspace/workspace_place.h"
 
 #define BELOW_STATE "/belljar/ws"
@@ -172,6 +173,19 @@ int workspace_places(const char *home, struct string_list *out)
 		return -ENOMEM;
 	fd = open(path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return read_places(fd, out);
+}
+
+bool workspace_any_in(const char *directory)
+{
+	_Alignas(struct directory_entry) char entries[4096];
+	AUTO_CLOSE int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct directory list = {.fd = fd, .buffer = entries, .size = sizeof(entries)};
+	const struct directory_entry *entry;
+
+	while (fd >= 0 && (entry = directory_next(&list)))
+		if (workspace_id_is_valid(entry->name))
+			return true;
+	return false;
 }
 
 int home_note_place(const struct workspace_home *home, const char *place)

@@ -427,7 +427,8 @@ static int discard(struct opened_workspace *opened, const struct workspace_order
 				  : workspace_remove(&opened->home, &opened->workspace, error);
 	json_open_object(&json, NULL);
 	json_write_bool(&json, "kept", paths->count);
-	json_write_string(&json, "left_at", left_at);
+	if (left_at)
+		json_write_string(&json, "left_at", left_at);
 	json_open_array(&json, "not_dropped");
 	for (size_t i = 0; i < left.count; i++)
 		json_write_string(&json, NULL, left.items[i].path);

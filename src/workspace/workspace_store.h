@@ -33,6 +33,8 @@ void workspace_home_done(struct workspace_home *home);
 int workspace_homes(char *const *environment, struct string_list *out);
 /* Make the home at @path, as workspace_homes() names it, so that nobody else can. 0 or a negative errno. */
 int workspace_home_make(const char *path);
+/* Is there any store, or part of one, in this directory? */
+bool workspace_any_in(const char *directory);
 /* Add the other directories in which stores of the home at @home have, or had, their parts. */
 int workspace_places(const char *home, struct string_list *out);
 
