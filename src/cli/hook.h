@@ -16,8 +16,7 @@ struct agent {
 	const char *event;     /* of its hooks */
 	const char *tool;      /* that runs shell commands */
 	const char *rewritten; /* member of the answer that has the tool's new input */
-	const char
-		*directory;   /* in the project: all of its configuration. Whoever can write there can turn hooks off */
+	const char *directory; /* in the project: all of its configuration, which can turn hooks off */
 	const char *settings; /* in that directory */
 	const char *project;  /* environment variable of a hook that names the project; NULL: the hook starts in it */
 	const char *remark;   /* what else has to be done; NULL: nothing */

@@ -88,7 +88,7 @@ static int read_settings(const struct agent *agent, struct settings *out, struct
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
-/* Whole or not at all, with the mode and the owner that the file had. A link is not followed: what it leads to is somebody else's. */
+/* Whole or not at all, with the mode and the owner that the file had. A link is not followed: it may lead to another user's file. */
 static int replace_file(const char *path, const struct text *content)
 {
 	AUTO_CLOSE int fd = -1;

@@ -18,7 +18,7 @@
 
 int mcp_make_jar_name(char *name)
 {
-	memcpy(name, "jar-", 4);
+	snprintf(name, MCP_NAME_SIZE, "jar-");
 	return mcp_make_mark(name + 4) && mcp_make_mark(name + 4 + MCP_MARK_SIZE - 1) ? 0 : -EIO;
 }
 

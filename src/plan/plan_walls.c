@@ -260,8 +260,8 @@ static int plan_speculation(struct plan_build *build)
 }
 
 /*
- * A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. An absolute one in a workdir of which the
- * command has a copy elsewhere, because the rung has no mounts, leads into the copy.
+ * A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. An absolute one in a workdir that was
+ * copied for the command, because the rung has no mounts, leads into the copy.
  */
 static const char *start_directory(struct plan_build *build)
 {

@@ -99,7 +99,7 @@ class Place(Agent):
                 self.assertEqual(contents(self.outside), before, (agent, done))
                 # On the rung landlock it starts outside, and may do nothing there.
                 self.assertEqual(done.stdout, b"of the project\n" if place == self.work or self.way.deny else b"", done)
-            # By hand, and with a path that nobody made absolute.
+            # By hand, with a relative path.
             status, words = self.ask(f"{paths.belljar()} hook {agent} -C {self.work} --policy ./policy.json", agent, "true", self.outside, self.work)
             self.assertEqual(status, 2, words)
             self.assertIn("relative path", words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import unittest
@@ -169,6 +170,18 @@ class Hook(JarCase):
         self.assertEqual(self.hook("install", "claude", "--yes", event=b"").returncode, 2)
         self.assertEqual((self.base / "elsewhere.json").read_text(), "{}")
 
+
+    def test_paths_of_options_are_made_absolute(self) -> None:
+        (self.work / "data").mkdir()
+        (self.work / "sub").mkdir()
+        given = ["-Csub", "--ro", "data:/srv/data", "--rw=data", "--hide", "~/x", "--tmpfs", "/mnt/t:1M", "--cd", "rel", "--env=A=b/c", "--redact=--odd", "-q", "--no-protect"]
+        shown = self.hook("install", "claude", *given, event=b"")
+        self.assertEqual(shown.returncode, 0, shown)
+        command = json.loads(shown.stdout.decode().partition("one entry more:\n")[2].partition("\nnothing")[0])["hooks"][0]["command"]
+        work = str(self.work)
+        expected = ["--workdir", work + "/sub", "--ro", work + "/data:/srv/data", "--rw", work + "/data", "--hide", "~/x", "--tmpfs", "/mnt/t:1M"]
+        expected += ["--cd", "rel", "--env", "A=b/c", "--redact=--odd", "--quiet", "--no-protect"]
+        self.assertEqual(shlex.split(command)[3:], expected)
 
     def test_an_entry_can_be_taken_out_again(self) -> None:
         for agent, name in SETTINGS.items():

@@ -40,7 +40,7 @@ class DeepAgents(IntegrationCase):
         self.assertEqual((done.output, done.exit_code, done.truncated), ("out\nerr\n", 3, False))
         late = self.run_loop(self.sandbox.aexecute("echo early; sleep 1000", timeout=1))
         self.assertEqual(late.exit_code, 124)
-        self.assertRegex(late.output, r"^early\n\n\[.*limit 'timeout' of 1000 ms\]\n$")
+        self.assertRegex(late.output, r"^early\n\n\[belljar ([0-9a-f]{8})\] .*limit 'timeout' of 1000 ms\n(\[belljar \1\] .*\n)*$")
         self.assertTrue(self.sandbox.execute("head -c 200000 /dev/zero").truncated)
         self.assertEqual(self.sandbox.execute("kill -9 $$").exit_code, 137)
 
