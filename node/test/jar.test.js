@@ -143,6 +143,15 @@ test('archives go out as tar reads them', async (context) => {
   assert.equal(Buffer.concat(one).length, 512 + 1024 + 1024);
 });
 
+test('a file whose zeros would take hours is refused', async (context) => {
+  const jar = await open(context);
+  await jar.run(['truncate', '-s', '1T', 'huge']);
+  await assert.rejects(async () => {
+    for await (const _ of jar.exportTar()) continue;
+  }, { code: 'EFBIG', message: /1099511627776 bytes/ });
+  await assert.rejects(Readable.from(jar.exportTar('huge')).toArray(), { code: 'EFBIG' });
+});
+
 test('archives come in, by bytes and by stream', async (context) => {
   const dir = folder(context);
   const jar = await open(context);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 
 #define KERNEL_SETTING "/proc/sys/kernel/core_pattern"
@@ -151,8 +152,34 @@ struct answer attempt_times(const struct prove_facts *facts)
 
 struct answer attempt_attribute(const struct prove_facts *facts)
 {
-	return judge_change(facts, "setxattr",
-			    setxattr(attempt_path(facts, "outside/secret"), PROVE_ATTRIBUTE, "x", 1, 0));
+	struct answer answer = judge_change(
+		facts, "setxattr", setxattr(attempt_path(facts, "outside/secret"), PROVE_ATTRIBUTE, "x", 1, 0));
+
+	/* The filter answers so before the kernel sees that no path is given, a file system after. */
+	if (answer.errno_value == EOPNOTSUPP && syscall(SYS_setxattr, NULL, NULL, NULL, 0, 0) < 0 &&
+	    errno == EOPNOTSUPP)
+		answer.layer = LAYER_SECCOMP;
+	return answer;
+}
+
+/* A later layer over the workdir would not show the file. */
+struct answer attempt_mark(const struct prove_facts *facts)
+{
+	AUTO_CLOSE int fd =
+		open(attempt_path(facts, "work/marked"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	const char *call = "setxattr";
+	int rc = setxattr(attempt_path(facts, "work/marked"), "user.overlay.whiteout", "y", 1, 0), why = errno;
+
+	if (rc < 0) {
+		call = "mknod";
+		rc = mknod(attempt_path(facts, "work/whiteout"), S_IFCHR | 0644, 0);
+		why = errno;
+	}
+	unlink(attempt_path(facts, "work/marked"));
+	unlink(attempt_path(facts, "work/whiteout"));
+	if (fd < 0)
+		return answer_stopped(LAYER_HOST, "open", ENOENT);
+	return rc < 0 ? answer_stopped(LAYER_SECCOMP, call, why) : answer_through(call);
 }
 
 struct answer attempt_read_by_engine(const struct prove_facts *facts)
