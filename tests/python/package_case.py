@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import warnings
 from pathlib import Path
-from typing import Callable, List
+from typing import Any, Callable, Iterator, List
 
 from belljar import _engine
 from harness import census, trees
-
-BOUND_SECONDS = 60
+from harness.bounds import BOUND as BOUND_SECONDS
 
 
 def engine_pid() -> int:
@@ -35,6 +36,24 @@ def open_fds() -> List[str]:
         except OSError:
             pass  # the directory itself
     return found
+
+
+@contextlib.contextmanager
+def again_and_again(action: Callable[[], Any], seconds: float) -> Iterator[None]:
+    """Do something from another thread every so often: the first time may be too early on a busy machine."""
+    is_over = threading.Event()
+
+    def repeat() -> None:
+        while not is_over.wait(seconds):
+            action()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 class PackageCase(unittest.TestCase):

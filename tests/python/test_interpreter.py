@@ -20,7 +20,7 @@ from unittest import mock
 import belljar
 from belljar import Interpreter, _interpreter_start
 from harness.bounds import SLOWNESS
-from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
+from package_case import PackageCase, again_and_again, open_fds, tearDownModule  # noqa: F401
 
 # What a cell writes to the socket of its own interpreter.
 FORGE = """
@@ -416,10 +416,8 @@ class Limits(Case):
     def test_interrupt_from_another_thread(self) -> None:
         self.value("x = 13; import time")
         for _ in range(5):
-            timer = threading.Timer(0.1, self.it.interrupt)
-            timer.start()
-            cell = self.it.run("time.sleep(60)")
-            timer.join()
+            with again_and_again(self.it.interrupt, 0.1):
+                cell = self.it.run("time.sleep(60)")
             assert cell.error is not None
             self.assertEqual((cell.error.kind, cell.error.type_name), ("interrupted", "KeyboardInterrupt"))
         self.assertEqual(self.value("x"), 13)

@@ -16,7 +16,7 @@ from unittest import mock
 import belljar
 from belljar import Shell, _shell
 from harness import host, paths
-from package_case import PackageCase, open_fds, tearDownModule  # noqa: F401
+from package_case import PackageCase, again_and_again, open_fds, tearDownModule  # noqa: F401
 
 # Finds the pipe of the status among bash's own descriptors, and writes to it.
 FORGE = "for n in 10 11 12 13 14 15; do printf -- '{}' >&$n; done 2>/dev/null"
@@ -162,10 +162,8 @@ class Limits(Case):
     def test_interrupt_from_another_thread(self) -> None:
         self.shell.interrupt()  # nothing runs
         for _ in range(3):
-            timer = threading.Timer(0.2, self.shell.interrupt)
-            timer.start()
-            result = self.shell.run("sleep 60; echo after")
-            timer.join()
+            with again_and_again(self.shell.interrupt, 0.2):
+                result = self.shell.run("sleep 60; echo after")
             self.assertEqual((result.outcome, result.exit_code, result.stdout), ("interrupted", 130, ""))
         self.assertEqual(self.out("echo fine"), "fine\n")
 
