@@ -562,7 +562,7 @@ export declare class Jar implements AsyncDisposable, Deciding {
   /** For each port of `publish` the one of this host's 127.0.0.1 that leads to it. */
   readonly published: Record<number, number>;
   readonly isOpen: boolean;
-  /** Once it is closed: what its processes changed that other programs obey, and that no result has. */
+  /** Once it is closed: what its processes changed that other programs obey: also what no result has. */
   readonly risky: { path: string; why: string }[];
   /** The layer that it writes to, as the engine told it last; null: it has none. */
   readonly workspace: WorkspaceSummary | null;

@@ -95,7 +95,7 @@ export class Jar {
     return this.#facts.missing;
   }
 
-  /** Once it is closed: what its processes changed that other programs obey, and that no result has. */
+  /** Once it is closed: what its processes changed that other programs obey: also what no result has. */
   get risky() {
     return this.#risky;
   }
@@ -319,7 +319,7 @@ export class Jar {
       forgotten.unregister(this);
       if (this.#channel.isOver) return resolve();
       this.#channel.onFrame = (kind, payload) => {
-        if (kind === Kind.CLOSED) this.#risky = JSON.parse(payload).risky ?? [];
+        if (kind === Kind.CLOSED && payload.length > 0) this.#risky = JSON.parse(payload).risky ?? [];
       };
       this.#why.onEnd = resolve;
       this.#channel.hold();

@@ -133,8 +133,8 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
     @property
     def risky(self) -> List[Dict[str, Any]]:
-        """Once it is closed: what its processes changed that other programs execute or obey, and that no result has, as
-        Result.risky. A command that was killed, a process that lived on, a call or a cell may have left it."""
+        """Once it is closed: what its processes changed that other programs execute or obey, as Result.risky. It has also what
+        no result has: what a command that was killed, a process that lived on, a call or a cell left."""
         return list(self._risky)
 
     @property
@@ -381,7 +381,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
     def _take_end(self, data: bytes) -> None:
         for kind, payload in self._end.feed(data):
-            if kind == _wire.CLOSED:
+            if kind == _wire.CLOSED and payload:
                 self._risky = list(_wire.parse(payload).get("risky") or [])
 
     def close(self) -> None:

@@ -248,6 +248,11 @@ class Pool(Closing, AsyncClosing):
 
     # --- the end ---
 
+    @property
+    def risky(self) -> List[Dict[str, Any]]:
+        """Once it is closed: what its calls changed that other programs execute or obey, as Result.risky."""
+        return list(self._zygotes.risky)
+
     def _stop(self) -> None:
         """No more calls; those that run are ended."""
         _engine.check_owner(self._pid)

@@ -222,6 +222,7 @@ class Zygotes:
         self._zygote: Optional[Zygote] = None
         self._cold: Optional[ColdBackend] = None
         self._retired: List[Zygote] = []
+        self.risky: List[Dict[str, Any]] = []
         self._thread: Optional[threading.Thread] = None
         self._is_closed = False
         # A pool that names what to load gets just that.
@@ -367,6 +368,7 @@ class Zygotes:
             self._retired = [zygote for zygote in self._retired if zygote.users]
         for zygote in idle:
             zygote.close()
+            self.risky += zygote.jar.risky
 
     def close(self) -> None:
         """No call begins any more: close what nobody uses; the last call of a zygote closes it."""

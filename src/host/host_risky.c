@@ -51,10 +51,10 @@ int64_t host_settled_ns(void)
 	return nanoseconds(CLOCK_REALTIME) - SETTLING_NS;
 }
 
-void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who)
+/* @why is copied. */
+static void add(struct risky_list *risky, const char *path, const char *why)
 {
-	AUTO_TEXT why = {0};
-	AUTO_FREE char *copy = NULL;
+	AUTO_FREE char *path_copy = NULL, *why_copy = NULL;
 	struct risky_path *item;
 
 	for (size_t i = 0; i < risky->count; i++)
@@ -64,12 +64,29 @@ void risky_add(struct risky_list *risky, const char *path, const char *what, con
 		risky->unsearched = "more files than are listed in `risky` are new or have changed";
 		return;
 	}
-	copy = strdup(path);
+	path_copy = strdup(path);
+	why_copy = strdup(why);
+	item = path_copy && why_copy ? list_add(risky) : NULL;
+	if (item)
+		*item = (struct risky_path){take_ptr(path_copy), take_ptr(why_copy)};
+}
+
+void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who)
+{
+	AUTO_TEXT why = {0};
+
 	text_append_format(&why, "it %s during the run; %s", what, who);
-	item = copy && !text_failed(&why) ? list_add(risky) : NULL;
-	if (!item)
-		return;
-	*item = (struct risky_path){take_ptr(copy), take_ptr(why.data)};
+	if (!text_failed(&why))
+		add(risky, path, text_string(&why));
+}
+
+void risky_merge(struct risky_list *into, const struct risky_list *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		add(into, from->items[i].path, from->items[i].why);
+	for (size_t i = 0; i < from->left_out.count; i++)
+		risky_leave_out(into, from->left_out.items[i], "");
+	into->looked_at = MAX_OF(into->looked_at, from->looked_at);
 }
 
 void risky_leave_out(struct risky_list *risky, const char *top, const char *path)

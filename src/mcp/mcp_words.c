@@ -253,8 +253,8 @@ static void say_end(struct mcp_result *result, const struct belljar_result *ende
 }
 
 /* Members of the result that a program wants as they are. */
-static const char *const copied[] = {"outcome",    "exit_code", "signal",  "timed_out", "truncated",
-				     "limits_hit", "denied",    "network", "risky",     "notes"};
+static const char *const copied[] = {"outcome", "exit_code", "signal", "timed_out",    "truncated", "limits_hit",
+				     "denied",  "network",   "risky",  "risky_search", "notes"};
 
 static void copy_members(const struct json_value *document, struct json_writer *writer)
 {

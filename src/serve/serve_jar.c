@@ -350,7 +350,8 @@ static void send_closed(void *owner)
 	if (!channel)
 		return;
 	json_open_object(&writer, NULL);
-	result_write_risky(&jar->server_jar.search.risky, &writer);
+	risky_merge(&jar->server_jar.risky, &jar->server_jar.search.risky);
+	result_write_risky(&jar->server_jar.risky, &writer);
 	json_close_object(&writer);
 	channel_set_role(channel, NULL, NULL);
 	wire_send(&channel->wire, FRAME_CLOSED, text_string(&payload), payload.len, -1);

@@ -228,10 +228,9 @@ static void want_next(struct serve_run *run)
 			      run->server_jar ? PREPARED_DEPTH : 1);
 }
 
-/* What the client hears now, no later result has to say again. */
 static void note_search(struct serve_run *run)
 {
-	if (run->is_joined && run->server_jar && run->channel)
+	if (run->is_joined && run->server_jar)
 		server_jar_searched(run->server_jar, &run->job, run->job.run && run_is_left(run->job.run));
 }
 

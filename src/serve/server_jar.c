@@ -173,6 +173,7 @@ void server_jar_done(struct server_jar *server_jar)
 	loop_disarm(&server_jar->later);
 	engine_search_done(&server_jar->search);
 	engine_baseline_release(server_jar->baseline);
+	host_risky_done(&server_jar->risky);
 	session_free(server_jar->jar);
 	close_zygote_fds(server_jar);
 	string_list_done(&server_jar->zygote);
@@ -229,6 +230,7 @@ void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is
 		return;
 	engine_baseline_release(server_jar->baseline);
 	server_jar->baseline = engine_baseline_hold(job->search.next);
+	risky_merge(&server_jar->risky, &job->search.risky);
 	server_jar->has_unseen = is_left || server_jar->run_count > 1;
 }
 

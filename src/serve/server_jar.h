@@ -26,6 +26,7 @@ struct server_jar {
 	struct engine_baseline
 		*baseline;           /* of the last search in a jar that is kept; NULL: there is nothing to search */
 	struct engine_search search; /* when it is gone */
+	struct risky_list risky;     /* what all searches in it have found */
 	bool has_unseen;             /* its processes may have changed something since that search */
 	bool is_standing;            /* it stands or stood */
 	bool is_gone;
@@ -55,9 +56,9 @@ struct job_jar server_jar_enter(struct server_jar *server_jar);
 /* For something else that needs it; server_jar_leave() too. */
 void server_jar_hold(struct server_jar *server_jar);
 void server_jar_leave(struct server_jar *server_jar);
-/* The client has the result of a job in it; @is_left: processes of it live on. */
+/* A job in it is over; @is_left: processes of it live on. */
 void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left);
-/* It is gone: search for what no result has, then call over(). The result is in server_jar->search. */
+/* It is gone: search for what is not known yet, then call over(). The result is in server_jar->risky. */
 void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner));
 
 #endif

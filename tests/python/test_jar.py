@@ -68,7 +68,31 @@ class Runs(PackageCase):
             found = jar.run(["true"]).risky
             self.assertEqual([entry["path"] for entry in found], [str(self.work / "sub" / "AGENTS.md")])
             self.assertEqual(jar.run(["true"]).risky, [])
-        self.assertEqual(jar.risky, [])
+        self.assertEqual(jar.risky, found)
+
+    def test_what_a_shell_an_interpreter_and_a_call_leave_is_told(self) -> None:
+        (self.work / "sub").mkdir()
+
+        def plant() -> None:
+            with open("sub/AGENTS.md", "w"):
+                pass
+
+        with belljar.Jar() as jar:
+            for number, name in enumerate(("AGENTS.md", "CLAUDE.md")):
+                with jar.shell() if number else jar.python() as cells:
+                    cells.run(f"echo x > sub/{name}" if number else f"import time; time.sleep(0.05); open('sub/{name}', 'w').close()")
+                    time.sleep(0.05)
+                    self.assertEqual([entry["path"] for entry in jar.run(["true"]).risky], [str(self.work / "sub" / name)])
+            (self.work / "sub" / "AGENTS.md").unlink()
+            time.sleep(0.05)
+            jar.call(plant)
+            time.sleep(0.05)
+        self.assertIn(str(self.work / "sub" / "AGENTS.md"), [entry["path"] for entry in jar.risky])
+        (self.work / "sub" / "AGENTS.md").unlink()
+        with belljar.Pool(workdir=self.work) as pool:
+            pool.call(plant)
+            time.sleep(0.05)
+        self.assertEqual([entry["path"] for entry in pool.risky], [str(self.work / "sub" / "AGENTS.md")])
 
     def test_what_no_result_has_is_known_when_it_is_closed(self) -> None:
         (self.work / "sub").mkdir()
