@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
@@ -82,6 +83,23 @@ static void job_check_own(struct job *job)
 	run_breach(job->run, &error);
 }
 
+static void job_on_lifted(void *owner, const struct error *error)
+{
+	struct job *job = owner;
+
+	if (job->run && !job->is_over)
+		run_breach(job->run, error);
+}
+
+/* Was what the jar hides covered until now? */
+static void job_check_guard(struct job *job)
+{
+	struct error error = {0};
+
+	if (engine_guard_is_lifted(job->jar.session ? job->jar.guard : &job->guard, &error))
+		run_breach(job->run, &error);
+}
+
 static void job_on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
@@ -101,6 +119,7 @@ static void job_on_later(struct loop_timer *timer)
 	}
 	engine_failure_explain(plan, job_seen(job), run_error(job->run));
 	job_check_own(job);
+	job_check_guard(job);
 	/* On rungs without mounts nothing was read-only. */
 	engine_search_end(&job->search, plan->rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 			  job_on_searched, job);
@@ -145,11 +164,43 @@ static int job_start_run(struct launch *launch, void *owner)
 	return run_start(job->loop, &job->request, &job->run, &launch->error);
 }
 
+/*
+ * The mount over a protected file goes as the one over a hidden file does. To end a jar for each `git config` of the host would be too
+ * hard; a new jar protects the new file.
+ */
+static void say_what_is_unprotected(struct job *job)
+{
+	const struct host_path_list *list = &job->jar.host->workdir.protected;
+	struct plan *plan = &job->launch.plan;
+
+	for (size_t i = 0; i < list->count && job->jar.plan->rung == RUNG_NAMESPACE; i++) {
+		const struct host_path *path = &list->items[i];
+		struct plan_remark *remark;
+		struct stat status;
+
+		if ((path->kind != PATH_DIRECTORY && path->kind != PATH_FILE) ||
+		    (lstat(path->path, &status) == 0 && status.st_dev == path->device && status.st_ino == path->inode))
+			continue;
+		remark =
+			string_list_add_format(
+				&plan->strings,
+				"this jar no longer protects '%s': a program of the host replaced, moved or removed it",
+				path->path) < 0
+				? NULL
+				: list_add(&plan->missing);
+		if (remark)
+			*remark = (struct plan_remark){"protect", plan->strings.items[plan->strings.count - 1],
+						       "open a new jar"};
+	}
+}
+
 static int job_start_in_jar(struct job *job)
 {
 	struct launch *launch = &job->launch;
 	int rc;
 
+	if (engine_guard_is_lifted(job->jar.guard, &launch->error))
+		return -ESTALE;
 	job->joined_host = *job->jar.host;
 	job->joined_host.environment = launch->environment;
 	/* A call is a fork of the jar's own program. */
@@ -159,12 +210,26 @@ static int job_start_in_jar(struct job *job)
 	rc = plan_compile_run(&launch->plan, job->jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);
 	launch->has_plan = rc == 0;
+	if (rc == 0 && launch->policy->has_protect && !job->jar.host->has_workdir_layer)
+		say_what_is_unprotected(job);
 	return rc < 0 ? rc : job_start_run(launch, job);
+}
+
+/* The watch comes before the mounts: they compare what they cover with what the survey saw. */
+static int job_start_own_jar(struct job *job)
+{
+	struct launch *launch = &job->launch;
+	int rc;
+
+	engine_guard_close(&job->guard);
+	rc = engine_guard_open(&job->guard, job->loop, &launch->host, launch->policy, job_on_lifted, job,
+			       &launch->error);
+	return rc < 0 ? rc : launch_start(launch, job_start_run, job);
 }
 
 static void job_begin(struct job *job)
 {
-	int rc = job->jar.session ? job_start_in_jar(job) : launch_start(&job->launch, job_start_run, job);
+	int rc = job->jar.session ? job_start_in_jar(job) : job_start_own_jar(job);
 
 	if (rc < 0)
 		job_finish_later(job);
@@ -212,6 +277,7 @@ void job_done(struct job *job)
 	engine_search_done(&job->search);
 	run_free(job->run);
 	job->run = NULL;
+	engine_guard_close(&job->guard);
 	launch_done(&job->launch);
 	string_list_done(&job->argv);
 	host_own_marks_done(&job->own);

@@ -8,6 +8,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_JOB_H
 #define BELLJAR_ENGINE_ENGINE_JOB_H
 
+#include "engine/engine_guard.h"
 #include "engine/engine_launch.h"
 #include "engine/engine_search.h"
 #include "host/host_own.h"
@@ -21,7 +22,8 @@ struct job_jar {
 	const struct host *host;
 	struct engine_workspaces *workspaces;
 	struct engine_baseline *baseline; /* what the search compares with; NULL: what there is when the job starts */
-	bool is_kept;                     /* other jobs may follow */
+	const struct engine_guard *guard;
+	bool is_kept; /* other jobs may follow */
 };
 
 struct job {
@@ -45,6 +47,7 @@ struct job {
 	struct run *run;
 	struct engine_search search;
 	struct host_own_marks own; /* Belljar's own files before this run */
+	struct engine_guard guard; /* of a jar of the job's own */
 	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
 	bool is_over;
 };

@@ -41,6 +41,8 @@ static void server_jar_on_later(struct loop_timer *timer)
 		server_jar->launch.error = seen->error;
 	if (seen && !server_jar->is_standing)
 		engine_failure_explain(&server_jar->launch.plan, seen, &server_jar->launch.error);
+	if (server_jar->breach.stage != STAGE_NONE)
+		server_jar->launch.error = server_jar->breach;
 	server_jar->is_gone = true;
 	close_zygote_fds(server_jar);
 	/* Whoever hears that it is gone may want to use them. */
@@ -147,10 +149,28 @@ static int take_host(struct server_jar *server_jar, struct host *host)
 	return rc < 0 ? rc : engine_workspaces_find(&server_jar->launch.host, server_jar->request->wire.environment);
 }
 
+static void server_jar_on_lifted(void *owner, const struct error *error)
+{
+	struct server_jar *server_jar = owner;
+
+	server_jar->breach = *error;
+	server_jar_close(server_jar);
+}
+
+static int watch_over(struct server_jar *server_jar)
+{
+	struct launch *launch = &server_jar->launch;
+
+	return engine_guard_open(&server_jar->guard, server_jar->object.server->loop, &launch->host, launch->policy,
+				 server_jar_on_lifted, server_jar, &launch->error);
+}
+
 void server_jar_build(struct server_jar *server_jar, struct host *host)
 {
 	int rc = host ? take_host(server_jar, host) : launch_survey(&server_jar->launch);
 
+	if (rc == 0)
+		rc = watch_over(server_jar);
 	if (rc < 0)
 		server_jar_finish_later(server_jar);
 	else
@@ -174,6 +194,7 @@ void server_jar_done(struct server_jar *server_jar)
 	engine_search_done(&server_jar->search);
 	engine_baseline_release(server_jar->baseline);
 	host_risky_done(&server_jar->risky);
+	engine_guard_close(&server_jar->guard);
 	session_free(server_jar->jar);
 	close_zygote_fds(server_jar);
 	string_list_done(&server_jar->zygote);
@@ -214,6 +235,7 @@ struct job_jar server_jar_enter(struct server_jar *server_jar)
 		.host = &server_jar->launch.host,
 		.workspaces = &server_jar->launch.workspaces,
 		.baseline = server_jar->baseline,
+		.guard = &server_jar->guard,
 		.is_kept = server_jar->launch.kind != PLAN_PREPARED,
 	};
 }

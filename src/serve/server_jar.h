@@ -19,6 +19,8 @@ struct server_jar {
 	struct string_list zygote; /* empty: none */
 	int zygote_fds[FRAME_MAX_EXTRA];
 	size_t zygote_fd_count;
+	struct engine_guard guard;
+	struct error breach; /* why the guard ended the jar */
 	struct session *jar; /* NULL: there is none yet, or none could be made */
 	unsigned jar_number;
 	unsigned run_count;

@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import unittest
 from pathlib import Path
 from typing import Any, Dict, List
 
 from adversarial_support import AttackCase
+from harness import census
 from harness.case import on_ways
-from harness.runner import LANDLOCK, NAMESPACE
+from harness.engine_case import KeptJarCase
+from harness.result import Result
+from harness.runner import LANDLOCK, NAMESPACE, Completed, StatusPipe, check_answer, finish
 
 SECRET_PLACES = [
     ".ssh", ".ssh/deep/er", ".aws", ".gnupg", ".kube", ".config/gcloud", ".config/gh", ".docker", ".password-store", ".mozilla/firefox",
@@ -152,6 +156,111 @@ class Learned(LinkCase):
         self.assertIn(b"PLAIN_NAME", done.stderr)
         for name in (b"SSH_AUTH_SOCK", b"ANTHROPIC_API_KEY", b"GITHUB_TOKEN"):
             self.assertNotIn(name, done.stderr)
+
+
+# How programs save, and what else takes the cover off a file.
+SAVES = {
+    "rename over": lambda path: ((path.parent / "new").write_text("the-new-secret"), os.rename(path.parent / "new", path)),
+    "remove and create": lambda path: (path.unlink(), path.write_text("the-new-secret")),
+    "backup": lambda path: (os.rename(path, path.parent / "old"), path.write_text("the-new-secret")),
+    "directory": lambda path: (os.rename(path.parent, f"{path.parent}.old"), path.parent.mkdir(), path.write_text("the-new-secret")),
+}  # fmt: skip
+
+
+@on_ways(NAMESPACE)
+class Covers(AttackCase):
+    """What is hidden stays hidden, or the jar ends."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.work / "conf").mkdir()
+        self.hidden = self.work / "conf/.env"
+        self.hidden.write_text(self.SECRET)
+
+    def result(self, done: Completed, status: StatusPipe) -> Result:
+        """What is told of a run that has ended."""
+        return check_answer(done, status.read())
+
+    def test_the_jar_ends_when_the_host_takes_the_cover_off(self) -> None:
+        for name, save in SAVES.items():
+            with self.subTest(how=name):
+                process, status = self.start_status("--hide", "conf/.env", *self.sh("echo ready; sleep 60"))
+                assert process.stdout
+                self.assertEqual(process.stdout.readline(), b"ready\n")
+                save(self.hidden)
+                done = finish(process)
+                result = self.result(done, status)
+                self.assertEqual((done.status, result["outcome"], result["error"]["stage"]), (125, "cancelled", "isolate"), result)
+                self.assertIn(str(self.hidden), result["error"]["message"])
+                self.assertEqual(census.wait_until_none(marker=self.marker), [])
+
+    def test_a_short_run_says_so_too(self) -> None:
+        """Whichever comes first, the end of the command or the news: the result does not call it well."""
+        for turn in range(4):
+            script = "touch ready; while ! test -e go; do :; done"
+            process, status = self.start_status("--hide", "conf/.env", *self.sh(script))
+            self.wait_for((self.work / "ready").exists, "the command runs")
+            SAVES["rename over"](self.hidden)
+            (self.work / "go").touch()
+            result = self.result(finish(process), status)
+            self.assertEqual(result["error"]["stage"], "isolate", turn)
+            for name in ("ready", "go"):
+                (self.work / name).unlink()
+
+    def test_writing_in_place_and_touching_is_no_reason_to_end(self) -> None:
+        process, status = self.start_status("--hide", "conf/.env", *self.sh("echo ready; while ! test -e go; do :; done; cat conf/.env"))
+        assert process.stdout
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.hidden.write_text("the-new-secret")
+        os.utime(self.hidden)
+        self.hidden.chmod(0o640)
+        (self.work / "conf/other").write_text("x")
+        (self.work / "go").touch()
+        done = finish(process)
+        self.assertEqual((done.stdout, self.result(done, status)["error"]), (b"", None))
+
+    def test_a_file_that_the_caller_cannot_read_is_watched_too(self) -> None:
+        self.hidden.chmod(0)
+        self.test_the_jar_ends_when_the_host_takes_the_cover_off()
+
+    def test_a_layer_is_not_the_hosts(self) -> None:
+        process, status = self.start_status("--cow", "--hide", "conf/.env", *self.sh("echo ready; while ! test -e /proc/self/nothing && read x; do :; done; cat conf/.env"), stdin=subprocess.PIPE)
+        assert process.stdout
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        SAVES["rename over"](self.hidden)
+        done = finish(process, b"")
+        self.assertNotIn(b"secret", done.stdout)
+        self.assertIsNone(self.result(done, status)["error"])
+
+
+class KeptCovers(AttackCase, KeptJarCase):
+    """The same in a jar that is kept."""
+
+    way = NAMESPACE
+
+    def test_a_kept_jar_ends(self) -> None:
+        hidden = self.work / ".env"
+        hidden.write_text("old")
+        jar = self.open({"hide": [".env"]})
+        self.assertEqual(self.run_in(jar, ["/bin/cat", ".env"]).stdout, b"")
+        SAVES["rename over"](hidden)
+        done = self.run_in(jar, ["/bin/cat", ".env"])
+        self.assertNotIn(b"secret", done.stdout)
+        self.assertNotEqual(done.result["outcome"], "exited")
+
+    def test_a_kept_jar_says_what_it_no_longer_protects(self) -> None:
+        protected = self.work / ".bashrc"
+        protected.write_text("old")
+        jar = self.open()
+        self.assertNotIn("protect", self.missing(self.run_in(jar, ["/bin/true"]).result))
+        SAVES["rename over"](protected)
+        result = self.run_in(jar, ["/bin/true"]).result
+        (missing,) = [entry for entry in result["missing"] if entry["name"] == "protect"]
+        self.assertIn(str(protected), missing["why"])
+        jar = self.open()
+        result = self.run_in(jar, ["/bin/sh", "-c", "echo > .bashrc"]).result
+        self.assertNotIn("protect", self.missing(result))
+        self.assertEqual((result["exit_code"], protected.read_text()), (2, "the-new-secret"), result)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/engine_guard.h - does what a jar hides still lie where it was hidden?
+ */
+#ifndef BELLJAR_ENGINE_ENGINE_GUARD_H
+#define BELLJAR_ENGINE_ENGINE_GUARD_H
+
+#include "base/loop.h"
+#include "host/host.h"
+
+/* What something was mounted over, and the shown directory around it. */
+struct guard_item {
+	const char *path; /* the host's; borrowed */
+	const char *name; /* below the root */
+	dev_t device;
+	ino_t inode;
+	int root_fd;
+};
+
+LIST_TYPE(struct guard_item, guard_item_list);
+
+struct engine_guard {
+	struct guard_item_list items;
+	int inotify_fd; /* 0: nothing is watched */
+	struct loop_watch watch;
+	void (*lifted)(void *owner, const struct error *error);
+	void *owner;
+};
+
+/*
+ * Watch over all that a jar with @policy on @host hides, and over Belljar's own files in it: lifted() is called from within the loop
+ * when one is no longer where it was. @host and its paths must outlive the guard. Nothing to watch over is no error.
+ */
+int engine_guard_open(struct engine_guard *guard, struct loop *loop, const struct host *host,
+		      const struct policy *policy, void (*lifted)(void *owner, const struct error *error), void *owner,
+		      struct error *error);
+/* True: one is not, as @error says. */
+bool engine_guard_is_lifted(const struct engine_guard *guard, struct error *error);
+void engine_guard_close(struct engine_guard *guard);
+
+#endif
