@@ -32,7 +32,8 @@ attempt_function attempt_control, attempt_read, attempt_stat, attempt_list, atte
 	attempt_remove, attempt_link, attempt_truncate, attempt_chmod, attempt_chmod_by_descriptor, attempt_times,
 	attempt_attribute, attempt_mark, attempt_read_by_engine, attempt_proc_sys, attempt_protected,
 	attempt_protected_by_config, attempt_protected_by_link, attempt_protected_by_gitlink, attempt_move_above,
-	attempt_overwrite_engine, attempt_descriptors, attempt_environment;
+	attempt_overwrite_engine, attempt_descriptors, attempt_environment, attempt_replace_engine,
+	attempt_shared_roots, attempt_uncover;
 /* engine_attempt_network.c */
 attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_stream, attempt_unix_datagram,
 	attempt_abstract_stream, attempt_abstract_datagram, attempt_pair_datagram, attempt_abstract_name,

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <time.h>
 
 #define KERNEL_SETTING "/proc/sys/kernel/core_pattern"
 #define DESCRIPTORS_MAX 1024
@@ -295,4 +296,44 @@ struct answer attempt_environment(const struct prove_facts *facts)
 	(void)facts;
 	return getenv(PROVE_SECRET_VARIABLE) ? answer_through("getenv")
 					     : answer_stopped(LAYER_ENVIRONMENT, "getenv", 0);
+}
+
+struct answer attempt_replace_engine(const struct prove_facts *facts)
+{
+	struct answer answer = try_protected(facts, "work/package/__init__.py", "work/package");
+
+	if (answer.verdict == VERDICT_STOPPED)
+		answer = try_open(attempt_path(facts, "work/package/new"), O_WRONLY | O_CREAT | O_EXCL, "open");
+	return answer;
+}
+
+struct answer attempt_shared_roots(const struct prove_facts *facts)
+{
+	char path[2 * PROVE_PATH_MAX];
+	int fd;
+
+	prove_roots(path, sizeof(path));
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/skeletons/%s", facts->token);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return judge("open", -1);
+	close(fd);
+	unlink(path);
+	return answer_through("open");
+}
+
+/* The jar ends before this is over, or the cover is still there. */
+struct answer attempt_uncover(const struct prove_facts *facts)
+{
+	struct timespec nap = {.tv_sec = 2};
+	char content[64];
+	AUTO_CLOSE int ready = open(attempt_path(facts, PROVE_READY), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	AUTO_CLOSE int fd = -1;
+
+	nanosleep(&nap, NULL);
+	fd = open(attempt_path(facts, PROVE_HIDDEN), O_RDONLY | O_CLOEXEC);
+	if (ready < 0 || fd < 0)
+		return answer_stopped(LAYER_HOST, "open", errno);
+	return read(fd, content, sizeof(content)) > 0 ? answer_through("read")
+						      : answer_stopped(LAYER_MOUNT_NS, "read", 0);
 }

@@ -12,11 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
 #include "doctor/attempt.h"
 #include "doctor/prove_stage.h"
-#include "host/host.h"
+#include "host/host_own.h"
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
 #include "sys/calls.h"
@@ -57,6 +61,33 @@ static int fill_environment(struct prover *prover)
 	return rc;
 }
 
+void prove_roots(char *path, size_t capacity)
+{
+	snprintf(path, capacity, geteuid() ? "/run/user/%u/belljar" : "/run/belljar", (unsigned)geteuid());
+}
+
+static int set_scene(const struct prover *prover, const struct attempt *attempt, struct policy *policy)
+{
+	const char *base = prover->stage.facts.base;
+	char path[2 * PROVE_PATH_MAX];
+
+	switch (attempt->scene) {
+	case SCENE_ROOTS:
+		prove_roots(path, sizeof(path));
+		return policy_add_mount(policy, path, path, MOUNT_RW, false);
+	case SCENE_LINK:
+		free(policy->workdir);
+		policy->workdir = NULL;
+		return asprintf(&policy->workdir, "%s/work/planted", base) < 0 ? -ENOMEM : 0;
+	case SCENE_COVER:
+		return string_list_add_format(&policy->hide, "%s/" PROVE_HIDDEN, base);
+	case SCENE_PACKAGE: /* said by the environment of this process, as a client does */
+	case SCENE_NONE:
+		break;
+	}
+	return 0;
+}
+
 /* The default policy, with the planted workdir and this program visible; less than it asks for is reported, not refused. */
 static int make_policy(const struct prover *prover, const struct attempt *attempt, struct policy *policy)
 {
@@ -87,7 +118,8 @@ static int make_policy(const struct prover *prover, const struct attempt *attemp
 	}
 	policy->optional = ~0U;
 	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
-	if (!policy->workdir || text_failed(&text) || policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
+	if (!policy->workdir || text_failed(&text) || set_scene(prover, attempt, policy) < 0 ||
+	    policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
 	    policy_add_mount(policy, prover->request->program, prover->request->program, MOUNT_RO, false) < 0 ||
 	    policy_add_env(policy, PROVE_FACTS_VARIABLE, text_string(&text)) < 0) {
 		policy_done(policy);
@@ -147,6 +179,40 @@ static int finish_run(struct prover *prover, struct loop *loop, struct engine_ru
 	return 0;
 }
 
+/* A program of the host's: save over the hidden file as soon as the command is there. */
+static pid_t start_saver(const struct prover *prover)
+{
+	struct timespec nap = {.tv_nsec = 1000000};
+	const char *base = prover->stage.facts.base;
+	char ready[2 * PROVE_PATH_MAX], hidden[2 * PROVE_PATH_MAX], saved[2 * PROVE_PATH_MAX];
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	snprintf(ready, sizeof(ready), "%s/" PROVE_READY, base);
+	snprintf(hidden, sizeof(hidden), "%s/" PROVE_HIDDEN, base);
+	snprintf(saved, sizeof(saved), "%s/" PROVE_HIDDEN ".saved", base);
+	while (access(ready, F_OK) < 0)
+		nanosleep(&nap, NULL);
+	_exit(rename(saved, hidden) < 0);
+}
+
+static void end_saver(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The engine did not begin, or did not go on: that is what must stop attempts in a scene. */
+static bool was_refused(const struct attempt *attempt, const struct error *error)
+{
+	return attempt->scene != SCENE_NONE &&
+	       (error->stage == STAGE_PLAN || error->stage == STAGE_HOST || error->stage == STAGE_ISOLATE);
+}
+
 /* Run `belljar doctor --attempt NAME` in a fresh jar. */
 static int run_attempt(struct prover *prover, const struct attempt *attempt, struct jar_answer *out)
 {
@@ -174,9 +240,19 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	};
 	struct engine_run *run = NULL;
 	struct loop *loop = loop_new();
+	char roots[PROVE_PATH_MAX];
+	pid_t saver = 0;
 	int rc;
 
 	/* There is no gate on other rungs, and none leads anywhere without internet sockets. */
+	if (attempt->scene == SCENE_ROOTS) {
+		prove_roots(roots, sizeof(roots));
+		if (access(roots, F_OK) < 0) {
+			loop_free(loop);
+			out->answer = answer_skipped("open");
+			return 0;
+		}
+	}
 	if (attempt->has_gate && (prover->rung != RUNG_NAMESPACE || !prover->stage.facts.gate_port)) {
 		loop_free(loop);
 		errno = EOPNOTSUPP;
@@ -189,13 +265,25 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	}
 	rc = make_policy(prover, attempt, &policy);
 	if (rc == 0) {
+		if (attempt->scene == SCENE_COVER)
+			saver = start_saver(prover);
+		if (attempt->scene == SCENE_PACKAGE)
+			setenv(HOST_PACKAGE_VARIABLE, attempt_path(&prover->stage.facts, "work/package"), true);
 		rc = engine_start(loop, &request, &run);
 		if (rc == 0)
 			rc = finish_run(prover, loop, run, attempt->gap, out);
 		engine_free(run);
 		policy_done(&policy);
+		if (attempt->scene == SCENE_PACKAGE)
+			unsetenv(HOST_PACKAGE_VARIABLE);
 	}
 	loop_free(loop);
+	end_saver(saver);
+	if (rc < 0 && was_refused(attempt, prover->error)) {
+		out->answer = answer_stopped(LAYER_ENGINE, "run", prover->error->errno_value);
+		*prover->error = (struct error){0};
+		return 0;
+	}
 	if (rc == 0 && out->is_ended)
 		out->answer = (struct answer){.verdict = VERDICT_STOPPED, .layer = LAYER_LIMITS, .call = "fork"};
 	else if (rc == 0)

@@ -35,6 +35,7 @@ enum layer {
 	LAYER_TREE,         /* what is left at the end of the run is killed: pid namespace or subreaper */
 	LAYER_LIMITS,       /* rlimit or cgroup */
 	LAYER_GATE,         /* the process that leads out of the jar, to the hosts that the policy names */
+	LAYER_ENGINE,       /* the engine refuses the policy, or ends the jar */
 	LAYER_HOST,         /* the host's own settings, not Belljar */
 	LAYER_COUNT,
 };
@@ -57,9 +58,21 @@ struct answer {
 	int errno_value;
 };
 
+/* What an attempt's jar has besides, or what happens outside meanwhile. */
+enum prove_scene {
+	SCENE_NONE,
+	SCENE_PACKAGE, /* a package of Belljar's lies in the workdir */
+	SCENE_ROOTS,   /* the roots that jars share lie in a place that is named writable */
+	SCENE_LINK,    /* the workdir is named by a link that a command may have put there */
+	SCENE_COVER,   /* a program of the host saves over a hidden file */
+};
+
 #define PROVE_PATH_MAX 80
 /* Below BASE: a directory of the workdir that the policy names by itself. */
 #define PROVE_PLACE "work/above/deep/place"
+/* Hidden in the jar; the host saves over it as soon as the other one is there. */
+#define PROVE_HIDDEN "work/hidden"
+#define PROVE_READY "work/ready"
 #define PROVE_TOKEN_MAX 20
 
 /* What was planted outside; passed on as one environment variable. */
@@ -101,6 +114,7 @@ struct attempt {
 	enum layer alternative; /* as good: depends on the kernel or on who the caller is */
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
+	enum prove_scene scene;
 };
 
 extern const struct attempt attempts[];
@@ -128,6 +142,8 @@ struct prove_request {
 	size_t argv_memory_len;
 };
 
+/* The directory around the roots that this user's jars share. */
+void prove_roots(char *path, size_t capacity);
 /* Make the attempts. Fails only if no jar could be made or the control attempt did not work. */
 int engine_prove(const struct prove_request *request, struct proof_list *proofs, enum rung *rung_out,
 		 struct error *error);

@@ -125,11 +125,27 @@ static int make_protected(const struct prove_stage *stage)
 	return rc;
 }
 
+/* What attempts with a scene want. */
+static int make_scenes(const struct prove_stage *stage)
+{
+	char target[2 * PROVE_PATH_MAX], link[2 * PROVE_PATH_MAX];
+	int rc = make_file(stage, "work/package/__init__.py", "");
+
+	if (rc == 0)
+		rc = make_file(stage, PROVE_HIDDEN, stage->facts.token);
+	if (rc == 0)
+		rc = make_file(stage, PROVE_HIDDEN ".saved", stage->facts.token);
+	path_of(stage, "outside", target, sizeof(target));
+	if (rc == 0 && symlink(target, path_of(stage, "work/planted", link, sizeof(link))) < 0)
+		rc = -errno;
+	return rc;
+}
+
 static int make_files(struct prove_stage *stage)
 {
 	static const char *const directories[] = {
-		"outside",   "work",          "work/.git",     "work/.git/hooks", "work/above",      "work/above/deep",
-		PROVE_PLACE, "work/githooks", "work/settings", "work/nested",     "work/nested/.git"};
+		"outside",   "work",         "work/.git",     "work/.git/hooks", "work/above",  "work/above/deep",
+		PROVE_PLACE, "work/package", "work/githooks", "work/settings",   "work/nested", "work/nested/.git"};
 	char path[2 * PROVE_PATH_MAX];
 	int rc = make_top(stage);
 
@@ -143,6 +159,9 @@ static int make_files(struct prove_stage *stage)
 		rc = make_file(stage, "work/.git/hooks/pre-commit", HOOK_TEXT);
 	if (rc == 0)
 		rc = make_protected(stage);
+	if (rc < 0)
+		return rc;
+	rc = make_scenes(stage);
 	if (rc < 0)
 		return rc;
 	path_of(stage, "work/fifo", path, sizeof(path));

@@ -26,6 +26,7 @@ static const char *const layer_names[] = {
 	[LAYER_TREE] = "tree",
 	[LAYER_LIMITS] = "limits",
 	[LAYER_GATE] = "gate",
+	[LAYER_ENGINE] = "engine",
 	[LAYER_HOST] = "host",
 };
 _Static_assert(ARRAY_LEN(layer_names) == LAYER_COUNT, "every layer has a name");
@@ -82,6 +83,14 @@ const struct attempt attempts[] = {
 	 ON(MOUNT_NS, MOUNT_NS), "protect", 0, attempt_protected_by_gitlink},
 	{"overwrite-engine", "open the engine's own program for writing by /proc/PID/exe", ON(NOT_DUMPABLE, LANDLOCK), NULL, 0,
 	 attempt_overwrite_engine},
+	{"replace-engine", "change or move away the package of Belljar, installed in the workdir", ON(MOUNT_NS, ENGINE), NULL, 0,
+	 attempt_replace_engine, .scene = SCENE_PACKAGE},
+	{"shared-roots", "plant a root for later jars, in a directory that is named writable", ON(MOUNT_NS, ENGINE), NULL, 0,
+	 attempt_shared_roots, .scene = SCENE_ROOTS},
+	{"link-workdir", "make a link in the workdir the next work directory", ON_ALL(ENGINE), NULL, 0, attempt_control,
+	 .scene = SCENE_LINK},
+	{"uncover", "read a hidden file after the host has saved over it", ON(ENGINE, ENGINE), NULL, 0, attempt_uncover,
+	 LAYER_MOUNT_NS, .scene = SCENE_COVER},
 	{"descriptor", "use a descriptor that Belljar's caller left open", ON_ALL(DESCRIPTORS), NULL, 0, attempt_descriptors},
 	{"environment", "read a variable of the caller that was not passed", ON_ALL(ENVIRONMENT), NULL, 0, attempt_environment},
 

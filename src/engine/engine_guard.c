@@ -107,12 +107,28 @@ static bool is_in_place(const struct guard_item *item)
 	return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == item->device && status.st_ino == item->inode;
 }
 
-bool engine_guard_is_lifted(const struct engine_guard *guard, struct error *error)
+static void read_events(struct engine_guard *guard)
 {
+	_Alignas(struct inotify_event) char buffer[4096];
+	ssize_t len;
+
+	while (guard->inotify_fd > 0 && (len = read(guard->inotify_fd, buffer, sizeof(buffer))) > 0) {
+		const struct inotify_event *event;
+
+		for (ssize_t at = 0; at < len; at += (ssize_t)(sizeof(*event) + event->len)) {
+			event = (const struct inotify_event *)(buffer + at);
+			guard->has_moved |= (event->mask & IN_MOVE_SELF) != 0;
+		}
+	}
+}
+
+bool engine_guard_is_lifted(struct engine_guard *guard, struct error *error)
+{
+	read_events(guard);
 	for (size_t i = 0; i < guard->items.count; i++) {
 		const struct guard_item *item = &guard->items.items[i];
 
-		if (is_in_place(item))
+		if (!guard->has_moved && is_in_place(item))
 			continue;
 		error_set(error, STAGE_ISOLATE, ESTALE,
 			  "the jar could no longer cover '%s': a program of the host replaced, moved or removed it",
@@ -148,12 +164,9 @@ static int watch_item(int inotify_fd, const struct guard_item *item)
 static void on_event(struct loop_watch *watch, uint32_t events)
 {
 	struct engine_guard *guard = watch->owner;
-	char buffer[4096];
 	struct error error = {0};
 
 	(void)events;
-	while (read(guard->inotify_fd, buffer, sizeof(buffer)) > 0)
-		;
 	if (!engine_guard_is_lifted(guard, &error))
 		return;
 	loop_remove(&guard->watch);

@@ -22,6 +22,7 @@ LIST_TYPE(struct guard_item, guard_item_list);
 struct engine_guard {
 	struct guard_item_list items;
 	int inotify_fd; /* 0: nothing is watched */
+	bool has_moved; /* an object was, and its cover with it, whatever has its name now */
 	struct loop_watch watch;
 	void (*lifted)(void *owner, const struct error *error);
 	void *owner;
@@ -35,7 +36,7 @@ int engine_guard_open(struct engine_guard *guard, struct loop *loop, const struc
 		      const struct policy *policy, void (*lifted)(void *owner, const struct error *error), void *owner,
 		      struct error *error);
 /* True: one is not, as @error says. */
-bool engine_guard_is_lifted(const struct engine_guard *guard, struct error *error);
+bool engine_guard_is_lifted(struct engine_guard *guard, struct error *error);
 void engine_guard_close(struct engine_guard *guard);
 
 #endif

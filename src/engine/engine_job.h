@@ -22,7 +22,7 @@ struct job_jar {
 	const struct host *host;
 	struct engine_workspaces *workspaces;
 	struct engine_baseline *baseline; /* what the search compares with; NULL: what there is when the job starts */
-	const struct engine_guard *guard;
+	struct engine_guard *guard;
 	bool is_kept; /* other jobs may follow */
 };
 

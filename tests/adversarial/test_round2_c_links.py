@@ -163,6 +163,7 @@ SAVES = {
     "rename over": lambda path: ((path.parent / "new").write_text("the-new-secret"), os.rename(path.parent / "new", path)),
     "remove and create": lambda path: (path.unlink(), path.write_text("the-new-secret")),
     "backup": lambda path: (os.rename(path, path.parent / "old"), path.write_text("the-new-secret")),
+    "moved and linked": lambda path: (os.rename(path, path.parent / "old"), os.link(path.parent / "old", path)),
     "directory": lambda path: (os.rename(path.parent, f"{path.parent}.old"), path.parent.mkdir(), path.write_text("the-new-secret")),
 }  # fmt: skip
 

@@ -264,7 +264,7 @@ class Proof(Why):
         "abstract-datagram pair-datagram abstract-name signal-engine signal-other pidfd-other owner-other trace-engine trace-other "
         "write-memory other-environ other-mem see-other limit-other renice-other init-environ init-cmdline shared-memory outlive "
         "fork-bomb hidden-memory terminals inotify queued-signals message-queues foreign-call terminal raise-limit setuid "
-        "capabilities proc-sys protected tcp tcp-fast-open udp gate mark".split()
+        "capabilities proc-sys protected tcp tcp-fast-open udp gate mark replace-engine shared-roots link-workdir uncover".split()
     )
 
     def test_no_answer_contradicts_the_proof(self) -> None:
