@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "mcp/mcp_server.h"
+#include "mcp/mcp_tighten.h"
 
 /* The jar of calls that name none. */
 #define OWN_NAME "main"
@@ -316,8 +317,8 @@ void mcp_tool_jar_open(struct mcp_request *request)
 	}
 	if (tighten) {
 		json_write_value(&writer, NULL, &tighten->value);
-		if (policy_tighten_document(&policy, text_string(&document), document.len, "tighten",
-					    request->server->options->context, &error) < 0) {
+		if (mcp_tighten(&policy, text_string(&document), document.len, request->server->options->context,
+				&error) < 0) {
 			refuse_tightening(request, &error);
 			return;
 		}
