@@ -37,6 +37,10 @@
 /* While there are other addresses to try. */
 #define DIAL_NS 2000000000ULL
 #define LAST_DIAL_NS 30000000000ULL
+/* In the jar's side of a connection, each way; the kernel doubles it for what it keeps beside. */
+#define JAR_BUFFER_BYTES (256 << 10)
+/* That hosts may send ahead, if all that are connected do so. The first connections may have more of it. */
+#define AHEAD_BYTES ((size_t)32 << 20)
 
 enum connection_state { STATE_ASKING, STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
 
@@ -74,11 +78,23 @@ static void set_number(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. */
-static void prepare(int fd)
+/*
+ * Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. What waits is memory of the
+ * host's, whatever the jar's limit is: a jar that does not read has a buffer of fixed size, and a host may send the less ahead the
+ * more connections there are.
+ */
+static void prepare(const struct gate_process *gate, int fd, bool is_jars)
 {
+	size_t share = AHEAD_BYTES / (gate->connection_count + 1);
+
 	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_number(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	if (is_jars) {
+		set_number(fd, SOL_SOCKET, SO_SNDBUF, JAR_BUFFER_BYTES);
+		set_number(fd, SOL_SOCKET, SO_RCVBUF, JAR_BUFFER_BYTES);
+	} else {
+		set_number(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)MAX_OF(share, (size_t)JAR_BUFFER_BYTES));
+	}
 }
 
 static void reset(int fd)
@@ -330,7 +346,7 @@ static void dial(struct connection *connection)
 		fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd < 0)
 			continue;
-		prepare(fd);
+		prepare(gate, fd, false);
 		if ((connect(fd, &to.any, len) < 0 && errno != EINPROGRESS) ||
 		    loop_add(gate->loop, &connection->server, fd, EPOLLOUT, on_server, connection) < 0) {
 			close(fd);
@@ -635,7 +651,7 @@ static void take(struct gate_process *gate, int fd)
 		free(connection);
 		return;
 	}
-	prepare(fd);
+	prepare(gate, fd, true);
 	connection->next = gate->connections;
 	if (connection->next)
 		connection->next->previous = connection;

@@ -115,6 +115,7 @@
 #define LEVEL_TCP 6
 #define TCP_ULP_OPTION 31
 #define LEVEL_SOCKET 1
+#define SO_SNDBUF_OPTION 7
 #define SO_ZEROCOPY_OPTION 60
 #define SO_ATTACH_FILTER_OPTION 26
 #define SO_ATTACH_BPF_OPTION 50 /* and 51, SO_ATTACH_REUSEPORT_CBPF */
@@ -554,6 +555,11 @@ const struct seccomp_rule seccomp_rules[] = {
 		  HAS_ANY(3, MAP_HUGETLB_FLAG)),
 	REFUSE_IF(memfd_create, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
 		  HAS_ANY(1, MFD_HUGETLB_FLAG)),
+	/*
+	 * What waits in Unix sockets counts against the sender's buffer, and in no process's memory. The usual buffer has 208 KiB; a
+	 * program may ask for as much as the host allows, megabytes as a rule. It gets no error: the kernel, too, gives less.
+	 */
+	IGNORE_IF(setsockopt, SECCOMP_METERED, "it is SO_SNDBUF", EQUALS(1, LEVEL_SOCKET), EQUALS(2, SO_SNDBUF_OPTION)),
 
 	/* A file in memory lies on no mount that could forbid to execute it. */
 	REFUSE_IF(memfd_create, SECCOMP_TRUSTED_EXEC, EACCES, "the file could be executed",

@@ -27,6 +27,24 @@ for i in range(1600):
         pass
 """
 
+# How many bytes wait in 60 pairs of sockets that ask for large buffers.
+PAIRS = """
+import socket
+pairs = [socket.socketpair() for _ in range(60)]
+piece, total = bytes(1 << 16), 0
+for pair in pairs:
+    for one in pair:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            one.setsockopt(socket.SOL_SOCKET, option, 64 << 20)
+        one.setblocking(False)
+        try:
+            while True:
+                total += one.send(piece)
+        except BlockingIOError:
+            pass
+print(total)
+"""
+
 # As many children as there can be, and how many processes that makes.
 COUNT = """
 import os, time
@@ -52,6 +70,15 @@ class Disk(AttackCase):
     def test_what_lost_children_write_counts(self) -> None:
         result = self.json("--disk", "20M", "--", PYTHON, "-c", LOST, self.marker)
         self.assertIn("disk", [hit["name"] for hit in result["limits_hit"]], result)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class Sockets(AttackCase):
+    def test_what_sixty_pairs_hold_is_bounded(self) -> None:
+        """By the kernel's usual size, whatever a program asks for; or a cgroup counts it."""
+        result = self.json("--memory", "64M", "--", PYTHON, "-c", PAIRS, self.marker)
+        if result["outcome"] != "memory":
+            self.assertLess(int(result["stdout"]), 64 << 20, result)
 
 
 class Processes(KeptJarCase, AttackCase):
