@@ -65,6 +65,38 @@ struct answer attempt_encryption(const struct prove_facts *facts)
 	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ADD_ENCRYPTION_KEY, BAD_POINTER));
 }
 
+/* --- the memory and sockets of others ----------------------------------------------------------------------- */
+
+struct answer attempt_page_cache(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_reached("mincore", syscall(SYS_mincore, BAD_POINTER, 1, NULL));
+}
+
+struct answer attempt_compare(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_reached("kcmp", syscall(SYS_kcmp, getpid(), getpid(), -1, 0, 0));
+}
+
+struct answer attempt_give_pages(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_reached("vmsplice", syscall(SYS_vmsplice, -1, NULL, 0, 0));
+}
+
+struct answer attempt_out_of_band(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_answered("send", send(-1, "x", 1, MSG_OOB | MSG_NOSIGNAL));
+}
+
+struct answer attempt_socket_filter(const struct prove_facts *facts)
+{
+	(void)facts;
+	return judge_answered("setsockopt", setsockopt(-1, SOL_SOCKET, SO_ATTACH_FILTER, BAD_POINTER, 16));
+}
+
 /* --- mounts and namespaces ---------------------------------------------------------------------------------- */
 
 static bool filter_has_mount(void)

@@ -142,13 +142,13 @@ static bool is_protected(const struct plan_build *build, const struct view *view
 	       !has_written_link(view, &host->hidden) && !has_written_link(view, &host->tmpfs_places);
 }
 
-/* What the command can write to it cannot execute. */
+/* What the command can write it cannot execute, nor what is protected from it there: an earlier command may have made it. */
 static void forbid_execution(struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		struct place *place = &view->items[i];
-		bool is_writable = place->kind == PLACE_OVERLAY || place->kind == PLACE_PRIVATE ||
-				   place->kind == PLACE_TMPFS ||
+		bool is_writable = place->is_protected || place->kind == PLACE_OVERLAY ||
+				   place->kind == PLACE_PRIVATE || place->kind == PLACE_TMPFS ||
 				   (place->kind == PLACE_BIND && !(place->flags & STEP_READ_ONLY));
 
 		if (is_writable)

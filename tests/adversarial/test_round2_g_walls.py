@@ -105,6 +105,14 @@ class Chosen(AttackCase):
         copied = self.json("--exec", "trusted", "--cow", "--", "sh", "-c", "cp /bin/true x; ./x")
         self.assertEqual((copied["exit_code"], "Permission denied" in copied["stderr"]), (126, True), copied)
 
+    def test_what_an_earlier_command_planted_under_a_protected_name_is_not_executed(self) -> None:
+        if self.way is LANDLOCK:
+            self.skipTest("refused there")
+        planted = self.json(*self.sh("mkdir -p .husky && cp /bin/true .husky/planted && .husky/planted"))
+        self.assertEqual(planted["exit_code"], 0, planted)
+        result = self.json("--exec", "trusted", *self.sh(".husky/planted"))
+        self.assertEqual((result["exit_code"], "Permission denied" in result["stderr"]), (126, True), result)
+
     def test_without_the_choice_nothing_changes(self) -> None:
         result = self.json("--", "sh", "-c", "cp /bin/true x && ./x && rm x")
         self.assertEqual((result["exit_code"], result["enforced"]["exec"], result["enforced"]["speculation"]), (0, None, None), result)
