@@ -335,7 +335,11 @@ void policy_print_schema(struct text *out)
 	write_musts(&writer, "must_allow",
 		    "what `belljar policy test` finds allowed: \"PATH read|write|exec\", HOST:PORT, a call");
 	write_musts(&writer, "must_deny", "the same for what must be refused");
-	write_musts(&writer, SECRET_GLOBS_MEMBER, "what `hide_secrets` hides, as `belljar policy show` prints it");
+	json_close_object(&writer);
+	/* No key either: it may be repeated, and not changed. */
+	json_open_object(&writer, "patternProperties");
+	write_musts(&writer, "^" SECRET_GLOBS_MEMBER "$",
+		    "what `hide_secrets` hides, as `belljar policy show` prints it");
 	json_close_object(&writer);
 	json_write_bool(&writer, "additionalProperties", false);
 	json_close_object(&writer);

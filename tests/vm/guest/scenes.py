@@ -39,6 +39,7 @@ AS_USER = (
     "integration/test_paths:OnNamespace",
     "adversarial/test_processes:OnNamespace",
     "adversarial/test_path_calls:OnNamespace",
+    "adversarial/test_round2_g_sockets",
 )
 # The network of jars: nf_tables and TPROXY of this kernel lead connections to a gate. What opens thousands of connections is left
 # out: an emulated processor does not get them through within a gate's own time limits.
