@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import pathlib
@@ -49,11 +50,23 @@ def mount(source: str, target: str, kind: str, options: str) -> None:
 
 
 def load_modules() -> None:
-    """In the order of their names."""
-    for path in sorted(MODULES.glob("*.ko")):
-        with path.open("rb") as file:
-            if libc.syscall(SYS_FINIT_MODULE, file.fileno(), b"", 0) != 0:
-                raise OSError(ctypes.get_errno(), f"cannot load {path}")
+    """In the order of their names. One that needs another comes again after the rest: which needs which differs between kernels."""
+    waiting = sorted(MODULES.glob("*.ko"))
+    while waiting:
+        again = [path for path in waiting if not load_module(path)]
+        if len(again) == len(waiting):
+            raise OSError(errno.ENOENT, f"cannot load {', '.join(map(str, again))}: symbols are missing")
+        waiting = again
+
+
+def load_module(path: pathlib.Path) -> bool:
+    """False: it needs one that is not loaded yet."""
+    with path.open("rb") as file:
+        if libc.syscall(SYS_FINIT_MODULE, file.fileno(), b"", 0) == 0:
+            return True
+    if ctypes.get_errno() != errno.ENOENT:
+        raise OSError(ctypes.get_errno(), f"cannot load {path}")
+    return False
 
 
 def raise_loopback() -> None:
