@@ -274,11 +274,12 @@ class CpuTime(LimitCase):
         self.assertEqual((hit["limit"], result["stdout"]), (limit_ms, "begun\n"))
         self.assertLess(hit["peak"], limit_ms + 2000 * SLOWNESS)
 
+    # A slow machine needs much of a small limit to start the program.
     def test_one_process(self) -> None:
-        self.over(250, "self:0")
+        self.over(int(250 * SLOWNESS), "self:0")
 
     def test_time_in_the_kernel(self) -> None:
-        self.over(250, "kernel:0")
+        self.over(int(250 * SLOWNESS), "kernel:0")
 
     def test_a_tree_of_small_processes(self) -> None:
         self.over(300, "tree:20:100")
@@ -287,7 +288,7 @@ class CpuTime(LimitCase):
         self.over(250, "one:200:25")
 
     def test_threads(self) -> None:
-        self.over(250, "thread:4:0")
+        self.over(int(250 * SLOWNESS), "thread:4:0")
 
     def test_orphans_in_sessions_of_their_own(self) -> None:
         self.over(250, "orphan:20:50")
@@ -296,11 +297,11 @@ class CpuTime(LimitCase):
         self.over(250, "ignored:400:60")
 
     def test_sleeping_costs_nothing(self) -> None:
-        result = self.json("--cpu-time", "500ms", "--", "sleep", "1")
+        result = self.json("--cpu-time", f"{500 * SLOWNESS:.0f}ms", "--", "sleep", f"{SLOWNESS:.0f}")
         self.untouched(result)
 
     def test_just_below_it_finishes(self) -> None:
-        self.untouched(self.cpu("1s", "self:200", "tree:4:100"))
+        self.untouched(self.cpu(f"{600 + 400 * SLOWNESS:.0f}ms", "self:200", "tree:4:100"))
 
     def test_making_the_jar_is_not_the_commands(self) -> None:
         self.untouched(self.json("--cpu-time", f"{50 * SLOWNESS:.0f}ms", "--", "true"))
@@ -641,7 +642,8 @@ class Together(LimitCase):
 
     def test_a_stopped_tree_is_ended(self) -> None:
         hog = f'"{self.tool("limit_memory")}" touch:{40 * MIB} wait:1000000'
-        script = f"{hog} & sleep 0.5; kill -STOP $!; {hog}"
+        pages = 40 * MIB // os.sysconf("SC_PAGE_SIZE")
+        script = f"{hog} & until [ $(cut -d' ' -f2 /proc/$!/statm) -ge {pages} ]; do sleep 0.05; done; kill -STOP $!; {hog}"
         result = self.json("--memory", "64M", *self.sh(script))
         self.ended(result, "memory", "memory")
 
