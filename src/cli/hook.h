@@ -17,11 +17,11 @@ struct agent {
 	const char *tool;      /* that runs shell commands */
 	const char *rewritten; /* member of the answer that has the tool's new input */
 	const char *directory; /* in the project: all of its configuration, which can turn hooks off */
-	const char *settings; /* in that directory */
-	const char *project;  /* environment variable of a hook that names the project; NULL: the hook starts in it */
-	const char *remark;   /* what else has to be done; NULL: nothing */
-	bool has_failure_key; /* "onFailure": "block": a hook that cannot be started blocks the command too */
-	bool can_ask;         /* its user, about the command that it was given */
+	const char *settings;  /* in that directory */
+	const char *project;   /* environment variable of a hook that names the project; NULL: the hook starts in it */
+	const char *remark;    /* what else has to be done; NULL: nothing */
+	bool has_failure_key;  /* "onFailure": "block": a hook that cannot be started blocks the command too */
+	bool can_ask;          /* its user, about the command that it was given */
 };
 
 /* As a shell reads it back: one word. */

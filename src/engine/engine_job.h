@@ -48,7 +48,7 @@ struct job {
 	struct engine_search search;
 	struct host_own_marks own; /* Belljar's own files before this run */
 	struct engine_guard guard; /* of a jar of the job's own */
-	struct loop_timer later; /* to leave a callback before starting anew or telling the end */
+	struct loop_timer later;   /* to leave a callback before starting anew or telling the end */
 	bool is_over;
 };
 

@@ -101,7 +101,7 @@ struct plan {
 	uint32_t optional;
 	struct plan_remark_list missing;
 	struct plan_remark_list notes;
-	struct string_list own;     /* where Belljar's own files stand in the jar, read-only whatever the policy says */
+	struct string_list own; /* where Belljar's own files stand in the jar, read-only whatever the policy says */
 	struct plan_match_list matches;
 	struct string_list strings; /* owns what the others point at */
 };
