@@ -8,7 +8,7 @@
 /* Two runs in the network of one jar, and what they hear. */
 struct scene {
 	struct gate gate;
-	struct gate_page page;
+	struct gate_page *page;
 	struct plan plan;
 	struct gate_visit runs[2];
 	unsigned asked[2];
@@ -30,9 +30,11 @@ static void on_withdrawn(void *owner, uint32_t id)
 static void open_scene(struct scene *scene)
 {
 	*scene = (struct scene){.plan.gate = {.may_ask = true, .ask_timeout_ns = 60000000000ULL}};
+	scene->page = calloc(1, sizeof(*scene->page));
+	CHECK(scene->page);
 	scene->gate = (struct gate){.loop = loop_new(),
 				    .plan = &scene->plan,
-				    .page = &scene->page,
+				    .page = scene->page,
 				    .control_fd = -1,
 				    .pidfd = -1,
 				    .rules_fd = -1};
@@ -45,6 +47,7 @@ static void close_scene(struct scene *scene)
 {
 	questions_end(&scene->gate);
 	loop_free(scene->gate.loop);
+	free(scene->page);
 }
 
 static void enter(struct scene *scene, size_t number)
@@ -72,9 +75,9 @@ static void test_a_run_can_be_asked_before_its_start_is_heard_of(void)
 	struct scene scene;
 
 	open_scene(&scene);
-	CHECK(!scene.page.can_ask);
+	CHECK(!scene.page->can_ask);
 	enter(&scene, 0);
-	CHECK(scene.page.can_ask);
+	CHECK(scene.page->can_ask);
 	ask(&scene, 1);
 	CHECK_INT(scene.asked[0], 0);
 	gate_begin_answering(&scene.runs[0]);
@@ -84,7 +87,7 @@ static void test_a_run_can_be_asked_before_its_start_is_heard_of(void)
 	gate_begin_answering(&scene.runs[0]);
 	CHECK_INT(scene.asked[0], 2);
 	questions_leave(&scene.gate, &scene.runs[0]);
-	CHECK(!scene.page.can_ask && !scene.gate.questions);
+	CHECK(!scene.page->can_ask && !scene.gate.questions);
 	close_scene(&scene);
 }
 
@@ -128,10 +131,10 @@ static void test_a_run_without_an_answer_is_not_asked(void)
 	scene.runs[0].question = NULL;
 	enter(&scene, 0);
 	gate_begin_answering(&scene.runs[0]);
-	CHECK(!scene.page.can_ask);
+	CHECK(!scene.page->can_ask);
 	scene.plan.gate.may_ask = false;
 	enter(&scene, 1);
-	CHECK(!scene.page.can_ask);
+	CHECK(!scene.page->can_ask);
 	close_scene(&scene);
 }
 
