@@ -32,7 +32,7 @@
 /* As in host_risky.c: a file system's clock ticks at least 100 times in a second. */
 #define SETTLING_NS 20000000LL
 /* Editors and build tools need watches too: take at most this share of what the kernel gives a user. */
-#define WATCH_SHARE 8
+#define WATCH_SHARE 16
 #define WATCHES_MAX 16384
 #define WATCHES_OF_KERNEL "/proc/sys/fs/inotify/max_user_watches"
 
@@ -138,6 +138,7 @@ void tree_watch(struct tree *tree)
 	AUTO_CLOSE int fd = open(WATCHES_OF_KERNEL, O_RDONLY | O_CLOEXEC);
 	char text[32] = {0};
 
+	tree->is_watch_tried = true;
 	/* A file system that others change too, or that has layers, does not report everything. */
 	if (tree->watch_fd >= 0 || !tree->counts_directories || fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return;

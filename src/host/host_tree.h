@@ -61,6 +61,7 @@ struct tree {
 	struct risk_names known;
 	/* the kernel's watches */
 	int watch_fd; /* -1: none */
+	bool is_watch_tried;
 	uint32_t *by_watch;
 	size_t watch_capacity, watch_count, watch_max;
 	bool is_lost; /* the kernel dropped events: every directory has to be asked */

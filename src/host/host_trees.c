@@ -39,19 +39,55 @@ static struct tree *find_kept(struct tree_list *kept, const struct host_path *to
 	return NULL;
 }
 
+static size_t watched_count(const struct tree_list *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		count += kept->items[i]->watch_fd >= 0;
+	return count;
+}
+
+/*
+ * To let go of watches takes the kernel some 10 ms, in which nothing else is served. So a tree that is watched stays, and only
+ * one that is used again is watched: many runs are the only one in their directory.
+ */
+static void make_room(struct tree_list *kept)
+{
+	size_t at = 0;
+
+	if (kept->count < TREES_KEPT_MAX)
+		return;
+	while (at + 1 < kept->count && kept->items[at]->watch_fd >= 0)
+		at++;
+	tree_free(kept->items[at]);
+	memmove(kept->items + at, kept->items + at + 1, (--kept->count - at) * sizeof(struct tree *));
+}
+
 static void keep(struct tree_list *kept, struct tree *tree)
 {
 	struct tree **place;
 
-	if (kept->count >= TREES_KEPT_MAX) {
-		tree_free(kept->items[0]);
-		memmove(kept->items, kept->items + 1, --kept->count * sizeof(struct tree *));
-	}
+	make_room(kept);
 	place = list_add(kept);
-	if (!place)
-		return;
-	*place = tree_hold(tree);
-	tree_watch(tree);
+	if (place)
+		*place = tree_hold(tree);
+}
+
+/* The tree that was found, which is the last of @kept; or one that is watched from its first listing on, in its place. */
+static struct tree *watch_from_now(struct tree_list *kept, struct tree *tree, const struct host_path *top, bool is_git)
+{
+	struct tree *made;
+
+	if (tree->is_watch_tried || watched_count(kept) >= TREES_WATCHED_MAX)
+		return tree;
+	made = tree_new(top, is_git);
+	if (!made)
+		return tree;
+	tree_watch(made);
+	kept->items[kept->count - 1] = made;
+	tree_free(tree);
+	return made;
 }
 
 static void add(struct tree_list *trees, const struct host_path *top, bool is_git, struct tree_list *kept)
@@ -62,7 +98,7 @@ static void add(struct tree_list *trees, const struct host_path *top, bool is_gi
 		return;
 	tree = find_kept(kept, top);
 	if (tree)
-		tree_hold(tree);
+		tree = tree_hold(watch_from_now(kept, tree, top, is_git));
 	else
 		tree = tree_new(top, is_git);
 	if (!tree)

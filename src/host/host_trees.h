@@ -18,9 +18,10 @@ struct tree_list {
 #define TREES_STEP 16
 /* Trees that an engine keeps for runs to come. */
 #define TREES_KEPT_MAX 8
+#define TREES_WATCHED_MAX 4
 
 /*
- * Fill @trees for @host. Those that @kept has are taken from it; new ones are added to it, and the kernel watches them. NULL:
+ * Fill @trees for @host. Those that @kept has are taken from it, and the kernel watches them from then on; new ones are added to it. NULL:
  * nothing is kept. Where memory runs out, a tree is missing.
  */
 void host_trees_open(struct tree_list *trees, const struct host *host, struct tree_list *kept);
