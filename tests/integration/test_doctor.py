@@ -57,7 +57,7 @@ LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "gate", "see-other", "in
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
 HOLES: List[Tuple[str, str, List[str], List[str], List[str]]] = [
-    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", *GUARDS, "move-above", "unix-stream", "unix-datagram"], METADATA, []),
+    ("namespace", "mount-ns,landlock", [*FILES, "stat-outside", *GUARDS, "move-above", "replace-engine", "unix-stream", "unix-datagram"], METADATA, []),
     ("namespace", "net-ns", ["tcp", "udp"], [], []),
     ("namespace", "net-ns,seccomp", ["tcp-fast-open"], [], []),
     ("namespace", "net-ns,landlock", ["abstract-stream", "abstract-datagram", "pair-datagram", "abstract-name"], [], []),
