@@ -48,6 +48,11 @@ CALLS = [
     "encryption-key",
     "schedule-init",
     "aio",
+    "page-cache",
+    "kcmp",
+    "vmsplice",
+    "out-of-band",
+    "socket-filter",
 ]
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung.

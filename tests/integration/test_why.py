@@ -250,6 +250,7 @@ class Proof(Why):
         "perf": "perf_event_open", "keyctl": "keyctl", "io-uring": "io_uring_setup", "userfaultfd": "userfaultfd",
         "kexec": "kexec_load", "module": "init_module", "file-handle": "open_by_handle_at", "reboot": "reboot",
         "packet-socket": "socket", "vsock": "socket", "tcp-ulp": "setsockopt", "verity": "ioctl", "encryption-key": "ioctl",
+        "page-cache": "mincore", "kcmp": "kcmp", "vmsplice": "vmsplice", "out-of-band": "sendto", "socket-filter": "setsockopt",
         "personality": "personality", "tiocsti": "ioctl", "limit-init": "prlimit64", "schedule-init": "sched_setscheduler",
     }
     PATHS = {
