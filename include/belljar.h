@@ -165,6 +165,16 @@ typedef int (*belljar_ask_fn)(void *data, const char *json);
  * started goes on in the jar, held to the run's limits but for its time. What it writes from then on is dropped.
  */
 #define BELLJAR_DETACH 0x40u
+/*
+ * In a kept jar: the command gets its work piece by piece, and your program counts the time and the output of each piece. The
+ * limits `timeout` and `output` do not hold for all pieces together. Held to all other limits.
+ */
+#define BELLJAR_CELLS 0x80u
+/*
+ * In a jar of its own: `options` may lower the limits of `policy` and never raise them, as in a kept jar. For options that
+ * your program did not choose itself.
+ */
+#define BELLJAR_CEILINGS 0x100u
 
 struct belljar_command {
 	uint32_t size;

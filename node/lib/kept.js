@@ -119,7 +119,7 @@ export class Kept {
   #why;
   #name;
 
-  /** settings: seconds of timeout and grace, bytes of output. */
+  /** settings: seconds of timeout and grace, bytes of output; ceiling: the most seconds that a request can have. */
   constructor(name, live, word, settings, hasBody) {
     this.#name = name;
     this.#live = live;
@@ -141,20 +141,25 @@ export class Kept {
     for (const key of NOT_HERE) if (key in keys) throw new PolicyError(`${name} does not take '${key}'`);
     const policyKeys = { ...(await keysOf(jar.policy.policy, currentDirectory())), ...normalKeys(jar.policy.keys) };
     const valueOf = (key) => keys[key] ?? policyKeys[key] ?? DEFAULTS[key];
+    // What was given for the jar is a ceiling for each request.
+    const most = (key, parse) => (policyKeys[key] === undefined || policyKeys[key] === null ? Infinity : parse(policyKeys[key], key));
+    const ceiling = most('timeout', parseDuration);
     const settings = {
-      timeout: keys.timeout === null ? Infinity : parseDuration(valueOf('timeout'), 'timeout'),
-      grace: parseDuration(valueOf('grace'), 'grace'),
-      output: keys.output === null ? Infinity : parseSize(valueOf('output'), 'output'),
+      ceiling,
+      timeout: Math.min(ceiling, keys.timeout === null ? Infinity : parseDuration(valueOf('timeout'), 'timeout')),
+      grace: Math.min(ceiling === Infinity ? Infinity : parseDuration(policyKeys.grace ?? DEFAULTS.grace, 'grace'), most('grace', parseDuration), parseDuration(valueOf('grace'), 'grace')),
+      output: Math.min(most('output', parseSize), keys.output === null ? Infinity : parseSize(valueOf('output'), 'output')),
     };
-    const all = { ...keys, timeout: null, output: null, env: { ...keys.env, ...env } };
-    const request = new Request(argv, { ...all, onAsk, stdin: 'pipe' }, true);
+    const { timeout: _timeout, output: _output, ...more } = keys;
+    const request = new Request(argv, { ...more, env: { ...keys.env, ...env }, onAsk, stdin: 'pipe' }, true);
+    request.run.cells = true;
     request.args = argv.slice(0, 1); // the rest says nothing to a reader
     const word = randomBytes(16).toString('hex');
     const live = new Live(request, jar.join(request));
     const made = new this(name, live, word, settings, hasBody);
     try {
       await live.started;
-      const first = await made.exchange(begin(word), { timeout: START_SECONDS, number: 0 });
+      const first = await made.exchange(begin(word), { timeout: START_SECONDS, number: 0, isStart: true });
       if (first.ended !== undefined) throw new CallEnded(`the ${name} did not start: ${first.ended.message}`, { result: first.ended.result });
       return { kept: made, first };
     } catch (error) {
@@ -175,7 +180,7 @@ export class Kept {
   }
 
   /** Send a request and wait for the end of its answer: {stdout, stderr, mark, isLate, wasInterrupted, truncated}. */
-  async exchange(text, { timeout = this.settings.timeout, signal, number = ++this.#number, maxBody = 1024 } = {}) {
+  async exchange(text, { timeout = this.settings.timeout, signal, number = ++this.#number, maxBody = 1024, isStart = false } = {}) {
     if (this.#closing !== undefined) throw new EngineError(`the ${this.#name} is closed`);
     if (this.#why !== undefined) throw this.#ended();
     signal?.throwIfAborted();
@@ -194,6 +199,8 @@ export class Kept {
       busy.isLate = true;
       abort();
     };
+    if (!isStart) timeout = Math.min(timeout, this.settings.ceiling);
+    busy.seconds = timeout;
     if (timeout < Infinity) busy.timer = setTimeout(onTime, Math.min(timeout * 1000, MAX_TIMER_MS));
     try {
       this.#live.channel.write(Buffer.from(typeof text === 'function' ? text(number) : text, 'utf8'));

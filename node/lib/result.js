@@ -75,8 +75,20 @@ export function describe(result) {
   if (result.outcome === 'cancelled') return `'${command}' was cancelled`;
   const name = { cpu: 'cpu_time', net: 'net_bytes' }[result.outcome] ?? result.outcome;
   const hit = result.limits_hit.find((entry) => entry.name === name);
-  const unit = name === 'timeout' || name === 'cpu_time' ? ' ms' : '';
-  return `'${command}' was ended by the limit '${name}'${hit === undefined ? '' : ` of ${hit.limit}${unit}`}`;
+  return `'${command}' was ended by the limit '${name}'${hit === undefined ? '' : ` of ${amount(name, hit.limit)}`}`;
+}
+
+// From large to small, as the engine writes them: the largest unit of which it is a whole number.
+const DURATIONS = [['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]];
+const SIZES = [['T', 2 ** 40], ['G', 2 ** 30], ['M', 2 ** 20], ['K', 2 ** 10], ['', 1]];
+const COUNTS = [['', 1]];
+
+/** A limit of `limits_hit` as policies write it: "2s", "100M", "64". */
+export function amount(name, number) {
+  const isTime = name === 'timeout' || name === 'cpu_time';
+  const units = isTime ? DURATIONS : ['pids', 'fds', 'net_connections'].includes(name) ? COUNTS : SIZES;
+  const [unit, factor] = units.find(([, size]) => number % size === 0 && (number !== 0 || size === 1));
+  return `${number / factor}${unit}`;
 }
 
 /** The same; and of a command that ended by itself the first thing that it was refused: it may have failed for that. */

@@ -24,6 +24,20 @@ test('a shell keeps directory, variables, functions and status', async (context)
   await assert.rejects(async () => (await shell.run('exit_with() { return 7; }; exit_with')).check(), RunError);
 });
 
+test('each request has at most what the jar was given, and the shell lives on', async (context) => {
+  const jar = await open(context, { timeout: '400ms', output: 10 });
+  const shell = await jar.shell({ timeout: 60, output: '1M' });
+  await sleep(600);
+  for (const timeout of [undefined, 50, null]) {
+    const late = await shell.run('echo 0123456789abcdef; sleep 600', timeout === null ? {} : { timeout });
+    assert.deepEqual([late.outcome, late.stdout, late.limits_hit[0].limit], ['timeout', '0123456789', 400]);
+  }
+  assert.equal((await shell.run('echo here')).stdout, 'here\n');
+  const python = await jar.python({ timeout: null });
+  assert.equal((await python.run('import time; time.sleep(60)', { timeout: 60 })).error.kind, 'timeout');
+  assert.equal((await python.run('1 + 1')).value, 2);
+});
+
 test('whatever is in a command, it cannot end early or take in what follows', async (context) => {
   const shell = await (await open(context)).shell();
   for (const [command, code] of [["echo 'unclosed", 2], ['cat <<END\nno end', 0], ['if true; then', 2], ['cat', 0], ["echo it\\'s", 0], ['read x', 1]]) {

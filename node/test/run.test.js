@@ -72,7 +72,7 @@ test('limits are told, and thrown only with check', async () => {
   assert.deepEqual([late.outcome, late.timed_out, late.shellStatus], ['timeout', true, 124]);
   await assert.rejects(run(['sleep', '600'], { timeout: '100ms', check: true }), (error) => {
     assert.ok(error instanceof RunTimeout && error instanceof RunError);
-    return error.result.outcome === 'timeout' && /limit 'timeout' of 100 ms/.test(error.message);
+    return error.result.outcome === 'timeout' && /limit 'timeout' of 100ms/.test(error.message);
   });
   await assert.rejects(run(['sh', '-c', 'echo why >&2; exit 4'], { check: true }), (error) => error instanceof RunError && error.stderr === 'why\n');
 });

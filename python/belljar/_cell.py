@@ -50,6 +50,8 @@ COROUTINE = 0x80
 PARSE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # So soon after an interrupt of a cell there is no other, which could come while the first is being dealt with.
 SPARE_SECONDS = 0.05
+# Where the value of an answer is: what is said about it names places in the value itself.
+_PLACE = "$[2]"
 MAX_VARIABLES = 10_000
 # Cells whose lines are kept for tracebacks.
 MAX_SOURCES = 10_000
@@ -381,7 +383,7 @@ class Kept:
         try:
             return self._encode([self._number, "done", self._space[name]])
         except ResultError as error:
-            return self._encode([self._number, "not data", str(error)])
+            return self._encode([self._number, "not data", str(error).replace(_PLACE, "$", 1)])
 
     def _variables(self) -> Any:
         found = {}

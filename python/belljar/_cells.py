@@ -87,7 +87,7 @@ def check_words(words: Any) -> Tuple[str, str, str]:
 def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any, bool, Optional[CellError], List[Any]]:
     """Value, whether it is data, error and displays. ResultError if the answer is not that of a cell.
 
-    kinds: the kind of an error, and of a KeyboardInterrupt. late: what is said of a cell that was interrupted and raised nothing.
+    kinds: the kind of an error, and of a KeyboardInterrupt. late: what is said of a cell that was interrupted and gave no reason of its own.
     """
     if len(parts) == 3:
         parts = [*parts, None, None, []]
@@ -103,7 +103,7 @@ def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any
     error = None
     if words is not None:
         type_name, message, trace = check_words(words)
-        error = CellError(kinds[type_name == "KeyboardInterrupt"], type_name, message, trace)
+        error = CellError(kinds[type_name == "KeyboardInterrupt"], type_name, message or late, trace)
     elif late:
         error = CellError("timeout", "TimeoutError", late, "")
     return value, state != _cell.TEXT, error, display

@@ -84,12 +84,13 @@ class CodeRunner:
             _remove(base)
 
     async def _run(self, words: List[str], folder: str, timeout_s: float, env: Optional[Mapping[str, str]]) -> ExecResult:
-        from ._async import run_async
+        from ._jar import Jar
 
-        keys: Dict[str, Any] = {**self._keys, "workdir": folder, "timeout": timeout_s}
-        keys["env"] = {**keys.get("env", {}), **(env or {})}
+        keys: Dict[str, Any] = {**self._keys, "workdir": folder}
         keys["ro"] = [*keys.get("ro", ()), *_outside_system(self._prefixes)]
-        result = await run_async(words, **keys)
+        # What the caller of one run asks for cannot go beyond the limits of this object.
+        async with await Jar.open_async(**keys) as jar:
+            result = await jar.run_async(words, timeout=timeout_s, env=dict(env or {}))
         artifacts = collect(os.path.join(folder, OUTPUT_FOLDER), self._max_artifact_bytes)
         return ExecResult(result.stdout, result.stderr, result.returncode, result.timed_out, artifacts)
 

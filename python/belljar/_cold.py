@@ -71,17 +71,6 @@ class _FreshInterpreters(Backend):
         self._startup = None
 
 
-def _with_options(keys: Dict[str, Any], options: Options) -> Dict[str, Any]:
-    """The keys of a pool with those of one call: values replace, lists and env are added to."""
-    merged = {**keys, **options.keys}
-    for name in ("pass_env", "redact"):
-        if keys.get(name) and options.keys.get(name):
-            merged[name] = [*keys[name], *options.keys[name]]
-    if keys.get("env") and options.keys.get("env"):
-        merged["env"] = {**keys["env"], **options.keys["env"]}
-    return merged
-
-
 class ColdBackend(_FreshInterpreters):
     """Every call is a fresh interpreter in a fresh jar."""
 
@@ -97,9 +86,8 @@ class ColdBackend(_FreshInterpreters):
         return _paths.plan(self._python, self._named, self._policy, self._keys, sys_path)
 
     def _frame(self, options: Options, places: _paths.Places) -> bytes:
-        keys = _with_options(self._keys, options)
-        keys["ro"] = [*(keys.get("ro") or ()), *_paths.ro_entries(places)]
-        return run_frame(self._policy, keys, self._run(options))
+        keys = {**self._keys, "ro": [*(self._keys.get("ro") or ()), *_paths.ro_entries(places)]}
+        return run_frame(self._policy, keys, {**self._run(options), "keys": options.keys or None})
 
     def open(self, options: Options, fds: Sequence[int]) -> _engine.Channel:
         """A run in a jar of its own."""

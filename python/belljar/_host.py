@@ -8,7 +8,8 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 
 from . import _engine, _wire
 from ._errors import EngineError
-from ._request import json_frame
+from ._policy import PolicyLike, normal_keys
+from ._request import check_frame, json_frame
 from ._result import failure
 
 # The variables that the preset `agent` passes on; `*` stands for any ending.
@@ -32,9 +33,8 @@ def safe_env(pass_env: Iterable[str] = (), extra: Optional[Mapping[str, str]] = 
     return env
 
 
-def capabilities() -> Dict[str, Any]:
-    """What this host can enforce, and how to get more: `belljar doctor --json`."""
-    channel = _engine.open_channel(json_frame(_wire.ASK, {"what": "capabilities"}))
+def _answer_to(frame: bytes) -> Dict[str, Any]:
+    channel = _engine.open_channel(frame)
     try:
         kind, payload, _ = channel.answer()
     finally:
@@ -46,3 +46,13 @@ def capabilities() -> Dict[str, Any]:
         raise EngineError(f"the engine answered with a frame of type {kind}, which is no answer to a question")
     assert isinstance(answer, dict)
     return answer
+
+
+def capabilities() -> Dict[str, Any]:
+    """What this host can enforce, and how to get more: `belljar doctor --json`."""
+    return _answer_to(json_frame(_wire.ASK, {"what": "capabilities"}))
+
+
+def check_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> None:
+    """PolicyError, with the engine's own words, if no jar can have this policy and these keys."""
+    _answer_to(check_frame(policy, normal_keys({**keys})))

@@ -37,7 +37,7 @@ from ._errors import (
 from ._interpreter_link import CODEC, INTERRUPT, KILL, Ends
 from ._interpreter_start import JarStart, WarmStart, zygotes_for
 from ._kept import Deadline, Kept, KeptRun, Poll, Settings, Steps, drive
-from ._keys import parse_duration, parse_size
+from ._keys import parse_size
 from ._loops import run_blocking
 from ._policy import PolicyLike, normal_keys
 from ._program import engine_path
@@ -100,7 +100,7 @@ class Interpreter(Kept):
             raise TypeError("preload must be a list of names, not one string")
         policy_keys = _paths.keys_of(policy)
         jar_keys = normal_keys({**keys})
-        settings = Settings(jar_keys, policy_keys)
+        settings = Settings(jar_keys, {**policy_keys, **jar_keys})
         if on_ask is not None:
             jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
@@ -363,7 +363,7 @@ class Interpreter(Kept):
         if not isinstance(code, str):
             raise TypeError(f"code must be text, not {type(code).__name__}")
         ends = self._own()
-        seconds = self._settings.timeout if timeout is None else parse_duration(timeout, "timeout")
+        seconds = self._settings.timeout if timeout is None else self._settings.within(timeout)
         most = self._cell_memory if memory is None else parse_size(memory, "memory")
         on_input = on_input or self._on_input
         self._number += 1
@@ -487,7 +487,7 @@ class Interpreter(Kept):
     ) -> Cell:
         """Run a cell. An exception in it is the cell's `error`, not raised here; so are a limit and the end of the process.
 
-        timeout: instead of the interpreter's own; "none" for no limit. First the cell is interrupted, and the variables stay;
+        timeout: instead of the interpreter's own, but no more than was given for its jar; "none" for no other limit. First the cell is interrupted, and the variables stay;
         after the grace the interpreter is killed. memory: instead of cell_memory. ResultError: what came back was forged, and the
         interpreter was ended.
         """

@@ -60,6 +60,9 @@ class _KeptBackend(JarBackend):
     def _plan(self, sys_path: Tuple[str, ...]) -> Places:
         return Places(sys_path, (), ())
 
+    def _run(self, options: Options) -> Dict[str, Any]:
+        return {**super()._run(options), "cells": True}
+
 
 class JarStart:
     """Fresh interpreters in a jar that is open."""
@@ -71,7 +74,7 @@ class JarStart:
                 near = difflib.get_close_matches(name, [*sorted(RUN_KEYS), "preload", "on_input", "on_ask", "cell_memory"], 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ": it is fixed for the jar, or unknown"
                 raise PolicyError(f"python() does not take {name!r}{hint}")
-        self._options = Options({**keys, "timeout": None, "on_ask": on_ask})
+        self._options = Options({**keys, "on_ask": on_ask})
 
     def start(self) -> Tuple[Call, Callable[[], None]]:
         call = Call(_cell.serve, (), {}, self._options, self._backend.paths)

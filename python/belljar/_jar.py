@@ -41,7 +41,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
     """A jar that stays open for many runs, one after the other or at the same time, over the same files. close() removes it all.
 
     Jar(policy, **keys) opens it, and the policy holds for all its runs. These accept only keys that may differ from run to
-    run (timeout, memory, env, cd, output ...), never above the jar's own limits. A context manager, also for `async with`;
+    run (timeout, memory, env, cd, output ...), and no limit above what was given for the jar. A context manager, also for `async with`;
     all of it may be used from any thread.
     """
 

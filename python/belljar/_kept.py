@@ -25,7 +25,7 @@ import termios
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Collection, Deque, Dict, Generator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Collection, Deque, Dict, Generator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _engine, _loops
 from ._ask import Answerer
@@ -206,24 +206,39 @@ class Deadline:
 
 
 class Settings:
-    """Which keys of a jar are a cell's: its time, its grace and its output; the rest is for the engine."""
+    """Which keys of a jar are a cell's: its time, its grace and its output; the rest is for the engine.
 
-    def __init__(self, keys: Dict[str, Any], policy_keys: Dict[str, Any]) -> None:
+    keys: what the cells are given, where they say nothing. jar_keys: what was given for the jar, which no cell goes beyond.
+    """
+
+    def __init__(self, keys: Dict[str, Any], jar_keys: Mapping[str, Any]) -> None:
         for name, harmless in NOT_HERE.items():
-            value = keys.get(name, policy_keys.get(name))
+            value = keys.get(name, jar_keys.get(name))
             if value is not None and not any(value == fine for fine in harmless):
                 raise PolicyError(f"{name}={value!r}: output of a kept interpreter or shell does not pass through the engine")
 
         def take(name: str, default: Any) -> Any:
             if name in keys:
                 return keys.pop(name)
-            value = policy_keys.get(name)
+            value = jar_keys.get(name)
             return default if value is None else value
 
-        self.timeout = parse_duration(take("timeout", DEFAULT_TIMEOUT), "timeout")
+        self._most = parse_duration(jar_keys.get("timeout"), "timeout")
+        self.timeout = self.within(take("timeout", DEFAULT_TIMEOUT))
         grace = parse_duration(take("grace", DEFAULT_GRACE), "grace")
         self.grace = DEFAULT_GRACE if grace is None else grace
+        if jar_keys.get("grace") is not None or self._most is not None:
+            self.grace = min(self.grace, parse_duration(jar_keys.get("grace", DEFAULT_GRACE), "grace") or 0.0)
         self.output = parse_size(take("output", DEFAULT_OUTPUT), "output")
+        if jar_keys.get("output") is not None:
+            self.output = min(self.output, parse_size(jar_keys["output"], "output"))
+
+    def within(self, timeout: Any) -> Optional[float]:
+        """The seconds of a timeout that was asked for a cell, but no more than the jar's. None: no limit."""
+        seconds = parse_duration(timeout, "timeout")
+        if self._most is None or (seconds is not None and seconds < self._most):
+            return seconds
+        return self._most
 
 
 # --- streams ---

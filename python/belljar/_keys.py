@@ -160,8 +160,12 @@ RUN_KEYS = frozenset(RunKeys.__annotations__)
 CALL_OPTIONS = frozenset(CallOptions.__annotations__)
 # What holds for a jar, and so for all calls in it.
 JAR_KEYS = frozenset({*PolicyKeys.__annotations__, "policy"}) - RUN_KEYS
-# Limits of a pool that its calls may lower but not raise.
-LIMITS_OF_A_POOL = ("memory", "pids", "disk")
+# Given for a jar, each is a ceiling for its runs.
+LIMITS = frozenset(
+    ("timeout", "grace", "cpu_time", "memory", "pids", "disk", "file_size", "fds", "core", "net_connections", "net_bytes", "output")
+)
+# Those that hold a jar as a whole.
+LIMITS_OF_A_JAR = ("memory", "pids", "disk")
 
 _SIZE = re.compile(r"([0-9]+)(?:\.([0-9]+))?([KMGT]?)\Z", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

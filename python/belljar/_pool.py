@@ -20,7 +20,7 @@ from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, public
-from ._keys import LIMITS_OF_A_POOL, check_call_options, parse_size
+from ._keys import check_call_options
 from ._policy import PolicyLike, encode, normal_keys, wire_form
 from ._program import engine_path, refuse_inside
 from ._queue import CLOSED, CallQueue
@@ -80,7 +80,6 @@ class Pool(Closing, AsyncClosing):
             jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
-        self._limits = {name: jar_keys.get(name, policy_keys.get(name)) for name in LIMITS_OF_A_POOL}
         self._must_wait = (jar_keys.get("overflow") or policy_keys.get("overflow")) == "kill"
         self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, jar_keys, renew_after, on_ask is not None)
         self._queue = CallQueue(count)
@@ -94,16 +93,6 @@ class Pool(Closing, AsyncClosing):
         _engine.check_owner(self._pid)
         if self._queue.is_closed:
             raise EngineError(CLOSED)
-
-    def _told(self, options: Options) -> Options:
-        """What a call is told, with what its pool says. It may not ask for more than its pool has."""
-        for name in LIMITS_OF_A_POOL:
-            most = self._limits[name]
-            if name in options.keys and most is not None:
-                asked = options.keys[name]
-                if asked is None or parse_size(asked, name) > parse_size(most, name):
-                    raise PolicyError(f"{name}={asked!r} is more than the {most} of the pool")
-        return options.answered_by(self._on_ask)
 
     def _may_be_early(self, options: Options) -> bool:
         """Whether the caller may have its value before the run is over. Output beyond the cap may end a run that has answered,
@@ -127,7 +116,7 @@ class Pool(Closing, AsyncClosing):
 
     def _call(self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Any:
         self._own()
-        options = self._told(options)
+        options = options.answered_by(self._on_ask)
         backend = self._zygotes.take()
         try:
             call = Call(fn, args, kwargs, options, backend.paths)
@@ -151,7 +140,7 @@ class Pool(Closing, AsyncClosing):
         self, fn: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Any:
         self._own()
-        options = self._told(options)
+        options = options.answered_by(self._on_ask)
         if not self._zygotes.is_ready:
             # Another thread makes the zygote. If this task is cancelled meanwhile, the next call uses it.
             await _loops.run_blocking(lambda: self._zygotes.put(self._zygotes.take()))
@@ -190,7 +179,7 @@ class Pool(Closing, AsyncClosing):
         check_call_options("map", options)
         known = Options(options)
         self._own()
-        return self._map(fn, iter(items), self._told(known))
+        return self._map(fn, iter(items), known.answered_by(self._on_ask))
 
     def _map(self, fn: Callable[..., Any], items: Iterator[Any], options: Options) -> Iterator[Any]:
         calls: Deque[Call] = deque()

@@ -355,13 +355,18 @@ def _policy_frame(
 
 
 def run_frame(policy: PolicyLike, keys: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
-    """A run in a jar of its own; run: the members of `run` in docs/protocol.md."""
+    """A run in a jar of its own; run: the members of `run` in docs/protocol.md. Its own keys cannot raise a limit of `keys`."""
     return _policy_frame(_wire.RUN, policy, keys, None, f"{{{_json_members(run)}}}")
 
 
 def open_frame(policy: PolicyLike, keys: Mapping[str, Any], environ: Optional[str] = None, **more: Any) -> bytes:
     """A jar for many runs, or for calls."""
     return _policy_frame(_wire.OPEN, policy, keys, environ, **more)
+
+
+def check_frame(policy: PolicyLike, keys: Mapping[str, Any]) -> bytes:
+    """The question whether a jar can have this policy and these keys."""
+    return _policy_frame(_wire.ASK, policy, keys, None, what="policy")
 
 
 def join_frame(keys: Mapping[str, Any], run: Mapping[str, Any], jar_environ: Optional[str]) -> bytes:

@@ -156,12 +156,22 @@ def describe(result: Result[Any]) -> str:
         return f"'{command}' was ended by {result.signal}"
     if result.outcome == "cancelled":
         return f"'{command}' was cancelled"
-    limits = [str(hit.get("name")) for hit in result.limits_hit if isinstance(hit, dict)]
-    words = {"timeout": "timeout", "cpu": "cpu_time", "net": "net_bytes"}
-    name = words.get(result.outcome, result.outcome)
-    limit = next((hit.get("limit") for hit in result.limits_hit if hit.get("name") == name), None) if limits else None
-    unit = " ms" if name in ("timeout", "cpu_time") else ""
-    return f"'{command}' was ended by the limit '{name}'" + (f" of {limit}{unit}" if limit is not None else "")
+    name = {"cpu": "cpu_time", "net": "net_bytes"}.get(result.outcome, result.outcome)
+    limit = next((hit.get("limit") for hit in result.limits_hit if hit.get("name") == name), None)
+    return f"'{command}' was ended by the limit '{name}'" + (f" of {amount(name, limit)}" if limit is not None else "")
+
+
+# From large to small, as the engine writes them: the largest unit of which it is a whole number.
+_DURATIONS = (("h", 3600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+_SIZES = (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10), ("", 1))
+_COUNTS = (("", 1),)
+
+
+def amount(name: str, number: int) -> str:
+    """A limit of `limits_hit` as policies write it: "2s", "100M", "64"."""
+    durations = name in ("timeout", "cpu_time")
+    units = _DURATIONS if durations else _COUNTS if name in ("pids", "fds", "net_connections") else _SIZES
+    return next(f"{number // factor}{unit}" for unit, factor in units if number % factor == 0 and (number or factor == 1))
 
 
 def _explain(result: Result[Any]) -> str:

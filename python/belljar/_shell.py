@@ -33,7 +33,7 @@ from ._errors import (
     shortage_is_engine_error,
 )
 from ._kept import READ_BYTES, Deadline, Kept, KeptRun, Poll, Settings, Steps, Streams, drive
-from ._keys import RUN_KEYS, parse_duration
+from ._keys import RUN_KEYS
 from ._policy import normal_keys
 from ._request import join_frame
 from ._result import Result, describe
@@ -148,8 +148,8 @@ class Shell(Kept):
             with contextlib.suppress(OSError):
                 fcntl.fcntl(ours_script, F_SETPIPE_SZ, SCRIPT_BYTES)
             keys["env"] = {**(keys.get("env") or {}), "PS1": "", "PS2": ""}
-            members = {"argv": ["/bin/sh", "-c", _START], "stdin": "descriptor", "started": False, "extra": 3, "ask": None if on_ask is None else True}
-            frame = join_frame({**keys, "timeout": None}, members, jar._environ)
+            members = {"argv": ["/bin/sh", "-c", _START], "stdin": "descriptor", "started": False, "extra": 3, "cells": True, "ask": None if on_ask is None else True}
+            frame = join_frame(keys, members, jar._environ)
             channel = jar._ask(frame, [*theirs, *self._streams.theirs])
             self._run = KeptRun(channel, "sh", lambda: None, on_ask)
         except BaseException:
@@ -224,7 +224,7 @@ class Shell(Kept):
         if "\0" in command:
             raise ValueError("embedded null byte")
         run = self._own()
-        seconds = self._settings.timeout if timeout is None else parse_duration(timeout, "timeout")
+        seconds = self._settings.timeout if timeout is None else self._settings.within(timeout)
         while time.monotonic() < self._settle_until:
             yield Poll([]), self._settle_until - time.monotonic()
         self._number += 1
@@ -342,7 +342,7 @@ class Shell(Kept):
     def run(self, command: str, *, timeout: Union[float, str, None] = None) -> ShellResult:
         """Run a command line. Whatever its exit status, nothing is raised; see ShellResult.check().
 
-        timeout: instead of the shell's own; "none" for no limit. First the command is interrupted, and the shell stays; after the
+        timeout: instead of the shell's own, but no more than was given for its jar; "none" for no other limit. First the command is interrupted, and the shell stays; after the
         grace it is killed. ResultError: a command has forged its status, and the shell was ended.
         """
         with self._turns:

@@ -49,7 +49,7 @@ def jar_and_options(pool: Any, policy: Any, keys: Dict[str, Any]) -> Tuple[Calla
     """The pool of a tool, for one call at a time, and what each call is told. The pool is the tool's own, the hidden one of its
     policy, or that of call()."""
     from ._call import Options  # nothing of it is needed, or there, in a jar
-    from ._keys import CALL_OPTIONS, JAR_KEYS, LIMITS_OF_A_POOL, check_call_options
+    from ._keys import CALL_OPTIONS, JAR_KEYS, LIMITS, LIMITS_OF_A_JAR, check_call_options
     from ._pool import JarPolicy, Pool, hidden_pool
 
     check_call_options("tool", keys, JAR_KEYS)
@@ -63,8 +63,8 @@ def jar_and_options(pool: Any, policy: Any, keys: Dict[str, Any]) -> Tuple[Calla
     elif keys.get("on_ask") is not None:
         of_jar.setdefault("ask", "net")
     if policy is not None or of_jar:
-        # Keywords win over a policy, also with more than it allows.
-        of_jar.update({name: keys[name] for name in LIMITS_OF_A_POOL if name in keys})
+        # Keywords win over a policy, also with more than it allows: the author of the tool wrote both.
+        of_jar.update({name: keys[name] for name in (LIMITS if policy is not None else LIMITS_OF_A_JAR) if name in keys})
     options = Options({name: value for name, value in keys.items() if name in CALL_OPTIONS and name not in of_jar})
     if policy is not None or of_jar:
         return JarPolicy(policy, of_jar).pool, options

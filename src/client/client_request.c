@@ -16,7 +16,7 @@
 
 #define ALL_FLAGS                                                                                                      \
 	(BELLJAR_SHELL | BELLJAR_MERGE | BELLJAR_PTY | BELLJAR_NO_CAPTURE | BELLJAR_STDIN_FD | BELLJAR_OUTPUT_FDS |    \
-	 BELLJAR_DETACH)
+	 BELLJAR_DETACH | BELLJAR_CELLS | BELLJAR_CEILINGS)
 #define DEFAULT_ROWS 24
 #define DEFAULT_COLUMNS 80
 
@@ -290,6 +290,9 @@ static int check_command(const struct belljar_command *command, bool is_join, st
 		return error_set(
 			error, STAGE_USAGE, EINVAL,
 			"what a command leaves running needs a kept jar, and has neither terminal nor output descriptors");
+	if (command->flags & (is_join ? BELLJAR_CEILINGS : BELLJAR_CELLS))
+		return error_set(error, STAGE_USAGE, EINVAL,
+				 "BELLJAR_CELLS is for a kept jar, and BELLJAR_CEILINGS for a jar of the run's own");
 	if (is_join && (command->policy || command->directory))
 		return error_set(error, STAGE_USAGE, EINVAL,
 				 "the policy and directory of a session were fixed when it was opened");
@@ -367,6 +370,7 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 		       const struct client_run_request *how, struct belljar_error *failure)
 {
 	struct json_writer writer = {.text = &request->json, .has_byte_escapes = true};
+	bool has_ceilings = command->flags & BELLJAR_CEILINGS;
 	int rc;
 
 	request_init(request);
@@ -377,17 +381,21 @@ int client_request_run(struct client_request *request, const struct belljar_comm
 	if (!how->is_join)
 		rc = write_policy(&writer, command->policy, failure);
 	json_write_integer(&writer, "version", WIRE_VERSION);
-	if (rc == 0)
+	if (rc == 0 && !has_ceilings)
 		rc = write_keys(&writer, command->options, failure);
 	write_environment(&writer, command->environment);
 	if (!how->is_join) {
 		write_directory(&writer, command->directory);
 		json_open_object(&writer, "run");
 	}
+	if (rc == 0 && has_ceilings)
+		rc = write_keys(&writer, command->options, failure);
 	write_command(&writer, command);
 	json_write_bool(&writer, "started", how->is_start_told);
 	if (command->flags & BELLJAR_DETACH)
 		json_write_bool(&writer, "detach", true);
+	if (command->flags & BELLJAR_CELLS)
+		json_write_bool(&writer, "cells", true);
 	if (!how->is_join)
 		json_close_object(&writer);
 	json_close_object(&writer);

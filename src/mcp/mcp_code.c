@@ -405,15 +405,13 @@ static int open_pipe(int *ours, int *theirs, bool is_read)
 
 static int start_run(struct mcp_interpreter *interpreter, int theirs[4], struct belljar_error **error)
 {
-	static const char *const options[] = {"timeout=none", NULL};
 	const struct language *language = &languages[interpreter->language];
 	const char *argv[ARRAY_LEN(language->argv)];
 	int32_t fds[4] = {theirs[0], theirs[1], theirs[2], theirs[3]};
 	struct belljar_command command = {
 		.size = sizeof(command),
-		.flags = BELLJAR_NO_CAPTURE,
+		.flags = BELLJAR_NO_CAPTURE | BELLJAR_CELLS,
 		.argv = argv,
-		.options = options,
 		.environment = (const char *const *)interpreter->server->options->environment,
 		.fds = fds,
 		.fd_count = 4,

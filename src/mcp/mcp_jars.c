@@ -62,12 +62,10 @@ static int prepare(struct mcp_jar *jar, const struct mcp_options *options, const
 
 static struct mcp_jar *open_jar(const struct mcp_request *request, const struct policy *policy, const char *name)
 {
-	static const char *const options[] = {"timeout=none", NULL};
 	struct mcp_server *server = request->server;
 	AUTO_TEXT document = {0};
 	struct belljar_jar_options wanted = {
 		.size = sizeof(wanted),
-		.options = options,
 		.environment = (const char *const *)server->options->environment,
 		.directory = server->options->context->current_directory,
 	};
@@ -81,7 +79,6 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 			   is_for_one_call ? server->brief_jar_count : server->jar_count);
 		return NULL;
 	}
-	/* The limit on time is each command's, and interpreters stay: so it is given to commands, one by one. */
 	policy_print(policy, &document, 0);
 	wanted.policy = text_string(&document);
 	jar = calloc(1, sizeof(*jar));
@@ -163,6 +160,7 @@ int mcp_start_alone(const struct mcp_request *request, struct belljar_command *c
 	policy_print(server->options->policy, &document, 0);
 	command->policy = text_string(&document);
 	command->directory = server->options->context->current_directory;
+	command->flags |= BELLJAR_CEILINGS;
 	rc = text_failed(&document) ? -ENOMEM : open_engine(server, error);
 	if (rc == 0)
 		rc = belljar_start(server->engine, command, handle, error);

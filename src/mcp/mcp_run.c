@@ -122,17 +122,14 @@ void mcp_tool_run(struct mcp_request *request)
 	}
 	allowed = jar ? jar->timeout_ns : request->server->options->policy->timeout_ns;
 	run->is_own_timeout = seconds > 0 && seconds * 1e9 < (double)allowed;
-	if (run->is_own_timeout)
-		allowed = (uint64_t)(seconds * 1e9);
-	if (allowed == LIMIT_NONE)
-		snprintf(timeout, sizeof(timeout), "timeout=none");
-	else
-		snprintf(timeout, sizeof(timeout), "timeout=%.3fs", (double)allowed / 1e9);
+	if (seconds > 0)
+		snprintf(timeout, sizeof(timeout), "timeout=%.3fs", seconds);
 	memcpy(argv, bash, sizeof(argv));
 	argv[0] = has_bash() ? "bash" : "sh";
 	argv[2] = line;
 	command.argv = argv;
-	command.options = options;
+	/* What the model asks for; the engine holds it to the policy of the server. */
+	command.options = seconds > 0 ? options : NULL;
 	command.environment = (const char *const *)request->server->options->environment;
 	command.input = input;
 	command.input_len = input ? strlen(input) : 0;

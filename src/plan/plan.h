@@ -81,6 +81,7 @@ struct plan {
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
 	bool writes_host;      /* a command can write to directories of the host, not only to layers over them */
 	struct plan_limits limits;
+	uint64_t own_limits; /* policy.own_limits of a run */
 	struct plan_cgroup cgroup;
 	struct plan_gate gate; /* of a run it is the jar's */
 	/*
@@ -160,8 +161,8 @@ int plan_compile_jar(struct plan *plan, enum plan_kind kind, const struct policy
 		     const struct plan_request *zygote, struct error *error);
 /*
  * The plan of one command in the jar of @jar, which must outlive it. @policy is the jar's with the run's own keys on top,
- * @host the one the jar was planned for, with the environment that the run takes its variables from. A limit above the
- * jar's is refused (STAGE_POLICY). In a prepared jar memory, pids, disk and cpu_time must be the jar's own: they are held
+ * and no limit above the jar's (policy_hold()); @host the one the jar was planned for, with the environment that the run
+ * takes its variables from. In a prepared jar memory, pids, disk and cpu_time must be the jar's own: they are held
  * by what was prepared.
  */
 int plan_compile_run(struct plan *plan, const struct plan *jar, const struct policy *policy, const struct host *host,

@@ -3,64 +3,23 @@
  * plan/plan_run.c - one command in a jar that stands, or will stand, already
  *
  * The walls are the jar's, and so are the steps that `enforced` is derived from. The command brings its arguments, its
- * environment, where it starts, and limits of its own, of which none that the jar has too may be above the jar's.
+ * environment, where it starts, and limits of its own. policy_hold() has lowered them to the jar's before.
  */
 #include "plan/plan_build.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
-struct shared_limit {
-	const char *name;
-	size_t offset;
-};
-
-/* Those that the jar itself is held to. */
-static const struct shared_limit shared_limits[] = {
-	{"memory", offsetof(struct plan_limits, memory_bytes)},
-	{"pids", offsetof(struct plan_limits, pids)},
-	{"disk", offsetof(struct plan_limits, disk_bytes)},
-};
-
-static uint64_t limit_at(const struct plan_limits *limits, size_t offset)
+/* What a prepared jar is held to was set up before its command was known. */
+static int check_prepared(struct plan_build *build)
 {
-	uint64_t value;
+	const struct plan_limits *run = &build->plan->limits, *jar = &build->plan->jar->limits;
 
-	memcpy(&value, (const char *)limits + offset, sizeof(value));
-	return value;
-}
-
-static int check_limits(struct plan_build *build)
-{
-	const struct plan *jar = build->plan->jar;
-
-	for (size_t i = 0; i < ARRAY_LEN(shared_limits); i++) {
-		uint64_t own = limit_at(&build->plan->limits, shared_limits[i].offset);
-		uint64_t most = limit_at(&jar->limits, shared_limits[i].offset);
-
-		if (own <= most && (plan_has_minders(jar) || own == most))
-			continue;
-		/* Only its private places were made before the call was known. */
-		if (plan_is_for_calls(jar) && shared_limits[i].offset != offsetof(struct plan_limits, disk_bytes))
-			continue;
-		if (jar->kind == PLAN_PREPARED)
-			return error_set(build->error, STAGE_ENGINE, EINVAL,
-					 "the jar was prepared with another limit for '%s'", shared_limits[i].name);
-		if (own == LIMIT_NONE)
-			error_set(build->error, STAGE_POLICY, EINVAL,
-				  "'%s': the run needs a limit too, since its jar has one of %" PRIu64,
-				  shared_limits[i].name, most);
-		else
-			error_set(build->error, STAGE_POLICY, EINVAL,
-				  "'%s': %" PRIu64 " is above the limit of the jar, %" PRIu64, shared_limits[i].name,
-				  own, most);
-		return error_hint(build->error, "open the jar with a higher limit");
-	}
-	if (jar->kind == PLAN_PREPARED && build->plan->limits.cpu_time_ns != jar->limits.cpu_time_ns)
-		return error_set(build->error, STAGE_ENGINE, EINVAL,
-				 "the jar was prepared with another limit for 'cpu_time'");
-	return 0;
+	if (build->plan->jar->kind != PLAN_PREPARED ||
+	    (run->memory_bytes == jar->memory_bytes && run->pids == jar->pids && run->disk_bytes == jar->disk_bytes &&
+	     run->cpu_time_ns == jar->cpu_time_ns))
+		return 0;
+	return error_set(build->error, STAGE_ENGINE, EINVAL, "the jar was prepared with other limits");
 }
 
 static bool has_remark(const struct plan_remark_list *list, const char *name)
@@ -125,7 +84,8 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		.optional = jar->optional,
 	};
 	plan_copy_limits(&plan->limits, policy);
-	rc = check_limits(&build);
+	plan->own_limits = policy->own_limits;
+	rc = check_prepared(&build);
 	if (rc == 0)
 		rc = plan_command(&build);
 	if (rc == 0 && plan_has_minders(jar))

@@ -147,6 +147,8 @@ struct policy {
 	uint64_t given_keys; /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
 	struct string_list files; /* what it was read from: no command may change what later runs begin with */
 	uint64_t replaced_keys;   /* of those, what a document said: of a list, nothing of the default is left */
+	uint64_t
+		own_limits; /* 1 << index in policy_keys[]: of a run in a jar, limits below the jar's that it named itself */
 };
 
 /* Does a rule of it, or a secret, need a look into requests? */

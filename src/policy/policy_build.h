@@ -59,6 +59,21 @@ int policy_tighten(struct policy *policy, const char *file, const struct policy_
 int policy_tighten_document(struct policy *policy, const char *document, size_t len, const char *name,
 			    const struct policy_context *context, struct error *error);
 
+/* Which limits hold a jar as a whole, and so each run in it, whether they were given or not. */
+enum policy_sharing {
+	SHARES_NOTHING, /* the jar is the run's own */
+	SHARES_FILES,   /* a jar for calls: only its private places exist before the call */
+	SHARES_ALL,     /* a jar for commands */
+};
+
+/*
+ * Lower each limit of @run to that of @jar, which it was copied from, where the jar's was given or is shared. Sets
+ * run->own_limits. @named_keys: bits, as in given_keys, of the keys that the run named itself.
+ */
+void policy_hold(struct policy *run, const struct policy *jar, uint64_t named_keys, enum policy_sharing sharing);
+/* Did the run name this limit itself, and could it have named a higher one? @own_limits: as in struct policy. */
+bool policy_is_own_limit(uint64_t own_limits, const char *key_name);
+
 /* Was the key said by anyone (preset other than agent, file, flag)? Decides where a door's own default holds. */
 bool policy_is_given(const struct policy *policy, const char *key_name);
 /* Was it said by a document, so that of a list nothing of the default is left? Flags and keywords append. */

@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/paths.h"
 #include "plan/plan_explain.h"
+#include "policy/policy_build.h"
 #include "result/result.h"
 
 static const char *const kind_names[] = {[DENIAL_NET] = "net",
@@ -36,7 +37,10 @@ static const char *kind_of(const struct denial *denial)
 	return denial->path && denial->path->access == PLAN_EXECUTE ? "exec" : kind_names[denial->kind];
 }
 
-/* What a model can act on: it neither tries again blindly nor takes the program for broken. */
+/*
+ * What a model can act on: it neither tries again blindly nor takes the program for broken. The cure is the owner's: as an
+ * option for those who use the command line, and as a key for those who use a package.
+ */
 static void write_sentence(const char *what, const char *access, const struct plan_explanation *explanation,
 			   struct json_writer *writer)
 {
@@ -52,8 +56,10 @@ static void write_sentence(const char *what, const char *access, const struct pl
 	text_append_format(&words, "The sandbox refused %s%s %s: %s. Trying again will not help", phrase ? "" : "to ",
 			   phrase ? phrase : access, what, text_string(&explanation->why));
 	if (explanation->flag.len)
-		text_append_format(&words, "; whoever runs the sandbox can allow it with %s",
+		text_append_format(&words, "; the owner of the sandbox can allow it with %s",
 				   text_string(&explanation->flag));
+	if (explanation->flag.len && explanation->policy.len)
+		text_append_format(&words, ", in a policy %s", text_string(&explanation->policy));
 	if (explanation->warning.len)
 		text_append_format(&words, "; %s", text_string(&explanation->warning));
 	text_append_char(&words, '.');
@@ -268,7 +274,21 @@ void result_write_denial(const struct plan *plan, const struct denial *denial, s
 	json_close_object(writer);
 }
 
-static void write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer)
+/* A limit that was asked for this run alone: the model may have chosen it, and can choose a higher one. */
+static void write_own_sentence(const char *what, const struct plan_explanation *explanation, struct json_writer *writer)
+{
+	AUTO_TEXT words = {0};
+
+	text_append_format(
+		&words,
+		"The command used up the %s that this call allowed it: %s. Call again with a higher limit if it "
+		"needs more.",
+		what, text_string(&explanation->why));
+	json_write_string(writer, "sentence", text_string(&words));
+}
+
+static void write_limit(const struct plan *plan, enum limit_name name, const struct limit_hit *hit,
+			struct json_writer *writer)
 {
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};
 
@@ -283,7 +303,10 @@ static void write_limit(enum limit_name name, const struct limit_hit *hit, struc
 	plan_write_cure(&explanation, writer, "cure");
 	json_write_null(writer, "warning");
 	json_write_string(writer, "certainty", "seen");
-	write_sentence(limit_words[name], "more", &explanation, writer);
+	if (policy_is_own_limit(plan->own_limits, result_limit_name(name)))
+		write_own_sentence(limit_words[name], &explanation, writer);
+	else
+		write_sentence(limit_words[name], "more", &explanation, writer);
 	json_close_object(writer);
 }
 
@@ -293,11 +316,12 @@ static bool is_passing_limit(const struct observation *seen, enum limit_name nam
 	return name == LIMIT_OUTPUT && seen->cause != CAUSE_OUTPUT;
 }
 
-static void write_limits(const struct observation *seen, bool are_passing, struct json_writer *writer)
+static void write_limits(const struct plan *plan, const struct observation *seen, bool are_passing,
+			 struct json_writer *writer)
 {
 	for (int i = 0; i < LIMIT_NAME_COUNT; i++)
 		if (seen->limits[i].is_hit && is_passing_limit(seen, (enum limit_name)i) == are_passing)
-			write_limit((enum limit_name)i, &seen->limits[i], writer);
+			write_limit(plan, (enum limit_name)i, &seen->limits[i], writer);
 }
 
 void result_write_denied(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
@@ -308,11 +332,11 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 		put_in_order(&seen->denied, &order);
 	json_open_array(writer, "denied");
 	if (plan && seen)
-		write_limits(seen, false, writer);
+		write_limits(plan, seen, false, writer);
 	for (size_t i = 0; i < order.count; i++)
 		result_write_denial(plan, order.items[i], writer, NULL);
 	if (plan && seen)
-		write_limits(seen, true, writer);
+		write_limits(plan, seen, true, writer);
 	json_close_array(writer);
 	json_write_unsigned(writer, "denied_more",
 			    plan && seen ? seen->denied.more + seen->denied.more_calls + seen->denied.more_paths : 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/serve_ask.c - ASK: the client's question what this host can enforce, and its answer
+ * serve/serve_ask.c - ASK: what this host can enforce, or whether a policy and keys are right, and the answer
  *
- * To answer, the engine must try things, and that takes time. So a child of the server tries them, and only the client that
+ * Whether a policy is right, the engine reads at once: a program wants to know when it is configured, before it opens a jar.
+ * To answer what the host can enforce, the engine must try things, and that takes time. So a child of the server tries them, and only the client that
  * asked waits.
  */
 #include "serve/serve.h"
@@ -12,6 +13,7 @@
 
 #include "doctor/doctor.h"
 #include "serve/serve_child.h"
+#include "serve/serve_request.h"
 #include "wire/request.h"
 
 struct serve_ask {
@@ -85,6 +87,21 @@ static void ask_on_gone(struct channel *channel)
 
 static const struct channel_role ask_role = {channel_refuse, NULL, ask_on_gone};
 
+/* The same answer as to OPEN, but that no jar is made. */
+static void answer_policy(struct channel *channel, const struct wire_frame *frame)
+{
+	struct serve_request *request = NULL;
+	struct error error = {0};
+
+	if (serve_request_read(channel->server, REQUEST_ASK, NULL, frame, &request, &error) < 0) {
+		channel_fail(channel, &error, NULL);
+		return;
+	}
+	serve_request_release(request);
+	wire_send(&channel->wire, FRAME_ANSWER, "{}", 2, -1);
+	channel_end(channel);
+}
+
 static int ask_start(struct serve_ask *ask, struct error *error)
 {
 	struct server *server = ask->object.server;
@@ -108,6 +125,10 @@ void serve_ask_begin(struct channel *channel, struct wire_frame *frame)
 	if (rc == 0 && frame->fd_count)
 		rc = error_set(&error, STAGE_ENGINE, EPROTO,
 			       "the client sent descriptors with a frame that takes none");
+	if (rc == 0 && request.question == REQUEST_POLICY) {
+		answer_policy(channel, frame);
+		return;
+	}
 	if (rc == 0) {
 		ask = calloc(1, sizeof(*ask));
 		rc = ask ? 0 : error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");

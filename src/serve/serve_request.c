@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/policy_build.h"
+#include "serve/server_jar.h"
 
 #define DEFAULT_TIMEOUT_NS 30000000000ULL
 #define DEFAULT_MEMORY_BYTES (512ULL << 20)
@@ -38,12 +39,19 @@ static void apply_defaults(struct policy *policy)
 		policy->has_redact_env = true;
 }
 
-/* The same for what depends on how one run is used. Output that nobody keeps needs no bound. */
+/*
+ * The same for what depends on how one run is used. Output that nobody keeps needs no bound. Of a run whose client counts
+ * the time and output of each cell, the sum has none.
+ */
 static void apply_run_defaults(struct policy *policy, const struct request *request)
 {
-	if (!policy_is_given(policy, "timeout"))
+	if (request->has_cells)
+		policy->timeout_ns = LIMIT_NONE;
+	else if (!policy_is_given(policy, "timeout"))
 		policy->timeout_ns = request->is_open_ended ? LIMIT_NONE : DEFAULT_TIMEOUT_NS;
-	if (!policy_is_given(policy, "output"))
+	if (request->has_cells && !request->is_captured)
+		policy->output = (struct output_limit){LIMIT_NONE, {LIMIT_NONE, LIMIT_NONE}};
+	else if (!policy_is_given(policy, "output"))
 		policy->output.total_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
 }
 
@@ -108,15 +116,17 @@ static int read_policy(struct server *server, const struct request *request, str
 	return 0;
 }
 
-static int read_run_policy(const struct request *request, const struct policy *jar, struct policy *out,
-			   struct error *error)
+/* The policy of a run in a jar: @jar's with the run's own @keys on top (NULL: none), and no limit above the jar's. */
+static int read_run_policy(const struct request *request, const struct json_value *keys, const struct policy *jar,
+			   enum policy_sharing sharing, struct policy *out, struct error *error)
 {
 	AUTO(policy_done) struct policy made = {0};
 	struct policy_context context = context_of(request);
+	uint64_t named_keys;
 	int rc;
 
-	for (size_t i = 0; request->keys && i < request->keys->object.count; i++) {
-		const struct policy_key *key = policy_key_by_name(request->keys->object.members[i].name);
+	for (size_t i = 0; keys && i < keys->object.count; i++) {
+		const struct policy_key *key = policy_key_by_name(keys->object.members[i].name);
 
 		if (key && key->scope == SCOPE_JAR)
 			return error_set(error, STAGE_POLICY, 0,
@@ -124,16 +134,32 @@ static int read_run_policy(const struct request *request, const struct policy *j
 	}
 	if (policy_copy(jar, &made) < 0)
 		return error_set(error, STAGE_ENGINE, 0, "out of memory");
-	rc = request->keys ? policy_append_value(&made, request->keys, &context, error) : 0;
+	made.given_keys = 0;
+	rc = keys ? policy_append_value(&made, keys, &context, error) : 0;
 	if (rc < 0)
 		return rc;
+	named_keys = made.given_keys;
+	made.given_keys |= jar->given_keys;
+	policy_hold(&made, jar, named_keys, sharing);
 	apply_run_defaults(&made, request);
 	*out = made;
 	made = (struct policy){0};
 	return 0;
 }
 
-int serve_request_read(struct server *server, enum request_kind kind, const struct policy *jar,
+/* RUN: the jar is for this run alone, and `run` may have keys that the owner of the jar did not choose. */
+static int read_alone(struct server *server, const struct request *request, struct policy *out, struct error *error)
+{
+	AUTO(policy_done) struct policy jar = {0};
+	int rc;
+
+	if (!request->run_keys)
+		return read_policy(server, request, out, error);
+	rc = read_policy(server, request, &jar, error);
+	return rc < 0 ? rc : read_run_policy(request, request->run_keys, &jar, SHARES_NOTHING, out, error);
+}
+
+int serve_request_read(struct server *server, enum request_kind kind, const struct server_jar *jar,
 		       const struct wire_frame *frame, struct serve_request **out, struct error *error)
 {
 	struct serve_request *request = calloc(1, sizeof(*request));
@@ -144,8 +170,10 @@ int serve_request_read(struct server *server, enum request_kind kind, const stru
 	request->references = 1;
 	rc = request_parse(kind, frame->payload, frame->len, &request->wire, error);
 	if (rc == 0)
-		rc = jar ? read_run_policy(&request->wire, jar, &request->policy, error)
-			 : read_policy(server, &request->wire, &request->policy, error);
+		rc = jar ? read_run_policy(&request->wire, request->wire.keys, &jar->request->policy,
+					   plan_is_for_calls(&jar->launch.plan) ? SHARES_FILES : SHARES_ALL,
+					   &request->policy, error)
+			 : read_alone(server, &request->wire, &request->policy, error);
 	if (rc < 0)
 		serve_request_release(request);
 	else

@@ -19,11 +19,14 @@ struct serve_request {
 	struct text jar_key; /* what jars must have in common to stand for one another; prepared_take() fills it in */
 };
 
+struct server_jar;
+
 /*
  * RUN, OPEN: the engine's own defaults hold where neither the policy nor a key says. JOIN: the policy is @jar's with the
- * run's own keys on top, and keys that are fixed for the jar are refused; for the others @jar is NULL.
+ * run's own keys on top, keys that are fixed for the jar are refused, and limits above the jar's are lowered to them; for
+ * the others @jar is NULL.
  */
-int serve_request_read(struct server *server, enum request_kind kind, const struct policy *jar,
+int serve_request_read(struct server *server, enum request_kind kind, const struct server_jar *jar,
 		       const struct wire_frame *frame, struct serve_request **out, struct error *error);
 /* So many descriptors must have come with the frame. */
 int serve_check_descriptors_sent(const struct wire_frame *frame, size_t expected, struct error *error);

@@ -542,8 +542,8 @@ static int read_run(struct serve_run *run, struct wire_frame *frame, size_t firs
 	int rc = server_check_descriptors(server, error);
 
 	if (rc == 0)
-		rc = serve_request_read(server, joined ? REQUEST_JOIN : REQUEST_RUN,
-					joined ? &joined->request->policy : NULL, frame, &run->request, error);
+		rc = serve_request_read(server, joined ? REQUEST_JOIN : REQUEST_RUN, joined, frame, &run->request,
+					error);
 	if (rc == 0 && joined)
 		rc = check_joining(run, joined, error);
 	if (rc == 0)

@@ -68,22 +68,24 @@ static const char *const verb_words[] = {
 	[REQUEST_APPLY] = "apply",       [REQUEST_DISCARD] = "discard", [REQUEST_CHECKPOINT] = "checkpoint",
 	[REQUEST_ROLLBACK] = "rollback", [REQUEST_FORK] = "fork",       [REQUEST_VERB_COUNT] = NULL,
 };
-static const char *const question_words[] = {"capabilities", NULL};
+static const char *const question_words[] = {
+	[REQUEST_CAPABILITIES] = "capabilities", [REQUEST_POLICY] = "policy", NULL};
 
 static const struct field fields[] = {
 	{.name = "version", .type = FIELD_VERSION, .kinds = IN_ALL & ~IN_HELLO},
 	/* Who says hello learns the version from the answer. */
 	{.name = "version", .type = FIELD_ANY, .kinds = IN_HELLO, .offset = AT(hello)},
-	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN, .offset = AT(policy)},
-	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN, .offset = AT(base)},
-	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN | IN_WORKSPACE, .offset = AT(cwd)},
-	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN, .offset = AT(keys)},
+	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN | IN_ASK, .offset = AT(policy)},
+	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN | IN_ASK, .offset = AT(base)},
+	{.name = "cwd", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN | IN_WORKSPACE | IN_ASK, .offset = AT(cwd)},
+	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_ASK, .offset = AT(keys)},
+	{.name = "keys", .type = FIELD_OBJECT, .kinds = IN_GROUP, .offset = AT(run_keys)},
 	{.name = "environ",
 	 .type = FIELD_STRINGS,
-	 .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_WORKSPACE,
+	 .kinds = IN_RUN | IN_OPEN | IN_JOIN | IN_WORKSPACE | IN_ASK,
 	 .offset = AT(environment)},
 	{.name = "ttl", .type = FIELD_DURATION, .kinds = IN_OPEN, .offset = AT(ttl_ns)},
-	{.name = "prefixes", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN, .offset = AT(prefixes)},
+	{.name = "prefixes", .type = FIELD_STRINGS, .kinds = IN_RUN | IN_OPEN | IN_ASK, .offset = AT(prefixes)},
 	{.name = "run", .type = FIELD_GROUP, .kinds = IN_RUN},
 	{.name = "zygote", .type = FIELD_STRINGS, .kinds = IN_OPEN, .offset = AT(argv)},
 	{.name = "argv", .type = FIELD_STRINGS, .kinds = IN_JOIN | IN_GROUP, .offset = AT(argv)},
@@ -105,6 +107,7 @@ static const struct field fields[] = {
 	{.name = "capture", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_captured)},
 	{.name = "open_ended", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_open_ended)},
 	{.name = "held", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_held)},
+	{.name = "cells", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(has_cells)},
 	{.name = "detach", .type = FIELD_BOOL, .kinds = IN_JOIN, .offset = AT(is_detached)},
 	{.name = "started", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(is_start_told)},
 	{.name = "events", .type = FIELD_BOOL, .kinds = IN_JOIN | IN_GROUP, .offset = AT(has_events)},
@@ -136,7 +139,7 @@ static const struct field fields[] = {
 	{.name = "pid", .type = FIELD_NUMBER, .kinds = IN_KILL, .offset = AT(pid), .least = 1, .most = INT32_MAX},
 	{.name = "signal", .type = FIELD_NUMBER, .kinds = IN_KILL, .offset = AT(signal), .most = SIGNAL_MAX},
 	{.name = "mode", .type = FIELD_NUMBER, .kinds = IN_FILE, .offset = AT(mode), .most = 07777},
-	{.name = "what", .type = FIELD_WORD, .kinds = IN_ASK, .words = question_words},
+	{.name = "what", .type = FIELD_WORD, .kinds = IN_ASK, .offset = AT(question), .words = question_words},
 };
 
 static int refuse_member(const struct json_member *member, struct error *error, const char *expected)
@@ -369,6 +372,8 @@ static int check_request(struct request *request, enum request_kind kind, struct
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'pid' or 'signal' is missing");
 	if (kind == REQUEST_ASK && !json_find(&request->document, "what"))
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'what' is missing");
+	if (kind == REQUEST_ASK && request->question == REQUEST_CAPABILITIES && (request->policy || request->keys))
+		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'capabilities' takes no policy");
 	return 0;
 }
 

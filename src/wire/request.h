@@ -42,6 +42,8 @@ enum request_file {
 };
 
 enum request_change { REQUEST_ALLOW, REQUEST_DENY };
+/* What ASK asks: what this host can enforce; whether a jar can have this policy and these keys. */
+enum request_question { REQUEST_CAPABILITIES, REQUEST_POLICY };
 /* What is asked about a workspace; docs/protocol.md says what each takes. */
 enum request_verb {
 	REQUEST_SHOW,
@@ -65,8 +67,9 @@ struct request {
 	uint64_t ttl_ns;                 /* OPEN: so long the jar lives; LIMIT_NONE: until it is closed */
 	char **prefixes;                 /* of the caller's interpreter; NULL-terminated; NULL: not said */
 	/* and JOIN */
-	const struct json_value *keys; /* an object; NULL: not said */
-	char **environment;            /* NULL-terminated */
+	const struct json_value *keys;     /* an object; NULL: not said */
+	const struct json_value *run_keys; /* RUN: those of `run`, likewise */
+	char **environment;                /* NULL-terminated */
 	/* RUN, JOIN; OPEN: the zygote of a jar for calls, if there is to be one */
 	char **argv; /* NULL-terminated; NULL: not said */
 	size_t argument_count;
@@ -76,6 +79,7 @@ struct request {
 	bool is_captured;
 	bool is_open_ended; /* no timeout unless the policy or a key says one */
 	bool is_held;       /* JOIN */
+	bool has_cells;     /* JOIN: the client counts the time and the output of each piece of its work */
 	bool is_detached;   /* JOIN */
 	bool is_start_told;
 	bool has_events;
@@ -86,6 +90,8 @@ struct request {
 	int sink;         /* enum request_sink */
 	/* HELLO */
 	const struct json_value *hello; /* the client's version, whatever it is */
+	/* ASK, which has the members of OPEN too */
+	int question; /* enum request_question */
 	/* FILE */
 	int operation; /* enum request_file */
 	const char *path;

@@ -139,10 +139,11 @@ class Runs(PackageCase):
     def test_the_policy_is_the_jar_s(self) -> None:
         with belljar.Jar(policy="strict") as jar:
             self.assertEqual(jar.run(["pwd"]).stdout, "/workspace\n")
-            for keys in ({"ro": ["/usr"]}, {"workdir": "/tmp"}, {"cwd": "/tmp"}, {"net": "host"}, {"memory": "1G"}, {"policy": "agent"}):
+            for keys in ({"ro": ["/usr"]}, {"workdir": "/tmp"}, {"cwd": "/tmp"}, {"net": "host"}, {"policy": "agent"}):
                 with self.assertRaises(belljar.PolicyError, msg=repr(keys)):
                     jar.run(["true"], **keys)
             self.assertEqual(jar.run(["true"], memory="100M", timeout=5, pids=10).outcome, "exited")
+            self.assertEqual(jar.run(["true"], memory="1G", timeout=None, pids=None).outcome, "exited")
 
     def test_each_run_has_its_own_limits_and_result(self) -> None:
         with belljar.Jar(timeout=30) as jar:
