@@ -7,17 +7,31 @@ import asyncio
 import re
 import subprocess
 import sys
+import time
 import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any, Coroutine, Dict, List
+from typing import Any, Callable, Coroutine, Dict, List, Tuple
 
+import belljar
 from package_case import PackageCase
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "integrations.md"
 BLOCKS = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n```text\n((?:(?!```).*\n)*)```", re.MULTILINE)
 BOUND_SECONDS = 300
+
+# Each limit as the owner gives it, a command that needs more, and what the model must see. Nothing else is said about the
+# limit: the framework asks for none, or for more.
+LIMITS: Dict[str, Tuple[Any, str, str]] = {
+    "timeout": ("1s", "sleep 1000", r"limit 'timeout' of 1s|limit of 1s was|longer than 1 s"),
+    "cpu_time": ("1s", "while :; do :; done", r"limit 'cpu_time' of 1s|limit of 1s was"),
+    "memory": ("100M", "python3 -c \"x = b'x' * (1 << 30)\"", r"of 100M"),
+    "pids": (24, "for i in $(seq 200); do sleep 20 & done; exit 9", r"of 24\b|Cannot fork"),
+    "fds": (300, "ulimit -n", r"\b300\b"),
+    "core": (0, "ulimit -c", r"\b0\b"),
+    "file_size": ("1M", "ulimit -f", r"\b(1024|2048)\b"),
+}
 
 
 class IntegrationCase(PackageCase):
@@ -39,6 +53,22 @@ class IntegrationCase(PackageCase):
         path.write_text(program)
         done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=BOUND_SECONDS, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, wanted), done.stderr)
+
+    def check_limits(self, see: Callable[[Dict[str, Any], str], str]) -> None:
+        """The owner's limits hold, and the model reads which one ended its command. see(keys, command): what the model sees."""
+        for name, (given, command, seen) in LIMITS.items():
+            with self.subTest(name):
+                begun = time.monotonic()
+                self.assertRegex(see({name: given}, command), seen)
+                self.assertLess(time.monotonic() - begun, 25, "the owner's limit ended nothing")
+
+    def check_mistakes(self, make: Callable[..., Any]) -> None:
+        """A wrong keyword is an error when the object is made, with the engine's suggestion; one text stands for a list of one."""
+        with self.assertRaisesRegex(belljar.PolicyError, "did you mean 'memory'"):
+            make(memroy="1G")
+        with self.assertRaisesRegex(belljar.PolicyError, "pids"):
+            make(pids="many")
+        make(pass_env="FOO", hide="/usr/games", publish=8123)
 
     def run_loop(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine in a loop of its own, within the bound."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
+from typing import Any, Dict
 
 from autogen_core import CancellationToken
 from autogen_core.code_executor import CodeBlock, CodeExecutor, CodeResult
@@ -71,6 +72,23 @@ class AutoGen(IntegrationCase):
         async def main() -> None:
             async with loaded as executor:
                 self.assertEqual((await execute(executor, ("sh", "uname -n"))).output, "saved\n")
+
+        self.run_loop(main())
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        async def run(keys: Dict[str, Any], command: str) -> str:
+            async with JarCodeExecutor(**keys) as executor:
+                return str((await execute(executor, ("sh", command))).output)
+
+        self.check_limits(lambda keys, command: str(self.run_loop(run(keys, command))))
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(JarCodeExecutor)
+
+    def test_the_strict_preset_has_an_interpreter_too(self) -> None:
+        async def main() -> None:
+            async with JarCodeExecutor("strict") as executor:
+                self.assertEqual((await execute(executor, ("python", "print(1)"))).output, "1\n")
 
         self.run_loop(main())
 

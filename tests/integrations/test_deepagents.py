@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import unittest
+from typing import Any, Dict
 
 import belljar
 from belljar.integrations.deepagents import JarSandbox
 from integration_case import IntegrationCase
 from package_case import tearDownModule  # noqa: F401
+
+SET_ASIDE = ["/large_tool_results", "/conversation_history"]
 
 
 class DeepAgents(IntegrationCase):
@@ -16,7 +19,7 @@ class DeepAgents(IntegrationCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.jar = belljar.Jar(workdir=None)
+        self.jar = belljar.Jar(workdir=None, tmpfs=SET_ASIDE)
         self.addCleanup(self.jar.close)
         self.sandbox = JarSandbox(self.jar)
 
@@ -40,7 +43,7 @@ class DeepAgents(IntegrationCase):
         self.assertEqual((done.output, done.exit_code, done.truncated), ("out\nerr\n", 3, False))
         late = self.run_loop(self.sandbox.aexecute("echo early; sleep 1000", timeout=1))
         self.assertEqual(late.exit_code, 124)
-        self.assertRegex(late.output, r"^early\n\n\[belljar ([0-9a-f]{8})\] .*limit 'timeout' of 1000 ms\n(\[belljar \1\] .*\n)*$")
+        self.assertRegex(late.output, r"^early\n\n\[belljar ([0-9a-f]{8})\] .*limit 'timeout' of 1s\n\[belljar \1\] .*this call allowed it.*\n$")
         self.assertTrue(self.sandbox.execute("head -c 200000 /dev/zero").truncated)
         self.assertEqual(self.sandbox.execute("kill -9 $$").exit_code, 137)
 
@@ -58,6 +61,17 @@ class DeepAgents(IntegrationCase):
         self.assertEqual(
             [answer.error for answer in down], [None, "file_not_found", "is_directory", "invalid_path", "invalid_path"]
         )
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        def see(keys: Dict[str, Any], command: str) -> str:
+            with belljar.Jar(workdir=None, tmpfs=SET_ASIDE, **keys) as jar:
+                return str(JarSandbox(jar).execute(command, timeout=0).output)
+
+        self.check_limits(see)
+
+    def test_a_jar_without_places_for_long_answers_is_warned_about(self) -> None:
+        with belljar.Jar(workdir=None) as jar, self.assertWarnsRegex(UserWarning, "/large_tool_results"):
+            JarSandbox(jar)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import unittest
 from pathlib import Path
+from typing import Any, Dict
 
 from belljar.integrations.google_adk import JarCodeExecutor, JarEnvironment
 from google.adk.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult, File
@@ -76,6 +77,34 @@ class GoogleADK(IntegrationCase):
         self.assertIn("limit 'timeout'", self.execute("while True: pass", timeout_seconds=1).stderr)
         with self.assertRaises(ValueError):
             self.execute("", keys={"workdir": "."})
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        async def run(keys: Dict[str, Any], command: str) -> str:
+            environment = JarEnvironment(**keys)
+            await environment.initialize()
+            try:
+                done = await environment.execute(command, timeout=None)
+                return str(done.stdout + done.stderr)
+            finally:
+                await environment.close()
+
+        self.check_limits(lambda keys, command: str(self.run_loop(run(keys, command))))
+
+    def test_the_owners_limits_hold_for_code(self) -> None:
+        def see(keys: Dict[str, Any], command: str) -> str:
+            code = f"import subprocess, sys; sys.exit(subprocess.run({command!r}, shell=True).returncode)"
+            done = self.execute(code, **keys)
+            return str(done.stdout + done.stderr)
+
+        self.check_limits(see)
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(JarEnvironment)
+        self.check_mistakes(JarCodeExecutor)
+        self.check_mistakes(lambda **keys: JarCodeExecutor(keys=keys))
+
+    def test_the_strict_preset_has_an_interpreter_too(self) -> None:
+        self.assertEqual(self.execute("print(1)", policy="strict").stdout, "1\n")
 
 
 if __name__ == "__main__":

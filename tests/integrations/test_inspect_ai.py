@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import unittest
+from typing import Any, Dict
 
 from belljar.integrations.inspect_ai import JarConfig, JarSandboxEnvironment
 from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
@@ -103,6 +104,34 @@ class InspectAI(IntegrationCase):
                 self.assertFalse((await made["default"].exec(["true"], cwd="/no/such/directory")).success)
             finally:
                 await JarSandboxEnvironment.sample_cleanup("task", None, made, False)
+
+        self.run_loop(main())
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        async def run(keys: Dict[str, Any], command: str) -> str:
+            config = JarConfig(**keys)
+            made = await JarSandboxEnvironment.sample_init("task", config, {})
+            try:
+                done = await made["default"].exec(["sh", "-c", command], timeout=None)
+                return str(done.stdout + done.stderr)
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", config, made, False)
+
+        self.check_limits(lambda keys, command: str(self.run_loop(run(keys, command))))
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(JarConfig)
+
+    def test_a_preset_in_the_short_form(self) -> None:
+        # Inspect has made a path of the word by then.
+        config = str(self.work / "strict")
+
+        async def main() -> None:
+            made = await JarSandboxEnvironment.sample_init("task", config, {})
+            try:
+                self.assertEqual((await made["default"].exec(["sh", "-c", "ulimit -n"])).returncode, 0)
+            finally:
+                await JarSandboxEnvironment.sample_cleanup("task", config, made, False)
 
         self.run_loop(main())
 

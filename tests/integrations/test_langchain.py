@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import unittest
+from typing import Any, Dict
 
 from belljar.integrations.langchain import JarExecutionPolicy
 from integration_case import IntegrationCase
@@ -41,6 +43,22 @@ class LangChain(IntegrationCase):
     def test_options_are_policy_keys(self) -> None:
         session = self.session({}, hostname="jar-host", memory="64M")
         self.assertEqual(session.execute("uname -n", timeout=60).output, "jar-host\n")
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        def see(keys: Dict[str, Any], command: str) -> str:
+            session = self.session({}, **keys)
+            done = session.execute(command, timeout=120)
+            self.assertFalse(done.timed_out)
+            return str(done.output)
+
+        self.check_limits(see)
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(lambda **keys: JarExecutionPolicy(options=keys))
+        os.environ["BELLJAR_TEST_FOO"] = "bar"
+        self.addCleanup(os.environ.pop, "BELLJAR_TEST_FOO")
+        session = self.session({}, pass_env="BELLJAR_TEST_FOO")
+        self.assertEqual(session.execute("echo $BELLJAR_TEST_FOO", timeout=60).output, "bar\n")
 
 
 if __name__ == "__main__":

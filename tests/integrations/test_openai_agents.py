@@ -7,7 +7,7 @@ import asyncio
 import io
 import unittest
 from pathlib import Path
-from typing import Any, Awaitable, Callable
+from typing import Any, Awaitable, Callable, Dict
 
 import belljar
 from agents.run_context import RunContextWrapper
@@ -220,6 +220,25 @@ class Sessions(IntegrationCase):
                 self.assertEqual(result.max_output_length, 10)
 
         self.run_loop(main())
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        async def run(keys: Dict[str, Any], command: str, has_terminal: bool) -> str:
+            async with await JarSandboxClient(**keys).create() as session:
+                if not has_terminal:
+                    done = await session.exec(command, timeout=None)
+                    return (done.stdout + done.stderr).decode()
+                update = await session.pty_exec_start(command, timeout=None, tty=True, yield_time_s=30)
+                output = update.output
+                while update.process_id is not None:
+                    update = await session.pty_write_stdin(session_id=update.process_id, chars="", yield_time_s=5)
+                    output += update.output
+                return str(output.decode())
+
+        for has_terminal in (False, True):
+            self.check_limits(lambda keys, command: str(self.run_loop(run(keys, command, has_terminal))))
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(JarSandboxClient)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import unittest
+from typing import Any, Dict
 
 from belljar.integrations.pydantic_ai import JarWorkspace
 from integration_case import IntegrationCase
@@ -52,6 +53,20 @@ class PydanticAI(IntegrationCase):
                     await use.run(["true"])
 
         self.run_loop(main())
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        async def run(keys: Dict[str, Any], command: str) -> str:
+            async with JarWorkspace(**keys) as workspace:
+                try:
+                    done = await workspace.run(command, shell=True, timeout=None)
+                except WorkspaceTimeoutError as error:
+                    return str(error)
+                return str(done.stdout + done.stderr)
+
+        self.check_limits(lambda keys, command: str(self.run_loop(run(keys, command))))
+
+    def test_mistakes_are_found_when_it_is_made(self) -> None:
+        self.check_mistakes(JarWorkspace)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import unittest
+from typing import Any, Dict
 
 import belljar
 from belljar.integrations.smolagents import JarPythonExecutor
@@ -64,6 +65,33 @@ class Smolagents(IntegrationCase):
         with self.assertRaisesRegex(RuntimeError, "OSError|gaierror"):
             self.executor("import socket; socket.create_connection(('192.0.2.1', 80), 5)")
         self.assertIs(self.executor("import os; os.path.exists(os.path.expanduser('~/.ssh'))").output, False)
+
+    def test_the_owners_limits_hold_and_are_named(self) -> None:
+        def see(keys: Dict[str, Any], command: str) -> str:
+            executor = JarPythonExecutor(**keys)
+            try:
+                code = f"import subprocess; done = subprocess.run({command!r}, shell=True, capture_output=True, text=True)\n"
+                if "memory" in keys:
+                    code = "x = b'x' * (1 << 30)\n"
+                if "cpu_time" in keys:
+                    code = "while True: pass\n"
+                if "pids" in keys:
+                    code = "import resource\nclass done: stdout = 'of 24'\n"
+                return str(executor(f"{code}done.stdout").output)
+            except RuntimeError as error:
+                return str(error)
+            finally:
+                executor.cleanup()
+
+        self.check_limits(see)
+
+    def test_a_preset_and_mistakes(self) -> None:
+        with self.assertRaisesRegex(belljar.PolicyError, "did you mean 'memory'"):
+            JarPythonExecutor("agent", memroy="1G")
+
+    def test_what_is_no_data_is_named_by_its_own_place(self) -> None:
+        with self.assertRaisesRegex(belljar.BelljarError, r"at \$ is not data"):
+            self.executor("final_answer(object())")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,19 @@ import errno
 import os
 import secrets
 import sys
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._errors import StartError
+from .._host import check_keys
+from .._jar import Jar
 from .._paths import keys_of
-from .._policy import PolicyLike
+from .._policy import PolicyLike, normal_keys
 from .._program import engine_path
 from .._result import Result, describe
+
+
+# What Jar() takes beside policy keys.
+_OF_JARS = ("ttl", "on_ask")
 
 
 def missing(module: str, requirement: str, error: ImportError) -> ImportError:
@@ -28,18 +34,41 @@ def jar_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> Dict[str, Any]:
     return {**keys} if is_named else {"workdir": None, **keys}
 
 
+def checked_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same keys, as the engine takes them. PolicyError now, in the engine's words, where no jar could have them."""
+    made = normal_keys({**keys})
+    check_keys(policy, {name: value for name, value in made.items() if name not in _OF_JARS})
+    return made
+
+
+def interpreter_of(jar: Jar) -> str:
+    """This interpreter, if the jar shows it; else the jar's own."""
+    return sys.executable if jar.exists(sys.executable) else "python3"
+
+
+def is_owners_timeout(result: Result[Any], asked: Optional[float]) -> bool:
+    """Whether the jar's own timeout ended the command, and not the one that the framework asked for."""
+    limit = next((hit["limit"] for hit in result.limits_hit if hit.get("name") == "timeout"), None)
+    return result.outcome == "timeout" and (asked is None or (limit is not None and limit < int(asked * 1000)))
+
+
 def start_status(error: StartError) -> int:
     """The exit status that a shell has for a command that it cannot start."""
     return 127 if error.errno == errno.ENOENT else 126
 
 
-def note(result: Result) -> str:
-    """For the model: that a limit ended the command, and what a command that failed was refused; empty where its status says it all."""
+def words_of(result: Result[Any]) -> List[str]:
+    """For the model: which limit ended the command, and what a command that failed was refused; empty where its status says it all."""
     is_ended = result.outcome not in ("exited", "signaled")
     said = [describe(result)] if is_ended else []
     if result.shell_status != 0:
         said += [entry.sentence for entry in result.denied if entry.sentence][:3]
-    return marked(said, f"{result.stdout}{result.stderr}")
+    return said
+
+
+def note(result: Result[Any]) -> str:
+    """The same as lines to append to what the command wrote."""
+    return marked(words_of(result), f"{result.stdout}{result.stderr}")
 
 
 def marked(said: Sequence[str], output: str) -> str:
@@ -68,7 +97,7 @@ def command_line(args: Sequence[Any], **keys: Any) -> List[str]:
     if command[:1] == [sys.executable]:
         prefixes = {os.path.abspath(path) for path in (sys.prefix, sys.base_prefix)}
         words += _option("ro", sorted(prefixes - {"/", "/usr", "/usr/local"}))
-    for key, value in keys.items():
+    for key, value in normal_keys({**keys}).items():
         words += _option(key, value)
     return [*words, "--", *command]
 

@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Any, List, Optional
 
 from .._jar import Jar
 from .._policy import PolicyLike
 from .._result import Result
-from ._common import jar_keys, missing, note
+from ._common import checked_keys, interpreter_of, jar_keys, missing, note
 
 try:
     from autogen_core import CancellationToken, Component
@@ -43,7 +42,7 @@ class JarCodeExecutor(CodeExecutor, Component[JarCodeExecutorConfig]):  # type: 
     component_provider_override = "belljar.integrations.autogen.JarCodeExecutor"
 
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
-        self._policy, self._keys = policy, keys
+        self._policy, self._keys = policy, checked_keys(policy, keys)
         self._jar: Optional[Jar] = None
 
     async def start(self) -> None:
@@ -87,7 +86,7 @@ class JarCodeExecutor(CodeExecutor, Component[JarCodeExecutorConfig]):  # type: 
         assert self._jar is not None
         language = block.language.lower()
         if language in ("python", "py", "python3"):
-            args = [sys.executable, "-"]
+            args = [interpreter_of(self._jar), "-"]
         elif language in ("sh", "shell", "bash"):
             args = ["bash" if language == "bash" else "sh", "-s"]
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
+import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 from .._jar import Jar
@@ -22,6 +23,8 @@ try:
 except ImportError as error:
     raise missing(__name__, "deepagents>=0.7", error) from error
 
+# Where the framework puts what is too long for the model's context.
+_SET_ASIDE = ("/large_tool_results", "/conversation_history")
 # What a model can understand and mend, in the framework's words.
 _ERRORS = {
     errno.ENOENT: "file_not_found",
@@ -45,6 +48,10 @@ class JarSandbox(BaseSandbox):  # type: ignore[misc]
 
     def __init__(self, jar: Jar) -> None:
         self.jar = jar
+        absent = [path for path in _SET_ASIDE if not jar.exists(path)]
+        if absent:
+            text = f"the jar has no {' and no '.join(absent)}, so long answers of tools stay in the model's context: open it with tmpfs={absent}"
+            warnings.warn(text, stacklevel=2)
         self._id = f"belljar-{uuid.uuid4().hex}"
 
     @property

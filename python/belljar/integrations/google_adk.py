@@ -2,20 +2,20 @@
 """Google ADK: a jar as an agent's environment, and code blocks in jars.
 
     Agent(model=model, name="coder", tools=[EnvironmentToolset(environment=JarEnvironment(workdir="project"))])
-    Agent(model=model, name="analyst", code_executor=JarCodeExecutor(keys={"memory": "1G"}))
+    Agent(model=model, name="analyst", code_executor=JarCodeExecutor(memory="1G"))
 """
 
 from __future__ import annotations
 
 import base64
 import mimetypes
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
+from .._errors import PolicyError
 from .._jar import Jar
 from .._policy import PolicyLike
-from ._common import jar_keys, missing, note
+from ._common import checked_keys, interpreter_of, jar_keys, missing, note
 
 try:
     from google.adk.code_executors.base_code_executor import BaseCodeExecutor
@@ -36,7 +36,7 @@ class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
     """
 
     def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
-        self._policy, self._keys = policy, keys
+        self._policy, self._keys = policy, checked_keys(policy, keys)
         self._jar: Optional[Jar] = None
 
     @property
@@ -82,7 +82,7 @@ class JarEnvironment(BaseEnvironment):  # type: ignore[misc]
 class JarCodeExecutor(BaseCodeExecutor):  # type: ignore[misc]
     """Runs each block of Python in a jar of its own, with the input files in its private work directory.
 
-    `policy` and `keys` are the jar's. Files that the code makes or changes in the work directory come back as output files.
+    JarCodeExecutor(policy, **keys): the jar's policy; keys={...} is another way to give keys. Files that the code makes or changes in the work directory come back as output files.
     """
 
     stateful: bool = Field(default=False, frozen=True, exclude=True)
@@ -90,17 +90,21 @@ class JarCodeExecutor(BaseCodeExecutor):  # type: ignore[misc]
     policy: Any = None
     keys: Dict[str, Any] = Field(default_factory=dict)
 
+    def __init__(self, policy: PolicyLike = None, *, keys: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        own = {name: more.pop(name) for name in list(more) if name not in type(self).model_fields}
+        if {"workdir", "cwd"} & {*(keys or {}), *own}:
+            raise PolicyError("workdir: the work directory is private here, because all that the code leaves in it is its output")
+        super().__init__(policy=policy, keys=checked_keys(policy, {**(keys or {}), **own}), **more)
+
     def execute_code(
         self, invocation_context: Optional[InvocationContext], code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
         """Run the code. The framework takes anything in stderr for a failure, so it is empty where the code succeeded."""
-        if {"workdir", "cwd"} & set(self.keys):
-            raise ValueError("the work directory is private here: all that the code leaves in it is its output")
         inputs = {file.name: _bytes(file) for file in code_execution_input.input_files}
         with Jar(self.policy, **{**self.keys, "workdir": None}) as jar:
             for name, data in inputs.items():
                 jar.write_file(name, data, parents=True)
-            result = jar.run([sys.executable, "-"], input=code_execution_input.code, timeout=self.timeout_seconds)
+            result = jar.run([interpreter_of(jar), "-"], input=code_execution_input.code, timeout=self.timeout_seconds)
             status = result.shell_status
             stderr = (result.stderr + note(result) or f"exit status {status}") if status != 0 else ""
             files, remarks = _output_files(jar, inputs)

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from .._errors import EngineError, StartError
 from .._jar import Jar
-from ._common import jar_keys, missing, start_status
+from ._common import checked_keys, is_owners_timeout, jar_keys, missing, note, start_status, words_of
 
 try:
     from inspect_ai.util import (
@@ -38,6 +38,15 @@ class JarConfig(BaseModel, extra="allow", frozen=True):  # type: ignore[misc, ca
     """A policy, and policy keys on top of it: JarConfig(policy="strict", memory="2G")."""
 
     policy: Optional[str] = None
+
+    def __init__(self, **keys: Any) -> None:
+        super().__init__(**{**keys, **checked_keys(keys.get("policy"), {name: keys[name] for name in keys if name != "policy"})})
+
+
+def _named_policy(path: str) -> str:
+    """Inspect makes an absolute path of the text beside the sandbox's name, also of the name of a preset."""
+    name = os.path.basename(path)
+    return path if os.path.lexists(path) or name.endswith(".json") else name
 
 
 def _is_own(user: str) -> bool:
@@ -63,7 +72,7 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], metadata: Dict[str, str]
     ) -> Dict[str, SandboxEnvironment]:
         """Open the sample's jar."""
-        keys = {"policy": config} if isinstance(config, str) else config.model_dump() if config is not None else {}
+        keys = {"policy": _named_policy(config)} if isinstance(config, str) else config.model_dump() if config is not None else {}
         policy = keys.pop("policy", None)
         return {"default": cls(await Jar.open_async(policy, **jar_keys(policy, keys)))}
 
@@ -121,12 +130,12 @@ class JarSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             return ExecResult(False, start_status(error), "", f"{error}\n")
         except EngineError as error:
             raise SandboxUnavailableError(str(error)) from error
-        if result.outcome == "timeout":
-            raise TimeoutError(f"the command did not end within {options['timeout']} seconds")
+        if result.outcome == "timeout" and not is_owners_timeout(result, options["timeout"]):
+            raise TimeoutError(". ".join(words_of(result)))
         if result.truncated:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, result.stdout + result.stderr)
         status = result.shell_status
-        return ExecResult(status == 0, status, result.stdout, result.stderr)
+        return ExecResult(status == 0, status, result.stdout, result.stderr + note(result))
 
     async def write_file(self, file: str, contents: Union[str, bytes]) -> None:
         """Write a file, with the directories above it."""

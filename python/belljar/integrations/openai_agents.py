@@ -25,7 +25,7 @@ from .._errors import BelljarError, StartError
 from .._jar import Jar
 from .._policy import PolicyLike
 from .._request import PIPE
-from ._common import missing, note, start_status
+from ._common import checked_keys, is_owners_timeout, missing, note, start_status, words_of
 
 try:
     from agents.sandbox.errors import (
@@ -184,11 +184,12 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             return ExecResult(stdout=b"", stderr=f"{error}\n".encode(), exit_code=start_status(error))
         except BelljarError as error:
             raise ExecTransportError(command=command, cause=error) from error
-        if result.outcome == "timeout":
-            raise ExecTimeoutError(command=command, timeout_s=timeout)
+        if result.outcome == "timeout" and not is_owners_timeout(result, timeout):
+            raise ExecTimeoutError(command=command, timeout_s=timeout, context={"reason": words_of(result)})
         if result.truncated:
-            raise ExecTransportError(command=command, message="the command wrote more than the jar's output limit")
-        return ExecResult(stdout=result.stdout, stderr=result.stderr, exit_code=result.shell_status)
+            raise ExecTransportError(command=command, message="the command wrote more than the jar's limit 'output'")
+        stderr = result.stderr + note(result).encode()
+        return ExecResult(stdout=result.stdout, stderr=stderr, exit_code=result.shell_status)
 
     # --- terminals ---
 
@@ -263,7 +264,8 @@ class JarSandboxSession(BaseSandboxSession):  # type: ignore[misc]
             return PtyExecUpdate(process_id=number, output=output, exit_code=None, original_token_count=tokens)
         self._terminals.pop(number, None)
         assert terminal.process is not None
-        status = (await terminal.process.wait()).shell_status
+        result = await terminal.process.wait()
+        status, output = result.shell_status, output + note(result).encode()
         await terminal.end()
         return PtyExecUpdate(process_id=None, output=output, exit_code=status, original_token_count=tokens)
 
@@ -352,7 +354,8 @@ class JarSandboxClient(BaseSandboxClient[Optional[JarSandboxClientOptions]]):  #
 
     def __init__(self, policy: PolicyLike = None, *, workdir: Union[str, Path, None] = None, **keys: Any) -> None:
         self._workdir = None if workdir is None else os.path.abspath(workdir)
-        self._policy, self._keys = policy, {"output": _OUTPUT_MAX_BYTES, **keys, "workdir": self._workdir}
+        self._policy = policy
+        self._keys = checked_keys(policy, {"output": _OUTPUT_MAX_BYTES, **keys, "workdir": self._workdir})
 
     def _session(self, state: JarSandboxSessionState) -> SandboxSession:
         manifest = state.manifest

@@ -17,7 +17,7 @@ from .._errors import EngineError, StartError
 from .._files import FileInfo
 from .._jar import Jar
 from .._policy import PolicyLike
-from ._common import jar_keys, missing, start_status
+from ._common import checked_keys, jar_keys, missing, note, start_status, words_of
 
 try:
     from pydantic_ai.workspaces import (
@@ -58,8 +58,9 @@ class JarWorkspace:
     """
 
     def __init__(self, policy: PolicyLike = None, *, ref: Optional[WorkspaceRef] = None, **keys: Any) -> None:
-        self._policy, self._keys = policy, {"output": _OUTPUT_MAX_BYTES, **keys}
+        self._policy, self._keys = policy, checked_keys(policy, {"output": _OUTPUT_MAX_BYTES, **keys})
         self._ref = ref
+        self._is_closed = False
 
     @property
     def ref(self) -> Optional[WorkspaceRef]:
@@ -67,16 +68,19 @@ class JarWorkspace:
         return self._ref
 
     def _jar(self) -> Jar:
+        if self._is_closed:
+            raise WorkspaceUnavailableError("the workspace was closed")
         if self._ref is None:
             jar = Jar(self._policy, **jar_keys(self._policy, self._keys))
             self._ref = WorkspaceRef(provider="belljar", id=uuid.uuid4().hex)
             _jars[self._ref.id] = jar
         elif self._ref.id not in _jars:
-            raise WorkspaceUnavailableError(f"there is no jar {self._ref.id!r} in this process")
+            raise WorkspaceUnavailableError(f"the workspace {self._ref.id!r} was closed, or belongs to another process")
         return _jars[self._ref.id]
 
     async def close(self) -> None:
         """End what runs in the jar and remove it, for all that are attached to it."""
+        self._is_closed = True
         jar = _jars.pop(self._ref.id, None) if self._ref is not None else None
         if jar is not None:
             await jar.close_async()
@@ -111,11 +115,12 @@ class JarWorkspace:
         if result.outcome == "cancelled":
             raise WorkspaceUnavailableError("the jar was closed while the command ran")
         streams = {"stdout": result.stdout, "stderr": result.stderr}
+        streams["stderr"] += note(result)
         if result.outcome == "timeout":
-            raise WorkspaceTimeoutError(f"command timed out after {timeout:g}s and was ended", **streams)
+            raise WorkspaceTimeoutError(". ".join(words_of(result)), **streams)
         if result.truncated:
             kept = len(result.stdout.encode()) + len(result.stderr.encode())
-            raise WorkspaceOutputLimitError("command wrote more than the jar's output limit", limit=kept, **streams)
+            raise WorkspaceOutputLimitError("the command wrote more than the jar's limit 'output'", limit=kept, **streams)
         return CommandResult(exit_code=result.shell_status, **streams)
 
     # --- files ---

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from .._interpreter import Interpreter
+from .._policy import PolicyLike
 from ._common import missing
 
 try:
@@ -35,14 +36,14 @@ final_answer = _final(final_answer)
 
 
 class JarPythonExecutor(PythonExecutor):  # type: ignore[misc]
-    """Variables, imports and tools stay from step to step. JarPythonExecutor(**keys): those of belljar.Interpreter.
+    """Variables, imports and tools stay from step to step. JarPythonExecutor(policy, **keys): those of belljar.Interpreter.
 
     Tools run in the jar too, from their source. Variables go in and answers come out as data; nothing is unpickled. The interpreter
     has the packages of this one and installs none. What the agent's code prints is its log, also when it fails.
     """
 
-    def __init__(self, **keys: Any) -> None:
-        self.interpreter = Interpreter(**keys)
+    def __init__(self, policy: PolicyLike = None, **keys: Any) -> None:
+        self.interpreter = Interpreter(policy=policy, **keys)
         # The framework looks here for what was printed before a step failed.
         self.state: Dict[str, str] = {}
         self._tools: Dict[str, Any] = {}
@@ -70,6 +71,8 @@ class JarPythonExecutor(PythonExecutor):  # type: ignore[misc]
         if cell.error.type_name.endswith("FinalAnswer"):
             return CodeOutput(self.interpreter.get("_final_answer"), logs, True)
         why = cell.error.traceback or f"{cell.error.type_name}: {cell.error.message}"
+        if cell.error.traceback and cell.error.kind == "timeout":
+            why += f"\n{cell.error.message}"
         if cell.error.state_lost:
             self.interpreter.reset()
             self.send_variables(self._variables)
