@@ -352,20 +352,37 @@ export declare const run: RunFunction<RunOptions>;
 /**
  * Start a command in a fresh jar; resolves once it runs. Unless asked for it has no time limit, its output no cap, and the result no output.
  */
-export declare function spawn(args: Words, options?: SpawnOptions & { shell?: false | undefined }): Promise<Process>;
-export declare function spawn(args: string, options: SpawnOptions & { shell: true }): Promise<Process>;
+export declare const spawn: SpawnFunction<SpawnOptions>;
+
+/** `args` of spawn(): words, or one string with `shell: true`. `stdin: "pipe"` and no onOutput say which streams there are. */
+export interface SpawnFunction<Options extends { shell?: boolean | undefined; stdin?: unknown; onOutput?: OnOutput | undefined }> {
+  (args: Words, options: Options & { shell?: false | undefined; stdin: 'pipe'; onOutput?: undefined }): Promise<Process<true, true>>;
+  (args: string, options: Options & { shell: true; stdin: 'pipe'; onOutput?: undefined }): Promise<Process<true, true>>;
+  (args: Words, options: Options & { shell?: false | undefined; stdin: 'pipe' }): Promise<Process<true, boolean>>;
+  (args: string, options: Options & { shell: true; stdin: 'pipe' }): Promise<Process<true, boolean>>;
+  (args: Words, options?: Options & { shell?: false | undefined; onOutput?: undefined }): Promise<Process<boolean, true>>;
+  (args: string, options: Options & { shell: true; onOutput?: undefined }): Promise<Process<boolean, true>>;
+  (args: Words, options?: Options & { shell?: false | undefined }): Promise<Process>;
+  (args: string, options: Options & { shell: true }): Promise<Process>;
+}
+
+type Maybe<Has extends boolean, Stream> = Has extends true ? Stream : Stream | null;
 
 /** A run that goes on. `await using` cancels the run and waits until it is gone. */
-export declare class Process implements AsyncDisposable {
+export declare class Process<HasStdin extends boolean = boolean, HasOutput extends boolean = boolean> implements AsyncDisposable {
   private constructor();
   readonly args: string[];
   /** With `stdin: "pipe"`. */
-  readonly stdin: Writable | null;
+  readonly stdin: Maybe<HasStdin, Writable>;
   /** Read both, or the command waits once 256 KiB are there. null with onOutput. Destroying one ends the run. */
-  readonly stdout: Readable | null;
-  readonly stderr: Readable | null;
+  readonly stdout: Maybe<HasOutput, Readable>;
+  readonly stderr: Maybe<HasOutput, Readable>;
   /** The same as web streams. Use these or the others, not both. */
-  readonly web: { stdin: WritableStream<Uint8Array> | null; stdout: ReadableStream<Uint8Array> | null; stderr: ReadableStream<Uint8Array> | null };
+  readonly web: {
+    stdin: Maybe<HasStdin, WritableStream<Uint8Array>>;
+    stdout: Maybe<HasOutput, ReadableStream<Uint8Array>>;
+    stderr: Maybe<HasOutput, ReadableStream<Uint8Array>>;
+  };
   /** The result, once the run is over. */
   readonly result: Result<string | Uint8Array | null> | null;
   wait(): Promise<Result<string | Uint8Array | null>>;
@@ -568,8 +585,7 @@ export declare class Jar implements AsyncDisposable, Deciding {
   readonly workspace: WorkspaceSummary | null;
 
   run: RunFunction<RunInJarOptions>;
-  spawn(args: Words, options?: SpawnInJarOptions & { shell?: false | undefined }): Promise<Process>;
-  spawn(args: string, options: SpawnInJarOptions & { shell: true }): Promise<Process>;
+  spawn: SpawnFunction<SpawnInJarOptions>;
   /** A function of a module in this jar: over its files, each time in a fresh process. The jar must show the module, read-only. */
   call<Type = unknown>(module: string | URL, name: string, args?: readonly Data[], options?: JarCallOptions): Promise<Type>;
   /** A shell that keeps its directory, variables, functions and background jobs. */
@@ -631,6 +647,10 @@ export interface ShellResult {
   readonly stderr: string;
   /** As the shell has it in $?; null if there is none. */
   readonly exitCode: number | null;
+  /** The same, as Result has it. */
+  readonly exit_code: number | null;
+  /** As Result has it: the timeout of the command, and what its shell ran into. */
+  readonly limits_hit: LimitHit[];
   readonly outcome: 'exited' | 'timeout' | 'interrupted' | 'ended';
   readonly truncated: boolean;
   /** The shell is gone. */

@@ -12,7 +12,9 @@ import { randomBytes } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 
 import { toWeb } from '../lib/process.js';
+import { describe as describeEnd } from '../lib/result.js';
 import { chunksOf } from '../lib/run.js';
+import { checkKeys } from './keys.js';
 
 const TYPES = { file: 'file', dir: 'directory', symlink: 'symlink', other: 'other' };
 const isAbsent = (error) => error.code === 'ENOENT' || error.code === 'ENOTDIR';
@@ -48,6 +50,7 @@ function describe(jar, net) {
 
 /** The session of the SDK for a jar, which stays yours to close. */
 export function sandboxSession(jar, { description, ...keys } = {}) {
+  checkKeys(keys);
   const options = ({ workingDirectory, env, abortSignal }) => ({
     shell: true, ...keys, ...(workingDirectory === undefined ? {} : { cd: workingDirectory }), ...(env === undefined ? {} : { env: { ...keys.env, ...env } }), signal: abortSignal,
   });
@@ -133,14 +136,12 @@ export function sandboxSession(jar, { description, ...keys } = {}) {
   });
 }
 
-/** What a model should know of a command that did not end by itself. */
+/** What a model should know of a command: which limit ended it, and what it was refused where it failed. */
 export function note(result) {
   const said = [];
   if (result.truncated) said.push('output was cut: it is longer than the sandbox keeps');
-  if (result.outcome !== 'exited' && result.outcome !== 'signaled') said.push(`the sandbox ended the command: ${result.outcome}`);
-  const limits = result.limits_hit.filter(({ name }) => name !== 'output').map(({ name, limit }) => `${name} ${limit}`);
-  if (limits.length > 0) said.push(`limits reached: ${limits.join(', ')}`);
-  if (!result.ok) for (const { sentence } of result.denied.filter(({ kind }) => kind !== 'limit').slice(0, 3)) said.push(sentence);
+  if (result.outcome !== 'exited' && result.outcome !== 'signaled') said.push(describeEnd(result));
+  if (!result.ok) for (const { sentence } of result.denied.filter(({ what }) => what !== 'output').slice(0, 3)) said.push(sentence);
   return marked(said, `${result.stdout}${result.stderr}`);
 }
 

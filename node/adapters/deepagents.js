@@ -9,6 +9,7 @@
 import { BaseSandbox } from 'deepagents';
 
 import { note } from './ai-sdk.js';
+import { checkKeys } from './keys.js';
 
 const ERRORS = { ENOENT: 'file_not_found', ENOTDIR: 'file_not_found', EISDIR: 'is_directory', EACCES: 'permission_denied', EPERM: 'permission_denied', EROFS: 'permission_denied' };
 
@@ -21,6 +22,7 @@ export class JarSandbox extends BaseSandbox {
 
   constructor(jar, keys = {}) {
     super();
+    checkKeys(keys);
     this.#jar = jar;
     this.#keys = keys;
     this.id = `belljar-${process.pid}-${++count}`;

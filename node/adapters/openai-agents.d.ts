@@ -21,7 +21,7 @@ import type {
 import type { Jar, JarOptions } from '../index.js';
 
 /** A policy and its keys, as for Jar.open(). The workspace is private. */
-export type JarSandboxOptions = Omit<JarOptions, 'workdir' | 'cwd' | 'workdir_mode'> & Record<string, unknown>;
+export type JarSandboxOptions = Omit<JarOptions, 'workdir' | 'cwd' | 'workdir_mode'>;
 
 /** Commands, files and terminals of one jar, from create() to close(). */
 export declare class JarSandboxSession implements SandboxSession {

@@ -15,6 +15,8 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 
 import { Jar } from '../index.js';
+import { note } from './ai-sdk.js';
+import { checkKeys } from './keys.js';
 
 const EXEC_YIELD_MS = 10_000;
 const STDIN_YIELD_MS = 250;
@@ -47,6 +49,13 @@ class Terminal {
     this.#room?.();
     const text = (name) => Buffer.concat(parts.filter(([stream]) => name === undefined || stream === name).map(([, data]) => data)).toString('utf8');
     return { output: text(), stdout: text('stdout'), stderr: text('stderr') };
+  }
+
+  /** What the model should know of the end is the last of its output. */
+  end(result) {
+    const said = note(result);
+    if (said !== '') this.#parts.push(['stderr', Buffer.from(`${said}\n`)]);
+    this.status = result.shellStatus;
   }
 
   /** Until it has ended, or so long. */
@@ -151,7 +160,7 @@ export class JarSandboxSession {
     });
     terminal.process = process;
     terminal.isTty = tty;
-    terminal.done = process.wait().then((result) => (terminal.status = result.shellStatus), () => (terminal.status = 125));
+    terminal.done = process.wait().then((result) => terminal.end(result), () => (terminal.status = 125));
     await terminal.wait(yieldTimeMs);
     const found = terminal.take();
     const { text, originalTokenCount } = shorten(found.output, maxOutputTokens);
@@ -284,6 +293,8 @@ export class JarSandboxClient {
   #options;
 
   constructor(options = {}) {
+    const { policy: _policy, ttl: _ttl, onAsk: _onAsk, ...keys } = options;
+    checkKeys(keys);
     this.#options = options;
   }
 

@@ -12,6 +12,8 @@ import { Jar } from 'belljar';
 import { sandboxSession } from 'belljar/ai-sdk';
 import { z } from 'zod';
 
+import { checkLimits, checkMistakes } from './limits.js';
+
 async function open(context, options = {}) {
   const jar = await Jar.open({ workdir: null, ...options });
   context.after(() => jar.close());
@@ -51,7 +53,7 @@ test('run and spawn', async (context) => {
   assert.equal((await sandbox.run({ command: 'pwd', workingDirectory: 'd' })).stdout, '/workspace/d\n');
   const late = await sandbox.run({ command: 'sleep 600' });
   assert.equal(late.exitCode, 124);
-  assert.match(late.stderr, /ended the command: timeout/);
+  assert.match(late.stderr, /limit .timeout. of 300ms.*this call allowed it/s);
   await assert.rejects(sandbox.run({ command: 'sleep 600', abortSignal: AbortSignal.timeout(50) }), { name: 'TimeoutError' });
   const process = await sandbox.spawn({ command: 'cat; echo err >&2; exit 4', stdin: true });
   const writer = process.stdin.getWriter();
@@ -88,4 +90,13 @@ test('files', async (context) => {
   assert.equal(await sandbox.readTextFile({ path: 'a/b.txt', startLine: 1, endLine: 1 }), 'one\n');
   await assert.rejects(sandbox.deleteFile({ path: 'a' }), { code: 'EISDIR' });
   await assert.rejects(sandbox.readTextFile({ path: 'bytes', abortSignal: AbortSignal.abort() }), { name: 'AbortError' });
+});
+
+test('the limits of the owner hold and are named', async (context) => {
+  await checkLimits(async (keys, command) => {
+    const { stdout, stderr } = await sandboxSession(await open(context, keys)).run({ command });
+    return stdout + stderr;
+  });
+  const jar = await open(context);
+  checkMistakes((keys) => sandboxSession(jar, keys));
 });

@@ -12,6 +12,8 @@ import { Jar } from 'belljar';
 import { JarSandbox } from 'belljar/deepagents';
 import { createDeepAgent, isSandboxBackend } from 'deepagents';
 
+import { checkLimits, checkMistakes } from './limits.js';
+
 async function open(context) {
   const jar = await Jar.open({ workdir: null });
   context.after(() => jar.close());
@@ -64,4 +66,14 @@ test('an agent works in a jar', async (context) => {
   const { messages } = await agent.invoke({ messages: [{ role: 'user', content: 'x' }] });
   assert.equal(messages.at(-1).content, 'done');
   assert.equal(await jar.readTextFile('answer'), '42\n');
+});
+
+test('the limits of the owner hold and are named', async (context) => {
+  await checkLimits(async (keys, command) => {
+    const jar = await Jar.open({ workdir: null, ...keys });
+    context.after(() => jar.close());
+    return (await new JarSandbox(jar).execute(command)).output;
+  });
+  const jar = await open(context);
+  checkMistakes((keys) => new JarSandbox(jar, keys));
 });

@@ -14,6 +14,8 @@ import { Manifest, SandboxAgent } from '@openai/agents/sandbox';
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing';
 import { JarSandboxClient } from 'belljar/openai-agents';
 
+import { checkLimits, checkMistakes } from './limits.js';
+
 setTracingDisabled(true);
 
 async function session(context, args) {
@@ -85,4 +87,15 @@ test('files, entries, edits and archives', async (context) => {
   await assert.rejects(sandbox.viewImage({ path: 'new.txt' }));
   await assert.rejects(sandbox.materializeEntry({ path: 'x', entry: { type: 'git_repo' } }), /git_repo/);
   await assert.rejects(new JarSandboxClient({ workdir: '/tmp' }).create(), /private/);
+});
+
+test('the limits of the owner hold and are named', async (context) => {
+  for (const tty of [false, true]) {
+    await checkLimits(async (keys, cmd) => {
+      const made = await new JarSandboxClient(keys).create();
+      context.after(() => made.close());
+      return made.execCommand({ cmd, tty, yieldTimeMs: 60_000 });
+    });
+  }
+  checkMistakes((keys) => new JarSandboxClient(keys));
 });

@@ -3,13 +3,9 @@
  * test/adapters/types.test.ts - what strict TypeScript users see; tsc compiles it, and nothing runs it
  */
 
-import type { Experimental_SandboxSession } from 'ai';
-import { type Applied, call, CallError, type Change, Jar, type LimitHit, Policy, Pool, type Result, run, RunError, spawn, StartError, Workspace, WorkspaceError } from 'belljar';
-import { sandboxSession } from 'belljar/ai-sdk';
-import { JarSandbox } from 'belljar/deepagents';
-import { JarSandboxClient } from 'belljar/openai-agents';
-import type { SandboxBackendProtocolV2 } from 'deepagents';
-import type { SandboxClient } from '@openai/agents/sandbox';
+import type { Readable, Writable } from 'node:stream';
+
+import { type Applied, call, CallError, type Change, Jar, type LimitHit, Policy, Pool, type Process, type Result, run, RunError, RunTimeout, spawn, StartError, Workspace, WorkspaceError } from 'belljar';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(_: Same<A, B>): void {}
@@ -40,7 +36,7 @@ new Jar();
   await jar.run(['true'], { net: 'host' });
   await jar.run(['true'], { detach: true, check: true });
   await using process = await jar.spawn(['cat'], { stdin: 'pipe', pty: true, rows: 3, columns: 4 });
-  process.stdin?.write('x');
+  process.stdin.write('x');
   process.kill('SIGUSR1');
   const [info] = await jar.listFiles('.', { recursive: true });
   same<NonNullable<typeof info>['type'], 'file' | 'dir' | 'symlink' | 'other'>(true);
@@ -50,9 +46,6 @@ new Jar();
   await using python = await jar.python();
   const cell = await python.run('1');
   if (cell.error !== null) same<typeof cell.error.kind, 'raised' | 'timeout' | 'interrupted' | 'ended'>(true);
-  const session: Experimental_SandboxSession = sandboxSession(jar, { timeout: 5 });
-  const backend: SandboxBackendProtocolV2 = new JarSandbox(jar);
-  void [session, backend];
 }
 
 {
@@ -72,8 +65,14 @@ new Jar();
 }
 
 const going = await spawn(['cat']);
-same<typeof going.web.stdout, ReadableStream<Uint8Array> | null>(true);
-const client: SandboxClient<any> = new JarSandboxClient({ memory: '1G' });
+same<typeof going.web.stdout, ReadableStream<Uint8Array>>(true);
+same<typeof going.stdin, Writable | null>(true);
+const piped = await spawn(['cat'], { stdin: 'pipe' });
+piped.stdin.end('x');
+piped.stdout.setEncoding('utf8');
+const heard = await spawn('cat', { shell: true, onOutput: () => {} });
+same<typeof heard.stdout, Readable | null>(true);
+const either: Process = piped;
 await using pool = new Pool({ preload: [new URL('file:///x.js')], ready: 2 });
 const sum = await pool.call<number>('/x.js', 'add', [1, 2n, new Map([[1, new Set(['x'])]])]);
 same<typeof sum, number>(true);
@@ -85,7 +84,11 @@ try {
   await run(['x'], { check: true });
 } catch (error) {
   if (error instanceof RunError) error.result.stdout;
+  if (error instanceof RunTimeout) {
+    same<typeof error.result.limits_hit, LimitHit[]>(true);
+    same<typeof error.result.exit_code, number | null>(true);
+  }
   if (error instanceof StartError) same<typeof error.code, string>(true);
   if (error instanceof CallError) same<typeof error.typeName, string | null>(true);
 }
-void client;
+void either;
