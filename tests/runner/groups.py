@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import lint
 from runner import process
-from runner.adapters import Adapters
+from runner.adapters import Adapters, needs_of
 from runner.clients import Clients
 from runner.frameworks import REQUIREMENTS, Absent, Environment
 from runner.interpreters import Interpreter, find_interpreters
@@ -466,7 +466,8 @@ def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
     def run(context: Context) -> list[Outcome]:
         engine = context.stage.root / "bin" / "belljar"
         try:
-            versions = adapters.prepare(engine)
+            versions = adapters.prepare(engine, "types") if path.suffix == ".ts" else ""
+            versions = adapters.prepare(engine, needs_of(path)) or versions
             if context.stage.uid_of(kind) is not None and not adapters.is_open:
                 raise Absent("needs:open the folder is not open to other users")
         except Absent as absent:
@@ -474,7 +475,9 @@ def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
         tests = adapters.folder / "tests"
         words = [f"--test-reporter={tests / 'reporter.js'}", str(tests / path.name)]
         if path.suffix == ".ts":
-            words = [str(adapters.folder / "node_modules/typescript/bin/tsc"), "-p", str(tests / "tsconfig.json"), "--pretty", "false"]
+            words = [str(adapters.folder / "node_modules/typescript/bin/tsc"), "-p", str(tests / f"tsconfig-{path.stem}.json"), "--pretty", "false"]
+            config = {"extends": "./tsconfig.json", "files": [path.name]}
+            (tests / f"tsconfig-{path.stem}.json").write_text(json.dumps(config))
         env = {
             **context.stage.env(kind, engine),
             "BELLJAR_TEST_NODE_SOURCE": str(context.stage.root / "node"),
@@ -490,7 +493,7 @@ def adapter_group(adapters: Adapters, path: pathlib.Path, kind: str) -> Group:
         if path.suffix == ".ts":
             # The frameworks' own types are not ours to mend. What names no file is about the settings.
             ours = [line for line in finished.output.splitlines() if line.startswith(("tests/", "node_modules/belljar/", "error "))]
-            return [Outcome("types", FAILED if ours or finished.is_timed_out else PASSED, "\n".join(ours))]
+            return [Outcome(f"{path.stem} with {versions}", FAILED if ours or finished.is_timed_out else PASSED, "\n".join(ours))]
         return [*keep_named(unit_outcomes(finished), context.filters), Outcome(f"with {versions}", PASSED)]
 
     name = f"{kind} {path.name.split('.')[0]}"
@@ -502,7 +505,7 @@ def adapter_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     adapters = Adapters(source)
     folder = source / "node" / "test" / "adapters"
     groups = [adapter_group(adapters, path, kind) for kind in stage.kinds() for path in sorted(folder.glob("*.test.js"))]
-    return [*groups, adapter_group(adapters, folder / "types.test.ts", stage.kinds()[0])]
+    return [*groups, *(adapter_group(adapters, path, stage.kinds()[0]) for path in sorted(folder.glob("types*.test.ts")))]
 
 
 def runner_group(path: pathlib.Path) -> Group:

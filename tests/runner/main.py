@@ -176,6 +176,9 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage, mounts: M
     trials.run_again()
     if not filters:
         costs.keep({cost.group: round(cost.seconds, 1) for cost in report.costs})
+    for part in sorted({group.part for group in groups if group.is_fetching}):
+        if not report.has_run(part):
+            report.add(part, [Outcome("the suite", FAILED, "no test of it ran; the reasons are those of what was skipped")], 0.0)
     if is_whole and any(group.part in ENGINE_PARTS for group in groups):
         report.add("aftermath", [aftermath.outcome()], 0.0)
 

@@ -119,6 +119,11 @@ class Report:
             if self.screen.progress is not None:
                 self.screen.progress.done(group)
 
+    def has_run(self, part: str) -> bool:
+        """Whether any test of a part ran to its end, well or not."""
+        with self._lock:
+            return any(o.name.startswith(f"{part} ") and o.status != SKIPPED for o in self.outcomes)
+
     def note(self, text: str) -> None:
         """Say something that is no test."""
         with self._lock:
