@@ -108,7 +108,10 @@ def command_lines(bench: Bench, places: Dict[str, Path], missing: Dict[str, str]
         "belljar run -- sleep 0.2, by work directory", "µs", EMPTY,
         spawn(bench, bench.rounds(SLOW_PART), field), missing=missing, commands=field.commands(bench),
     )
-    each = make_table("/bin/true: what one more directory costs", "µs", "", more)
+    each = make_table(
+        "/bin/true: what one more directory costs", "µs", "", more,
+        commands={row: "the start there less the one in an empty directory, divided by the directories" for row in more},
+    )
     return {"command": short, "slow": slow, "each": each}
 
 
@@ -116,9 +119,15 @@ def python_runs(bench: Bench, places: Dict[str, Path], missing: Dict[str, str]) 
     """A kept jar, and back-to-back runs, in each place."""
     paths = {name: str(path) for name, path in places.items()}
     values: Dict[str, Dict[str, List[float]]] = bench.host("place_host", rounds=bench.rounds(API_PART), places=paths)
+    kept = {name: 'jar.run(["/bin/true"])' for name in values["kept"]}
+    row = {name: 'belljar.run(["/bin/true"], workdir=…)' for name in values["row"]}
     return {
-        "kept": make_table("Python, jar.run in a kept jar, by work directory", "µs", EMPTY, values["kept"], missing=missing),
-        "row": make_table("Python, belljar.run back to back, by work directory", "µs", EMPTY, values["row"], missing=missing),
+        "kept": make_table(
+            "Python, jar.run in a kept jar, by work directory", "µs", EMPTY, values["kept"], missing=missing, commands=kept
+        ),
+        "row": make_table(
+            "Python, belljar.run back to back, by work directory", "µs", EMPTY, values["row"], missing=missing, commands=row
+        ),
     }
 
 
