@@ -13,6 +13,11 @@
 /* Directories between two looks at the clock, and the time of one step after the run. */
 #define LOOK_STEP 32
 #define LOOK_STEP_NS 300000
+/*
+ * While directories are opened, the jar's process cannot cut its mounts off: that takes as long as the listing lasts. It is
+ * over within this time.
+ */
+#define MOUNTS_NS 1000000
 
 bool engine_may_leave_risks(const struct host *host)
 {
@@ -72,7 +77,7 @@ void engine_search_begin(struct engine_search *search, struct loop *loop, const 
 	search->host = host;
 	search->baseline = baseline;
 	host_trees_open(&search->trees, host, kept);
-	loop_arm(loop, &search->timer, 0, on_grow, search);
+	loop_arm(loop, &search->timer, sys_monotonic_ns() + MOUNTS_NS, on_grow, search);
 }
 
 /* What it has found is what the next search compares with. */

@@ -31,8 +31,8 @@
 #define EVENT_BYTES 16384
 /* As in host_risky.c: a file system's clock ticks at least 100 times in a second. */
 #define SETTLING_NS 20000000LL
-/* Editors and build tools need watches too: take at most this share of what the kernel gives a user. */
-#define WATCH_SHARE 16
+/* Editors and build tools need watches too: all trees together take at most this share of what the kernel gives a user. */
+#define WATCH_SHARE 4
 #define WATCHES_MAX 16384
 #define WATCHES_OF_KERNEL "/proc/sys/fs/inotify/max_user_watches"
 
@@ -133,16 +133,18 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name)
 
 /* --- the kernel's watches ----------------------------------------------------------------------------------- */
 
-void tree_watch(struct tree *tree)
+void tree_watch(struct tree *tree, size_t taken)
 {
 	AUTO_CLOSE int fd = open(WATCHES_OF_KERNEL, O_RDONLY | O_CLOEXEC);
+	unsigned long share;
 	char text[32] = {0};
 
 	tree->is_watch_tried = true;
 	/* A file system that others change too, or that has layers, does not report everything. */
 	if (tree->watch_fd >= 0 || !tree->counts_directories || fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return;
-	tree->watch_max = MIN_OF(strtoul(text, NULL, 10) / WATCH_SHARE, (unsigned long)WATCHES_MAX);
+	share = strtoul(text, NULL, 10) / WATCH_SHARE;
+	tree->watch_max = MIN_OF(share > taken ? share - taken : 0, (unsigned long)WATCHES_MAX);
 	tree->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	/* What was listed before is not watched: it is asked for its time, until it is listed again. */
 }

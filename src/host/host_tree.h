@@ -84,8 +84,8 @@ void tree_free(struct tree *tree);
 bool tree_is_of(const struct tree *tree, const struct host_path *top);
 /* Is most of it about directories that are gone? Then a new tree is smaller. */
 bool tree_is_worn(const struct tree *tree);
-/* Have the kernel watch directories that are listed from now on, or do without where it refuses. */
-void tree_watch(struct tree *tree);
+/* Have the kernel watch directories that are listed from now on, or do without where it refuses. @taken: watches of other trees. */
+void tree_watch(struct tree *tree, size_t taken);
 
 /* List up to @count directories that were not listed yet. False: there are none left. */
 bool tree_grow(struct tree *tree, size_t count);

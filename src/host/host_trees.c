@@ -48,6 +48,15 @@ static size_t watched_count(const struct tree_list *kept)
 	return count;
 }
 
+static size_t watches_taken(const struct tree_list *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		count += kept->items[i]->watch_count;
+	return count;
+}
+
 /*
  * To let go of watches takes the kernel some 10 ms, in which nothing else is served. So a tree that is watched stays, and only
  * one that is used again is watched: many runs are the only one in their directory.
@@ -84,7 +93,7 @@ static struct tree *watch_from_now(struct tree_list *kept, struct tree *tree, co
 	made = tree_new(top, is_git);
 	if (!made)
 		return tree;
-	tree_watch(made);
+	tree_watch(made, watches_taken(kept));
 	kept->items[kept->count - 1] = made;
 	tree_free(tree);
 	return made;

@@ -17,8 +17,8 @@ struct tree_list {
 /* Directories to list in one step of a loop: some 60 microseconds. */
 #define TREES_STEP 16
 /* Trees that an engine keeps for runs to come. */
-#define TREES_KEPT_MAX 8
-#define TREES_WATCHED_MAX 4
+#define TREES_KEPT_MAX 16
+#define TREES_WATCHED_MAX 8
 
 /*
  * Fill @trees for @host. Those that @kept has are taken from it, and the kernel watches them from then on; new ones are added to it. NULL:

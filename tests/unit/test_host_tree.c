@@ -110,7 +110,7 @@ static struct tree *grown(const char *name, bool is_watched)
 	pause_for_clock();
 	tree = new_tree(name);
 	if (is_watched)
-		tree_watch(tree);
+		tree_watch(tree, 0);
 	while (tree_grow(tree, 1))
 		;
 	CHECK_INT(tree->nodes.count, 4);
@@ -245,7 +245,7 @@ static void test_directories_that_get_no_watch_are_asked(void)
 	make_directory("/few/c");
 	pause_for_clock();
 	tree = new_tree("/few");
-	tree_watch(tree);
+	tree_watch(tree, 0);
 	tree->watch_max = 1;
 	tree_grow(tree, SIZE_MAX);
 	CHECK(tree->watch_count <= 1);
