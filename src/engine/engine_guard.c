@@ -25,6 +25,8 @@
 #include "host/host_paths.h"
 #include "sys/calls.h"
 
+/* The object is no longer where it was. A new one may have got its number, so that looking there shows no difference. */
+#define GONE_EVENTS (IN_MOVE_SELF | IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW)
 #define OWN_EVENTS (IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD)
 /* Of a directory with something in it that the caller cannot read, and so not watch. */
 #define NAME_EVENTS (OWN_EVENTS | IN_MOVE | IN_DELETE | IN_CREATE)
@@ -117,7 +119,7 @@ static void read_events(struct engine_guard *guard)
 
 		for (ssize_t at = 0; at < len; at += (ssize_t)(sizeof(*event) + event->len)) {
 			event = (const struct inotify_event *)(buffer + at);
-			guard->has_moved |= (event->mask & IN_MOVE_SELF) != 0;
+			guard->has_moved |= (event->mask & GONE_EVENTS) != 0;
 		}
 	}
 }
