@@ -292,35 +292,68 @@ static void emit_condition_load(struct compiler *compiler, const struct seccomp_
 	emit_load(compiler, low_word(condition) + (is_wide ? sizeof(uint32_t) : 0));
 }
 
-/* One row; @previous is the row before it in the chain, from every condition of which control may come. */
-static size_t emit_row(struct compiler *compiler, const struct seccomp_rule *rule, const struct seccomp_rule *previous,
-		       size_t on_false)
+/* Where control enters the code of a chain. */
+struct entry {
+	size_t start; /* 0: none, since the row before tests the first condition */
+	size_t inner; /* the second condition of its first row, where the first is known to hold; 0: its argument may not be loaded */
+	size_t past; /* behind all rows with that first condition, where it is known not to hold */
+};
+
+static bool is_same_condition(const struct seccomp_condition *a, const struct seccomp_condition *b)
 {
+	return a->test == b->test && a->argument == b->argument && a->value == b->value && a->mask == b->mask;
+}
+
+/* Rows that follow each other and begin with the same condition test it once. */
+static bool can_share(const struct seccomp_rule *rule, const struct seccomp_rule *next, const struct entry *entry)
+{
+	return next && entry->inner && seccomp_condition_count(rule) > 1 &&
+	       is_same_condition(&rule->conditions[0], &next->conditions[0]);
+}
+
+/* One row; @previous is the row before it in the chain, from every condition of which control may come. */
+static struct entry emit_row(struct compiler *compiler, const struct seccomp_rule *rule,
+			     const struct seccomp_rule *previous, const struct seccomp_rule *next, struct entry after)
+{
+	bool is_shared = can_share(rule, next, &after), is_load_needed = !previous;
+	struct entry entry = {.past = is_shared ? after.past : after.start};
 	size_t place = return_place(compiler, answer_of(compiler, rule));
-	bool is_load_needed = !previous;
 
 	for (size_t i = seccomp_condition_count(rule); i-- > 0;) {
-		emit_test(compiler, &rule->conditions[i], place, on_false);
-		if (i > 0 && needs_load(&rule->conditions[i], &rule->conditions[i - 1]))
+		if (i == 0 && previous && can_share(previous, rule, &entry))
+			return entry;
+		emit_test(compiler, &rule->conditions[i], place,
+			  !i          ? entry.past
+			  : is_shared ? after.inner
+				      : after.start);
+		if (i > 0 && needs_load(&rule->conditions[i], &rule->conditions[i - 1])) {
 			emit_condition_load(compiler, &rule->conditions[i]);
+			entry.inner = i == 1 ? compiler->len : 0;
+		}
 		place = compiler->len;
 	}
 	for (size_t i = 0; previous && i < seccomp_condition_count(previous); i++)
 		is_load_needed = is_load_needed || needs_load(&rule->conditions[0], &previous->conditions[i]);
 	if (is_load_needed)
 		emit_condition_load(compiler, &rule->conditions[0]);
-	return compiler->len;
+	entry.start = compiler->len;
+	return entry;
 }
 
-static size_t emit_chain(struct compiler *compiler, int16_t row, const struct seccomp_rule *previous)
+static struct entry emit_chain(struct compiler *compiler, int16_t row, const struct seccomp_rule *previous)
 {
 	const struct seccomp_rule *rule = row < 0 ? NULL : &compiler->rules[row];
-	size_t on_false;
+	const struct seccomp_rule *next;
+	struct entry after;
 
-	if (!rule || seccomp_condition_count(rule) == 0)
-		return return_place(compiler, rule ? answer_of(compiler, rule) : SECCOMP_RET_ALLOW);
-	on_false = emit_chain(compiler, compiler->next_row[row], rule);
-	return emit_row(compiler, rule, previous, on_false);
+	if (!rule || seccomp_condition_count(rule) == 0) {
+		size_t place = return_place(compiler, rule ? answer_of(compiler, rule) : SECCOMP_RET_ALLOW);
+
+		return (struct entry){place, 0, place};
+	}
+	after = emit_chain(compiler, compiler->next_row[row], rule);
+	next = compiler->next_row[row] < 0 ? NULL : &compiler->rules[compiler->next_row[row]];
+	return emit_row(compiler, rule, previous, next, after);
 }
 
 static size_t emit_fate(struct compiler *compiler, const struct range *range)
@@ -328,7 +361,7 @@ static size_t emit_fate(struct compiler *compiler, const struct range *range)
 	if (range->row < 0)
 		return return_place(compiler, range->answer);
 	if (!compiler->chain_places[range->row])
-		compiler->chain_places[range->row] = emit_chain(compiler, range->row, NULL);
+		compiler->chain_places[range->row] = emit_chain(compiler, range->row, NULL).start;
 	return compiler->chain_places[range->row];
 }
 

@@ -90,9 +90,9 @@
 #define FAMILY_INET 2
 #define FAMILY_INET6 10
 #define FAMILY_NETLINK 16
-#define SOCKET_TYPE_BITS 0xf
 #define SOCKET_DATAGRAM 2
-#define SOCKET_RAW 3 /* for a Unix socket another word for datagram */
+/* Without the bit that makes SOCK_RAW of it: for a Unix socket that is another word for datagram. */
+#define DATAGRAM_TYPE_BITS 0xeU
 #define PROTOCOL_DEFAULT 0
 #define PROTOCOL_ICMP 1
 #define PROTOCOL_TCP 6
@@ -288,6 +288,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * a kernel without them says; TLS libraries then do it themselves.
 	 */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOENT, "it is TCP_ULP", EQUALS(1, LEVEL_TCP), EQUALS(2, TCP_ULP_OPTION)),
+	/* Fast open connects without connect(), and programs that ask for it connect in the usual way then. */
+	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is TCP_FASTOPEN_CONNECT", EQUALS(1, LEVEL_TCP),
+		  EQUALS(2, TCP_FASTOPEN_CONNECT_OPTION)),
 	/*
 	 * The memory that it pins counts for the user, against RLIMIT_MEMLOCK: one jar could take all that the user's programs
 	 * may have. What a kernel without it says; who asks copies instead.
@@ -297,7 +300,7 @@ const struct seccomp_rule seccomp_rules[] = {
 
 	/*
 	 * Out-of-band bytes of Unix sockets have a long record of kernel bugs; only FTP and telnet use those of TCP. None arrive where
-	 * none are sent. Fast open connects without connect(), and programs that ask for it connect in the usual way then.
+	 * none are sent. MSG_FASTOPEN is TCP_FASTOPEN_CONNECT by another door.
 	 */
 	REFUSE_IF(sendto, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
 		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
@@ -305,8 +308,6 @@ const struct seccomp_rule seccomp_rules[] = {
 		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
 	REFUSE_IF(sendmsg, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
 		  HAS_ANY(2, OOB_OR_FASTOPEN_FLAGS)),
-	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is TCP_FASTOPEN_CONNECT", EQUALS(1, LEVEL_TCP),
-		  EQUALS(2, TCP_FASTOPEN_CONNECT_OPTION)),
 	/* BPF programs by another door, which the kernel compiles to machine code. As on a socket whose filter is locked. */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_FILTER", EQUALS(1, LEVEL_SOCKET),
 		  EQUALS(2, SO_ATTACH_FILTER_OPTION)),
@@ -351,14 +352,10 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SCHED_CORE", EQUALS(0, PR_SCHED_CORE_OPTION)),
 
 	/* First, so that these errnos win over those of the next group. ESOCKTNOSUPPORT: syslog() then stays silent. */
-	REFUSE_IF(socket, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a Unix datagram socket",
-		  EQUALS(0, FAMILY_UNIX), MASKED(1, SOCKET_TYPE_BITS, SOCKET_DATAGRAM)),
-	REFUSE_IF(socket, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a raw Unix socket", EQUALS(0, FAMILY_UNIX),
-		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_RAW)),
-	REFUSE_IF(socketpair, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a datagram pair",
-		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_DATAGRAM)),
-	REFUSE_IF(socketpair, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a raw pair",
-		  MASKED(1, SOCKET_TYPE_BITS, SOCKET_RAW)),
+	REFUSE_IF(socket, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a Unix datagram or raw socket",
+		  EQUALS(0, FAMILY_UNIX), MASKED(1, DATAGRAM_TYPE_BITS, SOCKET_DATAGRAM)),
+	REFUSE_IF(socketpair, SECCOMP_NO_UNIX_CONNECT, ESOCKTNOSUPPORT, "it is a pair of datagram or raw sockets",
+		  MASKED(1, DATAGRAM_TYPE_BITS, SOCKET_DATAGRAM)),
 	/* As Landlock says it, from the ABI on that can. */
 	REFUSE(connect, SECCOMP_NO_UNIX_CONNECT, EACCES),
 	REFUSE(bind, SECCOMP_NO_UNIX_CONNECT, EACCES),
