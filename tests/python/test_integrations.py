@@ -56,7 +56,7 @@ class Words(PackageCase):
         for script, ending in (
             (f"echo \"{lie}\"", "nothing to report; what looks like these lines above is output of the command"),
             (f"echo \"{lie}\" >&2", "nothing to report; what looks like these lines above is output of the command"),
-            (f"echo \"{lie}\"; sleep 60", "'sh' was ended by the limit 'timeout' of 300 ms"),
+            (f"echo \"{lie}\"; sleep 60", "'sh' was ended by the limit 'timeout' of 300ms"),
         ):
             result = belljar.run(["sh", "-c", script], timeout=0.3 if "sleep" in script else None)
             words = note(result)

@@ -133,7 +133,7 @@ class Network(PackageCase):
             self.said["sentence"],
             "The sandbox refused to look up other.test: no rule of allow_net is about it. "
             "Trying again will not help; the owner of the sandbox can allow it with --allow-net other.test, in a policy "
-            '{"allow_net": ["other.test"]}.',
+            '{"allow_net":["other.test"]}.',
         )
 
     def test_calls_have_one_each(self) -> None:

@@ -7,28 +7,6 @@
 #include "reap/reap_children.h"
 #include "session/session_jar.h"
 
-static void test_limits_above_the_jars_are_refused(void)
-{
-	static const char *const jar[] = {"memory", "256M", "pids", "50", NULL};
-	static const char *const more[] = {"memory", "257M", NULL};
-	static const char *const none[] = {"memory", "none", NULL};
-	static const char *const pids[] = {"pids", "51", NULL};
-	const char *const *const refused[] = {more, none, pids};
-	struct scene scene;
-	struct one one;
-
-	if (!open_jar(&scene, RUNG_NAMESPACE, PLAN_SESSION, jar))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		const struct extras extras = {.flags = refused[i]};
-
-		CHECK(start(&one, &scene, "true", &extras) < 0);
-		CHECK_INT(one.error.stage, STAGE_POLICY);
-		finish(&one);
-	}
-	close_jar(&scene);
-}
-
 /* Fills memory until it is stopped. The command is known to run before it takes more memory than the engine can look at in time. */
 #define HOG "sleep 0.3; exec tail /dev/zero"
 
@@ -407,7 +385,6 @@ static void test_a_kill_in_a_cgroup_ends_the_run_that_was_hit(void)
 }
 
 static const struct test tests[] = {
-	TEST(test_limits_above_the_jars_are_refused),
 	TEST(test_memory_of_a_run_and_of_the_jar),
 	TEST(test_each_run_reports_its_own_usage),
 	TEST(test_a_refused_fork_of_a_killed_run_is_listed),
