@@ -78,7 +78,7 @@ export function describe(result) {
   return `'${command}' was ended by the limit '${name}'${hit === undefined ? '' : ` of ${amount(name, hit.limit)}`}`;
 }
 
-// From large to small, as the engine writes them: the largest unit of which it is a whole number.
+// From large to small, as the engine writes them: the largest unit that divides the number.
 const DURATIONS = [['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]];
 const SIZES = [['T', 2 ** 40], ['G', 2 ** 30], ['M', 2 ** 20], ['K', 2 ** 10], ['', 1]];
 const COUNTS = [['', 1]];

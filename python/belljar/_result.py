@@ -161,7 +161,7 @@ def describe(result: Result[Any]) -> str:
     return f"'{command}' was ended by the limit '{name}'" + (f" of {amount(name, limit)}" if limit is not None else "")
 
 
-# From large to small, as the engine writes them: the largest unit of which it is a whole number.
+# From large to small, as the engine writes them: the largest unit that divides the number.
 _DURATIONS = (("h", 3600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 _SIZES = (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10), ("", 1))
 _COUNTS = (("", 1),)

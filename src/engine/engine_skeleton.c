@@ -83,7 +83,7 @@ int engine_skeletons_find(struct host *host)
 		make_directories(base, host->uid != 0);
 		rc = host_look(&host->skeletons, path);
 	}
-	/* A link on the way is nobody's but a command's. */
+	/* Only a command can have made a link on the way. */
 	if (rc == 0 && host_is_plain(path) <= 0)
 		host->skeletons.kind = PATH_ABSENT;
 	return rc;

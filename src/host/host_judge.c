@@ -4,7 +4,7 @@
  *
  * Names of the project's top count there. Repositories and what is in them, and instructions for agents, count at any depth: people
  * open subdirectories too. Letters are compared as the most generous file system does: without case, without characters that
- * nobody sees, with those that stand for two letters. A name that only looks alike is reported too often, never too rarely.
+ * no reader sees, with those that stand for two letters. A name that only looks alike is reported too often, never too rarely.
  */
 #include "host/host_judge.h"
 

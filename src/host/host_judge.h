@@ -34,7 +34,7 @@ LIST_TYPE(struct risk_extra, risk_extra_list);
 struct risk_rules {
 	struct risk_extra_list extra;
 	/*
-	 * Is there @name in @directory, of which @len bytes count, after the change? It tells repositories without a work tree
+	 * Is there @name in the first @len bytes of @directory after the change? It tells repositories without a work tree
 	 * from other directories with a `config`. NULL: there are none.
 	 */
 	bool (*has)(void *context, const char *directory, size_t len, const char *name);

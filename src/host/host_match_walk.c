@@ -181,7 +181,7 @@ static unsigned char type_of(int fd, const struct listed_entry *entry)
 									  : (unsigned char)IFTODT(status.st_mode);
 }
 
-/* What cannot be read counts as a secret, unless it is nobody's file any more. */
+/* What cannot be read counts as a secret, unless the file is gone. */
 static bool has_secret_content(int directory_fd, const char *name, const char *glob)
 {
 	AUTO_CLOSE int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -242,7 +242,7 @@ static int look_at(struct matching *matching, const struct spot *spot, int fd, c
 	bool is_going_on = !globs_is_empty(globs, next);
 	const char *glob;
 
-	/* Most files are nobody's business, and their paths are not made. */
+	/* Most files do not count, and their paths are not made. */
 	if (ended < 0 && !(is_going_on && (type == DT_DIR || type == DT_LNK)) && !(has_secrets && type == DT_DIR) &&
 	    !(has_secrets && secret_file_of(entry->name, &glob)))
 		return 0;

@@ -26,7 +26,7 @@ struct spot {
 	bool has_secrets; /* what `hide_secrets` names counts in it */
 };
 
-/* A file of which another name is looked for. */
+/* A file whose other names are looked for. */
 struct twin {
 	dev_t device;
 	ino_t inode;

@@ -202,7 +202,7 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 
 /* --- one directory ------------------------------------------------------------------------------------------ */
 
-/* Is there @name in @directory, of which @len bytes count? For the judge, which asks it about repositories without a work tree. */
+/* Is there @name in the first @len bytes of @directory? For the judge, which asks it about repositories without a work tree. */
 static bool has_name(void *context, const char *directory, size_t len, const char *name)
 {
 	char path[2 * PATH_MAX];

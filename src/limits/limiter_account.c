@@ -170,7 +170,7 @@ static void note_processes(const struct limiter *limiter, const struct cgroup_re
 		seen->peak_processes = limiter->peak_processes;
 }
 
-/* What children wrote that nobody waited for shows only there. */
+/* What children wrote that no parent waited for shows only there. */
 static void check_growth(struct limiter *limiter, const struct meter_reading *places)
 {
 	uint64_t grown = limiter->reading.has_lost_writes ? meter_grown_bytes(&limiter->meter) : 0;

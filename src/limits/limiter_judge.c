@@ -159,7 +159,7 @@ void limiter_tell_growth(struct limiter *limiter, uint64_t grown_bytes, uint64_t
 
 	snprintf(evidence, sizeof(evidence),
 		 "statfs: a file system has grown by %" PRIu64
-		 " bytes, and children that nobody waited for (SIGCHLD ignored) wrote to it",
+		 " bytes, and children that no parent waited for (SIGCHLD ignored) wrote to it",
 		 grown_bytes);
 	limiter_tell(limiter, LIMIT_DISK, limiter->plan->limits.disk_bytes, used, "meter", evidence, cause);
 }

@@ -288,7 +288,7 @@ static void add_lost(struct meter *meter)
 
 		if (!gone->is_gone || gone->is_new)
 			continue;
-		/* Nobody but a parent that lives can have waited for it; and every process has page faults. */
+		/* Only a parent that lives can have waited for it; and every process has page faults. */
 		heir = meter_find(meter, gone->parent);
 		if (heir && !heir->is_gone && heir->pid != meter->first_pid)
 			heir->faults.pending += gone->faults.before;

@@ -43,7 +43,7 @@ struct meter_walk {
 struct meter_store {
 	int fd;
 	dev_t device;
-	uint64_t base_bytes; /* used when the run began, whoever used them */
+	uint64_t base_bytes; /* used when the run began, by any program */
 };
 
 /* What one look showed. */
@@ -55,7 +55,7 @@ struct meter_reading {
 	uint64_t written_bytes; /* to host directories */
 	uint64_t grown_bytes;   /* by which the fullest file system has grown, if has_lost_writes */
 	uint64_t stored_bytes;  /* in the scratch space of the private places */
-	bool has_lost_writes;   /* some processes ended, and nobody waited for them */
+	bool has_lost_writes;   /* some processes ended, and no parent waited for them */
 	bool is_scratch_full;
 };
 

@@ -78,7 +78,7 @@ int mcp_tighten(struct policy *policy, const char *document, size_t len, const s
 
 		if (string_list_has(&before.hide, path))
 			continue;
-		/* It is hidden already, and nobody is told whether it is there. */
+		/* It is hidden already, and no answer says whether it is there. */
 		if (is_hidden_by(&before.hide, path)) {
 			take_out(&policy->hide, i--);
 			continue;

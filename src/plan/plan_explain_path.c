@@ -395,7 +395,7 @@ static const char *secret_about(const struct walk *walk, const char *path)
 		    (host_secret_in_home(walk->looker->home, secret->name, place) && path_is_within(place, path) &&
 		     strlen(path) > strlen(walk->looker->home) && mode_on_host(walk, place)))
 			who = secret->who;
-	return who || !holds_agent(walk, path) ? who : "whoever reaches the agent in it uses your keys";
+	return who || !holds_agent(walk, path) ? who : "a command that reaches the agent in it can use your keys";
 }
 
 static bool warn_of_place(const struct walk *walk, const char *path, struct plan_explanation *out)

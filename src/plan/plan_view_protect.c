@@ -182,7 +182,7 @@ static const struct place *find_showing(const struct view *view, const char *pat
 }
 
 /*
- * What workspaces keep is for whoever decides about it, not for a command, which could change what was reviewed. Without mounts
+ * What workspaces keep is for the user who decides about it, not for a command, which could change what was reviewed. Without mounts
  * nothing is hidden in a directory that shows: then one that shows a workspace is refused.
  */
 static int hide_stores(struct plan_build *build, struct view *view)

@@ -40,7 +40,7 @@ static void apply_defaults(struct policy *policy)
 }
 
 /*
- * The same for what depends on how one run is used. Output that nobody keeps needs no bound. Of a run whose client counts
+ * The same for what depends on how one run is used. Output that no client keeps needs no bound. Of a run whose client counts
  * the time and output of each cell, the sum has none.
  */
 static void apply_run_defaults(struct policy *policy, const struct request *request)

@@ -2,7 +2,7 @@
 /*
  * workspace/workspace_home.c - the directory of all stores, and every other directory that has parts of them
  *
- * No jar may see any of these: a command that reaches a layer changes what somebody reviews and applies. Which directories
+ * No jar may see any of these: a command that reaches a layer changes what a user reviews and applies. Which directories
  * that are must not depend on the environment of one caller alone. So there are several homes, the one that the environment
  * names and those without it, and each home lists the places that its stores ever had elsewhere (`.places`).
  */

@@ -281,7 +281,7 @@ static enum risk judge(const struct risk_rules *rules, bool is_known, const stru
 	return RISK_PROTECTED;
 }
 
-/* Nobody knows what is in a closed directory, and it would be lost. */
+/* What is in a closed directory is unknown, and would be lost. */
 static bool is_allowed(const struct change *change, const struct string_list *allowed)
 {
 	for (size_t i = 0; allowed && i < allowed->count && !(change->flags & CHANGE_IS_CLOSED); i++)

@@ -62,7 +62,7 @@ static int open_new(const struct workspace_view *view, const struct change *chan
 	return fd;
 }
 
-/* Can somebody write to the open file, or is that unknown? */
+/* Can a process write to the open file, or is that unknown? */
 static bool may_be_written(int fd)
 {
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
@@ -71,7 +71,7 @@ static bool may_be_written(int fd)
 	return false;
 }
 
-/* Is it known that somebody can? Only their owner has leases, and not every file system. */
+/* Is it known that a process can? Only their owner has leases, and not every file system. */
 static bool is_written(int fd)
 {
 	return fcntl(fd, F_SETLEASE, F_RDLCK) < 0 ? errno == EAGAIN : (fcntl(fd, F_SETLEASE, F_UNLCK), false);
@@ -264,7 +264,7 @@ int shown_note(const struct workspace_view *view, const struct workspace *worksp
 	AUTO_TEXT text = {0};
 	int rc;
 
-	/* Whoever saw that there is nothing, and applies something later, knows that it is new. */
+	/* A user who saw that there is nothing, and applies something later, knows that it is new. */
 	if (!list->count && !paths->count) {
 		unlinkat(workspace->fd, names[viewer], 0);
 		return 0;

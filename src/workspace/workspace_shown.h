@@ -2,7 +2,7 @@
 /*
  * workspace/workspace_shown.h - apply what was shown, and nothing else
  *
- * Whoever looks at a workspace and applies it afterwards means what was looked at. A process that still has a file of the
+ * A user who looks at a workspace and applies it afterwards means what was looked at. A process that still has a file of the
  * layer open can change it in between. So the store remembers, for each kind of viewer, what was shown.
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_SHOWN_H
@@ -10,7 +10,7 @@
 
 #include "workspace/workspace_changes.h"
 
-/* A look through one door says nothing about what somebody saw through the other. */
+/* A look through one door says nothing about what a user saw through the other. */
 enum workspace_viewer {
 	VIEWER_TERMINAL, /* the command line */
 	VIEWER_PROGRAM,  /* clients of the engine */

@@ -31,7 +31,7 @@ void workspace_home_done(struct workspace_home *home);
  * other environments. None of them is made.
  */
 int workspace_homes(char *const *environment, struct string_list *out);
-/* Make the home at @path, as workspace_homes() names it, so that nobody else can. 0 or a negative errno. */
+/* Make the home at @path, as workspace_homes() names it, so that no other user can. 0 or a negative errno. */
 int workspace_home_make(const char *path);
 /* Is there any store, or part of one, in this directory? */
 bool workspace_any_in(const char *directory);
