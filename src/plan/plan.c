@@ -268,6 +268,10 @@ static bool is_writable(const struct plan_build *build, const char *path)
 	bool is_writable = is_in_workdir && policy->workdir_mode != WORKDIR_RO && !build->host->has_workdir_layer;
 	size_t len = is_in_workdir ? strlen(workdir->path) : 0;
 
+	/* The view makes Belljar's own files read-only, or the policy is refused (plan_view_own.c). */
+	for (size_t i = 0; i < build->host->own.count && build->plan->rung != RUNG_PROCESS; i++)
+		if (path_is_within(path, build->host->own.items[i].path))
+			return false;
 	for (size_t i = 0; i < policy->mounts.count; i++) {
 		const char *granted = build->host->mounts.items[i].path;
 

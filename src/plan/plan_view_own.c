@@ -31,19 +31,10 @@ static int refuse(struct plan_build *build, const struct view *view, const char 
 	return 0;
 }
 
-static void remember(struct plan_build *build, const struct host_path *own, const char *target, bool is_first)
-{
-	build->has_failed |= string_list_add(&build->plan->own, target) < 0;
-	if (!is_first)
-		return;
-	plan_note_quietly(build, "belljar",
-			  plan_format(build, "'%s' is read-only in the jar: Belljar itself runs from it", own->path),
-			  "install Belljar elsewhere if the command is to write there");
-}
-
 static void guard(struct plan_build *build, struct view *view, const struct host_path *own)
 {
 	const size_t known = build->plan->own.count;
+	bool is_named = false;
 
 	for (size_t i = 0; i < view->count && !build->has_failed; i++) {
 		struct place *place = &view->items[i];
@@ -52,15 +43,22 @@ static void guard(struct plan_build *build, struct view *view, const struct host
 		/* The place is Belljar's own, or in it. */
 		if (place_writes_host(place) && path_is_within(place->source, own->path)) {
 			place->flags |= STEP_READ_ONLY;
-			remember(build, own, place->target, build->plan->own.count == known);
+			is_named = true;
+			build->has_failed |= string_list_add(&build->plan->own, place->target) < 0;
 		}
 		target = place_writes_host(place) || place->layer ? view_seen_through(build, view, place, own->path)
 								  : NULL;
 		if (!target)
 			continue;
-		remember(build, own, target, build->plan->own.count == known);
+		build->has_failed |= string_list_add(&build->plan->own, target) < 0;
 		view_add_bind(build, view, own, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_protected = true;
 	}
+	/* A policy that names it writable does not get what it asks for: that is said aloud. */
+	if (build->plan->own.count > known)
+		(is_named ? plan_note : plan_note_quietly)(
+			build, "belljar",
+			plan_format(build, "'%s' is read-only in the jar: Belljar itself runs from it", own->path),
+			"install Belljar elsewhere if the command is to write there");
 }
 
 int view_guard_own(struct plan_build *build, struct view *view)

@@ -153,6 +153,19 @@ class Installed(OwnCase):
         self.assertEqual((result["exit_code"], (project / "new").exists()), (0, True), result)
         self.assertEqual((result["stderr"].count("Read-only"), (self.work / ".venv/bin/x").exists()), (2, False), result)
 
+    def test_the_messages_say_what_the_command_may_write_to(self) -> None:
+        """An active environment that holds Belljar: PATH names it, and no command can leave anything there."""
+        engine = self.install("venv", self.work)
+        self.run_by(engine)
+        self.env["PATH"] = f"{self.work}/.venv/bin:{self.env['PATH']}"
+        self.assertEqual(self.jar(*self.sh("true")).stderr, b"")
+        self.assertEqual([note["name"] for note in self.json(*self.sh("true"))["notes"]], ["belljar"])
+        done = self.jar("--rw", self.work / ".venv", *self.sh("true"))
+        self.assertIn(b".venv' is read-only in the jar: Belljar itself runs from it", done.stderr)
+        self.env["PATH"] = f"{self.work}/tools:{self.env['PATH']}"
+        (self.work / "tools").mkdir()
+        self.assertIn(b"your PATH has '%b', which" % str(self.work / "tools").encode(), self.jar(*self.sh("true")).stderr)
+
     def test_no_change_is_proposed(self) -> None:
         engine = self.install("npm", self.work)
         self.run_by(engine)
