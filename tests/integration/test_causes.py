@@ -216,7 +216,7 @@ class Unknown(CauseCase):
     def test_a_variable_that_was_not_passed(self) -> None:
         """Nothing is made up; `learn` says which were withheld."""
         command = ("--", "sh", "-c", 'test -n "$WANTED"')
-        env = {**self.env, "WANTED": "x"}
+        env = {**self.env, "BELLJAR_PACKAGE": "/nowhere", "WANTED": "x"}
         self.assertEqual(self.json("--ledger", "trace", *command, env=env)["denied"], [])
         self.assertIn(b"withheld: WANTED", self.belljar("learn", *command, env=env).stderr)
         self.assertEqual(self.json("--pass-env", "WANTED", *command, env=env)["exit_code"], 0)
