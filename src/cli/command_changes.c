@@ -151,10 +151,10 @@ static void say_outcome(const struct messenger *messenger, const struct apply_ou
 			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's; "
 			     "--merge PATH merges texts");
 	if (is_dry_run)
-		message_note(messenger, "%zu changes would be applied, %zu not", outcome->applied,
-			     outcome->conflicts + outcome->refused);
+		message_note(messenger, "%zu change%s would be applied, %zu not", outcome->applied,
+			     outcome->applied == 1 ? "" : "s", outcome->conflicts + outcome->refused);
 	else
-		message_note(messenger, "%zu changes applied%s%s", outcome->applied,
+		message_note(messenger, "%zu change%s applied%s%s", outcome->applied, outcome->applied == 1 ? "" : "s",
 			     is_kept ? "; the rest is in the workspace " : "", is_kept ? id : "");
 }
 

@@ -292,7 +292,7 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 	left = member_of(&document, "not_applied", JSON_LIST);
 	if (member_of(&document, "applied", JSON_INTEGER))
 		applied = member_of(&document, "applied", JSON_INTEGER)->number.integer;
-	mcp_say(&result, "%lld changes applied", (long long)applied);
+	mcp_say(&result, "%lld change%s applied", (long long)applied, applied == 1 ? "" : "s");
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "applied", applied);
 	json_write_unsigned(&writer, "not_allowed", held);
