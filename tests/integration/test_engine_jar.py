@@ -77,7 +77,7 @@ class KeptJars(JarOnAChannel):
         for _ in range(3):
             quick = self.run_in(jar, self.script("(setsid sleep 1001 &); echo quick"))
             self.assertEqual(quick.stdout, b"quick\n")
-        self.assertFalse([pid for pid in census.marked("1001") if census.command_line(pid).startswith("sleep")])
+        self.assertFalse([pid for pid in census.marked(self.marker) if census.command_line(pid).startswith("sleep 1001")])
         slow.send(CANCEL, wire.number(0))
         self.assertEqual(wire.finish(slow).result["outcome"], "cancelled")
         self.close(jar)
