@@ -190,6 +190,8 @@ static void pass(struct http2_stream *stream, enum http2_end from, struct http_s
 		text_append(&flow->waiting, part.bytes, part.len);
 	if (text_failed(&flow->waiting) || secret_search_failed(&flow->search))
 		reset_both(stream, NGHTTP2_INTERNAL_ERROR);
+	/* What a search keeps waits for what follows: were it still in the connection's window, enough streams would fill that for ever. */
+	acknowledge(stream, from, flow->unacknowledged - MIN_OF(flow->unacknowledged, flow->waiting.len));
 	resume(stream, from);
 }
 

@@ -291,7 +291,7 @@ static void add_lost(struct meter *meter)
 		/* Only a parent that lives can have waited for it; and every process has page faults. */
 		heir = meter_find(meter, gone->parent);
 		if (heir && !heir->is_gone && heir->pid != meter->first_pid)
-			heir->faults.pending += gone->faults.before;
+			heir->waited_faults.pending += gone->own_faults + gone->waited_faults.before;
 		heir = survivor_above(meter, gone);
 		if (!heir)
 			continue;
@@ -305,7 +305,7 @@ static void add_lost(struct meter *meter)
 			continue;
 		meter->lost_cpu_ns += lost(&process->cpu_ns);
 		meter->lost_written_bytes += lost(&process->written_bytes);
-		meter->losses += lost(&process->faults) > 0;
+		meter->losses += lost(&process->waited_faults) > 0;
 	}
 }
 

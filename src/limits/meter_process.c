@@ -162,7 +162,8 @@ bool meter_parse_stat(struct meter_process *process, const char *line)
 	process->shown = process->pid;
 	process->virtual_bytes = fields[VIRTUAL];
 	process->resident_bytes = fields[RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
-	process->faults.now = fields[FAULTS] + fields[CHILD_FAULTS];
+	process->own_faults = fields[FAULTS];
+	process->waited_faults.now = fields[CHILD_FAULTS];
 	process->cpu_ns.now = to_nanoseconds(fields[USER] + fields[SYSTEM] + fields[CHILD_USER] + fields[CHILD_SYSTEM]);
 	return true;
 }
@@ -440,7 +441,7 @@ static void begin(struct meter *meter)
 		meter->processes[i].is_new = false;
 		begin_tally(&meter->processes[i].cpu_ns);
 		begin_tally(&meter->processes[i].written_bytes);
-		begin_tally(&meter->processes[i].faults);
+		begin_tally(&meter->processes[i].waited_faults);
 	}
 	meter->is_crowded = meter->has_seen_any = false;
 	meter->seen_threads = 0;

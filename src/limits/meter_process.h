@@ -38,7 +38,9 @@ struct meter_process {
 	uint64_t virtual_bytes; /* 0: it has ended, or is ending */
 	struct meter_tally cpu_ns;
 	struct meter_tally written_bytes;
-	struct meter_tally faults; /* of pages: its own, and those of children that it waited for */
+	/* Of pages. Those of children that it waited for stand alone: it can have as many of its own as it likes. */
+	uint64_t own_faults;
+	struct meter_tally waited_faults;
 };
 
 /* One line of /proc/PID/stat. False: it is none, or tells of another process that got the number since. */

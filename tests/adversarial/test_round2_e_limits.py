@@ -27,6 +27,11 @@ for i in range(1600):
         pass
 """
 
+# The same, from a parent that has more page faults of its own between two children than any of them has.
+HIDDEN = LOST.replace("data =", "import mmap\nroom, ones = mmap.mmap(-1, 4 << 20), bytes(1024)\ndata =").replace(
+    "    if not os.fork", "    room[::4096] = ones\n    room.madvise(mmap.MADV_DONTNEED)\n    if not os.fork"
+)
+
 # How many bytes wait in 60 pairs of sockets that ask for large buffers.
 PAIRS = """
 import socket
@@ -70,6 +75,10 @@ class Disk(AttackCase):
     def test_what_lost_children_write_counts(self) -> None:
         result = self.json("--disk", "20M", "--", PYTHON, "-c", LOST, self.marker)
         self.assertIn("disk", [hit["name"] for hit in result["limits_hit"]], result)
+
+    def test_page_faults_of_the_parent_hide_no_child(self) -> None:
+        result = self.json("--disk", "20M", "--", PYTHON, "-c", HIDDEN, self.marker)
+        self.assertEqual(result["outcome"], "disk", result)
 
 
 @on_ways(NAMESPACE, LANDLOCK)

@@ -79,7 +79,7 @@ static ssize_t next_piece(nghttp2_session *session, int32_t id, uint8_t *to, siz
 		len = MIN_OF(room, script.bytes);
 		memset(to, 'x', len);
 		script.bytes -= len;
-		if (!script.bytes)
+		if (!script.bytes && !script.is_open)
 			*flags |= NGHTTP2_DATA_FLAG_EOF;
 		return (ssize_t)len;
 	}
@@ -771,6 +771,35 @@ static void test_lines_in_an_answer(void)
 	end();
 }
 
+/* The windows are for what the jar has not read. What waits in each of many answers must not fill them, or none would come to its end. */
+static void test_what_waits_in_many_answers_stops_none(void)
+{
+	enum { STREAMS = 90, EACH = 8000 };
+
+	begin(true);
+	memset(world.secret.value, 'k', NET_SECRET_MAX);
+	world.secret.value_len = NET_SECRET_MAX;
+	client.is_quiet = server.is_quiet = true;
+	is_silent = true;
+	for (int i = 0; i < STREAMS; i++)
+		ASK("GET", "/");
+	go();
+	/* Less than waits: the jar gets nothing. */
+	for (int i = 0; i < STREAMS; i++) {
+		script = (struct script){.bytes = EACH, .is_open = true};
+		answer(2 * i + 1);
+		go();
+		CHECK_INT(script.bytes, 0);
+	}
+	CHECK_INT(client.seen_bytes, 0);
+	script = (struct script){.is_open = false};
+	for (int i = 0; i < STREAMS; i++)
+		nghttp2_session_resume_data(server.session, 2 * i + 1);
+	go();
+	CHECK_INT(client.seen_bytes, (size_t)STREAMS * EACH);
+	end();
+}
+
 /* A message of gRPC goes on when it is whole, and no other answer is taken for one. */
 static void test_messages_of_grpc_are_found(void)
 {
@@ -893,6 +922,7 @@ static const struct test tests[] = {
 	TEST(test_bad_answers),
 	TEST(test_a_secret_goes_out_and_never_back),
 	TEST(test_lines_in_an_answer),
+	TEST(test_what_waits_in_many_answers_stops_none),
 	TEST(test_messages_of_grpc_are_found),
 	TEST(test_a_placeholder_stands_nowhere_else),
 	TEST(test_answers_that_could_not_be_searched),
