@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream/promises';
 import { toWeb } from '../lib/process.js';
 import { describe as describeEnd } from '../lib/result.js';
 import { chunksOf } from '../lib/run.js';
-import { checkKeys } from './keys.js';
+import { checkKeys } from '../lib/keys.js';
 
 const TYPES = { file: 'file', dir: 'directory', symlink: 'symlink', other: 'other' };
 const isAbsent = (error) => error.code === 'ENOENT' || error.code === 'ENOTDIR';

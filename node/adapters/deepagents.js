@@ -9,7 +9,7 @@
 import { BaseSandbox } from 'deepagents';
 
 import { note } from './ai-sdk.js';
-import { checkKeys } from './keys.js';
+import { checkKeys } from '../lib/keys.js';
 
 const ERRORS = { ENOENT: 'file_not_found', ENOTDIR: 'file_not_found', EISDIR: 'is_directory', EACCES: 'permission_denied', EPERM: 'permission_denied', EROFS: 'permission_denied' };
 

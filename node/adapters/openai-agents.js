@@ -16,7 +16,7 @@ import { join, posix } from 'node:path';
 
 import { Jar } from '../index.js';
 import { note } from './ai-sdk.js';
-import { checkKeys } from './keys.js';
+import { checkKeys } from '../lib/keys.js';
 
 const EXEC_YIELD_MS = 10_000;
 const STDIN_YIELD_MS = 250;

@@ -19,6 +19,7 @@ import { asyncDispose } from './dispose.js';
 import { CallEnded, CallError, CallTimeout, EngineError, ResultError, SendError } from './errors.js';
 import { Kind } from './frames.js';
 import { Jar } from './jar.js';
+import { checkKeys } from './keys.js';
 import { checkReadOnly, fileOf, partsOf, urlOf } from './modules.js';
 import { currentDirectory, keysOf, normalKeys } from './policy.js';
 import { Request } from './request.js';
@@ -186,6 +187,8 @@ export class Pool {
     this.#policy = policy;
     this.#onAsk = onAsk;
     this.#keys = normalKeys(keys);
+    const { ttl: _ttl, ...policyKeys } = this.#keys;
+    checkKeys(policyKeys); // now, not when the first call makes a jar
     this.#concurrency = concurrency;
     this.#ready = ready;
     this.#node = node;

@@ -152,6 +152,7 @@ test('a pool gives files by its policy, and loads nothing that a jar can write',
   const dir = join(tools, '..');
   const data = folder(context);
   writeFileSync(join(data, 'x'), 'content');
+  assert.throws(() => new Pool({ timeot: 1 }), PolicyError);
   await using_(new Pool({ ro: [data] }), async (pool) => assert.equal(await pool.call(tools, 'read', [join(data, 'x')]), 'content'));
   await using_(new Pool({ workdir: dir }), (pool) => assert.rejects(pool.call(tools, 'add', [1, 2]), SendError));
   mkdirSync(join(dir, 'below'));

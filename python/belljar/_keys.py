@@ -212,16 +212,6 @@ def _near(name: str, names: "frozenset[str]") -> Optional[str]:
     return next(iter(difflib.get_close_matches(name, sorted(names), 1, 0.75)), None)
 
 
-def check_keys(keys: Mapping[str, Any]) -> None:
-    """PolicyError for a keyword that is no key, in the engine's words: for objects that ask the engine only later."""
-    # Those of a loaded file may be among them.
-    known = frozenset({*PolicyKeys.__annotations__, "must_allow", "must_deny"})
-    for name in keys:
-        if name not in known:
-            near = _near(name, known)
-            raise PolicyError(f"unknown key {name!r}" + (f" (did you mean {near!r}?)" if near else ""))
-
-
 def _takes(fn: Any) -> Optional[Container[str]]:
     """The keywords that a function takes; None: any, or nobody knows."""
     import inspect

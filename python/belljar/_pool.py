@@ -20,7 +20,8 @@ from . import _engine, _inside, _loops, _paths
 from ._call import Backend, Call, Options, split_options
 from ._closing import AsyncClosing, Closing
 from ._errors import EngineError, PolicyError, public
-from ._keys import check_call_options, check_keys
+from ._host import check_keys
+from ._keys import check_call_options
 from ._policy import PolicyLike, encode, normal_keys, wire_form
 from ._program import engine_path, refuse_inside
 from ._queue import CLOSED, CallQueue
@@ -75,12 +76,12 @@ class Pool(Closing, AsyncClosing):
         policy = _paths.loaded_policy(policy, cwd)
         policy_keys = _paths.keys_of(policy)
         jar_keys = _paths.anchored(normal_keys({**keys}), cwd)
-        check_keys(jar_keys)
         self._on_ask = on_ask
         if on_ask is not None:
             jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
+        check_keys(policy, jar_keys)  # now, not when the first call makes a jar
         self._must_wait = (jar_keys.get("overflow") or policy_keys.get("overflow")) == "kill"
         self._zygotes = Zygotes(os.fspath(python), list(preload), named, policy, jar_keys, renew_after, on_ask is not None)
         self._queue = CallQueue(count)

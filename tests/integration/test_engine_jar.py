@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import time
@@ -72,12 +73,14 @@ class KeptJars(JarOnAChannel):
 
     def test_runs_at_the_same_time_and_what_one_leaves_behind_goes(self) -> None:
         jar = self.open()
+        # No other process on the host sleeps as long.
+        lasting = f"1001.{secrets.randbelow(10**9):09}"
         slow = self.join(jar, self.script("echo up; sleep 1000"), sink="frames")
         self.assertEqual([slow.read().kind, slow.read().kind], [STARTED, wire.OUTPUT])
         for _ in range(3):
-            quick = self.run_in(jar, self.script("(setsid sleep 1001 &); echo quick"))
+            quick = self.run_in(jar, self.script(f"(setsid sleep {lasting} &); echo quick"))
             self.assertEqual(quick.stdout, b"quick\n")
-        self.assertFalse([pid for pid in census.marked(self.marker) if census.command_line(pid).startswith("sleep 1001")])
+        self.assertFalse([pid for pid in census.marked(lasting) if census.command_line(pid).startswith("sleep")])
         slow.send(CANCEL, wire.number(0))
         self.assertEqual(wire.finish(slow).result["outcome"], "cancelled")
         self.close(jar)

@@ -7,6 +7,7 @@ import time
 import unittest
 
 import belljar
+from belljar.integrations._common import with_output
 from package_case import PackageCase, tearDownModule  # noqa: F401
 
 
@@ -44,6 +45,25 @@ class Ceilings(PackageCase):
             pool.call(time.sleep, 600, timeout=None)
         with belljar.Interpreter(timeout=0.4) as python:
             self.assertEqual(python.run("import time; time.sleep(600)", timeout="none").error.kind, "timeout")
+
+    def test_a_framework_allows_no_more_output_than_the_policy(self) -> None:
+        most = 64 << 20
+        for policy, keys, output in (
+            (None, {}, most),
+            ({"memory": "1G"}, {}, most),
+            (None, {"output": "1K"}, "1K"),
+            ({"output": "1K"}, {}, None),
+            (belljar.Policy(extends="strict"), {}, None),
+            ("strict", {}, None),
+            ({"output": "1K"}, {"output": "2K"}, "2K"),
+        ):
+            with self.subTest(policy=policy, keys=keys):
+                self.assertEqual(with_output(policy, keys, most).get("output"), output)
+
+    def test_a_pool_refuses_what_no_jar_could_have_when_it_is_made(self) -> None:
+        for keys in ({"timeot": 1}, {"memory": "much"}, {"policy": {"timeot": 1}}):
+            with self.subTest(keys=keys), self.assertRaises(belljar.PolicyError):
+                belljar.Pool(**keys)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,12 @@ def jar_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> Dict[str, Any]:
     return {**keys} if is_named else {"workdir": None, **keys}
 
 
+def with_output(policy: PolicyLike, keys: Mapping[str, Any], most_bytes: int) -> Dict[str, Any]:
+    """The same keys, with as much output as the framework can take where neither they nor the policy say how much."""
+    is_said = "output" in keys or keys_of(policy).get("output") is not None
+    return {**keys} if is_said else {"output": most_bytes, **keys}
+
+
 def checked_keys(policy: PolicyLike, keys: Mapping[str, Any]) -> Dict[str, Any]:
     """The same keys, as the engine takes them. PolicyError now, in the engine's words, where no jar could have them."""
     made = normal_keys({**keys})

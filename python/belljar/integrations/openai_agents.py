@@ -25,7 +25,7 @@ from .._errors import BelljarError, StartError
 from .._jar import Jar
 from .._policy import PolicyLike
 from .._request import PIPE
-from ._common import checked_keys, is_owners_timeout, missing, note, start_status, words_of
+from ._common import checked_keys, is_owners_timeout, missing, note, start_status, with_output, words_of
 
 try:
     from agents.sandbox.errors import (
@@ -355,7 +355,7 @@ class JarSandboxClient(BaseSandboxClient[Optional[JarSandboxClientOptions]]):  #
     def __init__(self, policy: PolicyLike = None, *, workdir: Union[str, Path, None] = None, **keys: Any) -> None:
         self._workdir = None if workdir is None else os.path.abspath(workdir)
         self._policy = policy
-        self._keys = checked_keys(policy, {"output": _OUTPUT_MAX_BYTES, **keys, "workdir": self._workdir})
+        self._keys = checked_keys(policy, {**with_output(policy, keys, _OUTPUT_MAX_BYTES), "workdir": self._workdir})
 
     def _session(self, state: JarSandboxSessionState) -> SandboxSession:
         manifest = state.manifest

@@ -17,7 +17,7 @@ from .._errors import EngineError, StartError
 from .._files import FileInfo
 from .._jar import Jar
 from .._policy import PolicyLike
-from ._common import checked_keys, jar_keys, missing, note, start_status, words_of
+from ._common import checked_keys, jar_keys, missing, note, start_status, with_output, words_of
 
 try:
     from pydantic_ai.workspaces import (
@@ -58,7 +58,7 @@ class JarWorkspace:
     """
 
     def __init__(self, policy: PolicyLike = None, *, ref: Optional[WorkspaceRef] = None, **keys: Any) -> None:
-        self._policy, self._keys = policy, checked_keys(policy, {"output": _OUTPUT_MAX_BYTES, **keys})
+        self._policy, self._keys = policy, checked_keys(policy, with_output(policy, keys, _OUTPUT_MAX_BYTES))
         self._ref = ref
         self._is_closed = False
 

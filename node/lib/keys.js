@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * adapters/keys.js - have the engine's program look at policy keys when an object is made, before any jar is opened
+ * lib/keys.js - have the engine's program look at policy keys when an object is made, before any jar is opened
  */
 
 import { execFileSync } from 'node:child_process';
@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { PolicyError } from '../lib/errors.js';
-import { normalKeys } from '../lib/policy.js';
-import { enginePath } from '../lib/program.js';
+import { PolicyError } from './errors.js';
+import { normalKeys } from './policy.js';
+import { enginePath } from './program.js';
 
 /** PolicyError, with the engine's suggestion, for keys that no policy can have. */
 export function checkKeys(keys) {
