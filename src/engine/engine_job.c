@@ -77,9 +77,9 @@ static void job_check_own(struct job *job)
 
 	if (!changed)
 		return;
-	error_set(&error, STAGE_ISOLATE, EPERM, "Belljar's own '%s' changed while the command ran", changed);
-	error_hint(&error,
-		   "if you did not change it, install Belljar again before you use it, where no command can write");
+	error_set(&error, STAGE_ISOLATE, EPERM, "Belljar's own '%s' changed or appeared while the command ran",
+		  changed);
+	error_hint(&error, "if you did not do that, remove it and install Belljar again, where no command can write");
 	run_breach(job->run, &error);
 }
 

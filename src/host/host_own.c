@@ -214,6 +214,24 @@ static int find_start(struct host *host, const char *program)
 	return host->started_by.links.count ? add_with_trees(host, path) : 0;
 }
 
+/* A program that is not there yet: whoever makes it chooses what the next run with secrets executes. */
+static int add_absent(struct host *host, const char *path)
+{
+	struct host_path item = {.kind = PATH_ABSENT};
+	struct host_path *added;
+
+	if (path[0] != '/' || access(path, F_OK) == 0)
+		return 0;
+	item.path = strdup(path);
+	added = item.path ? list_add(&host->own) : NULL;
+	if (!added) {
+		host_path_done(&item);
+		return -ENOMEM;
+	}
+	*added = item;
+	return 0;
+}
+
 static int add_gate(struct host *host, const char *program)
 {
 	const char *named = host_variable(host->environment, "BELLJAR_GATE");
@@ -221,8 +239,13 @@ static int add_gate(struct host *host, const char *program)
 	char beside[2 * PATH_MAX];
 	int rc = named ? add_with_trees(host, named) : 0;
 
+	if (rc == 0 && named)
+		rc = add_absent(host, named);
+	if (rc < 0 || host_is_system_directory(program))
+		return rc;
 	snprintf(beside, sizeof(beside), "%.*s/belljar-gate", (int)(slash - program), program);
-	return rc < 0 || host_is_system_directory(program) ? rc : add(host, beside);
+	rc = add(host, beside);
+	return rc < 0 ? rc : add_absent(host, beside);
 }
 
 int host_find_own(struct host *host)
@@ -331,6 +354,9 @@ static uint64_t look(const struct host_path *own, bool is_whole)
 	struct stat status;
 	int fd;
 
+	/* A link that led nowhere counts once it leads to something. */
+	if (own->kind == PATH_ABSENT)
+		return stat(own->path, &status) == 0 ? mark_of(&status) : 0;
 	if (own->kind == PATH_FILE)
 		return lstat(own->path, &status) == 0 ? mark_of(&status) : 0;
 	/* Of the trees around the packages other programs may change the rest. */
@@ -370,9 +396,14 @@ const char *host_own_changed(const struct host *host, const struct policy *polic
 
 	if (!before->items || before->count != host->own.count || host_own_look(host, policy, &now) < 0)
 		return NULL;
-	for (size_t i = 0; i < now.count; i++)
-		if (now.items[i] != before->items[i])
-			return host->own.items[i].path;
+	for (size_t i = 0; i < now.count; i++) {
+		const struct host_path *own = &host->own.items[i];
+		/* Of a kept jar's first survey: no later run takes it for what was always there. */
+		bool is_new = own->kind == PATH_ABSENT && now.items[i] && host_written_around(host, policy, own->path);
+
+		if (is_new || (own->kind != PATH_ABSENT && now.items[i] != before->items[i]))
+			return own->path;
+	}
 	return NULL;
 }
 

@@ -72,9 +72,10 @@ int view_guard_own(struct plan_build *build, struct view *view)
 	if (build->plan->rung == RUNG_LANDLOCK && build->host->skeletons.path)
 		rc = refuse(build, view, build->host->skeletons.path, "show less than");
 	for (size_t i = 0; i < own->count && rc == 0; i++) {
-		if (build->plan->rung == RUNG_NAMESPACE)
+		/* Nothing can be mounted where nothing is. If a program appears there, the run fails. */
+		if (build->plan->rung == RUNG_NAMESPACE && own->items[i].kind != PATH_ABSENT)
 			guard(build, view, &own->items[i]);
-		else
+		else if (build->plan->rung == RUNG_LANDLOCK)
 			rc = refuse(build, view, own->items[i].path, "install Belljar outside of");
 	}
 	return rc;

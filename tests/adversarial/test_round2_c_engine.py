@@ -211,6 +211,31 @@ class OtherNames(OwnCase):
         self.assertIn(str(self.outside / "vendor/belljar"), result["error"]["message"])
 
 
+@on_ways(NAMESPACE)
+class NotThereYet(OwnCase):
+    """Without belljar-gate beside the program, a command could put there what the next run with secrets executes."""
+
+    def test_a_program_that_appears_fails_the_run(self) -> None:
+        engine = self.install("plain", self.work)
+        gate = engine.parent / "belljar-gate"
+        gate.unlink()
+        self.run_by(engine)
+        result = self.json(*self.sh("echo fine > tools/new"))
+        self.assertEqual((result["outcome"], result["error"]), ("exited", None), result)
+        for plant in ("cp", "ln -s"):
+            with self.subTest(plant=plant):
+                result = self.json(*self.sh(f"{plant} /bin/true {gate}"))
+                self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
+                self.assertIn(f"Belljar's own '{gate}'", result["error"]["message"])
+                gate.unlink()
+
+    def test_a_program_that_the_environment_names(self) -> None:
+        gate = self.work / "gate"
+        self.env["BELLJAR_GATE"] = str(gate)
+        result = self.json(*self.sh(f"cp /bin/true {gate}"))
+        self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
+
+
 STORE = Path("/run/belljar" if os.getuid() == 0 else f"/run/user/{os.getuid()}/belljar")
 
 
