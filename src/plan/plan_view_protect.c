@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "host/host_paths.h"
+#include "policy/policy_patterns.h"
 
 const char *view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
 			      const char *path)
@@ -213,6 +214,24 @@ static int hide_stores(struct plan_build *build, struct view *view)
 	return 0;
 }
 
+/* Many programs read "{pem,key}" as two words. Where such a pattern hides nothing, something stays visible that was meant. */
+static void note_braces(struct plan_build *build)
+{
+	const struct host *host = build->host;
+
+	for (size_t i = 0; i < host->hide_patterns.count; i++) {
+		const char *said = host->hide_patterns.items[i], *brace = strchr(said, '{');
+		bool has_match = !brace || !strchr(brace, ',') || !strchr(brace, '}') || !pattern_is(said);
+
+		for (size_t j = 0; j < host->matches.count && !has_match; j++)
+			has_match = !strcmp(host->matches.items[j].pattern, said);
+		if (!has_match)
+			plan_note(build, "hide",
+				  plan_format(build, "'%s' matches nothing: braces mean themselves in a pattern", said),
+				  "give one pattern for each of the words");
+	}
+}
+
 /*
  * A path is hidden by what it is, not only by its name: the host's object behind it is shown nowhere in the jar, under
  * whatever name a mount elsewhere or a symbolic link would give it.
@@ -244,6 +263,7 @@ static int hide(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < paths->count && !build->has_failed; i++)
 		if (hidden[i].kind != PATH_ABSENT)
 			cover(build, view, &hidden[i]);
+	note_braces(build);
 	/* Skeletons are later jars' too: no command has them, even if the policy names them. */
 	if (build->host->skeletons.kind == PATH_DIRECTORY && build->plan->rung == RUNG_NAMESPACE &&
 	    !build->has_failed) {

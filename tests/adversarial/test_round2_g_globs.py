@@ -57,6 +57,12 @@ class Hidden(GlobCase):
         result = self.json("--hide", "**/*.pem", "--", "true")
         self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0), result)
 
+    def test_braces_that_hide_nothing_are_told(self) -> None:
+        result = self.json("--hide", "**/*.{pem,key}", "--", "true")
+        self.assertEqual([note["name"] for note in result["notes"]], ["hide"], result)
+        self.make("a.{pem,key}")
+        self.assertNotIn("./a.{pem,key}", self.seen("--hide", "*.{pem,key}", "--hide", "**/.env"))
+
     def test_other_names_of_a_file_are_hidden_too(self) -> None:
         os.link(self.work / "sub/.env", self.work / "node_modules/innocent")
         (self.work / "led").symlink_to("sub/deep/er/.env")
