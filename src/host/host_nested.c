@@ -259,6 +259,8 @@ static void look_at_name(struct walk *walk, const struct tree *tree, const struc
 		return;
 	age = walk_age(walk, host_changed_ns(&status));
 	walk_join(&whole, node->path, name);
+	if (age == AGE_OLD && node->flags & TREE_IS_ARRIVED)
+		age = AGE_NEW;
 	if (age == AGE_OLD && node->flags & TREE_IS_IN_OTHER)
 		age = walk_age_of_way(walk, whole.text);
 	if (age != AGE_OLD)
@@ -356,6 +358,7 @@ static void look_at_index(struct risk_look *look, struct tree *tree, size_t inde
 		risky_leave_out(walk->risky, tree->path, node->path);
 	if (!(node->flags & TREE_IS_GONE) && (news == TREE_LISTED || is_known_as_news(node)))
 		look_at_node(walk, tree, node, news == TREE_LISTED);
+	node->flags &= ~(unsigned)TREE_IS_ARRIVED;
 }
 
 /* Begin with the tree look->tree; false: it is no longer where it was. */

@@ -310,11 +310,20 @@ struct listing {
 	struct children children;
 	const struct tree_check *check; /* NULL: the tree grows, and no run is over */
 	size_t entries;
+	bool was_listed; /* before: what is new in it was not there then */
 };
 
 static struct tree_node *node_of(const struct listing *listing)
 {
 	return &listing->tree->nodes.items[listing->index];
+}
+
+/* Times of what is in a directory do not change when it is moved. That it was not there before shows that it was. */
+static void arrive(struct listing *listing, struct tree_node *node, const struct directory_entry *entry)
+{
+	node->inode = entry->inode;
+	if (listing->check && (listing->was_listed || node_of(listing)->flags & TREE_IS_ARRIVED))
+		node->flags |= TREE_IS_ARRIVED;
 }
 
 static void take_directory(struct listing *listing, const struct directory_entry *entry)
@@ -325,7 +334,7 @@ static void take_directory(struct listing *listing, const struct directory_entry
 	if (!index) {
 		index = add_node(listing->tree, listing->index, entry->name);
 		if (index)
-			listing->tree->nodes.items[index].inode = entry->inode;
+			arrive(listing, &listing->tree->nodes.items[index], entry);
 		else
 			node_of(listing)->flags |= TREE_IS_LEFT_OUT;
 		return;
@@ -334,7 +343,7 @@ static void take_directory(struct listing *listing, const struct directory_entry
 	if (node->flags & TREE_IS_GONE || node->inode != entry->inode) {
 		node->flags &= ~(unsigned)TREE_IS_GONE;
 		node->flags |= TREE_IS_DIRTY;
-		node->inode = entry->inode;
+		arrive(listing, node, entry);
 	}
 }
 
@@ -452,10 +461,11 @@ static bool becomes_git(struct tree *tree, uint32_t index)
 
 static void list_node(struct tree *tree, uint32_t index, const struct tree_check *check)
 {
-	static const unsigned kept = TREE_IS_IN_GIT | TREE_IS_GIT | TREE_IS_IN_OTHER | TREE_IS_FILLED;
+	static const unsigned kept = TREE_IS_IN_GIT | TREE_IS_GIT | TREE_IS_IN_OTHER | TREE_IS_FILLED | TREE_IS_ARRIVED;
 	struct tree_node *node = &tree->nodes.items[index];
 	struct listing listing = {.tree = tree, .index = index, .check = check};
 
+	listing.was_listed = node->flags & (TREE_IS_LISTED | TREE_IS_SKIMMED);
 	tree->skimmed -= node->flags & TREE_IS_SKIMMED ? 1 : 0;
 	node->flags = (node->flags & kept) | TREE_IS_LISTED;
 	node->bare = 0;
@@ -471,8 +481,10 @@ static void list_node(struct tree *tree, uint32_t index, const struct tree_check
 	children_done(&listing.children);
 	close_fd(&listing.fd);
 	/* Then links in it count, which the listing has passed over. */
-	if (becomes_git(tree, index))
+	if (becomes_git(tree, index)) {
+		tree->nodes.items[index].flags &= ~(unsigned)(listing.was_listed ? 0 : TREE_IS_LISTED);
 		list_node(tree, index, check);
+	}
 }
 
 bool tree_grow(struct tree *tree, size_t count)

@@ -30,6 +30,8 @@ enum tree_flag {
 	TREE_HAS_GIT = 1 << 9,            /* a name that git takes for `.git` is in it */
 	TREE_HAS_OTHER_LETTERS = 1 << 10, /* some name in it is not of ASCII letters alone */
 	TREE_IS_LEFT_OUT = 1 << 11,       /* it could not be listed, or not whole */
+	TREE_IS_ARRIVED =
+		1 << 12, /* it was not there when the directory above was listed: made, or moved with all in it */
 };
 
 struct tree_node {

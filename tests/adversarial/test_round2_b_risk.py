@@ -155,6 +155,14 @@ class Reported(RiskCase):
         result = self.run_later("mkdir -p t/x; echo x > t/x/AGENTS.md; mv t a/b/t; mv a c")
         self.assertIn("c/b/t/x/AGENTS.md", self.risky(result))
 
+    def test_directories_that_move_out_of_one_that_tools_fill(self) -> None:
+        """No search looks at them where they were made, and no time of what is in them changes when they move."""
+        (self.work / "src").mkdir()
+        self.run_later("mkdir -p node_modules/a/e/sub; echo x > node_modules/a/e/AGENTS.md; echo x > node_modules/a/e/sub/CLAUDE.md")
+        result = self.run_later("sleep 0.5; mv node_modules/a/e src/e")
+        self.assertTrue({"src/e/AGENTS.md", "src/e/sub/CLAUDE.md"} <= self.risky(result), result["risky"])
+        self.assertEqual(self.risky(self.run_later("true")), set())
+
     def test_directories_that_tools_fill_are_judged_at_their_top(self) -> None:
         for name in ("node_modules", "vendor", "sub/.venv"):
             (self.work / name / "deep").mkdir(parents=True)
