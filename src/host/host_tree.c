@@ -318,11 +318,20 @@ static struct tree_node *node_of(const struct listing *listing)
 	return &listing->tree->nodes.items[listing->index];
 }
 
-/* Times of what is in a directory do not change when it is moved. That it was not there before shows that it was. */
+/*
+ * A move changes the time of the directory that moves, and of nothing in it. So what is in one that changed during the run, and
+ * was not there when the directory above was listed, may be new too.
+ */
 static void arrive(struct listing *listing, struct tree_node *node, const struct directory_entry *entry)
 {
+	struct stat status;
+
 	node->inode = entry->inode;
-	if (listing->check && (listing->was_listed || node_of(listing)->flags & TREE_IS_ARRIVED))
+	if (!listing->check)
+		return;
+	if (node_of(listing)->flags & TREE_IS_ARRIVED ||
+	    (listing->was_listed && fstatat(listing->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	     host_changed_ns(&status) >= listing->check->old_ns))
 		node->flags |= TREE_IS_ARRIVED;
 }
 
