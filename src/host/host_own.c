@@ -214,7 +214,7 @@ static int find_start(struct host *host, const char *program)
 	return host->started_by.links.count ? add_with_trees(host, path) : 0;
 }
 
-/* A program that is not there yet: whoever makes it chooses what the next run with secrets executes. */
+/* A program that is not there yet: the program that makes it chooses what the next run with secrets executes. */
 static int add_absent(struct host *host, const char *path)
 {
 	struct host_path item = {.kind = PATH_ABSENT};

@@ -21,6 +21,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include "base/directory.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
 #include "host/host_walk.h"
@@ -35,14 +36,6 @@
 #define WATCH_SHARE 4
 #define WATCHES_MAX 16384
 #define WATCHES_OF_KERNEL "/proc/sys/fs/inotify/max_user_watches"
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
 
 static const char *const other_repositories[] = {".hg", ".jj", ".sl", ".pijul", "_darcs"};
 

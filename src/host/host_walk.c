@@ -16,20 +16,13 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "base/directory.h"
 #include "host/host_paths.h"
 #include "sys/calls.h"
 
 #define LIST_BYTES 16384
 /* A file server's clock may be wrong by so much. */
 #define FOREIGN_CLOCK_NS (24 * 3600 * 1000000000LL)
-
-struct directory_entry {
-	uint64_t inode;
-	int64_t offset;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
 
 const char *walk_join(struct walk_name *name, const char *directory, const char *entry)
 {
