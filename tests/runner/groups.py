@@ -31,6 +31,15 @@ SYSTEM_PYTHON = "/usr/bin/"
 PORTABLE_MODULES = ("test_async", "test_classes", "test_codec", "test_integrations", "test_run", "test_send")
 # They look at nothing that depends on who runs them: once is enough, unless all are asked for.
 SAME_FOR_EVERYBODY = ("test_answer", "test_classes", "test_codec", "test_keys", "test_loops", "test_types", "test_wheel", "test_wire")
+# `./dev test --quick`: one module for each promise of the README, as the user who starts the tests.
+QUICK_PARTS = ("unit", "golden", "lint", "runner")
+QUICK_MODULES = {
+    "integration": ("test_argv", "test_cancel", "test_environment", "test_json", "test_passthrough", "test_paths", "test_redaction", "test_rungs", "test_usage_errors", "test_workdir"),
+    "adversarial": ("test_descriptors", "test_kernel"),
+    "python": ("test_codec",),
+}
+# Too long for --quick.
+NOT_QUICK = ("cppcheck", "test_plan_seccomp", "test_run_session_limits")
 # What takes longest, the longest first, for where no earlier run has told (schedule.py). Only for speed: one that is not here may be long.
 LONG_MODULES = (
     "test_host_git",
@@ -654,3 +663,13 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     groups += checked_groups(units, suites["integration"], stage.kinds()[0])
     groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]
     return groups
+
+
+def is_quick(group: Group) -> bool:
+    """Tell whether `./dev test --quick` runs this group."""
+    kind, _, module = group.name.rpartition(" ")
+    if group.is_slow or module in NOT_QUICK:
+        return False
+    if group.part in QUICK_PARTS:
+        return "asan" not in kind.split()
+    return module in QUICK_MODULES.get(group.part, ()) and (os.geteuid() != 0 or "user" not in kind.split())

@@ -18,7 +18,7 @@ import traceback
 
 from runner import process
 from runner.aftermath import Aftermath, Mounts
-from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups
+from runner.groups import BUILD_TIMEOUT_SECONDS, Context, Group, all_groups, is_quick
 from runner.pace import PACE
 from runner.progress import Costs, Progress
 from runner.report import FAILED, PASSED, Outcome, Report, after_second_chance
@@ -46,6 +46,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=3 * len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="less than 90 seconds: unit tests, golden plans, fast lints, one module for each promise")
     parser.add_argument("--list", action="store_true", help="name the groups of tests, run nothing")
     return parser.parse_args(arguments)
 
@@ -59,6 +60,8 @@ def choose(groups: list[Group], options: argparse.Namespace) -> tuple[list[Group
         groups = [group for group in groups if group.part == options.only]
     else:
         groups = [group for group in groups if not group.is_fetching or group.part in options.filters]
+    if options.quick:
+        groups = [group for group in groups if is_quick(group)]
     if not options.filters:
         return [group for group in groups if options.only or not group.is_slow], []
     named = [group for group in groups if any(word in group.title for word in options.filters)]
@@ -160,7 +163,7 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage, mounts: M
     if options.list:
         report.note("\n".join(group.title for group in groups))
         return
-    is_whole = not options.filters and not options.only
+    is_whole = not options.filters and not options.only and not options.quick
     wanted = {name for group in groups for name in group.builds}
     wanted |= {name for group in groups if group.part in ("integration", "adversarial") for name in group.after}
     builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]

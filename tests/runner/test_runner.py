@@ -19,7 +19,7 @@ from unittest import mock
 from harness import census
 from lint import frames, rules
 from runner import aftermath, frameworks, process, progress
-from runner.groups import LONG_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
+from runner.groups import LONG_MODULES, QUICK_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
 from runner.main import Trials, choose, parse
 from runner.module_child import describe
 from runner.pace import Pace
@@ -104,6 +104,34 @@ class Frameworks(unittest.TestCase):
         self.assertEqual(self.prepare(1, 0)[0], "langchain 1.2.3, as it was: the registry cannot be reached")
         said = self.prepare(1, 1)[0]
         self.assertEqual(said, "needs:registry langchain cannot be installed: ERROR: no route to the registry")
+
+
+class Quick(unittest.TestCase):
+    """What `./dev test --quick` chooses."""
+
+    def test_quick_takes_one_module_for_each_promise_and_no_sanitizers(self) -> None:
+        def run(_: Context) -> list[Outcome]:
+            return []
+
+        names = [
+            ("unit", "gcc test_a"),
+            ("unit", "asan test_a"),
+            ("lint", "words"),
+            ("lint", "cppcheck"),
+            ("integration", "root test_argv"),
+            ("integration", "user test_argv"),
+            ("integration", "root test_limits"),
+        ]
+        made = [Group(part, name, (), run) for part, name in names]
+        with mock.patch("runner.groups.os.geteuid", lambda: 0):
+            chosen = [group.name for group in choose(made, parse(["--quick"]))[0]]
+        self.assertEqual(chosen, ["gcc test_a", "words", "root test_argv"])
+
+    def test_quick_names_modules_that_exist(self) -> None:
+        folder = pathlib.Path(__file__).resolve().parent.parent
+        for part, modules in QUICK_MODULES.items():
+            for module in modules:
+                self.assertTrue((folder / part / f"{module}.py").is_file(), module)
 
 
 class UnitOutput(unittest.TestCase):
