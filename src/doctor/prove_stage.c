@@ -92,20 +92,6 @@ static int make_top(struct prove_stage *stage)
 	return -errno;
 }
 
-/* An index with one entry: a gitlink at "nested". */
-static int make_index(const struct prove_stage *stage)
-{
-	unsigned char index[12 + 72 + 20] = {'D', 'I', 'R', 'C', [7] = 2, [11] = 1};
-	char path[2 * PROVE_PATH_MAX];
-	AUTO_CLOSE int fd = open(path_of(stage, "work/.git/index", path, sizeof(path)),
-				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	index[12 + 26] = 0xe0; /* mode 160000 */
-	index[12 + 61] = (unsigned char)strlen("nested");
-	memcpy(index + 12 + 62, "nested", strlen("nested"));
-	return fd < 0 || write(fd, index, sizeof(index)) != sizeof(index) || fchmod(fd, 0666) < 0 ? -errno : 0;
-}
-
 /* What is protected since git, or a link, leads to it. */
 static int make_protected(const struct prove_stage *stage)
 {
@@ -119,7 +105,7 @@ static int make_protected(const struct prove_stage *stage)
 	if (rc == 0)
 		rc = make_file(stage, "work/nested/.git/config", "");
 	if (rc == 0)
-		rc = make_index(stage);
+		rc = make_file(stage, "work/.gitmodules", "[submodule \"nested\"]\n\tpath = nested\n");
 	if (rc == 0 && symlink("settings", path_of(stage, "work/.claude", path, sizeof(path))) < 0)
 		rc = -errno;
 	return rc;

@@ -79,7 +79,7 @@ const struct attempt attempts[] = {
 	 attempt_protected_by_config},
 	{"guard-link", "change or move away what a protected name leads to by a link", ON(MOUNT_NS, MOUNT_NS), "protect",
 	 0, attempt_protected_by_link},
-	{"guard-gitlink", "change or move away the configuration of a repository that git's index has in it",
+	{"guard-gitlink", "change or move away the configuration of a repository that .gitmodules names",
 	 ON(MOUNT_NS, MOUNT_NS), "protect", 0, attempt_protected_by_gitlink},
 	{"overwrite-engine", "open the engine's own program for writing by /proc/PID/exe", ON(NOT_DUMPABLE, LANDLOCK), NULL, 0,
 	 attempt_overwrite_engine},

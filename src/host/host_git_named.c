@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host/host_git_named.c - the keys of git's configuration that name programs, and files that git obeys
- *
- * What a command names is found by host_git_command.c: whatever word of one is the name of a file is taken for a program or its
- * script.
  */
 #include "host/host_git_named.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "host/host_git_command.h"
-#include "host/host_git_index.h"
+#define BETWEEN_PIECES " \t\n\r\"'`;|&<>()$={},"
+/* What ends a variable or a substitution. */
+#define PUT_IN "$)}`"
 
 enum value_kind {
 	VALUE_PATH,    /* relative to the top of the work tree */
@@ -96,6 +95,67 @@ struct asking {
 	struct git_configured *configured;
 };
 
+/* --- commands ----------------------------------------------------------------------------------------------- */
+
+struct pieces {
+	git_named_function *each;
+	void *context;
+	bool is_over; /* @each has heard enough */
+};
+
+static void report_piece(struct pieces *pieces, const char *path)
+{
+	if (path[0] && !pieces->is_over)
+		pieces->is_over = !pieces->each(pieces->context,
+						&(struct git_named){.path = path,
+								    .is_only_file = true,
+								    .who = "git's configuration makes git run it"});
+}
+
+/* @piece follows what the shell puts in, which most often is the top of the work tree, or home. */
+static void report_rest(struct pieces *pieces, const char *piece)
+{
+	const char *slash = strchr(piece, '/');
+	char path[PATH_MAX + 2];
+
+	if (!slash)
+		return;
+	slash += strspn(slash, "/");
+	report_piece(pieces, slash);
+	if (slash[0] && snprintf(path, sizeof(path), "~/%s", slash) < (int)sizeof(path))
+		report_piece(pieces, path);
+}
+
+void git_command_named(const char *command, git_named_function *each, void *context)
+{
+	struct pieces pieces = {each, context, false};
+	bool is_first = true, is_behind = false;
+
+	while (*command && !pieces.is_over) {
+		char piece[PATH_MAX];
+		size_t gap = strspn(command, BETWEEN_PIECES), end = gap, len;
+
+		/* In "$PWD"/x a quote comes between. */
+		while (end && strchr("\"'", command[end - 1]))
+			end--;
+		is_behind = end ? strchr(PUT_IN, command[end - 1]) != NULL : gap && is_behind;
+		command += gap;
+		len = strcspn(command, BETWEEN_PIECES);
+		if (len && len < sizeof(piece)) {
+			memcpy(piece, command, len);
+			piece[len] = '\0';
+			if (piece[0] != '-' && (!is_first || strchr(piece, '/')))
+				report_piece(&pieces, piece);
+			if (is_behind)
+				report_rest(&pieces, piece);
+		}
+		is_first &= !len;
+		command += len;
+	}
+}
+
+/* --- keys --------------------------------------------------------------------------------------------------- */
+
 static bool is_boolean(const char *value)
 {
 	static const char *const words[] = {"", "true", "false", "yes", "no", "on", "off", "0", "1"};
@@ -132,7 +192,7 @@ static void report_value(const struct asking *asking, const struct named_key *ke
 		return;
 	asking->configured->has_programs |= key->kind != VALUE_ALIAS || value[0] == '!';
 	if (command) {
-		asking->configured->is_cut_off |= !git_command_named(command, asking->each, asking->context);
+		git_command_named(command, asking->each, asking->context);
 		return;
 	}
 	asking->each(asking->context,
@@ -150,8 +210,6 @@ static void take_entry(void *context, const struct git_config_key *key, const ch
 {
 	const struct asking *asking = context;
 
-	if (git_config_is(key, "extensions", "objectformat"))
-		asking->configured->hash_bytes = strcasecmp(value, "sha256") ? GIT_HASH_BYTES : GIT_HASH_BYTES_MAX;
 	if (git_config_is(key, "core", "worktree") && strlen(value) < sizeof(asking->configured->worktree))
 		memcpy(asking->configured->worktree, value, strlen(value) + 1);
 	for (size_t i = 0; i < ARRAY_LEN(named_keys); i++)

@@ -11,11 +11,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "host/host_git.h"
-#include "host/host_git_command.h"
-#include "host/host_git_index.h"
 #include "host/host_git_named.h"
 #include "host/host_names.h"
 #include "host/host_paths.h"
@@ -23,7 +20,7 @@
 
 /* As many configuration files in one another as git reads. */
 #define INCLUDES_MAX 10
-/* A byte of a configuration takes as long as so many of an index. */
+/* A byte of a configuration takes as long to parse as this many bytes take to read. */
 #define CONFIG_BYTE_COST 8
 /* Repositories in repositories: how deep, how many are made read-only, how many looked at. */
 #define NESTING_MAX 6
@@ -45,16 +42,8 @@ struct configuration {
 static void read_configuration(struct configuration *configuration);
 
 /* One thing that the configuration names, at @name: absolute, or as a command would write it. */
-struct naming {
-	struct configuration *configuration;
-	const struct git_named *named;
-};
-
-static void find_at(void *context, const char *name)
+static void find_at(struct configuration *configuration, const struct git_named *named, const char *name)
 {
-	const struct naming *naming = context;
-	const struct git_named *named = naming->named;
-	struct configuration *configuration = naming->configuration;
 	struct search *search = configuration->search;
 	struct watched as = {.kind = WATCH_PROTECTED, .who = named->who};
 	char path[PATH_MAX], object[PATH_MAX];
@@ -69,10 +58,8 @@ static void find_at(void *context, const char *name)
 	if (named->is_only_file && kind != PATH_FILE)
 		return;
 	/* The work tree itself, or what holds it, cannot be read-only. */
-	if (named->is_told || path_is_within(search->host->workdir.path.path, object))
+	if (path_is_within(search->host->workdir.path.path, object))
 		as.kind = WATCH_REPORTED;
-	if (named->is_only_new)
-		as.kind = WATCH_NEW;
 	kind = search_find_at(search, path, &as);
 	if (named->is_include && configuration->depth < INCLUDES_MAX &&
 	    (kind == PATH_FILE || (configuration->is_callers && !search_root_of(search, path)))) {
@@ -90,21 +77,10 @@ static void find_at(void *context, const char *name)
 	}
 }
 
-/* What is there, and what will be. */
-static void find_matching(struct naming *naming, const char *from, const char *name, const char *path)
-{
-	struct search *search = naming->configuration->search;
-	struct watched as = {.kind = WATCH_PROTECTED, .who = naming->named->who};
-
-	search_note_absent(search, path, &as, &(struct risk_extra){.is_pattern = true, .is_only_new = true});
-	search_match(search, from, name, find_at, naming);
-}
-
 static bool find_named(void *context, const struct git_named *named)
 {
 	struct configuration *configuration = context;
 	struct search *search = configuration->search;
-	struct naming naming = {configuration, named};
 	const char *home = search->host->real_home, *from = configuration->worktree, *name = named->path;
 	char directory[PATH_MAX], path[2 * PATH_MAX];
 
@@ -126,10 +102,8 @@ static bool find_named(void *context, const struct git_named *named)
 		from = "";
 	if (snprintf(path, sizeof(path), "%s%s%s", from, name[0] == '/' ? "" : "/", name) >= PATH_MAX)
 		search->budget->looks--; /* what is no path takes time too */
-	else if (named->is_pattern)
-		find_matching(&naming, from, name, path);
 	else
-		find_at(&naming, path);
+		find_at(configuration, named, path);
 	return true;
 }
 
@@ -151,15 +125,13 @@ static void read_configuration(struct configuration *configuration)
 		return;
 	if (rc < 0 || !search->budget->looks || !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
 	    git_config_named(content.data, content.len, find_named, configuration, &configuration->configured) < 0)
-		configuration->configured.has_programs = configuration->configured.is_cut_off = true;
-	search->found->is_cut_off |= configuration->configured.is_cut_off;
+		configuration->configured.has_programs = search->found->is_cut_off = true;
 }
 
-/* What the configuration of @git says; the size of an object's hash, and where it has its work tree, or "". */
-static size_t find_configured(struct search *search, const char *git, const char *worktree, char worktree_out[PATH_MAX])
+/* Follow the configuration of @git. Set @worktree_out to the work tree that it names, or "". */
+static void find_configured(struct search *search, const char *git, const char *worktree, char worktree_out[PATH_MAX])
 {
 	static const char *const names[] = {"config", "config.worktree"};
-	size_t hash_bytes = GIT_HASH_BYTES;
 
 	worktree_out[0] = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -168,27 +140,19 @@ static size_t find_configured(struct search *search, const char *git, const char
 			.search = search,
 			.file = path,
 			.worktree = worktree,
-			.configured.hash_bytes = hash_bytes,
 		};
 
 		if (snprintf(path, sizeof(path), "%s/%s", git, names[i]) >= (int)sizeof(path) ||
 		    search_find_at(search, path, &(struct watched){.who = NULL}) != PATH_FILE)
 			continue;
 		read_configuration(&configuration);
-		hash_bytes = configuration.configured.hash_bytes;
 		if (configuration.configured.worktree[0])
 			memcpy(worktree_out, configuration.configured.worktree, PATH_MAX);
 		search->has_programs |= configuration.configured.has_programs;
 	}
-	return hash_bytes;
 }
 
 /* --- repositories ------------------------------------------------------------------------------------------- */
-
-struct gitlinks {
-	struct search *search;
-	const struct git_repository *repository;
-};
 
 void git_find_names(struct search *search, const char *git, enum watch_kind kind, const char *who)
 {
@@ -225,112 +189,53 @@ static void find_side_by_side(struct search *search, const char *directory)
 	closedir(listing);
 }
 
-static ssize_t read_index(void *context, void *buffer, size_t len)
-{
-	ssize_t got = read(*(int *)context, buffer, len);
+struct submodules {
+	struct search *search;
+	const struct git_repository *repository;
+};
 
-	return got < 0 ? -errno : got;
-}
-
-static bool join_worktree(const struct git_repository *repository, const char *path, char directory[2 * PATH_MAX])
+/* git also looks into repositories that only its index names. The search after a run finds those by walking. */
+static void find_submodule(void *context, const struct git_config_key *key, const char *path)
 {
+	const struct submodules *submodules = context;
+	struct search *search = submodules->search;
 	bool is_absolute = path[0] == '/';
-
-	return snprintf(directory, 2 * (size_t)PATH_MAX, "%s%s%s", is_absolute ? "" : repository->worktree,
-			is_absolute ? "" : "/", path) < PATH_MAX;
-}
-
-static int find_gitlink(void *context, const char *path)
-{
-	const struct gitlinks *gitlinks = context;
-	struct search *search = gitlinks->search;
 	char directory[2 * PATH_MAX];
 
+	if (strcmp(key->section, "submodule") != 0 || !key->is_sub || strcmp(key->name, "path") != 0)
+		return;
 	if (search->repositories++ >= REPOSITORIES_MAX || !search->budget->looks) {
 		search->found->is_cut_off = true;
-		return -EFBIG;
+		return;
 	}
-	/* git goes wherever the name leads, also by ".." or from the root of the host. */
-	if (!join_worktree(gitlinks->repository, path, directory))
-		return 0;
-	git_find_nested(
-		search, directory, gitlinks->repository->depth + 1,
-		"at the next `git status` git looks into this repository, and runs programs that its configuration names");
-	return search->has_failed ? -ENOMEM : 0;
+	/* A name may lead anywhere, also by ".." or from the root of the host. */
+	if (snprintf(directory, sizeof(directory), "%s%s%s", is_absolute ? "" : submodules->repository->worktree,
+		     is_absolute ? "" : "/", path) < PATH_MAX)
+		git_find_nested(
+			search, directory, submodules->repository->depth + 1,
+			"`git status` looks into this repository, and runs programs that its configuration names");
 }
 
-/* git looks into it only if it is there, and then at gitlinks that are in no index but in an object of its own. */
-static int find_folded(void *context, const char *path)
+/* The repositories that .gitmodules names. */
+static void find_submodules(struct search *search, const struct git_repository *repository)
 {
-	const struct gitlinks *gitlinks = context;
-	struct watched as = {
-		.kind = WATCH_NEW,
-		.who = "git's sparse index has only its name, and Belljar does not know which repositories in it git will look into",
-	};
-	char directory[2 * PATH_MAX];
-	size_t len;
-
-	if (!join_worktree(gitlinks->repository, path, directory))
-		return 0;
-	len = strlen(directory);
-	while (len > 1 && directory[len - 1] == '/')
-		directory[--len] = '\0';
-	search_find_at(gitlinks->search, directory, &as);
-	return gitlinks->search->has_failed ? -ENOMEM : 0;
-}
-
-/* One file of the index; false: it is there and cannot be read. */
-static bool read_gitlinks(struct search *search, const struct git_repository *repository, const char *name,
-			  size_t hash_bytes, struct git_index_facts *facts)
-{
+	struct submodules submodules = {search, repository};
 	char path[PATH_MAX];
 	const struct search_root *root;
 	AUTO_CLOSE int fd = -1;
-	struct stat status;
+	AUTO_TEXT content = {0};
 	int rc;
-	struct gitlinks gitlinks = {search, repository};
-	struct git_index_request request = {
-		.read = read_index,
-		.read_context = &fd,
-		.hash_bytes = hash_bytes,
-		.each = find_gitlink,
-		.each_folded = find_folded,
-		.each_context = &gitlinks,
-	};
 
-	if (snprintf(path, sizeof(path), "%s/%s", repository->own, name) >= (int)sizeof(path))
-		return true;
+	if (snprintf(path, sizeof(path), "%s/.gitmodules", repository->worktree) >= (int)sizeof(path))
+		return;
 	root = search_root_of(search, path);
-	fd = root ? search_open(root, search_beneath(root, path), O_RDONLY) : -ENOENT;
-	if (fd == -ENOENT)
-		return true;
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    !search_spend_bytes(search, (uint64_t)status.st_size))
-		return false;
-	request.size = (uint64_t)status.st_size;
-	rc = git_index_gitlinks(&request, facts);
-	search->found->is_cut_off |= rc == -EFBIG;
-	return rc == 0;
-}
-
-static void find_gitlinks(struct search *search, const struct git_repository *repository, size_t hash_bytes)
-{
-	struct git_index_facts facts = {0}, base = {0};
-	char name[sizeof("sharedindex.") + sizeof(facts.base)];
-	bool is_read = read_gitlinks(search, repository, "index", hash_bytes, &facts);
-
-	if (is_read && facts.has_base) {
-		snprintf(name, sizeof(name), "sharedindex.%s", facts.base);
-		is_read = read_gitlinks(search, repository, name, hash_bytes, &base);
-	}
-	if (!is_read || facts.has_nameless)
-		search_find(
-			search,
-			&(struct watched){
-				.kind = WATCH_REPORTED,
-				.who = "Belljar cannot read it to its end, and does not know which repositories git will look into",
-			},
-			"%s/index", repository->own);
+	fd = root ? search_open(root, search_beneath(root, path), O_RDONLY) : -1;
+	rc = fd < 0 ? fd : git_read_open(fd, GIT_CONFIG_BYTES_MAX, &content);
+	if (fd < 0 || rc == -EISDIR)
+		return;
+	if (rc < 0 || !search_spend_bytes(search, content.len * CONFIG_BYTE_COST) ||
+	    git_config_parse(content.data, content.len, find_submodule, &submodules) < 0)
+		search->found->is_cut_off = true;
 }
 
 /* @name as a file of @git has it, which becomes the path of the directory; false: there is none that is searched. */
@@ -369,8 +274,8 @@ void git_find_repository(struct search *search, const struct git_repository *rep
 	static const char *const others[] = {"modules", "worktrees"};
 	const char *worktree = repository->worktree ? repository->worktree : repository->git;
 	char named[PATH_MAX], moved[PATH_MAX];
-	size_t hash_bytes = find_configured(search, repository->git, worktree, named);
 
+	find_configured(search, repository->git, worktree, named);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		char path[PATH_MAX];
 
@@ -381,15 +286,13 @@ void git_find_repository(struct search *search, const struct git_repository *rep
 	if (repository->depth >= NESTING_MAX)
 		search->found->is_cut_off = true;
 	else if (repository->worktree)
-		find_gitlinks(search, repository, hash_bytes);
+		find_submodules(search, repository);
 	/* A work tree that is elsewhere: names begin there. */
 	if (find_directory(search, repository->git, named, moved) && strcmp(moved, worktree) != 0) {
 		find_configured(search, repository->git, moved, named);
 		if (repository->depth < NESTING_MAX)
-			find_gitlinks(
-				search,
-				&(struct git_repository){repository->git, repository->own, moved, repository->depth},
-				hash_bytes);
+			find_submodules(search, &(struct git_repository){repository->git, repository->own, moved,
+									 repository->depth});
 	}
 	if (strcmp(repository->own, repository->git) != 0)
 		find_configured(search, repository->own, worktree, named);
@@ -460,8 +363,7 @@ static void find_callers_commands(struct search *search)
 			struct configuration configuration = {
 				.search = search, .file = search->roots[j].path, .worktree = search->roots[j].path};
 
-			if (!git_command_named(commands->items[i], find_named_by_variable, &configuration))
-				search->found->is_cut_off = true;
+			git_command_named(commands->items[i], find_named_by_variable, &configuration);
 		}
 }
 

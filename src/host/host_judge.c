@@ -13,7 +13,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "host/host_git_command.h"
 #include "host/host_names.h"
 
 #define WHY_POINTER "git takes its repository from where it points"
@@ -327,41 +326,18 @@ static enum risk judge_top(struct judging *judging)
 	return RISK_NONE;
 }
 
-/* Is @path what the pattern means, or in it? */
-static bool matches(const char *pattern, const char *path)
-{
-	for (;;) {
-		size_t len = strcspn(pattern, "/"), name_len = strcspn(path, "/");
-		AUTO_FREE char *name = strndup(path, name_len);
-
-		/* cppcheck-suppress nullPointerOutOfMemory ; it counts as a match then */
-		if (name && !git_pattern_matches(pattern, len, name))
-			return false;
-		pattern += len;
-		path += name_len;
-		if (!*pattern)
-			return true;
-		if (!*path)
-			return false;
-		pattern++;
-		path++;
-	}
-}
-
 static enum risk judge_extra(struct judging *judging)
 {
 	for (size_t i = 0; i < judging->rules->extra.count; i++) {
 		const struct risk_extra *extra = &judging->rules->extra.items[i];
-		bool is_above =
-			!extra->is_pattern && is_within_name(extra->path, judging->exact) && is_no_directory(judging);
+		bool is_above = is_within_name(extra->path, judging->exact) && is_no_directory(judging);
 
 		if (extra->is_only_new && judging->change->before == RISK_BEFORE_THERE)
 			continue;
 		if (extra->is_only_file &&
 		    (!S_ISREG(judging->change->mode) || strcmp(judging->exact, extra->path) != 0))
 			continue;
-		if (is_above || (extra->is_pattern ? matches(extra->path, judging->exact)
-						   : is_within_name(judging->exact, extra->path)))
+		if (is_above || is_within_name(judging->exact, extra->path))
 			return found(judging, extra->risk, extra->who);
 	}
 	return RISK_NONE;

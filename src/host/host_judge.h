@@ -22,7 +22,6 @@ enum risk {
 /* A path that no table names: git's configuration names it, or a link behind a protected name leads to it. */
 struct risk_extra {
 	char *path;       /* below the work directory; what lies below it counts too */
-	bool is_pattern;  /* some of its names are patterns (git_pattern_matches()) */
 	bool is_only_new; /* it counts if it was not there before */
 	enum risk risk;
 	const char *who;

@@ -33,7 +33,6 @@ struct search {
 	int64_t settled_ns;
 	bool is_following; /* by what git's files say, and no longer by a table */
 	size_t repositories;
-	size_t listed; /* names in directories that a pattern was compared with */
 	bool has_programs;
 	bool has_failed; /* no memory */
 };
@@ -62,10 +61,5 @@ enum path_kind search_find(struct search *search, const struct watched *as, cons
 /* It is not there yet; @how says what of it will count. */
 void search_note_absent(struct search *search, const char *named, const struct watched *as,
 			const struct risk_extra *how);
-
-/* @each path below @directory, "" for the root of the host, that a shell's pattern (host_git_command.h) matches. */
-typedef void search_match_function(void *context, const char *path);
-void search_match(struct search *search, const char *directory, const char *pattern, search_match_function *each,
-		  void *context);
 
 #endif

@@ -3,7 +3,7 @@
  * host/host_watch.c - look for what other programs run or obey: by name, behind links, and where git's own files lead
  *
  * First what tables name (host_names.c), always and in full; then what git would follow: paths in its configuration, included
- * files, repositories that its index has gitlinks for, and those in turn. The second part reads files that a command may have
+ * files, repositories that .gitmodules names, and those in turn. The second part reads files that a command may have
  * written, so it comes last and has a budget: nothing that it meets can use up the looks that protect what is known.
  * git itself is never run, because running it here is what a planted configuration waits for.
  */

@@ -4,7 +4,7 @@
  *
  * The same search is made before a run, to protect what it finds, and after it: what it finds only then, or finds changed, is
  * what the command may have planted. It looks where git would look: at what the configuration names, at the repositories
- * that the index has gitlinks for, through links. git itself is never run, nothing is executed, and what is read is read
+ * that .gitmodules names, through links. git itself is never run, nothing is executed, and what is read is read
  * beneath directories that were opened before, through no link, as far as a bound.
  */
 #ifndef BELLJAR_HOST_HOST_WATCH_H
@@ -14,7 +14,7 @@
 
 /*
  * What a search may cost. What it reads was perhaps written to keep it busy: a configuration that includes itself a thousand
- * times, an index of nothing but gitlinks.
+ * times, a .gitmodules of thousands of paths.
  */
 struct watch_budget {
 	size_t looks;

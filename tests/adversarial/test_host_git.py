@@ -26,7 +26,7 @@ ONE_RUNG = NAMESPACE if os.geteuid() == 0 else LANDLOCK
 class HostGitCase(AttackCase):
     """A repository of the user's, a jar in it, and the host's git afterwards."""
 
-    # A repository with a monitor, and so many directories that no walk finds one in the last of them.
+    # A repository with a monitor, and many directories around it.
     NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
     MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
 
@@ -90,8 +90,15 @@ class Planted(HostGitCase):
     def test_a_gitlink_and_a_repository_with_a_monitor(self) -> None:
         result = self.attack(self.NEST.replace("N", "sub") + "git add sub 2>/dev/null", "sub/.git/config")
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
-        self.assertIn("git status", str(result["risky"]))
+        self.assertIn("git obeys it", str(result["risky"]))
 
+    def test_a_submodule_that_the_command_adds(self) -> None:
+        """In a directory that tools fill, which the search after a run does not walk: `.gitmodules` leads to it."""
+        nest = self.NEST.replace("N", "node_modules/a/sub").replace("../evil", "../../../evil").replace("cd ..;", "cd ../../..;")
+        add = "printf '[submodule \"x\"]\n path = node_modules/a/sub\n' > .gitmodules; git add -f node_modules/a/sub 2>/dev/null"
+        result = self.attack(f"mkdir -p node_modules/a; {nest}{add}", "node_modules/a/sub/.git/config", commands=["status"])
+        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
+        self.assertIn("git status", str(result["risky"]))
 
     def test_a_submodules_git_file(self) -> None:
         script = self.NEST.replace("N", "x") + "mkdir sub; cp -r x/.git .real; echo 'gitdir: ../.real' > sub/.git; git add sub 2>/dev/null"
@@ -109,9 +116,6 @@ class Planted(HostGitCase):
         script = f"git init -q sub; cd sub; {inner} git add inner 2>/dev/null; git -c user.email=a -c user.name=b commit -q -m x; cd ..; git add sub 2>/dev/null"
         self.attack(script, "sub/inner/.git/config")
 
-
-    def test_an_index_that_nobody_can_read_is_told(self) -> None:
-        self.attack("printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\11short' > .git/index", ".git/index", commands=["status"])
 
     def test_a_nested_repository_that_is_in_no_index(self) -> None:
         result = self.attack("mkdir -p a/b; cd a/b; " + self.NEST.replace("N", "c"), "a/b/c/.git/config")
@@ -330,9 +334,8 @@ class Planted(HostGitCase):
             self.assertEqual(result["risky_search"]["left_out"], [str(self.work / "a")])
 
     def test_files_that_keep_the_search_busy(self) -> None:
-        """Configurations that include each other, indexes of nothing but gitlinks: the search gives up soon, and says so."""
+        """Configurations that include each other, thousands of submodules: the search gives up soon, and says so."""
         script = """
-import struct
 os.makedirs("n/.git/objects"), os.makedirs("n/.git/refs"), os.makedirs("n/.git/hooks")
 open("n/.git/HEAD", "w").write("ref: refs/heads/main")
 open("n/.git/config", "w").write("[include]\\n" + "path = config\\n" * 15000)
@@ -340,12 +343,9 @@ open("n/a", "w").close()
 for i in range(100):
     os.makedirs(f"m{i}/.git")
     open(f"m{i}/.git/config", "w").write("[core]\\npager = x" + " ../n/a/b/../../a/c" * 12000)
-entry = bytes(24) + struct.pack(">I", 0o160000) + bytes(32)
-rows = []
-for i in range(200000):
-    name = b"%08d" % i
-    rows.append(entry + struct.pack(">H", len(name)) + name + bytes(8 - (62 + len(name)) % 8))
-open(".git/index", "wb").write(b"DIRC" + struct.pack(">II", 2, len(rows)) + b"".join(rows) + bytes(20))
+with open(".gitmodules", "w") as file:
+    for i in range(5000):
+        file.write(f'[submodule "{i}"]\\n path = {i}\\n')
 os.makedirs("long"); open("long/real", "w").close()
 os.symlink("long/../" * 450 + "long/real", ".bashrc")
 """
@@ -361,24 +361,6 @@ os.symlink("long/../" * 450 + "long/real", ".bashrc")
 @on_ways(ONE_RUNG)
 class Searched(HostGitCase):
     """What is large or takes many runs."""
-
-    def test_a_gitlink_in_every_version_of_the_index(self) -> None:
-        for version in ("2", "3", "4", "split"):
-            with self.subTest(version=version):
-                how = "git update-index --split-index" if version == "split" else f"git update-index --index-version {version}"
-                name = f"sub{version}"
-                more = "echo x > new; git add -N new; " if version == "3" else ""
-                self.attack(self.NEST.replace("N", name) + f"git add {name} 2>/dev/null; {more}{how}", f"{name}/.git/config")
-                self.ran.unlink(missing_ok=True)
-
-    def test_a_gitlink_of_an_index_with_long_hashes(self) -> None:
-        long = self.directory("long")
-        done = subprocess.run(["git", "init", "-q", "--object-format=sha256", long], env=self.env, capture_output=True)
-        if done.returncode != 0:
-            self.skipTest("git knows SHA-1 only")
-        script = self.trap + self.NEST.replace("N && cd N", "--object-format=sha256 sub && cd sub") + "git add sub"
-        result = self.json("-C", long, *self.sh(script))
-        self.assertIn(str(long / "sub" / ".git" / "config"), {entry["path"] for entry in result["risky"]})
 
     def test_gitlinks_whose_names_lead_about(self) -> None:
         """git goes where the name leads, as the kernel resolves it."""
@@ -398,7 +380,7 @@ class Searched(HostGitCase):
             self.git("config", key, value, cwd=self.work)
         nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
         cone = "mkdir -p .git/info; printf '/*\\n!/*/\\n' > .git/info/sparse-checkout; "
-        self.attack(f"{self.MANY}{nest}{cone} python3 -c '{self.ENTRY}' 40000 deep/", "deep", commands=["status"])
+        self.attack(f"{self.MANY}{nest}{cone} python3 -c '{self.ENTRY}' 40000 deep/", "deep/sub/.git/config", commands=["status"])
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer unfolds its index")
 
     def test_thousands_of_directories_are_searched(self) -> None:
@@ -452,17 +434,15 @@ class Changed(HostGitCase):
         self.changed(script + "; mv tools t; mv githooks g; mkdir tools githooks; cp evil githooks/pre-commit", *files[: None if self.way is NAMESPACE else -1])
 
     def test_what_commands_of_the_configuration_name(self) -> None:
-        """As a shell reads them: quotes, what it puts in, and the directory that it changes to."""
+        """Every `dir/file` in them, whatever the quoting, also behind a variable or a substitution."""
         (self.work / "tools").mkdir()
         commands = {
             '"$(git rev-parse --show-toplevel)/tools/x"': "tools/x",
             "`git rev-parse --show-toplevel`/tools/x": "tools/x",
             "sh ${PWD}/tools/x": "tools/x",
             '"$PWD"/tools/x': "tools/x",
-            "'tools/with a space'": "tools/with a space",
-            "tools/with\\ a\\ space": "tools/with a space",
-            "cd tools && ./x": "tools/x",
-            "cd \"$(git rev-parse --show-cdup)tools\"; sh x": "tools/x",
+            "env A=b sh -c 'exec \"tools/x\"'": "tools/x",
+            "sh -c \"sh -c 'tools/x'\"": "tools/x",
         }
         (self.work / ".gitattributes").write_text("* filter=f\n")
         for command, name in commands.items():
@@ -516,11 +496,22 @@ class Changed(HostGitCase):
         sub.mkdir()
         self.git("init", "-q", ".", cwd=sub)
         self.git("-c", "user.email=a", "-c", "user.name=b", "commit", "-q", "--allow-empty", "-m", "x", cwd=sub)
-        self.git("add", "sub", cwd=self.work)
+        (self.work / ".gitmodules").write_text('[submodule "x"]\n\tpath = sub\n')
+        self.git("add", "sub", ".gitmodules", cwd=self.work)
         self.git("commit", "-q", "-m", "sub", cwd=self.work)
         result = self.json(*self.sh("cd sub && echo x > x && git add x && git -c user.email=a -c user.name=b commit -q -m x && echo done"))
         self.assertEqual((result["stdout"], result["risky"]), ("done\n", []), "everyday work in it")
         self.changed("printf '[core]\\nfsmonitor=../evil\\n' >> sub/.git/config; mv sub s; cp evil sub/.git/hooks/pre-commit", "sub/.git/config")
+
+    def test_a_gitlink_that_gitmodules_does_not_name(self) -> None:
+        """It is not protected; the search after the run reports a change."""
+        sub = self.work / "sub"
+        sub.mkdir()
+        self.git("init", "-q", ".", cwd=sub)
+        self.git("-c", "user.email=a", "-c", "user.name=b", "commit", "-q", "--allow-empty", "-m", "x", cwd=sub)
+        self.git("add", "sub", cwd=self.work)
+        time.sleep(0.05)
+        self.attack("git -C sub config core.fsmonitor ../evil", "sub/.git/config", commands=["status"])
 
     def test_a_bare_workdir(self) -> None:
         bare = self.directory("bare")
@@ -589,10 +580,9 @@ class Changed(HostGitCase):
 
 @on_ways(ONE_RUNG)
 class Found(HostGitCase):
-    """What a command in the configuration does not name as it is: the shell, or the tool that it starts, finds it."""
+    """Files that appear at names that a command in the configuration has."""
 
     EVIL = "#!/bin/sh\ntouch RAN\ncat\n"
-    MODULE = "open('RAN', 'w')\n"
 
     def found(self, command: str, files: "Dict[str, str]", told: "List[str] | None" = None, ran: bool = True) -> None:
         """The configuration stays as it was, @files appear: git runs one of them, and all of @told are told."""
@@ -610,101 +600,17 @@ class Found(HostGitCase):
             (self.work / name).unlink()
         self.git("reset", "-q", "--hard", cwd=self.work)
 
-    def test_what_a_pattern_matches(self) -> None:
-        commands = {
-            "./tool*": "tool1",
-            "sh to?l": "tool",
-            "sh [t]ool": "tool",
-            "sh ./[!a-s]ool": "tool",
-            "tools/*/run": "tools/deep/run",
-            "./*/r*n": "tools/run",
-            "sh -c './tool*'": "tool1",
-            "sh -c 'cd tools && sh r*'": "tools/run",
-            '"$PWD"/tool*': "tool1",
-            "echo $(./tool*)": "tool1",
-            "${NONE:-./tool*}": "tool1",
-            "tool=oo; ./t${tool}l": "tool",
-            "eval './tool*'": "tool1",
-            f"{str(self.work)[:-1]}?/tool*": "tool1",
-            "bash -c './too{l,m}1'": "tool1",
-            "bash -c './{y/{tool,z},x}'": "y/tool",
-            "bash -c './tool{1..3}'": "tool1",
-        }
-        for command, name in commands.items():
-            with self.subTest(command=command):
-                if command.startswith("bash") and not shutil.which("bash"):
-                    continue
-                self.found(command, {name: self.EVIL})
-
-    def test_a_quoted_pattern_is_a_name(self) -> None:
-        self.found("cat; : './tool*'", {"tool1": self.EVIL}, told=[], ran=False)
-        (self.work / "file").write_text("one\n")
-        result = self.json(*self.sh("echo x > tool1; echo x > other"))
-        self.assertEqual(self.risky(result), set())
-
-    def test_what_a_pattern_matches_and_was_there_is_told_when_it_changes(self) -> None:
-        (self.work / "tool1").write_text("#!/bin/sh\ncat\n")
-        (self.work / "tool1").chmod(0o755)
-        self.git("config", "filter.f.clean", "./tool*", cwd=self.work)
-        self.assertEqual(self.risky(self.json(*self.sh("echo x > other"))), set())
-        self.assertEqual(self.risky(self.json(*self.sh("echo x > tool1"))), {"tool1"})
-
-    def test_more_names_than_are_compared_with_a_pattern(self) -> None:
-        self.git("config", "core.sshCommand", "./tool*", cwd=self.work)
-        result = self.json(*self.python("os.mkdir('d')\nfor i in range(70000): open(f'n{i}', 'w').close()\nopen('tool1', 'w').close()\n"), timeout=120)
-        self.assertIn(str(self.work / ".git"), result["risky_search"]["left_out"])
-        self.assertEqual(result["notes"], [])
-
-    def test_directories_that_a_command_gives_to_the_shell(self) -> None:
-        for command in ("PATH=tools:$PATH run", "PATH=$PWD/tools:$PATH; run", "cd tools; sh run", "env -C tools sh run", "sh tools/run", "git -C tools -c alias.x='!cd tools; ./run' x"):
+    def test_files_that_a_command_names(self) -> None:
+        for command in ("sh tools/run", "sh -c 'sh \"tools/run\"'", '"$PWD"/tools/run'):
             with self.subTest(command=command):
                 self.found(command, {"tools/run": self.EVIL})
 
-    def test_what_python_finds(self) -> None:
-        for command, name in {
-            "python3 -m x": "x.py",
-            "python3 -mx": "x.py",
-            "python3 -B -m x.y": "x/y.py",
-            "python3 -m x": "x/__main__.py",
-            "PYTHONPATH=tools python3 -m x": "tools/x.py",
-            "cd tools && python3 -m x": "tools/x.py",
-            "python3 -m json.tool": "json/__init__.py",
-            "python3 -m tokenize": "argparse.py",
-            "python3 -c 'import json'": "json.py",
-        }.items():
-            with self.subTest(command=command, name=name):
-                self.found(f"{command}; cat", {name: self.MODULE})
-        (self.work / "tools").mkdir(exist_ok=True)
-        (self.work / "tools" / "clean.py").write_text("import json\n")
-        self.found("python3 tools/clean.py; cat", {"tools/json.py": self.MODULE})
-
-    def test_what_make_finds(self) -> None:
-        if not shutil.which("make"):
-            self.skipTest("no make")
-        for command, name in {"make": "Makefile", "make -s x": "makefile", "cd tools; make": "tools/Makefile", "make -C tools": "tools/GNUmakefile", "make -sCtools": "tools/Makefile", "nice env A=b make": "Makefile"}.items():
-            with self.subTest(command=command):
-                self.found(f"{command}; cat", {name: "x:\n\ttouch RAN\n"})
-
-    def test_what_other_interpreters_find(self) -> None:
-        for command, files in {
-            "node x": {"x.js": "require('fs').writeFileSync('RAN', '')\n"},
-            "node ./y": {"y/index.js": "require('fs').writeFileSync('RAN', '')\n"},
-            "npx --no-install tool": {"node_modules/.bin/tool": self.EVIL, "package.json": "{}\n"},
-            "npm run -s x": {"package.json": '{"scripts": {"x": "touch RAN"}}\n'},
-            "perl -I. -MA::B -e 1": {"A/B.pm": "open(my $f, '>', 'RAN'); 1;\n"},
-            "ruby -I. -rx -e 1": {"x.rb": "File.write('RAN', '')\n"},
-        }.items():
-            with self.subTest(command=command):
-                program = shutil.which(command.split()[0], path=self.env["PATH"])
-                self.found(f"{command}; cat", files, ran=program is not None)
-
     def test_aliases_that_are_no_shell(self) -> None:
         self.git("config", "alias.x", "rebase -x ./tool1 HEAD~0", cwd=self.work)
-        self.git("config", "alias.y", "bisect run make", cwd=self.work)
-        self.assertLessEqual({"tool1", "Makefile"}, self.risky(self.json(*self.sh("echo x > tool1; echo x > Makefile"))))
+        self.assertIn("tool1", self.risky(self.json(*self.sh("echo x > tool1"))))
 
     def test_what_variables_make_git_run(self) -> None:
-        env = {**self.env, "GIT_EDITOR": "./tools/edit*", "GIT_SSH_COMMAND": "ssh -F tools/config"}
+        env = {**self.env, "GIT_EDITOR": "./tools/editor -x", "GIT_SSH_COMMAND": "ssh -F tools/config"}
         result = self.json(*self.sh("mkdir tools; echo x > tools/editor; echo x > tools/config; echo x > tools/other"), env=env)
         self.assertEqual(self.risky(result), {"tools/editor", "tools/config"})
 
@@ -725,88 +631,6 @@ class Found(HostGitCase):
             config.write("# long\n" * 50000)
         result = self.json("--", "true")
         self.assertEqual(result["risky_search"]["left_out"], [str(self.work / ".git")])
-
-
-@on_ways(ONE_RUNG)
-class LargeIndexes(HostGitCase):
-    """Indexes with thousands of entries, as git writes them for several threads: a gitlink anywhere in them is found."""
-
-    COUNT = 33000
-
-    def fill(self, *links: int, width: int = 20) -> None:
-        """An index of COUNT entries, of which @links are gitlinks, made by git."""
-        rows = []
-        blob = subprocess.check_output(["git", "hash-object", "-w", "file"], cwd=self.work, env=self.env, text=True).strip()
-        for i in range(self.COUNT):
-            mode, name = ("160000", f"l/{i:05}") if i in links else ("100644", f"l/{i:05}{'x' * width}")
-            rows.append(f"{mode} {blob if mode == '100644' else '12' * 20}\t{name}\n")
-        subprocess.run(["git", "update-index", "--index-info"], cwd=self.work, env=self.env, check=True, input="".join(rows).encode())
-
-    def plant(self, *links: int) -> str:
-        return "".join(f"git init -q l/{i:05}; git -C l/{i:05} config core.fsmonitor ../../evil; " for i in links)
-
-    def test_a_gitlink_in_every_block(self) -> None:
-        self.git("config", "index.threads", "4", cwd=self.work)
-        links = (0, 8249, 8250, 16499, 24800, self.COUNT - 1)
-        for version in ("2", "4"):
-            with self.subTest(version=version):
-                self.git("config", "index.version", version, cwd=self.work)
-                (self.work / ".git" / "index").unlink()
-                self.fill(*links)
-                index = (self.work / ".git" / "index").read_bytes()
-                self.assertTrue(b"IEOT" in index and b"EOIE" in index[-60:], "git no longer writes tables of blocks")
-                self.assertEqual(index[4:8], bytes([0, 0, 0, int(version)]))
-                self.attack(self.plant(*links), *(f"l/{i:05}/.git/config" for i in links), commands=["status"])
-                shutil.rmtree(self.work / "l")
-
-    def test_a_gitlink_near_the_end_of_a_large_index(self) -> None:
-        self.COUNT = 60000
-        last = self.COUNT - 2
-        self.fill(last, width=120)
-        self.assertGreater((self.work / ".git" / "index").stat().st_size, 10 << 20)
-        # So many directories that no walk finds it.
-        self.attack("mkdir a; for i in $(seq 600); do mkdir a/$i; done; mkdir l; " + self.plant(last), f"l/{last:05}/.git/config", commands=["status"])
-
-    def test_other_extensions(self) -> None:
-        for how in ("--split-index", "--untracked-cache", "--force-untracked-cache", "--fsmonitor"):
-            with self.subTest(how=how):
-                (self.work / ".git" / "index").unlink()
-                self.fill(7000)
-                self.git("update-index", how, cwd=self.work)
-                if how != "--fsmonitor":
-                    self.host_git("status")
-                self.attack(self.plant(7000), "l/07000/.git/config", commands=["status"])
-                shutil.rmtree(self.work / "l")
-
-    def test_tables_that_lead_to_other_entries_are_told(self) -> None:
-        """Two ways to read one index: with threads git goes by the table at its end, without them it does not."""
-        script = """
-import hashlib, struct
-def entry(mode, name):
-    row = bytes(24) + struct.pack(">I", mode) + bytes(12) + sha + struct.pack(">H", len(name)) + name
-    return row + bytes(8 - len(row) % 8)
-sha = bytes.fromhex(subprocess.check_output(["git", "-C", "deep/sub", "rev-parse", "HEAD"], text=True).strip())
-rows = entry(0o100644, b"deep/aaa") + entry(0o100644, b"deep/bbb")
-hidden = entry(0o160000, b"deep/sub")
-index = b"DIRC" + struct.pack(">II", 2, 2) + rows
-at = len(index)
-index += b"ABCD" + struct.pack(">I", len(hidden)) + hidden
-index += b"IEOT" + struct.pack(">IIIIII", 20, 1, 12, 1, at + 8, 1)
-headers = b"ABCD" + struct.pack(">I", len(hidden)) + b"IEOT" + struct.pack(">I", 20)
-index += b"EOIE" + struct.pack(">II", 24, at) + hashlib.sha1(headers).digest()
-open(".git/index", "wb").write(index + hashlib.sha1(index).digest())
-"""
-        self.git("config", "index.threads", "4", cwd=self.work)
-        nest = self.NEST.replace("N", "deep/sub").replace("../evil", "../../evil").replace("cd ..;", "cd ../..;")
-        self.attack(f"{self.MANY}{nest}python3 - <<'END'\nimport subprocess\n{script}\nEND", ".git/index", commands=["status"])
-        self.assertTrue(self.ran.exists(), "the attack does not work: git no longer goes by the table")
-
-    def test_an_index_that_is_too_large_is_told(self) -> None:
-        with (self.work / ".git" / "index").open("r+b") as index:
-            index.truncate(40 << 20)
-        time.sleep(0.1)
-        result = self.json("--", "true")
-        self.assertEqual((result["risky_search"]["left_out"], result["risky"]), ([str(self.work / ".git")], []))
 
 
 @on_ways(NAMESPACE)

@@ -145,16 +145,16 @@ static void test_rules_add_paths_that_no_table_names(void)
 	CHECK_INT(risk_rules_add(&rules, "tools/hooks", &(struct risk_extra){.risk = RISK_PROTECTED, .who = "hooks"}),
 		  0);
 	CHECK_INT(
-		risk_rules_add(&rules, "bin/*/run?", &(struct risk_extra){NULL, true, true, RISK_REPORTED, "pattern"}),
+		risk_rules_add(&rules, "bin/run",
+			       &(struct risk_extra){.is_only_new = true, .risk = RISK_REPORTED, .who = "git runs it"}),
 		0);
 	CHECK_INT(judge_with(&rules, "tools/hooks/pre-commit", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_PROTECTED);
 	CHECK_STRING(who, "hooks");
 	CHECK_INT(judge_with(&rules, "tools", S_IFLNK, RISK_BEFORE_UNKNOWN), RISK_PROTECTED);
 	CHECK_INT(judge_with(&rules, "tools", S_IFDIR, RISK_BEFORE_UNKNOWN), RISK_NONE);
-	CHECK_INT(judge_with(&rules, "bin/x/run1", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_REPORTED);
-	CHECK_INT(judge_with(&rules, "bin/x/run1", S_IFREG, RISK_BEFORE_THERE), RISK_NONE);
+	CHECK_INT(judge_with(&rules, "bin/run", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_REPORTED);
+	CHECK_INT(judge_with(&rules, "bin/run", S_IFREG, RISK_BEFORE_THERE), RISK_NONE);
 	CHECK_INT(judge_with(&rules, "bin/run1", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_NONE);
-	CHECK_INT(judge_with(&rules, "bin/.x/run1", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_NONE);
 	risk_rules_done(&rules);
 }
 
