@@ -35,24 +35,6 @@ void processor_roam(const struct processors *before)
 	(void)syscall(SYS_sched_setaffinity, 0, sizeof(all.bits), all.bits);
 }
 
-unsigned processor_all_but_one(struct processors *all, struct processors *fewer)
-{
-	int len = (int)syscall(SYS_sched_getaffinity, 0, sizeof(all->bits), all->bits);
-	unsigned count = 0;
-
-	if (len <= 0)
-		return 0;
-	all->len = (size_t)len;
-	memset((char *)all->bits + all->len, 0, sizeof(all->bits) - all->len);
-	*fewer = *all;
-	for (size_t i = 0; i < ARRAY_LEN(all->bits); i++) {
-		if (!count && all->bits[i])
-			fewer->bits[i] &= fewer->bits[i] - 1; /* without the lowest */
-		count += (unsigned)__builtin_popcountl(all->bits[i]);
-	}
-	return count;
-}
-
 struct scheduling {
 	uint32_t size, policy;
 	uint64_t flags;

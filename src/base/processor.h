@@ -23,9 +23,6 @@ struct processors {
 void processor_stay(struct processors *before);
 void processor_roam(const struct processors *before);
 
-/* The processors that this process may run on, and the same without the first. Returns how many there are; 0: not known. */
-unsigned processor_all_but_one(struct processors *all, struct processors *fewer);
-
 /*
  * Have this process, not its children, run soon after it wakes, in short turns: it gets no more of a processor than others,
  * but what wakes in a crowd of thousands need not wait for them. Before Linux 6.12 nothing changes.

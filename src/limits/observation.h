@@ -95,7 +95,6 @@ struct observation {
 	uint64_t peak_processes; /* 0: nobody counted */
 	uint32_t metered;        /* 1 << enum guarantee: what the engine really looked at while the command ran */
 	enum host_shortage shortage;
-	bool was_confined;                   /* for a storm of processes: see limits/crowd.h */
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
 	bool is_stream_cut[STREAM_COUNT]; /* something of this one was dropped */

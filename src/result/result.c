@@ -18,6 +18,7 @@
 
 #include "base/base64.h"
 #include "base/units.h"
+#include "policy/policy_keys.h"
 #include "result/result_denied.h"
 #include "run/capture.h"
 
@@ -110,13 +111,6 @@ int result_exit_status(const struct result_source *source)
 }
 
 /* --- enforced ----------------------------------------------------------------------------------------------- */
-
-static const char *const guarantee_names[] = {
-	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem",   [GUARANTEE_NETWORK] = "network",
-	[GUARANTEE_PROCESSES] = "processes", [GUARANTEE_SYSCALLS] = "syscalls",       [GUARANTEE_MEMORY] = "memory",
-	[GUARANTEE_PIDS] = "pids",           [GUARANTEE_CPU_TIME] = "cpu_time",       [GUARANTEE_DISK] = "disk",
-	[GUARANTEE_EXEC] = "exec",           [GUARANTEE_SPECULATION] = "speculation",
-};
 
 /* The last step of @kind that was really carried out; NULL: none was. */
 static const struct plan_step *done_step(const struct plan *plan, const struct observation *seen, enum step_kind kind,
@@ -271,11 +265,11 @@ void result_write_enforced(const struct plan *plan, const struct observation *se
 		AUTO_TEXT word = {0};
 
 		if (!plan || !seen || !(seen->has_started || seen->cause != CAUSE_NONE) || !(plan->asked & (1U << i))) {
-			json_write_null(writer, guarantee_names[i]);
+			json_write_null(writer, policy_guarantee_names[i]);
 			continue;
 		}
 		guarantee_word((enum guarantee)i, plan, seen, &word);
-		json_write_string(writer, guarantee_names[i], word.len ? word.data : "none");
+		json_write_string(writer, policy_guarantee_names[i], word.len ? word.data : "none");
 	}
 	json_close_object(writer);
 }
@@ -594,13 +588,6 @@ static void write_notes(const struct result_source *source, struct json_writer *
 	json_open_array(writer, "notes");
 	for (size_t i = 0; plan && i < plan->notes.count; i++)
 		plan_write_remark(&plan->notes.items[i], writer);
-	if (source->seen && source->seen->was_confined)
-		plan_write_remark(
-			&(struct plan_remark){
-				.name = "processors",
-				.why = "processes were made faster than they could run: meanwhile the jar had all processors but one",
-			},
-			writer);
 	if (source->seen && source->seen->network.has_died)
 		plan_write_remark(
 			&(struct plan_remark){

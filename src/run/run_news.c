@@ -180,7 +180,6 @@ void run_on_gone(void *owner, const struct rusage *usage, int status)
 	run->seen.wall_us = run_elapsed_ns(run) / 1000;
 	leave_gate(run);
 	limiter_finish(slot_limiter(run->slot), usage, &run->seen);
-	run->seen.was_confined = slot_was_confined(run->slot);
 	if (!run->seen.has_started && run->early.cause == CAUSE_MEMORY)
 		failure_for_memory(&run->seen.error);
 	if (!run->seen.has_started && run->seen.error.stage == STAGE_NONE && run->seen.cause == CAUSE_NONE)

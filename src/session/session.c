@@ -329,9 +329,6 @@ static void begin_reaping(struct session *jar, reaper_function *function)
 {
 	pid_t pid = jar->jar.pid;
 
-	jar->was_confined = crowd_was_confined(jar->crowd);
-	crowd_free(jar->crowd); /* before the number is free for another */
-	jar->crowd = NULL;
 	jar->jar.pid = -1;
 	jar->reaper = (struct reaper){
 		.loop = jar->loop,
@@ -520,7 +517,6 @@ void session_free(struct session *jar)
 		slot->state = SLOT_GONE;
 	}
 	slot_sweep(jar);
-	crowd_free(jar->crowd);
 	gate_free(jar->gate);
 	limiter_done(&jar->limiter); /* its cgroup can go only when nothing is in it */
 	session_refuse_tasks(jar);

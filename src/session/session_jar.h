@@ -6,7 +6,6 @@
 #define BELLJAR_SESSION_SESSION_JAR_H
 
 #include "gate/gate.h"
-#include "limits/crowd.h"
 #include "reap/reaper.h"
 #include "session/session_slot.h"
 
@@ -64,8 +63,6 @@ struct session {
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
 	struct reaper reaper;
-	struct crowd *crowd; /* NULL: no run has begun, or the jar ends */
-	bool was_confined;   /* then */
 	struct gate *gate;   /* of all its runs; NULL: none, or each has one */
 	struct rusage usage; /* of the first process, and its status, once it is gone */
 	int status;

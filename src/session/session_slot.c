@@ -531,35 +531,12 @@ int slot_send(struct slot *slot, const struct jar_message *message)
 	return control_of(slot) < 0 ? -ESHUTDOWN : jar_send(control_of(slot), message, -1);
 }
 
-static bool has_runs(const void *owner)
-{
-	const struct session *jar = owner;
-
-	for (const struct slot *slot = jar->slots; slot; slot = slot->next)
-		if (slot_has_run(slot))
-			return true;
-	return false;
-}
-
 int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, bool is_detached,
 		  struct error *error)
 {
-	struct session *jar = slot->jar;
-	int rc = plan->kind == PLAN_ONCE
-			 ? session_start(jar, streams, error)
-			 : session_send_run(control_of(slot), &plan->core, plan->metered != 0, is_detached, streams);
-
-	if (rc < 0)
-		return rc;
-	if (!jar->crowd)
-		jar->crowd = crowd_new(jar->loop, jar->request.family, jar->jar.pid, has_runs, jar);
-	crowd_watch(jar->crowd);
-	return rc;
-}
-
-bool slot_was_confined(const struct slot *slot)
-{
-	return slot->jar->was_confined || crowd_was_confined(slot->jar->crowd);
+	return plan->kind == PLAN_ONCE
+		       ? session_start(slot->jar, streams, error)
+		       : session_send_run(control_of(slot), &plan->core, plan->metered != 0, is_detached, streams);
 }
 
 uint64_t slot_overdue(struct slot *slot)

@@ -44,8 +44,6 @@ int slot_send(struct slot *slot, const struct jar_message *message);
 /* Send the command, or start the jar with it. A negative errno; @error says more if the jar could not be made. */
 int slot_send_run(struct slot *slot, const struct plan *plan, const struct jar_streams *streams, bool is_detached,
 		  struct error *error);
-/* Were the jar's commands kept from a processor, since it was last idle? */
-bool slot_was_confined(const struct slot *slot);
 /* Read what has arrived and was not looked at yet. */
 void slot_poll(struct slot *slot);
 /* The minder does not do its part. Returns the time to wait before this is called again. */

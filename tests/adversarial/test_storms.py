@@ -17,7 +17,7 @@ import sys
 import time
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List
 
 from adversarial_support import AttackCase
 from harness import census, wire
@@ -113,82 +113,6 @@ class Storms(StormCase):
 
     def joined(self, engine: wire.Engine, jar: wire.Channel, argv: List[str], keys: Dict[str, Any]) -> Result:
         return wire.finish(self.join(engine, jar, argv, keys)).result
-
-
-@on_ways(METER, METER_LANDLOCK)
-class Crowds(StormCase):
-    """Who makes processes faster than they run leaves one processor to others, as long as that goes on."""
-
-    SCRIPT = "echo $(nproc); {storm} 120 4 wide ignore -- {marker} >/dev/null; until [ -e end ]; do sleep 0.05; done; echo $(nproc)"
-
-    def setUp(self) -> None:
-        super().setUp()
-        mine = sorted(os.sched_getaffinity(0))
-        if len(mine) < 2:
-            self.skipTest("needs:processors there is only one")
-        # A storm must be one for the processors that there are.
-        os.sched_setaffinity(0, mine[:2])
-        self.addCleanup(os.sched_setaffinity, 0, mine)
-        self.script = self.SCRIPT.format(storm=self.tool("storm"), marker=self.marker)
-
-    def check_told(self, result: Result) -> None:
-        self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0), result)
-        self.assertIn("processors", [note["name"] for note in result["notes"]])
-
-    def processors(self) -> Set[int]:
-        """How many each process of the storm, and the shell that started it, may run on."""
-        found = set()
-        for pid in census.marked(self.marker):
-            with contextlib.suppress(OSError):
-                found.add(len(os.sched_getaffinity(pid)))
-        return found
-
-    def storm_and_calm(self) -> None:
-        """From here: beside a storm on the same processors a shell would wait for ever for its turn."""
-        self.wait_for(lambda: 1 in self.processors(), "it has one processor less")
-        deadline = time.monotonic() + 60 * SLOWNESS
-        while len(census.marked(self.marker)) > 1 and time.monotonic() < deadline:
-            for pid in census.marked(self.marker):
-                if census.name(pid) == "storm":
-                    with contextlib.suppress(OSError):
-                        os.kill(pid, signal.SIGKILL)
-        self.wait_for(lambda: self.processors() == {2}, "it has got it back")
-        (self.work / "end").touch()
-
-    def test_a_jar_of_its_own(self) -> None:
-        process = self.start("--timeout", "200s", "--json", *self.sh(self.script))
-        self.storm_and_calm()
-        result = self.parse(process)
-        self.assertEqual(result["stdout"].split(), ["2", "2"])
-        self.check_told(result)
-
-    def test_a_run_in_a_session_and_its_neighbours(self) -> None:
-        engine = wire.Engine(self.env, self.work, self.way)
-        self.addCleanup(engine.close)
-        jars = []
-        for _ in range(2):
-            jars.append(engine.channel().send(wire.OPEN, engine.request(keys={"timeout": 200})))
-            opened = jars[-1].read()
-            assert opened is not None
-            self.assertEqual(opened.kind, wire.OPENED, opened)
-        neighbour = self.join(engine, jars[1], ["/bin/sh", "-c", "until [ -e end ]; do nproc; sleep 0.1; done"], {})
-        stormy = self.join(engine, jars[0], ["/bin/sh", "-c", self.script], {})
-        self.storm_and_calm()
-        outcome = wire.finish(stormy)
-        self.assertEqual(outcome.stdout.split(), [b"2", b"2"])
-        self.check_told(outcome.result)
-        outcome = wire.finish(neighbour)
-        self.assertEqual((outcome.result["exit_code"], set(outcome.stdout.split()), outcome.result["notes"]), (0, {b"2"}, []))
-        # What was made ahead for the next run may have had one less.
-        outcome = wire.finish(self.join(engine, jars[0], ["/bin/sh", "-c", "until [ $(nproc) = 2 ]; do sleep 0.1; done"], {}))
-        self.assertEqual(outcome.result["exit_code"], 0)
-        for jar in jars:
-            jar.close()
-
-    def test_a_shell_that_starts_one_after_the_other_keeps_all(self) -> None:
-        script = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i + 1)); done; nproc"
-        result = self.json("--timeout", "100s", *self.sh(script), timeout=120 * SLOWNESS)
-        self.assertEqual((result["stdout"], result["notes"]), ("2\n", []))
 
 
 @on_ways(NAMESPACE, LANDLOCK)
