@@ -472,7 +472,6 @@ struct belljar_apply_options {
 	const char *const *allow_risky; /* apply these though they would be refused */
 	const char *const *theirs;      /* in a conflict, the workspace's side of these */
 	const char *const *ours;        /* ... the host's */
-	const char *const *merge;       /* ... both, of texts whose sides changed different lines */
 };
 
 /*

@@ -486,8 +486,6 @@ export interface NotApplied {
 
 export interface Applied {
   applied: number;
-  /** Of these, texts that have the edits of both sides. */
-  merged: number;
   conflicts: number;
   refused: number;
   failed: number;
@@ -505,10 +503,8 @@ export interface ApplyOptions {
   allowRisky?: readonly Path[] | undefined;
   /** In a conflict, take the workspace's side of these ... */
   theirs?: readonly Path[] | undefined;
-  /** ... or the host's ... */
+  /** ... or the host's. */
   ours?: readonly Path[] | undefined;
-  /** ... or both, of texts whose sides changed different lines. */
-  merge?: readonly Path[] | undefined;
 }
 
 export interface WorkspaceFacts {

@@ -84,10 +84,9 @@ export class Decisions {
     return (await this.#carryOut('patch', { paths: list(paths, 'paths') })).toString('utf8');
   }
 
-  async apply(paths, { allowRisky, theirs, ours, merge } = {}) {
+  async apply(paths, { allowRisky, theirs, ours } = {}) {
     const answer = await this.#json('apply', {
       paths: list(paths, 'paths'), allow_risky: list(allowRisky, 'allowRisky'), theirs: list(theirs, 'theirs'), ours: list(ours, 'ours'),
-      merge: list(merge, 'merge'),
     });
     const [first, ...others] = answer.not_applied;
     if (first === undefined) return answer;

@@ -149,12 +149,10 @@ class Deciding(Asking):
         *,
         theirs: Sequence[Path] = (),
         ours: Sequence[Path] = (),
-        merge: Sequence[Path] = (),
     ) -> Dict[str, Any]:
         """Put the changes, or those of the paths, into the host's directory. WorkspaceError if some were not: conflicts, refused
-        ones; the others are applied then. theirs, ours: which side of a conflict to take, the workspace's or the host's.
-        merge: texts below these paths get the edits of both sides, if those are in different places."""
-        return self._do(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
+        ones; the others are applied then. theirs, ours: which side of a conflict to take, the workspace's or the host's."""
+        return self._do(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours))
 
     def discard(self, paths: Paths = None) -> None:
         """Drop what was changed, or of it the paths."""
@@ -181,9 +179,8 @@ class Deciding(Asking):
         *,
         theirs: Sequence[Path] = (),
         ours: Sequence[Path] = (),
-        merge: Sequence[Path] = (),
     ) -> Dict[str, Any]:
-        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours, merge=merge))
+        return await self._do_async(self._apply(paths, allow_risky=allow_risky, theirs=theirs, ours=ours))
 
     async def discard_async(self, paths: Paths = None) -> None:
         await self._do_async(self._discard(paths))

@@ -138,7 +138,7 @@ void changes_print(struct text *out, const struct change_list *list, bool has_co
 	text_append_char(out, '\n');
 }
 
-int changes_print_stat(struct text *out, const struct workspace_view *view, const struct change_list *list,
+int changes_print_stat(struct text *out, const struct opened_workspace *opened, const struct change_list *list,
 		       bool has_color)
 {
 	size_t added = 0, removed = 0, files = 0;
@@ -154,7 +154,7 @@ int changes_print_stat(struct text *out, const struct workspace_view *view, cons
 		escape_append(out, change->path, NAME_MAX_SHOWN);
 		text_append_string(out, " | ");
 		files++;
-		if (patch_count(view, change, &count) < 0) {
+		if (patch_count(&opened->view, &opened->workspace, change, &count) < 0) {
 			text_append_string(out, "cannot be read\n");
 			continue;
 		}
@@ -231,12 +231,12 @@ static void show_patch(struct text *out, const struct text *patch, bool has_colo
 	}
 }
 
-int changes_print_patch(struct text *out, const struct workspace_view *view, const struct change_list *list,
+int changes_print_patch(struct text *out, const struct opened_workspace *opened, const struct change_list *list,
 			bool is_shown, bool has_color)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		AUTO_TEXT patch = {0};
-		int rc = patch_print(view, &list->items[i], is_shown ? &patch : out);
+		int rc = patch_print(&opened->view, &opened->workspace, &list->items[i], is_shown ? &patch : out);
 
 		if (rc < 0)
 			return rc;

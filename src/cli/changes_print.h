@@ -6,15 +6,15 @@
 #define BELLJAR_CLI_CHANGES_PRINT_H
 
 #include "base/text.h"
-#include "workspace/workspace_changes.h"
+#include "workspace/workspace_order.h"
 
 /* A line for each change, whatever their number, then what to look at before applying them, then the counts. */
 void changes_print(struct text *out, const struct change_list *list, bool has_color);
 /* Lines added and removed in each file. */
-int changes_print_stat(struct text *out, const struct workspace_view *view, const struct change_list *list,
+int changes_print_stat(struct text *out, const struct opened_workspace *opened, const struct change_list *list,
 		       bool has_color);
 /* The patch. @is_shown: for a screen, with colours if @has_color, and with everything harmless that could steer it. */
-int changes_print_patch(struct text *out, const struct workspace_view *view, const struct change_list *list,
+int changes_print_patch(struct text *out, const struct opened_workspace *opened, const struct change_list *list,
 			bool is_shown, bool has_color);
 /* "3 added, 1 modified, 2 deleted" */
 void changes_print_counts(struct text *out, const struct change_list *list);

@@ -12,6 +12,7 @@
 #include "cli/changes_print.h"
 #include "cli/pager.h"
 #include "cli/workspace_words.h"
+#include "workspace/workspace_base.h"
 
 #define EXIT_NOT_ALL 1
 #define PROGRESS_AFTER_NS 1000000000ULL
@@ -32,6 +33,21 @@ static int fail(const struct messenger *messenger, const struct error *error)
 }
 
 /* --- diff --------------------------------------------------------------------------------------------------------- */
+
+/* The patch of such a file would replace what the workdir has. */
+static void say_what_has_no_base(const struct messenger *messenger, const struct workspace *workspace,
+				 const struct change_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct change *change = &list->items[i];
+
+		if (change->flags & CHANGE_IS_CONFLICT && !base_is_known(workspace, change->path))
+			message_note(messenger,
+				     "conflict: %s: Belljar did not keep the version before both changes, so its patch "
+				     "replaces the workdir's version",
+				     change->path);
+	}
+}
 
 int command_diff(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
@@ -57,9 +73,10 @@ int command_diff(const struct invocation *invocation, struct run_options *option
 		workspace_write_changes(&chosen.opened, &list, &out);
 		text_append_char(&out, '\n');
 	} else if (options->has_patch) {
-		rc = changes_print_patch(&out, &chosen.opened.view, &list, isatty(STDOUT_FILENO), has_color);
+		say_what_has_no_base(messenger, &chosen.opened.workspace, &list);
+		rc = changes_print_patch(&out, &chosen.opened, &list, isatty(STDOUT_FILENO), has_color);
 	} else if (options->has_stat) {
-		rc = changes_print_stat(&out, &chosen.opened.view, &list, has_color);
+		rc = changes_print_stat(&out, &chosen.opened, &list, has_color);
 	} else {
 		changes_print(&out, &list, has_color);
 	}
@@ -103,13 +120,6 @@ static void end_progress(const struct progress *progress)
 		return;
 }
 
-static void say_what_was_merged(const struct messenger *messenger, const struct change_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].flags & CHANGE_IS_DONE && list->items[i].flags & CHANGE_IS_MERGED)
-			message_note(messenger, "merged: %s", list->items[i].path);
-}
-
 static void say_what_stays(const struct messenger *messenger, const struct change_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -149,7 +159,8 @@ static void say_outcome(const struct messenger *messenger, const struct apply_ou
 	if (outcome->conflicts)
 		message_hint(messenger,
 			     "--theirs PATH takes the workspace's side of a conflict, --ours PATH the workdir's; "
-			     "--merge PATH merges texts");
+			     "to merge: `git add PATH; belljar diff --patch %s PATH | git apply --3way`",
+			     id);
 	if (is_dry_run)
 		message_note(messenger, "%zu change%s would be applied, %zu not", outcome->applied,
 			     outcome->applied == 1 ? "" : "s", outcome->conflicts + outcome->refused);
@@ -166,7 +177,7 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 		.view = &chosen->opened.view,
 		.workspace = &chosen->opened.workspace,
 		.changes = list,
-		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours, .merge = order->merge},
+		.choice = {.paths = order->paths, .theirs = order->theirs, .ours = order->ours},
 		.is_dry_run = order->is_dry_run,
 		.may_move = true,
 		.progress = show_progress,
@@ -181,7 +192,6 @@ int apply_chosen(struct chosen *chosen, struct change_list *list, const struct a
 
 	memcpy(id, chosen->opened.workspace.meta.id, sizeof(id));
 	end_progress(&progress);
-	say_what_was_merged(messenger, list);
 	say_what_stays(messenger, list);
 	is_kept = rc < 0 || outcome.conflicts || outcome.refused || outcome.failed || outcome.left;
 	if (rc == 0 && !is_kept && !order->is_dry_run)
@@ -207,13 +217,11 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 	AUTO(change_list_done) struct change_list list = {0};
 	AUTO(string_list_done) struct string_list theirs = {0};
 	AUTO(string_list_done) struct string_list ours = {0};
-	AUTO(string_list_done) struct string_list merge = {0};
 	AUTO(string_list_done) struct string_list risky = {0};
 	struct apply_order order = {
 		.paths = &chosen.paths,
 		.theirs = &theirs,
 		.ours = &ours,
-		.merge = &merge,
 		.is_dry_run = options->is_dry_run,
 		.has_json = options->has_json,
 	};
@@ -226,8 +234,6 @@ int command_apply(const struct invocation *invocation, struct run_options *optio
 		rc = chosen_translate(&chosen, invocation, &options->theirs, &theirs, &error);
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->ours, &ours, &error);
-	if (rc == 0)
-		rc = chosen_translate(&chosen, invocation, &options->merge, &merge, &error);
 	if (rc == 0)
 		rc = chosen_translate(&chosen, invocation, &options->risky, &risky, &error);
 	if (rc == 0)

@@ -9,7 +9,7 @@
 #include "workspace/workspace_apply.h"
 
 struct apply_order {
-	const struct string_list *paths, *theirs, *ours, *merge; /* below the workdir */
+	const struct string_list *paths, *theirs, *ours; /* below the workdir */
 	bool is_dry_run;
 	bool has_json;
 };

@@ -69,7 +69,7 @@ static void leave(struct trial *trial)
 static int apply(struct trial *trial, const struct string_list *paths)
 {
 	static const struct string_list none;
-	const struct apply_order order = {.paths = paths, .theirs = &none, .ours = &none, .merge = &none};
+	const struct apply_order order = {.paths = paths, .theirs = &none, .ours = &none};
 	struct error error = {0};
 
 	change_list_done(&trial->list);
@@ -149,7 +149,7 @@ static void show(const struct trial *trial, bool is_patch)
 	AUTO_TEXT out = {0};
 
 	if (is_patch)
-		changes_print_patch(&out, &trial->chosen.opened.view, &trial->list, true, has_color);
+		changes_print_patch(&out, &trial->chosen.opened, &trial->list, true, has_color);
 	else
 		changes_print(&out, &trial->list, has_color);
 	if (is_patch)

@@ -193,7 +193,7 @@ static int export(struct chosen *chosen, const struct run_options *options, cons
 	if (options->has_tar)
 		return workspace_archive(&chosen->opened.view, &list, STDOUT_FILENO, error);
 	workspace_find_renames(&chosen->opened.view, &list);
-	rc = changes_print_patch(&out, &chosen->opened.view, &list, false, false);
+	rc = changes_print_patch(&out, &chosen->opened, &list, false, false);
 	if (rc < 0)
 		return error_set(error, STAGE_FILES, -rc, "cannot read the changes: %s", strerror(-rc));
 	return print_out(&out, messenger);

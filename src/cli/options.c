@@ -224,11 +224,6 @@ static void add_theirs(struct scan *scan, const char *value)
 	add_path(scan, &scan->options->theirs, value);
 }
 
-static void add_merge(struct scan *scan, const char *value)
-{
-	add_path(scan, &scan->options->merge, value);
-}
-
 static void add_ours(struct scan *scan, const char *value)
 {
 	add_path(scan, &scan->options->ours, value);
@@ -287,7 +282,6 @@ static const struct {
 	[OPTION_DRY_RUN] = {.bool_offset = offsetof(struct run_options, is_dry_run)},
 	[OPTION_THEIRS] = {.set = add_theirs},
 	[OPTION_OURS] = {.set = add_ours},
-	[OPTION_MERGE] = {.set = add_merge},
 	[OPTION_ALLOW_RISKY] = {.set = add_risky},
 	[OPTION_APPLY] = {.set = add_pattern},
 	[OPTION_OUT] = {.set = set_out},
@@ -779,7 +773,6 @@ void options_done(struct run_options *options)
 	string_list_done(&options->allowed_tools);
 	string_list_done(&options->denied_tools);
 	string_list_done(&options->theirs);
-	string_list_done(&options->merge);
 	string_list_done(&options->ours);
 	string_list_done(&options->risky);
 	string_list_done(&options->apply_patterns);

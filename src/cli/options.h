@@ -98,7 +98,6 @@ enum option_id {
 	OPTION_DRY_RUN,
 	OPTION_THEIRS,
 	OPTION_OURS,
-	OPTION_MERGE,
 	OPTION_ALLOW_RISKY,
 	OPTION_APPLY,
 	OPTION_DISCARD,
@@ -164,17 +163,17 @@ struct run_options {
 	bool has_no_root_cache;
 	bool has_timing;
 	bool is_dying_with_parent;
-	bool has_prove;                         /* doctor */
-	bool has_stdio;                         /* engine */
-	bool has_patch, has_stat;               /* diff */
-	bool has_tar;                           /* workspace export */
-	bool is_dry_run;                        /* apply */
-	bool has_discard;                       /* try */
-	bool is_tried;                          /* of `try`, which tells itself what was changed */
-	struct string_list apply_patterns;      /* try, mcp */
-	struct string_list theirs, ours, merge; /* apply */
-	struct string_list risky;               /* apply: what may be applied though it is risky */
-	const char *prove_rung;                 /* doctor; NULL: the best */
+	bool has_prove;                    /* doctor */
+	bool has_stdio;                    /* engine */
+	bool has_patch, has_stat;          /* diff */
+	bool has_tar;                      /* workspace export */
+	bool is_dry_run;                   /* apply */
+	bool has_discard;                  /* try */
+	bool is_tried;                     /* of `try`, which tells itself what was changed */
+	struct string_list apply_patterns; /* try, mcp */
+	struct string_list theirs, ours;   /* apply */
+	struct string_list risky;          /* apply: what may be applied though it is risky */
+	const char *prove_rung;            /* doctor; NULL: the best */
 	const char
 		*attempt; /* doctor: make this one attempt, as --prove has it done inside a jar; NULL: not asked for */
 	const char *profile; /* doctor: print this profile instead; NULL: not asked for */

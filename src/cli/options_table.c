@@ -462,15 +462,6 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_APPLY,
 	},
 	{
-		.id = OPTION_MERGE,
-		.flag = "merge",
-		.placeholder = "PATH",
-		.help = "in a conflict below PATH merge texts, where the two sides changed different lines",
-		.value_kind = VALUE_FILE,
-		.is_repeatable = true,
-		.commands = COMMAND_APPLY,
-	},
-	{
 		.id = OPTION_OURS,
 		.flag = "ours",
 		.placeholder = "PATH",

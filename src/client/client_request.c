@@ -483,7 +483,6 @@ int client_request_order(struct client_request *request, const struct client_ord
 	write_optional_strings(&writer, "allow_risky", order->risky);
 	write_optional_strings(&writer, "theirs", order->theirs);
 	write_optional_strings(&writer, "ours", order->ours);
-	write_optional_strings(&writer, "merge", order->merge);
 	if (order->note)
 		json_write_string(&writer, "note", order->note);
 	if (order->checkpoint)

@@ -49,7 +49,6 @@ struct client_order {
 	const char *const *risky;
 	const char *const *theirs;
 	const char *const *ours;
-	const char *const *merge;
 	const char *note, *checkpoint;
 	uint32_t count;
 };

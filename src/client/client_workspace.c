@@ -285,8 +285,7 @@ int belljar_workspace_apply(struct belljar_workspace *workspace, const struct be
 						  .paths = options.paths,
 						  .risky = options.allow_risky,
 						  .theirs = options.theirs,
-						  .ours = options.ours,
-						  .merge = options.merge},
+						  .ours = options.ours},
 			    "not_applied", json_out, &failure);
 	return client_publish(rc, &failure, error);
 }

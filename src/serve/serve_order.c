@@ -242,7 +242,6 @@ void serve_order_start(struct serve_order *order, const char *id, char *const *e
 		.environment = environment,
 		.paths = request->paths,
 		.theirs = request->theirs,
-		.merge = request->merge,
 		.ours = request->ours,
 		.risky = request->risky,
 		.note = request->note,

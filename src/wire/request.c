@@ -126,7 +126,6 @@ static const struct field fields[] = {
 	{.name = "paths", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(paths)},
 	{.name = "theirs", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(theirs)},
 	{.name = "ours", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(ours)},
-	{.name = "merge", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(merge)},
 	{.name = "allow_risky", .type = FIELD_STRINGS, .kinds = IN_BOTH, .offset = AT(risky)},
 	{.name = "note", .type = FIELD_STRING, .kinds = IN_BOTH, .offset = AT(note)},
 	{.name = "checkpoint", .type = FIELD_STRING, .kinds = IN_BOTH, .offset = AT(checkpoint)},
@@ -329,11 +328,8 @@ static int check_verb(const struct request *request, enum request_kind kind, str
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'paths' is empty");
 	if (request->paths && !takes_paths)
 		surplus = "paths";
-	if ((request->theirs || request->ours || request->merge || request->risky) && verb != REQUEST_APPLY)
-		surplus = request->theirs  ? "theirs"
-			  : request->ours  ? "ours"
-			  : request->merge ? "merge"
-					   : "allow_risky";
+	if ((request->theirs || request->ours || request->risky) && verb != REQUEST_APPLY)
+		surplus = request->theirs ? "theirs" : request->ours ? "ours" : "allow_risky";
 	if (request->note && verb != REQUEST_CHECKPOINT)
 		surplus = "note";
 	if (request->checkpoint && verb != REQUEST_ROLLBACK)
@@ -420,7 +416,6 @@ void request_done(struct request *request)
 	free(request->prefixes);
 	free(request->paths);
 	free(request->theirs);
-	free(request->merge);
 	free(request->ours);
 	free(request->risky);
 	json_value_done(&request->document);

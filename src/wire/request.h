@@ -104,7 +104,7 @@ struct request {
 	/* WORKSPACE, LAYER. Lists are NULL-terminated; NULL: not said */
 	int verb;       /* enum request_verb; -1: not said */
 	const char *id; /* or a name; LAYER: NULL is the first of the jar's */
-	char **paths, **theirs, **ours, **merge, **risky;
+	char **paths, **theirs, **ours, **risky;
 	const char *note, *checkpoint;
 	int64_t count; /* FORK; 0: not said */
 	/* CONNECT */

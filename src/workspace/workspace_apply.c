@@ -158,26 +158,6 @@ static void choose(const struct apply_request *request)
 	choose_renamed(list);
 }
 
-/* Texts that both sides changed, in different places. */
-static void merge_chosen(const struct apply_request *request)
-{
-	for (size_t i = 0; i < request->changes->count; i++) {
-		struct change *change = &request->changes->items[i];
-		const char *why;
-
-		if ((change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED)) !=
-			    (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT) ||
-		    !is_in(request->choice.merge, change->path) || is_in(request->choice.ours, change->path))
-			continue;
-		why = request->may_move ? base_merge(request->view, request->workspace, change, request->is_dry_run)
-					: "cannot be merged while a jar has it";
-		if (why)
-			hold_back(change, why);
-		else
-			change->flags = (change->flags & ~(unsigned)CHANGE_IS_CONFLICT) | CHANGE_IS_MERGED;
-	}
-}
-
 /* --- applying ----------------------------------------------------------------------------------------------------- */
 
 /* A new file with several names, and where the first of them is in the workdir. */
@@ -425,7 +405,6 @@ static void count_outcome(const struct change_list *list, struct apply_outcome *
 		unsigned flags = list->items[i].flags;
 		bool is_chosen = flags & CHANGE_IS_CHOSEN;
 
-		outcome->merged += flags & CHANGE_IS_DONE && flags & CHANGE_IS_MERGED;
 		if (flags & CHANGE_IS_DONE)
 			outcome->applied++;
 		else if (is_chosen && flags & CHANGE_IS_DROPPED)
@@ -506,7 +485,6 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 	if (rc < 0)
 		return rc;
 	drop_ours(&applying);
-	merge_chosen(request);
 	for (size_t i = 0; i < request->changes->count; i++)
 		applying.total += change_is_due(&request->changes->items[i]);
 	find_brought(&applying);

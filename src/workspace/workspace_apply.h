@@ -12,13 +12,10 @@ struct apply_choice {
 	const struct string_list *paths;  /* empty: everything */
 	const struct string_list *theirs; /* in a conflict the workspace's side wins */
 	const struct string_list *ours;   /* ... the workdir's: the change is dropped */
-	const struct string_list
-		*merge; /* ... texts are merged, if the two sides changed different lines; may be NULL */
 };
 
 struct apply_outcome {
 	size_t applied;
-	size_t merged; /* of these */
 	size_t conflicts;
 	size_t refused;
 	size_t failed;

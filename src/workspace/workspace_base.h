@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_base.h - what texts were before both sides changed them, and merging with that
+ * workspace/workspace_base.h - what a text was before the command and the host both changed it
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_BASE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_BASE_H
@@ -10,8 +10,6 @@
 #define BASE_FILE_BYTES_MAX ((size_t)256 << 10)
 #define BASE_BYTES_MAX ((uint64_t)64 << 20)
 #define BASE_FILES_MAX 4096
-/* Of a text that is merged. */
-#define MERGE_BYTES_MAX ((size_t)1 << 20)
 
 struct base_keeper {
 	const struct workspace_view *view;
@@ -24,21 +22,17 @@ struct base_keeper {
 void base_keeper_init(struct base_keeper *keeper, const struct workspace_view *view, const struct workspace *workspace);
 void base_keeper_done(struct base_keeper *keeper);
 /*
- * The command changed a file that nobody else has touched: keep what the workdir has. One that is too large, no text, or
- * one too many is not kept, and cannot be merged later; so is one that cannot be written.
+ * The command changed a file, and the host has not touched it: keep what the workdir has. A file that is too large, no text, or
+ * one too many is not kept.
  */
 void base_keep(struct base_keeper *keeper, const struct change *change);
 
-/* The workdir's file is about to be the workspace's: what was kept is no base any more. */
+/* Call it before the workdir's file becomes the workspace's. */
 void base_forget(const struct workspace *workspace, const char *path);
 void base_forget_all(const struct workspace *workspace);
 
-/*
- * Merge a conflict of two texts, and put the result into the upper in place of the workspace's side, which @change is about
- * then; with @is_dry_run nothing is written. Nothing may have the workspace mounted. NULL: merged. Else why not, in static
- * words, and nothing is changed.
- */
-const char *base_merge(const struct workspace_view *view, const struct workspace *workspace, struct change *change,
-		       bool is_dry_run);
+/* What @path was before both sides changed it, and its permissions in @status. A descriptor; negative: it was not kept. */
+int base_open(const struct workspace *workspace, const char *path, struct stat *status);
+bool base_is_known(const struct workspace *workspace, const char *path);
 
 #endif

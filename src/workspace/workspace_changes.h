@@ -37,7 +37,6 @@ enum change_flag {
 		1 << 13, /* where the layer hides the workdir: what it has not is removed, so nothing may leave it */
 	CHANGE_IS_DROPPED = 1 << 12, /* settled for the workdir's side */
 	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict to be settled for the workspace's side */
-	CHANGE_IS_MERGED = 1 << 14,  /* a conflict that is none any more: it has the edits of both sides */
 	CHANGE_IS_UNSEEN = 1 << 15,  /* refused because it is not what was shown */
 };
 
@@ -97,7 +96,7 @@ int workspace_summary(const struct workspace_home *home, const struct workspace 
 		      struct workspace_summary *out, struct error *error);
 /* Is there anything different? What cannot be looked at counts as different. */
 bool workspace_has_changes(const struct workspace_home *home, const struct workspace *workspace);
-/* The same counts when a run has ended, and keep of the texts that it changed what they were, so that they can be merged. */
+/* The same counts when a run has ended. Keep what the texts that it changed were before, for the patch of a conflict. */
 int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,
 			struct workspace_summary *out, struct error *error);
 

@@ -45,7 +45,7 @@ static bool is_disguised(const struct change *change)
 {
 	if (!change_is_due(change) || change->flags & CHANGE_IS_THEIRS)
 		return false;
-	return change->flags & (CHANGE_IS_COPIED_UP | CHANGE_IS_MERGED) ||
+	return change->flags & CHANGE_IS_COPIED_UP ||
 	       (!S_ISDIR(change->before.mode) && change->before.link_count > 1) ||
 	       (S_ISREG(change->after.mode) && change->after.link_count > 1);
 }

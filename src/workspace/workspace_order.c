@@ -301,7 +301,6 @@ void workspace_write_outcome(const struct apply_outcome *outcome, const struct c
 
 	json_open_object(&json, NULL);
 	json_write_unsigned(&json, "applied", outcome->applied);
-	json_write_unsigned(&json, "merged", outcome->merged);
 	json_write_unsigned(&json, "conflicts", outcome->conflicts);
 	json_write_unsigned(&json, "refused", outcome->refused);
 	json_write_unsigned(&json, "failed", outcome->failed);
@@ -367,7 +366,7 @@ static int diff(struct opened_workspace *opened, const struct workspace_order *o
 		return 0;
 	}
 	for (size_t i = 0; i < list.count && rc == 0; i++)
-		rc = patch_print(&opened->view, &list.items[i], out);
+		rc = patch_print(&opened->view, &opened->workspace, &list.items[i], out);
 	return rc < 0 ? error_set(error, STAGE_FILES, -rc, "cannot read the changes: %s", strerror(-rc)) : 0;
 }
 
@@ -377,13 +376,12 @@ static int apply(struct opened_workspace *opened, const struct workspace_order *
 	AUTO(change_list_done) struct change_list list = {0};
 	AUTO(string_list_done) struct string_list theirs = {0};
 	AUTO(string_list_done) struct string_list ours = {0};
-	AUTO(string_list_done) struct string_list merge = {0};
 	AUTO(string_list_done) struct string_list risky = {0};
 	struct apply_request request = {
 		.view = &opened->view,
 		.workspace = &opened->workspace,
 		.changes = &list,
-		.choice = {.paths = paths, .theirs = &theirs, .ours = &ours, .merge = &merge},
+		.choice = {.paths = paths, .theirs = &theirs, .ours = &ours},
 		.may_move = true,
 	};
 	AUTO(apply_outcome_done) struct apply_outcome outcome = {0};
@@ -392,8 +390,6 @@ static int apply(struct opened_workspace *opened, const struct workspace_order *
 
 	if (rc == 0)
 		rc = paths_below(opened, order->ours, &ours, error);
-	if (rc == 0)
-		rc = paths_below(opened, order->merge, &merge, error);
 	if (rc == 0)
 		rc = paths_below(opened, order->risky, &risky, error);
 	if (rc == 0)

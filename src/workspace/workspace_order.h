@@ -93,7 +93,6 @@ struct workspace_order {
 	char *const *paths;  /* NULL: everything */
 	char *const *theirs; /* WORKSPACE_APPLY: these four */
 	char *const *ours;
-	char *const *merge;
 	char *const *risky;
 	const char *note;       /* WORKSPACE_CHECKPOINT; NULL: none */
 	const char *checkpoint; /* WORKSPACE_ROLLBACK; NULL: the last */

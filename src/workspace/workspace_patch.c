@@ -3,7 +3,8 @@
  * workspace/workspace_patch.c - changes as a patch that `git apply` takes, as counts of lines, and as JSON
  *
  * Binary files are literal: base 85 of a zlib stream whose blocks are stored, not compressed. That is all a reader needs, and
- * a compressor is more than this is worth. The names of blobs are whole, since git checks a binary file by them.
+ * a compressor is more than this is worth. The names of blobs are whole: git checks a binary file by them, and `git apply --3way`
+ * finds the version that both sides began with.
  */
 #include "workspace/workspace_patch.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "workspace/workspace_base.h"
 #include "workspace/workspace_digest.h"
 #include "workspace/workspace_lines.h"
 
@@ -67,7 +69,7 @@ static int read_content(struct side *side, int fd)
 	return 0;
 }
 
-static void name_blob(struct side *side)
+static int name_side(struct side *side)
 {
 	struct digest digest;
 	char head[32];
@@ -77,6 +79,8 @@ static void name_blob(struct side *side)
 	digest_add(&digest, head, (size_t)len + 1);
 	digest_add(&digest, text_string(&side->content), side->content.len);
 	digest_hex(&digest, side->blob);
+	side->is_read = true;
+	return text_failed(&side->content) ? -ENOMEM : 0;
 }
 
 static int read_side(const struct workspace_view *view, const struct change *change, bool is_new, struct side *side)
@@ -110,11 +114,21 @@ static int read_side(const struct workspace_view *view, const struct change *cha
 		    memchr(side->content.data, '\0', MIN_OF(side->content.len, (size_t)LOOK_BYTES)))
 			side->is_binary = true;
 	}
-	if (rc < 0 || text_failed(&side->content))
-		return rc < 0 ? rc : -ENOMEM;
-	side->is_read = true;
-	name_blob(side);
-	return 0;
+	return rc < 0 ? rc : name_side(side);
+}
+
+static int read_old(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
+		    struct side *side)
+{
+	struct stat status;
+	AUTO_CLOSE int fd = change->flags & CHANGE_IS_CONFLICT ? base_open(workspace, change->path, &status) : -1;
+	int rc;
+
+	if (fd < 0)
+		return read_side(view, change, false, side);
+	*side = (struct side){.mode = status.st_mode, .size = (uint64_t)status.st_size};
+	rc = read_content(side, fd);
+	return rc < 0 ? rc : name_side(side);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -296,7 +310,8 @@ static int print_one(struct text *out, const char *path, const struct side *old,
 			   out);
 }
 
-int patch_print(const struct workspace_view *view, const struct change *change, struct text *out)
+int patch_print(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
+		struct text *out)
 {
 	AUTO(side_done) struct side old = {0};
 	AUTO(side_done) struct side new = {0};
@@ -315,7 +330,7 @@ int patch_print(const struct workspace_view *view, const struct change *change, 
 	}
 	if (!old_mode && !new_mode)
 		return 0;
-	rc = read_side(view, change, false, &old);
+	rc = read_old(view, workspace, change, &old);
 	if (rc == 0)
 		rc = read_side(view, change, true, &new);
 	if (rc < 0)
@@ -329,7 +344,8 @@ int patch_print(const struct workspace_view *view, const struct change *change, 
 	return rc == 0 && text_failed(out) ? -ENOMEM : rc;
 }
 
-int patch_count(const struct workspace_view *view, const struct change *change, struct patch_count *out)
+int patch_count(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
+		struct patch_count *out)
 {
 	AUTO(side_done) struct side old = {0};
 	AUTO(side_done) struct side new = {0};
@@ -338,7 +354,7 @@ int patch_count(const struct workspace_view *view, const struct change *change, 
 	*out = (struct patch_count){0};
 	if (change->from)
 		return 0;
-	rc = read_side(view, change, false, &old);
+	rc = read_old(view, workspace, change, &old);
 	if (rc == 0)
 		rc = read_side(view, change, true, &new);
 	if (rc < 0)

@@ -14,14 +14,19 @@
 /* Files up to this size get digests. */
 #define PATCH_DIGEST_BYTES ((uint64_t)1 << 30)
 
-/* Append the patch of one change. A directory has none. */
-int patch_print(const struct workspace_view *view, const struct change *change, struct text *out);
+/*
+ * Append the patch of one change. A directory has none. The patch of a conflict says what the command changed: its old side is
+ * the version before both changes, if that was kept, so that `git apply --3way` merges.
+ */
+int patch_print(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
+		struct text *out);
 
 struct patch_count {
 	size_t added, removed;
 	bool is_binary;
 };
-int patch_count(const struct workspace_view *view, const struct change *change, struct patch_count *out);
+int patch_count(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
+		struct patch_count *out);
 
 /* One object with everything about the change; digests where a side is a file or a link. */
 struct json_writer;

@@ -146,23 +146,6 @@ class Applied(ApplyCase):
         self.assertEqual((self.work / "changed").read_text(), "theirs\n")
         self.assertEqual((self.work / "removed").read_text(), "ours\n")
 
-    def test_texts_that_both_sides_changed_are_merged_if_asked_for(self) -> None:
-        lines = [f"line {i}\n" for i in range(20)]
-        for name in ("apart", "same"):
-            (self.work / name).write_text("".join(lines))
-        self.cow("sed -i 's/^line 15$/theirs/' apart same; sed -i 's/^line 3$/theirs/' same")
-        for name in ("apart", "same"):
-            (self.work / name).write_text("".join(lines).replace("line 3\n", "ours\n"))
-        done = self.decide("apply", status=1)
-        self.assertIn(b"--merge PATH", done.stderr)
-        done = self.decide("apply", "--merge", ".", "--json", status=1)
-        answer = json.loads(done.stdout)
-        self.assertEqual((answer["applied"], answer["merged"], answer["conflicts"]), (1, 1, 1))
-        self.assertEqual(answer["not_applied"][0]["why"], "cannot be merged: both sides changed the same lines")
-        self.assertIn(b"merged: apart", done.stderr)
-        self.assertEqual((self.work / "apart").read_text(), "".join(lines).replace("line 3\n", "ours\n").replace("line 15\n", "theirs\n"))
-        self.assertEqual((self.work / "same").read_text(), "".join(lines).replace("line 3\n", "ours\n"))
-
     def test_a_partial_apply_takes_only_what_was_named(self) -> None:
         self.fill(self.work)
         self.cow("rm removed changed; mkdir d; echo 1 > d/one; echo 2 > d/two; rm -r tree")
@@ -203,6 +186,69 @@ class Shown(ApplyCase):
         self.assertEqual(
             {path: facts for path, facts in tree(twin).items()}, {path: facts for path, facts in tree(self.work).items()}
         )
+
+    def git(self, *words: str, status: int = 0, **more: Any) -> bytes:
+        env = {**self.env, "GIT_CEILING_DIRECTORIES": str(self.base), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+        for who in ("AUTHOR", "COMMITTER"):
+            env.update({f"GIT_{who}_NAME": "a", f"GIT_{who}_EMAIL": "a@b.test"})
+        done = subprocess.run(["git", *words], cwd=self.work, env=env, capture_output=True, timeout=BOUND, **more)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout
+
+    def commit_texts(self, *names: str) -> None:
+        for name in names:
+            (self.work / name).write_text("".join(f"line {i}\n" for i in range(20)))
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "one")
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.work / name
+        path.write_text(path.read_text().replace(f"{old}\n", f"{new}\n"))
+
+    def test_git_merges_the_patch_of_a_conflict(self) -> None:
+        if not shutil.which("git"):
+            self.skipTest("needs:git")
+        self.commit_texts("apart", "same", "removed")
+        self.cow("sed -i 's/^line 15$/theirs/' apart same; sed -i 's/^line 3$/theirs/' same")
+        for name in ("apart", "same"):
+            self.edit(name, "line 3", "ours")
+        done = self.decide("apply", status=1)
+        self.assertIn(b"| git apply --3way", done.stderr)
+        self.git("add", "apart", "same")
+        self.git("apply", "--3way", input=self.decide("diff", "--patch", "apart").stdout)
+        expected = "".join(f"line {i}\n" for i in range(20)).replace("line 3\n", "ours\n").replace("line 15\n", "theirs\n")
+        self.assertEqual((self.work / "apart").read_text(), expected)
+        self.git("apply", "--3way", input=self.decide("diff", "--patch", "same").stdout, status=1)
+        merged = (self.work / "same").read_text()
+        self.assertIn("<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\n", merged)
+        self.assertEqual(merged.count("theirs\n"), 3, merged)
+        self.decide("apply", "--ours", ".")
+        self.assertEqual((self.work / "apart").read_text(), expected)
+        self.assertEqual(self.stores(), [])
+
+    def test_a_conflict_whose_first_version_was_not_kept_is_named(self) -> None:
+        (self.work / "small").write_text("x\n")
+        (self.work / "large").write_text("x\n" * 200000)
+        self.cow("echo theirs >> small; echo theirs >> large")
+        for name in ("small", "large"):
+            (self.work / name).write_text("ours\n")
+        said = self.decide("diff", "--patch").stderr
+        self.assertIn(b"conflict: large: Belljar did not keep the version before both changes", said)
+        self.assertNotIn(b"conflict: small", said)
+
+    def test_git_checks_a_binary_file_by_its_name_in_the_patch(self) -> None:
+        if not shutil.which("git"):
+            self.skipTest("needs:git")
+        (self.work / "binary").write_bytes(b"a\0b")
+        self.commit_texts("text")
+        self.cow("printf 'c\\0d' > binary")
+        patch = self.decide("diff", "--patch").stdout
+        self.git("apply", "--binary", "--3way", input=patch)
+        self.assertEqual((self.work / "binary").read_bytes(), b"c\0d")
+        (self.work / "binary").write_bytes(b"ours\0")
+        self.git("apply", "--binary", input=patch, status=1)
+        self.assertEqual((self.work / "binary").read_bytes(), b"ours\0")
 
     def test_every_deletion_has_a_line(self) -> None:
         (self.work / "many").mkdir()

@@ -130,15 +130,14 @@ class Deciding(WorkspaceCase):
             jar.apply(theirs=["a"])
             self.assertEqual((self.work / "a").read_bytes(), b"\0x")
 
-    def test_a_conflict_of_texts_is_merged(self) -> None:
+    def test_the_patch_of_a_conflict_says_what_the_command_changed(self) -> None:
         (self.work / "a").write_text("1\n2\n3\n")
         with belljar.Jar(workspace="cow") as jar:
             jar.run(self.sh("echo 4 >> a"))
             (self.work / "a").write_text("0\n1\n2\n3\n")
-            answer = jar.apply(merge=["a"])
-            self.assertEqual((answer["applied"], answer["merged"]), (1, 1))
-            self.assertEqual((self.work / "a").read_text(), "0\n1\n2\n3\n4\n")
-            self.assertEqual(jar.run(self.sh("cat a")).stdout, "0\n1\n2\n3\n4\n")
+            self.assertIn("@@ -1,3 +1,4 @@\n 1\n 2\n 3\n+4\n", jar.patch())
+            with self.assertRaises(TypeError):
+                jar.apply(merge=["a"])
 
     def test_checkpoint_and_rollback(self) -> None:
         with belljar.Jar(workspace="cow") as jar:

@@ -87,16 +87,6 @@ static int install_stops(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -errno : 0;
 }
 
-/* What is merged. */
-static bool merges_text;
-
-static int apply_all(void)
-{
-	if (merges_text)
-		CHECK_INT(string_list_add(&merge, "text"), 0);
-	return apply();
-}
-
 /* An apply in a process of its own, killed before its @nth change: true. False: it had fewer, and has ended. */
 static bool apply_killed_at(unsigned nth)
 {
@@ -106,7 +96,7 @@ static bool apply_killed_at(unsigned nth)
 	if (child == 0) {
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 || raise(SIGSTOP) != 0 || install_stops() < 0)
 			_exit(2);
-		_exit(apply_all() < 0);
+		_exit(apply() < 0);
 	}
 	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
 	CHECK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL) == 0);
@@ -196,8 +186,7 @@ static void describe(struct text *out, const char *directory)
 		if (S_ISREG(status.st_mode))
 			text_append_format(out, " as %s, %ld: %s",
 					   status.st_nlink > 1 ? first_name(status.st_ino, path) : path,
-					   /* What was merged was written just now. */
-					   merges_text ? 0 : (long)status.st_mtim.tv_sec, content(path));
+					   (long)status.st_mtim.tv_sec, content(path));
 		text_append_char(out, '\n');
 		if (S_ISDIR(status.st_mode))
 			describe(out, path);
@@ -404,20 +393,6 @@ static void whole_copy(void)
 	new_file("made/f", "f");
 }
 
-/* Both sides changed a text. */
-static void merged_text(void)
-{
-	struct workspace_summary summary;
-
-	old_file(workdir_fd, "text", "a\nb\nc\n");
-	old_file(workdir_fd, "other", "old");
-	scene_begin();
-	new_file("text", "a\nb\nC\n");
-	new_file("other", "new");
-	CHECK_INT(workspace_run_ended(&home, &workspace, &summary, fresh()), 0);
-	old_file(workdir_fd, "text", "A\nb\nc\n");
-}
-
 /* Everything, more often than the usual tests have time for. */
 static bool is_soak(void)
 {
@@ -434,7 +409,7 @@ static bool kill_twice(void (*scene)(void), unsigned nth, unsigned mth, const ch
 	scene();
 	CHECK(apply_killed_at(nth));
 	is_killed = apply_killed_at(mth);
-	CHECK_INT(apply_all(), 0);
+	CHECK_INT(apply(), 0);
 	found = workdir_text();
 	CHECK_STRING(found, expected);
 	CHECK_STRING(changes(), "");
@@ -451,7 +426,7 @@ static void walk_kills(void (*scene)(void), unsigned stride)
 
 	scene_reset();
 	scene();
-	CHECK_INT(apply_all(), 0);
+	CHECK_INT(apply(), 0);
 	CHECK_STRING(notes, "");
 	CHECK_STRING(changes(), "");
 	expected = workdir_text();
@@ -461,7 +436,7 @@ static void walk_kills(void (*scene)(void), unsigned stride)
 		scene_reset();
 		scene();
 		is_killed = apply_killed_at(nth);
-		CHECK_INT(apply_all(), 0);
+		CHECK_INT(apply(), 0);
 		CHECK_STRING(notes, "");
 		found = workdir_text();
 		CHECK_STRING(found, expected);
@@ -508,13 +483,6 @@ static void test_renamed_directories_survive_every_kill(void)
 {
 	if (geteuid() == 0)
 		walk_moved_and_copied(renamed_directories);
-}
-
-static void test_a_merge_survives_every_kill(void)
-{
-	merges_text = true;
-	walk_kills(merged_text, 1);
-	merges_text = false;
 }
 
 static void test_a_copy_survives_every_kill(void)
@@ -565,7 +533,6 @@ static const struct test tests[] = {
 	TEST(test_frozen_layers_survive_every_kill),
 	TEST(test_renamed_directories_survive_every_kill),
 	TEST(test_a_copy_survives_every_kill),
-	TEST(test_a_merge_survives_every_kill),
 };
 
 int main(void)

@@ -12,7 +12,7 @@
 #include "workspace/workspace_risk.h"
 
 static struct apply_outcome outcome;
-static struct string_list paths, theirs, ours, merge, allowed;
+static struct string_list paths, theirs, ours, allowed;
 static bool is_copying, is_dry_run;
 
 /* 0 or what workspace_apply() says; the marks of every change that was not applied are in @notes. */
@@ -26,7 +26,7 @@ static inline int apply(void)
 		.view = &view,
 		.workspace = &workspace,
 		.changes = &list,
-		.choice = {.paths = &paths, .theirs = &theirs, .ours = &ours, .merge = &merge},
+		.choice = {.paths = &paths, .theirs = &theirs, .ours = &ours},
 		.may_move = !is_copying,
 		.is_dry_run = is_dry_run,
 	};
@@ -54,7 +54,6 @@ static inline int apply(void)
 	string_list_clear(&paths);
 	string_list_clear(&theirs);
 	string_list_clear(&ours);
-	string_list_clear(&merge);
 	string_list_clear(&allowed);
 	return rc;
 }
