@@ -18,6 +18,7 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/introduction.h"
+#include "cli/learning.h"
 #include "cli/terminal.h"
 
 /* Lines about why a command failed; more is in the result. */
@@ -37,6 +38,7 @@ struct foreground {
 	struct terminal terminal;
 	struct asking asking;
 	bool has_pty;
+	bool is_cancelled;
 	bool is_introduced; /* somebody will sit in the jar, who is told what it is like */
 };
 
@@ -102,6 +104,7 @@ static void on_signal(struct loop_watch *watch, uint32_t events)
 			resize(foreground);
 			break;
 		default:
+			foreground->is_cancelled = true;
 			engine_cancel(foreground->engine, (int)info.ssi_signo);
 			break;
 		}
@@ -142,7 +145,7 @@ static struct engine_request request_of(const struct invocation *invocation, con
 		.is_shell_string = options->is_shell_string,
 		.mode = mode_of(options),
 		.has_bytes = options->has_bytes,
-		.stdout_fd = STDOUT_FILENO,
+		.stdout_fd = options->is_output_beside ? STDERR_FILENO : STDOUT_FILENO,
 		.stderr_fd = STDERR_FILENO,
 		.status_fd = options->status_fd,
 		.stdin_choice = choices[options->stdin_choice],
@@ -212,7 +215,7 @@ static void say_how_to_find_out(const struct foreground *foreground, const struc
 		return;
 	message_hint(
 		&foreground->messenger,
-		"if it lacks a file or a host, `belljar run --ledger trace` tells which, and `belljar learn` asks");
+		"if it lacks a file or a host, `belljar run --ledger trace` tells which, and `belljar learn` writes a policy");
 }
 
 /* Whoever has no result to read is told here: these files are run or obeyed by what one starts next. */
@@ -247,7 +250,7 @@ static void say_how_it_ended(const struct foreground *foreground, const struct r
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));
-	if (!say_what_was_refused(engine, messenger, words.len > 0))
+	if (!options->is_learning && !say_what_was_refused(engine, messenger, words.len > 0))
 		say_how_to_find_out(foreground, options);
 	if (!options->has_json && !options->has_events)
 		say_what_is_risky(engine, messenger);
@@ -342,11 +345,16 @@ static int run(const struct invocation *invocation, struct run_options *options,
 		.terminal = {.fd = -1, .guard_fd = -1},
 		.asking = {.fd = -1},
 	};
+	AUTO(learning_done) struct learning learning = {0};
 	struct error error = {0};
 	AUTO_CLOSE int signal_fd = open_signals();
 	int status = EXIT_BELLJAR;
 
 	resolve_start(invocation, &options->policy);
+	if (options->is_learning && learning_begin(&learning, invocation, options, messenger, &error) < 0) {
+		message_error(messenger, &error);
+		return EXIT_BELLJAR;
+	}
 	request = request_of(invocation, options);
 	foreground.loop = loop_new();
 	if (!foreground.loop || signal_fd < 0 ||
@@ -370,6 +378,9 @@ static int run(const struct invocation *invocation, struct run_options *options,
 		options->status_fd = -1; /* the engine's now */
 		foreground.asking.engine = foreground.engine;
 		status = supervise(&foreground, options);
+		if (options->is_learning && !engine_error(foreground.engine) && !foreground.is_cancelled &&
+		    learning_end(&learning, foreground.engine) < 0)
+			status = EXIT_BELLJAR;
 	}
 	ask_done(&foreground.asking);
 	terminal_done(&foreground.terminal);
@@ -383,6 +394,15 @@ static int run(const struct invocation *invocation, struct run_options *options,
 
 int command_run(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
 {
+	options->is_learning = options->out_path;
+	return run(invocation, options, messenger, false);
+}
+
+/* Without --out the policy goes to stdout, so what the command prints goes to stderr. */
+int command_learn(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
+{
+	options->is_learning = true;
+	options->is_output_beside = !options->out_path;
 	return run(invocation, options, messenger, false);
 }
 

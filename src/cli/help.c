@@ -69,7 +69,7 @@ static const struct example examples[] = {
 	{COMMAND_TRY, "belljar try -- ./agent.sh", "then decide about each file"},
 	{COMMAND_TRY, "belljar try --apply 'src/*' -- make format", "in a script: only what is below src"},
 	{COMMAND_LEARN, "belljar learn --out policy.json -- make test", "then `belljar run --policy ./policy.json`"},
-	{COMMAND_LEARN, "belljar learn --json --ro ~/data -- ./job.sh", "questions as data; options are the answers"},
+	{COMMAND_LEARN, "belljar learn --out policy.json --ro ~/data -- ./job.sh", "go on from what is known"},
 	{COMMAND_DIFF, "belljar diff", "what the last workspace of this directory changes"},
 	{COMMAND_DIFF, "belljar diff --patch src", "as a patch, below src only"},
 	{COMMAND_APPLY, "belljar apply", "all of it that is neither in conflict nor risky"},

@@ -15,8 +15,9 @@ struct invocation {
 	char *home;              /* NULL: none */
 	char *argv_memory;       /* memory of arguments and environment, which /proc shows */
 	size_t argv_memory_len;
-	bool has_stdin; /* descriptor 0 was open */
-	int parent_fd;  /* readable when whoever started us is gone; -1: it was not asked for */
+	bool has_stdin;       /* descriptor 0 was open */
+	int out_directory_fd; /* where --out or --suggest writes; -1: nowhere */
+	int parent_fd;        /* readable when whoever started us is gone; -1: it was not asked for */
 };
 
 /* What relative paths and '~' mean to whoever started us. */

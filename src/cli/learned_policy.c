@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/learned_policy.c - a policy as `learn` writes it: what differs from the default, with a reason for each line that was learned
+ * cli/learned_policy.c - a policy as `learn` writes it: what differs from the default, with a reason for each new line
  *
  * Both policies are printed in full and compared as data, so that an option that was given stands in the file too. What it must
  * allow and deny is written only where it holds. Whether all that was right is not believed but read: the document is loaded, and
@@ -17,7 +17,6 @@
 #include "policy/policy_musts.h"
 
 #define MUSTS_MAX 64
-#define WORDS_MAX 4096
 
 /* --- what differs ------------------------------------------------------------------------------------------- */
 
@@ -46,36 +45,32 @@ static bool is_same(const struct json_value *a, const struct json_value *b)
 	return !strcmp(text_string(&one), text_string(&other));
 }
 
-/* The last lesson that was taken and says @key, of a list: @item. */
-static const struct lesson *lesson_about(const struct lesson_list *lessons, const char *key,
-					 const struct json_value *item)
+/* The last line that was taken and says @key, of a list: @item. */
+static size_t line_about(const struct lesson_list *lessons, const char *key, const struct json_value *item)
 {
-	const struct lesson *found = NULL;
+	size_t found = LESSON_NONE;
 
-	for (size_t i = 0; i < lessons->count; i++) {
-		const struct json_value *policy = cure_policy(&lessons->items[i].cure);
-		const char *name, *said = cure_item(&lessons->items[i].cure, &name);
+	for (size_t i = 0; i < lessons->lines.count; i++) {
+		const struct lesson *line = &lessons->lines.items[i];
+		const struct json_value *policy = cure_policy(&line->cure);
+		const char *name, *said = cure_item(&line->cure, &name);
 
-		if (lessons->items[i].answer != LESSON_TAKEN || !policy || !json_find(policy, key))
-			continue;
-		if (!item || (said && item->type == JSON_STRING && !strcmp(said, item->string.bytes)))
-			found = &lessons->items[i];
+		if (line->count && !line->is_declined && policy && json_find(policy, key) &&
+		    (!item || (said && item->type == JSON_STRING && !strcmp(said, item->string.bytes))))
+			found = i;
 	}
 	return found;
 }
 
-static void append_reason(const struct lesson *lesson, const char *indent, struct text *out)
+static void append_reason(const struct lesson_list *lessons, const char *key, const struct json_value *item,
+			  const char *indent, struct text *out)
 {
+	size_t line = line_about(lessons, key, item);
+
+	if (line == LESSON_NONE)
+		return;
 	text_append_format(out, "%s// ", indent);
-	escape_append(out, lesson->access, WORDS_MAX);
-	text_append_char(out, ' ');
-	escape_append(out, lesson->what, WORDS_MAX);
-	if (lesson->process) {
-		text_append_string(out, " by ");
-		escape_append(out, lesson->process, WORDS_MAX);
-	}
-	text_append_format(out, ", refused in run %u: ", lesson->run);
-	escape_append(out, lesson->why, WORDS_MAX);
+	lessons_describe(lessons, line, out);
 	text_append_char(out, '\n');
 }
 
@@ -84,11 +79,9 @@ static void append_list(const struct json_member *member, const struct lesson_li
 	text_append_format(out, "  \"%s\": [", member->name);
 	for (size_t i = 0; i < member->value.list.count; i++) {
 		const struct json_value *item = &member->value.list.items[i];
-		const struct lesson *lesson = lesson_about(lessons, member->name, item);
 
 		text_append_string(out, i ? ",\n" : "\n");
-		if (lesson)
-			append_reason(lesson, "    ", out);
+		append_reason(lessons, member->name, item, "    ", out);
 		text_append_string(out, "    ");
 		append_value(item, out);
 	}
@@ -97,15 +90,12 @@ static void append_list(const struct json_member *member, const struct lesson_li
 
 static void append_member(const struct json_member *member, const struct lesson_list *lessons, struct text *out)
 {
-	const struct lesson *lesson = lesson_about(lessons, member->name, NULL);
-
 	text_append_string(out, ",\n");
 	if (member->value.type == JSON_LIST && member->value.list.count) {
 		append_list(member, lessons, out);
 		return;
 	}
-	if (lesson)
-		append_reason(lesson, "  ", out);
+	append_reason(lessons, member->name, NULL, "  ", out);
 	text_append_format(out, "  \"%s\": ", member->name);
 	append_value(&member->value, out);
 }
@@ -142,7 +132,7 @@ static bool is_access_of_path(const char *access)
 static bool holds(const struct engine_request *request, const char *question, const char *access, bool is_allowed)
 {
 	bool is_path = is_access_of_path(access);
-	struct error nobodys = {0};
+	struct error unused = {0};
 	AUTO_TEXT answer = {0};
 	int rc;
 
@@ -150,7 +140,7 @@ static bool holds(const struct engine_request *request, const char *question, co
 		return false;
 	if (!is_path && strcmp(access, "connect") != 0 && strcmp(access, "call") != 0)
 		return false;
-	rc = engine_why(request, question, is_path ? access : NULL, true, &answer, &nobodys);
+	rc = engine_why(request, question, is_path ? access : NULL, true, &answer, &unused);
 	return rc >= 0 && (rc == 0) == is_allowed;
 }
 
@@ -173,30 +163,25 @@ static void append_must(struct must_list *list, const char *question, const char
 	json_write_string(&writer, NULL, text_string(&words));
 }
 
-static void append_musts(const struct learned_policy *learned, const struct engine_request *request, bool is_allowed,
-			 struct text *out)
+static void append_musts(const struct learned_policy *learned, const struct engine_request *request, struct text *out)
 {
-	/* What no policy that was learned should ever lose; a file that says nothing of itself cannot be tested. */
+	/* No policy that was learned should ever lose these. */
 	static const char *const never[][2] = {{"/etc/shadow", "read"}, {"mount", "call"}};
-	struct must_list list = {.key = is_allowed ? "must_allow" : "must_deny"};
+	struct must_list allowed = {.key = "must_allow"}, denied = {.key = "must_deny"};
 
-	for (size_t i = 0; i < learned->lessons->count && list.count < MUSTS_MAX; i++) {
-		const struct lesson *lesson = &learned->lessons->items[i];
+	for (size_t i = 0; i < learned->lessons->refusals.count && allowed.count < MUSTS_MAX; i++) {
+		const struct refusal *refusal = &learned->lessons->refusals.items[i];
 
-		if ((lesson->answer == LESSON_TAKEN) != is_allowed || lesson->answer == LESSON_OPEN ||
-		    lesson->answer == LESSON_COVERED)
-			continue;
-		if (holds(request, lesson->what, lesson->access, is_allowed))
-			append_must(&list, lesson->what, lesson->access, out);
-		else if (!is_allowed && is_access_of_path(lesson->access) &&
-			 holds(request, lesson->what, "read", false))
-			append_must(&list, lesson->what, "read",
-				    out); /* in a private place one of its own can be made */
+		if (refusal->lesson != LESSON_NONE && !learned->lessons->lines.items[refusal->lesson].is_declined &&
+		    holds(request, refusal->what, refusal->access, true))
+			append_must(&allowed, refusal->what, refusal->access, out);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(never) && !is_allowed; i++)
+	if (allowed.count)
+		text_append_string(out, "\n  ]");
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
 		if (holds(request, never[i][0], never[i][1], false))
-			append_must(&list, never[i][0], never[i][1], out);
-	if (list.count)
+			append_must(&denied, never[i][0], never[i][1], out);
+	if (denied.count)
 		text_append_string(out, "\n  ]");
 }
 
@@ -254,16 +239,15 @@ int learned_policy_write(const struct learned_policy *learned, const struct invo
 	AUTO_TEXT document = {0};
 	int rc;
 
-	text_append_string(&document, "// Learned by `belljar learn` from: ");
-	escape_append(&document, learned->program, WORDS_MAX);
-	text_append_format(&document, "\n// %s\n{\n  \"version\": 1",
-			   learned->works ? "The command has succeeded with it."
-					  : "The command has not succeeded with it yet.");
+	text_append_string(&document, "// Written by Belljar after one run of: ");
+	escape_append(&document, learned->program, LESSON_WORDS_MAX);
+	text_append_string(&document,
+			   "\n// Each line with a reason allows what that run was refused. Delete what you do not "
+			   "want.\n{\n  \"version\": 1");
 	rc = append_differences(learned, &context, &document, error);
 	if (rc < 0)
 		return rc;
-	append_musts(learned, &request, true, &document);
-	append_musts(learned, &request, false, &document);
+	append_musts(learned, &request, &document);
 	text_append_string(&document, "\n}\n");
 	if (text_failed(&document))
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/learned_policy.h - a policy as `learn` writes it: what differs from the default, with a reason for each line that was learned
+ * cli/learned_policy.h - a policy as `learn` writes it: what differs from the default, with a reason for each new line
  */
 #ifndef BELLJAR_CLI_LEARNED_POLICY_H
 #define BELLJAR_CLI_LEARNED_POLICY_H
@@ -12,7 +12,6 @@ struct learned_policy {
 	const struct policy *policy;
 	const struct lesson_list *lessons;
 	const char *program; /* what was run */
-	bool works;          /* the command has succeeded with it */
 };
 
 /*

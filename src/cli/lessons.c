@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/lessons.c - what a command was refused, what would allow it, and what a person said to that
+ * cli/lessons.c - the lines that a policy could have more, from what a command was refused
+ *
+ * Each line is a cure that the ledger has, or that `why` has for a directory: learning decides nothing about secrets by itself.
  */
 #include "cli/lessons.h"
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/paths.h"
+#include "engine/engine_why.h"
 
 static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
 {
@@ -47,7 +51,8 @@ const char *cure_item(const struct json_value *cure, const char **key_out)
 	return list->list.items[0].string.bytes;
 }
 
-void cure_path(const struct json_value *cure, struct text *out)
+/* The one place of the host that a cure would show, "" if it is about something else. */
+static void cure_path(const struct json_value *cure, struct text *out)
 {
 	const char *key, *at = cure_item(cure, &key);
 
@@ -60,7 +65,8 @@ void cure_path(const struct json_value *cure, struct text *out)
 	}
 }
 
-void cure_make_writable(struct json_value *cure)
+/* Of a cure that shows a place read-only, one that shows it writable. */
+static void cure_make_writable(struct json_value *cure)
 {
 	for (size_t i = 0; i < cure->object.count; i++) {
 		struct json_value *value = &cure->object.members[i].value;
@@ -73,105 +79,170 @@ void cure_make_writable(struct json_value *cure)
 	}
 }
 
-/* --- lessons ------------------------------------------------------------------------------------------------ */
+/* --- directories -------------------------------------------------------------------------------------------- */
 
-void lessons_done(struct lesson_list *lessons)
+/* Ask `why` for the cure of reading @path. Null: there is none, or nothing is refused. */
+static void ask_why(const struct engine_request *question, const char *path, struct json_value *cure_out)
 {
-	for (size_t i = 0; i < lessons->count; i++) {
-		json_value_done(&lessons->items[i].entry);
-		json_value_done(&lessons->items[i].cure);
-	}
-	free(lessons->items);
-	*lessons = (struct lesson_list){0};
+	struct error unused = {0};
+	AUTO_TEXT answer = {0};
+	AUTO_JSON value = {0};
+	struct json_member *cure;
+
+	if (engine_why(question, path, "read", true, &answer, &unused) != 1 ||
+	    json_parse(&(struct json_input){.name = "answer", .bytes = text_string(&answer), .len = answer.len}, &value,
+		       &unused) < 0)
+		return;
+	cure = (struct json_member *)json_find(&value, "cure");
+	if (!cure || !cure_flag(&cure->value) || !cure_policy(&cure->value))
+		return;
+	*cure_out = cure->value;
+	cure->value = (struct json_value){.type = JSON_NULL};
 }
 
-size_t lessons_count(const struct lesson_list *lessons, enum lesson_answer answer)
+/*
+ * Show the directory instead of the file. Not one that the jar shows already, such as a system directory, and not one directly
+ * below /. `why` has no cure for a directory with secrets in it, or a home.
+ */
+static void widen(const struct engine_request *question, struct json_value *cure)
 {
-	size_t count = 0;
+	struct json_value wider = {.type = JSON_NULL};
+	const char *key, *item = cure_item(cure, &key);
+	AUTO_TEXT path = {0};
+	char *slash;
 
-	for (size_t i = 0; i < lessons->count; i++)
-		count += lessons->items[i].answer == answer;
-	return count;
+	cure_path(cure, &path);
+	slash = path.len ? strrchr(path.data, '/') : NULL;
+	if (!item || !slash || slash == path.data)
+		return;
+	*slash = '\0';
+	if (!strchr(path.data + 1, '/'))
+		return;
+	ask_why(question, path.data, &wider);
+	if (wider.type == JSON_NULL)
+		return;
+	if (!strcmp(key, "rw"))
+		cure_make_writable(&wider);
+	json_value_done(cure);
+	*cure = wider;
 }
 
-static bool covers(const struct lesson *taken, const struct lesson *lesson)
+/* --- lines -------------------------------------------------------------------------------------------------- */
+
+static bool covers(const struct json_value *cure, const struct json_value *other)
 {
 	const char *key, *wanted;
 	AUTO_TEXT place = {0}, path = {0};
 
-	cure_path(&taken->cure, &place);
-	cure_path(&lesson->cure, &path);
-	if (!place.len || !path.len || !cure_item(&taken->cure, &key) || !cure_item(&lesson->cure, &wanted))
-		return false;
-	return (!strcmp(key, "rw") || !strcmp(key, wanted)) && path_is_within(text_string(&path), text_string(&place));
+	if (!strcmp(cure_flag(cure), cure_flag(other)))
+		return true;
+	cure_path(cure, &place);
+	cure_path(other, &path);
+	return place.len && path.len && cure_item(cure, &key) && cure_item(other, &wanted) &&
+	       (!strcmp(key, "rw") || !strcmp(key, wanted)) && path_is_within(text_string(&path), text_string(&place));
 }
 
-void lessons_cover(struct lesson_list *lessons)
+static size_t find_line(const struct lesson_list *lessons, const struct json_value *cure)
 {
-	for (size_t i = 0; i < lessons->count; i++)
-		for (size_t k = 0; k < lessons->count && lessons->items[i].answer == LESSON_OPEN; k++)
-			if (lessons->items[k].answer == LESSON_TAKEN && covers(&lessons->items[k], &lessons->items[i]))
-				lessons->items[i].answer = LESSON_COVERED;
+	for (size_t i = 0; i < lessons->lines.count; i++)
+		if (lessons->lines.items[i].count && covers(&lessons->lines.items[i].cure, cure))
+			return i;
+	return LESSON_NONE;
 }
 
-static bool is_known(const struct lesson_list *lessons, const struct lesson *lesson)
+/* A new line at the end, which takes over what lines that it covers allow. */
+static size_t add_line(struct lesson_list *lessons, struct json_value *cure)
 {
-	for (size_t i = 0; i < lessons->count; i++) {
-		const struct lesson *known = &lessons->items[i];
+	struct lesson *line = list_add(&lessons->lines);
 
-		if (!strcmp(known->kind, lesson->kind) && !strcmp(known->what, lesson->what) &&
-		    !strcmp(known->access, lesson->access) &&
-		    (known->answer != LESSON_TAKEN || !cure_flag(&lesson->cure) ||
-		     !strcmp(cure_flag(&known->cure), cure_flag(&lesson->cure))))
-			return true;
+	if (!line)
+		return LESSON_NONE;
+	line->cure = *cure;
+	*cure = (struct json_value){.type = JSON_NULL};
+	for (size_t i = 0; i < lessons->refusals.count; i++) {
+		struct refusal *refusal = &lessons->refusals.items[i];
+
+		if (refusal->lesson == LESSON_NONE || !covers(&line->cure, &lessons->lines.items[refusal->lesson].cure))
+			continue;
+		lessons->lines.items[refusal->lesson].count--;
+		refusal->lesson = lessons->lines.count - 1;
+		line->count++;
 	}
-	return false;
+	return lessons->lines.count - 1;
 }
 
-/* Take @entry over, and its cure out of it. */
-static bool read_entry(struct json_value *entry, unsigned run, struct lesson *out)
+static void read_refusal(struct lesson_list *lessons, struct json_value *entry, const struct engine_request *question)
 {
-	const char *certainty = string_of(entry, "certainty");
-	struct json_member *cure;
-
-	*out = (struct lesson){
-		.kind = string_of(entry, "kind"),
+	const struct refusal read = {
 		.what = string_of(entry, "what"),
 		.access = string_of(entry, "access"),
 		.why = string_of(entry, "why"),
 		.process = string_of(entry, "process"),
 		.warning = string_of(entry, "warning"),
-		.is_inferred = certainty && strcmp(certainty, "seen") != 0,
-		.run = run,
+		.lesson = LESSON_NONE,
 	};
-	if (!out->kind || !out->what || !out->access || !out->why)
-		return false;
-	cure = (struct json_member *)json_find(entry, "cure");
-	if (cure && cure_flag(&cure->value) && cure_policy(&cure->value)) {
-		out->cure = cure->value;
-		cure->value = (struct json_value){.type = JSON_NULL};
+	struct json_member *cure = (struct json_member *)json_find(entry, "cure");
+	struct refusal *refusal = read.what && read.access && read.why ? list_add(&lessons->refusals) : NULL;
+	size_t line;
+
+	if (!refusal)
+		return;
+	*refusal = read;
+	if (!cure || !cure_flag(&cure->value) || !cure_policy(&cure->value))
+		return;
+	line = find_line(lessons, &cure->value);
+	if (line == LESSON_NONE) {
+		widen(question, &cure->value);
+		line = find_line(lessons, &cure->value);
 	}
-	out->answer = out->cure.type == JSON_OBJECT ? LESSON_OPEN : LESSON_WARNED;
-	out->entry = *entry;
-	*entry = (struct json_value){.type = JSON_NULL};
-	return true;
+	if (line == LESSON_NONE)
+		line = add_line(lessons, &cure->value);
+	refusal->lesson = line;
+	if (line != LESSON_NONE)
+		lessons->lines.items[line].count++;
 }
 
-void lessons_add(struct lesson_list *lessons, struct json_value *result, unsigned run)
+void lessons_read(struct lesson_list *lessons, struct json_value *denied, const struct engine_request *question)
 {
-	const struct json_value *denied = find(result, "denied", JSON_LIST);
+	lessons->denied = *denied;
+	*denied = (struct json_value){.type = JSON_NULL};
+	for (size_t i = 0; lessons->denied.type == JSON_LIST && i < lessons->denied.list.count; i++)
+		if (lessons->denied.list.items[i].type == JSON_OBJECT)
+			read_refusal(lessons, &lessons->denied.list.items[i], question);
+}
 
-	for (size_t i = 0; denied && i < denied->list.count && lessons->count < LESSONS_MAX; i++) {
-		struct lesson lesson, *room;
+void lessons_done(struct lesson_list *lessons)
+{
+	for (size_t i = 0; i < lessons->lines.count; i++)
+		json_value_done(&lessons->lines.items[i].cure);
+	free(lessons->lines.items);
+	free(lessons->refusals.items);
+	json_value_done(&lessons->denied);
+	*lessons = (struct lesson_list){0};
+}
 
-		if (denied->list.items[i].type != JSON_OBJECT || !read_entry(&denied->list.items[i], run, &lesson))
-			continue;
-		room = is_known(lessons, &lesson) ? NULL : list_add(lessons);
-		if (room) {
-			*room = lesson;
-			continue;
-		}
-		json_value_done(&lesson.entry);
-		json_value_done(&lesson.cure);
+const struct refusal *lessons_first(const struct lesson_list *lessons, size_t line)
+{
+	for (size_t i = 0; i < lessons->refusals.count; i++)
+		if (lessons->refusals.items[i].lesson == line)
+			return &lessons->refusals.items[i];
+	return NULL;
+}
+
+void lessons_describe(const struct lesson_list *lessons, size_t line, struct text *out)
+{
+	const struct refusal *first = lessons_first(lessons, line);
+
+	if (!first)
+		return;
+	text_append_format(out, "%s ", first->access);
+	escape_append(out, first->what, LESSON_WORDS_MAX);
+	if (first->process) {
+		text_append_string(out, " by ");
+		escape_append(out, first->process, LESSON_WORDS_MAX);
 	}
+	if (lessons->lines.items[line].count > 1)
+		text_append_format(out, ", and %zu more", lessons->lines.items[line].count - 1);
+	text_append_string(out, ": ");
+	escape_append(out, first->why, LESSON_WORDS_MAX);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/lessons.h - what a command was refused, what would allow it, and what a person said to that
+ * cli/lessons.h - the lines that a policy could have more, from what a command was refused
  */
 #ifndef BELLJAR_CLI_LESSONS_H
 #define BELLJAR_CLI_LESSONS_H
@@ -8,45 +8,46 @@
 #include "base/json_read.h"
 #include "base/list.h"
 #include "base/text.h"
+#include "engine/engine.h"
 
-/* A run can be refused as many things as it likes. */
-#define LESSONS_MAX 1024
-
-enum lesson_answer {
-	LESSON_OPEN,
-	LESSON_TAKEN,
-	LESSON_DECLINED,
-	LESSON_COVERED, /* another that was taken allows it too */
-	LESSON_WARNED,  /* no change is proposed, so there is nothing to answer */
-};
-
-/* One entry of `denied`. Strings are harmless for a terminal, but for those in `cure`, which are as a policy has them. */
-struct lesson {
-	struct json_value entry; /* as it was in the result */
-	struct json_value cure;  /* {"flag","policy"}; null: there is none */
-	const char *kind, *what, *access, *why;
+/* One entry of `denied`. The strings belong to the list, and are harmless for a terminal. */
+struct refusal {
+	const char *what, *access, *why;
 	const char *process, *warning; /* NULL: none */
-	bool is_inferred;
-	enum lesson_answer answer;
-	unsigned run; /* in which it was first seen, from 1 */
+	size_t lesson;                 /* the line that allows it; LESSON_NONE: Belljar proposes no change */
+};
+#define LESSON_NONE SIZE_MAX
+/* Of each word from a command, where it is shown. */
+#define LESSON_WORDS_MAX 4096
+
+/* One line, which allows all refusals of its group. */
+struct lesson {
+	struct json_value cure; /* {"flag","policy"} */
+	size_t count;           /* refusals that it allows; 0: another line allows them too */
+	bool is_declined;
 };
 
-LIST_TYPE(struct lesson, lesson_list);
+struct lesson_list {
+	struct json_value denied;
+	LIST_TYPE(struct refusal, refusal_list) refusals;
+	LIST_TYPE(struct lesson, line_list) lines;
+};
 
+/*
+ * Read the list @denied of a result, which is taken over. @question is about the jar that refused. A line shows the directory that a
+ * file lies in, where the jar does not show that, and where it may be shown.
+ */
+void lessons_read(struct lesson_list *lessons, struct json_value *denied, const struct engine_request *question);
 void lessons_done(struct lesson_list *lessons);
-/* Add those of the result of run @run that are new; they are taken out of it. */
-void lessons_add(struct lesson_list *lessons, struct json_value *result, unsigned run);
-/* Mark open ones that what was taken allows too: a file whose directory is shown. */
-void lessons_cover(struct lesson_list *lessons);
-size_t lessons_count(const struct lesson_list *lessons, enum lesson_answer answer);
 
-/* Of a cure; NULL: there is none. */
+/* The first refusal that the line allows. */
+const struct refusal *lessons_first(const struct lesson_list *lessons, size_t line);
+/* "read /data/model by python3, and 2 more: why" */
+void lessons_describe(const struct lesson_list *lessons, size_t line, struct text *out);
+
+/* Of a cure. */
 const char *cure_flag(const struct json_value *cure);
 const struct json_value *cure_policy(const struct json_value *cure);
-/* The one place of the host that a cure would show, "" if it is about something else. */
-void cure_path(const struct json_value *cure, struct text *out);
-/* Of a cure that shows a place read-only, one that shows it writable. */
-void cure_make_writable(struct json_value *cure);
 /* The first entry of the list that it adds to, with the key's name; NULL: it adds to none. */
 const char *cure_item(const struct json_value *cure, const char **key_out);
 

@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/learning.h"
 #include "cli/parent.h"
 #include "gate/gate.h"
 #include "gate/gate_page.h"
@@ -144,6 +145,8 @@ static int run_command(struct invocation *invocation, const struct command_entry
 	messenger_init(&messenger, options.color, options.verbosity);
 	if (rc == 0 && options.is_dying_with_parent && !options.has_help)
 		rc = parent_open(&invocation->parent_fd, &error);
+	if (rc == 0 && options.out_path && !options.has_help)
+		rc = learning_open(options.out_path, &invocation->out_directory_fd, &error);
 	if (rc < 0) {
 		write_failure(&options, &error, &messenger);
 		message_error(&messenger, &error);
@@ -178,7 +181,7 @@ static int usage_error(const struct messenger *messenger, const char *name)
 
 int main(int argc, char **argv)
 {
-	struct invocation invocation = {.environment = environ, .parent_fd = -1};
+	struct invocation invocation = {.environment = environ, .out_directory_fd = -1, .parent_fd = -1};
 	AUTO_FREE char *current_directory = NULL;
 	AUTO_FREE char *home = NULL;
 	const struct command_row *row;

@@ -285,6 +285,7 @@ static const struct {
 	[OPTION_ALLOW_RISKY] = {.set = add_risky},
 	[OPTION_APPLY] = {.set = add_pattern},
 	[OPTION_OUT] = {.set = set_out},
+	[OPTION_SUGGEST] = {.set = set_out},
 	[OPTION_DISCARD] = {.bool_offset = offsetof(struct run_options, has_discard)},
 	[OPTION_NO_ROOT_CACHE] = {.bool_offset = offsetof(struct run_options, has_no_root_cache)},
 	[OPTION_TIMING] = {.bool_offset = offsetof(struct run_options, has_timing)},
@@ -632,6 +633,14 @@ static void check_words(struct scan *scan)
 	refuse(scan, hint, "'belljar %s' does not know '%.200s'", command->name, options->words[0]);
 }
 
+static bool has_tightening(const struct scan *scan)
+{
+	for (size_t i = 0; i < scan->use_count; i++)
+		if (!scan->uses[i].key)
+			return true;
+	return false;
+}
+
 static void check_combinations(struct scan *scan)
 {
 	const struct run_options *options = scan->options;
@@ -646,6 +655,9 @@ static void check_combinations(struct scan *scan)
 		refuse(scan, NULL, "of --yes, --apply and --discard only one can be given");
 	if (options->has_patch + options->has_stat + options->has_json > 1 && scan->command->command == COMMAND_DIFF)
 		refuse(scan, NULL, "of --patch, --stat and --json only one can be given");
+	if (options->out_path && scan->command->command == COMMAND_RUN && has_tightening(scan))
+		refuse(scan, "a line that is allowed after --tighten would loosen what that holds",
+		       "--suggest and --tighten cannot go together");
 	if (options->has_bytes && !options->has_json && !options->has_events)
 		refuse(scan, "add --json or --events", "--bytes has no object to add the bytes to");
 }

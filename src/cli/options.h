@@ -102,6 +102,7 @@ enum option_id {
 	OPTION_APPLY,
 	OPTION_DISCARD,
 	OPTION_OUT,
+	OPTION_SUGGEST,
 	OPTION_NO_ROOT_CACHE,
 	OPTION_TIMING,
 	OPTION_VERBOSE,
@@ -187,7 +188,9 @@ struct run_options {
 	uint64_t idle_ns;                               /* mcp */
 	bool is_agreed;                                 /* hook: make the change that was shown */
 	bool has_confirm;                               /* hook: the agent's user is asked first */
-	const char *out_path;                           /* learn; NULL: standard output */
+	const char *out_path;                           /* learn, run --suggest; NULL: standard output, none */
+	bool is_learning;                               /* set by the command: write a policy after the run */
+	bool is_output_beside;                          /* set by the command: its output goes to stderr */
 	struct string_list given;                       /* hook: the options for `run`, their paths absolute */
 	bool has_relative_path;                         /* hook: one of them was relative */
 	int status_fd; /* -1: not asked for; else 3 or more, and open for writing when it was looked at */

@@ -48,7 +48,7 @@ const struct command_row cli_commands[] = {
 		.command = COMMAND_LEARN,
 		.name = "learn",
 		.arguments = "[options] [--] COMMAND [ARG...]",
-		.summary = "find out what a command needs, and write a policy that works",
+		.summary = "run a command once, and write a policy that allows what it was refused",
 		.takes_command_line = true,
 		.takes_policy = true,
 	},
@@ -276,8 +276,8 @@ static const struct option_row cli_options[] = {
 		.id = OPTION_JSON,
 		.flag = "json",
 		.help = "print JSON instead of text",
-		.commands = COMMAND_LEARN | COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY | COMMAND_DIFF | COMMAND_APPLY |
-			    COMMAND_WORKSPACE,
+		.commands =
+			COMMAND_PLAN | COMMAND_DOCTOR | COMMAND_WHY | COMMAND_DIFF | COMMAND_APPLY | COMMAND_WORKSPACE,
 	},
 	{
 		.id = OPTION_BYTES,
@@ -502,10 +502,13 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_LEARN,
 	},
 	{
-		.id = OPTION_YES,
-		.flag = "yes",
-		.help = "allow reading of toolchains and of the workdir's own repository without asking; nothing else",
-		.commands = COMMAND_LEARN,
+		.id = OPTION_SUGGEST,
+		.flag = "suggest",
+		.placeholder = "FILE",
+		.help = "look harder at what is refused, and write a policy that allows it to FILE, which must not exist",
+		.heading = "Learning",
+		.value_kind = VALUE_FILE,
+		.commands = COMMAND_RUN,
 	},
 	{
 		.id = OPTION_ALLOW_RISKY,

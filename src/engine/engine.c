@@ -404,6 +404,16 @@ bool engine_denied(const struct engine_run *engine, size_t index, struct text *w
 	return result_tell_denial(source.plan, source.seen, index, what, cure);
 }
 
+void engine_write_denied(const struct engine_run *engine, struct text *out)
+{
+	struct result_source source = source_of(engine);
+	struct json_writer writer = {.text = out, .has_byte_escapes = true};
+
+	json_open_object(&writer, NULL);
+	result_write_denied(source.plan, source.seen, &writer);
+	json_close_object(&writer);
+}
+
 bool engine_risky(const struct engine_run *engine, size_t index, struct text *words)
 {
 	const struct risky_list *risky = &engine->job.search.risky;

@@ -220,37 +220,7 @@ int engine_why_host(const struct policy *policy, const char *question, const cha
 	return rc;
 }
 
-/* --- what belongs to the caller's work ----------------------------------------------------------------------- */
-
-static bool is_in_tool_tree(const struct host *host, const char *path)
-{
-	for (size_t i = 0; host->real_home && host_tool_trees[i]; i++) {
-		AUTO_TEXT tree = {0};
-
-		text_append_format(&tree, "%s/%s", host->real_home, host_tool_trees[i]);
-		if (path_is_within(path, text_string(&tree)))
-			return true;
-	}
-	return false;
-}
-
-static bool is_in(const struct host_path *place, const char *path)
-{
-	return place->kind == PATH_DIRECTORY && place->path && path_is_within(path, place->path);
-}
-
-bool engine_is_own_path(const struct engine_request *request, const char *path)
-{
-	struct job job = {.launch = launch_of(request)};
-	const struct host *host = &job.launch.host;
-	struct error nobodys = {0};
-	bool is_own = make_plan(request, &job, &nobodys) == 0 &&
-		      (is_in_tool_tree(host, path) || (!host->workdir.unfit && is_in(&host->workdir.path, path)) ||
-		       is_in(&host->workdir.top, path));
-
-	job_done(&job);
-	return is_own;
-}
+/* --- variables ----------------------------------------------------------------------------------------------- */
 
 int engine_withheld_variables(const struct engine_request *request, struct string_list *out, struct error *error)
 {

@@ -21,8 +21,6 @@ int engine_why(const struct engine_request *request, const char *question, const
 int engine_why_host(const struct policy *policy, const char *question, const char *method, const char *path,
 		    bool *is_answered, struct text *out, struct error *error);
 
-/* Is @path in a toolchain's place below the caller's home, or in the workdir or its repository? */
-bool engine_is_own_path(const struct engine_request *request, const char *path);
 /* The names of the caller's variables that the jar of @request does not get, without those that are secrets. */
 int engine_withheld_variables(const struct engine_request *request, struct string_list *out, struct error *error);
 
