@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/package.py - the Python package: as a folder to import from, and as a wheel; and the npm packages
 
-    package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, as PYTHONPATH wants it
+    package.py tree ENGINE FOLDER     FOLDER/belljar, with the engine inside, and FOLDER/belljar_adapters, as PYTHONPATH wants it
     package.py wheel ENGINE [GATE] FOLDER   FOLDER/belljar-VERSION-py3-none-PLATFORM.whl
+    package.py adapters FOLDER              FOLDER/belljar_adapters-VERSION-py3-none-any.whl, of python-adapters/
     package.py npm ENGINE [GATE] FOLDER     FOLDER/belljar-VERSION.tgz, and FOLDER/belljar-linux-ARCH-VERSION.tgz with the engine
 
 and what `pip install .` calls (pyproject.toml): build_wheel, build_editable, build_sdist.
@@ -35,8 +36,9 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "python" / "belljar"
-ENGINE_NAME = "_bin/belljar"
-GATE_NAME = "_bin/belljar-gate"
+ADAPTERS = ROOT / "python-adapters"
+ENGINE_NAME = "belljar/_bin/belljar"
+GATE_NAME = "belljar/_bin/belljar-gate"
 # What is inside of belljar-gate, and where the distribution keeps its licence.
 GATE_LICENCES = {"OpenSSL.txt": "libssl-dev", "nghttp2.txt": "libnghttp2-dev"}
 DOCUMENTS = pathlib.Path("/usr/share/doc")
@@ -55,10 +57,15 @@ belljar = belljar.integrations.inspect_ai
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def sources() -> dict[str, pathlib.Path]:
-    """The files of the package, by their name in it."""
-    files = [path for path in sorted(SOURCE.rglob("*")) if path.is_file() and path.suffix in (".py", ".pyi", ".typed")]
-    return {path.relative_to(SOURCE).as_posix(): path for path in files}
+def sources(folder: pathlib.Path = SOURCE) -> dict[str, pathlib.Path]:
+    """The files of a package, by their name with the package's."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix in (".py", ".pyi", ".typed")]
+    return {path.relative_to(folder.parent).as_posix(): path for path in files}
+
+
+def adapters() -> dict[str, pathlib.Path]:
+    """The same of belljar-adapters."""
+    return sources(ADAPTERS / "belljar_adapters")
 
 
 def version() -> str:
@@ -92,24 +99,24 @@ def put(target: pathlib.Path, source: pathlib.Path, mode: int) -> None:
 
 
 def make_tree(engine: pathlib.Path, folder: pathlib.Path) -> None:
-    """The package as a folder, without files that are no longer part of it."""
-    wanted = {**sources(), ENGINE_NAME: engine}
-    package = folder / "belljar"
+    """Both packages as folders, without files that are no longer part of them."""
+    wanted = {**sources(), **adapters(), ENGINE_NAME: engine}
     for name, path in wanted.items():
-        put(package / name, path, 0o755 if name == ENGINE_NAME else 0o644)
-    for path in sorted(package.rglob("*"), reverse=True):
-        name = path.relative_to(package).as_posix()
+        put(folder / name, path, 0o755 if name == ENGINE_NAME else 0o644)
+    for path in sorted([*folder.glob("belljar/**/*"), *folder.glob("belljar_adapters/**/*")], reverse=True):
+        name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in wanted and "__pycache__" not in name:
             path.unlink()
 
 
-def metadata() -> str:
+def metadata(name: str, summary: str, folder: pathlib.Path, needs: tuple[str, ...] = ()) -> str:
     """What installers and indexes read."""
     lines = [
         "Metadata-Version: 2.1",
-        "Name: belljar",
+        f"Name: {name}",
         f"Version: {version()}",
-        "Summary: Run commands that nobody has reviewed, in a jar",
+        f"Summary: {summary}",
+        *(f"Requires-Dist: {need}" for need in needs),
         "License: Apache-2.0",
         "Requires-Python: >=3.9",
         "Classifier: License :: OSI Approved :: Apache Software License",
@@ -118,7 +125,7 @@ def metadata() -> str:
         "Classifier: Typing :: Typed",
         "Description-Content-Type: text/markdown",
         "",
-        (ROOT / "python" / "DESCRIPTION.md").read_text(),
+        (folder / "DESCRIPTION.md").read_text(),
     ]
     return "\n".join(lines)
 
@@ -134,26 +141,43 @@ def gate_licences() -> dict[str, bytes]:
 
 def make_wheel(engine: pathlib.Path, gate: pathlib.Path | None, folder: pathlib.Path) -> pathlib.Path:
     """Write the wheel; its path."""
-    package = {f"belljar/{file}": path.read_bytes() for file, path in sources().items()}
-    package[f"belljar/{ENGINE_NAME}"] = engine.read_bytes()
+    package = {file: path.read_bytes() for file, path in sources().items()}
+    package[ENGINE_NAME] = engine.read_bytes()
     if gate:
-        package[f"belljar/{GATE_NAME}"] = gate.read_bytes()
-    return write_wheel(engine, folder, package, gate_licences() if gate else {})
+        package[GATE_NAME] = gate.read_bytes()
+    return write_platform_wheel(engine, folder, package, gate_licences() if gate else {})
 
 
-def write_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, bytes], licences: dict[str, bytes]) -> pathlib.Path:
-    """Write a wheel with these files, and what a wheel says about itself."""
+def make_adapters(folder: pathlib.Path) -> pathlib.Path:
+    """Write the wheel of belljar-adapters; its path."""
+    package = {file: path.read_bytes() for file, path in adapters().items()}
+    summary = "The sandboxes of four agent frameworks, on the engine of belljar"
+    about = {"METADATA": metadata("belljar-adapters", summary, ADAPTERS, (f"belljar (=={version()})",))}
+    return write_wheel(folder, "belljar_adapters", ["any"], package, about, {})
+
+
+def write_platform_wheel(engine: pathlib.Path, folder: pathlib.Path, package: dict[str, bytes], licences: dict[str, bytes]) -> pathlib.Path:
+    """Write the wheel of belljar with these files."""
     arch = machine(engine)
     platforms = [f"manylinux2014_{arch}", f"manylinux_2_17_{arch}", f"musllinux_1_1_{arch}"]
-    name = f"belljar-{version()}"
+    summary = "Run commands that nobody has reviewed, in a jar"
+    about = {"METADATA": metadata("belljar", summary, ROOT / "python"), "entry_points.txt": ENTRY_POINTS}
+    return write_wheel(folder, "belljar", platforms, package, about, licences)
+
+
+def write_wheel(
+    folder: pathlib.Path, title: str, platforms: list[str], package: dict[str, bytes], about: dict[str, str], licences: dict[str, bytes]
+) -> pathlib.Path:
+    """Write a wheel with these files, and what a wheel says about itself."""
+    name = f"{title}-{version()}"
     info = f"{name}.dist-info"
     tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms)
+    is_pure = "true" if platforms == ["any"] else "false"
     contents = dict(package)
-    contents[f"{info}/METADATA"] = metadata().encode()
-    contents[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: false\n{tags}".encode()
-    contents[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode()
-    for file, text in {"LICENSE": (ROOT / "LICENSE").read_bytes(), **licences}.items():
-        contents[f"{info}/licenses/{file}"] = text
+    for file, text in {**about, "WHEEL": f"Wheel-Version: 1.0\nGenerator: belljar\nRoot-Is-Purelib: {is_pure}\n{tags}"}.items():
+        contents[f"{info}/{file}"] = text.encode()
+    for file, data in {"LICENSE": (ROOT / "LICENSE").read_bytes(), **licences}.items():
+        contents[f"{info}/licenses/{file}"] = data
     record = "".join(f"{file},{digest(data)},{len(data)}\n" for file, data in contents.items())
     contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)
@@ -261,7 +285,12 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
 def build_editable(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     """A wheel that only leads to build/python, which ./dev build keeps up to date."""
     engine = build_engine()
-    return write_wheel(engine, pathlib.Path(wheel_directory), {"belljar.pth": f"{ROOT / 'build' / 'python'}\n".encode()}, {}).name
+    return write_platform_wheel(engine, pathlib.Path(wheel_directory), {"belljar.pth": f"{ROOT / 'build' / 'python'}\n".encode()}, {}).name
+
+
+def build_adapters(wheel_directory: str) -> str:
+    """The name of the wheel of belljar-adapters, below the directory."""
+    return make_adapters(pathlib.Path(wheel_directory)).name
 
 
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
@@ -277,11 +306,13 @@ def main(arguments: list[str]) -> int:
     paths = [pathlib.Path(argument) for argument in arguments[1:]]
     if arguments[:1] == ["tree"] and len(paths) == 2:
         make_tree(*paths)
+    elif arguments[:1] == ["adapters"] and len(paths) == 1:
+        print(make_adapters(paths[0]))
     elif arguments[:1] in (["wheel"], ["npm"]) and len(paths) in (2, 3):
         make = make_wheel if arguments[0] == "wheel" else make_npm
         print(make(paths[0], paths[1] if len(paths) == 3 else None, paths[-1]))
     else:
-        sys.exit("usage: package.py tree ENGINE FOLDER, package.py wheel|npm ENGINE [GATE] FOLDER")
+        sys.exit("usage: package.py tree ENGINE FOLDER, package.py wheel|npm ENGINE [GATE] FOLDER, package.py adapters FOLDER")
     return 0
 
 

@@ -81,7 +81,7 @@ WORDS_EVERYWHERE = {
     },
 }
 WORDS_IN_PROGRAMS = {"XX" + "X": "unfinished", "HA" + "CK": "unfinished", "not imple" + "mented": "unfinished"}
-PROGRAM_FOLDERS = ("src", "include", "python", "node", "cli")
+PROGRAM_FOLDERS = ("src", "include", "python", "python-adapters", "node", "cli")
 
 
 def includes(root: pathlib.Path) -> list[str]:

@@ -26,6 +26,7 @@ class Wheel(unittest.TestCase):
         found = sorted(Path(WHEELS).glob("belljar-*.whl"))
         self.assertEqual(len(found), 1, f"./dev build wheel makes one in {WHEELS}")
         self.wheel = found[0]
+        (self.adapters,) = Path(WHEELS).glob("belljar_adapters-*.whl")
 
     def test_the_wheel_says_what_it_is(self) -> None:
         with zipfile.ZipFile(self.wheel) as archive:
@@ -75,7 +76,13 @@ class Wheel(unittest.TestCase):
         self.assertIn("OK", run(python, "-m", "unittest", *MODULES))
         self.assertRegex(run(str(folder / "venv" / "bin" / "belljar"), "--version"), r"^belljar \d")
         self.assertRegex(run(python, "-m", "belljar", "--version"), r"^belljar \d")
-        run(python, "-m", "pip", "uninstall", "-y", "belljar")
+        adapter = 'from belljar.adapters import jeeves; print(jeeves.__name__, jeeves.__file__)'
+        missing = f"try:\n    {adapter}\nexcept ModuleNotFoundError as error:\n    print(error)"
+        self.assertIn("pip install belljar-adapters", run(python, "-c", missing))
+        run(python, "-m", "pip", "install", "--no-index", "--no-cache-dir", "--disable-pip-version-check", str(self.adapters))
+        self.assertRegex(run(python, "-c", adapter), rf"^belljar\.adapters\.jeeves {folder}/venv/")
+        self.assertIn("OK", run(python, "-m", "unittest", "test_adapter_openjarvis"))
+        run(python, "-m", "pip", "uninstall", "-y", "belljar", "belljar-adapters")
         self.assertEqual(list((folder / "venv").rglob("*belljar*")), [])
 
 

@@ -25,7 +25,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPIED_FILES = ("README.md", "dev")
 COPIED_FOLDERS = ("tests", "docs", "share", "man", "examples", "node")
 # What a Python package is made from, in a folder of its own: its folders have the names of what is built from them.
-PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python", "node")
+PACKAGING = ("pyproject.toml", "meson.build", "LICENSE", "tools/package.py", "python", "python-adapters", "node")
 COMPILED_FOLDERS = ("python", "tests")
 COMPILE_TIMEOUT_SECONDS = 60
 

@@ -31,7 +31,7 @@ class Hooks(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.checkout)
         for name in ("meson.build", "LICENSE", "pyproject.toml"):
             shutil.copy2(SOURCE / name, self.checkout / name)
-        for name in ("python", "tools"):
+        for name in ("python", "python-adapters", "tools"):
             shutil.copytree(SOURCE / name, self.checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
         self.set_dev(DEV)
 
@@ -73,6 +73,19 @@ class Hooks(unittest.TestCase):
     def test_where_no_gate_can_be_built_the_wheel_has_none_and_says_so(self) -> None:
         self.assertNotIn("belljar/_bin/belljar-gate", self.made("build_wheel").namelist())
         self.assertIn("without belljar-gate", self.call("build_wheel").stderr)
+
+    def test_the_adapters_are_a_wheel_of_their_own(self) -> None:
+        main = {name.split("/adapters/")[1] for name in self.made("build_wheel").namelist() if "/adapters/" in name}
+        self.assertEqual(main, {"__init__.py"})
+        program = "import build_backend; print(build_backend.build_wheel('out'))"
+        done = subprocess.run([sys.executable, "-B", "-c", program], cwd=self.checkout / "python-adapters", capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with zipfile.ZipFile(self.checkout / "python-adapters" / "out" / done.stdout.strip()) as archive:
+            names = archive.namelist()
+            metadata = archive.read(next(name for name in names if name.endswith("METADATA"))).decode()
+        found = {name for name in names if name.endswith(".py")}
+        self.assertEqual(found, {f"belljar_adapters/{name}.py" for name in ("__init__", "calute", "jeeves", "openjarvis", "secuscan")})
+        self.assertRegex(metadata, r"(?m)^Requires-Dist: belljar \(==\S+\)$")
 
     def test_an_editable_install_leads_to_what_dev_builds(self) -> None:
         archive = self.made("build_editable")

@@ -14,10 +14,10 @@ import logging
 import os
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from .._errors import BelljarError
-from .._result import Result
-from .._run import run
-from .._tree import kill_tree
+from belljar._errors import BelljarError
+from belljar._result import Result
+from belljar._run import run
+from belljar._tree import kill_tree
 
 __all__ = ["SandboxResult", "build_safe_env", "kill_process_tree", "run_sandboxed"]
 

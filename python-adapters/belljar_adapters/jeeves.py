@@ -23,13 +23,13 @@ import types
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from .._code_runner import CodeRunner as CodeRunner
-from .._code_runner import ExecResult as ExecResult
-from .._code_runner import run as run
-from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
-from .._path_rules import PathRules
-from .._policy import PolicyLike
-from .._tool import jar_and_options
+from belljar._code_runner import CodeRunner as CodeRunner
+from belljar._code_runner import ExecResult as ExecResult
+from belljar._code_runner import run as run
+from belljar._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
+from belljar._path_rules import PathRules
+from belljar._policy import PolicyLike
+from belljar._tool import jar_and_options
 
 __all__ = ["CodeRunner", "ExecResult", "FilesystemSandbox", "SubprocessSandbox", "run"]
 
@@ -82,7 +82,30 @@ def _framework_of(inner: Any) -> Any:
 # --- tools in jars ---
 
 
-class SubprocessSandbox:
+class _Behind:
+    """A tool host that stands before another one."""
+
+    _inner: Any
+
+    @property
+    def inner(self) -> Any:
+        """The tool host behind it."""
+        return self._inner
+
+    def register(self, tool: Any) -> Any:
+        """Add a tool to the host behind it."""
+        return self._inner.register(tool)
+
+    async def list_tools(self, *, query: Optional[str] = None) -> Any:
+        """As the host behind it."""
+        return await self._inner.list_tools(query=query)
+
+    def watch(self) -> Any:
+        """As the host behind it."""
+        return self._inner.watch()
+
+
+class SubprocessSandbox(_Behind):
     """A tool host whose tools run in jars: nothing of the host to see, limits that hold, and only data comes back.
 
     inner: an InProcessToolHost. policy and keys: what @belljar.tool takes: files and network for the jars (workdir=, ro=, rw=,
@@ -104,26 +127,9 @@ class SubprocessSandbox:
         self._result = framework.ToolResult
 
     @property
-    def inner(self) -> Any:
-        """The tool host behind it."""
-        return self._inner
-
-    @property
     def timeout_seconds(self) -> float:
         """How long a call may take."""
         return self._timeout_seconds
-
-    def register(self, tool: Any) -> Any:
-        """Add a tool to the host behind it."""
-        return self._inner.register(tool)
-
-    async def list_tools(self, *, query: Optional[str] = None) -> Any:
-        """As the host behind it."""
-        return await self._inner.list_tools(query=query)
-
-    def watch(self) -> Any:
-        """As the host behind it."""
-        return self._inner.watch()
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> Any:
         """The tool's function in a jar. Whatever goes wrong with it is a result that says so; only cancelling raises."""
@@ -232,7 +238,7 @@ class _NotPicklable(Exception):
 # --- paths that stay inside ---
 
 
-class FilesystemSandbox:
+class FilesystemSandbox(_Behind):
     """A tool host that denies calls with paths outside its roots, links resolved, however deep in the arguments they are.
 
     path_args: names of arguments that are paths. auto_detect: so are those with names like path, output_file or src_dir, and
@@ -252,26 +258,9 @@ class FilesystemSandbox:
         self._result = _framework_of(inner).ToolResult
 
     @property
-    def inner(self) -> Any:
-        """The tool host behind it."""
-        return self._inner
-
-    @property
     def roots(self) -> Tuple[Path, ...]:
         """Where paths may lead, links resolved."""
         return self._rules.roots
-
-    def register(self, tool: Any) -> Any:
-        """Add a tool to the host behind it."""
-        return self._inner.register(tool)
-
-    async def list_tools(self, *, query: Optional[str] = None) -> Any:
-        """As the host behind it."""
-        return await self._inner.list_tools(query=query)
-
-    def watch(self) -> Any:
-        """As the host behind it."""
-        return self._inner.watch()
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> Any:
         """The call, unless one of its paths leads outside."""

@@ -20,9 +20,9 @@ import sys
 import types
 from typing import Any, Awaitable, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from .._async import run_async
-from .._errors import StartError
-from .._result import Result
+from belljar._async import run_async
+from belljar._errors import StartError
+from belljar._result import Result
 
 __all__ = [
     "CHUNK_SIZE",

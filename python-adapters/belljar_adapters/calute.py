@@ -16,7 +16,7 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Set, Type
 
-from .._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
+from belljar._errors import BelljarError, CallEnded, CallError, CallTimeout, ResultError, SendError
 
 __all__ = [
     "BelljarSandboxBackend",
