@@ -119,6 +119,7 @@ static void on_parent_gone(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	loop_remove(watch);
 	message_note(&foreground->messenger, "the process that started Belljar is gone: ending the run");
+	foreground->is_cancelled = true;
 	engine_cancel(foreground->engine, SIGTERM);
 }
 

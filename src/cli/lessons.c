@@ -12,6 +12,9 @@
 #include "base/paths.h"
 #include "engine/engine_why.h"
 
+/* A cache has a directory for every two letters. More of one directory's than these are a line about all of it. */
+#define SIBLINGS_MAX 3
+
 static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
 {
 	const struct json_member *member = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
@@ -100,31 +103,42 @@ static void ask_why(const struct engine_request *question, const char *path, str
 	cure->value = (struct json_value){.type = JSON_NULL};
 }
 
+/* The directory that @cure's place lies in; empty: it is about no place, or that is directly below /. */
+static void parent_of(const struct json_value *cure, struct text *out)
+{
+	const char *slash;
+
+	cure_path(cure, out);
+	slash = out->len ? strrchr(out->data, '/') : NULL;
+	if (slash == NULL || memchr(out->data + 1, '/', (size_t)(slash - out->data)) == slash) {
+		text_clear(out);
+		return;
+	}
+	out->len = (size_t)(slash - out->data);
+	out->data[out->len] = '\0';
+}
+
 /*
- * Show the directory instead of the file. Not one that the jar shows already, such as a system directory, and not one directly
+ * Show the directory instead of what is in it. Not one that the jar shows already, such as a system directory, and not one directly
  * below /. `why` has no cure for a directory with secrets in it, or a home.
  */
-static void widen(const struct engine_request *question, struct json_value *cure)
+static bool widen(const struct engine_request *question, struct json_value *cure)
 {
 	struct json_value wider = {.type = JSON_NULL};
 	const char *key, *item = cure_item(cure, &key);
 	AUTO_TEXT path = {0};
-	char *slash;
 
-	cure_path(cure, &path);
-	slash = path.len ? strrchr(path.data, '/') : NULL;
-	if (!item || !slash || slash == path.data)
-		return;
-	*slash = '\0';
-	if (!strchr(path.data + 1, '/'))
-		return;
+	parent_of(cure, &path);
+	if (!item || !path.len)
+		return false;
 	ask_why(question, path.data, &wider);
 	if (wider.type == JSON_NULL)
-		return;
+		return false;
 	if (!strcmp(key, "rw"))
 		cure_make_writable(&wider);
 	json_value_done(cure);
 	*cure = wider;
+	return true;
 }
 
 /* --- lines -------------------------------------------------------------------------------------------------- */
@@ -148,6 +162,22 @@ static size_t find_line(const struct lesson_list *lessons, const struct json_val
 		if (lessons->lines.items[i].count && covers(&lessons->lines.items[i].cure, cure))
 			return i;
 	return LESSON_NONE;
+}
+
+/* Lines about places beside that of @cure. */
+static size_t count_siblings(const struct lesson_list *lessons, const struct json_value *cure)
+{
+	AUTO_TEXT parent = {0};
+	size_t count = 0;
+
+	parent_of(cure, &parent);
+	for (size_t i = 0; parent.len && i < lessons->lines.count; i++) {
+		AUTO_TEXT other = {0};
+
+		parent_of(&lessons->lines.items[i].cure, &other);
+		count += lessons->lines.items[i].count && !strcmp(text_string(&parent), text_string(&other));
+	}
+	return count;
 }
 
 /* A new line at the end, which takes over what lines that it covers allow. */
@@ -192,7 +222,9 @@ static void read_refusal(struct lesson_list *lessons, struct json_value *entry, 
 		return;
 	line = find_line(lessons, &cure->value);
 	if (line == LESSON_NONE) {
-		widen(question, &cure->value);
+		if (widen(question, &cure->value))
+			while (count_siblings(lessons, &cure->value) >= SIBLINGS_MAX && widen(question, &cure->value))
+				;
 		line = find_line(lessons, &cure->value);
 	}
 	if (line == LESSON_NONE)

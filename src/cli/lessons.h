@@ -35,7 +35,7 @@ struct lesson_list {
 
 /*
  * Read the list @denied of a result, which is taken over. @question is about the jar that refused. A line shows the directory that a
- * file lies in, where the jar does not show that, and where it may be shown.
+ * file lies in, where the jar does not show that, and where it may be shown; and the one above, if there are many of them in it.
  */
 void lessons_read(struct lesson_list *lessons, struct json_value *denied, const struct engine_request *question);
 void lessons_done(struct lesson_list *lessons);

@@ -120,6 +120,12 @@ class Files(LearnCase):
         self.assertEqual(sorted(self.data_of(text)["must_allow"]), [f"{model} read" for model in models])
         self.assertEqual(self.jar("--policy", "./used.json", "--", "cat", *models).status, 0)
 
+    def test_one_line_shows_a_cache_of_many_directories(self) -> None:
+        entries = [self.put(f".cache/build/{number:02x}/entry") for number in range(12)]
+        text = self.learn("--", "sh", "-c", f"cat {' '.join(entries)}; for entry in {' '.join(entries)}; do echo y >> $entry; done", status=2)
+        self.assertEqual(self.data_of(text)["rw"], [f"{self.home}/.cache/build"])
+        self.assertEqual(self.jar("--policy", "./used.json", "--", "sh", "-c", f"echo y >> {entries[-1]}").status, 0)
+
     def test_a_home_or_a_system_directory_is_never_shown_for_a_file(self) -> None:
         path = self.put("model")
         text = self.learn("--", "sh", "-c", f"cat {path}; echo x > /usr/share/belljar-test", status=2)
