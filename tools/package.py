@@ -11,7 +11,7 @@ and what `pip install .` calls (pyproject.toml): build_wheel, build_editable, bu
 
 A wheel is a zip file with three texts about itself, so the standard library is all it takes: no build tool, no network.
 The engine is a static program without a libc of its own choosing: one wheel for every Linux of its architecture and every
-CPython from 3.9 on. The same input gives the same bytes.
+CPython from 3.9 on. The same input gives the same bytes. Beside ENGINE lies belljar-prove, which goes into every package too.
 
 GATE is belljar-gate, which a package may lack, with OpenSSL and nghttp2 inside. It needs the C library of Debian 12, Ubuntu 22.04 or later; elsewhere everything
 but secrets and rules about requests works. The licences of both libraries go with it, as the distribution has them.
@@ -39,6 +39,7 @@ SOURCE = ROOT / "python" / "belljar"
 ADAPTERS = ROOT / "python-adapters"
 ENGINE_NAME = "belljar/_bin/belljar"
 GATE_NAME = "belljar/_bin/belljar-gate"
+PROVE_NAME = "belljar/_bin/belljar-prove"
 # What is inside of belljar-gate, and where the distribution keeps its licence.
 GATE_LICENCES = {"OpenSSL.txt": "libssl-dev", "nghttp2.txt": "libnghttp2-dev"}
 DOCUMENTS = pathlib.Path("/usr/share/doc")
@@ -86,6 +87,11 @@ def machine(engine: pathlib.Path) -> str:
     return ELF_MACHINES[number]
 
 
+def prove(engine: pathlib.Path) -> pathlib.Path:
+    """The program that `belljar doctor --prove` starts, built with the engine."""
+    return engine.with_name("belljar-prove")
+
+
 def put(target: pathlib.Path, source: pathlib.Path, mode: int) -> None:
     """Copy in one step, so that nobody sees half a file; nothing where it is there already."""
     wanted = source.stat()
@@ -100,9 +106,9 @@ def put(target: pathlib.Path, source: pathlib.Path, mode: int) -> None:
 
 def make_tree(engine: pathlib.Path, folder: pathlib.Path) -> None:
     """Both packages as folders, without files that are no longer part of them."""
-    wanted = {**sources(), **adapters(), ENGINE_NAME: engine}
+    wanted = {**sources(), **adapters(), ENGINE_NAME: engine, PROVE_NAME: prove(engine)}
     for name, path in wanted.items():
-        put(folder / name, path, 0o755 if name == ENGINE_NAME else 0o644)
+        put(folder / name, path, 0o755 if name in (ENGINE_NAME, PROVE_NAME) else 0o644)
     for path in sorted([*folder.glob("belljar/**/*"), *folder.glob("belljar_adapters/**/*")], reverse=True):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in wanted and "__pycache__" not in name:
@@ -143,6 +149,7 @@ def make_wheel(engine: pathlib.Path, gate: pathlib.Path | None, folder: pathlib.
     """Write the wheel; its path."""
     package = {file: path.read_bytes() for file, path in sources().items()}
     package[ENGINE_NAME] = engine.read_bytes()
+    package[PROVE_NAME] = prove(engine).read_bytes()
     if gate:
         package[GATE_NAME] = gate.read_bytes()
     return write_platform_wheel(engine, folder, package, gate_licences() if gate else {})
@@ -249,11 +256,12 @@ def make_npm(engine: pathlib.Path, gate: pathlib.Path | None, folder: pathlib.Pa
         "package.json": json.dumps(about, indent=2).encode() + b"\n",
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
         "bin/belljar": engine.read_bytes(),
+        "bin/belljar-prove": prove(engine).read_bytes(),
     }
     if gate:
         files["bin/belljar-gate"] = gate.read_bytes()
         files.update({f"licenses/{name}": text for name, text in gate_licences().items()})
-    write_tarball(folder / f"belljar-linux-{arch}-{number}.tgz", files, ("bin/belljar", "bin/belljar-gate"))
+    write_tarball(folder / f"belljar-linux-{arch}-{number}.tgz", files, ("bin/belljar", "bin/belljar-gate", "bin/belljar-prove"))
     return write_tarball(folder / f"belljar-{number}.tgz", npm_sources())
 
 

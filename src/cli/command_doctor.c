@@ -2,17 +2,38 @@
 /*
  * cli/command_doctor.c - `doctor`: what this host can enforce, and how to get more
  */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/start.h"
 #include "cli/commands.h"
 #include "doctor/doctor.h"
 
-/* --rung names the rung to prove; the table of options has checked the word. */
-static enum rung rung_of(const char *word)
+/* Become belljar-prove, which lies beside this program. It is looked for nowhere else: it must be the one that was installed with us. */
+static int become_prove(const struct run_options *options, struct error *error)
 {
-	if (!word || !strcmp(word, "namespace"))
-		return RUNG_NAMESPACE;
-	return strcmp(word, "landlock") ? RUNG_PROCESS : RUNG_LANDLOCK;
+	static const char *const colors[] = {
+		[COLOR_AUTO] = "--color=auto", [COLOR_ALWAYS] = "--color=always", [COLOR_NEVER] = "--color=never"};
+	char program[PATH_MAX + sizeof(PROVE_SUFFIX)];
+	ssize_t len = readlink("/proc/self/exe", program, PATH_MAX);
+	const char *arguments[8] = {"belljar-prove", "--of", BELLJAR_VERSION, colors[options->color]};
+	size_t count = 4;
+
+	if (len < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
+	if (options->has_json)
+		arguments[count++] = "--json";
+	if (options->prove_rung) {
+		arguments[count++] = "--rung";
+		arguments[count++] = options->prove_rung;
+	}
+	memcpy(program + len, PROVE_SUFFIX, sizeof(PROVE_SUFFIX));
+	execv(program, (char *const *)arguments);
+	error_set(error, STAGE_ENGINE, errno, "cannot run the program that makes the attempts, '%s': %s", program,
+		  strerror(errno));
+	return error_hint(error, "belljar-prove is installed beside belljar; in Belljar's source: ./dev build release");
 }
 
 int command_doctor(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger)
@@ -20,8 +41,6 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 	struct engine_doctor_request request = {
 		.is_json = options->has_json,
 		.has_color = wants_color(options->color, STDOUT_FILENO),
-		.has_prove = options->has_prove,
-		.rung_max = rung_of(options->prove_rung),
 		.environment = invocation->environment,
 		.argv_memory = invocation->argv_memory,
 		.argv_memory_len = invocation->argv_memory_len,
@@ -30,10 +49,10 @@ int command_doctor(const struct invocation *invocation, struct run_options *opti
 	AUTO_TEXT out = {0};
 	int status, rc;
 
-	if (options->attempt)
-		status = engine_attempt(options->attempt, &out, &error);
-	else if (options->profile)
+	if (options->profile)
 		status = engine_doctor_profile(options->profile, &out, &error);
+	else if (options->has_prove)
+		status = become_prove(options, &error);
 	else
 		status = engine_doctor(&request, &out, &error);
 	if (status < 0) {

@@ -37,10 +37,6 @@ int command_workspace(const struct invocation *invocation, struct run_options *o
 int command_engine(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 int command_help(const struct invocation *invocation, struct run_options *options, const struct messenger *messenger);
 
-/* Print a text on stdout: 0, or 125 with a message if it cannot be written. */
-int print_out(const struct text *text, const struct messenger *messenger);
-
-#define EXIT_BELLJAR 125
 /* With any other failure an agent would go on, and run the command as it is. */
 #define EXIT_HOOK_BLOCKS 2
 

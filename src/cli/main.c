@@ -2,11 +2,10 @@
 /*
  * cli/main.c - belljar: find the command, parse its options, call it
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/start.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/help.h"
@@ -42,61 +41,12 @@ static const struct command_entry entries[] = {
 	{COMMAND_MCP_WRAP, command_mcp_wrap},
 };
 
-int print_out(const struct text *text, const struct messenger *messenger)
-{
-	struct error error = {0};
-	size_t done = 0;
-
-	while (done < text->len) {
-		ssize_t count = write(STDOUT_FILENO, text->data + done, text->len - done);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0) {
-			error_set(&error, STAGE_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
-			message_error(messenger, &error);
-			return EXIT_BELLJAR;
-		}
-		done += (size_t)count;
-	}
-	return 0;
-}
-
-/*
- * Descriptors 0, 1 and 2 are in use from here on, so that nothing opened later is mistaken for one of them. A missing
- * stdout or stderr becomes one that nothing can be written to: losing output must be noticed.
- */
-static void fill_standard_descriptors(struct invocation *invocation)
-{
-	invocation->has_stdin = fcntl(STDIN_FILENO, F_GETFD) >= 0;
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0 && open("/", O_PATH | O_DIRECTORY) < 0)
-			return;
-}
-
 static const char *home_of(char *const *environment)
 {
 	for (; environment && *environment; environment++)
 		if (!strncmp(*environment, "HOME=/", 6))
 			return *environment + 5;
 	return NULL;
-}
-
-/* Arguments and environment lie one behind the other; /proc shows them to whoever may look. */
-static void find_argv_memory(struct invocation *invocation, int argc, char **argv)
-{
-	char *end = argc > 0 ? argv[0] : NULL;
-
-	if (!end)
-		return;
-	invocation->argv_memory = end;
-	for (int i = 0; i < argc; i++)
-		if (argv[i] == end)
-			end = argv[i] + strlen(argv[i]) + 1;
-	for (char **variable = environ; variable && *variable; variable++)
-		if (*variable == end)
-			end = *variable + strlen(*variable) + 1;
-	invocation->argv_memory_len = (size_t)(end - invocation->argv_memory);
 }
 
 /*
@@ -193,11 +143,11 @@ int main(int argc, char **argv)
 	/* A role of this program's own, and no command of a user's. */
 	if (name && !strcmp(name, GATE_ARGUMENT))
 		return gate_main(NULL);
-	fill_standard_descriptors(&invocation);
+	invocation.has_stdin = start_fill_descriptors();
 	invocation.current_directory = current_directory = getcwd(NULL, 0);
 	if (home_of(environ))
 		invocation.home = home = strdup(home_of(environ));
-	find_argv_memory(&invocation, argc, argv);
+	start_find_argv_memory(argc, argv, &invocation.argv_memory, &invocation.argv_memory_len);
 	messenger_init(&messenger, COLOR_AUTO, 0);
 	if (name && (!strcmp(name, "--version") || !strcmp(name, "--help") || !strcmp(name, "-h"))) {
 		if (!strcmp(name, "--version"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/message.c - Belljar's own words, on stderr only
+ * cli/message.c - Belljar's own words on stderr, and what it prints on stdout
  *
  * A message is built whole and written with one system call, so that it stays in one piece beside the command's own
  * output. Failing to write it is nobody's business: there is nowhere left to say so.
@@ -129,4 +129,24 @@ void message_verbose(const struct messenger *messenger, const char *format, ...)
 	va_start(arguments, format);
 	write_line(messenger, "belljar:", COLOR_DIM, format, arguments);
 	va_end(arguments);
+}
+
+int print_out(const struct text *text, const struct messenger *messenger)
+{
+	struct error error = {0};
+	size_t done = 0;
+
+	while (done < text->len) {
+		ssize_t count = write(STDOUT_FILENO, text->data + done, text->len - done);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0) {
+			error_set(&error, STAGE_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
+			message_error(messenger, &error);
+			return EXIT_BELLJAR;
+		}
+		done += (size_t)count;
+	}
+	return 0;
 }

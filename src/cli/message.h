@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/message.h - Belljar's own words, on stderr only
+ * cli/message.h - Belljar's own words on stderr, and what it prints on stdout
  *
  * Every message is one line: "belljar: ..." or "  hint: ...". Names in it may come from anyone, so whatever could
  * steer a terminal or pretend to be another line is written as an escape such as \x1b.
@@ -40,5 +40,11 @@ void message_verbose(const struct messenger *messenger, const char *format, ...)
  */
 void message_escape(struct text *out, const char *string);
 #define MESSAGE_NAME_MAX 4096
+
+/* What a program of ours exits with where it failed itself. */
+#define EXIT_BELLJAR 125
+
+/* Print a text on stdout: 0, or EXIT_BELLJAR with a message if it cannot be written. */
+int print_out(const struct text *text, const struct messenger *messenger);
 
 #endif

@@ -152,11 +152,6 @@ static void set_prove_rung(struct scan *scan, const char *value)
 	scan->options->prove_rung = value;
 }
 
-static void set_attempt(struct scan *scan, const char *value)
-{
-	scan->options->attempt = value;
-}
-
 static void set_profile(struct scan *scan, const char *value)
 {
 	scan->options->profile = value;
@@ -262,7 +257,6 @@ static const struct {
 	[OPTION_DIE_WITH_PARENT] = {.bool_offset = offsetof(struct run_options, is_dying_with_parent)},
 	[OPTION_PROVE] = {.bool_offset = offsetof(struct run_options, has_prove)},
 	[OPTION_PROVE_RUNG] = {.set = set_prove_rung},
-	[OPTION_ATTEMPT] = {.set = set_attempt},
 	[OPTION_PROFILE] = {.set = set_profile},
 	[OPTION_ALLOW_TOOL] = {.set = add_allowed_tool},
 	[OPTION_DENY_TOOL] = {.set = add_denied_tool},

@@ -316,14 +316,6 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_DOCTOR,
 	},
 	{
-		.id = OPTION_ATTEMPT,
-		.flag = "attempt",
-		.placeholder = "NAME",
-		.help = "what --prove runs inside each jar: try one forbidden thing, print what came of it",
-		.value_kind = VALUE_ANY,
-		.commands = COMMAND_DOCTOR,
-	},
-	{
 		.id = OPTION_PROFILE,
 		.flag = "profile",
 		.placeholder = "seccomp|apparmor",

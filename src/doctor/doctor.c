@@ -3,7 +3,7 @@
  * doctor/doctor.c - examine, prove, and report to people or to programs
  *
  * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is taken from
- * probes that try each thing in a throw-away child, never from version numbers; with --prove also from real jars.
+ * probes that try each thing in a throw-away child, never from version numbers; in belljar-prove also from real jars.
  */
 #include "doctor/doctor.h"
 
@@ -81,9 +81,9 @@ static void write_proof(struct json_writer *writer, const struct proof *proof)
 	bool is_known = proof->verdict == VERDICT_STOPPED || proof->verdict == VERDICT_THROUGH;
 
 	json_open_object(writer, NULL);
-	json_write_string(writer, "name", proof->attempt->name);
-	json_write_string(writer, "what", proof->attempt->what);
-	json_write_string(writer, "layer", proof->verdict == VERDICT_STOPPED ? layer_name(proof->layer) : NULL);
+	json_write_string(writer, "name", proof->name);
+	json_write_string(writer, "what", proof->what);
+	json_write_string(writer, "layer", proof->verdict == VERDICT_STOPPED ? proof->layer : NULL);
 	if (is_known)
 		json_write_bool(writer, "stopped", proof->verdict == VERDICT_STOPPED);
 	else
@@ -138,24 +138,13 @@ static void write_json(struct text *out, const struct examination *seen)
 
 static int prove(const struct engine_doctor_request *request, struct examination *seen, struct error *error)
 {
-	char program[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	struct prove_request prove_request = {
-		.environment = request->environment,
-		.rung_max = MIN_OF(request->rung_max, seen->best),
-		.program = program,
-		.argv_memory = request->argv_memory,
-		.argv_memory_len = request->argv_memory_len,
-	};
+	enum rung rung_max = MIN_OF(request->rung_max, seen->best);
 	int rc;
 
-	if (len < 0)
-		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
-	program[len] = '\0';
 	seen->has_proof = true;
-	rc = engine_prove(&prove_request, &seen->proofs, &seen->proved, error);
+	rc = request->prove(request, rung_max, &seen->proofs, &seen->proved, error);
 	/* A real jar knows better than any probe. */
-	if (rc == 0 && seen->proved < prove_request.rung_max)
+	if (rc == 0 && seen->proved < rung_max)
 		seen->best = seen->proved;
 	return rc;
 }
@@ -169,7 +158,7 @@ int engine_doctor(const struct engine_doctor_request *request, struct text *out,
 		error_set(error, STAGE_ENGINE, -status, "out of memory");
 	seen.best = host_best_rung(&seen.capabilities);
 	seen.place = host_find_place(request->environment);
-	if (status == 0 && request->has_prove)
+	if (status == 0 && request->prove)
 		status = prove(request, &seen, error);
 	if (status == 0) {
 		if (request->is_json)

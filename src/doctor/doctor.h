@@ -7,13 +7,20 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "doctor/proof.h"
 #include "policy/policy.h"
+
+struct engine_doctor_request;
+
+/* Make every attempt in real jars, of @rung_max at most. 0, or a negative errno with @error. */
+typedef int doctor_prove_function(const struct engine_doctor_request *request, enum rung rung_max,
+				  struct proof_list *proofs, enum rung *rung_out, struct error *error);
 
 struct engine_doctor_request {
 	bool is_json;
 	bool has_color;
-	bool has_prove;
-	enum rung rung_max; /* prove this rung: what is above it is treated as absent */
+	doctor_prove_function *prove; /* NULL: only examine. Only belljar-prove has one */
+	enum rung rung_max;           /* prove this rung: what is above it is treated as absent */
 	char *const *environment;
 	char *argv_memory; /* see engine_request */
 	size_t argv_memory_len;
@@ -33,8 +40,5 @@ enum rung engine_best_rung(void);
 
 /* Print what lets Belljar run elsewhere: @name is "seccomp" (for containers) or "apparmor" (for this program's path). */
 int engine_doctor_profile(const char *name, struct text *out, struct error *error);
-
-/* The inside of a proof: make one attempt, print one line. See engine_prove.h. */
-int engine_attempt(const char *name, struct text *out, struct error *error);
 
 #endif

@@ -149,14 +149,14 @@ static const char *verdict_words(const struct proof *proof)
 	return "";
 }
 
-static void print_proof(const struct report *report, const struct proof *proof, enum rung rung)
+static void print_proof(const struct report *report, const struct proof *proof)
 {
-	const char *layer = proof->verdict == VERDICT_STOPPED ? layer_name(proof->layer) : "-";
+	const char *layer = proof->verdict == VERDICT_STOPPED ? proof->layer : "-";
 
-	text_append_format(report->out, "%-*s%-13s%-14s%-44s %s", NAME_WIDTH, proof->attempt->name,
-			   verdict_words(proof), layer, proof->how, proof->attempt->what);
+	text_append_format(report->out, "%-*s%-13s%-14s%-44s %s", NAME_WIDTH, proof->name, verdict_words(proof), layer,
+			   proof->how, proof->what);
 	if (proof->is_covered && proof->verdict == VERDICT_STOPPED && !proof->is_expected)
-		text_append_format(report->out, " (expected: %s)", layer_name(proof->attempt->layers[rung]));
+		text_append_format(report->out, " (expected: %s)", proof->expected);
 	text_append_char(report->out, '\n');
 }
 
@@ -168,7 +168,7 @@ static void print_proofs(const struct report *report, const struct examination *
 	for (size_t i = 0; i < seen->proofs.count; i++) {
 		const struct proof *proof = &seen->proofs.items[i];
 
-		print_proof(report, proof, seen->proved);
+		print_proof(report, proof);
 		holes += proof_is_hole(proof);
 		uncovered += !proof->is_covered;
 		stopped += proof->is_covered && proof->verdict == VERDICT_STOPPED;

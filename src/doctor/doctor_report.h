@@ -5,7 +5,8 @@
 #ifndef BELLJAR_DOCTOR_DOCTOR_REPORT_H
 #define BELLJAR_DOCTOR_DOCTOR_REPORT_H
 
-#include "doctor/prove.h"
+#include "policy/policy.h"
+#include "doctor/proof.h"
 #include "doctor/probe.h"
 #include "doctor/place.h"
 

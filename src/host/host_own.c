@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/start.h"
 #include "host/host_paths.h"
 #include "sys/calls.h"
 
@@ -232,6 +233,22 @@ static int add_absent(struct host *host, const char *path)
 	return 0;
 }
 
+/* belljar-prove and belljar, each beside the other: the one starts the other by its own path with or without PROVE_SUFFIX. */
+static int add_prove(struct host *host, const char *program)
+{
+	size_t len = strlen(program), suffix = strlen(PROVE_SUFFIX);
+	bool is_prove = len > suffix && !strcmp(program + len - suffix, PROVE_SUFFIX);
+	char beside[PATH_MAX + sizeof(PROVE_SUFFIX)];
+	int rc;
+
+	if (host_is_system_directory(program))
+		return 0;
+	snprintf(beside, sizeof(beside), "%.*s%s", (int)(is_prove ? len - suffix : len), program,
+		 is_prove ? "" : PROVE_SUFFIX);
+	rc = add(host, beside);
+	return rc < 0 ? rc : add_absent(host, beside);
+}
+
 static int add_gate(struct host *host, const char *program)
 {
 	const char *named = host_variable(host->environment, "BELLJAR_GATE");
@@ -263,6 +280,8 @@ int host_find_own(struct host *host)
 		rc = find_start(host, program);
 	if (rc == 0)
 		rc = add_gate(host, program);
+	if (rc == 0)
+		rc = add_prove(host, program);
 	if (rc == 0 && package)
 		rc = add_with_trees(host, package);
 	return rc;

@@ -47,6 +47,7 @@ LAYOUTS: Dict[str, Dict[str, str]] = {
     "npm": {
         "node_modules/@belljar/linux-x64/bin/belljar": "ENGINE",
         "node_modules/@belljar/linux-x64/bin/belljar-gate": "gate",
+        "node_modules/@belljar/linux-x64/bin/belljar-prove": "prover",
         "node_modules/belljar/index.js": "client",
         "node_modules/.bin/belljar": "-> ../@belljar/linux-x64/bin/belljar",
         "node_modules/other/index.js": "other",
@@ -60,7 +61,7 @@ LAYOUTS: Dict[str, Dict[str, str]] = {
         ".venv/lib/python3/site-packages/other.py": "other",
     },
     "target": {"vendor/belljar/__init__.py": "client", "vendor/belljar/_bin/belljar": "ENGINE"},
-    "plain": {"tools/bin/belljar": "ENGINE", "tools/bin/belljar-gate": "gate"},
+    "plain": {"tools/bin/belljar": "ENGINE", "tools/bin/belljar-gate": "gate", "tools/bin/belljar-prove": "prover"},
 }
 # New names there would run instead.
 SHADOWS = {"npm": ["node_modules/belljar.js", "node_modules/.bin/new"], "venv": [".venv/lib/python3/site-packages/x.pth", ".venv/bin/new"]}
@@ -213,21 +214,23 @@ class OtherNames(OwnCase):
 
 @on_ways(NAMESPACE)
 class NotThereYet(OwnCase):
-    """Without belljar-gate beside the program, a command could put there what the next run with secrets executes."""
+    """Without belljar-gate or belljar-prove beside the program, a command could put there what the program executes next."""
 
     def test_a_program_that_appears_fails_the_run(self) -> None:
         engine = self.install("plain", self.work)
-        gate = engine.parent / "belljar-gate"
-        gate.unlink()
+        beside = [engine.parent / name for name in ("belljar-gate", "belljar-prove")]
+        for program in beside:
+            program.unlink()
         self.run_by(engine)
         result = self.json(*self.sh("echo fine > tools/new"))
         self.assertEqual((result["outcome"], result["error"]), ("exited", None), result)
-        for plant in ("cp", "ln -s"):
-            with self.subTest(plant=plant):
-                result = self.json(*self.sh(f"{plant} /bin/true {gate}"))
-                self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
-                self.assertIn(f"Belljar's own '{gate}'", result["error"]["message"])
-                gate.unlink()
+        for program in beside:
+            for plant in ("cp", "ln -s"):
+                with self.subTest(plant=plant, program=program.name):
+                    result = self.json(*self.sh(f"{plant} /bin/true {program}"))
+                    self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
+                    self.assertIn(f"Belljar's own '{program}'", result["error"]["message"])
+                    program.unlink()
 
     def test_a_program_that_the_environment_names(self) -> None:
         gate = self.work / "gate"

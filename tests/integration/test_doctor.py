@@ -7,6 +7,7 @@ import errno
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -237,8 +238,36 @@ class Doctor(JarCase):
         self.assertEqual(cgroups(), [])
 
     def test_an_attempt_alone_is_refused(self) -> None:
-        self.assert_failed(self.doctor("--attempt", "read-outside"), "--prove")
-        self.assert_failed(self.doctor("--attempt", "nonsense"), "nonsense")
+        for name, words in (("read-outside", "--prove"), ("nonsense", "nonsense")):
+            done = subprocess.run([f"{paths.belljar()}-prove", "--attempt", name], capture_output=True, timeout=BOUND, check=False)
+            self.assertEqual((done.returncode, done.stdout), (125, b""))
+            self.assertIn(words, done.stderr.decode())
+        self.assert_failed(self.doctor("--attempt", "read-outside"), "--attempt")
+
+    def test_the_prover_is_found_beside_the_engine_only(self) -> None:
+        engine = self.directory("alone") / "belljar"
+        shutil.copy(paths.belljar(), engine)
+        planted = self.directory("planted")
+        (planted / "belljar-prove").write_text("#!/bin/sh\necho planted\n")
+        (planted / "belljar-prove").chmod(0o755)
+        done = subprocess.run(
+            [engine, "doctor", "--prove"], env={**self.env, "PATH": f"{planted}:/usr/bin:/bin"}, cwd=planted, capture_output=True,
+            timeout=BOUND, check=False,
+        )
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertIn(f"'{engine}-prove': No such file or directory\n  hint: belljar-prove is installed beside belljar", done.stderr.decode())
+
+    def test_a_prover_of_another_version_is_refused(self) -> None:
+        done = subprocess.run([f"{paths.belljar()}-prove", "--of", "0.0.1"], capture_output=True, timeout=BOUND, check=False)
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertRegex(done.stderr.decode(), "of version .*, and belljar of version 0.0.1\n  hint: install both")
+
+    def test_the_engine_has_no_attack_in_it(self) -> None:
+        of_attacks = (b"belljar-attempt", b"belljar-victim", b"belljar-prove-XXXXXX")
+        engine, prover = (Path(name).read_bytes() for name in (paths.belljar(), f"{paths.belljar()}-prove"))
+        for word in of_attacks:
+            self.assertNotIn(word, engine)
+            self.assertIn(word, prover)
 
     def test_an_unknown_rung_is_a_usage_error(self) -> None:
         self.assert_failed(self.doctor("--prove", "--rung", "moon"), "rung")

@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "doctor": "base sys reap answer policy host plan run result engine",
     "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
     "cli": "base policy workspace gate mcp engine doctor serve",
+    "prove": "base sys reap policy host plan gate engine doctor cli",
 }
 
 # Below include/; the library that it is of includes it like any other.

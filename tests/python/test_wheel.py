@@ -38,7 +38,7 @@ class Wheel(unittest.TestCase):
             self.assertEqual({name.split("/")[0] for name in names}, {"belljar", info})
             self.assertTrue({"belljar/py.typed", "belljar/__main__.py", "belljar/_bin/belljar"} <= set(names))
             programs = sorted(name for name in names if "/_bin/" in name)
-            self.assertEqual(programs, ["belljar/_bin/belljar", "belljar/_bin/belljar-gate"])
+            self.assertEqual(programs, ["belljar/_bin/belljar", "belljar/_bin/belljar-gate", "belljar/_bin/belljar-prove"])
             for name in programs:
                 self.assertTrue(archive.getinfo(name).external_attr >> 16 & 0o111)
             entries = configparser.ConfigParser()

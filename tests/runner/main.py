@@ -31,7 +31,7 @@ FIRST_BUILDS = ("release", "wheel", "tools")
 LATER_BUILDS = ("gcc", "asan", "library")
 ASKED_BUILDS = ("checked",)
 # Where all tests are run, only this much of a build is made.
-PARTS_OF_BUILDS = {"checked": "checked/belljar"}
+PARTS_OF_BUILDS = {"checked": ["checked/belljar", "checked/belljar-prove"]}
 # What tests of the program need beside it: belljar-gate is made with the library's compiler.
 ALSO_BUILT = {"release": ["library/belljar-gate"]}
 # Parts whose tests run the engine, and so could leave something behind.
@@ -75,7 +75,9 @@ def fill(stage: Stage, name: str) -> None:
     made = SOURCE / "build"
     program = made / ("belljar" if name == "release" else f"{name}/belljar")
     if name in ("release", "gcc", "asan", "checked") and program.exists():
-        stage.add_program(program, "belljar" if name == "release" else f"belljar-{name}")
+        for made_beside in (program, program.with_name("belljar-prove")):
+            if made_beside.exists():
+                stage.add_program(made_beside, made_beside.name.replace("belljar", "belljar" if name == "release" else f"belljar-{name}"))
     if name == "release" and (made / "belljar-gate").exists():
         stage.add_program(made / "belljar-gate", "belljar-gate")
     folder = {"release": "python", "wheel": "wheel"}.get(name)
@@ -89,7 +91,7 @@ def build(report: Report, context: Context, name: str, is_counted: bool) -> None
     """Make a build, in the time that tests leave unless they all wait for it. A build is a test too, where all are run."""
     start, used = time.monotonic(), process.processor_seconds()
     try:
-        command = [str(SOURCE / "dev"), "build", PARTS_OF_BUILDS.get(name, name) if is_counted else name]
+        command = [str(SOURCE / "dev"), "build", *(PARTS_OF_BUILDS.get(name, [name]) if is_counted else [name])]
         command += ALSO_BUILT.get(name, [])
         finished = process.run(command, timeout_seconds=BUILD_TIMEOUT_SECONDS, gives_way=name not in FIRST_BUILDS)
         failure = "" if finished.status == 0 else finished.output or f"exit status {finished.status}"

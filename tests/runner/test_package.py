@@ -19,6 +19,7 @@ DEV = """#!/bin/sh
 [ "$*" = "build release" ] || exit 3
 mkdir -p build/python
 printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\002\\0\\076\\0' >build/belljar
+printf prove >build/belljar-prove
 """
 # One that can build belljar-gate too, on a host that has the licences of what is inside.
 GATE = "mkdir -p build/gate && printf gate >build/gate/belljar-gate\n"
@@ -53,7 +54,7 @@ class Hooks(unittest.TestCase):
     def test_a_wheel_has_the_package_the_engine_and_its_own_description(self) -> None:
         archive = self.made("build_wheel")
         names = archive.namelist()
-        self.assertTrue({"belljar/__init__.py", "belljar/_bin/belljar"} <= set(names))
+        self.assertTrue({"belljar/__init__.py", "belljar/_bin/belljar", "belljar/_bin/belljar-prove"} <= set(names))
         metadata = archive.read(next(name for name in names if name.endswith("METADATA"))).decode()
         self.assertIn((SOURCE / "python" / "DESCRIPTION.md").read_text(), metadata)
         # It stands by itself: no links into a repository that the reader does not have.

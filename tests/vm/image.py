@@ -162,7 +162,7 @@ def write(target: pathlib.Path, source: pathlib.Path, modules: list[pathlib.Path
         for name in ("tests", "docs", "share", "man"):
             if (source / name).is_dir():
                 archive.add_tree(source / name, f"vm/{name}")
-        for program in ("belljar", "belljar-gate"):
+        for program in ("belljar", "belljar-gate", "belljar-prove"):
             archive.add_path(os.path.realpath(source / "build" / program), f"vm/bin/{program}")
         for tool in sorted((source / "build" / "tests" / "tools").iterdir()):
             if tool.is_file() and os.access(tool, os.X_OK):

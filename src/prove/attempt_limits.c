@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_limits.c - attempts on what is limited, or shared with the user's other programs
+ * prove/attempt_limits.c - attempts on what is limited, or shared with the user's other programs
  *
  * What would starve others is tried up to half of what there is at most, and given back at once.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <fcntl.h>
 #include <mqueue.h>
@@ -36,7 +36,6 @@ struct answer attempt_hidden_memory(const struct prove_facts *facts)
 	const struct timespec pause = {.tv_sec = HIDING_SECONDS};
 	volatile char *piece;
 
-	(void)facts;
 	for (int i = 0; i < HIDDEN_PIECES; i++) {
 		piece = mmap(NULL, HIDDEN_PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (piece == MAP_FAILED)
@@ -58,14 +57,12 @@ static struct answer judge_call(const char *call, long result)
 
 struct answer attempt_secret_memory(const struct prove_facts *facts)
 {
-	(void)facts;
 	/* Flags that do not exist: EINVAL where the kernel has been asked. */
 	return judge_call("memfd_secret", syscall(NUMBER_MEMFD_SECRET, 0x40));
 }
 
 struct answer attempt_aio(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_call("io_setup", syscall(SYS_io_setup, 0, NULL));
 }
 
@@ -80,7 +77,6 @@ struct answer attempt_terminals(const struct prove_facts *facts)
 	static int fds[TERMINALS_TRIED];
 	int count = 0, errno_value = 0;
 
-	(void)facts;
 	while (count < TERMINALS_TRIED && !errno_value) {
 		fds[count] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 		if (fds[count] < 0)
@@ -113,7 +109,6 @@ struct answer attempt_inotify(const struct prove_facts *facts)
 			   ? (int)strtol(content, NULL, 10) / 2
 			   : 0;
 
-	(void)facts;
 	if (most <= 0)
 		return answer_skipped("open");
 	while (count < MIN_OF(most, DESCRIPTORS_MAX) && !errno_value) {
@@ -136,7 +131,6 @@ struct answer attempt_queued_signals(const struct prove_facts *facts)
 	sigset_t blocked, before;
 	int errno_value = 0;
 
-	(void)facts;
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGRTMAX);
 	sigprocmask(SIG_BLOCK, &blocked, &before);
@@ -152,7 +146,6 @@ struct answer attempt_message_queues(const struct prove_facts *facts)
 	int fds[QUEUES_TRIED], count = 0, errno_value = 0;
 	char name[32];
 
-	(void)facts;
 	while (count < QUEUES_TRIED && !errno_value) {
 		snprintf(name, sizeof(name), "belljar-%d-%d", (int)getpid(), count);
 		fds[count] = (int)syscall(SYS_mq_open, name, O_CREAT | O_RDWR | O_EXCL, 0600, &size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_processes.c - attempts on other processes, and on the end of one's own
+ * prove/attempt_processes.c - attempts on other processes, and on the end of one's own
  *
  * What is not in the pid namespace does not exist: ESRCH, or ENOENT in /proc. Where it exists, the same call with an
  * argument that the kernel rejects before it asks who may tells the filter (EPERM still) from Landlock.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -189,7 +189,6 @@ struct answer attempt_limit_first(const struct prove_facts *facts)
 	struct rlimit limit = {0, 0};
 	long result = syscall(SYS_prlimit64, 1, 9999, &limit, NULL);
 
-	(void)facts;
 	return judge("prlimit64", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
 }
 
@@ -198,7 +197,6 @@ struct answer attempt_schedule_first(const struct prove_facts *facts)
 {
 	long result = syscall(SYS_sched_setscheduler, 1, 9999, NULL);
 
-	(void)facts;
 	return judge("sched_setscheduler", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
 }
 
@@ -224,13 +222,11 @@ static struct answer try_init(const char *name)
 
 struct answer attempt_init_environment(const struct prove_facts *facts)
 {
-	(void)facts;
 	return try_init("environ");
 }
 
 struct answer attempt_init_arguments(const struct prove_facts *facts)
 {
-	(void)facts;
 	return try_init("cmdline");
 }
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/prove.h - try every forbidden thing from inside a jar, and say which layer stopped it
+ * prove/prove.h - try every forbidden thing from inside a jar, and say which layer stopped it
  *
- * The proof has two sides. Outside, engine_prove() plants things on the host (a secret, listeners, a process to attack),
+ * The proof has two sides. Outside, prove_all() plants things on the host (a secret, listeners, a process to attack),
  * runs this very program in a fresh jar for each row of the table, and afterwards looks at what it planted: what it sees
- * there counts more than what the inside says. Inside, `belljar doctor --attempt NAME` tries the one thing, and tells by
+ * there counts more than what the inside says. Inside, `belljar-prove --attempt NAME` tries the one thing, and tells by
  * the errno, and by a second, harmless call where two layers would give the same errno, which layer was in the way.
  *
  * Every attempt is harmless if it succeeds: signals that do nothing, files opened and not written, calls that the kernel
  * rejects for their arguments. Running one outside of a jar does nothing bad either.
  */
-#ifndef BELLJAR_DOCTOR_PROVE_H
-#define BELLJAR_DOCTOR_PROVE_H
+#ifndef BELLJAR_PROVE_PROVE_H
+#define BELLJAR_PROVE_PROVE_H
 
 #include "base/error.h"
 #include "base/list.h"
 #include "base/text.h"
+#include "doctor/doctor.h"
+#include "doctor/proof.h"
 #include "policy/policy.h"
 
 enum layer {
@@ -42,13 +44,6 @@ enum layer {
 
 const char *layer_name(enum layer layer);
 enum layer layer_by_name(const char *name); /* LAYER_COUNT: no such layer */
-
-enum verdict {
-	VERDICT_UNKNOWN, /* no answer came back */
-	VERDICT_STOPPED,
-	VERDICT_THROUGH,
-	VERDICT_SKIPPED, /* cannot be tried on this host */
-};
 
 /* What an attempt says of itself. */
 struct answer {
@@ -98,7 +93,7 @@ struct prove_facts {
 #define PROVE_ATTRIBUTE "user.belljar"
 #define PROVE_ENGINE_PID_LEAST 100 /* a lower pid could also be one of the jar's own */
 
-/* To and from text; engine_attempt.c. @call takes the name that *@answer points at. */
+/* To and from text; attempt.c. @call takes the name that *@answer points at. */
 void prove_facts_print(const struct prove_facts *facts, struct text *out);
 bool prove_answer_read(const char *line, struct answer *answer, char *call, size_t capacity);
 
@@ -122,30 +117,13 @@ extern const size_t attempt_count;
 /* Also "control", which must succeed. NULL: no such attempt. */
 const struct attempt *attempt_by_name(const char *name);
 
-/* One attempt and what came of it. Strings are the table's or static. */
-struct proof {
-	const struct attempt *attempt;
-	enum verdict verdict;
-	enum layer layer;
-	bool is_covered;
-	bool is_expected; /* stopped by the layer that the table names */
-	char how[200];
-};
-
-LIST_TYPE(struct proof, proof_list);
-
-struct prove_request {
-	char *const *environment;
-	enum rung rung_max;  /* what is above it is treated as absent */
-	const char *program; /* this program's path */
-	char *argv_memory;   /* see engine_request */
-	size_t argv_memory_len;
-};
-
 /* The directory around the roots that this user's jars share. */
 void prove_roots(char *path, size_t capacity);
-/* Make the attempts. Fails only if no jar could be made or the control attempt did not work. */
-int engine_prove(const struct prove_request *request, struct proof_list *proofs, enum rung *rung_out,
-		 struct error *error);
+/* @name is one of the three that results have. */
+enum rung prove_rung_by_name(const char *name);
+/* Make one attempt, from inside a jar, and append its one line. */
+int prove_attempt(const char *name, struct text *out, struct error *error);
+/* Make all attempts, each in a jar of its own. Fails only if no jar could be made or the control attempt did not work. */
+doctor_prove_function prove_all;
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_gate.c - an attempt in a jar that has a gate, which leads to one port of the host
+ * prove/attempt_gate.c - an attempt in a jar that has a gate, which leads to one port of the host
  *
  * First what is allowed must work, by name, with an answer from outside: a gate that leads nowhere stops everything and proves
  * nothing. If it does not work the attempt has no answer to give.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

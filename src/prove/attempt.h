@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt.h - the inside of a proof: one function per attempt, and the words they share
+ * prove/attempt.h - the inside of a proof: one function per attempt, and the words they share
  */
-#ifndef BELLJAR_DOCTOR_ATTEMPT_H
-#define BELLJAR_DOCTOR_ATTEMPT_H
+#ifndef BELLJAR_PROVE_ATTEMPT_H
+#define BELLJAR_PROVE_ATTEMPT_H
 
 #include <errno.h>
 
-#include "doctor/prove.h"
+#include "prove/prove.h"
 
 static inline struct answer answer_through(const char *call)
 {
@@ -27,29 +27,29 @@ static inline struct answer answer_skipped(const char *call)
 /* A path of what was planted: BASE/NAME. Static storage, good until the second next call. */
 const char *attempt_path(const struct prove_facts *facts, const char *name);
 
-/* engine_attempt_files.c */
+/* attempt_files.c */
 attempt_function attempt_control, attempt_read, attempt_stat, attempt_list, attempt_write, attempt_create,
 	attempt_remove, attempt_link, attempt_truncate, attempt_chmod, attempt_chmod_by_descriptor, attempt_times,
 	attempt_attribute, attempt_mark, attempt_read_by_engine, attempt_proc_sys, attempt_protected,
 	attempt_protected_by_config, attempt_protected_by_link, attempt_protected_by_gitlink, attempt_move_above,
 	attempt_overwrite_engine, attempt_descriptors, attempt_environment, attempt_replace_engine,
 	attempt_shared_roots, attempt_uncover;
-/* engine_attempt_network.c */
+/* attempt_network.c */
 attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_stream, attempt_unix_datagram,
 	attempt_abstract_stream, attempt_abstract_datagram, attempt_pair_datagram, attempt_abstract_name,
 	attempt_packet, attempt_vsock;
 /* attempt_gate.c */
 attempt_function attempt_gate;
-/* engine_attempt_processes.c */
+/* attempt_processes.c */
 attempt_function attempt_signal_engine, attempt_signal_other, attempt_pidfd_other, attempt_owner_other,
 	attempt_trace_engine, attempt_trace_other, attempt_write_memory, attempt_other_environment,
 	attempt_other_memory, attempt_see_other, attempt_limit_other, attempt_renice_other, attempt_limit_first,
 	attempt_schedule_first, attempt_init_environment, attempt_init_arguments, attempt_shared_memory,
 	attempt_outlive, attempt_processes;
-/* engine_attempt_limits.c */
+/* attempt_limits.c */
 attempt_function attempt_hidden_memory, attempt_secret_memory, attempt_aio, attempt_terminals, attempt_inotify,
 	attempt_queued_signals, attempt_message_queues;
-/* engine_attempt_kernel.c */
+/* attempt_kernel.c */
 attempt_function attempt_upper_protocol, attempt_verity, attempt_page_cache, attempt_compare, attempt_give_pages,
 	attempt_out_of_band, attempt_socket_filter, attempt_encryption, attempt_remount, attempt_mount, attempt_chroot,
 	attempt_unshare_user, attempt_clone_user, attempt_clone3_user, attempt_setns, attempt_bpf, attempt_perf,

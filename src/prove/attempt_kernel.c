@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_kernel.c - attempts on the kernel: mounts, namespaces, calls a jar has no use for, privileges
+ * prove/attempt_kernel.c - attempts on the kernel: mounts, namespaces, calls a jar has no use for, privileges
  *
  * The filter answers before the kernel looks at any argument. So a call with arguments that the kernel rejects (EFAULT,
  * EINVAL, EBADF) shows whether it was reached at all, and does nothing if it was. Where the kernel asks for a capability
  * first, the answer is EPERM either way, and the filter gets the credit.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -49,19 +49,16 @@ static struct answer judge_answered(const char *call, long result)
 
 struct answer attempt_upper_protocol(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_answered("setsockopt", setsockopt(-1, IPPROTO_TCP, TCP_UPPER_PROTOCOL, "tls", sizeof("tls")));
 }
 
 struct answer attempt_verity(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ENABLE_VERITY, BAD_POINTER));
 }
 
 struct answer attempt_encryption(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ADD_ENCRYPTION_KEY, BAD_POINTER));
 }
 
@@ -69,31 +66,26 @@ struct answer attempt_encryption(const struct prove_facts *facts)
 
 struct answer attempt_page_cache(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("mincore", syscall(SYS_mincore, BAD_POINTER, 1, NULL));
 }
 
 struct answer attempt_compare(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("kcmp", syscall(SYS_kcmp, getpid(), getpid(), -1, 0, 0));
 }
 
 struct answer attempt_give_pages(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("vmsplice", syscall(SYS_vmsplice, -1, NULL, 0, 0));
 }
 
 struct answer attempt_out_of_band(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_answered("send", send(-1, "x", 1, MSG_OOB | MSG_NOSIGNAL));
 }
 
 struct answer attempt_socket_filter(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_answered("setsockopt", setsockopt(-1, SOL_SOCKET, SO_ATTACH_FILTER, BAD_POINTER, 16));
 }
 
@@ -117,7 +109,6 @@ static struct answer judge_mount(const char *call, int result)
 
 struct answer attempt_remount(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_mount("mount", mount(NULL, "/usr", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL));
 }
 
@@ -133,13 +124,11 @@ struct answer attempt_mount(const struct prove_facts *facts)
 
 struct answer attempt_chroot(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("chroot", syscall(SYS_chroot, BAD_POINTER));
 }
 
 struct answer attempt_unshare_user(const struct prove_facts *facts)
 {
-	(void)facts;
 	if (unshare(CLONE_NEWUSER) == 0)
 		return answer_through("unshare");
 	return answer_stopped(unshare(CLONE_NEWUSER | CLONE_SIGHAND | CLONE_VM | 1) < 0 && errno == EPERM
@@ -164,7 +153,6 @@ static struct answer judge_clone(const char *call, long pid)
 
 struct answer attempt_clone_user(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_clone("clone", syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL));
 }
 
@@ -174,13 +162,11 @@ struct answer attempt_clone3_user(const struct prove_facts *facts)
 		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 	} arguments = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
 
-	(void)facts;
 	return judge_clone("clone3", syscall(NUMBER_CLONE3, &arguments, sizeof(arguments)));
 }
 
 struct answer attempt_setns(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("setns", syscall(SYS_setns, -1, 0));
 }
 
@@ -188,56 +174,47 @@ struct answer attempt_setns(const struct prove_facts *facts)
 
 struct answer attempt_bpf(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("bpf", syscall(SYS_bpf, 0, NULL, 1U << 20));
 }
 
 struct answer attempt_perf(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("perf_event_open", syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL));
 }
 
 struct answer attempt_keyctl(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("keyctl", syscall(SYS_keyctl, 99999, 0, 0, 0, 0));
 }
 
 struct answer attempt_io_uring(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("io_uring_setup", syscall(NUMBER_IO_URING_SETUP, 1, NULL));
 }
 
 struct answer attempt_userfaultfd(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("userfaultfd", syscall(SYS_userfaultfd, ~0U));
 }
 
 struct answer attempt_kexec(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("kexec_load", syscall(SYS_kexec_load, 0, 99999, BAD_POINTER, ~0UL));
 }
 
 struct answer attempt_module(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("init_module", syscall(SYS_init_module, NULL, 0, NULL));
 }
 
 struct answer attempt_handle(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("open_by_handle_at", syscall(SYS_open_by_handle_at, -1, NULL, 0));
 }
 
 /* Wrong magic numbers: with every capability this is EINVAL. */
 struct answer attempt_reboot(const struct prove_facts *facts)
 {
-	(void)facts;
 	return judge_reached("reboot", syscall(SYS_reboot, 0, 0, 0, NULL));
 }
 
@@ -248,7 +225,6 @@ struct answer attempt_foreign_call(const struct prove_facts *facts)
 	int status = 0;
 	pid_t child = fork();
 
-	(void)facts;
 	if (child == 0) {
 		long result;
 
@@ -263,7 +239,6 @@ struct answer attempt_foreign_call(const struct prove_facts *facts)
 		return answer_stopped(LAYER_HOST, "int80", 0);
 	return answer_stopped(LAYER_SECCOMP, "int80", 0);
 #else
-	(void)facts;
 	errno = 0;
 	return answer_skipped("none");
 #endif
@@ -273,7 +248,6 @@ struct answer attempt_personality(const struct prove_facts *facts)
 {
 	int before = personality(0xffffffff);
 
-	(void)facts;
 	if (personality(EXECUTABLE_DATA) < 0)
 		return answer_stopped(LAYER_SECCOMP, "personality", errno);
 	personality((unsigned long)before);
@@ -305,7 +279,6 @@ struct answer attempt_terminal(const struct prove_facts *facts)
 	AUTO_CLOSE int terminal = open_terminal();
 	char byte = ' ';
 
-	(void)facts;
 	/* With bits above the 32 that the kernel looks at. */
 	if (syscall(SYS_ioctl, terminal, (1ULL << 32) | TIOCSTI, &byte) == 0 || errno == ENOTTY || errno == EIO)
 		return answer_through("ioctl");
@@ -316,7 +289,6 @@ struct answer attempt_controlling_terminal(const struct prove_facts *facts)
 {
 	AUTO_CLOSE int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-	(void)facts;
 	if (fd >= 0)
 		return answer_through("open");
 	if (errno == ENXIO)
@@ -330,7 +302,6 @@ struct answer attempt_raise_limit(const struct prove_facts *facts)
 {
 	struct rlimit limit;
 
-	(void)facts;
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max == RLIM_INFINITY)
 		return answer_skipped("getrlimit");
 	limit.rlim_max++;
@@ -420,7 +391,6 @@ struct answer attempt_setuid(const struct prove_facts *facts)
 	static const char *const programs[] = {"/usr/bin/su", "/bin/su", "/usr/bin/passwd", "/usr/bin/newgrp",
 					       "/usr/bin/sudo"};
 
-	(void)facts;
 	/* The child is watched in /proc, which must be the one of our pid namespace. */
 	if (!has_own_proc())
 		return answer_skipped("readlink");
@@ -438,7 +408,6 @@ struct answer attempt_capabilities(const struct prove_facts *facts)
 	unsigned long long bits, any = 0;
 	FILE *file = fopen("/proc/self/status", "re");
 
-	(void)facts;
 	if (!file) /* no /proc of this pid namespace: ask the kernel about one that is enough for everything */
 		return prctl(PR_CAPBSET_READ, 21, 0, 0, 0) == 1 ? answer_skipped("prctl")
 								: answer_stopped(LAYER_PRIVILEGES, "prctl", 0);

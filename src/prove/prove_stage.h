@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/prove_stage.h - what a proof plants on the host, and how it sees afterwards that something got through
+ * prove/prove_stage.h - what a proof plants on the host, and how it sees afterwards that something got through
  */
-#ifndef BELLJAR_DOCTOR_PROVE_STAGE_H
-#define BELLJAR_DOCTOR_PROVE_STAGE_H
+#ifndef BELLJAR_PROVE_PROVE_STAGE_H
+#define BELLJAR_PROVE_PROVE_STAGE_H
 
 #include <sys/resource.h>
 
-#include "doctor/prove.h"
+#include "prove/prove.h"
 
 enum {
 	LISTEN_TCP,

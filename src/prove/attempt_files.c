@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_files.c - attempts on files, descriptors and the environment
+ * prove/attempt_files.c - attempts on files, descriptors and the environment
  *
  * What was planted outside has permissions that let anybody in, so a refusal is a layer's: what does not exist was not
  * mounted, EROFS is a read-only mount, EACCES is Landlock.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -200,7 +200,6 @@ struct answer attempt_proc_sys(const struct prove_facts *facts)
 {
 	struct answer answer = try_open(KERNEL_SETTING, O_WRONLY, "open");
 
-	(void)facts;
 	/* The file's own mode says no to this id before any other layer is asked; Landlock has no say in access(). */
 	if (answer.errno_value == EACCES && faccessat(AT_FDCWD, KERNEL_SETTING, W_OK, AT_EACCESS) < 0)
 		answer.layer = errno == EROFS ? LAYER_MOUNT_NS : LAYER_IDENTITY;
@@ -272,7 +271,6 @@ struct answer attempt_overwrite_engine(const struct prove_facts *facts)
 	char path[64];
 	struct answer answer;
 
-	(void)facts;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)getppid());
 	answer = try_open(path, O_WRONLY, "open");
 	if (answer.errno_value == ETXTBSY)
@@ -284,7 +282,6 @@ struct answer attempt_overwrite_engine(const struct prove_facts *facts)
 
 struct answer attempt_descriptors(const struct prove_facts *facts)
 {
-	(void)facts;
 	for (int fd = 3; fd < DESCRIPTORS_MAX; fd++)
 		if (fcntl(fd, F_GETFD) >= 0)
 			return answer_through("fcntl");
@@ -293,7 +290,6 @@ struct answer attempt_descriptors(const struct prove_facts *facts)
 
 struct answer attempt_environment(const struct prove_facts *facts)
 {
-	(void)facts;
 	return getenv(PROVE_SECRET_VARIABLE) ? answer_through("getenv")
 					     : answer_stopped(LAYER_ENVIRONMENT, "getenv", 0);
 }

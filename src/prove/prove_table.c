@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/prove_table.c - what is tried, and which layer must stop it on each rung
+ * prove/prove_table.c - what is tried, and which layer must stop it on each rung
  *
  * An empty place in a row means that the rung does not promise it: the attempt is made and reported as not covered,
  * whatever comes of it.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <string.h>
 

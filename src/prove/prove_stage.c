@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/prove_stage.c - plant, look, clear away
+ * prove/prove_stage.c - plant, look, clear away
  *
  * Everything is open to everybody, so that only Belljar's layers can be what stops an attempt. So that nobody else on
  * the host can meddle, it lies below a directory that cannot be listed, under a name that cannot be guessed.
  */
-#include "doctor/prove_stage.h"
+#include "prove/prove_stage.h"
 
 #include <errno.h>
 #include <fcntl.h>

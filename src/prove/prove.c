@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/prove.c - one jar for each attempt, and a look outside after each
+ * prove/prove.c - one jar for each attempt, and a look outside after each
  *
  * Every attempt has a jar of its own, so that one that succeeds cannot help the next. The attempt says what it was answered, but what
  * counts is what is seen outside afterwards: an attempt may be wrong about itself, and one that got through may lie.
  */
-#include "doctor/prove.h"
+#include "prove/prove.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 #include <unistd.h>
 
 #include "engine/engine.h"
-#include "doctor/attempt.h"
-#include "doctor/prove_stage.h"
+#include "prove/attempt.h"
+#include "prove/prove_stage.h"
 #include "host/host_own.h"
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
@@ -32,7 +33,9 @@
 #define EXIT_LIMIT 137
 
 struct prover {
-	const struct prove_request *request;
+	const struct engine_doctor_request *request;
+	const char *program; /* this program's path */
+	enum rung rung_max;  /* what is above it is treated as absent */
 	struct prove_stage stage;
 	struct string_list environment;
 	const char *home;
@@ -120,7 +123,7 @@ static int make_policy(const struct prover *prover, const struct attempt *attemp
 	snprintf(place, sizeof(place), "%s/%s", prover->stage.facts.base, PROVE_PLACE);
 	if (!policy->workdir || text_failed(&text) || set_scene(prover, attempt, policy) < 0 ||
 	    policy_add_mount(policy, place, place, MOUNT_RW, false) < 0 ||
-	    policy_add_mount(policy, prover->request->program, prover->request->program, MOUNT_RO, false) < 0 ||
+	    policy_add_mount(policy, prover->program, prover->program, MOUNT_RO, false) < 0 ||
 	    policy_add_env(policy, PROVE_FACTS_VARIABLE, text_string(&text)) < 0) {
 		policy_done(policy);
 		return error_set(prover->error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -148,7 +151,7 @@ static bool run_has_gap(const struct engine_run *run, const char *gap)
 	return false;
 }
 
-static enum rung rung_by_name(const char *name)
+enum rung prove_rung_by_name(const char *name)
 {
 	if (!strcmp(name, "namespace"))
 		return RUNG_NAMESPACE;
@@ -171,7 +174,7 @@ static int finish_run(struct prover *prover, struct loop *loop, struct engine_ru
 	}
 	if (rc < 0)
 		return error_set(prover->error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
-	prover->rung = rung_by_name(engine_rung(run));
+	prover->rung = prove_rung_by_name(engine_rung(run));
 	out->is_ended = engine_is_over_pids(run);
 	/* What is only measured overshoots, which `missing` says; it held all the same. */
 	out->has_gap = run_has_gap(run, gap) && !out->is_ended;
@@ -213,10 +216,10 @@ static bool was_refused(const struct attempt *attempt, const struct error *error
 	       (error->stage == STAGE_PLAN || error->stage == STAGE_HOST || error->stage == STAGE_ISOLATE);
 }
 
-/* Run `belljar doctor --attempt NAME` in a fresh jar. */
+/* Run `belljar-prove --attempt NAME` in a fresh jar. */
 static int run_attempt(struct prover *prover, const struct attempt *attempt, struct jar_answer *out)
 {
-	const char *command[] = {prover->request->program, "doctor", "--attempt", attempt->name, NULL};
+	const char *command[] = {prover->program, "--attempt", attempt->name, NULL};
 	AUTO_CLOSE int output = memfd_create("belljar-answer", MFD_CLOEXEC);
 	AUTO_CLOSE int noise = memfd_create("belljar-noise", MFD_CLOEXEC);
 	struct policy policy;
@@ -233,7 +236,7 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		.environment = prover->environment.items,
 		.current_directory = prover->stage.work,
 		.is_rung_limited = true,
-		.rung_max = prover->request->rung_max,
+		.rung_max = prover->rung_max,
 		.argv_memory = prover->request->argv_memory,
 		.argv_memory_len = prover->request->argv_memory_len,
 		.spared_pid = prover->stage.facts.victim_pid,
@@ -323,16 +326,19 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 {
 	const char *seen = stage_look(&prover->stage);
 	const struct answer *answer = &said->answer;
+	enum layer layer =
+		answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung) : LAYER_NONE;
 
 	*proof = (struct proof){
-		.attempt = attempt,
+		.name = attempt->name,
+		.what = attempt->what,
+		.expected = layer_name(attempt->layers[prover->rung]),
 		.verdict = seen ? VERDICT_THROUGH : answer->verdict,
-		.layer = answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung)
-								     : LAYER_NONE,
+		.layer = layer == LAYER_NONE ? NULL : layer_name(layer),
 		.is_covered = is_covered(prover, attempt, said->has_gap),
+		.is_expected = layer == attempt->layers[prover->rung] ||
+			       (attempt->alternative && layer == attempt->alternative),
 	};
-	proof->is_expected = proof->layer == attempt->layers[prover->rung] ||
-			     (attempt->alternative && proof->layer == attempt->alternative);
 	if (seen)
 		snprintf(proof->how, sizeof(proof->how), "%s", seen);
 	else if (answer->verdict == VERDICT_UNKNOWN)
@@ -389,13 +395,18 @@ static bool is_told_to_end(void)
 	       sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1;
 }
 
-int engine_prove(const struct prove_request *request, struct proof_list *proofs, enum rung *rung_out,
-		 struct error *error)
+int prove_all(const struct engine_doctor_request *request, enum rung rung_max, struct proof_list *proofs,
+	      enum rung *rung_out, struct error *error)
 {
-	struct prover prover = {.request = request, .error = error};
+	char program[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	struct prover prover = {.request = request, .program = program, .rung_max = rung_max, .error = error};
 	sigset_t held, before;
 	int rc;
 
+	if (len < 0)
+		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
+	program[len] = '\0';
 	/* Signals that would end this process wait until everything is cleared away. SIGURG is what attempts send. */
 	sigemptyset(&held);
 	sigaddset(&held, SIGINT);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt_network.c - attempts on sockets
+ * prove/attempt_network.c - attempts on sockets
  *
  * A refusal by the filter comes before the kernel looks at a descriptor, so a call on descriptor -1 tells it from the
  * others: the kernel says EBADF. In a network namespace of its own nobody listens: ECONNREFUSED.
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -222,12 +222,10 @@ static struct answer try_family(int family, int type)
 
 struct answer attempt_packet(const struct prove_facts *facts)
 {
-	(void)facts;
 	return try_family(FAMILY_PACKET, SOCK_RAW);
 }
 
 struct answer attempt_vsock(const struct prove_facts *facts)
 {
-	(void)facts;
 	return try_family(FAMILY_VSOCK, SOCK_STREAM);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/attempt.c - `belljar doctor --attempt NAME`: make one attempt, print one line
+ * prove/attempt.c - `belljar-prove --attempt NAME`: make one attempt, print one line
  */
-#include "doctor/attempt.h"
+#include "prove/attempt.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "doctor/doctor.h"
 
 static const char *const verdict_names[] = {
 	[VERDICT_UNKNOWN] = "unknown",
@@ -49,7 +47,7 @@ bool prove_answer_read(const char *line, struct answer *answer, char *call, size
 	return answer->layer != LAYER_COUNT;
 }
 
-int engine_attempt(const char *name, struct text *out, struct error *error)
+int prove_attempt(const char *name, struct text *out, struct error *error)
 {
 	const struct attempt *attempt = attempt_by_name(name);
 	const char *text = getenv(PROVE_FACTS_VARIABLE);
