@@ -22,17 +22,12 @@ int command_mcp(const struct invocation *invocation, struct run_options *options
 		.idle_ns = options->idle_ns,
 		.make_redactor = engine_make_redactor,
 	};
-	struct mcp_http_options http = {
-		.server = server, .port = options->http_port, .token_path = options->token_path};
 	struct error error = {0};
 
-	if (options->token_path && !options->has_http) {
-		error_set(&error, STAGE_USAGE, 0, "--token-file is for --http");
-		error_hint(&error, "clients at standard input and output need no token");
-	} else if (options->apply_patterns.count && options->policy.workspace != WORKSPACE_COW) {
+	if (options->apply_patterns.count && options->policy.workspace != WORKSPACE_COW) {
 		error_set(&error, STAGE_USAGE, 0, "--allow-apply is for jars that write to a layer");
 		error_hint(&error, "add --cow");
-	} else if ((options->has_http ? mcp_serve_http(&http, &error) : mcp_serve(&server, &error)) == 0) {
+	} else if (mcp_serve(&server, &error) == 0) {
 		return 0;
 	}
 	message_error(messenger, &error);

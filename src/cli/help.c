@@ -52,8 +52,6 @@ static const struct example examples[] = {
 	 "what its tools may do; it can only ask for less"},
 	{COMMAND_MCP, "belljar mcp -C ~/src/project --cow --allow-apply 'src/*'",
 	 "the agent changes a layer, and may apply what it changed there"},
-	{COMMAND_MCP, "belljar mcp -C ~/src/project --http=8750 --token-file ~/.belljar-token",
-	 "for agents that are given a URL and a token"},
 	{COMMAND_MCP_WRAP, "belljar mcp-wrap -C ~/notes --deny-tool 'delete_*' -- npx some-mcp-server",
 	 "somebody else's server"},
 	{COMMAND_HOOK, "belljar hook install claude", "show the change to the project's settings; --yes makes it"},

@@ -191,23 +191,6 @@ static void set_rate(struct scan *scan, const char *value)
 		refuse(scan, "such as 100", "--rate must be a number of messages in a second, or 'none'");
 }
 
-/* --http alone: any port that is free. */
-static void set_http(struct scan *scan, const char *value)
-{
-	uint64_t port = 0;
-
-	if (value && (units_parse_count(value, &port) < 0 || port > UINT16_MAX))
-		refuse(scan, "such as --http=8750, or --http for any that is free",
-		       "--http must be a port, up to 65535");
-	scan->options->has_http = true;
-	scan->options->http_port = (uint16_t)port;
-}
-
-static void set_token_file(struct scan *scan, const char *value)
-{
-	scan->options->token_path = value;
-}
-
 static void set_idle(struct scan *scan, const char *value)
 {
 	if (units_parse_duration(value, &scan->options->idle_ns) < 0 || !scan->options->idle_ns)
@@ -263,8 +246,6 @@ static const struct {
 	[OPTION_LOG] = {.set = set_log},
 	[OPTION_ANSWER_MAX] = {.set = set_answer_max},
 	[OPTION_RATE] = {.set = set_rate},
-	[OPTION_HTTP] = {.set = set_http},
-	[OPTION_TOKEN_FILE] = {.set = set_token_file},
 	[OPTION_IDLE] = {.set = set_idle},
 	[OPTION_ALLOW_APPLY] = {.set = add_pattern},
 	[OPTION_YES] = {.bool_offset = offsetof(struct run_options, is_agreed)},
@@ -396,6 +377,30 @@ static const char *suggest_flag(const struct scan *scan, const char *name, bool 
 	return suggestion.best;
 }
 
+/* Options that there were, and where what they did is now. */
+static const struct {
+	enum cli_command command;
+	const char *flag, *what, *hint;
+} former_options[] = {
+	{COMMAND_MCP, "--http", "'belljar mcp' does not serve HTTP any more",
+	 "the service belljard will; have the client start 'belljar mcp' itself, or use a bridge from HTTP to MCP servers"},
+	{COMMAND_MCP, "--token-file", "'belljar mcp' needs no token: it serves the client that started it",
+	 "with HTTP, the service belljard will take a token"},
+};
+
+static bool refuse_former(struct scan *scan, const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	for (size_t i = 0; i < ARRAY_LEN(former_options); i++)
+		if (scan->command->command == former_options[i].command && strlen(former_options[i].flag) == len &&
+		    !strncmp(word, former_options[i].flag, len)) {
+			refuse(scan, former_options[i].hint, "%s", former_options[i].what);
+			return true;
+		}
+	return false;
+}
+
 static void refuse_unknown(struct scan *scan, const char *word)
 {
 	char name[64], hint[128];
@@ -403,7 +408,7 @@ static void refuse_unknown(struct scan *scan, const char *word)
 	bool is_negated;
 	const char *near = NULL;
 
-	if (scan->rc)
+	if (scan->rc || refuse_former(scan, word))
 		return;
 	len = strcspn(word, "=");
 	if (word[1] == '-' && len - 2 < sizeof(name)) {

@@ -82,8 +82,6 @@ enum option_id {
 	OPTION_STDIO,
 	OPTION_YES,
 	OPTION_CONFIRM,
-	OPTION_HTTP,
-	OPTION_TOKEN_FILE,
 	OPTION_IDLE,
 	OPTION_ALLOW_APPLY,
 	OPTION_ALLOW_TOOL,
@@ -179,9 +177,6 @@ struct run_options {
 	struct string_list allowed_tools, denied_tools; /* mcp-wrap */
 	const char *log_path;                           /* mcp-wrap; NULL: none */
 	uint64_t answer_bytes_max, rate_max;            /* mcp-wrap */
-	bool has_http;                                  /* mcp */
-	uint16_t http_port;                             /* mcp; 0: any */
-	const char *token_path;                         /* mcp; NULL: none */
 	uint64_t idle_ns;                               /* mcp */
 	bool is_agreed;                                 /* hook: make the change that was shown */
 	bool has_confirm;                               /* hook: the agent's user is asked first */

@@ -366,29 +366,11 @@ static const struct option_row cli_options[] = {
 		.commands = COMMAND_MCP_WRAP,
 	},
 	{
-		.id = OPTION_HTTP,
-		.flag = "http",
-		.placeholder = "PORT",
-		.help = "serve over HTTP on this port of 127.0.0.1 instead of standard input and output; --http alone "
-			"takes any that is free",
-		.heading = "Transport",
-		.is_value_optional = true,
-		.commands = COMMAND_MCP,
-	},
-	{
-		.id = OPTION_TOKEN_FILE,
-		.flag = "token-file",
-		.placeholder = "FILE",
-		.help = "with --http: the token that clients must show is in FILE, which is made if it is not there; "
-			"without it a new one is printed",
-		.value_kind = VALUE_FILE,
-		.commands = COMMAND_MCP,
-	},
-	{
 		.id = OPTION_IDLE,
 		.flag = "idle",
 		.placeholder = "DURATION",
-		.help = "close a jar, and end a session of HTTP, that nobody uses for so long",
+		.help = "close a jar that no call uses for so long",
+		.heading = "Jars",
 		.default_text = "30m",
 		.commands = COMMAND_MCP,
 	},

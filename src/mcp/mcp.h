@@ -21,7 +21,8 @@ struct mcp_options {
 	/* What a jar with that policy must not say; NULL in *@out: nothing. */
 	int (*make_redactor)(const struct policy *policy, char *const *environment, struct redactor **out,
 			     struct error *error);
-	bool is_behind_http; /* lines begin with the number of a request: see mcp_http.h */
+	const char *engine;  /* the program that jars are had from; NULL: this one */
+	bool is_behind_http; /* lines begin with the number of a request: see mcp_http/ */
 	bool is_shared; /* by clients that have no session: a call that names no jar has one of its own, and nothing of it stays */
 	const char
 		*only_jar; /* behind HTTP: the name of the one jar that this process is for, and ends with; NULL: any */
@@ -29,16 +30,6 @@ struct mcp_options {
 
 /* Serve the client at standard input and output until it hangs up. 0, or a negative errno with the reason. */
 int mcp_serve(const struct mcp_options *options, struct error *error);
-
-struct mcp_http_options {
-	struct mcp_options server;
-	uint16_t port; /* of the loopback address; 0: any that is free */
-	const char *
-		token_path; /* file with the token that clients must show, made if it is not there; NULL: a new one, which is printed */
-};
-
-/* Serve clients over HTTP until a signal ends the program. Only returns after an error: a negative errno. */
-int mcp_serve_http(const struct mcp_http_options *options, struct error *error);
 
 /* Somebody else's server, in a jar. */
 struct mcp_wrap_options {

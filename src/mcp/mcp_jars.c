@@ -26,7 +26,10 @@ int mcp_make_jar_name(char *name)
 /* Once for all; the client may be one that only wants to know what there is. */
 static int open_engine(struct mcp_server *server, struct belljar_error **error)
 {
-	struct belljar_engine_options options = {.size = sizeof(options), .program = "/proc/self/exe"};
+	struct belljar_engine_options options = {
+		.size = sizeof(options),
+		.program = server->options->engine ? server->options->engine : "/proc/self/exe",
+	};
 
 	return server->engine ? 0 : belljar_engine_open(&options, &server->engine, error);
 }

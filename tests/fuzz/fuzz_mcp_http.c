@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_mcp_http.c - any bytes as what a client of `belljar mcp --http` sends
+ * tests/fuzz/fuzz_mcp_http.c - any bytes as what a client of belljar-mcp-http sends
  *
  * Input: one byte that says how the rest is cut; where a line has "TOKEN", the token is put. Sessions have no process: what they would be
  * given is looked at instead. However the bytes are cut, the answers are the same; they are answers of HTTP; nothing passes
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/mcp_http.h"
+#include "mcp_http/mcp_http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

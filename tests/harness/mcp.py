@@ -160,7 +160,7 @@ class HttpServer:
     """A server that listens, and one connection to it at a time."""
 
     def __init__(self, env: Dict[str, str], cwd: Path, *options: str) -> None:
-        command = [paths.belljar(), "mcp", "--http", *options]
+        command = [f"{paths.belljar()}-mcp-http", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env, cwd=cwd)
         assert self.process.stdout is not None
         url = self.process.stdout.readline().decode().strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`belljar mcp --http`: who is let in, what a session keeps to itself, how calls and sessions end, in both eras of the protocol."""
+"""belljar-mcp-http: who is let in, what a session keeps to itself, how calls and sessions end, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Door(HttpCase):
             with self.assertRaises(EOFError, msg=content):
                 HttpServer(self.env, self.work, "--token-file", str(path))
         with self.assertRaises(EOFError):
-            HttpServer(self.env, self.work, f"--http={server.port}")
+            HttpServer(self.env, self.work, "--port", str(server.port))
 
 
 class Sessions(HttpCase):

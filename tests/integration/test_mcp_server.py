@@ -577,28 +577,24 @@ class Page(McpCase):
 
     def test_the_settings_are_json_that_names_this_server(self) -> None:
         shown = [json.loads(text) for text in re.findall(r"`(\{.*?\})` \|$", self.page, re.MULTILINE)]
-        self.assertGreaterEqual(len(shown), 6)
+        self.assertGreaterEqual(len(shown), 3)
         for settings in shown:
             server = next(settings[key] for key in ("mcpServers", "servers", "context_servers") if key in settings)["belljar"]
-            if "command" in server:
-                self.assertEqual((server["command"], server["args"][:2]), ("belljar", ["mcp", "-C"]))
-            else:
-                self.assertEqual(server.get("url", server.get("httpUrl")), "http://127.0.0.1:8750/mcp")
-                self.assertTrue(server["headers"]["Authorization"].startswith("Bearer "))
+            self.assertEqual((server["command"], server["args"][:2]), ("belljar", ["mcp", "-C"]))
 
     def test_the_commands_start_a_server(self) -> None:
         (self.work / "policy.json").write_text("{}")
         lines = re.findall(r"^belljar (mcp .*)$", self.page, re.MULTILINE)
-        self.assertGreaterEqual(len(lines), 4)
+        self.assertGreaterEqual(len(lines), 3)
         for line in lines:
             words = shlex.split(line.replace("~/src/project", str(self.work)).replace("~", str(self.home)), comments=True)[1:]
-            if not any(word.startswith("--http") for word in words):
-                self.assertEqual(self.server(*words).result("ping"), {}, line)
-                continue
-            server = HttpServer(self.env, self.work, *[word for word in words if not word.startswith("--http")])
-            self.addCleanup(server.close)
-            server.token = Path(server.token[len("in ") :]).read_text().strip()
-            self.assertNotEqual(server.open_session(), "", line)
+            self.assertEqual(self.server(*words).result("ping"), {}, line)
+
+    def test_http_is_refused_with_the_place_where_it_will_be(self) -> None:
+        for words in (["--http"], ["--http=8750"], ["--token-file", "t"]):
+            done = self.belljar("mcp", "-C", self.work, *words, timeout=BOUND)
+            self.assertEqual((done.status, done.stdout), (125, b""))
+            self.assertIn(b"belljard", done.stderr.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -83,7 +84,7 @@ class MCP(IntegrationCase):
         self.assertEqual([json.loads(line)["what"] for line in log.read_text().splitlines()], ["answered", "refused"] * 2)
 
     def test_the_tools_of_belljar_itself_over_http(self) -> None:
-        words = [command_line(["true"])[0], "mcp", "-C", str(self.work), "--http"]
+        words = [os.environ["BELLJAR_BIN"] + "-mcp-http", "-C", str(self.work)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         url, token = (process.stdout.readline().split(": ")[1].strip() for _ in range(2))

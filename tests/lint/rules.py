@@ -41,6 +41,7 @@ MAY_INCLUDE = {
     "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
     "cli": "base policy workspace gate mcp engine doctor serve",
     "prove": "base sys reap policy host plan gate engine doctor cli",
+    "mcp_http": "base sys mcp engine cli",
 }
 
 # Below include/; the library that it is of includes it like any other.
@@ -99,7 +100,7 @@ def includes(root: pathlib.Path) -> list[str]:
             if match is None:
                 continue
             target = match.group(1)
-            if folder in ("client", "mcp") and target == PUBLIC_HEADER:
+            if folder in ("client", "mcp", "mcp_http") and target == PUBLIC_HEADER:
                 continue
             if not (root / "src" / target).is_file():
                 problems.append(f"{path}:{number}: \"{target}\" is no file below src/")

@@ -31,7 +31,7 @@ FIRST_BUILDS = ("release", "wheel", "tools")
 LATER_BUILDS = ("gcc", "asan", "library")
 ASKED_BUILDS = ("checked",)
 # Where all tests are run, only this much of a build is made.
-PARTS_OF_BUILDS = {"checked": ["checked/belljar", "checked/belljar-prove"]}
+PARTS_OF_BUILDS = {"checked": ["checked/belljar", "checked/belljar-prove", "checked/belljar-mcp-http"]}
 # What tests of the program need beside it: belljar-gate is made with the library's compiler.
 ALSO_BUILT = {"release": ["library/belljar-gate"]}
 # Parts whose tests run the engine, and so could leave something behind.
@@ -75,7 +75,7 @@ def fill(stage: Stage, name: str) -> None:
     made = SOURCE / "build"
     program = made / ("belljar" if name == "release" else f"{name}/belljar")
     if name in ("release", "gcc", "asan", "checked") and program.exists():
-        for made_beside in (program, program.with_name("belljar-prove")):
+        for made_beside in (program, program.with_name("belljar-prove"), program.with_name("belljar-mcp-http")):
             if made_beside.exists():
                 stage.add_program(made_beside, made_beside.name.replace("belljar", "belljar" if name == "release" else f"belljar-{name}"))
     if name == "release" and (made / "belljar-gate").exists():

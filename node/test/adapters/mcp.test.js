@@ -37,7 +37,7 @@ function folder(context) {
 
 /** A server that listens: {url, token}. */
 async function listen(context, ...options) {
-  const server = spawn(BELLJAR, ['mcp', '--http', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn(`${BELLJAR}-mcp-http`, options, { stdio: ['ignore', 'pipe', 'inherit'] });
   context.after(async () => {
     server.kill();
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');

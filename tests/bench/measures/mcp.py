@@ -12,7 +12,7 @@ PART = 0.5
 COMMANDS = {
     "subprocess": "subprocess.run(['/bin/bash', '-c', '/bin/true']), outside any jar",
     "stdio": "belljar mcp",
-    "HTTP, in a session": "belljar mcp --http, versions up to 2025-11-25: one jar for all calls",
+    "HTTP, in a session": "belljar-mcp-http, versions up to 2025-11-25: one jar for all calls",
     "HTTP, without one": "the same, 2026-07-28: a jar for each call",
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_http.h - what the files of the HTTP door share: the door, its connections, its sessions
+ * mcp_http/mcp_http.h - what the files of the HTTP door share: the door, its connections, its sessions
  *
  * mcp_http.c moves bytes, and knows when a connection has taken too long. mcp_http_request.c judges a request; it is pure. A session is a
  * process of its own that serves as if its client had started it (mcp.c), so nothing of one session can be reached from another, or
@@ -14,8 +14,8 @@
  *                       └──► STREAM ──► HEAD ...     progress, or an answer that takes long
  *   HEAD ──► STREAM (GET)            any ──► DRAIN   refused, or "Connection: close"
  */
-#ifndef BELLJAR_MCP_MCP_HTTP_H
-#define BELLJAR_MCP_MCP_HTTP_H
+#ifndef BELLJAR_MCP_HTTP_MCP_HTTP_H
+#define BELLJAR_MCP_HTTP_MCP_HTTP_H
 
 #include "base/http.h"
 #include "mcp/mcp_server.h"
@@ -27,6 +27,16 @@
 #define MCP_TOKEN_SIZE 129
 #define MCP_SESSION_ID_SIZE 33
 #define MCP_HTTP_PATH "/mcp"
+
+struct mcp_http_options {
+	struct mcp_options server;
+	uint16_t port; /* of the loopback address; 0: any that is free */
+	const char *
+		token_path; /* file with the token that clients must show, made if it is not there; NULL: a new one, which is printed */
+};
+
+/* Serve clients over HTTP until a signal ends the program. Only returns after an error: a negative errno. */
+int mcp_serve_http(const struct mcp_http_options *options, struct error *error);
 
 enum mcp_phase {
 	PHASE_HEAD,   /* nothing, or a part of a head, has come */

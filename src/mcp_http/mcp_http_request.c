@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_http_request.c - is this request one that may be served?
+ * mcp_http/mcp_http_request.c - is this request one that may be served?
  *
  * Every program of this machine can connect to a port of the loopback address, and so can a page in a browser, by a name of its own
  * that suddenly means this address. So the Host and the Origin must be ours, and the token is what opens the door. Headers that
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "mcp/mcp_http.h"
+#include "mcp_http/mcp_http.h"
 
 enum code { CODE_REQUEST = -32600, CODE_PARAMS = -32602, CODE_HEADERS = -32020, CODE_SERVER = -32000 };
 

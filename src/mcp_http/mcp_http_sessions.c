@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_http_sessions.c - the processes behind the HTTP door: one for each session, and for each jar of clients that have none
+ * mcp_http/mcp_http_sessions.c - the processes behind the HTTP door: one for each session, and for each jar of clients that have none
  *
  * A session ends when its socket does, however that happens: its process then ends its engine and everything in its jars, as it does for
  * a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this process is killed.
@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "mcp/mcp_http.h"
+#include "mcp_http/mcp_http.h"
 #include "sys/calls.h"
 
 #define READ_BYTES ((size_t)64 << 10)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp/mcp_http.c - connections of clients that come over HTTP
+ * mcp_http/mcp_http.c - connections of clients that come over HTTP
  *
  * An answer that is there soon is one JSON text. As soon as there is progress to tell, or after some seconds, it becomes a stream of
  * events, which also keeps the connection alive. One request at a time; what a client sends before it has its answer waits. A client that
@@ -10,7 +10,7 @@
  * has shown it can send long requests, and take no answers, on many connections: of too much, the one that holds most gives way.
  * Nothing is freed from within a callback.
  */
-#include "mcp/mcp_http.h"
+#include "mcp_http/mcp_http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
