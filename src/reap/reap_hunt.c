@@ -20,7 +20,6 @@
 #include <time.h>
 
 #include "base/directory.h"
-#include "base/list.h"
 #include "sys/calls.h"
 
 /* What lies deeper comes up when those above it are gone. */
@@ -311,28 +310,6 @@ bool reap_hunt(const struct reap_family *spared, uint64_t until_ns)
 			rest();
 	}
 	return false;
-}
-
-/* --- the engine's other children ------------------------------------------------------------------------------ */
-
-int reap_family_add(struct reap_family *family, pid_t pid)
-{
-	pid_t *member = family ? list_add(family) : NULL;
-
-	if (!member)
-		return family ? -ENOMEM : 0;
-	*member = pid;
-	return 0;
-}
-
-void reap_family_remove(struct reap_family *family, pid_t pid)
-{
-	for (size_t i = 0; family && i < family->count; i++) {
-		if (family->items[i] == pid) {
-			family->items[i] = family->items[--family->count];
-			return;
-		}
-	}
 }
 
 /* --- orphans of a first process that was killed, in the engine ----------------------------------------------- */

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lint import frames, rules, tools
+from lint import frames, inside, rules, tools
 from lint.check import WARNING, Check
 
 CHECKS = [
@@ -12,6 +12,7 @@ CHECKS = [
     Check("core", rules.core),
     Check("frames", frames.frames),
     Check("headers", rules.headers),
+    Check("child-symbols", inside.child_symbols, programs=("nm",), builds=("release",)),
     Check("words", rules.words),
     Check("sizes", rules.sizes),
     Check("python", rules.python),

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between clone and exec: no allocation, no stdio, no locks. The symbols that the objects need say whether it is so.
+
+The processes of a jar are copies of the engine, made while other threads of a program may hold any lock, and on the landlock rung
+they watch over the command with all memory of the engine. What they run may call the functions that are named here, and no other.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+# What runs between clone and exec, or in a process of a jar that stays. One file or pattern each; a pattern that meets nothing fails.
+INSIDE = (
+    "src/base/descriptors.c",
+    "src/base/directory.c",
+    "src/base/paths.c",
+    "src/base/processor.c",
+    "src/sys/*.c",
+    "src/control/*.c",
+    "src/jar/*.c",
+    "src/answer/*.c",
+    "src/task/*.c",
+    "src/call/*.c",
+    "src/reap/reap_*.c",
+    "src/session/session_command.c",
+    "src/session/session_first.c",
+    "src/session/session_minder.c",
+)
+# One system call each.
+CALLS = """
+    _exit access bind chdir chmod chroot clock_gettime clone close connect dup2 dup3 fchdir fchmod fchmodat fchownat fcntl flock fstat
+    fstatat fstatfs fstatvfs ftruncate geteuid getpid getppid getrlimit getrusage inotify_add_watch inotify_init1 ioctl kill listen lseek
+    lstat memfd_create mkdir mkdirat mmap mount munmap open openat poll ppoll prctl pread prlimit process_vm_readv read readlink recv
+    recvmsg removexattr renameat sched_getcpu send sendmsg setgroups sethostname setns setresgid setresuid setrlimit setsid setsockopt
+    setxattr sigaction sigprocmask sigtimedwait socket socketpair stat statfs syscall time umask unlinkat vfork wait4 waitid waitpid write
+"""
+# They work on the memory that they are given.
+PURE = """
+    __errno_location __popcountdi2 __stack_chk_fail atoi htonl htons memchr memcmp memcpy memmove memset ntohs sigaddset sigdelset
+    sigemptyset sigfillset strchr strcmp strlen strncmp strrchr strspn strstr strtol strtoull
+"""
+# What is neither, and why it may be used.
+OTHERS = {
+    "fork": "these processes have one thread, for which musl's takes no lock",
+    "inet_ntop": "musl's formats with snprintf",
+    "step_rows": "a table, and no function",
+    "snprintf": "musl's formats integers and strings on the stack, into the buffer that it is given; the lock of that stream is off",
+    "sscanf": "the same, from a string",
+    "sysconf": "for the size of a page and of a tick: musl's knows both",
+}
+# Functions of one file that run in the engine, before the copy is made.
+BEFORE = {
+    "src/jar/jar_start.c": {"error_set", "strerror"},
+    "src/session/session_command.c": {"text_append"},
+}
+
+
+def objects_of(root: pathlib.Path, source: str) -> list[pathlib.Path]:
+    """The objects that the release build has of a source file."""
+    return sorted((root / "build").glob(f"lib*.a.p/{source.replace('/', '_')}.o"))
+
+
+def symbols(path: pathlib.Path, option: str) -> set[str]:
+    """Names that an object needs, or has for others."""
+    done = subprocess.run(["nm", "-g", option, str(path)], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+def child_symbols(root: pathlib.Path) -> list[str]:
+    """What runs between clone and exec calls only what allocates nothing, locks nothing and is no stdio."""
+    problems = []
+    needed: dict[str, set[str]] = {}
+    own: set[str] = set()
+    for pattern in INSIDE:
+        sources = sorted(str(path.relative_to(root)) for path in root.glob(pattern))
+        if not sources:
+            problems.append(f"tests/lint/inside.py: no file is called {pattern}")
+        for source in sources:
+            made = objects_of(root, source)
+            if not made:
+                problems.append(f"{source}: the release build has no object of it")
+            for path in made:
+                needed.setdefault(source, set()).update(symbols(path, "--undefined-only"))
+                own |= symbols(path, "--defined-only")
+    allowed = {*CALLS.split(), *PURE.split(), *OTHERS}
+    for source, names in needed.items():
+        for name in sorted(names - own - allowed - BEFORE.get(source, set())):
+            problems.append(f"{source}: calls {name}(), which tests/lint/inside.py does not allow between clone and exec")
+    used = set().union(*needed.values()) if needed else set()
+    unused = sorted((allowed | set().union(*BEFORE.values())) - used - {"memcpy", "memset", "__popcountdi2"})
+    if needed and not problems:
+        problems += [f"tests/lint/inside.py: {name} is allowed and not used" for name in unused]
+    return problems
