@@ -91,7 +91,8 @@ static int carry_out(struct jar_build *build, size_t number)
 	if (step.kind == STEP_BIND)
 		return jar_attach_tree(build, &step, trees[number]);
 	if (step.kind == STEP_METER)
-		step.value2 = 0; /* the fork is not this process's child: a clock here would not count it */
+		step.as.meter.has_clock =
+			false; /* the fork is not this process's child: a clock here would not count it */
 	return jar_step(build, &step);
 }
 
@@ -289,11 +290,11 @@ static int limit_fork(const struct jar_inside *inside, const struct plan_step *s
 {
 	struct rlimit limit;
 
-	if (prlimit(call.pid, (int)step->value, NULL, &limit) < 0)
+	if (prlimit(call.pid, step->as.rlimit.resource, NULL, &limit) < 0)
 		return -errno;
-	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->as.rlimit.limit);
 	limit.rlim_cur = limit.rlim_max;
-	return prlimit(call.pid, (int)step->value, &limit, NULL) < 0 ? -errno : 0;
+	return prlimit(call.pid, step->as.rlimit.resource, &limit, NULL) < 0 ? -errno : 0;
 }
 
 /* The fork has put them up, and call_check() has looked. */

@@ -54,7 +54,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		return true;
 	}
 	/* A filter around us, as in Docker, may forbid the clock. */
-	if (step->kind == STEP_METER && step->value2 && host->has_task_clock) {
+	if (step->kind == STEP_METER && step->as.meter.has_clock && host->has_task_clock) {
 		host->has_task_clock = false;
 		return true;
 	}
@@ -65,7 +65,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		return true;
 	}
 	/* The module cannot be loaded, or a kernel is without it: the gate has a listener for each port then. */
-	if (step->kind == STEP_NETLINK && step->value == NETLINK_NETFILTER && !host->lacks_nft) {
+	if (step->kind == STEP_NETLINK && step->as.netlink.protocol == NETLINK_NETFILTER && !host->lacks_nft) {
 		host->lacks_nft = true;
 		return true;
 	}

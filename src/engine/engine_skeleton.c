@@ -125,12 +125,13 @@ static int name_of(const struct plan *plan, char name[DIGEST_SHA256_HEX])
 	digest_add(&digest, &(uint64_t){FORMAT}, sizeof(uint64_t));
 	for (size_t i = 0; i < plan->skeleton.count; i++) {
 		const struct plan_step *step = &plan->skeleton.items[i];
-		const uint64_t facts[] = {step->value, step->value2, step->device, step->inode};
+		const uint64_t facts[] = {(uint64_t)step->as.copy.changed_ns, step->as.copy.size_bytes, step->device,
+					  step->inode};
 		bool is_same = step->source && !strcmp(step->source, step->target);
 		const char head[] = {(char)step->kind, (char)(step->mode & 0xff), (char)(step->mode >> 8),
 				     (char)is_same};
 
-		if (step->kind == STEP_COPY && (int64_t)step->value > settled_ns)
+		if (step->kind == STEP_COPY && step->as.copy.changed_ns > settled_ns)
 			return -EAGAIN;
 		digest_add(&digest, head, sizeof(head));
 		add_text(&digest, step->target);

@@ -46,7 +46,7 @@ int jar_id_maps(struct jar_build *build, const struct plan_step *step)
 	/* The files in /proc/self belong to root for a process that is not dumpable. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	return write_maps(step->value, step->value, step->value2, step->value2);
+	return write_maps(step->as.id_maps.uid, step->as.id_maps.uid, step->as.id_maps.gid, step->as.id_maps.gid);
 }
 
 /* Makes the user namespace of root's jar, whose parent must stay where it is and sleeps meanwhile. They share all memory. */
@@ -87,18 +87,18 @@ static int make_user_namespace(uint64_t id)
 
 int jar_become(struct jar_build *build, const struct plan_step *step)
 {
+	uid_t id = step->as.become.id;
 	int rc;
 
-	if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
-	    setresgid((gid_t)step->value, (gid_t)step->value, (gid_t)step->value) < 0 ||
-	    setresuid((uid_t)step->value, (uid_t)step->value, (uid_t)step->value) < 0)
+	if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresgid(id, id, id) < 0 ||
+	    setresuid(id, id, id) < 0)
 		return -errno;
 	rc = sys_set_effective(true);
 	if (rc < 0)
 		return rc;
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	build->user_namespace_fd = make_user_namespace(step->value);
+	build->user_namespace_fd = make_user_namespace(id);
 	return MIN_OF(build->user_namespace_fd, 0);
 }
 

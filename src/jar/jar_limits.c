@@ -60,7 +60,7 @@ int jar_cgroup(struct jar_build *build, const struct plan_step *step)
 	/* A run's own: its starter was let in before the command was known, or could not be made. */
 	if (!step->target)
 		return build->has_run_cgroup ? 0 : -ENOENT;
-	if (step->value2 == 2)
+	if (step->as.cgroup.version == 2)
 		return join_cgroup2(step->target);
 	if (snprintf(path, sizeof(path), "%s/tasks", step->target) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -91,7 +91,7 @@ int jar_meter(struct jar_build *build, const struct plan_step *step)
 
 	if (rc < 0)
 		return rc;
-	if (step->value2) {
+	if (step->as.meter.has_clock) {
 		build->view_fds[JAR_VIEW_CLOCK] = sys_task_clock();
 		if (build->view_fds[JAR_VIEW_CLOCK] < 0)
 			return build->view_fds[JAR_VIEW_CLOCK];
@@ -111,7 +111,7 @@ int jar_user_limit(struct jar_build *build, const struct plan_step *step)
 
 	/* These files are about the user namespace of who opens them, and writable with its capabilities. */
 	snprintf(path, sizeof(path), "/proc/sys/user/%s", step->source);
-	snprintf(number, sizeof(number), "%" PRIu64, step->value);
+	snprintf(number, sizeof(number), "%" PRIu64, step->as.user_limit.limit);
 	return sys_write_file(AT_FDCWD, path, number);
 }
 
@@ -119,10 +119,10 @@ int jar_rlimit(struct jar_build *build, const struct plan_step *step)
 {
 	struct rlimit limit;
 
-	if (getrlimit((int)step->value, &limit) < 0)
+	if (getrlimit(step->as.rlimit.resource, &limit) < 0)
 		return -errno;
 	/* A hard limit that the caller has already stays: it can only be lowered. */
-	limit.rlim_max = MIN_OF(limit.rlim_max, step->value2);
+	limit.rlim_max = MIN_OF(limit.rlim_max, step->as.rlimit.limit);
 	limit.rlim_cur = limit.rlim_max;
-	return setrlimit((int)step->value, &limit) < 0 ? -errno : 0;
+	return setrlimit(step->as.rlimit.resource, &limit) < 0 ? -errno : 0;
 }

@@ -89,11 +89,15 @@ static int unless_gone(const struct plan_step *step, int rc)
 	return is_gone && step->flags & STEP_MAY_BE_GONE ? 0 : rc;
 }
 
-static int attach(const struct jar_build *build, int mount_fd, const struct plan_step *step)
+/* Attach a detached mount, which is closed here; a negative errno instead of one is the answer. */
+static int attach(const struct jar_build *build, int made, const struct plan_step *step)
 {
+	AUTO_CLOSE int mount_fd = made;
 	AUTO_CLOSE int place = -1;
 	int rc;
 
+	if (mount_fd < 0)
+		return mount_fd;
 	/* Outside of host directories the way there is our own work: there are no links but those we made. */
 	if (!(step->flags & STEP_IN_PLACE)) {
 		rc = step->flags & STEP_STANDS ? 0 : make_place(build, step->target, step->flags & STEP_ON_FILE);
@@ -122,15 +126,15 @@ static uint64_t attributes_of(const struct plan_step *step)
 }
 
 /* An empty file has no size, and takes about a kilobyte all the same: so the number of files is limited too. */
-static int new_tmpfs(const struct plan_step *step)
+static int new_tmpfs(const struct plan_step *step, uint64_t bytes, uint64_t file_count)
 {
 	char mode[8], size[32], files[32];
 	struct sys_option options[] = {{"mode", mode}, {"size", size}, {"nr_inodes", files}};
 
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)step->mode);
-	snprintf(size, sizeof(size), "%" PRIu64, step->value);
-	snprintf(files, sizeof(files), "%" PRIu64, step->value2);
-	return sys_new_mount("tmpfs", options, step->value == LIMIT_NONE ? 1 : ARRAY_LEN(options), attributes_of(step));
+	snprintf(size, sizeof(size), "%" PRIu64, bytes);
+	snprintf(files, sizeof(files), "%" PRIu64, file_count);
+	return sys_new_mount("tmpfs", options, bytes == LIMIT_NONE ? 1 : ARRAY_LEN(options), attributes_of(step));
 }
 
 /* Without this, root's mounts would appear on the host. */
@@ -151,7 +155,7 @@ int jar_scratch(struct jar_build *build, const struct plan_step *step)
 {
 	int rc;
 
-	build->scratch_fd = new_tmpfs(step);
+	build->scratch_fd = new_tmpfs(step, step->as.scratch.bytes, step->as.scratch.files);
 	if (build->scratch_fd < 0)
 		return build->scratch_fd;
 	/* Before Linux 6.15 nothing can be bound out of a mount without a place. The real /proc will cover this one. */
@@ -173,11 +177,8 @@ int jar_symlink(struct jar_build *build, const struct plan_step *step)
 	const char *path = beneath_root(step->target);
 	int rc = sys_make_link(step->source, build->root_fd, path);
 
-	if (rc == -ENOENT) {
-		rc = make_parents(build, path);
-		if (rc == 0)
-			rc = sys_make_link(step->source, build->root_fd, path);
-	}
+	if (rc == -ENOENT && make_parents(build, path) == 0)
+		rc = sys_make_link(step->source, build->root_fd, path);
 	return rc == -EEXIST ? 0 : rc;
 }
 
@@ -208,8 +209,9 @@ static int write_new_file(int directory_fd, const char *path, const struct plan_
 {
 	AUTO_CLOSE int fd =
 		openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
-	size_t len = step->bytes ? step->byte_count : strlen(step->source);
-	ssize_t written = fd < 0 ? -1 : write(fd, step->bytes ? step->bytes : step->source, len);
+	const void *bytes = step->as.file.bytes ? step->as.file.bytes : step->source;
+	size_t len = step->as.file.bytes ? step->as.file.len : strlen(step->source);
+	ssize_t written = fd < 0 ? -1 : write(fd, bytes, len);
 
 	if (written < 0 || fchmod(fd, step->mode) < 0)
 		return -errno;
@@ -245,16 +247,14 @@ int jar_copy(struct jar_build *build, const struct plan_step *step)
 	len = read(source, content, sizeof(content));
 	if (len < 0 || len > JAR_COPY_BYTES_MAX)
 		return len < 0 ? -errno : -EFBIG;
-	copy.bytes = content;
-	copy.byte_count = (size_t)len;
+	copy.as.file.bytes = content;
+	copy.as.file.len = (size_t)len;
 	return write_in_root(build, &copy);
 }
 
 int jar_bind(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = open_object(build, step, step->source);
-
-	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+	return attach(build, open_object(build, step, step->source), step);
 }
 
 int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd)
@@ -262,7 +262,7 @@ int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int m
 	AUTO_CLOSE int tree = mount_fd;
 	int rc = sys_mount_attributes(tree, attributes_of(step), true);
 
-	return rc < 0 ? rc : attach(build, tree, step);
+	return rc < 0 ? rc : attach(build, take_fd(&tree), step);
 }
 
 /*
@@ -271,11 +271,11 @@ int jar_attach_tree(struct jar_build *build, const struct plan_step *step, int m
  */
 static int open_parts(struct jar_build *build, const struct plan_step *step, int *fds)
 {
-	const struct jar_part *parts = step->bytes;
+	const struct jar_part *parts = step->as.overlay.parts;
 	struct plan_step part = *step;
-	int rc = step->value > JAR_PARTS_MAX ? -E2BIG : 0;
+	int rc = step->as.overlay.count > JAR_PARTS_MAX ? -E2BIG : 0;
 
-	for (size_t i = 0; i < step->value && rc == 0; i++) {
+	for (size_t i = 0; i < step->as.overlay.count && rc == 0; i++) {
 		part.device = parts[i].device;
 		part.inode = parts[i].inode;
 		fds[i] = open_object(build, &part, parts[i].path);
@@ -305,7 +305,7 @@ static int new_overlay(const struct plan_step *step, const int *fds)
 	/* By descriptor, and short: an option has 255 bytes. What the jar can read of it names nothing of the host's. */
 	if (chdir("/proc/self/fd") < 0)
 		return -errno;
-	for (size_t i = 1; i < step->value; i++)
+	for (size_t i = 1; i < step->as.overlay.count; i++)
 		len += (size_t)snprintf(lower + len, sizeof(lower) - len, "%s%d", i > 1 ? ":" : "", fds[i]);
 	snprintf(upper, sizeof(upper), "%d/upper", fds[0]);
 	snprintf(work, sizeof(work), "%d/work", fds[0]);
@@ -322,11 +322,11 @@ int jar_overlay(struct jar_build *build, const struct plan_step *step)
 {
 	int fds[JAR_PARTS_MAX] = {0};
 	int rc = open_parts(build, step, fds);
-	AUTO_CLOSE int mount_fd = rc < 0 ? rc : new_overlay(step, fds);
+	int mount_fd = rc < 0 ? rc : new_overlay(step, fds);
 
-	for (size_t i = 0; i < step->value && fds[i] > 0; i++)
+	for (size_t i = 0; i < step->as.overlay.count && fds[i] > 0; i++)
 		close(fds[i]);
-	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+	return attach(build, mount_fd, step);
 }
 
 /* A new empty directory or file of the scratch tmpfs, as a detached mount. */
@@ -351,40 +351,31 @@ int jar_file(struct jar_build *build, const struct plan_step *step)
 		return build->root_fd < 0 ? write_new_file(AT_FDCWD, step->target, step) : write_in_root(build, step);
 	snprintf(name, sizeof(name), "%d", build->scratch_count++);
 	rc = write_new_file(build->scratch_fd, name, step);
-	if (rc < 0)
-		return rc;
-	mount_fd = sys_open_tree(build->scratch_fd, name, false);
+	mount_fd = rc < 0 ? rc : sys_open_tree(build->scratch_fd, name, false);
 	if (mount_fd < 0)
 		return mount_fd;
 	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY | SYS_MOUNT_NOSUID | SYS_MOUNT_NODEV | SYS_MOUNT_NOEXEC,
 				  false);
-	return rc < 0 ? rc : attach(build, mount_fd, step);
+	return rc < 0 ? rc : attach(build, take_fd(&mount_fd), step);
 }
 
 int jar_private(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = scratch_piece(build, step->mode, false);
-
-	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+	return attach(build, scratch_piece(build, step->mode, false), step);
 }
 
 int jar_tmpfs(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int mount_fd = new_tmpfs(step);
-
-	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+	return attach(build, new_tmpfs(step, step->as.tmpfs.bytes, step->as.tmpfs.files), step);
 }
 
 int jar_hide(struct jar_build *build, const struct plan_step *step)
 {
 	bool is_file = step->flags & STEP_ON_FILE;
 	AUTO_CLOSE int mount_fd = scratch_piece(build, is_file ? 0000 : 0555, is_file);
-	int rc;
+	int rc = mount_fd < 0 ? mount_fd : sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
 
-	if (mount_fd < 0)
-		return mount_fd;
-	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
-	return rc < 0 ? rc : attach(build, mount_fd, step);
+	return rc < 0 ? rc : attach(build, take_fd(&mount_fd), step);
 }
 
 /*
@@ -412,11 +403,10 @@ int jar_devpts(struct jar_build *build, const struct plan_step *step)
 {
 	char max[24];
 	const struct sys_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", max}};
-	AUTO_CLOSE int mount_fd = -1;
 
-	snprintf(max, sizeof(max), "%" PRIu64, step->value);
-	mount_fd = sys_new_mount("devpts", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC);
-	return mount_fd < 0 ? mount_fd : attach(build, mount_fd, step);
+	snprintf(max, sizeof(max), "%" PRIu64, step->as.devpts.limit);
+	return attach(build, sys_new_mount("devpts", options, ARRAY_LEN(options), SYS_MOUNT_NOSUID | SYS_MOUNT_NOEXEC),
+		      step);
 }
 
 int jar_proc(struct jar_build *build, const struct plan_step *step)
@@ -432,13 +422,10 @@ int jar_proc(struct jar_build *build, const struct plan_step *step)
 int jar_proc_lock(struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int mount_fd = sys_open_tree(build->root_fd, beneath_root(step->target), false);
-	int rc;
+	int rc = mount_fd < 0 ? mount_fd : sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
 
 	if (mount_fd == -ENOENT)
 		return 0;
-	if (mount_fd < 0)
-		return mount_fd;
-	rc = sys_mount_attributes(mount_fd, SYS_MOUNT_RDONLY, false);
 	return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
 }
 

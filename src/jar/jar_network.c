@@ -19,8 +19,10 @@ int jar_loopback(struct jar_build *build, const struct plan_step *step)
 
 int jar_netlink(struct jar_build *build, const struct plan_step *step)
 {
-	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, (int)step->value);
-	int rc = fd < 0 ? -errno : sys_netlink(fd, step->bytes, step->byte_count, step->value2);
+	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, step->as.netlink.protocol);
+	int rc = fd < 0 ? -errno
+			: sys_netlink(fd, step->as.netlink.messages, step->as.netlink.len,
+				      step->as.netlink.acknowledged);
 
 	return step->flags & STEP_IF_POSSIBLE ? 0 : rc;
 }
@@ -47,9 +49,9 @@ static int open_socket(const struct jar_socket *wanted)
 
 int jar_sockets(struct jar_build *build, const struct plan_step *step)
 {
-	const struct jar_socket *wanted = step->bytes;
+	const struct jar_socket *wanted = step->as.sockets.items;
 
-	for (build->socket_count = 0; build->socket_count < step->value; build->socket_count++, wanted++) {
+	for (build->socket_count = 0; build->socket_count < step->as.sockets.count; build->socket_count++, wanted++) {
 		int fd = open_socket(wanted);
 
 		if (fd < 0 && !wanted->may_be_absent)

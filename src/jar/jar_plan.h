@@ -27,26 +27,26 @@ enum step_trait {
 /*
  * Every kind of step, a row each: kind, function in jar/, name, the stage that its failure is of, traits; the step in words; its own
  * fields in JSON. In the last two a letter stands for an argument: t target, s source, o source if another than the target,
- * w whether it is writable, m mode, 1 `value`, 2 `value2`, b `value` in bytes, g limits of which `value` has the bits,
- * r the resource `value`. To add a kind: a row here, a function there.
+ * w whether it is writable, m mode; of `union step_detail`: h holds, i id, u uid, g gid, l limit, b bytes, a acknowledged, c count,
+ * r resource, x turned_off, y held. To add a kind: a row here, a function there, and what else it needs in the union.
  */
 /* clang-format off */
 #define JAR_STEPS(X) \
-	/* The run's own cgroup if there is no target; of version `value2`. */ \
-	X(CGROUP, jar_cgroup, "cgroup", LIMITS, STEP_MAY_ENTER, "cgroup %t for:%g", "holds=g") \
+	/* The run's own cgroup if there is no target. */ \
+	X(CGROUP, jar_cgroup, "cgroup", LIMITS, STEP_MAY_ENTER, "cgroup %t for:%h", "holds=h") \
 	/* Only needed without a user namespace around them. */ \
 	X(PRIVATE_MOUNTS, jar_private_mounts, "private-mounts", ISOLATE, STEP_NEEDS_USERNS, "cut the mounts off from the host's", "") \
 	/* Root only; its capabilities stay until the root is built. */ \
-	X(BECOME, jar_become, "become", ISOLATE, STEP_NEEDS_USERNS, "become host id %1, which nothing belongs to", "id=1") \
-	X(ID_MAPS, jar_id_maps, "id-maps", ISOLATE, STEP_NEEDS_USERNS, "user namespace with uid %1 and gid %2 only", "uid=1 gid=2") \
+	X(BECOME, jar_become, "become", ISOLATE, STEP_NEEDS_USERNS, "become host id %i, which nothing belongs to", "id=i") \
+	X(ID_MAPS, jar_id_maps, "id-maps", ISOLATE, STEP_NEEDS_USERNS, "user namespace with uid %u and gid %g only", "uid=u gid=g") \
 	/* Of what the kernel counts for the user. */ \
-	X(USER_LIMIT, jar_user_limit, "user-limit", LIMITS, 0, "limit %s of the jar to %1", "limit=1") \
+	X(USER_LIMIT, jar_user_limit, "user-limit", LIMITS, 0, "limit %s of the jar to %l", "limit=l") \
 	/* A tmpfs over /, in which the following steps build. */ \
 	X(ROOT, jar_root, "root", ISOLATE, STEP_NEEDS_USERNS, "an empty root", "") \
 	/* Or one that an earlier start has made, read-only; the engine says which. */ \
 	X(SKELETON, jar_skeleton, "skeleton", ISOLATE, 0, "a root made before, with all that is to be mounted on", "") \
-	/* One tmpfs for all private places, with room for `value2` files. */ \
-	X(SCRATCH, jar_scratch, "scratch", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "private memory-backed space of %b", "size=1") \
+	/* One tmpfs for all private places. */ \
+	X(SCRATCH, jar_scratch, "scratch", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "private memory-backed space of %b", "size=b") \
 	X(DIRECTORY, jar_directory, "directory", FILES, STEP_ANEW_INSIDE, "directory %t", "mode=m") \
 	X(SYMLINK, jar_symlink, "symlink", FILES, STEP_ANEW_INSIDE, "link %t -> %s", "") \
 	/* With the content `source`; a read-only mount of its own where there are mounts. */ \
@@ -54,15 +54,15 @@ enum step_trait {
 	/* Of a small file of the host's. */ \
 	X(COPY, jar_copy, "copy", FILES, 0, "a copy of %t", "mode=m") \
 	X(BIND, jar_bind, "bind", FILES, STEP_ANEW_INSIDE, "show %t%o%w", "") \
-	/* A directory of the host's under a layer that takes all changes: its `value` parts are in `bytes`. */ \
+	/* A directory of the host's under a layer that takes all changes: these are its parts. */ \
 	X(OVERLAY, jar_overlay, "overlay", FILES, STEP_ANEW_INSIDE, "show %t, changes to it in a layer", "") \
 	/* A directory of the scratch tmpfs. */ \
 	X(PRIVATE, jar_private, "private", FILES, STEP_ANEW_PLACE, "private, empty %t", "mode=m") \
-	X(TMPFS, jar_tmpfs, "tmpfs", FILES, STEP_ANEW_PLACE, "private, empty %t of at most %b", "mode=m size=1") \
+	X(TMPFS, jar_tmpfs, "tmpfs", FILES, STEP_ANEW_PLACE, "private, empty %t of at most %b", "mode=m size=b") \
 	X(HIDE, jar_hide, "hide", FILES, STEP_ANEW_INSIDE, "hide %t", "") \
 	/* Nobody in the jar can rename, replace or remove that directory. */ \
 	X(PIN, jar_pin, "pin", FILES, 0, "keep the host's %t in its place", "") \
-	X(DEVPTS, jar_devpts, "devpts", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "at most %1 terminals of its own in /dev/pts", "limit=1") \
+	X(DEVPTS, jar_devpts, "devpts", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "at most %l terminals of its own in /dev/pts", "limit=l") \
 	/* A masked /proc, as in Docker, forbids a new one. */ \
 	X(PROC, jar_proc, "proc", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "a /proc that shows the jar only", "") \
 	/* For calls, or where uid 0 inside is the host's uid 0. */ \
@@ -70,30 +70,47 @@ enum step_trait {
 	X(SEAL, jar_seal, "seal", ISOLATE, STEP_NEEDS_USERNS, "the root itself read-only", "") \
 	X(ENTER, jar_enter, "enter", ISOLATE, STEP_NEEDS_USERNS, "enter the new root", "") \
 	X(LOOPBACK, jar_loopback, "loopback", ISOLATE, STEP_NEEDS_USERNS, "bring the private loopback up", "") \
-	/* Messages of the planner's to the network's kernel side of protocol `value`, until `value2` are acknowledged. */ \
-	X(NETLINK, jar_netlink, "netlink", ISOLATE, STEP_ANEW, "%s", "acknowledged=2") \
+	/* Messages of the planner's to the network's kernel side. */ \
+	X(NETLINK, jar_netlink, "netlink", ISOLATE, STEP_ANEW, "%s", "acknowledged=a") \
 	/* Sockets in the jar's network, for the engine alone. */ \
-	X(SOCKETS, jar_sockets, "sockets", ISOLATE, STEP_ANEW, "hand %1 sockets of the jar's network to its gate", "count=1") \
+	X(SOCKETS, jar_sockets, "sockets", ISOLATE, STEP_ANEW, "hand %c sockets of the jar's network to its gate", "count=c") \
 	X(HOSTNAME, jar_hostname, "hostname", ISOLATE, 0, "hostname %s", "") \
 	/* Root only: the id that it has become. */ \
 	X(JOIN, jar_join, "join", ISOLATE, STEP_NEEDS_USERNS, "enter the user namespace where that id is 0", "") \
 	/* Without mounts: on the host, removed at the end. */ \
 	X(RUN_DIRECTORY, jar_run_directory, "run-directory", FILES, 0, "directory of the run's own, %t", "") \
-	/* Without mounts, to answer the command's filter; `value`: try whether one can ask. */ \
+	/* Without mounts, to answer the command's filter. */ \
 	X(PLACES, jar_places, "places", FILES, 0, "hold the writable places, and change mode, owner, times and attributes only there", "") \
 	/* Without a pid namespace. */ \
 	X(SUBREAPER, jar_subreaper, "subreaper", ISOLATE, 0, "adopt every orphan of the tree", "") \
 	X(WORKDIR, jar_workdir, "workdir", FILES, STEP_MAY_ENTER, "start in %t", "") \
-	/* The engine gets a view of the jar, and a clock if `value2`. */ \
-	X(METER, jar_meter, "meter", LIMITS, STEP_ANEW, "let the engine measure:%g", "holds=g") \
-	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %2", "resource=r limit=2") \
-	/* Kinds of speculation, a bit each; those of `value2` the kernel holds already. */ \
-	X(SPECULATION, jar_speculation, "speculation", ISOLATE, 0, "no speculation past what may be attacked", "turned_off=1 held=2") \
+	/* The engine gets a view of the jar. */ \
+	X(METER, jar_meter, "meter", LIMITS, STEP_ANEW, "let the engine measure:%h", "holds=h") \
+	X(RLIMIT, jar_rlimit, "rlimit", LIMITS, STEP_MAY_ENTER, "limit %r to %l", "resource=r limit=l") \
+	X(SPECULATION, jar_speculation, "speculation", ISOLATE, 0, "no speculation past what may be attacked", "turned_off=x held=y") \
 	X(PRIVILEGES, jar_privileges, "privileges", ISOLATE, STEP_MAY_ENTER, "drop all capabilities, for good", "") \
 	X(LANDLOCK, jar_landlock, "landlock", ISOLATE, STEP_MAY_ENTER, "Landlock over the same paths", "") \
-	/* `value`: not the jar's, but this one of `asking`, from 1 on. */ \
 	X(SECCOMP, jar_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
 	X(SCOPE, jar_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
+
+/* What one kind of step needs besides; a kind that is not named needs nothing. `holds`: limits (enum guarantee), a bit each. */
+union step_detail {
+	struct { uint32_t holds, version; } cgroup;
+	struct { uint32_t holds; bool has_clock; } meter;
+	struct { uid_t id; } become;
+	struct { uid_t uid; gid_t gid; } id_maps;
+	struct { uint64_t limit; } user_limit, devpts;
+	struct { uint64_t bytes, files; } scratch, tmpfs; /* bytes LIMIT_NONE: files have no limit either */
+	struct { const void *bytes; size_t len; } file;   /* NULL: the string `source` */
+	struct { int64_t changed_ns; uint64_t size_bytes; } copy;
+	struct { const struct jar_part *parts; size_t count; } overlay;
+	struct { const void *messages; size_t len; int protocol; unsigned acknowledged; } netlink;
+	struct { const struct jar_socket *items; size_t count; } sockets;
+	struct { bool tries_listener; } places; /* find out whether a filter can ask */
+	struct { uint64_t limit; int resource; } rlimit;
+	struct { uint32_t turned_off, held; } speculation; /* kinds, a bit each; `held` by the kernel, for all */
+	struct { uint32_t level; } seccomp;                /* 0: the jar's filter; else this one of `asking`, from 1 on */
+};
 /* clang-format on */
 
 enum step_kind {
@@ -154,10 +171,7 @@ struct plan_step {
 	const char *source; /* strings are the plan's */
 	const char *target;
 	mode_t mode;
-	uint64_t value, value2;
-	const void *bytes; /* STEP_NETLINK: messages; STEP_SOCKETS: struct jar_socket; STEP_FILE: for `source`;
-			      STEP_OVERLAY: struct jar_part */
-	size_t byte_count;
+	union step_detail as;
 	dev_t device; /* which object `source` must be; inode 0: not checked */
 	ino_t inode;
 	dev_t place_device; /* STEP_IN_PLACE: which object must stand at `target`; inode 0: not checked */

@@ -46,8 +46,8 @@ int jar_speculation(struct jar_build *build, const struct plan_step *step)
 	int rc = 0;
 
 	/* It lasts over fork and exec, and no process can turn it on again. */
-	for (unsigned kind = 0; step->value >> kind && rc == 0; kind++)
-		if (step->value >> kind & 1)
+	for (unsigned kind = 0; step->as.speculation.turned_off >> kind && rc == 0; kind++)
+		if (step->as.speculation.turned_off >> kind & 1)
 			rc = prctl(PR_SET_SPECULATION_CTRL, kind, PR_SPEC_FORCE_DISABLE, 0, 0);
 	return rc < 0 ? -errno : 0;
 }
@@ -81,14 +81,11 @@ int jar_landlock_ruleset(const struct jar_build *build)
 	const struct jar_plan *plan = build->plan;
 	AUTO_CLOSE int ruleset_fd =
 		sys_landlock_create(plan->landlock_files, plan->landlock_scopes, plan->landlock_abi);
+	int rc = MIN_OF(ruleset_fd, 0);
 
-	for (size_t i = 0; ruleset_fd >= 0 && i < plan->landlock.count; i++) {
-		int rc = allow_path(ruleset_fd, &plan->landlock.items[i]);
-
-		if (rc < 0)
-			return rc;
-	}
-	return take_fd(&ruleset_fd);
+	for (size_t i = 0; rc == 0 && i < plan->landlock.count; i++)
+		rc = allow_path(ruleset_fd, &plan->landlock.items[i]);
+	return rc < 0 ? rc : take_fd(&ruleset_fd);
 }
 
 int jar_landlock(struct jar_build *build, const struct plan_step *step)
@@ -146,7 +143,7 @@ size_t jar_set_filter_pid(const struct jar_filter *filter, unsigned slot, pid_t 
 int jar_seccomp(struct jar_build *build, const struct plan_step *step)
 {
 	const struct jar_plan *plan = build->plan;
-	size_t level = step->value % (JAR_ASKING_MAX + 1);
+	size_t level = step->as.seccomp.level % (JAR_ASKING_MAX + 1);
 	const struct jar_filter *filter = level ? &plan->asking[level - 1] : &plan->filter;
 
 	/* On the landlock rung this runs in the command's process: its parent is the minder, whose parent is the engine. */
@@ -195,7 +192,7 @@ int jar_places(struct jar_build *build, const struct plan_step *step)
 		if (rules->items[i].is_writable)
 			rc = answer_add_place(&build->places, rules->items[i].path, rules->items[i].device,
 					      rules->items[i].inode);
-	return rc == 0 && step->value ? answer_try_listener() : rc;
+	return rc == 0 && step->as.places.tries_listener ? answer_try_listener() : rc;
 }
 
 static jar_step_function *const jar_steps[] = {

@@ -193,7 +193,7 @@ static void plan_identity(struct plan_build *build)
 	build->is_id_mapped = build->host->uid == 0 && build->host->has_id_mapped_mounts;
 	if (build->is_id_mapped) {
 		plan_add(build, &plan->core.steps, STEP_PRIVATE_MOUNTS);
-		plan_add(build, &plan->core.steps, STEP_BECOME)->value = build->host->jar_id;
+		plan_add(build, &plan->core.steps, STEP_BECOME)->as.become.id = build->host->jar_id;
 		plan->owner_id = build->host->jar_id;
 		return;
 	}
@@ -205,8 +205,8 @@ static void plan_identity(struct plan_build *build)
 			"tmpfs); or start it as an ordinary user");
 	plan->core.namespaces |= CLONE_NEWUSER;
 	step = plan_add(build, &plan->core.steps, STEP_ID_MAPS);
-	step->value = build->host->uid;
-	step->value2 = build->host->gid;
+	step->as.id_maps.uid = build->host->uid;
+	step->as.id_maps.gid = build->host->gid;
 	plan_user_limits(build);
 }
 

@@ -60,10 +60,10 @@ void plan_add_netlink(struct plan_build *build, const struct netlink_messages *m
 	build->has_failed |= text_failed(messages->bytes);
 	step->source = words;
 	step->flags = flags;
-	step->value = (uint64_t)protocol;
-	step->value2 = messages->acknowledged;
-	step->bytes = messages->bytes->data;
-	step->byte_count = messages->bytes->len;
+	step->as.netlink.protocol = protocol;
+	step->as.netlink.acknowledged = messages->acknowledged;
+	step->as.netlink.messages = messages->bytes->data;
+	step->as.netlink.len = messages->bytes->len;
 }
 
 static void add_routes(struct plan_build *build)

@@ -184,8 +184,7 @@ int plan_gate_sockets(struct plan_build *build)
 	for (int is_ipv6 = 0; is_ipv6 <= 1 && gate->published_count; is_ipv6++)
 		add_nursery(build, is_ipv6);
 	step = plan_add(build, &build->plan->core.steps, STEP_SOCKETS);
-	step->value = gate->socket_count;
-	step->bytes = gate->sockets;
-	step->byte_count = gate->socket_count * sizeof(*gate->sockets);
+	step->as.sockets.items = gate->sockets;
+	step->as.sockets.count = gate->socket_count;
 	return rc;
 }

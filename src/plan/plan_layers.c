@@ -68,9 +68,8 @@ void plan_set_layer(struct plan_build *build, struct plan_step *step, const stru
 	}
 	for (const struct host_layer *before = build->host->layers.items; before < layer; before++)
 		parts += part_count(before);
-	step->value = part_count(layer);
-	step->bytes = parts;
-	step->byte_count = step->value * sizeof(*parts);
+	step->as.overlay.parts = parts;
+	step->as.overlay.count = part_count(layer);
 	set_part(build, parts++, &layer->store);
 	for (size_t i = 0; i < layer->frozen.count; i++)
 		set_part(build, parts++, &layer->frozen.items[i]);

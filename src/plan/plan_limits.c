@@ -124,8 +124,8 @@ static void add_rlimit(struct plan_build *build, struct plan_step_list *list, in
 	if (limit == LIMIT_NONE)
 		return;
 	step = plan_add(build, list, STEP_RLIMIT);
-	step->value = (uint64_t)resource;
-	step->value2 = limit;
+	step->as.rlimit.resource = resource;
+	step->as.rlimit.limit = limit;
 }
 
 /* What the user's other programs may add while the jar lives. */
@@ -235,11 +235,11 @@ static void add_cgroup_steps(struct plan_build *build)
 			step->target = cgroup->version == 2 && plan_has_minders(build->plan)
 					       ? plan_format(build, "%s/" PLAN_CGROUP_LEAF, directories[i])
 					       : directories[i];
-			step->value2 = (uint64_t)cgroup->version;
+			step->as.cgroup.version = (uint32_t)cgroup->version;
 			if (cgroup->version == 2)
 				build->plan->core.birth_cgroup = step->target;
 		}
-		step->value |= 1U << guarantees[i];
+		step->as.cgroup.holds |= 1U << guarantees[i];
 	}
 }
 
@@ -277,9 +277,9 @@ void plan_meter(struct plan_build *build)
 	if (!build->plan->metered && !plan_has_minders(build->plan))
 		return;
 	step = plan_add(build, &build->plan->core.steps, STEP_METER);
-	step->value = build->plan->metered;
+	step->as.meter.holds = build->plan->metered;
 	step->flags = build->plan->metered >> GUARANTEE_DISK & 1 ? STEP_COUNT_WRITES : 0;
-	step->value2 = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
+	step->as.meter.has_clock = build->plan->metered >> GUARANTEE_CPU_TIME & 1 && build->host->has_task_clock;
 }
 
 /* A program that the kernel hands dumps to gets them whatever the limit is, unless it is 1: too small for a file too. */
@@ -328,7 +328,7 @@ void plan_user_limits(struct plan_build *build)
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		step = plan_add(build, &build->plan->core.steps, STEP_USER_LIMIT);
 		step->source = counts[i].name;
-		step->value = MAX_OF(counts[i].all / USER_SHARE, 1);
+		step->as.user_limit.limit = MAX_OF(counts[i].all / USER_SHARE, 1);
 	}
 }
 
@@ -363,7 +363,8 @@ void plan_limits(struct plan_build *build)
 static bool has_process_rlimit(const struct plan *jar)
 {
 	for (size_t i = 0; i < jar->core.steps.count; i++)
-		if (jar->core.steps.items[i].kind == STEP_RLIMIT && jar->core.steps.items[i].value == RLIMIT_NPROC)
+		if (jar->core.steps.items[i].kind == STEP_RLIMIT &&
+		    jar->core.steps.items[i].as.rlimit.resource == RLIMIT_NPROC)
 			return true;
 	return false;
 }
@@ -481,10 +482,10 @@ int plan_run_back_ends(struct plan_build *build)
 	if (plan->cgroup.memory || plan->cgroup.cpu || plan->cgroup.pids) {
 		plan->cgroup.version = plan->jar->cgroup.version;
 		step = plan_add(build, &plan->core.entry, STEP_CGROUP);
-		step->value2 = (uint64_t)plan->cgroup.version;
-		step->value = (plan->cgroup.memory ? 1U << GUARANTEE_MEMORY : 0) |
-			      (plan->cgroup.cpu ? 1U << GUARANTEE_CPU_TIME : 0) |
-			      (plan->cgroup.pids ? 1U << GUARANTEE_PIDS : 0);
+		step->as.cgroup.version = (uint32_t)plan->cgroup.version;
+		step->as.cgroup.holds = (plan->cgroup.memory ? 1U << GUARANTEE_MEMORY : 0) |
+					(plan->cgroup.cpu ? 1U << GUARANTEE_CPU_TIME : 0) |
+					(plan->cgroup.pids ? 1U << GUARANTEE_PIDS : 0);
 	}
 	return rc;
 }

@@ -60,6 +60,23 @@ static void add_mount_point(struct plan_build *build, const char *target, bool i
 	step->mode = is_file ? 0444 : 0755;
 }
 
+static void set_detail(struct plan_step *step, const struct place *place)
+{
+	if (step->kind == STEP_FILE && place->content) {
+		step->as.file.bytes = place->content->data;
+		step->as.file.len = place->content->len;
+	} else if (step->kind == STEP_TMPFS) {
+		step->as.tmpfs.bytes = place->limit;
+		step->as.tmpfs.files = files_for(place->limit);
+	} else if (step->kind == STEP_DEVPTS) {
+		step->as.devpts.limit = place->limit;
+	} else if (step->kind == STEP_COPY) {
+		step->flags = 0;
+		step->as.copy.changed_ns = place->changed_ns;
+		step->as.copy.size_bytes = place->size_bytes;
+	}
+}
+
 static void add_step(struct plan_build *build, const struct place *place)
 {
 	bool has_skeleton = build->host->has_skeleton && place->around == SIZE_MAX;
@@ -69,12 +86,8 @@ static void add_step(struct plan_build *build, const struct place *place)
 
 	step->source = place->source;
 	step->target = place->target;
-	step->bytes = place->content ? place->content->data : NULL;
-	step->byte_count = place->content ? place->content->len : 0;
 	step->flags = place->flags | (place->is_in_host ? STEP_IN_PLACE : 0);
 	step->mode = place->mode;
-	step->value = place->limit;
-	step->value2 = place->kind == PLACE_TMPFS ? files_for(place->limit) : 0;
 	step->device = place->device;
 	step->inode = place->inode;
 	step->place_device = place->place_device;
@@ -83,11 +96,7 @@ static void add_step(struct plan_build *build, const struct place *place)
 		plan_set_layer(build, step, place->layer);
 	if (!build->is_id_mapped)
 		step->flags &= ~(unsigned)STEP_ID_MAPPED;
-	if (step->kind == STEP_COPY) {
-		step->flags = 0;
-		step->value = (uint64_t)place->changed_ns;
-		step->value2 = place->size_bytes;
-	}
+	set_detail(step, place);
 	if (is_in_skeleton)
 		step->flags = 0;
 	if (!has_skeleton || is_in_skeleton)
@@ -166,8 +175,8 @@ static void add_mount_steps(struct plan_build *build, const struct view *view, c
 	step = plan_add(build, steps, STEP_SCRATCH);
 	step->mode = 0755;
 	step->flags = build->policy->exec == EXEC_TRUSTED ? STEP_NO_EXEC : 0;
-	step->value = scratch_size(build);
-	step->value2 = files_for(step->value);
+	step->as.scratch.bytes = scratch_size(build);
+	step->as.scratch.files = files_for(step->as.scratch.bytes);
 	for (size_t i = 0; i < view->count; i++) {
 		if (view->items[i].kind == PLACE_PROC)
 			proc = &view->items[i]; /* last: until then the scratch space stands there */

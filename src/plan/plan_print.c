@@ -89,6 +89,40 @@ static void describe_measured(uint64_t guarantees, struct text *out)
 			text_append_format(out, " %s", measured_names[i].name);
 }
 
+/* What a letter of JAR_STEPS means where it is of the union. */
+static uint64_t number_of(const struct plan_step *step, char letter)
+{
+	const union step_detail *as = &step->as;
+
+	switch (letter) {
+	case 'h':
+		return step->kind == STEP_CGROUP ? as->cgroup.holds : as->meter.holds;
+	case 'i':
+		return as->become.id;
+	case 'u':
+		return as->id_maps.uid;
+	case 'g':
+		return as->id_maps.gid;
+	case 'l':
+		return step->kind == STEP_RLIMIT   ? as->rlimit.limit
+		       : step->kind == STEP_DEVPTS ? as->devpts.limit
+						   : as->user_limit.limit;
+	case 'b':
+		return step->kind == STEP_TMPFS ? as->tmpfs.bytes : as->scratch.bytes;
+	case 'a':
+		return as->netlink.acknowledged;
+	case 'c':
+		return as->sockets.count;
+	case 'r':
+		return (uint64_t)as->rlimit.resource;
+	case 'x':
+		return as->speculation.turned_off;
+	case 'y':
+		return as->speculation.held;
+	}
+	return 0;
+}
+
 /* One argument, for the letters that JAR_STEPS has. */
 static void describe_argument(const struct plan_step *step, char letter, struct text *out)
 {
@@ -106,20 +140,17 @@ static void describe_argument(const struct plan_step *step, char letter, struct 
 	case 'w':
 		text_append_string(out, step->flags & STEP_READ_ONLY ? ", read-only" : ", writable");
 		break;
-	case '1':
-		text_append_format(out, "%" PRIu64, step->value);
-		break;
-	case '2':
-		text_append_format(out, "%" PRIu64, step->value2);
-		break;
 	case 'b':
-		units_format_size(out, step->value);
+		units_format_size(out, number_of(step, letter));
 		break;
-	case 'g':
-		describe_measured(step->value, out);
+	case 'h':
+		describe_measured(number_of(step, letter), out);
 		break;
 	case 'r':
-		text_append_string(out, resource_name(step->value));
+		text_append_string(out, resource_name(number_of(step, letter)));
+		break;
+	default:
+		text_append_format(out, "%" PRIu64, number_of(step, letter));
 		break;
 	}
 }
@@ -240,21 +271,18 @@ static void write_argument(const struct plan_step *step, char letter, struct jso
 	case 'm':
 		json_write_unsigned(writer, key, step->mode);
 		break;
-	case '1':
-		json_write_unsigned(writer, key, step->value);
-		break;
-	case '2':
-		json_write_unsigned(writer, key, step->value2);
-		break;
 	case 'r':
-		json_write_string(writer, key, resource_name(step->value));
+		json_write_string(writer, key, resource_name(number_of(step, letter)));
 		break;
-	case 'g':
+	case 'h':
 		json_open_array(writer, key);
 		for (size_t i = 0; i < ARRAY_LEN(measured_names); i++)
-			if (step->value >> measured_names[i].guarantee & 1)
+			if (number_of(step, letter) >> measured_names[i].guarantee & 1)
 				json_write_string(writer, NULL, measured_names[i].name);
 		json_close_array(writer);
+		break;
+	default:
+		json_write_unsigned(writer, key, number_of(step, letter));
 		break;
 	}
 }
@@ -262,21 +290,19 @@ static void write_argument(const struct plan_step *step, char letter, struct jso
 /* What is sent to the kernel, byte by byte. */
 static void write_messages(const struct plan_step *step, struct json_writer *writer)
 {
-	const unsigned char *bytes = step->bytes;
+	const unsigned char *bytes = step->as.netlink.messages;
 	AUTO_TEXT digits = {0};
 
-	for (size_t i = 0; i < step->byte_count; i++)
+	for (size_t i = 0; i < step->as.netlink.len; i++)
 		text_append_format(&digits, "%02x", bytes[i]);
 	json_write_string(writer, "messages", text_string(&digits));
 }
 
 static void write_parts(const struct plan_step *step, struct json_writer *writer)
 {
-	const struct jar_part *parts = step->bytes;
-
 	json_open_array(writer, "parts");
-	for (size_t i = 0; i < step->value; i++)
-		json_write_string(writer, NULL, parts[i].path);
+	for (size_t i = 0; i < step->as.overlay.count; i++)
+		json_write_string(writer, NULL, step->as.overlay.parts[i].path);
 	json_close_array(writer);
 }
 

@@ -23,8 +23,8 @@ static bool is_mount(const struct plan_step *step)
 /* Is what the step shows the directory or file @node? */
 static bool shows_node(const struct plan_step *step, const struct plan_node *node)
 {
-	const struct jar_part *parts = step->bytes;
-	const struct jar_part *own = step->kind == STEP_OVERLAY ? &parts[step->value - 1] : NULL;
+	const struct jar_part *own =
+		step->kind == STEP_OVERLAY ? &step->as.overlay.parts[step->as.overlay.count - 1] : NULL;
 	const char *source = step->source ? step->source : step->target;
 
 	if (step->kind != STEP_BIND && step->kind != STEP_COPY && step->kind != STEP_OVERLAY)

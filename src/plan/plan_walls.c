@@ -152,7 +152,7 @@ static int compile_filter(struct plan_build *build)
 	plan->core.filter_asks = profile.tells;
 	if (profile.parts & SECCOMP_ASK_METADATA)
 		/* What a jar that stands already finds out too late, is tried when it is made. */
-		plan_add(build, &plan->core.steps, STEP_PLACES)->value = plan_is_jar(plan);
+		plan_add(build, &plan->core.steps, STEP_PLACES)->as.places.tries_listener = plan_is_jar(plan);
 	rc = compile_profile(build, &profile, &plan->core.filter);
 	if (rc == 0)
 		rc = compile_asking(build, &profile);
@@ -242,9 +242,9 @@ static int plan_speculation(struct plan_build *build)
 			       (state > 0 && !(state & PR_SPEC_PRCTL) && state & PR_SPEC_DISABLE);
 
 		if (state > 0 && state & PR_SPEC_PRCTL)
-			step->value |= 1U << kind;
+			step->as.speculation.turned_off |= 1U << kind;
 		else if (is_held)
-			step->value2 |= 1U << kind;
+			step->as.speculation.held |= 1U << kind;
 		else if (build->policy->optional >> GUARANTEE_SPECULATION & 1)
 			plan_missing(build, "speculation",
 				     plan_format(build, "this kernel cannot turn off speculation past %s", names[kind]),
@@ -365,8 +365,8 @@ void plan_run_walls(struct plan_build *build)
 
 		*step = plan->jar->core.entry.items[i];
 		if (step->kind == STEP_SECCOMP)
-			step->value = own_filter;
+			step->as.seccomp.level = own_filter;
 	}
 	if (own_filter && plan->rung == RUNG_NAMESPACE)
-		plan_add(build, &plan->core.entry, STEP_SECCOMP)->value = own_filter;
+		plan_add(build, &plan->core.entry, STEP_SECCOMP)->as.seccomp.level = own_filter;
 }

@@ -112,16 +112,23 @@ int result_exit_status(const struct result_source *source)
 
 /* --- enforced ----------------------------------------------------------------------------------------------- */
 
-/* The last step of @kind that was really carried out; NULL: none was. */
+/* Whom messages go to, or what a limit is of. */
+static int object_of(const struct plan_step *step)
+{
+	return step->kind == STEP_NETLINK ? step->as.netlink.protocol : step->as.rlimit.resource;
+}
+
+/* The first step of @kind that was really carried out, and of @object (0: any); NULL: none was. */
 static const struct plan_step *done_step(const struct plan *plan, const struct observation *seen, enum step_kind kind,
-					 uint64_t value)
+					 int object)
 {
 	const struct plan_step_list *lists[] = {&plan->core.steps, &plan->core.entry};
 	const uint32_t done[] = {seen->steps_done, seen->entry_done};
 
 	for (size_t list = 0; list < ARRAY_LEN(lists); list++)
 		for (size_t i = 0; i < lists[list]->count && i < done[list]; i++)
-			if (lists[list]->items[i].kind == kind && (!value || lists[list]->items[i].value == value))
+			if (lists[list]->items[i].kind == kind &&
+			    (!object || object_of(&lists[list]->items[i]) == object))
 				return &lists[list]->items[i];
 	return NULL;
 }
@@ -147,9 +154,9 @@ static void counted_word(enum guarantee guarantee, const struct plan *plan, cons
 		for (size_t i = 0; i < lists[list]->count && i < done[list]; i++) {
 			const struct plan_step *step = &lists[list]->items[i];
 
-			if (step->kind != STEP_CGROUP || !(step->value >> guarantee & 1))
+			if (step->kind != STEP_CGROUP || !(step->as.cgroup.holds >> guarantee & 1))
 				continue;
-			text_append_string(out, step->value2 == 2 ? "cgroup2" : "cgroup1");
+			text_append_string(out, step->as.cgroup.version == 2 ? "cgroup2" : "cgroup1");
 			return;
 		}
 	if (seen->metered >> guarantee & 1)
@@ -159,7 +166,8 @@ static void counted_word(enum guarantee guarantee, const struct plan *plan, cons
 /* The size of the private places, and the meter where there are other places to write to. */
 static void disk_word(const struct plan *plan, const struct observation *seen, struct text *out)
 {
-	bool has_host_directory = !done_step(plan, seen, STEP_SCRATCH, 0);
+	const struct plan_step *scratch = done_step(plan, seen, STEP_SCRATCH, 0);
+	bool has_host_directory = !scratch;
 
 	for (size_t i = 0; i < plan->core.steps.count && i < seen->steps_done; i++) {
 		const struct plan_step *step = &plan->core.steps.items[i];
@@ -167,7 +175,7 @@ static void disk_word(const struct plan *plan, const struct observation *seen, s
 		has_host_directory |= step->kind == STEP_OVERLAY ||
 				      (step->kind == STEP_BIND && !(step->flags & (STEP_READ_ONLY | STEP_DEVICE)));
 	}
-	if (done_step(plan, seen, STEP_SCRATCH, plan->limits.disk_bytes))
+	if (scratch && scratch->as.scratch.bytes == plan->limits.disk_bytes)
 		text_append_string(out, "tmpfs");
 	if (has_host_directory && seen->metered >> GUARANTEE_DISK & 1)
 		text_append_format(out, "%smeter", out->len ? "+" : "");
@@ -201,9 +209,9 @@ static void speculation_word(const struct plan *plan, const struct observation *
 {
 	const struct plan_step *step = done_step(plan, seen, STEP_SPECULATION, 0);
 
-	if (step && step->value)
+	if (step && step->as.speculation.turned_off)
 		text_append_string(out, "prctl");
-	if (step && step->value2)
+	if (step && step->as.speculation.held)
 		text_append_format(out, "%skernel", out->len ? "+" : "");
 }
 

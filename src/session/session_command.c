@@ -36,7 +36,7 @@ struct spec_step {
 	uint32_t kind;
 	uint32_t flags;
 	uint64_t has_target;
-	uint64_t value, value2;
+	union step_detail as; /* of steps that a command may do, which have no pointer there */
 	uint64_t device, inode;
 };
 
@@ -70,8 +70,7 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 		struct spec_step written = {.kind = (uint32_t)step->kind,
 					    .flags = step->flags,
 					    .has_target = step->target != NULL,
-					    .value = step->value,
-					    .value2 = step->value2,
+					    .as = step->as,
 					    .device = step->device,
 					    .inode = step->inode};
 
@@ -171,8 +170,7 @@ static bool read_steps(struct reader *reader, struct plan_step *out, size_t coun
 			return false;
 		out[i] = (struct plan_step){.kind = (enum step_kind)step.kind,
 					    .flags = step.flags,
-					    .value = step.value,
-					    .value2 = step.value2,
+					    .as = step.as,
 					    .device = (dev_t)step.device,
 					    .inode = (ino_t)step.inode};
 		if (step.has_target && !(out[i].target = next_string(reader)))

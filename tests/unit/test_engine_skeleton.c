@@ -65,7 +65,7 @@ static void scene_init(struct scene *scene, int64_t changed_ns)
 	copy = add(&scene->plan.skeleton, STEP_COPY, "/etc/passwd", scene->source, status.st_mode & 0555);
 	copy->device = status.st_dev;
 	copy->inode = status.st_ino;
-	copy->value = (uint64_t)changed_ns;
+	copy->as.copy.changed_ns = changed_ns;
 }
 
 static void scene_done(struct scene *scene)
@@ -169,8 +169,8 @@ static void test_every_fact_has_a_name_of_its_own(void)
 		copy = &second.plan.skeleton.items[3];
 		file = &second.plan.skeleton.items[2];
 		if (fact < 4)
-			*(fact == 0   ? &copy->value
-			  : fact == 1 ? &copy->value2
+			*(fact == 0   ? (uint64_t *)&copy->as.copy.changed_ns
+			  : fact == 1 ? &copy->as.copy.size_bytes
 			  : fact == 2 ? (uint64_t *)&copy->inode
 				      : (uint64_t *)&copy->device) += 1;
 		else if (fact == 4)

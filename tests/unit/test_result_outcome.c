@@ -177,12 +177,8 @@ static void test_the_exec_error_of_the_request_counts_too(void)
 /* --- enforced ----------------------------------------------------------------------------------------------- */
 
 static struct plan_step steps[] = {
-	{.kind = STEP_SCRATCH, .value = 4096},
-	{.kind = STEP_ENTER},
-	{.kind = STEP_LOOPBACK},
-	{.kind = STEP_RLIMIT, .value = RLIMIT_NPROC, .value2 = 11},
-	{.kind = STEP_LANDLOCK},
-	{.kind = STEP_SECCOMP},
+	{.kind = STEP_SCRATCH, .as.scratch.bytes = 4096},       {.kind = STEP_ENTER},    {.kind = STEP_LOOPBACK},
+	{.kind = STEP_RLIMIT, .as.rlimit = {11, RLIMIT_NPROC}}, {.kind = STEP_LANDLOCK}, {.kind = STEP_SECCOMP},
 };
 
 static struct plan full_plan(void)

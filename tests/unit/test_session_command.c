@@ -34,7 +34,7 @@ static void make_plan(struct plan *plan)
 	string_list_add(&plan->core.env, "A=1");
 	string_list_add(&plan->core.candidates, "/bin/prog");
 	step = list_add(&plan->core.entry);
-	*step = (struct plan_step){.kind = STEP_RLIMIT, .value = 7, .value2 = 1024};
+	*step = (struct plan_step){.kind = STEP_RLIMIT, .as.rlimit = {1024, 7}};
 	step = list_add(&plan->core.entry);
 	*step = (struct plan_step){.kind = STEP_WORKDIR, .target = "/some/where", .device = 3, .inode = 9};
 }
@@ -62,7 +62,7 @@ static void test_a_command_comes_out_as_it_went_in(void)
 	CHECK_STRING(command.candidates[0], "/bin/prog");
 	CHECK_INT(command.entry.count, 2);
 	CHECK_INT(command.entry.items[0].kind, STEP_RLIMIT);
-	CHECK_INT(command.entry.items[0].value2, 1024);
+	CHECK_INT(command.entry.items[0].as.rlimit.limit, 1024);
 	CHECK_STRING(command.entry.items[1].target, "/some/where");
 	CHECK_INT(command.entry.items[1].inode, 9);
 	CHECK(!command.has_pty);
