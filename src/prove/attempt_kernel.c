@@ -9,7 +9,6 @@
 #include "prove/attempt.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,74 +18,42 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#define NUMBER_CLONE3 435
-#define NUMBER_IO_URING_SETUP 425
 #define BAD_POINTER ((void *)1)
 #define EXECUTABLE_DATA 0x0400000
 #define SETUID_WAITS 1000
-#define TCP_UPPER_PROTOCOL 31
-#define ENABLE_VERITY 0x40806685UL
-#define ADD_ENCRYPTION_KEY 0xc0506617UL
 
-/* A call whose arguments cannot be right: any answer but the filter's came from the kernel. */
-static struct answer judge_reached(const char *call, long result)
+/* --- calls of the corpus ------------------------------------------------------------------------------------- */
+
+/* Its arguments cannot be right: any answer but the filter's came from the kernel. */
+struct answer attempt_reach(const struct prove_facts *facts)
 {
+	long result = corpus_make(facts->call, getpid());
+
 	if (result < 0 && (errno == EPERM || errno == ENOSYS))
-		return answer_stopped(LAYER_SECCOMP, call, errno);
-	return answer_through(call);
+		return answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno);
+	return answer_through(corpus_word(facts->call));
 }
 
 /* The same where the filter has another word for it than the kernel, whose word for no descriptor is EBADF. */
-static struct answer judge_answered(const char *call, long result)
+struct answer attempt_answered(const struct prove_facts *facts)
 {
-	return result < 0 && errno != EBADF ? answer_stopped(LAYER_SECCOMP, call, errno) : answer_through(call);
+	return corpus_make(facts->call, getpid()) < 0 && errno != EBADF
+		       ? answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno)
+		       : answer_through(corpus_word(facts->call));
 }
 
-struct answer attempt_upper_protocol(const struct prove_facts *facts)
+/* The same of a call that makes a process, which the kernel may have reasons to refuse. */
+struct answer attempt_clone(const struct prove_facts *facts)
 {
-	return judge_answered("setsockopt", setsockopt(-1, IPPROTO_TCP, TCP_UPPER_PROTOCOL, "tls", sizeof("tls")));
-}
+	const char *word = corpus_word(facts->call);
 
-struct answer attempt_verity(const struct prove_facts *facts)
-{
-	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ENABLE_VERITY, BAD_POINTER));
-}
-
-struct answer attempt_encryption(const struct prove_facts *facts)
-{
-	return judge_answered("ioctl", syscall(SYS_ioctl, -1, ADD_ENCRYPTION_KEY, BAD_POINTER));
-}
-
-/* --- the memory and sockets of others ----------------------------------------------------------------------- */
-
-struct answer attempt_page_cache(const struct prove_facts *facts)
-{
-	return judge_reached("mincore", syscall(SYS_mincore, BAD_POINTER, 1, NULL));
-}
-
-struct answer attempt_compare(const struct prove_facts *facts)
-{
-	return judge_reached("kcmp", syscall(SYS_kcmp, getpid(), getpid(), -1, 0, 0));
-}
-
-struct answer attempt_give_pages(const struct prove_facts *facts)
-{
-	return judge_reached("vmsplice", syscall(SYS_vmsplice, -1, NULL, 0, 0));
-}
-
-struct answer attempt_out_of_band(const struct prove_facts *facts)
-{
-	return judge_answered("send", send(-1, "x", 1, MSG_OOB | MSG_NOSIGNAL));
-}
-
-struct answer attempt_socket_filter(const struct prove_facts *facts)
-{
-	return judge_answered("setsockopt", setsockopt(-1, SOL_SOCKET, SO_ATTACH_FILTER, BAD_POINTER, 16));
+	if (corpus_make(facts->call, getpid()) == 0)
+		return answer_through(word);
+	return answer_stopped(errno == EPERM || errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, word, errno);
 }
 
 /* --- mounts and namespaces ---------------------------------------------------------------------------------- */
@@ -122,11 +89,6 @@ struct answer attempt_mount(const struct prove_facts *facts)
 	return answer;
 }
 
-struct answer attempt_chroot(const struct prove_facts *facts)
-{
-	return judge_reached("chroot", syscall(SYS_chroot, BAD_POINTER));
-}
-
 struct answer attempt_unshare_user(const struct prove_facts *facts)
 {
 	if (unshare(CLONE_NEWUSER) == 0)
@@ -137,111 +99,16 @@ struct answer attempt_unshare_user(const struct prove_facts *facts)
 			      "unshare", errno);
 }
 
-static struct answer judge_clone(const char *call, long pid)
-{
-	int errno_value = errno;
-
-	if (pid == 0)
-		_exit(0);
-	if (pid > 0) {
-		waitpid((pid_t)pid, NULL, __WALL);
-		return answer_through(call);
-	}
-	return answer_stopped(errno_value == EPERM || errno_value == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, call,
-			      errno_value);
-}
-
-struct answer attempt_clone_user(const struct prove_facts *facts)
-{
-	return judge_clone("clone", syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL));
-}
-
-struct answer attempt_clone3_user(const struct prove_facts *facts)
-{
-	struct {
-		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
-	} arguments = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
-
-	return judge_clone("clone3", syscall(NUMBER_CLONE3, &arguments, sizeof(arguments)));
-}
-
-struct answer attempt_setns(const struct prove_facts *facts)
-{
-	return judge_reached("setns", syscall(SYS_setns, -1, 0));
-}
-
-/* --- calls -------------------------------------------------------------------------------------------------- */
-
-struct answer attempt_bpf(const struct prove_facts *facts)
-{
-	return judge_reached("bpf", syscall(SYS_bpf, 0, NULL, 1U << 20));
-}
-
-struct answer attempt_perf(const struct prove_facts *facts)
-{
-	return judge_reached("perf_event_open", syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL));
-}
-
-struct answer attempt_keyctl(const struct prove_facts *facts)
-{
-	return judge_reached("keyctl", syscall(SYS_keyctl, 99999, 0, 0, 0, 0));
-}
-
-struct answer attempt_io_uring(const struct prove_facts *facts)
-{
-	return judge_reached("io_uring_setup", syscall(NUMBER_IO_URING_SETUP, 1, NULL));
-}
-
-struct answer attempt_userfaultfd(const struct prove_facts *facts)
-{
-	return judge_reached("userfaultfd", syscall(SYS_userfaultfd, ~0U));
-}
-
-struct answer attempt_kexec(const struct prove_facts *facts)
-{
-	return judge_reached("kexec_load", syscall(SYS_kexec_load, 0, 99999, BAD_POINTER, ~0UL));
-}
-
-struct answer attempt_module(const struct prove_facts *facts)
-{
-	return judge_reached("init_module", syscall(SYS_init_module, NULL, 0, NULL));
-}
-
-struct answer attempt_handle(const struct prove_facts *facts)
-{
-	return judge_reached("open_by_handle_at", syscall(SYS_open_by_handle_at, -1, NULL, 0));
-}
-
-/* Wrong magic numbers: with every capability this is EINVAL. */
-struct answer attempt_reboot(const struct prove_facts *facts)
-{
-	return judge_reached("reboot", syscall(SYS_reboot, 0, 0, 0, NULL));
-}
-
-/* In a child, since a kernel without the other architecture ends it with a signal. */
 struct answer attempt_foreign_call(const struct prove_facts *facts)
 {
-#if defined(__x86_64__)
-	int status = 0;
-	pid_t child = fork();
+	int status = corpus_foreign_call();
 
-	if (child == 0) {
-		long result;
-
-		__asm__ volatile("int $0x80" : "=a"(result) : "a"(20) : "memory", "r8", "r9", "r10", "r11");
-		_exit(result > 0 ? 0 : 1);
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return answer_skipped("fork");
+	if (status < 0)
+		return answer_skipped("none");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return answer_through("int80");
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
-		return answer_stopped(LAYER_HOST, "int80", 0);
-	return answer_stopped(LAYER_SECCOMP, "int80", 0);
-#else
-	errno = 0;
-	return answer_skipped("none");
-#endif
+	return answer_stopped(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? LAYER_HOST : LAYER_SECCOMP, "int80",
+			      0);
 }
 
 struct answer attempt_personality(const struct prove_facts *facts)

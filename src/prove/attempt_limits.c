@@ -18,7 +18,6 @@
 
 #include "sys/calls.h"
 
-#define NUMBER_MEMFD_SECRET 447
 #define HIDDEN_PIECES 160
 #define HIDDEN_PIECE_BYTES (1UL << 20)
 #define PAGE_BYTES 4096
@@ -46,24 +45,6 @@ struct answer attempt_hidden_memory(const struct prove_facts *facts)
 	}
 	nanosleep(&pause, NULL);
 	return answer_through("mmap");
-}
-
-static struct answer judge_call(const char *call, long result)
-{
-	if (result < 0 && (errno == ENOSYS || errno == EPERM))
-		return answer_stopped(LAYER_SECCOMP, call, errno);
-	return answer_through(call);
-}
-
-struct answer attempt_secret_memory(const struct prove_facts *facts)
-{
-	/* Flags that do not exist: EINVAL where the kernel has been asked. */
-	return judge_call("memfd_secret", syscall(NUMBER_MEMFD_SECRET, 0x40));
-}
-
-struct answer attempt_aio(const struct prove_facts *facts)
-{
-	return judge_call("io_setup", syscall(SYS_io_setup, 0, NULL));
 }
 
 static void close_all(const int *fds, int count)

@@ -28,7 +28,6 @@
 #define NO_SUCH_SIGNAL 12345
 #define OUTLIVE_SECONDS 5
 #define OVER_LIMIT_SECONDS 1
-#define SEIZE_REQUEST 0x4206
 
 /* @is_filter: the second, harmless call was refused too. */
 static struct answer judge(const char *call, long result, bool is_filter, int errno_value)
@@ -49,9 +48,15 @@ static struct answer judge(const char *call, long result, bool is_filter, int er
 	}
 }
 
+static long attack(pid_t target, const char *name)
+{
+	return corpus_make(corpus_find(corpus_process, name), target);
+}
+
 static struct answer try_signal(pid_t pid)
 {
-	int result = kill(pid, HARMLESS_SIGNAL), errno_value = errno;
+	long result = attack(pid, "kill");
+	int errno_value = errno;
 
 	return judge("kill", result, kill(pid, NO_SUCH_SIGNAL) < 0 && errno == EPERM, errno_value);
 }
@@ -80,23 +85,8 @@ struct answer attempt_pidfd_other(const struct prove_facts *facts)
 /* The kernel signals a descriptor's owner by itself; setting one succeeds, only the outside sees whether it was told. */
 struct answer attempt_owner_other(const struct prove_facts *facts)
 {
-	int ends[2], result, errno_value;
-
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return answer_skipped("pipe");
-	result = fcntl(ends[0], F_SETOWN, facts->victim_pid);
-	errno_value = errno;
-	if (result < 0) {
-		close(ends[0]);
-		close(ends[1]);
-		return judge("fcntl", -1, true, errno_value);
-	}
-	fcntl(ends[0], F_SETSIG, HARMLESS_SIGNAL);
-	fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
-	if (write(ends[1], "x", 1) != 1)
-		errno_value = errno;
-	close(ends[0]);
-	close(ends[1]);
+	if (attack(facts->victim_pid, "sigio") < 0)
+		return judge("fcntl", -1, true, errno);
 	/* In a pid namespace the number means nobody; elsewhere the signal was sent or silently dropped. */
 	if (kill(facts->victim_pid, 0) < 0 && errno == ESRCH)
 		return answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
@@ -106,7 +96,7 @@ struct answer attempt_owner_other(const struct prove_facts *facts)
 /* Seizing does not stop it, and ends when this process does. */
 static struct answer try_trace(pid_t pid)
 {
-	long result = syscall(SYS_ptrace, SEIZE_REQUEST, pid, NULL, NULL);
+	long result = attack(pid, "seize");
 	int errno_value = errno;
 
 	/* To peek at a process that is not traced is ESRCH, if it is the kernel that answers. */
@@ -167,7 +157,8 @@ struct answer attempt_see_other(const struct prove_facts *facts)
 struct answer attempt_limit_other(const struct prove_facts *facts)
 {
 	struct rlimit limit = {0, 0};
-	int result = prlimit(facts->victim_pid, RLIMIT_CORE, &limit, NULL), errno_value = errno;
+	long result = attack(facts->victim_pid, "prlimit64");
+	int errno_value = errno;
 
 	/* A resource that does not exist is EINVAL, if it is the kernel that answers. */
 	return judge("prlimit64", result,
@@ -176,7 +167,8 @@ struct answer attempt_limit_other(const struct prove_facts *facts)
 
 struct answer attempt_renice_other(const struct prove_facts *facts)
 {
-	int result = setpriority(PRIO_PROCESS, (id_t)facts->victim_pid, 19), errno_value = errno;
+	long result = attack(facts->victim_pid, "setpriority");
+	int errno_value = errno;
 
 	/* Nobody has this pid: ESRCH, if it is the kernel that answers. */
 	return judge("setpriority", result, setpriority(PRIO_PROCESS, 0x7ffffff0, 19) < 0 && errno == EPERM,

@@ -70,6 +70,8 @@ enum prove_scene {
 #define PROVE_READY "work/ready"
 #define PROVE_TOKEN_MAX 20
 
+struct corpus_call;
+
 /* What was planted outside; passed on as one environment variable. */
 struct prove_facts {
 	char base[PROVE_PATH_MAX]; /* BASE/outside is forbidden, BASE/work is the workdir */
@@ -82,6 +84,7 @@ struct prove_facts {
 	int victim_pid;
 	uintptr_t victim_address;
 	int pids_max;
+	const struct corpus_call *call; /* inside: of the attempt; is not passed on */
 };
 
 /* The one line an attempt prints: this word, verdict, layer, call, errno. */
@@ -110,6 +113,7 @@ struct attempt {
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 	enum prove_scene scene;
+	const char *call; /* a row of corpus_calls; NULL: none */
 };
 
 extern const struct attempt attempts[];

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prove/corpus.c - make one attack of a table
+ */
+#include "prove/corpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NUMBER_PIDFD_OPEN 434
+#define NUMBER_CLONE3 435
+
+const struct corpus_call *corpus_find(const struct corpus_call *rows, const char *name)
+{
+	for (; rows->name; rows++)
+		if (!strcmp(rows->name, name))
+			return rows;
+	abort();
+}
+
+const char *corpus_word(const struct corpus_call *call)
+{
+	return call->word ? call->word : call->name;
+}
+
+static int open_file(pid_t target, const char *name, int flags)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)target, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* The argument itself, or what stands for it; *@fd is opened for that. */
+static long argument_of(long argument, pid_t target, int *fd)
+{
+	switch (argument) {
+	case CORPUS_PID:
+		return target;
+	case CORPUS_SELF:
+		return getpid();
+	case CORPUS_GROUP:
+		return -target;
+	case CORPUS_PIDFD:
+		return *fd = (int)syscall(NUMBER_PIDFD_OPEN, target, 0);
+	case CORPUS_PROC:
+		return *fd = open_file(target, "", O_RDONLY | O_DIRECTORY);
+	}
+	return argument;
+}
+
+static long make_call(const struct corpus_call *call, const long *values)
+{
+	long rc = syscall(call->number, values[0], values[1], values[2], values[3], values[4], values[5]);
+	bool is_process = call->number == SYS_clone || call->number == NUMBER_CLONE3;
+
+	if (is_process && rc == 0)
+		_exit(0);
+	if (is_process && rc > 0)
+		waitpid((pid_t)rc, NULL, __WALL);
+	if (call->number == SYS_socket && rc >= 0)
+		close((int)rc);
+	return rc < 0 ? -1 : 0;
+}
+
+long corpus_make(const struct corpus_call *call, pid_t target)
+{
+	long values[6];
+	int fd = -2, error;
+	long rc = 0;
+
+	errno = 0;
+	if (call->function)
+		return call->function(target);
+	if (call->file)
+		rc = fd = open_file(target, call->file, (int)call->arguments[0]);
+	for (size_t i = 0; !call->file && i < 6; i++)
+		values[i] = argument_of(call->arguments[i], target, &fd);
+	if (!call->file)
+		rc = fd == -1 ? -1 : make_call(call, values);
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return rc < 0 ? -1 : 0;
+}
+
+int corpus_foreign_call(void)
+{
+#if defined(__x86_64__)
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		long result;
+
+		__asm__ volatile("int $0x80" : "=a"(result) : "a"(20) : "memory", "r8", "r9", "r10", "r11");
+		_exit(result > 0 ? 0 : 1);
+	}
+	return child < 0 || waitpid(child, &status, 0) != child ? -1 : status;
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
+}
