@@ -234,6 +234,9 @@ static void say_what_is_risky(const struct engine_run *engine, const struct mess
 	}
 	if (count > RISKY_SHOWN_MAX)
 		message_note(messenger, "there are %zu more such files; --json lists them", count - RISKY_SHOWN_MAX);
+	if (engine_unsearched(engine))
+		message_note(messenger, "look at the directories that the command could write: %s",
+			     engine_unsearched(engine));
 }
 
 static void say_how_it_ended(const struct foreground *foreground, const struct run_options *options)

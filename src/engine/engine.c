@@ -418,14 +418,15 @@ bool engine_risky(const struct engine_run *engine, size_t index, struct text *wo
 {
 	const struct risky_list *risky = &engine->job.search.risky;
 
-	if (index < risky->count) {
-		text_append_format(words, "'%s': %s", risky->items[index].path, risky->items[index].why);
-		return true;
-	}
-	if (index > risky->count || !risky->unsearched)
+	if (index >= risky->count)
 		return false;
-	text_append_format(words, "the directories that the command could write: %s", risky->unsearched);
+	text_append_format(words, "'%s': %s", risky->items[index].path, risky->items[index].why);
 	return true;
+}
+
+const char *engine_unsearched(const struct engine_run *engine)
+{
+	return engine->job.search.risky.unsearched;
 }
 
 bool engine_workspace(const struct engine_run *engine, size_t index, struct text *words)

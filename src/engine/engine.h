@@ -90,8 +90,10 @@ void engine_explain(const struct engine_run *run, struct text *out);
 bool engine_denied(const struct engine_run *run, size_t index, struct text *what, struct text *cure);
 /* Everything that was refused, as the members of a result. */
 void engine_write_denied(const struct engine_run *run, struct text *out);
-/* What other programs run or obey and the command has changed, and what nobody looked at, in words; false: there is no more. */
+/* What other programs run or obey and the command has changed, in words; false: there is no more. */
 bool engine_risky(const struct engine_run *run, size_t index, struct text *words);
+/* Why that is not all; NULL: it is. */
+const char *engine_unsearched(const struct engine_run *run);
 /* What is in a layer that is kept, in words; false: there are no more. One that was dropped has none. */
 bool engine_workspace(const struct engine_run *run, size_t index, struct text *words);
 /* Things the user should know, one after the other; false when there are no more. */

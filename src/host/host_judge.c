@@ -9,6 +9,7 @@
 #include "host/host_judge.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -301,11 +302,30 @@ static enum risk judge_bare(struct judging *judging, const char *part)
 	return strcasecmp(part, "HEAD") != 0 ? RISK_NONE : found(judging, RISK_REPORTED, WHY_BARE);
 }
 
+/* A protected name below the top: programs run or obey it where they are started in that directory, and nothing holds it. */
+static enum risk judge_protected_below(struct judging *judging, const char *part)
+{
+	for (const struct host_name *row = host_protected_names; row->name; row++) {
+		if (row->is_of_top || is_in_repository(row->name))
+			continue;
+		if (is_within_name(part, row->name))
+			return found(judging, RISK_REPORTED, row->who);
+		if (S_ISLNK(judging->change->mode) && is_within_name(row->name, part))
+			return found(judging, RISK_REPORTED, WHY_ABOVE);
+	}
+	return RISK_NONE;
+}
+
 /* Names that count in every directory; @part is one of the path and what comes behind it. */
 static enum risk judge_part(struct judging *judging, const char *part)
 {
+	enum risk risk;
+
 	if (is_in_repository(part))
 		return judge_repository(judging, part);
+	risk = judge_protected_below(judging, part);
+	if (risk)
+		return risk;
 	for (const struct host_name *row = host_instruction_names; row->name; row++)
 		if (is_within_name(part, row->name))
 			return found(judging, RISK_REPORTED, row->who);
@@ -365,6 +385,19 @@ static bool is_printable_text(const char *name)
 
 const char risk_why_misleading[] =
 	"its name begins with a dash, has control characters or is not UTF-8: programs take it for something else";
+
+bool risk_counts_as_a_whole(const char *directory)
+{
+	static const struct risk_rules no_rules;
+	AUTO_FREE char *inside = NULL;
+	const char *who;
+
+	if (asprintf(&inside, "%s/-", directory) < 0) {
+		inside = NULL;
+		return true;
+	}
+	return risk_judge(&no_rules, &(struct risk_change){inside, S_IFREG, RISK_BEFORE_THERE}, &who) != RISK_NONE;
+}
 
 bool risk_is_misleading(const char *name)
 {

@@ -64,6 +64,9 @@ void risk_names_init(struct risk_names *names);
  */
 bool risk_is_known_name(const struct risk_names *names, const char *name, size_t len);
 
+/* Does all that lies in the directory count, whatever its name, because of the directory's own name? */
+bool risk_counts_as_a_whole(const char *directory);
+
 /* Does a name begin with a dash, or is it something else than text? Programs and people take such names for something else. */
 bool risk_is_misleading(const char *name);
 /* *@who_out of risk_judge() where that is all that counts. */

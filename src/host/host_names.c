@@ -188,19 +188,20 @@ const char *const host_git_variables[] = {
 const char *const host_device_names[] = {"null", "zero", "full", "random", "urandom", "tty", NULL};
 
 /* clang-format off */
+#define AT_TOP true
 #define GIT_CONFIGURATION "git runs programs that it names"
-#define SHELL_START "a shell runs it when it starts or ends"
+#define SHELL_START "a shell runs it when it starts or ends", AT_TOP
 #define DIRECTORY_ENTRY "tools run or obey it when a shell enters the directory"
 #define HOOK_MANAGER "a manager of git hooks runs what it names at commits and pushes"
 #define EDITOR "editors run programs that it names when they open the project"
 #define AGENT "agents run or obey what is in it"
-#define CONTINUOUS "a build server runs it after the next push"
+#define CONTINUOUS "a build server runs it after the next push", AT_TOP
 #define CONTAINER "editors run commands that it names when they open the project"
 #define PACKAGES "package managers run programs that it names"
 #define INTERPRETER "a program runs it when it is started in this directory"
 #define BUILD "it says what is run to build this project"
 #define INSTRUCTIONS "agents follow what it says"
-#define LINTER "a linter, which editors start, runs code that it names"
+#define LINTER "a linter or a formatter, which editors start, runs code that it names"
 
 const struct host_name host_protected_names[] = {
 	/* version control; what is in .git also counts in a repository elsewhere, and in one without a work tree */
@@ -211,8 +212,8 @@ const struct host_name host_protected_names[] = {
 	{".git/modules", "it holds configuration and hooks of submodules, which git obeys"},
 	{".git/worktrees", "it holds configuration of other work trees, which git obeys"},
 	{".git/info/attributes", "it makes git run filters, drivers and converters"},
-	{".gitmodules", "git takes addresses and commands of submodules from it"},
-	{".gitconfig", GIT_CONFIGURATION},
+	{".gitmodules", "git takes addresses and commands of submodules from it", AT_TOP},
+	{".gitconfig", GIT_CONFIGURATION, AT_TOP},
 	{".hg/hgrc", "Mercurial runs hooks and extensions that it names"},
 	{".hg/hgrc-not-shared", "Mercurial runs hooks and extensions that it names"},
 	{".hg/sharedpath", "Mercurial takes its repository from where it points"},
@@ -248,7 +249,7 @@ const struct host_name host_protected_names[] = {
 	{".tool-versions", DIRECTORY_ENTRY},
 	{".flox", DIRECTORY_ENTRY},
 	{".rvmrc", DIRECTORY_ENTRY},
-	{".ripgreprc", "rg runs a preprocessor that it names"},
+	{".ripgreprc", "rg runs a preprocessor that it names", AT_TOP},
 	/* managers of git hooks */
 	{".husky", HOOK_MANAGER},
 	{".pre-commit-config.yaml", HOOK_MANAGER},
@@ -385,6 +386,39 @@ const struct host_name host_instruction_names[] = {
 	{"eslint.config.mjs", LINTER},
 	{"eslint.config.cjs", LINTER},
 	{"eslint.config.ts", LINTER},
+	{"eslint.config.mts", LINTER},
+	{"eslint.config.cts", LINTER},
+	{".prettierrc", LINTER},
+	{".prettierrc.js", LINTER},
+	{".prettierrc.cjs", LINTER},
+	{".prettierrc.mjs", LINTER},
+	{".prettierrc.ts", LINTER},
+	{".prettierrc.cts", LINTER},
+	{".prettierrc.mts", LINTER},
+	{".prettierrc.json", LINTER},
+	{".prettierrc.json5", LINTER},
+	{".prettierrc.yml", LINTER},
+	{".prettierrc.yaml", LINTER},
+	{".prettierrc.toml", LINTER},
+	{"prettier.config.js", LINTER},
+	{"prettier.config.cjs", LINTER},
+	{"prettier.config.mjs", LINTER},
+	{"prettier.config.ts", LINTER},
+	{"prettier.config.cts", LINTER},
+	{"prettier.config.mts", LINTER},
+	{".stylelintrc", LINTER},
+	{".stylelintrc.js", LINTER},
+	{".stylelintrc.cjs", LINTER},
+	{".stylelintrc.mjs", LINTER},
+	{".stylelintrc.json", LINTER},
+	{".stylelintrc.yml", LINTER},
+	{".stylelintrc.yaml", LINTER},
+	{"stylelint.config.js", LINTER},
+	{"stylelint.config.cjs", LINTER},
+	{"stylelint.config.mjs", LINTER},
+	{"stylelint.config.ts", LINTER},
+	{"stylelint.config.cts", LINTER},
+	{"stylelint.config.mts", LINTER},
 	{".pylintrc", LINTER},
 	{"pylintrc", LINTER},
 	{".rubocop.yml", LINTER},

@@ -28,6 +28,7 @@ extern const char *const host_system_tops[];       /* these themselves may not b
 struct host_name {
 	const char *name;
 	const char *who;
+	bool is_of_top; /* of the protected names: below the top no program runs or obeys it */
 };
 /* Each ends with a NULL name. */
 extern const struct host_name host_protected_names[]; /* files that other programs run or obey without being asked */

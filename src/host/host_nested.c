@@ -241,9 +241,10 @@ static void judge_name(struct walk *walk, const struct tree *tree, const char *n
 		return;
 	snprintf(path, sizeof(path), "%s/%s", walk->top, name);
 	/* A flood of them must not hide what runs programs. */
-	if (who == risk_why_misleading && ++walk->risky->misleading > MISLEADING_MAX)
+	if (who == risk_why_misleading && ++walk->risky->misleading > MISLEADING_MAX) {
 		walk_leave_out(walk, "");
-	else if (!is_compared(walk, path))
+		risky_flood(walk->risky);
+	} else if (!is_compared(walk, path))
 		risky_add(walk->risky, path, "appeared or was changed", who);
 }
 
@@ -284,6 +285,20 @@ static void look_at_names(struct walk *walk, const struct tree *tree, const stru
 		look_at_name(walk, tree, node, fd, node->names.items[i]);
 }
 
+static void look_at_rows(struct walk *walk, const char *directory, const struct host_name *rows)
+{
+	for (const struct host_name *row = rows; row->name; row++) {
+		struct walk_name name;
+		char path[2 * PATH_MAX];
+
+		if (row->is_of_top || strchr(row->name, '/') ||
+		    walk_age(walk, walk_changed_at(walk, walk_join(&name, directory, row->name))) == AGE_OLD)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
+		risky_add(walk->risky, path, "appeared or was changed", row->who);
+	}
+}
+
 /*
  * Directories that take upper and lower case for the same also take some other letters for ours, and leave out those that
  * cannot be seen. Where there are any, what matters is asked for by its name.
@@ -296,21 +311,29 @@ static void look_by_name(struct walk *walk, const char *directory, struct tree_n
 		node->bare |= walk_changed_at(walk, walk_join(&name, directory, git_bare_names[i])) ? 1U << i : 0;
 	if (walk_changed_at(walk, walk_join(&name, directory, ".git")))
 		node->flags |= TREE_HAS_GIT;
-	for (const struct host_name *row = host_instruction_names; row->name; row++) {
-		char path[2 * PATH_MAX];
+	look_at_rows(walk, directory, host_instruction_names);
+	look_at_rows(walk, directory, host_protected_names);
+}
 
-		if (strchr(row->name, '/') ||
-		    walk_age(walk, walk_changed_at(walk, walk_join(&name, directory, row->name))) == AGE_OLD)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", walk->top, name.text);
-		risky_add(walk->risky, path, "appeared or was changed", row->who);
-	}
+/* A later command can open it again, and what is in it has no new time then. */
+static void look_at_closed(struct walk *walk, const struct tree *tree, const struct tree_node *node)
+{
+	char path[2 * PATH_MAX];
+
+	if (!(node->flags & TREE_IS_CLOSED) ||
+	    walk_age(walk, walk_changed_at(walk, node->path[0] ? node->path : ".")) == AGE_OLD)
+		return;
+	snprintf(path, sizeof(path), "%s%s%s", tree->path, node->path[0] ? "/" : "", node->path);
+	risky_add(
+		walk->risky, path, "appeared or was changed",
+		"its permissions keep Belljar from looking into it, and it may hold files that other programs run or obey");
 }
 
 static void look_at_node(struct walk *walk, const struct tree *tree, struct tree_node *node, bool is_news)
 {
 	if (node->flags & TREE_IS_LEFT_OUT)
 		risky_leave_out(walk->risky, tree->path, node->path);
+	look_at_closed(walk, tree, node);
 	look_at_names(walk, tree, node);
 	if (!node->path[0] || (node->flags & TREE_IS_IN_GIT && !(node->flags & TREE_IS_GIT)))
 		return;

@@ -51,6 +51,11 @@ int64_t host_settled_ns(void)
 	return nanoseconds(CLOCK_REALTIME) - SETTLING_NS;
 }
 
+void risky_flood(struct risky_list *risky)
+{
+	risky->unsearched = "more files than are listed in `risky` are new or have changed";
+}
+
 /* @why is copied. */
 static void add(struct risky_list *risky, const char *path, const char *why)
 {
@@ -61,7 +66,7 @@ static void add(struct risky_list *risky, const char *path, const char *why)
 		if (!strcmp(risky->items[i].path, path))
 			return;
 	if (risky->count == RISKY_MAX) {
-		risky->unsearched = "more files than are listed in `risky` are new or have changed";
+		risky_flood(risky);
 		return;
 	}
 	path_copy = strdup(path);
@@ -86,6 +91,7 @@ void risky_merge(struct risky_list *into, const struct risky_list *from)
 		add(into, from->items[i].path, from->items[i].why);
 	for (size_t i = 0; i < from->left_out.count; i++)
 		risky_leave_out(into, from->left_out.items[i], "");
+	into->unsearched = into->unsearched ? into->unsearched : from->unsearched;
 	into->looked_at = MAX_OF(into->looked_at, from->looked_at);
 }
 

@@ -55,6 +55,8 @@ void host_risky_done(struct risky_list *risky);
 
 /* For those who look: @path @what during the run; @who. A path that is there already is not added again. */
 void risky_add(struct risky_list *risky, const char *path, const char *what, const char *who);
+/* There are more than are listed. */
+void risky_flood(struct risky_list *risky);
 /* Add what @from has. */
 void risky_merge(struct risky_list *into, const struct risky_list *from);
 /* @path below @top was not searched, or not wholly. */

@@ -29,6 +29,8 @@
 #include "sys/calls.h"
 
 #define LIST_BYTES 32768
+/* So many names of one directory are remembered. */
+#define NAMES_MAX 1024
 #define EVENT_BYTES 16384
 /* As in host_risky.c: a file system's clock ticks at least 100 times in a second. */
 #define SETTLING_NS 20000000LL
@@ -93,15 +95,21 @@ static bool is_followed(const struct tree *tree, const struct tree_node *parent,
 	return true;
 }
 
-static unsigned flags_below(const struct tree_node *parent, const char *name)
+/* @path: of the directory @name in @parent. */
+static unsigned flags_below(const struct tree *tree, const struct tree_node *parent, const char *path, const char *name)
 {
-	if (parent->flags & (TREE_IS_IN_GIT | TREE_IS_IN_OTHER))
-		return parent->flags & (TREE_IS_IN_GIT | TREE_IS_IN_OTHER);
+	static const unsigned inherited = TREE_IS_IN_GIT | TREE_IS_IN_OTHER | TREE_IS_COUNTED;
+
+	if (parent->flags & inherited)
+		return parent->flags & inherited;
 	if (!strcasecmp(name, ".git"))
 		return TREE_IS_IN_GIT | TREE_IS_GIT;
 	if (is_one_of(name, other_repositories, ARRAY_LEN(other_repositories)))
 		return TREE_IS_IN_OTHER;
-	return tree_is_filled(name) ? TREE_IS_FILLED : 0;
+	if (tree_is_filled(name))
+		return TREE_IS_FILLED;
+	return risk_is_known_name(&tree->known, name, strlen(name)) && risk_counts_as_a_whole(path) ? TREE_IS_COUNTED
+												    : 0;
 }
 
 /* The new node, or 0: no memory, or there are too many. Pointers to nodes are void after this. */
@@ -119,7 +127,7 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name)
 	node->path = take_ptr(path);
 	node->parent = parent;
 	node->sibling = tree->nodes.items[parent].child;
-	node->flags = flags_below(&tree->nodes.items[parent], name);
+	node->flags = flags_below(tree, &tree->nodes.items[parent], node->path, name);
 	tree->nodes.items[parent].child = (uint32_t)(tree->nodes.count - 1);
 	return tree->nodes.items[parent].child;
 }
@@ -320,10 +328,9 @@ static void arrive(struct listing *listing, struct tree_node *node, const struct
 	struct stat status;
 
 	node->inode = entry->inode;
-	if (!listing->check)
-		return;
 	if (node_of(listing)->flags & TREE_IS_ARRIVED ||
-	    (listing->was_listed && fstatat(listing->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (listing->check && listing->was_listed &&
+	     fstatat(listing->fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 	     host_changed_ns(&status) >= listing->check->old_ns))
 		node->flags |= TREE_IS_ARRIVED;
 }
@@ -367,7 +374,8 @@ static bool is_candidate(const struct listing *listing, const char *name, unsign
 
 	if (node->flags & TREE_IS_IN_GIT)
 		return type == DT_LNK;
-	return type != DT_DIR && risk_is_known_name(&listing->tree->known, name, strlen(name));
+	return type != DT_DIR &&
+	       (node->flags & TREE_IS_COUNTED || risk_is_known_name(&listing->tree->known, name, strlen(name)));
 }
 
 static void take_entry(struct listing *listing, const struct directory_entry *entry)
@@ -382,7 +390,8 @@ static void take_entry(struct listing *listing, const struct directory_entry *en
 			node->bare |= 1U << i;
 	if (!strcasecmp(entry->name, ".git"))
 		node->flags |= TREE_HAS_GIT;
-	if (is_candidate(listing, entry->name, type) && string_list_add(&node->names, entry->name) < 0)
+	if (is_candidate(listing, entry->name, type) &&
+	    (node->names.count >= NAMES_MAX || string_list_add(&node->names, entry->name) < 0))
 		node->flags |= TREE_IS_LEFT_OUT;
 	if (listing->check && listing->check->each)
 		listing->check->each(listing->check->context,
@@ -461,11 +470,28 @@ static bool becomes_git(struct tree *tree, uint32_t index)
 	return true;
 }
 
+/*
+ * No search could look into it, so all that is in it is news; that the host itself opened it shows its time. Without the right
+ * to search it only names can be listed, and their times not asked for.
+ */
+static void see_permissions(struct listing *listing, bool was_closed)
+{
+	struct tree_node *node = node_of(listing);
+	struct stat status;
+
+	if (fstatat(listing->fd, ".", &status, AT_SYMLINK_NOFOLLOW) < 0)
+		node->flags |= TREE_IS_CLOSED | TREE_IS_LEFT_OUT;
+	else if (was_closed && (!listing->check || host_changed_ns(&status) >= listing->check->old_ns))
+		node->flags |= TREE_IS_ARRIVED;
+}
+
 static void list_node(struct tree *tree, uint32_t index, const struct tree_check *check)
 {
-	static const unsigned kept = TREE_IS_IN_GIT | TREE_IS_GIT | TREE_IS_IN_OTHER | TREE_IS_FILLED | TREE_IS_ARRIVED;
+	static const unsigned kept =
+		TREE_IS_IN_GIT | TREE_IS_GIT | TREE_IS_IN_OTHER | TREE_IS_FILLED | TREE_IS_ARRIVED | TREE_IS_COUNTED;
 	struct tree_node *node = &tree->nodes.items[index];
 	struct listing listing = {.tree = tree, .index = index, .check = check};
+	bool was_closed = node->flags & TREE_IS_CLOSED;
 
 	listing.was_listed = node->flags & (TREE_IS_LISTED | TREE_IS_SKIMMED);
 	tree->skimmed -= node->flags & TREE_IS_SKIMMED ? 1 : 0;
@@ -474,12 +500,13 @@ static void list_node(struct tree *tree, uint32_t index, const struct tree_check
 	string_list_done(&node->names);
 	listing.fd = sys_openat2(tree->fd, node->path[0] ? node->path : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0,
 				 SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS);
-	if (listing.fd >= 0)
+	if (listing.fd >= 0) {
+		see_permissions(&listing, was_closed);
 		read_directory(&listing);
-	else if (listing.fd == -ENOENT || listing.fd == -ENOTDIR || listing.fd == -ELOOP)
+	} else if (listing.fd == -ENOENT || listing.fd == -ENOTDIR || listing.fd == -ELOOP)
 		leave(tree, node);
 	else
-		node->flags |= TREE_IS_LEFT_OUT;
+		node->flags |= TREE_IS_LEFT_OUT | (listing.fd == -EACCES ? TREE_IS_CLOSED : 0);
 	children_done(&listing.children);
 	close_fd(&listing.fd);
 	/* Then links in it count, which the listing has passed over. */

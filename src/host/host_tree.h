@@ -32,6 +32,8 @@ enum tree_flag {
 	TREE_IS_LEFT_OUT = 1 << 11,       /* it could not be listed, or not whole */
 	TREE_IS_ARRIVED =
 		1 << 12, /* it was not there when the directory above was listed: made, or moved with all in it */
+	TREE_IS_COUNTED = 1 << 13, /* its name makes all count that lies in it */
+	TREE_IS_CLOSED = 1 << 14, /* its permissions kept the search out; what is in it is new when they no longer do */
 };
 
 struct tree_node {

@@ -226,6 +226,20 @@ static void say_refusals(struct mcp_result *result, const struct json_value *doc
 	}
 }
 
+/* Where `risky` does not have all, a note says so. */
+static void say_unsearched(struct mcp_result *result, const struct json_value *document)
+{
+	const struct json_value *notes = find(document, "notes", JSON_LIST);
+
+	for (size_t i = 0; notes && i < notes->list.count; i++) {
+		const char *name = string_in(&notes->list.items[i], "name"),
+			   *why = string_in(&notes->list.items[i], "why");
+
+		if (name && why && !strcmp(name, "risky"))
+			mcp_say(result, "risky: %.400s; tell the user", why);
+	}
+}
+
 /* What a command leaves where another program runs it later is the user's to look at. */
 static void say_risky(struct mcp_result *result, const struct json_value *document)
 {
@@ -240,6 +254,10 @@ static void say_risky(struct mcp_result *result, const struct json_value *docume
 		mcp_say(result, "risky: %s%s%.400s; tell the user", text_string(&quoted), why ? ": " : "",
 			why ? why : "");
 	}
+	if (risky && risky->list.count > ENTRIES_TOLD)
+		mcp_say(result, "risky: %zu more files, which `risky` lists; tell the user",
+			risky->list.count - ENTRIES_TOLD);
+	say_unsearched(result, document);
 }
 
 static void say_end(struct mcp_result *result, const struct belljar_result *ended)

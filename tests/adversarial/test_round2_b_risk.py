@@ -178,6 +178,31 @@ class Reported(RiskCase):
         result = self.run_later(f"touch {' '.join(names)}; mkdir sub; touch sub/.rubocop.yml")
         self.assertTrue({*names, "sub/.rubocop.yml"} <= self.risky(result), result["risky"])
 
+    def test_names_that_count_where_a_program_is_started(self) -> None:
+        """direnv, editors and debuggers obey them in the directory that one enters or opens."""
+        (self.work / "a/b").mkdir(parents=True)
+        (self.work / "a/b/.vscode").mkdir()
+        (self.work / "a/b/.vscode/settings.json").write_text("{}")
+        names = ["a/.envrc", "a/b/.vscode/settings.json", "a/b/.idea/deep/x.xml", "a/.prettierrc.js", "a/stylelint.config.mjs", "prettier.config.ts", "a/b/.gdbinit"]
+        result = self.run_later("mkdir -p a/b/.idea/deep; for name in " + " ".join(names) + "; do echo x >> $name; done; echo x > a/b/.bashrc; ln -s deep a/.config")
+        self.assertEqual(self.risky(result), {*names, "a/.config"})
+        self.assertEqual(self.risky(self.run_later("touch a/other")), set())
+
+    def test_directories_that_are_closed_and_opened_later(self) -> None:
+        """What is in one has no new time when it can be looked into again."""
+        result = self.run_later("mkdir -p a/b/sub c d; echo x > a/b/AGENTS.md; echo x > a/b/sub/CLAUDE.md; echo x > c/AGENTS.md; echo x > d/AGENTS.md; chmod 0 a/b; chmod 444 c; chmod 311 d")
+        told = self.risky(result)
+        for closed in ("a/b", "c", "d"):
+            self.assertTrue(any(path == closed or path.startswith(closed + "/") for path in told), result["risky"])
+        self.assertEqual(self.risky(self.run_later("true")), set())
+        self.work.joinpath("a/b").chmod(0o755)
+
+    def test_floods_are_told_in_words(self) -> None:
+        (self.work / "sub").mkdir()
+        for script in ("while [ $i -lt 600 ]; do : > sub/-$i; i=$((i+1)); done", "while [ $i -lt 300 ]; do mkdir sub/$i; : > sub/$i/AGENTS.md; i=$((i+1)); done"):
+            completed = self.jar(*self.sh(f"i=0; {script}"))
+            self.assertIn(b"more files than are listed", completed.stderr, completed)
+
     def test_a_large_project_gets_no_warning(self) -> None:
         for number in range(3000):
             (self.work / f"d{number % 60}" / f"e{number}").mkdir(parents=True)

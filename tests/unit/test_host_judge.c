@@ -51,10 +51,24 @@ static void test_protected_names_count_at_the_top(void)
 	CHECK(who && strstr(who, "shell enters"));
 	CHECK_INT(judge_file(".vscode/deep/tasks.json"), RISK_PROTECTED);
 	CHECK_INT(judge(".vscode", S_IFDIR), RISK_PROTECTED);
-	CHECK_INT(judge_file("sub/.envrc"), RISK_NONE);
+	CHECK_INT(judge_file("sub/.bashrc"), RISK_NONE);
 	CHECK_INT(judge_file(".envrc2"), RISK_NONE);
 	CHECK_INT(judge_file("src/main.c"), RISK_NONE);
 	CHECK_INT(judge_file(""), RISK_NONE);
+}
+
+static void test_protected_names_are_reported_below_the_top(void)
+{
+	CHECK_INT(judge_file("sub/.envrc"), RISK_REPORTED);
+	CHECK_INT(judge_file("a/b/.vscode/deep/tasks.json"), RISK_REPORTED);
+	CHECK_INT(judge_file("sub/.npmrc"), RISK_REPORTED);
+	CHECK_INT(judge("sub/.config", S_IFLNK), RISK_REPORTED);
+	CHECK_INT(judge_file("sub/.config"), RISK_NONE);
+	CHECK_INT(judge_file("sub/.github/workflows/ci.yml"), RISK_NONE);
+	CHECK_INT(judge_file("web/.prettierrc.js"), RISK_REPORTED);
+	CHECK_INT(judge_file("web/stylelint.config.mjs"), RISK_REPORTED);
+	CHECK(risk_counts_as_a_whole("a/.vscode") && risk_counts_as_a_whole(".claude/hooks"));
+	CHECK(!risk_counts_as_a_whole("a") && !risk_counts_as_a_whole(".claude") && !risk_counts_as_a_whole("-a"));
 }
 
 static void test_something_else_above_a_protected_name_counts(void)
@@ -182,6 +196,7 @@ static void test_the_quick_look_knows_every_name_of_the_tables(void)
 
 static const struct test tests[] = {
 	TEST(test_protected_names_count_at_the_top),
+	TEST(test_protected_names_are_reported_below_the_top),
 	TEST(test_something_else_above_a_protected_name_counts),
 	TEST(test_repositories_count_at_any_depth),
 	TEST(test_links_in_a_repository_count),
