@@ -358,7 +358,7 @@ BELLJAR_API int belljar_jar_fd(const struct belljar_jar *jar);
 /* Take what is there, without blocking. 0: it is being made; 1: it stands; negative: it could not be made, or has ended. */
 BELLJAR_CHECKED int belljar_jar_process(struct belljar_jar *jar, struct belljar_error **error);
 /*
- * What was put in force, as JSON text {"rung","enforced","missing","limits","workdir","workspace"}. The jar's, until its
+ * What was put in force, as JSON text {"rung","enforced","missing","limits","workdir","workspace","searched"}. The jar's, until its
  * workspace is changed.
  */
 BELLJAR_API const char *belljar_jar_info(const struct belljar_jar *jar);
@@ -422,6 +422,16 @@ BELLJAR_CHECKED int belljar_jar_processes(struct belljar_jar *jar, char **json_o
 BELLJAR_CHECKED int belljar_jar_kill(struct belljar_jar *jar, int pid, int signal, struct belljar_error **error);
 /* What the jar with all its runs uses, as JSON text {"age_ms","memory_bytes",...}; null: nobody counts it. */
 BELLJAR_CHECKED int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
+/*
+ * What processes of the jar changed that other programs execute or obey, as JSON text, to be freed with free(): `new` has what no
+ * result and no look had before (what a process that lives on, or a run that is not over, has left), and `risky` all so far.
+ */
+BELLJAR_CHECKED int belljar_jar_look(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
+/*
+ * End the jar and all that runs in it, and wait. *@json_out, to be freed with free(), has `risky`, as above; and `error` if the jar
+ * had ended by itself before. Nothing but belljar_jar_close() may follow, which is due all the same.
+ */
+BELLJAR_CHECKED int belljar_jar_finish(struct belljar_jar *jar, char **json_out, struct belljar_error **error);
 
 /*
  * The rules of a jar that has a gate ("net=gate" or "allow_net=..."): let it reach what @rule names, from the next connection on,

@@ -202,7 +202,7 @@ export declare class Result<Text = string> {
   readonly enforced: Enforced;
   readonly missing: Missing[];
   readonly risky: { path: string; why: string }[];
-  readonly risky_search?: { looked_at: number; left_out: string[] };
+  readonly risky_search?: { looked_at: number; left_out: string[]; why?: string };
   readonly denied: Denial[];
   readonly network: Record<string, unknown> | null;
   readonly workspace: WorkspaceSummary | null;
@@ -575,8 +575,10 @@ export declare class Jar implements AsyncDisposable, Deciding {
   /** For each port of `publish` the one of this host's 127.0.0.1 that leads to it. */
   readonly published: Record<number, number>;
   readonly isOpen: boolean;
-  /** Once it is closed: what its processes changed that other programs obey: also what no result has. */
+  /** What its processes changed that other programs obey: as far as the last look() saw, and all of it once it has ended. */
   readonly risky: { path: string; why: string }[];
+  /** Search now, and give `risky`: also what a process that lives on has left. */
+  look(): Promise<{ path: string; why: string }[]>;
   /** The layer that it writes to, as the engine told it last; null: it has none. */
   readonly workspace: WorkspaceSummary | null;
 
@@ -649,6 +651,8 @@ export interface ShellResult {
   readonly limits_hit: LimitHit[];
   readonly outcome: 'exited' | 'timeout' | 'interrupted' | 'ended';
   readonly truncated: boolean;
+  /** What the command, or what else is in the jar, changed meanwhile that other programs obey. */
+  readonly risky: { path: string; why: string }[];
   /** The shell is gone. */
   readonly stateLost: boolean;
   /** How its run ended, then. */
@@ -682,6 +686,8 @@ export interface Cell {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
+  /** What the cell, or what else is in the jar, changed meanwhile that other programs obey. */
+  readonly risky: { path: string; why: string }[];
   readonly error: CellError | null;
   readonly ok: boolean;
   check(): this;

@@ -50,6 +50,7 @@ export class Jar {
     channel.onFrame = (kind, payload) => {
       if (kind !== Kind.FAILED) return;
       const answer = JSON.parse(payload);
+      end.risky = answer.risky;
       end.why = new EngineError(answer.error.message, { hint: answer.error.hint });
     };
     channel.onEnd = (error) => {
@@ -95,9 +96,23 @@ export class Jar {
     return this.#facts.missing;
   }
 
-  /** Once it is closed: what its processes changed that other programs obey: also what no result has. */
+  /** What its processes changed that other programs obey: as far as the last look() saw, and all of it once it has ended. */
   get risky() {
-    return this.#risky;
+    return this.#why.risky ?? this.#risky;
+  }
+
+  /** Search now, and give `risky`: also what a process that lives on has left. */
+  async look() {
+    await this.lookForNew();
+    return this.risky;
+  }
+
+  /** What no result and no look had before: for the package's own use. */
+  async lookForNew() {
+    if (this.#facts.searched !== true) return [];
+    const answer = await files.ask(this, Kind.LOOK, {}, 'look');
+    this.#risky = answer.risky;
+    return answer.new;
   }
 
   /** Limits of the jar, as the engine names them. */
@@ -319,7 +334,7 @@ export class Jar {
       forgotten.unregister(this);
       if (this.#channel.isOver) return resolve();
       this.#channel.onFrame = (kind, payload) => {
-        if (kind === Kind.CLOSED && payload.length > 0) this.#risky = JSON.parse(payload).risky ?? [];
+        if ((kind === Kind.CLOSED || kind === Kind.FAILED) && payload.length > 0) this.#risky = JSON.parse(payload).risky ?? this.#risky;
       };
       this.#why.onEnd = resolve;
       this.#channel.hold();

@@ -118,10 +118,12 @@ export class Kept {
   #closing;
   #why;
   #name;
+  #jar;
 
   /** settings: seconds of timeout and grace, bytes of output; ceiling: the most seconds that a request can have. */
-  constructor(name, live, word, settings, hasBody) {
+  constructor(name, jar, live, word, settings, hasBody) {
     this.#name = name;
+    this.#jar = jar;
     this.#live = live;
     this.settings = settings;
     this.#scanners = { stdout: new Scanner(word, hasBody), stderr: new Scanner(word, false) };
@@ -156,7 +158,7 @@ export class Kept {
     request.args = argv.slice(0, 1); // the rest says nothing to a reader
     const word = randomBytes(16).toString('hex');
     const live = new Live(request, jar.join(request));
-    const made = new this(name, live, word, settings, hasBody);
+    const made = new this(name, jar, live, word, settings, hasBody);
     try {
       await live.started;
       const first = await made.exchange(begin(word), { timeout: START_SECONDS, number: 0, isStart: true });
@@ -214,7 +216,18 @@ export class Kept {
     }
     if (busy.failure !== undefined) throw busy.failure.error;
     const { stdout, stderr } = this.#scanners;
-    return { stdout: stdout.text(), stderr: stderr.text(), mark: stdout.found, number, ended: busy.ended, ...busy };
+    const answer = { stdout: stdout.text(), stderr: stderr.text(), mark: stdout.found, number, ended: busy.ended, ...busy };
+    return { ...answer, risky: isStart ? [] : await this.#look(busy.ended) };
+  }
+
+  /** What was changed since the last search that other programs execute or obey. */
+  async #look(ended) {
+    if (ended !== undefined) return ended.result?.risky ?? [];
+    try {
+      return await this.#jar.lookForNew();
+    } catch (error) {
+      return [{ path: this.#jar.workdir, why: `Belljar could not search it: ${error.message}` }];
+    }
   }
 
   /** First SIGINT, and the state stays; after the grace SIGKILL. */

@@ -113,6 +113,7 @@ export class Interpreter {
       stdout: done.stdout,
       stderr: done.stderr,
       truncated: done.truncated,
+      risky: done.risky,
       error: this.#error(done, answer.error),
     });
   }

@@ -92,7 +92,7 @@ export class Shell {
     });
   }
 
-  #made({ stdout, stderr, mark, isLate, wasInterrupted, truncated, ended, seconds }) {
+  #made({ stdout, stderr, mark, isLate, wasInterrupted, truncated, ended, seconds, risky }) {
     const result = ended?.result ?? null;
     const late = { name: 'timeout', limit: Math.round(seconds * 1000), peak: null, enforced_by: 'client', evidence: 'the command was interrupted when its time was over' };
     const limits_hit = [...(isLate ? [late] : []), ...(result?.limits_hit ?? [])];
@@ -105,7 +105,7 @@ export class Shell {
     } else {
       this.#lastStatus = exitCode;
     }
-    return new ShellResult({ stdout, stderr, exitCode, outcome, exit_code: exitCode, limits_hit, truncated, stateLost: ended !== undefined, result });
+    return new ShellResult({ stdout, stderr, exitCode, outcome, exit_code: exitCode, limits_hit, truncated, stateLost: ended !== undefined, result, risky });
   }
 
   interrupt() {

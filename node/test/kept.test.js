@@ -4,6 +4,9 @@
  */
 
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { CallEnded, CallError, EngineError, Jar, PolicyError, ResultError, RunError, RunTimeout, SendError } from '../index.js';
 import { asyncDispose } from '../lib/dispose.js';
@@ -211,4 +214,29 @@ os.write(cells.ends, b"\\0%s %d 0\\0" % (cells.word.encode(), cells.number))
   const huge = 'os.write(cells.answers, b"\\0%s %d 99999999999\\0" % (cells.word.encode(), cells.number))';
   await assert.rejects(python.run(`import gc, os\ncells = next(o for o in gc.get_objects() if type(o).__name__ == "Cells")\n${huge}`), ResultError);
   assert.ok(!('polluted' in {}));
+});
+
+test('a cell, a command and a look say what was left for other programs', async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'belljar-look-'));
+  context.after(() => rm(directory, { recursive: true }));
+  const names = (entries) => entries.map(({ path }) => path.slice(directory.length + 1));
+  const jar = await open(context, { workdir: directory });
+  const python = await jar.python();
+  assert.deepEqual(names((await python.run("open('.envrc', 'w').close()")).risky), ['.envrc']);
+  assert.deepEqual((await python.run('1')).risky, []);
+  const shell = await jar.shell();
+  assert.deepEqual(names((await shell.run('mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json')).risky), ['sub/.vscode/tasks.json']);
+  assert.deepEqual((await shell.run('(echo x > AGENTS.md; touch there) & wait; true')).ok, true);
+  assert.deepEqual(names(await jar.look()).sort(), ['.envrc', 'AGENTS.md', 'sub/.vscode/tasks.json']);
+  await jar.close();
+  assert.deepEqual(names(jar.risky).sort(), ['.envrc', 'AGENTS.md', 'sub/.vscode/tasks.json']);
+});
+
+test('a jar whose time is over says what was left', async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'belljar-look-'));
+  context.after(() => rm(directory, { recursive: true }));
+  const jar = await open(context, { workdir: directory, ttl: '1s' });
+  await jar.run(['sh', '-c', '(echo x > AGENTS.md; exec sleep 600) &'], { detach: true });
+  while (jar.isOpen) await sleep(50);
+  assert.deepEqual(jar.risky.map(({ path }) => path), [join(directory, 'AGENTS.md')]);
 });

@@ -34,7 +34,8 @@ class Cell:
     """What came of a cell.
 
     value: that of its last expression, if that is data; else, and then is_data is false, its repr(). display: what was shown, each
-    a dict from MIME type to text, bytes or JSON data. truncated: there was more output than the cap allows.
+    a dict from MIME type to text, bytes or JSON data. truncated: there was more output than the cap allows. risky: what it changed that
+    other programs execute or obey, as Result.risky; with what else in the jar has left meanwhile.
     """
 
     value: Any = None
@@ -45,6 +46,7 @@ class Cell:
     is_data: bool = True
     truncated: bool = False
     number: int = 0
+    risky: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def check(self) -> "Cell":
         """The cell itself; CallError, CallTimeout or CallEnded if it has an error."""

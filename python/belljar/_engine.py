@@ -32,6 +32,8 @@ from ._program import engine_environ, engine_path
 
 ENGINE_FD = 3
 READ_BYTES = 64 << 10
+# A jar may say with its end what its processes left.
+LAST_BYTES = 1 << 20
 LEAVE_SECONDS = 10.0
 MAX_SIGNAL = 64
 MAX_WINDOW = 65535
@@ -355,7 +357,7 @@ class Channel:
         """What the engine says on a jar's channel of its end, if it has ended. It stays to be read."""
         for _ in range(2):
             try:
-                data = self.socket.recv(READ_BYTES, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+                data = self.socket.recv(LAST_BYTES, socket.MSG_DONTWAIT | socket.MSG_PEEK)
             except ConnectionResetError:
                 continue  # the kernel says so once, before what had been sent
             except OSError:

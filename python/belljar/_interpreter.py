@@ -151,7 +151,7 @@ class Interpreter(Kept):
     # --- beginning and end ---
 
     def _open_steps(self) -> Steps:
-        call, release = self._start.start()
+        call, release, self._jar = self._start.start()
         assert call.channel is not None
         run = KeptRun(call.channel, "python", release, self._on_ask)
         self._run, self._is_first, self._why, self._number = run, True, None, 0
@@ -373,7 +373,8 @@ class Interpreter(Kept):
         stdout, stderr = ends.streams.text()
         is_cut = ends.streams.is_truncated
         if words.parts is None:
-            return Cell(None, stdout, stderr, self._end_error(words, seconds), [], True, is_cut, number)
+            left = words.result.risky if words.result is not None else []
+            return Cell(None, stdout, stderr, self._end_error(words, seconds), [], True, is_cut, number, left)
         try:
             kind = "timeout" if words.is_late else "raised"
             kinds = (kind, "interrupted" if self._was_interrupted and not words.is_late else kind)
@@ -382,7 +383,8 @@ class Interpreter(Kept):
         except ResultError as refused:
             yield from self._refuse_steps(refused)
             raise
-        return Cell(value, stdout, stderr, error, display, is_data, is_cut, number)
+        left = yield from self._look_steps()
+        return Cell(value, stdout, stderr, error, display, is_data, is_cut, number, left)
 
     def _end_error(self, words: _Words, seconds: Optional[float]) -> CellError:
         assert self._why is not None

@@ -30,6 +30,10 @@ USUAL = ("?linecache", "?traceback", "?reprlib")
 MAX_ZYGOTES = 4
 
 
+# The call, what lets go of its place, and the jar that it is in; None: one that is for it alone.
+Started = Tuple[Call, Callable[[], None], Optional["Jar"]]
+
+
 class WarmStart:
     """Forks of a zygote; on hosts without, fresh interpreters."""
 
@@ -37,7 +41,7 @@ class WarmStart:
         self._zygotes = zygotes
         self._options = Options({"on_ask": on_ask})
 
-    def start(self) -> Tuple[Call, Callable[[], None]]:
+    def start(self) -> Started:
         backend = self._zygotes.take()
         try:
             call = Call(_cell.serve, (), {}, self._options, backend.paths)
@@ -47,7 +51,7 @@ class WarmStart:
                 self._zygotes.drop(backend)
             self._zygotes.put(backend)
             raise
-        return call, lambda: self._zygotes.put(backend)
+        return call, lambda: self._zygotes.put(backend), getattr(backend, "jar", None)
 
 
 class _KeptBackend(JarBackend):
@@ -68,6 +72,7 @@ class JarStart:
     """Fresh interpreters in a jar that is open."""
 
     def __init__(self, jar: "Jar", preload: Sequence[str], keys: Dict[str, Any], on_ask: Optional[OnAsk]) -> None:
+        self._jar = jar
         self._backend = _KeptBackend(jar, jar._policy, jar._keys, [*preload, "?linecache"])
         for name in keys:
             if name not in RUN_KEYS:
@@ -76,10 +81,10 @@ class JarStart:
                 raise PolicyError(f"python() does not take {name!r}{hint}")
         self._options = Options({**keys, "on_ask": on_ask})
 
-    def start(self) -> Tuple[Call, Callable[[], None]]:
+    def start(self) -> Started:
         call = Call(_cell.serve, (), {}, self._options, self._backend.paths)
         call.begin(self._backend)
-        return call, lambda: None
+        return call, lambda: None, self._jar
 
 
 _lock = threading.Lock()

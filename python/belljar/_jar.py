@@ -14,7 +14,7 @@ from . import _engine, _wire
 from ._closing import AsyncClosing, Closing
 from ._collect import published_of
 from ._errors import EngineError, public, shortage_is_engine_error
-from ._jar_files import JarFiles, open_steps
+from ._jar_files import JarFiles, look_steps, open_steps
 from ._paths import anchored, fixed_policy
 from ._policy import PolicyLike, normal_keys
 from ._process import Process
@@ -133,9 +133,35 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
     @property
     def risky(self) -> List[Dict[str, Any]]:
-        """Once it is closed: what its processes changed that other programs execute or obey, as Result.risky. It has also what
-        no result has: what a command that was killed, a process that lived on, a call or a cell left."""
+        """What its processes changed that other programs execute or obey, as Result.risky: as far as the last look() saw, and all
+        of it once it is closed, or has ended by itself. It has also what a process that lived on, a call or a cell left."""
         return list(self._risky)
+
+    def look(self) -> List[Dict[str, Any]]:
+        """Search now, and give `risky`: runs, cells and commands of a shell are searched at their end, processes that live on are not."""
+        return self._take_look(self._do(look_steps()))
+
+    async def look_async(self) -> List[Dict[str, Any]]:
+        """look() for event loops."""
+        return self._take_look(await self._do_async(look_steps()))
+
+    def _take_look(self, answer: Dict[str, Any]) -> List[Dict[str, Any]]:
+        self._risky = list(answer.get("risky") or [])
+        return self.risky
+
+    def _take_new(self, frame: Tuple[int, bytes]) -> List[Dict[str, Any]]:
+        """What is new in an answer to LOOK."""
+        kind, payload = frame
+        answer = _wire.parse(payload)
+        if kind == _wire.FAILED:
+            raise failure(answer.get("error"), answer.get("missing"))
+        self._take_look(answer)
+        return list(answer.get("new") or [])
+
+    @property
+    def _is_searched(self) -> bool:
+        """Whether a look() can find anything."""
+        return bool(self._facts.get("searched"))
 
     @property
     def enforced(self) -> Dict[str, Any]:
@@ -381,7 +407,7 @@ class Jar(Closing, AsyncClosing, JarFiles, JarWorkspace):
 
     def _take_end(self, data: bytes) -> None:
         for kind, payload in self._end.feed(data):
-            if kind == _wire.CLOSED and payload:
+            if kind in (_wire.CLOSED, _wire.FAILED) and payload:
                 self._risky = list(_wire.parse(payload).get("risky") or [])
 
     def close(self) -> None:

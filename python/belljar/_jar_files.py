@@ -218,6 +218,11 @@ def _usage() -> Steps[Dict[str, Any]]:
     return (yield from _ask(_wire.USAGE, {}))
 
 
+def look_steps() -> Steps[Dict[str, Any]]:
+    """The answer to LOOK: what processes of the jar changed that other programs execute or obey."""
+    return (yield from _ask(_wire.LOOK, {}))
+
+
 def _net(op: str, rule: NetRule) -> Steps[None]:
     yield from _ask(_wire.NET, {"op": op, "rule": rule})
 

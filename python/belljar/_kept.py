@@ -27,15 +27,18 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Collection, Deque, Dict, Generator, List, Mapping, Optional, Sequence, Tuple
 
-from . import _engine, _loops
+from . import _engine, _loops, _wire
 from ._ask import Answerer
 from ._closing import AsyncClosing, Closing
 from ._collect import Collector
 from ._errors import BelljarError, CallEnded, EngineError, PolicyError, shortage_is_engine_error
 from ._keys import parse_duration, parse_size
+from ._request import json_frame
 from ._result import Result
+from ._steps import close_channel
 
 if TYPE_CHECKING:
+    from ._jar import Jar
     from ._keys import OnAsk
 
 # A Poll and how many seconds to wait at most; or something to await.
@@ -453,11 +456,31 @@ class KeptRun:
             self._release()
 
 
+def _answer_steps(channel: _engine.Channel) -> Steps:
+    """The answer on a channel of its own: the type of the frame and its payload."""
+    inbox, fds = _wire.Inbox(), []  # type: Tuple[_wire.Inbox, List[int]]
+    channel.socket.setblocking(False)
+    try:
+        while True:
+            try:
+                frame = channel.receive(inbox, fds)
+            except (BlockingIOError, InterruptedError):
+                yield Poll([channel.socket.fileno()]), None
+                continue
+            if frame is not None:
+                return frame
+    finally:
+        _engine.close_all(fds)
+
+
 # --- what callers use ---
 
 
 class Kept(Closing, AsyncClosing):
     """What is the same for callers of both: requests take turns, an interrupt comes from any thread, and the end is waited for."""
+
+    # What it is in; None: nothing else can be asked there.
+    _jar: Optional["Jar"] = None
 
     _is_closed = True  # until it stands
 
@@ -482,6 +505,20 @@ class Kept(Closing, AsyncClosing):
     def _leave_steps(self) -> Steps:
         """Let go of the process and wait until nothing is left of it."""
         raise NotImplementedError
+
+    def _look_steps(self) -> Steps:
+        """What was changed since the last search that other programs execute or obey: asked at the end of each request."""
+        jar = self._jar
+        if jar is None or not jar._is_searched:
+            return []
+        try:
+            channel = jar._ask(json_frame(_wire.LOOK, {}), ())
+            try:
+                return jar._take_new((yield from _answer_steps(channel)))
+            finally:
+                close_channel(channel)
+        except EngineError as error:
+            return [{"path": jar.workdir, "why": f"Belljar could not search it: {error}"}]
 
     async def _in_loop(self, steps: Callable[[], Steps]) -> Any:
         async with self._turns:

@@ -241,8 +241,14 @@ class Pool(Closing, AsyncClosing):
 
     @property
     def risky(self) -> List[Dict[str, Any]]:
-        """Once it is closed: what its calls changed that other programs execute or obey, as Result.risky."""
-        return list(self._zygotes.risky)
+        """What its calls changed that other programs execute or obey, as Result.risky: as far as the last look() saw, and all of it
+        once it is closed."""
+        return self._zygotes.risky()
+
+    def look(self) -> List[Dict[str, Any]]:
+        """Search now, and give `risky`. A call gives its value and has no place for this."""
+        self._own()
+        return self._zygotes.risky(True)
 
     def _stop(self) -> None:
         """No more calls; those that run are ended."""

@@ -70,6 +70,7 @@ class ShellResult:
 
     outcome: "exited"; "timeout", it took longer than it may; "interrupted", by interrupt(); "ended", the shell is gone with it.
     exit_code: as the shell has it in $?; None if there is none. state_lost: the shell is gone. result: how its run ended, then.
+    risky: what the command changed that other programs execute or obey, as Result.risky; with what else in the jar has left meanwhile.
     """
 
     stdout: str
@@ -79,6 +80,7 @@ class ShellResult:
     truncated: bool = False
     state_lost: bool = False
     result: Optional[Result[Any]] = None
+    risky: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -121,6 +123,7 @@ class Shell(Kept):
                 raise PolicyError(f"shell() does not take {name!r}: it is fixed for the jar, or unknown")
         self._settings = Settings(keys, {**_paths.keys_of(jar._policy), **jar._keys})
         self._init_kept()
+        self._jar = jar
         self._last_status = 0
         self._is_bash = False
         self._settle_until = 0.0
@@ -272,9 +275,12 @@ class Shell(Kept):
             result = yield from self._end_steps(run)
         if failure is not None:
             raise failure
-        return self._made(status, is_late, result)
+        left = result.risky if result is not None else (yield from self._look_steps())
+        return self._made(status, is_late, result, left)
 
-    def _made(self, status: Optional[int], is_late: bool, result: Optional[Result[Any]]) -> ShellResult:
+    def _made(
+        self, status: Optional[int], is_late: bool, result: Optional[Result[Any]], left: List[Dict[str, Any]]
+    ) -> ShellResult:
         stdout, stderr = self._streams.text()
         outcome = "timeout" if is_late else "interrupted" if self._was_interrupted else "exited"
         if status is None:
@@ -283,7 +289,7 @@ class Shell(Kept):
             outcome = outcome if is_late else "ended"
         else:
             self._last_status = status
-        return ShellResult(stdout, stderr, status, outcome, self._streams.is_truncated, result is not None, result)
+        return ShellResult(stdout, stderr, status, outcome, self._streams.is_truncated, result is not None, result, left)
 
     def _end_steps(self, run: KeptRun) -> Steps:
         result = None

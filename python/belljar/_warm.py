@@ -222,7 +222,7 @@ class Zygotes:
         self._zygote: Optional[Zygote] = None
         self._cold: Optional[ColdBackend] = None
         self._retired: List[Zygote] = []
-        self.risky: List[Dict[str, Any]] = []
+        self._risky: List[Dict[str, Any]] = []
         self._thread: Optional[threading.Thread] = None
         self._is_closed = False
         # A pool that names what to load gets just that.
@@ -368,7 +368,16 @@ class Zygotes:
             self._retired = [zygote for zygote in self._retired if zygote.users]
         for zygote in idle:
             zygote.close()
-            self.risky += zygote.jar.risky
+            self._risky += zygote.jar.risky
+
+    def risky(self, is_now: bool = False) -> List[Dict[str, Any]]:
+        """What the jars of all zygotes have found. is_now: search those that are open."""
+        with self._lock:
+            found = [zygote.jar for zygote in (self._zygote, *self._retired) if isinstance(zygote, Zygote)]
+        listed = list(self._risky)
+        for jar in found:
+            listed += jar.look() if is_now else jar.risky
+        return listed
 
     def close(self) -> None:
         """No call begins any more: close what nobody uses; the last call of a zygote closes it."""

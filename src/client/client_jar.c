@@ -18,6 +18,7 @@ struct belljar_jar {
 	pthread_mutex_t lock; /* for sending */
 	char *info;           /* JSON text; NULL: it does not stand yet */
 	bool is_over;         /* it could not be made, or has ended */
+	char *last;           /* the last frame, which says what its processes left: JSON text; NULL: not known yet */
 };
 
 int client_jar_check(const struct belljar_jar *jar, struct belljar_error *failure)
@@ -43,6 +44,13 @@ int client_read_refusal(const struct client_frame *frame, struct belljar_error *
 	return rc < 0 ? rc : client_read_failure(&document, failure);
 }
 
+/* CLOSED or FAILED. */
+static void keep_last(struct belljar_jar *jar, const struct client_frame *frame)
+{
+	if (!jar->last && (frame->type == FRAME_CLOSED || frame->type == FRAME_FAILED))
+		jar->last = strndup(frame->payload, frame->len);
+}
+
 /* Why the jar is not there any more: the engine may have said so. */
 static int jar_lost(struct belljar_jar *jar, struct belljar_error *failure)
 {
@@ -51,8 +59,10 @@ static int jar_lost(struct belljar_jar *jar, struct belljar_error *failure)
 	pthread_mutex_lock(&jar->lock);
 	while (client_receive(&jar->channel) > 0)
 		;
-	if (client_next_frame(&jar->channel, &frame) > 0 && frame.type == FRAME_FAILED)
+	if (client_next_frame(&jar->channel, &frame) > 0 && frame.type == FRAME_FAILED) {
+		keep_last(jar, &frame);
 		client_read_refusal(&frame, failure);
+	}
 	pthread_mutex_unlock(&jar->lock);
 	return failure->error.stage ? error_hint(&failure->error, "open another jar")
 				    : client_engine_lost(jar->engine, failure);
@@ -93,6 +103,7 @@ static void jar_free(struct belljar_jar *jar)
 	pthread_mutex_destroy(&jar->lock);
 	client_engine_release(jar->engine);
 	free(jar->info);
+	free(jar->last);
 	free(jar);
 }
 
@@ -205,8 +216,10 @@ static int process_jar(struct belljar_jar *jar, struct belljar_error *failure)
 	rc = next_frame(jar, &frame, failure);
 	if (rc == 0)
 		return jar->info ? 1 : 0;
-	if (rc > 0)
+	if (rc > 0) {
+		keep_last(jar, &frame);
 		rc = jar->info ? client_read_refusal(&frame, failure) : take_opened(jar, &frame, failure);
+	}
 	jar->is_over = rc < 0;
 	return rc < 0 ? rc : 1;
 }
@@ -232,20 +245,48 @@ const char *belljar_jar_info(const struct belljar_jar *jar)
 	return jar ? jar->info : NULL;
 }
 
-void belljar_jar_close(struct belljar_jar *jar)
+/* CLOSED, FAILED or the end of the channel: in each case nothing is left. A jar that has ended may have said FAILED before. */
+static void end_jar(struct belljar_jar *jar, struct belljar_error *failure)
 {
 	struct client_message message = {.type = FRAME_CLOSE, .payload = ""};
-	AUTO_FAILURE failure = {0};
 	struct client_frame frame;
+
+	client_send(jar->channel.fd, &message);
+	while (!jar->last && client_engine_await(jar->engine, &jar->channel, &frame, failure) == 0)
+		keep_last(jar, &frame);
+	jar->is_over = true;
+}
+
+static int finish_jar(struct belljar_jar *jar, char **json_out, struct belljar_error *failure)
+{
+	int rc = client_jar_check(jar, failure);
+
+	if (rc < 0)
+		return rc;
+	if (!jar->last)
+		end_jar(jar, failure);
+	if (!jar->last)
+		return failure->error.stage ? -EPIPE : client_engine_lost(jar->engine, failure);
+	*json_out = strdup(jar->last);
+	return *json_out ? 0 : client_no_memory(failure);
+}
+
+int belljar_jar_finish(struct belljar_jar *jar, char **json_out, struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(finish_jar(jar, json_out, &failure), &failure, error);
+}
+
+void belljar_jar_close(struct belljar_jar *jar)
+{
+	AUTO_FAILURE failure = {0};
 
 	if (!jar)
 		return;
 	if (client_engine_is_ours(jar->engine)) {
-		/* CLOSED, FAILED or the end of the channel: in each case nothing is left. */
-		if (client_send(jar->channel.fd, &message) == 0)
-			while (client_engine_await(jar->engine, &jar->channel, &frame, &failure) == 0 &&
-			       frame.type == FRAME_OPENED)
-				;
+		if (!jar->last)
+			end_jar(jar, &failure);
 		shutdown(jar->channel.fd, SHUT_RDWR);
 	}
 	jar_free(jar);

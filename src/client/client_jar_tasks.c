@@ -304,6 +304,13 @@ int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_e
 	return client_publish(ask_json(jar, FRAME_USAGE, json_out, &failure), &failure, error);
 }
 
+int belljar_jar_look(struct belljar_jar *jar, char **json_out, struct belljar_error **error)
+{
+	AUTO_FAILURE failure = {0};
+
+	return client_publish(ask_json(jar, FRAME_LOOK, json_out, &failure), &failure, error);
+}
+
 /* --- the network --- */
 
 static int change_net(struct belljar_jar *jar, const char *operation, const char *rule, struct belljar_error **error)

@@ -254,6 +254,10 @@ static void end_piece(struct mcp_interpreter *interpreter, const struct json_val
 		say_late(&result, code);
 	if (ended)
 		mcp_say_limits(&result, ended, interpreter->jar);
+	if (ended)
+		mcp_tell_risky(&result, &writer, belljar_result_json(ended), "risky");
+	else
+		mcp_look(&result, &writer, interpreter->jar);
 	if (words)
 		mcp_say(&result, "%s", words);
 	if (status && status->value.type == JSON_INTEGER)

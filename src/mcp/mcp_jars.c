@@ -334,6 +334,8 @@ void mcp_tool_jar_open(struct mcp_request *request)
 void mcp_tool_jar_close(struct mcp_request *request)
 {
 	AUTO_RESULT result = {0};
+	struct json_writer writer = {.text = &result.structured};
+	AUTO_FREE char *left = NULL;
 	const char *name = NULL;
 	struct mcp_jar *jar;
 
@@ -349,8 +351,14 @@ void mcp_tool_jar_close(struct mcp_request *request)
 			   jar->call_count, name);
 		return;
 	}
+	json_open_object(&writer, NULL);
+	json_write_string(&writer, "jar", jar->name);
+	json_write_bool(&writer, "closed", true);
+	mcp_end_interpreters(jar);
+	if (belljar_jar_finish(jar->jar, &left, NULL) == 0)
+		mcp_tell_risky(&result, &writer, left, "risky");
+	json_close_object(&writer);
 	mcp_say(&result, "closed: %s", name);
-	text_append_format(&result.structured, "{\"jar\":\"%s\",\"closed\":true}", jar->name);
 	mcp_close_jar(request->server, jar);
 	mcp_answer(request->server, &request->asker, &result);
 }

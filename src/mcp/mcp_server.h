@@ -239,6 +239,10 @@ struct mcp_limit {
 /* Was jar_open given this key? @jar may be NULL. */
 bool mcp_is_tightened(const struct mcp_jar *jar, const char *key);
 void mcp_say_limit(struct mcp_result *result, const struct mcp_limit *limit);
+/* What is risky in the list @member of @json: in words, and as `risky`. */
+void mcp_tell_risky(struct mcp_result *result, struct json_writer *writer, const char *json, const char *member);
+/* The same for what processes of the jar have left since the last search. */
+void mcp_look(struct mcp_result *result, struct json_writer *writer, const struct mcp_jar *jar);
 /* The limits that a run reached. */
 void mcp_say_limits(struct mcp_result *result, const struct belljar_result *ended, const struct mcp_jar *jar);
 /* How a run ended: what it wrote, words, and the structured content. @is_own_timeout: the call asked for less time than it may have. */

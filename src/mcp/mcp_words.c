@@ -171,9 +171,8 @@ static void say_limits(struct mcp_result *result, const struct json_value *docum
 }
 
 /* A result that cannot be read is still a run that ended: *@out is null. */
-static void read_document(const struct belljar_result *ended, struct json_value *out)
+static void read_json(const char *json, struct json_value *out)
 {
-	const char *json = belljar_result_json(ended);
 	struct json_input input = {.name = "result",
 				   .bytes = json,
 				   .len = strlen(json),
@@ -183,6 +182,11 @@ static void read_document(const struct belljar_result *ended, struct json_value 
 
 	if (json_parse(&input, out, &error) < 0)
 		*out = (struct json_value){.type = JSON_NULL};
+}
+
+static void read_document(const struct belljar_result *ended, struct json_value *out)
+{
+	read_json(belljar_result_json(ended), out);
 }
 
 void mcp_say_limits(struct mcp_result *result, const struct belljar_result *ended, const struct mcp_jar *jar)
@@ -241,9 +245,9 @@ static void say_unsearched(struct mcp_result *result, const struct json_value *d
 }
 
 /* What a command leaves where another program runs it later is the user's to look at. */
-static void say_risky(struct mcp_result *result, const struct json_value *document)
+static void say_risky(struct mcp_result *result, const struct json_value *document, const char *member)
 {
-	const struct json_value *risky = find(document, "risky", JSON_LIST);
+	const struct json_value *risky = find(document, member, JSON_LIST);
 
 	for (size_t i = 0; risky && i < risky->list.count && i < ENTRIES_TOLD; i++) {
 		const char *path = string_in(&risky->list.items[i], "path"),
@@ -255,9 +259,38 @@ static void say_risky(struct mcp_result *result, const struct json_value *docume
 			why ? why : "");
 	}
 	if (risky && risky->list.count > ENTRIES_TOLD)
-		mcp_say(result, "risky: %zu more files, which `risky` lists; tell the user",
+		mcp_say(result, "risky: %zu more files; `risky` lists them; tell the user",
 			risky->list.count - ENTRIES_TOLD);
 	say_unsearched(result, document);
+}
+
+void mcp_tell_risky(struct mcp_result *result, struct json_writer *writer, const char *json, const char *member)
+{
+	AUTO_JSON document = {0};
+	const struct json_value *risky;
+
+	read_json(json, &document);
+	say_risky(result, &document, member);
+	risky = find(&document, member, JSON_LIST);
+	if (risky)
+		json_write_value(writer, "risky", risky);
+}
+
+void mcp_look(struct mcp_result *result, struct json_writer *writer, const struct mcp_jar *jar)
+{
+	struct belljar_error *error = NULL;
+	char *json = NULL;
+
+	/* The engine writes no spaces, and a quote in a string has a backslash before it. */
+	if (!strstr(belljar_jar_info(jar->jar), "\"searched\":true"))
+		return;
+	if (belljar_jar_look(jar->jar, &json, &error) == 0)
+		mcp_tell_risky(result, writer, json, "new");
+	else
+		mcp_say(result, "risky: Belljar could not search the jar's directories: %.400s",
+			error ? belljar_error_message(error) : "no reason is known");
+	belljar_error_free(error);
+	free(json);
 }
 
 static void say_end(struct mcp_result *result, const struct belljar_result *ended)
@@ -301,7 +334,7 @@ void mcp_tell_run(const struct belljar_result *ended, const struct mcp_jar *jar,
 	say_limits(told, &document, jar, is_own_timeout);
 	if (!is_well)
 		say_refusals(told, &document);
-	say_risky(told, &document);
+	say_risky(told, &document, "risky");
 	say_end(told, ended);
 	copy_members(&document, &writer);
 	if (wall_us != UINT64_MAX)

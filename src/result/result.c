@@ -563,9 +563,9 @@ void result_write_workspace(const struct result_workspace_list *list, struct jso
 	json_close_object(writer);
 }
 
-void result_write_risky(const struct risky_list *risky, struct json_writer *writer)
+void result_write_risky_paths(const char *key, const struct risky_list *risky, struct json_writer *writer)
 {
-	json_open_array(writer, "risky");
+	json_open_array(writer, key);
 	for (size_t i = 0; risky && i < risky->count; i++) {
 		json_open_object(writer, NULL);
 		json_write_string(writer, "path", risky->items[i].path);
@@ -573,7 +573,12 @@ void result_write_risky(const struct risky_list *risky, struct json_writer *writ
 		json_close_object(writer);
 	}
 	json_close_array(writer);
-	if (!risky || !risky->left_out.count)
+}
+
+void result_write_risky(const struct risky_list *risky, struct json_writer *writer)
+{
+	result_write_risky_paths("risky", risky, writer);
+	if (!risky || (!risky->left_out.count && !risky->unsearched))
 		return;
 	json_open_object(writer, "risky_search");
 	json_write_unsigned(writer, "looked_at", risky->looked_at);
@@ -581,6 +586,8 @@ void result_write_risky(const struct risky_list *risky, struct json_writer *writ
 	for (size_t i = 0; i < risky->left_out.count; i++)
 		json_write_string(writer, NULL, risky->left_out.items[i]);
 	json_close_array(writer);
+	if (risky->unsearched)
+		json_write_string(writer, "why", risky->unsearched);
 	json_close_object(writer);
 }
 

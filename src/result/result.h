@@ -64,6 +64,7 @@ void result_write_enforced(const struct plan *plan, const struct observation *se
 /* "published": [{"port", "host_port"}] */
 void result_write_published(const struct network_seen *network, struct json_writer *writer);
 /* "risky", and "risky_search" where the search was bounded. */
+void result_write_risky_paths(const char *key, const struct risky_list *risky, struct json_writer *writer);
 void result_write_risky(const struct risky_list *risky, struct json_writer *writer);
 void result_write_error(const struct error *error, struct json_writer *writer);
 void result_write_missing(const struct plan *plan, const struct observation *seen, struct json_writer *writer);

@@ -93,6 +93,10 @@ void channel_end(struct channel *channel);
 /* FAILED, then the end. @plan says what was missing; may be NULL. */
 struct plan;
 void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
+/* @risky: what the processes of a jar that ended left; NULL: it has no such list. */
+struct risky_list;
+void channel_fail_with(struct channel *channel, const struct error *error, const struct plan *plan,
+		       const struct risky_list *risky);
 /* The same for a frame that is not allowed here. */
 void channel_refuse(struct channel *channel, struct wire_frame *frame);
 void channel_free(struct channel *channel);

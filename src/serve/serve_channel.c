@@ -109,6 +109,12 @@ void channel_end(struct channel *channel)
 
 void channel_fail(struct channel *channel, const struct error *error, const struct plan *plan)
 {
+	channel_fail_with(channel, error, plan, NULL);
+}
+
+void channel_fail_with(struct channel *channel, const struct error *error, const struct plan *plan,
+		       const struct risky_list *risky)
+{
 	AUTO_TEXT payload = {0};
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
@@ -116,6 +122,8 @@ void channel_fail(struct channel *channel, const struct error *error, const stru
 	json_open_object(&writer, NULL);
 	result_write_error(error, &writer);
 	result_write_missing(plan, NULL, &writer);
+	if (risky)
+		result_write_risky(risky, &writer);
 	json_close_object(&writer);
 	wire_send(&channel->wire, FRAME_FAILED, text_string(&payload), payload.len, -1);
 	channel_end(channel);

@@ -17,6 +17,7 @@
 #include "engine/engine_events.h"
 #include "engine/engine_redact.h"
 #include "serve/server_jar.h"
+#include "serve/serve_look.h"
 #include "serve/serve_net.h"
 #include "serve/serve_order.h"
 #include "serve/serve_run.h"
@@ -127,6 +128,14 @@ static void on_usage_request(struct serve_jar *jar, struct wire_frame *frame)
 		send_usage(jar, own);
 }
 
+static void on_look_request(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+
+	if (own)
+		serve_look_begin(own, &jar->server_jar, frame);
+}
+
 static void on_net_request(struct serve_jar *jar, struct wire_frame *frame)
 {
 	struct channel *own = take_channel(jar->channel, frame);
@@ -202,6 +211,31 @@ static void refuse_for_now(struct serve_jar *jar, struct wire_frame *frame)
 	channel_fail(own, &error, NULL);
 }
 
+static void say_why_gone(const struct serve_jar *jar, struct error *error)
+{
+	*error = jar->server_jar.launch.error;
+	if (error->stage == STAGE_NONE && jar->is_expired)
+		error_set(error, STAGE_LIMITS, ETIME, "the jar's time to live is over");
+	if (error->stage == STAGE_NONE)
+		error_set(error, STAGE_ENGINE, 0,
+			  "the jar ended though nobody closed it: its first process was killed");
+	if (jar->server_jar.is_standing)
+		error_hint(error, "open another jar");
+}
+
+/* It has ended by itself, and the client does not know yet. */
+static void refuse_for_good(struct serve_jar *jar, struct wire_frame *frame)
+{
+	struct channel *own = take_channel(jar->channel, frame);
+	struct error error;
+
+	if (!own)
+		return;
+	say_why_gone(jar, &error);
+	engine_redact_error(jar->server_jar.launch.policy, jar->server_jar.launch.environment, &error);
+	channel_fail(own, &error, NULL);
+}
+
 static void close_jar(struct serve_jar *jar)
 {
 	jar->is_closing = true;
@@ -221,12 +255,17 @@ static void jar_on_frame(struct channel *channel, struct wire_frame *frame)
 		on_task_request(jar, kind, frame);
 	} else if (is_open(jar) && frame->type == FRAME_USAGE) {
 		on_usage_request(jar, frame);
+	} else if (is_open(jar) && frame->type == FRAME_LOOK) {
+		on_look_request(jar, frame);
 	} else if (is_open(jar) && frame->type == FRAME_NET) {
 		on_net_request(jar, frame);
 	} else if (is_open(jar) && frame->type == FRAME_LAYER) {
 		on_layer_request(jar, frame);
 	} else if (jar->order && !jar->is_closing && frame_traits(frame->type) & FRAME_JOINS) {
 		refuse_for_now(jar, frame);
+	} else if ((jar->server_jar.is_gone || jar->is_expired) && !jar->is_closing &&
+		   frame_traits(frame->type) & FRAME_JOINS) {
+		refuse_for_good(jar, frame);
 	} else if (frame->type == FRAME_CLOSE && !frame->len && !frame->fd_count && !jar->is_closing) {
 		close_jar(jar);
 	} else {
@@ -268,6 +307,7 @@ static void write_opened(struct server_jar *server_jar, struct text *out)
 	json_write_string(&writer, "workdir", plan->core.workdir);
 	engine_workspaces_look(&server_jar->launch.workspaces, false);
 	result_write_workspace(&server_jar->launch.workspaces.seen, &writer);
+	json_write_bool(&writer, "searched", server_jar_is_searched(server_jar));
 	if (seen->network.published_count)
 		result_write_published(&seen->network, &writer);
 	json_close_object(&writer);
@@ -290,18 +330,6 @@ static void jar_on_stands(struct server_jar *server_jar)
 		serve_order_answer(take_ptr(jar->order), text_string(&payload));
 	else
 		wire_send(&jar->channel->wire, FRAME_OPENED, text_string(&payload), payload.len, -1);
-}
-
-static void say_why_gone(const struct serve_jar *jar, struct error *error)
-{
-	*error = jar->server_jar.launch.error;
-	if (error->stage == STAGE_NONE && jar->is_expired)
-		error_set(error, STAGE_LIMITS, ETIME, "the jar's time to live is over");
-	if (error->stage == STAGE_NONE)
-		error_set(error, STAGE_ENGINE, 0,
-			  "the jar ended though nobody closed it: its first process was killed");
-	if (jar->server_jar.is_standing)
-		error_hint(error, "open another jar");
 }
 
 static struct serve_jar *jar_new(struct channel *channel, struct serve_request *request);
@@ -339,6 +367,24 @@ static void hand_over(struct serve_jar *jar)
 	serve_order_start(order, jar->order_store, next->server_jar.request->wire.environment, order_on_over, next);
 }
 
+/* It ended by itself: the client hears why, and what its processes left. */
+static void send_failed(void *owner)
+{
+	struct serve_jar *jar = owner;
+	struct server_jar *server_jar = &jar->server_jar;
+	struct channel *channel = take_ptr(jar->channel);
+	struct error error;
+
+	server_jar_leave(server_jar);
+	if (!channel)
+		return;
+	channel_set_role(channel, NULL, NULL);
+	say_why_gone(jar, &error);
+	engine_redact_error(server_jar->launch.policy, server_jar->launch.environment, &error);
+	channel_fail_with(channel, &error, server_jar->launch.has_plan ? &server_jar->launch.plan : NULL,
+			  server_jar->is_standing ? &server_jar->risky : NULL);
+}
+
 static void send_closed(void *owner)
 {
 	struct serve_jar *jar = owner;
@@ -350,7 +396,6 @@ static void send_closed(void *owner)
 	if (!channel)
 		return;
 	json_open_object(&writer, NULL);
-	risky_merge(&jar->server_jar.risky, &jar->server_jar.search.risky);
 	result_write_risky(&jar->server_jar.risky, &writer);
 	json_close_object(&writer);
 	channel_set_role(channel, NULL, NULL);
@@ -362,7 +407,7 @@ static void jar_on_gone(struct server_jar *server_jar)
 {
 	struct serve_jar *jar = (struct serve_jar *)server_jar;
 	struct channel *channel = jar->channel;
-	struct error error;
+	struct error error = {0};
 
 	loop_disarm(&jar->ttl);
 	if (jar->is_before_order && channel && !jar->is_closing && !jar->is_expired) {
@@ -371,24 +416,18 @@ static void jar_on_gone(struct server_jar *server_jar)
 	}
 	/* The order is done, though the jar cannot be opened again; or nobody will do it. */
 	if (jar->order && jar->is_before_order) {
-		error = (struct error){0};
 		error_set(&error, STAGE_ENGINE, ECANCELED, "the jar was closed before its workspace was changed");
 		serve_order_fail(take_ptr(jar->order), &error);
 	} else if (jar->order) {
 		serve_order_answer(take_ptr(jar->order), NULL);
 	}
-	if (jar->is_closing && channel) {
-		server_jar_hold(server_jar); /* it lives until the search is over */
-		server_jar_search_last(server_jar, send_closed);
-		return;
-	}
-	jar->channel = NULL;
 	if (!channel)
 		return;
-	channel_set_role(channel, NULL, NULL);
-	say_why_gone(jar, &error);
-	engine_redact_error(server_jar->launch.policy, server_jar->launch.environment, &error);
-	channel_fail(channel, &error, server_jar->launch.has_plan ? &server_jar->launch.plan : NULL);
+	server_jar_hold(server_jar); /* it lives until the search is over */
+	if (jar->is_closing || server_jar->is_standing)
+		server_jar_search_last(server_jar, jar->is_closing ? send_closed : send_failed);
+	else
+		send_failed(server_jar);
 }
 
 /* --- beginning and end -------------------------------------------------------------------------------------- */

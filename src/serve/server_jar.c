@@ -246,23 +246,48 @@ void server_jar_leave(struct server_jar *server_jar)
 	server_jar_check_dead(server_jar);
 }
 
-void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left)
+bool server_jar_is_searched(const struct server_jar *server_jar)
 {
-	if (!job->search.next || !server_jar->baseline)
+	return server_jar->baseline != NULL;
+}
+
+void server_jar_search(struct server_jar *server_jar, struct engine_search *search, void (*over)(void *owner),
+		       void *owner)
+{
+	const struct plan *plan = &server_jar->launch.plan;
+	struct engine_baseline *baseline =
+		server_jar->baseline && server_jar->has_unseen ? engine_baseline_hold(server_jar->baseline) : NULL;
+
+	engine_search_begin(search, server_jar->object.server->loop, &server_jar->launch.host, baseline,
+			    &server_jar->object.server->trees);
+	engine_search_end(search, plan->rung == RUNG_NAMESPACE && server_jar->launch.policy->has_protect, over, owner);
+}
+
+void server_jar_found(struct server_jar *server_jar, struct engine_search *search, bool has_more)
+{
+	if (!search->next || !server_jar->baseline)
 		return;
 	engine_baseline_release(server_jar->baseline);
-	server_jar->baseline = engine_baseline_hold(job->search.next);
-	risky_merge(&server_jar->risky, &job->search.risky);
-	server_jar->has_unseen = is_left || server_jar->run_count > 1;
+	server_jar->baseline = engine_baseline_hold(search->next);
+	risky_merge(&server_jar->risky, &search->risky);
+	server_jar->has_unseen = has_more;
+}
+
+void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left)
+{
+	server_jar_found(server_jar, &job->search, is_left || server_jar->run_count > 1);
+}
+
+static void on_searched_last(void *owner)
+{
+	struct server_jar *server_jar = owner;
+
+	server_jar_found(server_jar, &server_jar->search, false);
+	server_jar->searched_last(server_jar);
 }
 
 void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner))
 {
-	const struct plan *plan = &server_jar->launch.plan;
-	struct engine_baseline *baseline = server_jar->has_unseen ? take_ptr(server_jar->baseline) : NULL;
-
-	engine_search_begin(&server_jar->search, server_jar->object.server->loop, &server_jar->launch.host, baseline,
-			    &server_jar->object.server->trees);
-	engine_search_end(&server_jar->search, plan->rung == RUNG_NAMESPACE && server_jar->launch.policy->has_protect,
-			  over, server_jar);
+	server_jar->searched_last = over;
+	server_jar_search(server_jar, &server_jar->search, on_searched_last, server_jar);
 }

@@ -28,9 +28,10 @@ struct server_jar {
 	struct engine_baseline
 		*baseline;           /* of the last search in a jar that is kept; NULL: there is nothing to search */
 	struct engine_search search; /* when it is gone */
-	struct risky_list risky;     /* what all searches in it have found */
-	bool has_unseen;             /* its processes may have changed something since that search */
-	bool is_standing;            /* it stands or stood */
+	void (*searched_last)(void *owner);
+	struct risky_list risky; /* what all searches in it have found */
+	bool has_unseen;         /* its processes may have changed something since that search */
+	bool is_standing;        /* it stands or stood */
 	bool is_gone;
 	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
 	void (*stands)(struct server_jar *server_jar);
@@ -58,6 +59,13 @@ struct job_jar server_jar_enter(struct server_jar *server_jar);
 /* For something else that needs it; server_jar_leave() too. */
 void server_jar_hold(struct server_jar *server_jar);
 void server_jar_leave(struct server_jar *server_jar);
+/* Can processes of it change what other programs execute or obey? */
+bool server_jar_is_searched(const struct server_jar *server_jar);
+/* Search for what is not known yet, then call over(@owner), from within the loop or at once. */
+void server_jar_search(struct server_jar *server_jar, struct engine_search *search, void (*over)(void *owner),
+		       void *owner);
+/* A search in it is over: the next one compares with what it found. @has_more: processes may change something from now on. */
+void server_jar_found(struct server_jar *server_jar, struct engine_search *search, bool has_more);
 /* A job in it is over; @is_left: processes of it live on. */
 void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left);
 /* It is gone: search for what is not known yet, then call over(). The result is in server_jar->risky. */

@@ -66,6 +66,7 @@ enum frame_trait {
 	X(REPLY, 17, FRAME_FROM_CLIENT, 0)                                                                             \
 	X(WORKSPACE, 18, FRAME_FROM_CLIENT, FRAME_BEGINS)                                                              \
 	X(LAYER, 19, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                   \
+	X(LOOK, 20, FRAME_FROM_CLIENT, FRAME_JOINS)                                                                    \
 	X(STARTED, 65, FRAME_FROM_ENGINE, 0)                                                                           \
 	X(OUTPUT, 66, FRAME_FROM_ENGINE, FRAME_COUNTED)                                                                \
 	X(CAPTURED, 67, FRAME_FROM_ENGINE, FRAME_COUNTED)                                                              \

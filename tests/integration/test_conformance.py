@@ -14,7 +14,7 @@ from harness.case import JarCase
 from harness.doors import Line
 from harness.result import check_result
 from harness.wire import ANSWER, ASK, CANCEL, CAPTURED, CLOSE, CLOSED, CONNECT, DESCRIPTOR, EVENT, FAILED, FILE, HELLO, JOIN, KILL, OPEN, OPENED
-from harness.wire import LAYER, OUTPUT, PROCESSES, RESIZE, RESULT, RUN, SIGNAL, STARTED, USAGE, WORKSPACE
+from harness.wire import LAYER, LOOK, OUTPUT, PROCESSES, RESIZE, RESULT, RUN, SIGNAL, STARTED, USAGE, WORKSPACE
 
 VERSION = doors.stdio_client.VERSION
 
@@ -93,6 +93,17 @@ class Conformance:
     def close(self, jar: Line) -> None:
         """A jar is closed, and nothing of it is left."""
         self.assertEqual([kind for kind, _ in jar.send(CLOSE).read_all()], [CLOSED])
+
+    def test_a_look_says_what_a_process_left(self) -> None:
+        jar = self.open()
+        run = self.join(jar, self.script("echo x > AGENTS.md; touch there; exec sleep 600"))
+        self.wait_for((self.work / "there").exists, "the command")
+        found = self.answer(jar.ask(LOOK, {"version": VERSION}))
+        self.assertEqual([[os.path.basename(entry["path"]) for entry in found[key]] for key in ("new", "risky")], [["AGENTS.md"]] * 2)
+        self.assertEqual(self.answer(jar.ask(LOOK, {"version": VERSION}))["new"], [])
+        self.assertEqual(self.error(jar.ask(LOOK, {"version": VERSION, "op": "x"}).read_all())["stage"], "engine")
+        self.close(jar)
+        run.close()
 
     # --- runs ---
 

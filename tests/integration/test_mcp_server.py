@@ -268,6 +268,22 @@ class Code(McpCase):
         self.assertIn("SystemExit: 3\n", str(self.code(server, "python", "raise SystemExit(3)")["error"]))
         self.assertEqual(self.code(server, "python", "x")["value"], "5")
 
+    def test_what_code_leaves_for_other_programs_is_told(self) -> None:
+        """And what a process that it left running plants later, when the jar is closed."""
+        server = self.server()
+        for language, code, name in (("python", "open('.envrc', 'w').close()", ".envrc"), ("bash", "echo x > AGENTS.md", "AGENTS.md")):
+            result = server.tool("run_code", language=language, code=code)
+            self.assertIn(f'risky: "{self.work}/{name}": it appeared', said(result))
+            self.assertEqual([entry["path"] for entry in result["structuredContent"]["risky"]], [str(self.work / name)])
+            self.assertEqual(self.code(server, language, "1")["risky"], [])
+        server.tool("run_code", language="bash", code="exit", timeout_seconds=20)
+        jar = server.data("jar_open")["jar"]
+        self.code(server, "bash", "(while ! test -e go; do sleep 0.01; done; echo x > CLAUDE.md; touch went) & true", jar=jar)
+        (self.work / "go").touch()
+        self.wait_for((self.work / "went").exists, "the process")
+        result = server.tool("jar_close", jar=jar)
+        self.assertIn(f'risky: "{self.work}/CLAUDE.md": it appeared', said(result))
+
     def test_python_that_takes_too_long_keeps_its_variables(self) -> None:
         server = self.server()
         self.code(server, "python", "x = 5")

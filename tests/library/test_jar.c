@@ -410,6 +410,75 @@ static void test_no_descriptor_leaks(void)
 	belljar_jar_close(jar);
 }
 
+static void check_has(const char *json, const char *words, bool has)
+{
+	if ((strstr(json, words) != NULL) != has)
+		printf("%s\n", json);
+	CHECK((strstr(json, words) != NULL) == has);
+}
+
+static void test_what_processes_leave_is_told(void)
+{
+	char directory[] = "/tmp/belljar-look-XXXXXX", option[64];
+	const char *const options[] = {option, NULL};
+	struct belljar_jar_options jar_options = {.size = sizeof(jar_options), .options = options, .ttl = "2s"};
+	struct belljar_command command = JAR_COMMAND("sh", "-c", "echo x > AGENTS.md; touch there; exec sleep 600");
+	struct belljar_handle *handle = NULL;
+	struct belljar_error *error = NULL;
+	struct pollfd readable = {.events = POLLIN};
+	struct belljar_jar *jar;
+	char *json = NULL;
+
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(option, sizeof(option), "workdir=%s", directory);
+	jar = open_jar_with(options);
+	CHECK_INT(belljar_jar_start(jar, &command, &handle, &error), 0);
+	while (belljar_jar_stat(jar, "there", 0, NULL, NULL, NULL, NULL) < 0)
+		usleep(10000);
+	CHECK_INT(belljar_jar_look(jar, &json, &error), 0);
+	check_has(json, "\"new\":[{\"path\":", true);
+	check_has(json, "AGENTS.md", true);
+	free(json);
+	CHECK_INT(belljar_jar_look(jar, &json, &error), 0);
+	check_has(json, "\"new\":[]", true);
+	check_has(json, "\"risky\":[{", true);
+	free(json);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(belljar_jar_finish(jar, &json, &error), 0);
+		check_has(json, "AGENTS.md", true);
+		check_has(json, "\"error\"", false);
+		free(json);
+	}
+	belljar_free(handle);
+	belljar_jar_close(jar);
+	/* One that ends by itself. */
+	CHECK_INT(belljar_jar_open(engine, &jar_options, &jar, &error), 0);
+	command = JAR_COMMAND("sh", "-c", "echo x > .envrc; exec sleep 600");
+	CHECK_INT(belljar_jar_start(jar, &command, &handle, &error), 0);
+	readable.fd = belljar_jar_fd(jar);
+	CHECK_INT(poll(&readable, 1, -1), 1);
+	CHECK(belljar_jar_process(jar, &error) < 0);
+	CHECK(strstr(belljar_error_message(error), "time to live") != NULL);
+	belljar_error_free(error);
+	error = NULL;
+	CHECK_INT(belljar_jar_finish(jar, &json, &error), 0);
+	check_has(json, ".envrc", true);
+	check_has(json, "\"error\"", true);
+	free(json);
+	CHECK_INT(belljar_jar_finish(NULL, &json, NULL), -EINVAL);
+	CHECK_INT(belljar_jar_look(NULL, &json, NULL), -EINVAL);
+	belljar_free(handle);
+	belljar_jar_close(jar);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const names[] = {"AGENTS.md", ".envrc", "there"};
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		CHECK_INT(unlink(path), 0);
+	}
+	CHECK_INT(rmdir(directory), 0);
+}
+
 static const struct test tests[] = {
 	TEST(test_runs_in_a_jar_share_its_files),
 	TEST(test_each_run_has_its_own_limits_and_result),
@@ -424,6 +493,7 @@ static const struct test tests[] = {
 	TEST(test_a_jar_is_opened_without_waiting_and_tells_its_end),
 	TEST(test_the_engine_says_which_protocol_it_speaks),
 	TEST(test_the_rules_of_a_network_change_while_it_lives),
+	TEST(test_what_processes_leave_is_told),
 	TEST(test_no_descriptor_leaks),
 };
 
