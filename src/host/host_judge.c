@@ -302,10 +302,10 @@ static enum risk judge_bare(struct judging *judging, const char *part)
 	return strcasecmp(part, "HEAD") != 0 ? RISK_NONE : found(judging, RISK_REPORTED, WHY_BARE);
 }
 
-/* A protected name below the top: programs run or obey it where they are started in that directory, and nothing holds it. */
-static enum risk judge_protected_below(struct judging *judging, const char *part)
+/* A name that counts in any directory: programs run or obey it where they are started there, and nothing holds it below the top. */
+static enum risk judge_rows(struct judging *judging, const struct host_name *rows, const char *part)
 {
-	for (const struct host_name *row = host_protected_names; row->name; row++) {
+	for (const struct host_name *row = rows; row->name; row++) {
 		if (row->is_of_top || is_in_repository(row->name))
 			continue;
 		if (is_within_name(part, row->name))
@@ -319,16 +319,11 @@ static enum risk judge_protected_below(struct judging *judging, const char *part
 /* Names that count in every directory; @part is one of the path and what comes behind it. */
 static enum risk judge_part(struct judging *judging, const char *part)
 {
-	enum risk risk;
-
 	if (is_in_repository(part))
 		return judge_repository(judging, part);
-	risk = judge_protected_below(judging, part);
-	if (risk)
-		return risk;
-	for (const struct host_name *row = host_instruction_names; row->name; row++)
-		if (is_within_name(part, row->name))
-			return found(judging, RISK_REPORTED, row->who);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		if (judge_rows(judging, tables[i], part))
+			return RISK_REPORTED;
 	return judge_bare(judging, part);
 }
 
@@ -346,21 +341,22 @@ static enum risk judge_top(struct judging *judging)
 	return RISK_NONE;
 }
 
-static enum risk judge_extra(struct judging *judging)
+/* @risk: what the tables say. */
+static enum risk judge_extra(struct judging *judging, enum risk risk)
 {
 	for (size_t i = 0; i < judging->rules->extra.count; i++) {
 		const struct risk_extra *extra = &judging->rules->extra.items[i];
 		bool is_above = is_within_name(extra->path, judging->exact) && is_no_directory(judging);
 
-		if (extra->is_only_new && judging->change->before == RISK_BEFORE_THERE)
+		if (extra->risk <= risk || (extra->is_only_new && judging->change->before == RISK_BEFORE_THERE))
 			continue;
 		if (extra->is_only_file &&
 		    (!S_ISREG(judging->change->mode) || strcmp(judging->exact, extra->path) != 0))
 			continue;
 		if (is_above || is_within_name(judging->exact, extra->path))
-			return found(judging, extra->risk, extra->who);
+			risk = found(judging, extra->risk, extra->who);
 	}
-	return RISK_NONE;
+	return risk;
 }
 
 /* Is it text that a terminal can print? Continuation bytes of UTF-8 are checked, overlong forms and surrogates are not text. */
@@ -424,8 +420,7 @@ static enum risk judge(struct judging *judging)
 		if (is_in_repository(part))
 			break;
 	}
-	if (!risk)
-		risk = judge_extra(judging);
+	risk = judge_extra(judging, risk);
 	return risk ? risk : judge_last_name(judging);
 }
 

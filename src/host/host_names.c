@@ -201,6 +201,7 @@ const char *const host_device_names[] = {"null", "zero", "full", "random", "uran
 #define INTERPRETER "a program runs it when it is started in this directory"
 #define BUILD "it says what is run to build this project"
 #define INSTRUCTIONS "agents follow what it says"
+#define SHADOW "programs outside take it for Belljar's own package"
 #define LINTER "a linter or a formatter, which editors start, runs code that it names"
 
 const struct host_name host_protected_names[] = {
@@ -422,6 +423,16 @@ const struct host_name host_instruction_names[] = {
 	{".pylintrc", LINTER},
 	{"pylintrc", LINTER},
 	{".rubocop.yml", LINTER},
+	/* in place of the packages by which programs outside start Belljar */
+	{"belljar.py", SHADOW},
+	{"belljar.pyc", SHADOW},
+	{"belljar.so", SHADOW},
+	{"belljar.abi3.so", SHADOW},
+	{"belljar/__init__.py", SHADOW},
+	{"belljar/__init__.pyc", SHADOW},
+	{"node_modules/belljar", SHADOW},
+	{"node_modules/belljar.js", SHADOW},
+	{"node_modules/@belljar", SHADOW},
 	{"AGENTS.md", INSTRUCTIONS},
 	{"AGENTS.override.md", INSTRUCTIONS},
 	{"AGENT.md", INSTRUCTIONS},

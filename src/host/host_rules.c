@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "host/host.h"
+#include "host/host_own.h"
 #include "host/host_paths.h"
 #include "host/host_watch.h"
 
@@ -45,6 +46,17 @@ static int add_found(struct risk_rules *rules, const char *workdir, const struct
 	return rc;
 }
 
+/* A run protects them by mounts. A copy has none, and a layer may have been written before Belljar was installed here. */
+static int add_own(struct risk_rules *rules, struct host *host)
+{
+	static const struct risk_extra own = {.risk = RISK_PROTECTED, .who = "Belljar itself is executed from it"};
+	int rc = host_find_own(host);
+
+	for (size_t i = 0; i < host->own.count && rc == 0; i++)
+		rc = add_below(rules, host->workdir.path.path, host->own.items[i].path, &own);
+	return rc;
+}
+
 static int find(struct host *host, const char *workdir, struct risk_rules *rules)
 {
 	struct risk_rules absent = {.has = NULL};
@@ -60,6 +72,8 @@ static int find(struct host *host, const char *workdir, struct risk_rules *rules
 		rc = add_found(rules, host->workdir.path.path, &found);
 	for (size_t i = 0; i < absent.extra.count && rc == 0; i++)
 		rc = add_below(rules, host->workdir.path.path, absent.extra.items[i].path, &absent.extra.items[i]);
+	if (rc == 0)
+		rc = add_own(rules, host);
 	risk_rules_done(&absent);
 	host_watch_done(&found);
 	return rc;

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -82,11 +83,22 @@ static bool is_of_objects(const struct tree_node *parent, const char *name)
 	       !strstr(parent->path, "/logs/");
 }
 
+/* Does the directory @name in @parent make all count that lies in it? */
+static bool counts_as_a_whole(const struct tree *tree, const struct tree_node *parent, const char *name)
+{
+	char path[2 * PATH_MAX];
+
+	if (!risk_is_known_name(&tree->known, name, strlen(name)))
+		return false;
+	snprintf(path, sizeof(path), "%s%s%s", parent->path, parent->path[0] ? "/" : "", name);
+	return risk_counts_as_a_whole(path);
+}
+
 /* Does the tree descend into @name in @parent? */
 static bool is_followed(const struct tree *tree, const struct tree_node *parent, const char *name)
 {
 	if (parent->flags & TREE_IS_FILLED)
-		return !strcasecmp(name, ".git");
+		return !strcasecmp(name, ".git") || counts_as_a_whole(tree, parent, name);
 	/* The hooks are watched as a whole, by the search that knows them from before the run. */
 	if (parent->flags & TREE_IS_IN_GIT)
 		return !(parent->flags & TREE_IS_GIT && !strcmp(name, "hooks")) && !is_of_objects(parent, name);
@@ -95,8 +107,7 @@ static bool is_followed(const struct tree *tree, const struct tree_node *parent,
 	return true;
 }
 
-/* @path: of the directory @name in @parent. */
-static unsigned flags_below(const struct tree *tree, const struct tree_node *parent, const char *path, const char *name)
+static unsigned flags_below(const struct tree *tree, const struct tree_node *parent, const char *name)
 {
 	static const unsigned inherited = TREE_IS_IN_GIT | TREE_IS_IN_OTHER | TREE_IS_COUNTED;
 
@@ -108,8 +119,7 @@ static unsigned flags_below(const struct tree *tree, const struct tree_node *par
 		return TREE_IS_IN_OTHER;
 	if (tree_is_filled(name))
 		return TREE_IS_FILLED;
-	return risk_is_known_name(&tree->known, name, strlen(name)) && risk_counts_as_a_whole(path) ? TREE_IS_COUNTED
-												    : 0;
+	return counts_as_a_whole(tree, parent, name) ? TREE_IS_COUNTED : 0;
 }
 
 /* The new node, or 0: no memory, or there are too many. Pointers to nodes are void after this. */
@@ -127,7 +137,7 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name)
 	node->path = take_ptr(path);
 	node->parent = parent;
 	node->sibling = tree->nodes.items[parent].child;
-	node->flags = flags_below(tree, &tree->nodes.items[parent], node->path, name);
+	node->flags = flags_below(tree, &tree->nodes.items[parent], name);
 	tree->nodes.items[parent].child = (uint32_t)(tree->nodes.count - 1);
 	return tree->nodes.items[parent].child;
 }

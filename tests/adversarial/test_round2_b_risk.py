@@ -197,6 +197,13 @@ class Reported(RiskCase):
         self.assertEqual(self.risky(self.run_later("true")), set())
         self.work.joinpath("a/b").chmod(0o755)
 
+    def test_what_programs_take_for_belljars_packages(self) -> None:
+        (self.work / "b/node_modules/belljar/lib").mkdir(parents=True)
+        (self.work / "b/node_modules/belljar/lib/old.js").write_text("1")
+        names = ["belljar.py", "a/belljar/__init__.py", "a/belljar.so", "b/node_modules/belljar/lib/old.js", "c/node_modules/belljar/index.js", "c/node_modules/@belljar/linux-x64/bin/belljar", "node_modules/belljar.js"]
+        result = self.run_later("mkdir -p a/belljar c/node_modules/belljar c/node_modules/@belljar/linux-x64/bin node_modules/x; for name in " + " ".join(names) + "; do echo x >> $name; done; touch node_modules/x/index.js; ln -s a/belljar belljar")
+        self.assertEqual(self.risky(result), {*names, "belljar"})
+
     def test_floods_are_told_in_words(self) -> None:
         (self.work / "sub").mkdir()
         for script in ("while [ $i -lt 600 ]; do : > sub/-$i; i=$((i+1)); done", "while [ $i -lt 300 ]; do mkdir sub/$i; : > sub/$i/AGENTS.md; i=$((i+1)); done"):

@@ -7,6 +7,7 @@ above; without mounts such a policy is refused. What changes all the same, by an
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import unittest
@@ -210,6 +211,32 @@ class OtherNames(OwnCase):
         self.assertEqual((result["outcome"], result["error"]["stage"]), ("cancelled", "isolate"), result)
         self.assertIn("Belljar's own", result["error"]["message"])
         self.assertIn(str(self.outside / "vendor/belljar"), result["error"]["message"])
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class InACopy(OwnCase):
+    def test_what_belljar_is_executed_from_does_not_come_home(self) -> None:
+        """A copy has no mounts that hold it; a layer may be of a time when Belljar was not installed here."""
+        for layout, names in (
+            ("npm", ["node_modules/@belljar/linux-x64/bin/belljar", "node_modules/belljar/index.js", "node_modules/belljar.js", "node_modules/.bin/new"]),
+            ("plain", ["tools/bin/belljar", "tools/bin/belljar-gate"]),
+        ):
+            with self.subTest(layout):
+                top = self.directory(f"copy-{layout}")
+                (top / "src").mkdir()
+                for name in names:
+                    (top / name).parent.mkdir(parents=True, exist_ok=True)
+                result = self.json("--cow", *self.sh("for name in src/fine " + " ".join(names) + "; do rm -f $name; echo evil > $name; done"), cwd=top)
+                self.assertEqual(result["exit_code"], 0, result)
+                engine = self.install(layout, top)
+                before = contents(engine.parent)
+                with mock.patch.object(paths, "belljar", lambda: str(engine)):
+                    done = self.belljar("apply", "--json", *(word for name in names for word in ("--theirs", name)), cwd=top)
+                left = {entry["path"]: entry["reason"] for entry in json.loads(done.stdout)["not_applied"]}
+                for name in names:
+                    self.assertEqual(left.get(name), "refused", (done, left))
+                self.assertEqual(contents(engine.parent), before)
+                self.assertEqual((top / "src/fine").read_text(), "evil\n")
 
 
 @on_ways(NAMESPACE)

@@ -67,6 +67,12 @@ static void test_protected_names_are_reported_below_the_top(void)
 	CHECK_INT(judge_file("sub/.github/workflows/ci.yml"), RISK_NONE);
 	CHECK_INT(judge_file("web/.prettierrc.js"), RISK_REPORTED);
 	CHECK_INT(judge_file("web/stylelint.config.mjs"), RISK_REPORTED);
+	CHECK_INT(judge_file("a/belljar.py"), RISK_REPORTED);
+	CHECK_INT(judge_file("a/belljar/__init__.py"), RISK_REPORTED);
+	CHECK_INT(judge_file("a/belljar/x.py"), RISK_NONE);
+	CHECK_INT(judge("a/belljar", S_IFLNK), RISK_REPORTED);
+	CHECK_INT(judge_file("a/node_modules/belljar/index.js"), RISK_REPORTED);
+	CHECK_INT(judge_file("a/node_modules/x/index.js"), RISK_NONE);
 	CHECK(risk_counts_as_a_whole("a/.vscode") && risk_counts_as_a_whole(".claude/hooks"));
 	CHECK(!risk_counts_as_a_whole("a") && !risk_counts_as_a_whole(".claude") && !risk_counts_as_a_whole("-a"));
 }
@@ -166,6 +172,7 @@ static void test_rules_add_paths_that_no_table_names(void)
 	CHECK_STRING(who, "hooks");
 	CHECK_INT(judge_with(&rules, "tools", S_IFLNK, RISK_BEFORE_UNKNOWN), RISK_PROTECTED);
 	CHECK_INT(judge_with(&rules, "tools", S_IFDIR, RISK_BEFORE_UNKNOWN), RISK_NONE);
+	CHECK_INT(judge_with(&rules, "tools/hooks/AGENTS.md", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_PROTECTED);
 	CHECK_INT(judge_with(&rules, "bin/run", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_REPORTED);
 	CHECK_INT(judge_with(&rules, "bin/run", S_IFREG, RISK_BEFORE_THERE), RISK_NONE);
 	CHECK_INT(judge_with(&rules, "bin/run1", S_IFREG, RISK_BEFORE_UNKNOWN), RISK_NONE);
