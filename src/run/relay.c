@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 
 #define BACKGROUND_RETRY_NS 200000000ULL
@@ -23,9 +24,13 @@
 #define TAKEN_RETRY_LEAST_NS 50000ULL
 #define TAKEN_RETRY_MOST_NS 50000000ULL
 #define TEE_BYTES (64 << 10)
-#define END_OF_INPUT 4 /* what a person types, Control-D */
+/* A command that has not taken the end of its input from its terminal is told again, soon at first. */
+#define END_RETRY_LEAST_NS 100000000ULL
+#define END_RETRY_MOST_NS 1000000000ULL
+#define CONTROL_D 4
 
 static void on_source(struct loop_watch *watch, uint32_t events);
+static void on_retry_end(struct loop_timer *timer);
 
 static uint64_t now_ns(void)
 {
@@ -69,6 +74,47 @@ static bool is_in_background(const struct relay *relay)
 	return foreground > 0 && foreground != getpgrp();
 }
 
+/* --- the end of input on a terminal --------------------------------------------------------------------------- */
+
+/*
+ * Type the end of the input, again and again until the run is over. A pipe stays at its end, but a terminal forgets: an end that
+ * was typed before the command changed the terminal's modes is a zero byte afterwards, and one read of it serves one reader. To
+ * a line editor the end means nothing on a line that has begun, so an open last line is entered first.
+ */
+static void type_end(struct relay *relay)
+{
+	struct termios modes;
+	char typed[] = {'\r', CONTROL_D};
+	bool is_entered = false;
+
+	if (tcgetattr(relay->target_fd, &modes) == 0) {
+		is_entered = relay->is_line_open && !(modes.c_lflag & ICANON);
+		if (modes.c_lflag & ICANON)
+			typed[1] = (char)modes.c_cc[VEOF];
+	}
+	/* Where the terminal has no room, it has unread ends enough. */
+	if (write(relay->target_fd, typed + !is_entered, sizeof(typed) - !is_entered) < 0 && errno != EAGAIN &&
+	    errno != EINTR) {
+		stop(relay);
+		return;
+	}
+	if (is_entered)
+		relay->is_line_open = false;
+	loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_end, relay);
+	relay->retry_ns = MIN_OF(relay->retry_ns * 2, END_RETRY_MOST_NS);
+}
+
+static void on_retry_end(struct loop_timer *timer)
+{
+	type_end(timer->owner);
+}
+
+static void begin_typing_end(struct relay *relay)
+{
+	relay->retry_ns = END_RETRY_LEAST_NS;
+	type_end(relay);
+}
+
 /* --- by copying --------------------------------------------------------------------------------------------- */
 
 static void flush(struct relay *relay)
@@ -110,8 +156,12 @@ static void read_some(struct relay *relay)
 	relay->end = count > 0 ? (size_t)count : 0;
 	if (count <= 0) {
 		relay->has_ended = true;
-		if (relay->is_target_terminal)
-			relay->buffer[relay->end++] = END_OF_INPUT;
+		if (relay->is_target_terminal) {
+			begin_typing_end(relay);
+			return;
+		}
+	} else {
+		relay->is_line_open = relay->buffer[relay->end - 1] != '\n' && relay->buffer[relay->end - 1] != '\r';
 	}
 	flush(relay);
 }

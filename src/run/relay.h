@@ -18,7 +18,7 @@ struct relay {
 	struct loop *loop;
 	struct loop_watch source;
 	struct loop_watch target;
-	struct loop_timer retry; /* a terminal we are in the background of, or a pipe of which nothing was taken yet */
+	struct loop_timer retry; /* of what no event tells: see relay.c */
 	uint64_t retry_ns;
 	int source_fd;        /* -1: nothing more to relay */
 	bool is_source_owned; /* a description of our own of the caller's pipe or terminal */
@@ -28,6 +28,7 @@ struct relay {
 	int target_fd;           /* owned */
 	int peek_fd;             /* the other end of the target, to see what was not read; owned; -1: none */
 	bool is_target_terminal; /* the end of input is typed, not shown by closing */
+	bool is_line_open;       /* the last byte carried did not end a line */
 	bool is_source_terminal;
 	bool has_ended;
 	bool is_held;

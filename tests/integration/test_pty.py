@@ -17,6 +17,26 @@ from harness.terminal import Terminal
 
 CTRL_C, CTRL_D, CTRL_Z, CTRL_BACKSLASH = b"\x03", b"\x04", b"\x1a", b"\x1c"
 
+# Waits until something was typed, changes the terminal's modes without reading it, and then reads to the end as a line editor does,
+# or as cat does.
+CHANGES_MODES = """
+import os, select, sys, termios, tty
+before = termios.tcgetattr(0)
+is_raw_before = sys.argv[1] == "1"
+if is_raw_before:
+    tty.setraw(0)
+select.select([0], [], [])
+if is_raw_before:
+    termios.tcsetattr(0, termios.TCSANOW, before)
+    while os.read(0, 100) != b"":
+        pass
+else:
+    tty.setraw(0, termios.TCSANOW)
+    while b"\\x04" not in os.read(0, 100):
+        pass
+print("ended")
+"""
+
 
 class TerminalCase(JarCase):
     """A test that sits in front of a terminal."""
@@ -167,6 +187,17 @@ class Pty(TerminalCase):
         result = self.json("--pty", *self.sh("read x; echo got $x"), stdin=b"piped\n")
         self.assertIn("got piped", result["stdout"])
 
+    def test_the_end_of_input_holds_for_each_reader(self) -> None:
+        result = self.json("--pty", *self.sh("cat; echo one; cat; echo two"), stdin=b"some")
+        self.assertEqual((result["exit_code"], result["stdout"].replace("\r\n", "\n")), (0, "somesomeone\ntwo\n"))
+
+    def test_the_end_of_input_outlives_a_change_of_modes(self) -> None:
+        for is_raw_before in (False, True):
+            with self.subTest(is_raw_before=is_raw_before):
+                result = self.json("--pty", "--", "/usr/bin/python3", "-c", CHANGES_MODES, str(int(is_raw_before)), stdin=b"")
+                self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0), result)
+                self.assertIn("ended", result["stdout"])
+
     def test_a_signal_to_belljar_cancels(self) -> None:
         process, status = self.start_status("--pty", "--grace", "1000s", "--", self.tool("catcher"), "5", self.marker)
         assert process.stdout
@@ -253,6 +284,35 @@ class Shell(TerminalCase):
         terminal.type(CTRL_D)
         self.assertEqual(terminal.end(), 0)
         self.assert_modes_restored(terminal)
+
+    def test_a_shell_without_input_ends(self) -> None:
+        for shell in ("/bin/sh", "/bin/bash"):
+            self.env["SHELL"] = shell
+            with self.subTest(shell=shell), open("/dev/null", "rb") as nothing:
+                self.assertEqual(self.start(verb="shell", stdin=nothing).wait(BOUND), 0)
+
+    def test_a_shell_runs_what_a_pipe_has_and_ends(self) -> None:
+        for text in (b"echo pi''ped; exit 7\n", b"echo pi''ped; exit 7"):
+            for shell in ("/bin/sh", "/bin/bash"):
+                self.env["SHELL"] = shell
+                with self.subTest(shell=shell, text=text):
+                    process = self.start(verb="shell", stdin=-1)
+                    stdout, _ = process.communicate(text, timeout=BOUND)
+                    self.assertIn(b"piped", stdout)
+                    self.assertEqual(process.returncode, 7)
+
+    def test_a_shell_ends_with_the_terminal_it_reads(self) -> None:
+        master, slave = os.openpty()
+        try:
+            process = self.start(verb="shell", stdin=slave)
+            os.write(master, b"echo rea''dy\n")
+            assert process.stdout
+            read_until(process.stdout, b"ready")
+        finally:
+            os.close(slave)
+            os.close(master)
+        process.communicate(timeout=BOUND)
+        self.assertEqual(process.returncode, 0)
 
     def test_options_hold(self) -> None:
         terminal = self.terminal("-C", "none", "--env", "GREETING=hello", verb="shell")
