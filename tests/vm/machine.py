@@ -52,38 +52,66 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def run(arguments: list[str], seconds: float, take: Callable[[str], None]) -> bool:
-    """Run it and hand on each line it says; True if it ended by itself within its time."""
+class Machine:
+    """One that runs. `take` gets each line it says."""
+
+    def __init__(self, arguments: list[str], take: Callable[[str], None]) -> None:
+        self._take = take
+        self._pending = b""
+        self.is_over = False
+        self._process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+        assert self._process.stdout is not None
+        self.output = self._process.stdout
+        os.set_blocking(self.output.fileno(), False)
+
+    def read(self) -> bool:
+        """Hand on what it says; False at the end of it."""
+        chunk = self.output.read(65536)
+        if chunk == b"":
+            return False
+        *lines, self._pending = (self._pending + (chunk or b"")).split(b"\n")
+        for text in lines:
+            self._take(text.decode(errors="replace").rstrip("\r"))
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """It said its last; see that it ends."""
+        try:
+            self._process.wait(seconds)
+            self.is_over = True
+        except subprocess.TimeoutExpired:
+            pass
+
+    def stop(self) -> None:
+        """Have it surely gone."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self.output.close()
+
+
+def run(guests: list[tuple[list[str], Callable[[str], None]]], seconds: float) -> list[bool]:
+    """Run machines beside one another, and hand on each line that they say; for each: True if it ended by itself in time."""
     deadline = time.monotonic() + seconds
-    machine = subprocess.Popen(
-        arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
-    assert machine.stdout is not None
-    os.set_blocking(machine.stdout.fileno(), False)
-    pending = b""
+    machines: list[Machine] = []
     try:
         with selectors.DefaultSelector() as selector:
-            selector.register(machine.stdout, selectors.EVENT_READ)
-            while time.monotonic() < deadline:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    continue
-                chunk = machine.stdout.read(65536)
-                if chunk == b"":
-                    break
-                *lines, pending = (pending + (chunk or b"")).split(b"\n")
-                for text in lines:
-                    take(text.decode(errors="replace").rstrip("\r"))
-        machine.wait(max(1.0, deadline - time.monotonic()))
-        return True
-    except subprocess.TimeoutExpired:
-        return False
+            for arguments, take in guests:
+                machines.append(Machine(arguments, take))
+                selector.register(machines[-1].output, selectors.EVENT_READ, machines[-1])
+            while selector.get_map() and time.monotonic() < deadline:
+                for key, _ in selector.select(max(0.0, deadline - time.monotonic())):
+                    if not key.data.read():
+                        selector.unregister(key.fileobj)
+                        key.data.wait(max(1.0, deadline - time.monotonic()))
+        return [machine.is_over for machine in machines]
     finally:
-        if machine.poll() is None:
-            os.killpg(machine.pid, signal.SIGKILL)
-        machine.wait()
-        machine.stdout.close()
+        for machine in machines:
+            machine.stop()

@@ -109,9 +109,13 @@ def run_command(scene: Scene, report: Report) -> None:
     report.counts["passed" if finished.status == 0 else "failed"] += 1
 
 
-def run_modules(scene: Scene, words: list[str], report: Report) -> None:
+def chosen_modules(scene: Scene, words: list[str]) -> list[str]:
+    """Those of a scene that the words name; all without words."""
+    return [module for module in scene.modules if not words or any(word.partition(".")[0] in module for word in words)]
+
+
+def run_modules(scene: Scene, modules: list[str], words: list[str], report: Report) -> None:
     """Modules beside one another but for those that want to be alone."""
-    modules = [module for module in scene.modules if not words or any(word.partition(".")[0] in module for word in words)]
     alone = [module for module in modules if RUN_ALONE.search((HOME / "tests" / f"{module.partition(':')[0]}.py").read_text())]
     queue = collections.deque(module for module in modules if module not in alone)
 
@@ -132,7 +136,7 @@ def run_modules(scene: Scene, words: list[str], report: Report) -> None:
         run_module(scene, module, words, report)
 
 
-def run_scene(scene: Scene, words: list[str], report: Report) -> None:
+def run_scene(scene: Scene, modules: list[str], words: list[str], report: Report) -> None:
     """The modules, or a command, on the host that the scene is about."""
     old = {name: pathlib.Path("/proc/sys", name).read_text() for name, _ in scene.sysctl}
     for name, value in scene.sysctl:
@@ -140,16 +144,23 @@ def run_scene(scene: Scene, words: list[str], report: Report) -> None:
     if COMMAND.exists():
         run_command(scene, report)
     else:
-        run_modules(scene, words, report)
+        run_modules(scene, modules, words, report)
     for name, value in old.items():
         pathlib.Path("/proc/sys", name).write_text(value)
 
 
-def run_scenes(names: str, words: list[str]) -> None:
-    """All that were asked for."""
+def share_of(scenes: list[tuple[Scene, list[str]]], share: int, shares: int) -> list[tuple[Scene, list[str]]]:
+    """One machine's part of the modules of all scenes, which are dealt out in turn. A scene without a module is left out."""
+    dealt = [(number, index) for number, (_, modules) in enumerate(scenes) for index in range(len(modules))][share::shares]
+    parts = [(scene, [modules[index] for at, index in dealt if at == number]) for number, (scene, modules) in enumerate(scenes)]
+    return [(scene, modules) for scene, modules in parts if modules]
+
+
+def run_scenes(names: str, words: list[str], share: int, shares: int) -> None:
+    """This machine's share of all that were asked for."""
     print(f"vm: Linux {os.uname().release} up after {time.clock_gettime(time.CLOCK_BOOTTIME):.0f} s", flush=True)
     report = Report()
-    for scene in SCENES:
-        if names == "all" or scene.name in names.split(","):
-            run_scene(scene, words, report)
+    scenes = [(scene, chosen_modules(scene, words)) for scene in SCENES if names == "all" or scene.name in names.split(",")]
+    for scene, modules in share_of(scenes, share, shares):
+        run_scene(scene, modules, words, report)
     report.end()
