@@ -25,7 +25,7 @@
 #include "sys/calls.h"
 
 /* In a directory with more names than this each name of the tables is looked up by itself. */
-#define NAMES_MAX 512
+#define NAMES_MAX 2048
 /* So many names of the home directory are looked at. */
 #define HOME_NAMES_MAX 4096
 
@@ -43,16 +43,36 @@ static bool has_first_name(const char *name, const char *entry)
 	return (!name[len] || name[len] == '/') && !entry[len];
 }
 
-/* For each row of a table, whether the directory may have its first name. */
+/*
+ * For each row of a table, whether the directory may have its first name. Rows whose names begin with the same letter are
+ * in one chain, so that an entry is compared with few of them.
+ */
 #define ROWS_MAX 256
+#define LETTERS 32
 struct first_names {
+	const struct host_name *rows;
+	uint16_t first[LETTERS], next[ROWS_MAX]; /* a row's number and 1; 0: the end of the chain */
 	bool is_there[ROWS_MAX];
 };
 
-static void note_first_name(const struct host_name *rows, const char *entry, struct first_names *names)
+static unsigned letter_of(const char *name)
 {
-	for (size_t i = 0; i < ROWS_MAX && rows[i].name; i++)
-		names->is_there[i] |= has_first_name(rows[i].name, entry);
+	return (unsigned char)name[0] % LETTERS;
+}
+
+static void first_names_init(struct first_names *names, const struct host_name *rows)
+{
+	*names = (struct first_names){.rows = rows};
+	for (uint16_t i = 0; i < ROWS_MAX && rows[i].name; i++) {
+		names->next[i] = names->first[letter_of(rows[i].name)];
+		names->first[letter_of(rows[i].name)] = (uint16_t)(i + 1);
+	}
+}
+
+static void note_first_name(struct first_names *names, const char *entry)
+{
+	for (unsigned at = names->first[letter_of(entry)]; at; at = names->next[at - 1])
+		names->is_there[at - 1] |= has_first_name(names->rows[at - 1].name, entry);
 }
 
 /* One look at the directory instead of one at each of the names that could be there. */
@@ -67,24 +87,25 @@ static void read_first_names(const struct search_root *root, const char *name, s
 	if (directory)
 		take_fd(&fd);
 	while (directory && count <= NAMES_MAX && (entry = readdir(directory))) {
-		note_first_name(host_protected_names, entry->d_name, of_protected);
-		note_first_name(host_instruction_names, entry->d_name, of_instructions);
+		note_first_name(of_protected, entry->d_name);
+		note_first_name(of_instructions, entry->d_name);
 		/* Here another letter may count for one of ours, or for none. */
 		if (!is_ascii(entry->d_name))
 			break;
 		count++;
 	}
 	if (!directory || entry) {
-		memset(of_protected, true, sizeof(*of_protected));
-		memset(of_instructions, true, sizeof(*of_instructions));
+		memset(of_protected->is_there, true, sizeof(of_protected->is_there));
+		memset(of_instructions->is_there, true, sizeof(of_instructions->is_there));
 	}
 	if (directory)
 		closedir(directory);
 }
 
-static void find_rows(struct search *search, const char *top, const struct host_name *rows,
-		      const struct first_names *names, enum watch_kind kind)
+static void find_rows(struct search *search, const char *top, const struct first_names *names, enum watch_kind kind)
 {
+	const struct host_name *rows = names->rows;
+
 	for (size_t i = 0; rows[i].name; i++)
 		if (i >= ROWS_MAX || names->is_there[i])
 			search_find(search, &(struct watched){.kind = kind, .who = rows[i].who}, "%s/%s", top,
@@ -148,7 +169,7 @@ static void find_jj_pointer(struct search *search, const char *top)
 static void find_project(struct search *search, const char *top)
 {
 	const struct search_root *root = search_root_of(search, top);
-	struct first_names protected = {0}, instructions = {0};
+	struct first_names protected, instructions;
 	struct watched pointer = {.kind = WATCH_PROTECTED, .who = "git takes its repository from where it points"};
 	struct watched look = {.who = NULL};
 	enum path_kind kind;
@@ -157,6 +178,8 @@ static void find_project(struct search *search, const char *top)
 
 	if (!root || snprintf(git, sizeof(git), "%s/.git", top) >= (int)sizeof(git))
 		return;
+	first_names_init(&protected, host_protected_names);
+	first_names_init(&instructions, host_instruction_names);
 	read_first_names(root, search_beneath(root, top), &protected, &instructions);
 	/* As a directory, only some of its contents are protected; else it says where the repository is. */
 	has_no_link = search_find_plain(search, git, &look, &kind);
@@ -175,8 +198,8 @@ static void find_project(struct search *search, const char *top)
 			search_find_plain(search, git, &pointer, &kind);
 	}
 	find_jj_pointer(search, top);
-	find_rows(search, top, host_protected_names, &protected, WATCH_PROTECTED);
-	find_rows(search, top, host_instruction_names, &instructions, WATCH_REPORTED);
+	find_rows(search, top, &protected, WATCH_PROTECTED);
+	find_rows(search, top, &instructions, WATCH_REPORTED);
 	if (is_bare(search, top))
 		find_bare_names(search, top);
 }
