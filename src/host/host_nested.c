@@ -376,12 +376,12 @@ static void look_at_index(struct risk_look *look, struct tree *tree, size_t inde
 	struct tree_node *node = &tree->nodes.items[index];
 
 	look->listed += news == TREE_LISTED ? 1 : 0;
-	walk->risky->looked_at += node->flags & TREE_IS_GONE ? 0 : 1;
 	if (news == TREE_SKIMMED)
 		risky_leave_out(walk->risky, tree->path, node->path);
 	if (!(node->flags & TREE_IS_GONE) && (news == TREE_LISTED || is_known_as_news(node)))
 		look_at_node(walk, tree, node, news == TREE_LISTED);
 	node->flags &= ~(unsigned)TREE_IS_ARRIVED;
+	tree_looked(tree, index, is_known_as_news(node));
 }
 
 /* Begin with the tree look->tree; false: it is no longer where it was. */
@@ -390,15 +390,18 @@ static bool begin_tree(struct risk_look *look, struct tree *tree)
 	struct host_path top = {.path = tree->path, .device = tree->device, .inode = tree->inode};
 
 	look->index = 0;
-	look->is_begun = true;
 	look->walk.tree = tree;
 	tree_take_events(tree);
-	return walk_begin(&look->walk, &top);
+	look->is_begun = walk_begin(&look->walk, &top);
+	return look->is_begun;
 }
 
 static void end_tree(struct risk_look *look, struct tree *tree)
 {
-	tree_end_search(tree);
+	if (look->is_begun) {
+		look->walk.risky->looked_at += tree->nodes.count - tree->gone;
+		tree_end_search(tree);
+	}
 	close_fd(&look->walk.fd);
 	look->walk.repositories = look->walk.entries = 0;
 	look->is_begun = false;
@@ -417,7 +420,10 @@ bool host_look_go(struct risk_look *look, size_t count, struct risky_list *risky
 			end_tree(look, tree);
 			continue;
 		}
-		for (; look->index < tree->nodes.count; look->index++, count--) {
+		for (;; look->index++, count--) {
+			look->index = tree_next_to_look(tree, look->index, look->walk.start.earliest_ns);
+			if (look->index >= tree->nodes.count)
+				break;
 			if (!count)
 				return true;
 			look_at_index(look, tree, look->index);

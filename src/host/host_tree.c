@@ -122,6 +122,51 @@ static unsigned flags_below(const struct tree *tree, const struct tree_node *par
 	return counts_as_a_whole(tree, parent, name) ? TREE_IS_COUNTED : 0;
 }
 
+#define MARK_BITS 64
+
+static void mark(struct tree *tree, size_t index)
+{
+	if (index < tree->mark_capacity)
+		tree->marks[index / MARK_BITS] |= (uint64_t)1 << index % MARK_BITS;
+}
+
+/* Room for a mark of each node. Without memory nothing is settled, and every node is looked at. */
+static void make_marks(struct tree *tree)
+{
+	size_t capacity = tree->mark_capacity ? tree->mark_capacity : 256;
+	uint64_t *grown;
+
+	while (capacity < tree->nodes.count)
+		capacity *= 2;
+	if (capacity == tree->mark_capacity)
+		return;
+	grown = reallocarray(tree->marks, capacity / MARK_BITS, sizeof(*grown));
+	if (!grown) {
+		tree->is_settled = false;
+		return;
+	}
+	memset(grown + tree->mark_capacity / MARK_BITS, 0xff, (capacity - tree->mark_capacity) / CHAR_BIT);
+	tree->marks = grown;
+	tree->mark_capacity = capacity;
+}
+
+/* What is below it is gone too, which the search finds out by looking at all nodes. */
+static void set_gone(struct tree *tree, struct tree_node *node)
+{
+	if (node->flags & TREE_IS_GONE)
+		return;
+	node->flags |= TREE_IS_GONE;
+	tree->gone++;
+	tree->has_left = true;
+	tree->is_settled = false;
+}
+
+static void set_there(struct tree *tree, struct tree_node *node)
+{
+	tree->gone -= node->flags & TREE_IS_GONE ? 1 : 0;
+	node->flags &= ~(unsigned)TREE_IS_GONE;
+}
+
 /* The new node, or 0: no memory, or there are too many. Pointers to nodes are void after this. */
 static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name)
 {
@@ -138,6 +183,8 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, const char *name)
 	node->parent = parent;
 	node->sibling = tree->nodes.items[parent].child;
 	node->flags = flags_below(tree, &tree->nodes.items[parent], name);
+	make_marks(tree);
+	mark(tree, tree->nodes.count - 1);
 	tree->nodes.items[parent].child = (uint32_t)(tree->nodes.count - 1);
 	return tree->nodes.items[parent].child;
 }
@@ -210,10 +257,12 @@ static void watch_node(struct tree *tree, uint32_t index, int fd)
 		return;
 	}
 	/* A directory that moved keeps its watch, and gets it back under its new name. */
-	if (tree->by_watch[watch])
+	if (tree->by_watch[watch]) {
 		tree->nodes.items[tree->by_watch[watch] - 1].watch = 0;
-	else
+		mark(tree, tree->by_watch[watch] - 1);
+	} else {
 		tree->watch_count++;
+	}
 	tree->by_watch[watch] = index + 1;
 	node->watch = watch;
 }
@@ -229,6 +278,7 @@ static void take_event(struct tree *tree, const struct inotify_event *event)
 		return;
 	node = &tree->nodes.items[tree->by_watch[watch] - 1];
 	node->flags |= TREE_IS_DIRTY;
+	mark(tree, tree->by_watch[watch] - 1);
 	if (event->mask & IN_IGNORED) {
 		node->watch = 0;
 		tree->by_watch[watch] = 0;
@@ -360,8 +410,9 @@ static void take_directory(struct listing *listing, const struct directory_entry
 	}
 	node = &listing->tree->nodes.items[index];
 	if (node->flags & TREE_IS_GONE || node->inode != entry->inode) {
-		node->flags &= ~(unsigned)TREE_IS_GONE;
+		set_there(listing->tree, node);
 		node->flags |= TREE_IS_DIRTY;
+		mark(listing->tree, index);
 		arrive(listing, node, entry);
 	}
 }
@@ -436,13 +487,13 @@ static void forget_missing(const struct listing *listing)
 {
 	for (size_t i = 0; i < listing->children.count; i++)
 		if (!listing->children.is_there[i])
-			listing->tree->nodes.items[listing->children.indexes[i]].flags |= TREE_IS_GONE;
+			set_gone(listing->tree, &listing->tree->nodes.items[listing->children.indexes[i]]);
 }
 
 static void leave(struct tree *tree, struct tree_node *node)
 {
 	forget_watch(tree, node);
-	node->flags |= TREE_IS_GONE;
+	set_gone(tree, node);
 }
 
 static void read_directory(struct listing *listing)
@@ -459,6 +510,7 @@ static void read_directory(struct listing *listing)
 	node_of(listing)->device = status.st_dev;
 	node_of(listing)->inode = status.st_ino;
 	node_of(listing)->changed_ns = host_changed_ns(&status);
+	tree->newest_ns = MAX_OF(tree->newest_ns, node_of(listing)->changed_ns);
 	/* Times of another clock, or of another file system that is mounted here, say too little. */
 	if (!tree->has_own_clock || status.st_dev != tree->device ||
 	    node_of(listing)->changed_ns > now_ns() - SETTLING_NS)
@@ -475,8 +527,10 @@ static bool becomes_git(struct tree *tree, uint32_t index)
 	if (node->flags & TREE_IS_IN_GIT || !git_is_bare(node->bare))
 		return false;
 	node->flags |= TREE_IS_IN_GIT | TREE_IS_GIT;
-	for (uint32_t at = node->child; at; at = tree->nodes.items[at].sibling)
+	for (uint32_t at = node->child; at; at = tree->nodes.items[at].sibling) {
 		tree->nodes.items[at].flags |= TREE_IS_IN_GIT | TREE_IS_DIRTY;
+		mark(tree, at);
+	}
 	return true;
 }
 
@@ -505,6 +559,8 @@ static void list_node(struct tree *tree, uint32_t index, const struct tree_check
 
 	listing.was_listed = node->flags & (TREE_IS_LISTED | TREE_IS_SKIMMED);
 	tree->skimmed -= node->flags & TREE_IS_SKIMMED ? 1 : 0;
+	set_there(tree, node);
+	mark(tree, index);
 	node->flags = (node->flags & kept) | TREE_IS_LISTED;
 	node->bare = 0;
 	string_list_done(&node->names);
@@ -555,7 +611,39 @@ static int ask(const struct tree *tree, const struct tree_node *node, struct sta
 
 void tree_end_search(struct tree *tree)
 {
+	/* What went during this search may be above nodes that it had passed over. */
+	tree->is_settled = tree->mark_capacity >= tree->nodes.count && !tree->has_left;
+	tree->has_left = false;
 	tree->is_lost = false;
+}
+
+/*
+ * Another search may have listed a directory since this run began: a node that changed later than that is looked at,
+ * watched or not.
+ */
+size_t tree_next_to_look(const struct tree *tree, size_t index, int64_t old_ns)
+{
+	if (!tree->is_settled || tree->is_lost || tree->newest_ns >= old_ns)
+		return index;
+	while (index < tree->nodes.count) {
+		uint64_t left = tree->marks[index / MARK_BITS] >> index % MARK_BITS;
+
+		if (left)
+			return MIN_OF(index + (size_t)__builtin_ctzll(left), tree->nodes.count);
+		index += MARK_BITS - index % MARK_BITS;
+	}
+	return tree->nodes.count;
+}
+
+void tree_looked(struct tree *tree, size_t index, bool is_news)
+{
+	const struct tree_node *node = &tree->nodes.items[index];
+	bool is_quiet =
+		node->flags & TREE_IS_GONE || (node->watch && node->flags & TREE_IS_LISTED &&
+					       !(node->flags & (TREE_IS_DIRTY | TREE_IS_LEFT_OUT | TREE_IS_ARRIVED)));
+
+	if (is_quiet && !is_news && index < tree->mark_capacity)
+		tree->marks[index / MARK_BITS] &= ~((uint64_t)1 << index % MARK_BITS);
 }
 
 static bool is_unchanged(struct tree *tree, struct tree_node *node)
@@ -627,13 +715,7 @@ bool tree_is_of(const struct tree *tree, const struct host_path *top)
 
 bool tree_is_worn(const struct tree *tree)
 {
-	size_t gone = 0;
-
-	if (tree->nodes.count < TREE_NODES_MAX / 4)
-		return false;
-	for (size_t i = 0; i < tree->nodes.count; i++)
-		gone += tree->nodes.items[i].flags & TREE_IS_GONE ? 1 : 0;
-	return gone > tree->nodes.count / 2;
+	return tree->nodes.count >= TREE_NODES_MAX / 4 && tree->gone > tree->nodes.count / 2;
 }
 
 /* File systems whose times are of this kernel's clock, and of them those that count directories in the link count. */
@@ -688,6 +770,7 @@ void tree_free(struct tree *tree)
 	}
 	free(tree->nodes.items);
 	free(tree->by_watch);
+	free(tree->marks);
 	free(tree->path);
 	close_fd(&tree->fd);
 	close_fd(&tree->watch_fd);

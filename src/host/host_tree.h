@@ -62,6 +62,16 @@ struct tree {
 	size_t next;                 /* all before this one are listed, skimmed or gone */
 	size_t skimmed;              /* so many are only skimmed */
 	size_t next_skimmed;         /* the first of them that growing lists may be here */
+	size_t gone;                 /* so many are gone */
+	/*
+	 * A bit for each node that a search has to look at. Without it: the kernel watches the directory, reported nothing,
+	 * and no name in it counts.
+	 */
+	uint64_t *marks;
+	size_t mark_capacity; /* nodes that there is room for */
+	bool is_settled;      /* a search has been through all nodes, so the marks hold */
+	bool has_left;        /* a directory went since the last search ended */
+	int64_t newest_ns;    /* the latest time of change of any node */
 	struct risk_names known;
 	/* the kernel's watches */
 	int watch_fd; /* -1: none */
@@ -105,6 +115,10 @@ struct tree_check {
 enum tree_news { TREE_UNCHANGED, TREE_SKIMMED, TREE_LISTED };
 enum tree_news tree_check(struct tree *tree, size_t index, const struct tree_check *check);
 
+/* The first node from @index on that a search for changes since @old_ns has to look at; nodes.count: there is none. */
+size_t tree_next_to_look(const struct tree *tree, size_t index, int64_t old_ns);
+/* The search has looked at @index; @is_news: something in it counts in every run. */
+void tree_looked(struct tree *tree, size_t index, bool is_news);
 /* The search has seen all. */
 void tree_end_search(struct tree *tree);
 

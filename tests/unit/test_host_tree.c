@@ -46,6 +46,7 @@ static struct tree *new_tree(const char *name)
 struct look {
 	struct string_list listed, names;
 	size_t skimmed;
+	size_t visited;
 	int64_t old_ns; /* 0: everything is older than the run */
 };
 
@@ -62,14 +63,16 @@ static void look_at(struct tree *tree, struct look *look, bool may_skim)
 
 	string_list_done(&look->listed);
 	string_list_done(&look->names);
-	look->skimmed = 0;
+	look->skimmed = look->visited = 0;
 	tree_take_events(tree);
-	for (size_t i = 0; i < tree->nodes.count; i++) {
+	for (size_t i = 0; (i = tree_next_to_look(tree, i, check.old_ns)) < tree->nodes.count; i++) {
 		enum tree_news news = tree_check(tree, i, &check);
 
 		if (news == TREE_LISTED && !(tree->nodes.items[i].flags & TREE_IS_GONE))
 			CHECK_INT(string_list_add(&look->listed, tree->nodes.items[i].path), 0);
 		look->skimmed += news == TREE_SKIMMED;
+		look->visited++;
+		tree_looked(tree, i, false);
 	}
 	tree_end_search(tree);
 }
@@ -135,6 +138,41 @@ static void test_only_changed_directories_are_listed_again(void)
 		look_done(&look);
 		tree_free(tree);
 	}
+}
+
+static void test_a_search_visits_no_directory_that_the_kernel_watches_and_that_is_as_it_was(void)
+{
+	struct tree *tree = grown("/quiet", true);
+	struct look look = {0};
+
+	if (tree->watch_fd < 0) {
+		tree_free(tree);
+		return;
+	}
+	look_at(tree, &look, false);
+	CHECK_INT(look.visited, 4);
+	look_at(tree, &look, false);
+	CHECK_INT(look.visited, 0);
+	/* What changed is visited, and what is new. */
+	make_directory("/quiet/a/b/d");
+	make_file("/quiet/a/b/new");
+	look_at(tree, &look, false);
+	CHECK_INT(look.visited, 2);
+	CHECK(has(&look.listed, "a/b") && has(&look.listed, "a/b/d") && has(&look.names, "new"));
+	/* Below a directory that went everything went. */
+	CHECK_INT(rename(at("/quiet/a"), at("/quiet-a")), 0);
+	make_file("/quiet/x");
+	look_at(tree, &look, false);
+	CHECK(!node_of(tree, "a") && !node_of(tree, "a/b") && !node_of(tree, "a/b/d"));
+	CHECK_INT(tree->gone, 3);
+	/* A run that began before a directory was listed sees what is in it. */
+	look_at(tree, &look, false);
+	look.old_ns = tree->newest_ns;
+	make_file("/quiet/c/new");
+	look_at(tree, &look, false);
+	CHECK(has(&look.names, "new") && look.visited == tree->nodes.count);
+	look_done(&look);
+	tree_free(tree);
 }
 
 static void test_moved_and_replaced_directories_are_listed_where_they_are(void)
@@ -404,6 +442,7 @@ static void test_trees_are_kept_for_runs_to_come(void)
 
 static const struct test tests[] = {
 	TEST(test_only_changed_directories_are_listed_again),
+	TEST(test_a_search_visits_no_directory_that_the_kernel_watches_and_that_is_as_it_was),
 	TEST(test_moved_and_replaced_directories_are_listed_where_they_are),
 	TEST(test_a_change_within_the_tick_of_its_listing_is_seen),
 	TEST(test_two_searches_see_the_same_change),
