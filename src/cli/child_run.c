@@ -115,16 +115,6 @@ static const struct json_value *workspace_of(const struct json_value *result)
 	return member && member->value.type == JSON_OBJECT ? &member->value : NULL;
 }
 
-void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE])
-{
-	const struct json_value *workspace = workspace_of(result);
-	const char *found = workspace ? id_of(workspace) : NULL;
-
-	id[0] = '\0';
-	if (found)
-		memcpy(id, found, WORKSPACE_ID_SIZE);
-}
-
 int child_run_workspaces(const struct json_value *result, struct string_list *ids)
 {
 	const struct json_value *workspace = workspace_of(result);

@@ -16,9 +16,6 @@
 int child_run(command_function *function, const struct invocation *invocation, struct run_options *options,
 	      const struct messenger *messenger, struct json_value *result);
 
-/* The first workspace's id in a result, or "". */
-void child_run_workspace(const struct json_value *result, char id[WORKSPACE_ID_SIZE]);
-
 /* The ids of all workspaces in a result that have changes: that of the workdir, then those of other directories. */
 int child_run_workspaces(const struct json_value *result, struct string_list *ids);
 

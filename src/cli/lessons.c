@@ -253,19 +253,13 @@ void lessons_done(struct lesson_list *lessons)
 	*lessons = (struct lesson_list){0};
 }
 
-const struct refusal *lessons_first(const struct lesson_list *lessons, size_t line)
-{
-	for (size_t i = 0; i < lessons->refusals.count; i++)
-		if (lessons->refusals.items[i].lesson == line)
-			return &lessons->refusals.items[i];
-	return NULL;
-}
-
 void lessons_describe(const struct lesson_list *lessons, size_t line, struct text *out)
 {
-	const struct refusal *first = lessons_first(lessons, line);
+	const struct refusal *first = lessons->refusals.items;
 
-	if (!first)
+	while (first < lessons->refusals.items + lessons->refusals.count && first->lesson != line)
+		first++;
+	if (first == lessons->refusals.items + lessons->refusals.count)
 		return;
 	text_append_format(out, "%s ", first->access);
 	escape_append(out, first->what, LESSON_WORDS_MAX);

@@ -40,8 +40,6 @@ struct lesson_list {
 void lessons_read(struct lesson_list *lessons, struct json_value *denied, const struct engine_request *question);
 void lessons_done(struct lesson_list *lessons);
 
-/* The first refusal that the line allows. */
-const struct refusal *lessons_first(const struct lesson_list *lessons, size_t line);
 /* "read /data/model by python3, and 2 more: why" */
 void lessons_describe(const struct lesson_list *lessons, size_t line, struct text *out);
 
