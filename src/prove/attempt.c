@@ -60,7 +60,8 @@ int prove_attempt(const char *name, struct text *out, struct error *error)
 		error_set(error, STAGE_USAGE, 0, "an attempt needs what --prove plants for it");
 		return error_hint(error, "`belljar doctor --prove` makes all attempts, each in a jar of its own");
 	}
-	facts.call = attempt->call ? corpus_find(corpus_calls, attempt->call) : NULL;
+	facts.call = attempt->call ? corpus_find(attempt->path ? corpus_paths : corpus_calls, attempt->call) : NULL;
+	facts.path = attempt->path;
 	answer = attempt->function(&facts);
 	text_append_format(out, PROVE_ANSWER_WORD " %s %s %s %d\n", verdict_names[answer.verdict],
 			   layer_name(answer.layer), answer.call, answer.errno_value);

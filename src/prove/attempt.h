@@ -29,12 +29,11 @@ static inline struct answer answer_skipped(const char *call)
 const char *attempt_path(const struct prove_facts *facts, const char *name);
 
 /* attempt_files.c */
-attempt_function attempt_control, attempt_read, attempt_stat, attempt_list, attempt_write, attempt_create,
-	attempt_remove, attempt_link, attempt_truncate, attempt_chmod, attempt_chmod_by_descriptor, attempt_times,
-	attempt_attribute, attempt_mark, attempt_read_by_engine, attempt_proc_sys, attempt_protected,
-	attempt_protected_by_config, attempt_protected_by_link, attempt_protected_by_gitlink, attempt_move_above,
-	attempt_overwrite_engine, attempt_descriptors, attempt_environment, attempt_replace_engine,
-	attempt_shared_roots, attempt_uncover;
+attempt_function attempt_control, attempt_on_path, attempt_read, attempt_write, attempt_chmod,
+	attempt_chmod_by_descriptor, attempt_times, attempt_attribute, attempt_mark, attempt_read_by_engine,
+	attempt_proc_sys, attempt_protected, attempt_protected_by_config, attempt_protected_by_link,
+	attempt_protected_by_gitlink, attempt_move_above, attempt_overwrite_engine, attempt_descriptors,
+	attempt_environment, attempt_replace_engine, attempt_shared_roots, attempt_uncover;
 /* attempt_network.c */
 attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_stream, attempt_unix_datagram,
 	attempt_abstract_stream, attempt_abstract_datagram, attempt_pair_datagram, attempt_abstract_name,

@@ -65,6 +65,14 @@ struct answer attempt_control(const struct prove_facts *facts)
 	return answer_through("open");
 }
 
+struct answer attempt_on_path(const struct prove_facts *facts)
+{
+	struct corpus_target target = {.path = attempt_path(facts, facts->path),
+				       .fresh = attempt_path(facts, "work/link")};
+
+	return judge(corpus_word(facts->call), (int)corpus_make(facts->call, &target));
+}
+
 struct answer attempt_read(const struct prove_facts *facts)
 {
 	char content[64];
@@ -75,18 +83,6 @@ struct answer attempt_read(const struct prove_facts *facts)
 	return judge("read", read(fd, content, sizeof(content)) > 0 ? 0 : -1);
 }
 
-struct answer attempt_stat(const struct prove_facts *facts)
-{
-	struct stat status;
-
-	return judge("stat", stat(attempt_path(facts, "outside/secret"), &status));
-}
-
-struct answer attempt_list(const struct prove_facts *facts)
-{
-	return try_open(attempt_path(facts, "outside"), O_RDONLY | O_DIRECTORY, "open");
-}
-
 struct answer attempt_write(const struct prove_facts *facts)
 {
 	AUTO_CLOSE int fd = open(attempt_path(facts, "outside/secret"), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -94,26 +90,6 @@ struct answer attempt_write(const struct prove_facts *facts)
 	if (fd < 0)
 		return judge("open", -1);
 	return judge("write", write(fd, "!", 1) == 1 ? 0 : -1);
-}
-
-struct answer attempt_create(const struct prove_facts *facts)
-{
-	return try_open(attempt_path(facts, "outside/new"), O_WRONLY | O_CREAT | O_EXCL, "open");
-}
-
-struct answer attempt_remove(const struct prove_facts *facts)
-{
-	return judge("unlink", unlink(attempt_path(facts, "outside/removable")));
-}
-
-struct answer attempt_link(const struct prove_facts *facts)
-{
-	return judge("link", link(attempt_path(facts, "outside/secret"), attempt_path(facts, "work/link")));
-}
-
-struct answer attempt_truncate(const struct prove_facts *facts)
-{
-	return judge("truncate", truncate(attempt_path(facts, "outside/secret"), 0));
 }
 
 /* Of a file that is ours the kernel lets us change all this: it is refused by whoever answers what the filter asks. */

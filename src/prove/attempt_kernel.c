@@ -28,10 +28,15 @@
 
 /* --- calls of the corpus ------------------------------------------------------------------------------------- */
 
+static long make(const struct prove_facts *facts)
+{
+	return corpus_make(facts->call, &(struct corpus_target){.pid = getpid()});
+}
+
 /* Its arguments cannot be right: any answer but the filter's came from the kernel. */
 struct answer attempt_reach(const struct prove_facts *facts)
 {
-	long result = corpus_make(facts->call, getpid());
+	long result = make(facts);
 
 	if (result < 0 && (errno == EPERM || errno == ENOSYS))
 		return answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno);
@@ -41,9 +46,8 @@ struct answer attempt_reach(const struct prove_facts *facts)
 /* The same where the filter has another word for it than the kernel, whose word for no descriptor is EBADF. */
 struct answer attempt_answered(const struct prove_facts *facts)
 {
-	return corpus_make(facts->call, getpid()) < 0 && errno != EBADF
-		       ? answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno)
-		       : answer_through(corpus_word(facts->call));
+	return make(facts) < 0 && errno != EBADF ? answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno)
+						 : answer_through(corpus_word(facts->call));
 }
 
 /* The same of a call that makes a process, which the kernel may have reasons to refuse. */
@@ -51,7 +55,7 @@ struct answer attempt_clone(const struct prove_facts *facts)
 {
 	const char *word = corpus_word(facts->call);
 
-	if (corpus_make(facts->call, getpid()) == 0)
+	if (make(facts) == 0)
 		return answer_through(word);
 	return answer_stopped(errno == EPERM || errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, word, errno);
 }

@@ -50,7 +50,7 @@ static struct answer judge(const char *call, long result, bool is_filter, int er
 
 static long attack(pid_t target, const char *name)
 {
-	return corpus_make(corpus_find(corpus_process, name), target);
+	return corpus_make(corpus_find(corpus_process, name), &(struct corpus_target){.pid = target});
 }
 
 static struct answer try_signal(pid_t pid)

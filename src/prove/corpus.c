@@ -18,6 +18,8 @@
 
 #define NUMBER_PIDFD_OPEN 434
 #define NUMBER_CLONE3 435
+#define NUMBER_OPENAT2 437
+#define NUMBER_OPEN_TREE 428
 
 const struct corpus_call *corpus_find(const struct corpus_call *rows, const char *name)
 {
@@ -41,21 +43,45 @@ static int open_file(pid_t target, const char *name, int flags)
 }
 
 /* The argument itself, or what stands for it; *@fd is opened for that. */
-static long argument_of(long argument, pid_t target, int *fd)
+static long argument_of(long argument, const struct corpus_target *target, int *fd)
 {
 	switch (argument) {
 	case CORPUS_PID:
-		return target;
+		return target->pid;
+	case CORPUS_GROUP:
+		return -target->pid;
+	case CORPUS_PIDFD:
+		return *fd = (int)syscall(NUMBER_PIDFD_OPEN, target->pid, 0);
+	case CORPUS_PROC:
+		return *fd = open_file(target->pid, "", O_RDONLY | O_DIRECTORY);
 	case CORPUS_SELF:
 		return getpid();
-	case CORPUS_GROUP:
-		return -target;
-	case CORPUS_PIDFD:
-		return *fd = (int)syscall(NUMBER_PIDFD_OPEN, target, 0);
-	case CORPUS_PROC:
-		return *fd = open_file(target, "", O_RDONLY | O_DIRECTORY);
+	case CORPUS_UID:
+		return getuid();
+	case CORPUS_GID:
+		return getgid();
+	case CORPUS_PATH:
+		return (long)target->path;
+	case CORPUS_OWN:
+		return (long)target->own;
+	case CORPUS_FRESH:
+		return (long)target->fresh;
+	case CORPUS_FD:
+		return target->fd;
+	case CORPUS_FLAGS:
+		return target->flags;
 	}
 	return argument;
+}
+
+static bool gives_descriptor(long number)
+{
+#ifdef SYS_open
+	if (number == SYS_open)
+		return true;
+#endif
+	return number == SYS_socket || number == SYS_openat || number == NUMBER_OPENAT2 || number == NUMBER_OPEN_TREE ||
+	       number == SYS_fanotify_init;
 }
 
 static long make_call(const struct corpus_call *call, const long *values)
@@ -67,12 +93,12 @@ static long make_call(const struct corpus_call *call, const long *values)
 		_exit(0);
 	if (is_process && rc > 0)
 		waitpid((pid_t)rc, NULL, __WALL);
-	if (call->number == SYS_socket && rc >= 0)
+	if (rc >= 0 && gives_descriptor(call->number))
 		close((int)rc);
 	return rc < 0 ? -1 : 0;
 }
 
-long corpus_make(const struct corpus_call *call, pid_t target)
+long corpus_make(const struct corpus_call *call, const struct corpus_target *target)
 {
 	long values[6];
 	int fd = -2, error;
@@ -80,9 +106,9 @@ long corpus_make(const struct corpus_call *call, pid_t target)
 
 	errno = 0;
 	if (call->function)
-		return call->function(target);
+		return call->function(target) < 0 ? -1 : 0;
 	if (call->file)
-		rc = fd = open_file(target, call->file, (int)call->arguments[0]);
+		rc = fd = open_file(target->pid, call->file, (int)call->arguments[0]);
 	for (size_t i = 0; !call->file && i < 6; i++)
 		values[i] = argument_of(call->arguments[i], target, &fd);
 	if (!call->file)

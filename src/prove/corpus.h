@@ -2,7 +2,7 @@
 /*
  * prove/corpus.h - attacks as data: belljar-prove makes some of them, and tests/tools all of a table, one after the other
  *
- * A row is one system call, or a file of another process's directory in /proc. Arguments are such that the kernel itself would
+ * A row is one system call, or a file of another process's directory in /proc, or a function. Arguments are such that the kernel itself would
  * say something else than the filter does, where there are such. What succeeds harms nobody.
  */
 #ifndef BELLJAR_PROVE_CORPUS_H
@@ -10,31 +10,50 @@
 
 #include <sys/types.h>
 
+/* What attacks are on; a table needs the members that its rows name. */
+struct corpus_target {
+	pid_t pid;
+	const char *path;
+	const char *own;   /* a file of the attacker's */
+	const char *fresh; /* a name in the attacker's directory that is free */
+	int fd, flags;
+};
+
 /* In the place of an argument: what is known only when the call is made. */
-#define CORPUS_PID ((long)0x7c0ffe01)
-#define CORPUS_GROUP ((long)0x7c0ffe02)
-#define CORPUS_PIDFD ((long)0x7c0ffe03)
-#define CORPUS_PROC ((long)0x7c0ffe04) /* a descriptor of /proc/PID */
-#define CORPUS_SELF ((long)0x7c0ffe05)
+enum corpus_slot {
+	CORPUS_PID = 0x7c0ffe01,
+	CORPUS_GROUP, /* of processes */
+	CORPUS_PIDFD,
+	CORPUS_PROC, /* a descriptor of /proc/PID */
+	CORPUS_SELF,
+	CORPUS_UID,
+	CORPUS_GID,
+	CORPUS_PATH,
+	CORPUS_OWN,
+	CORPUS_FRESH,
+	CORPUS_FD,
+	CORPUS_FLAGS,
+};
 
 struct corpus_call {
 	const char *name;
 	long number;
 	long arguments[6];
-	const char *word;               /* what the call is called in words; NULL: @name */
-	const char *file;               /* instead of a call: open this file of /proc/PID; argument 0 has the flags */
-	long (*function)(pid_t target); /* instead of both */
+	const char *word; /* what the call is called in words; NULL: @name */
+	const char *file; /* instead of a call: open this file of /proc/PID; argument 0 has the flags */
+	long (*function)(const struct corpus_target *target); /* instead of both */
 };
 
-/* Both end with a row without a name. */
+/* All end with a row without a name. */
 extern const struct corpus_call corpus_calls[];   /* that a jar has no use for */
-extern const struct corpus_call corpus_process[]; /* on the process @target, of the same user */
+extern const struct corpus_call corpus_process[]; /* on another process of the same user */
+extern const struct corpus_call corpus_paths[];   /* on a path, with two names of the attacker's */
 
 /* A row that must be there. */
 const struct corpus_call *corpus_find(const struct corpus_call *rows, const char *name);
 const char *corpus_word(const struct corpus_call *call);
 /* 0 or more, or -1 with errno. A process that a call makes leaves at once, and is waited for. */
-long corpus_make(const struct corpus_call *call, pid_t target);
+long corpus_make(const struct corpus_call *call, const struct corpus_target *target);
 /*
  * getpid() as a system call of another architecture, in a child, since a kernel without that ends it with a signal. Its status,
  * which is 0 if the call was made; or -1 with errno.

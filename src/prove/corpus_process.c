@@ -37,13 +37,13 @@ static void *robust_head;
 static size_t robust_len;
 
 /* The owner of a descriptor gets a signal when something arrives; what matters is whether it does. */
-static long become_owner(pid_t target)
+static long become_owner(const struct corpus_target *target)
 {
 	int ends[2], rc, error;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
 		return -1;
-	rc = fcntl(ends[0], F_SETOWN, target);
+	rc = fcntl(ends[0], F_SETOWN, target->pid);
 	error = errno;
 	if (rc == 0) {
 		fcntl(ends[0], F_SETSIG, SIGURG);

@@ -84,7 +84,8 @@ struct prove_facts {
 	int victim_pid;
 	uintptr_t victim_address;
 	int pids_max;
-	const struct corpus_call *call; /* inside: of the attempt; is not passed on */
+	const struct corpus_call *call; /* inside: these two are of the attempt, and not passed on */
+	const char *path;
 };
 
 /* The one line an attempt prints: this word, verdict, layer, call, errno. */
@@ -113,7 +114,8 @@ struct attempt {
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 	enum prove_scene scene;
-	const char *call; /* a row of corpus_calls; NULL: none */
+	const char *call; /* a row of corpus_calls, or with @path of corpus_paths; NULL: none */
+	const char *path; /* of what was planted */
 };
 
 extern const struct attempt attempts[];

@@ -16,7 +16,7 @@ int main(void)
 	int status;
 
 	for (const struct corpus_call *row = corpus_calls; row->name; row++) {
-		if (corpus_make(row, getpid()) < 0)
+		if (corpus_make(row, &(struct corpus_target){.pid = getpid()}) < 0)
 			printf("%s %d\n", row->name, errno);
 		else
 			printf("%s ok\n", row->name);

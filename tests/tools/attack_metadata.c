@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "prove/corpus.h"
+
 #define CALL_FCHMODAT2 452
 #define CALL_SETXATTRAT 463
 #define CALL_REMOVEXATTRAT 466
@@ -42,102 +44,84 @@ static const long old_seconds[4] = {1000000000, 0, 1000000000, 0};
 
 /* --- calls --------------------------------------------------------------------------------------------------- */
 
-static long by_path(int call, const char *path)
-{
-	switch (call) {
+static const char value[28], flags_value[8] = {0x40}; /* no dump */
+
+/* clang-format off */
+static const struct corpus_call path_calls[] = {
 #ifdef SYS_chmod
-	case 0:
-		return syscall(SYS_chmod, path, 0777);
-	case 1:
-		return syscall(SYS_chown, path, getuid(), getgid());
-	case 2:
-		return syscall(SYS_lchown, path, getuid(), getgid());
-	case 3:
-		return syscall(SYS_utime, path, old_seconds);
-	case 4:
-		return syscall(SYS_utimes, path, old_seconds);
-	case 5:
-		return syscall(SYS_utimes, path, NULL);
+	{"chmod", SYS_chmod, {CORPUS_PATH, 0777}},
+	{"chown", SYS_chown, {CORPUS_PATH, CORPUS_UID, CORPUS_GID}},
+	{"lchown", SYS_lchown, {CORPUS_PATH, CORPUS_UID, CORPUS_GID}},
+	{"utime", SYS_utime, {CORPUS_PATH, (long)old_seconds}},
+	{"utimes", SYS_utimes, {CORPUS_PATH, (long)old_seconds}},
+	{"utimes-now", SYS_utimes, {CORPUS_PATH}},
 #endif
-	case 6:
-		return syscall(SYS_setxattr, path, "user.attack", "x", 1, 0);
-	case 7:
-		return syscall(SYS_lsetxattr, path, "user.attack", "x", 1, 0);
-	case 8:
-		return syscall(SYS_removexattr, path, "user.there");
-	case 9:
-		return syscall(SYS_lremovexattr, path, "user.there");
-	}
-	errno = ENOSYS;
-	return -1;
+	{"setxattr", SYS_setxattr, {CORPUS_PATH, (long)"user.attack", (long)"x", 1}},
+	{"lsetxattr", SYS_lsetxattr, {CORPUS_PATH, (long)"user.attack", (long)"x", 1}},
+	{"removexattr", SYS_removexattr, {CORPUS_PATH, (long)"user.there"}},
+	{"lremovexattr", SYS_lremovexattr, {CORPUS_PATH, (long)"user.there"}},
+	{0},
+};
+static const struct corpus_call directory_calls[] = {
+	{"fchmodat", SYS_fchmodat, {CORPUS_FD, CORPUS_PATH, 0777}},
+	{"fchmodat2", CALL_FCHMODAT2, {CORPUS_FD, CORPUS_PATH, 0777, CORPUS_FLAGS}},
+	{"fchownat", SYS_fchownat, {CORPUS_FD, CORPUS_PATH, CORPUS_UID, CORPUS_GID, CORPUS_FLAGS}},
+	{"utimensat", SYS_utimensat, {CORPUS_FD, CORPUS_PATH, (long)old_times, CORPUS_FLAGS}},
+	{"utimensat-now", SYS_utimensat, {CORPUS_FD, CORPUS_PATH, 0, CORPUS_FLAGS}},
+#ifdef SYS_futimesat
+	{"futimesat", SYS_futimesat, {CORPUS_FD, CORPUS_PATH, (long)old_seconds}},
+#endif
+	{"setxattrat", CALL_SETXATTRAT, {CORPUS_FD, CORPUS_PATH, CORPUS_FLAGS, (long)"user.attack", (long)value, 16}},
+	{"removexattrat", CALL_REMOVEXATTRAT, {CORPUS_FD, CORPUS_PATH, CORPUS_FLAGS, (long)"user.there"}},
+	{"file_setattr", CALL_FILE_SETATTR, {CORPUS_FD, CORPUS_PATH, (long)value, 16, CORPUS_FLAGS}},
+	{0},
+};
+static const struct corpus_call descriptor_calls[] = {
+	{"fchmod", SYS_fchmod, {CORPUS_FD, 0777}},
+	{"fchown", SYS_fchown, {CORPUS_FD, CORPUS_UID, CORPUS_GID}},
+	{"futimens", SYS_utimensat, {CORPUS_FD, 0, (long)old_times}},
+	{"fsetxattr", SYS_fsetxattr, {CORPUS_FD, (long)"user.attack", (long)"x", 1}},
+	{"fremovexattr", SYS_fremovexattr, {CORPUS_FD, (long)"user.there"}},
+	{"setflags", SYS_ioctl, {CORPUS_FD, SETFLAGS, (long)flags_value}},
+	{"fssetxattr", SYS_ioctl, {CORPUS_FD, FSSETXATTR, (long)value}},
+#ifdef SYS_futimesat
+	{"futimesat-null", SYS_futimesat, {CORPUS_FD, 0, (long)old_seconds}},
+#endif
+	{0},
+};
+/* clang-format on */
+/* Those of directory_calls that races make: the ones that every kernel has. */
+#define RACING_CALLS 6
+
+static long by_path(const struct corpus_call *call, const char *path)
+{
+	return corpus_make(call, &(struct corpus_target){.path = path});
 }
-static const char *const path_calls[] = {"chmod",      "chown",    "lchown",    "utime",       "utimes",
-					 "utimes-now", "setxattr", "lsetxattr", "removexattr", "lremovexattr"};
+
+/* Does it mean a link itself? */
+static bool means_link(const struct corpus_call *call)
+{
+	return call->name[0] == 'l';
+}
 
 /* @flags are those of a call that has some. */
-static long by_directory(int call, int fd, const char *path, int flags)
+static long by_directory(const struct corpus_call *call, int fd, const char *path, int flags)
 {
-	static const char value[16];
+	bool has_flags = false;
 
-	switch (call) {
-	case 0:
-		return flags ? (errno = ENOSYS, -1) : syscall(SYS_fchmodat, fd, path, 0777);
-	case 1:
-		return syscall(CALL_FCHMODAT2, fd, path, 0777, flags);
-	case 2:
-		return syscall(SYS_fchownat, fd, path, getuid(), getgid(), flags);
-	case 3:
-		return syscall(SYS_utimensat, fd, path, old_times, flags);
-	case 4:
-		return syscall(SYS_utimensat, fd, path, NULL, flags);
-#ifdef SYS_futimesat
-	case 5:
-		return flags ? (errno = ENOSYS, -1) : syscall(SYS_futimesat, fd, path, old_seconds);
-#endif
-	case 6:
-		return syscall(CALL_SETXATTRAT, fd, path, flags, "user.attack", value, sizeof(value));
-	case 7:
-		return syscall(CALL_REMOVEXATTRAT, fd, path, flags, "user.there");
-	case 8:
-		return syscall(CALL_FILE_SETATTR, fd, path, value, sizeof(value), flags);
+	for (size_t i = 0; i < 6; i++)
+		has_flags |= call->arguments[i] == CORPUS_FLAGS;
+	if (flags && !has_flags) {
+		errno = ENOSYS;
+		return -1;
 	}
-	errno = ENOSYS;
-	return -1;
+	return corpus_make(call, &(struct corpus_target){.path = path, .fd = fd, .flags = flags});
 }
-static const char *const directory_calls[] = {"fchmodat",   "fchmodat2",     "fchownat",
-					      "utimensat",  "utimensat-now", "futimesat",
-					      "setxattrat", "removexattrat", "file_setattr"};
 
-static long by_descriptor(int call, int fd)
+static long by_descriptor(const struct corpus_call *call, int fd)
 {
-	static const long flags = 0x40; /* no dump */
-	static const char more_flags[28];
-
-	switch (call) {
-	case 0:
-		return syscall(SYS_fchmod, fd, 0777);
-	case 1:
-		return syscall(SYS_fchown, fd, getuid(), getgid());
-	case 2:
-		return syscall(SYS_utimensat, fd, NULL, old_times, 0);
-	case 3:
-		return syscall(SYS_fsetxattr, fd, "user.attack", "x", 1, 0);
-	case 4:
-		return syscall(SYS_fremovexattr, fd, "user.there");
-	case 5:
-		return syscall(SYS_ioctl, fd, SETFLAGS, &flags);
-	case 6:
-		return syscall(SYS_ioctl, fd, FSSETXATTR, more_flags);
-#ifdef SYS_futimesat
-	case 7:
-		return syscall(SYS_futimesat, fd, NULL, old_seconds);
-#endif
-	}
-	errno = ENOSYS;
-	return -1;
+	return corpus_make(call, &(struct corpus_target){.fd = fd});
 }
-static const char *const descriptor_calls[] = {"fchmod",       "fchown",   "futimens",   "fsetxattr",
-					       "fremovexattr", "setflags", "fssetxattr", "futimesat-null"};
 
 /* --- the matrix ---------------------------------------------------------------------------------------------- */
 
@@ -151,18 +135,18 @@ static void tell(const char *call, const char *route, long rc)
 
 static void try_path(const char *route, const char *path)
 {
-	for (size_t i = 0; i < sizeof(path_calls) / sizeof(path_calls[0]); i++)
-		tell(path_calls[i], route, by_path((int)i, path));
-	for (size_t i = 0; i < sizeof(directory_calls) / sizeof(directory_calls[0]); i++) {
-		tell(directory_calls[i], route, by_directory((int)i, AT_FDCWD, path, 0));
-		tell(directory_calls[i], route, by_directory((int)i, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW));
+	for (const struct corpus_call *call = path_calls; call->name; call++)
+		tell(call->name, route, by_path(call, path));
+	for (const struct corpus_call *call = directory_calls; call->name; call++) {
+		tell(call->name, route, by_directory(call, AT_FDCWD, path, 0));
+		tell(call->name, route, by_directory(call, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW));
 	}
 }
 
 static void try_directory(const char *route, int fd, const char *path, int flags)
 {
-	for (size_t i = 0; i < sizeof(directory_calls) / sizeof(directory_calls[0]); i++)
-		tell(directory_calls[i], route, by_directory((int)i, fd, path, flags));
+	for (const struct corpus_call *call = directory_calls; call->name; call++)
+		tell(call->name, route, by_directory(call, fd, path, flags));
 }
 
 static void try_descriptor(const char *route, int fd)
@@ -171,8 +155,8 @@ static void try_descriptor(const char *route, int fd)
 
 	if (fd < 0)
 		return;
-	for (size_t i = 0; i < sizeof(descriptor_calls) / sizeof(descriptor_calls[0]); i++)
-		tell(descriptor_calls[i], route, by_descriptor((int)i, fd));
+	for (const struct corpus_call *call = descriptor_calls; call->name; call++)
+		tell(call->name, route, by_descriptor(call, fd));
 	try_directory(route, fd, "", EMPTY);
 	try_directory(route, fd, "", EMPTY | AT_SYMLINK_NOFOLLOW);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -236,9 +220,9 @@ static int matrix(char *outside)
 	unlink("to-directory");
 	if (symlink(outside, "to-file") < 0 || symlink(directory, "to-directory") < 0)
 		return 3;
-	for (size_t i = 0; i < 10; i++)
-		if (i != 2 && i != 7 && i != 9) /* these mean the link */
-			tell(path_calls[i], "link", by_path((int)i, "to-file"));
+	for (const struct corpus_call *call = path_calls; call->name; call++)
+		if (!means_link(call))
+			tell(call->name, "link", by_path(call, "to-file"));
 	try_directory("link", AT_FDCWD, "to-file", 0);
 	snprintf(path, sizeof(path), "to-directory/%s", name);
 	try_path("linked-directory", path);
@@ -341,29 +325,29 @@ static void count(long rc)
 
 static void call_path(const char *path)
 {
-	for (int i = 0; i < 10; i++)
-		if (i != 2 && i != 7 && i != 9)
-			count(by_path(i, path));
-	for (int i = 0; i < 6; i++)
-		count(by_directory(i, AT_FDCWD, path, 0));
+	for (const struct corpus_call *call = path_calls; call->name; call++)
+		if (!means_link(call))
+			count(by_path(call, path));
+	for (int i = 0; i < RACING_CALLS; i++)
+		count(by_directory(&directory_calls[i], AT_FDCWD, path, 0));
 }
 
 static void call_base(const char *name)
 {
-	for (int i = 0; i < 6; i++)
-		count(by_directory(i, slot_fd, name, 0));
+	for (int i = 0; i < RACING_CALLS; i++)
+		count(by_directory(&directory_calls[i], slot_fd, name, 0));
 }
 
 static void call_descriptor(void)
 {
 	char path[64];
 
-	for (int i = 0; i < 8; i++)
-		count(by_descriptor(i, slot_fd));
-	for (int i = 0; i < 6; i++)
-		count(by_directory(i, slot_fd, "", EMPTY));
+	for (const struct corpus_call *call = descriptor_calls; call->name; call++)
+		count(by_descriptor(call, slot_fd));
+	for (int i = 0; i < RACING_CALLS; i++)
+		count(by_directory(&directory_calls[i], slot_fd, "", EMPTY));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", slot_fd);
-	count(by_directory(0, AT_FDCWD, path, 0));
+	count(by_directory(&directory_calls[0], AT_FDCWD, path, 0));
 }
 
 static int prepare_directories(void)
