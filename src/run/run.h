@@ -22,7 +22,7 @@ struct session;
 /* What a door wants to know; any may be NULL. Called from within the loop. */
 struct run_listener {
 	void *owner;
-	/* The command runs. @pty_fd is the master of its terminal, borrowed, or -1. */
+	/* The command runs. */
 	void (*started)(void *owner, struct run *run);
 	/* Bytes that may be seen by others: redacted and within the cap. Return true to be asked to wait: see run_resume(). */
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);

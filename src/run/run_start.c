@@ -50,7 +50,6 @@ static void run_on_withdrawn(void *owner, uint32_t id)
 
 /* --- making and freeing ------------------------------------------------------------------------------------- */
 
-/* Give the command to the slot, with pipes of ours for what it is not given. */
 /*
  * Whoever watches over the command keeps its time too: where the engine is stopped, or waits for a processor behind all that
  * the command has made, it ends nevertheless. A little later than by the engine, which says why.
@@ -64,6 +63,7 @@ static uint64_t time_inside(const struct run *run)
 	return limits->timeout_ns + limits->grace_ns + LATE_NS;
 }
 
+/* Give the command to the slot, with pipes of ours for what it is not given. */
 static int start_command(struct run *run, struct error *error)
 {
 	AUTO_CLOSE int stdin_reader = -1;

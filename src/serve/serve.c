@@ -278,7 +278,10 @@ static bool is_door(int fd)
  */
 static void stand_apart(int last_fd)
 {
-	/* As the kernel wants it, since the C library keeps some to itself: a handler, flags, a restorer, a mask, all nothing. */
+	/*
+	 * The kernel's struct sigaction, since the C library keeps some signals to itself. Every member is zero, so their order, which
+	 * differs between architectures, does not count; 8 longs are more than any of them has.
+	 */
 	static const unsigned long standard[8];
 	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ};
 
