@@ -60,7 +60,13 @@ int prove_attempt(const char *name, struct text *out, struct error *error)
 		error_set(error, STAGE_USAGE, 0, "an attempt needs what --prove plants for it");
 		return error_hint(error, "`belljar doctor --prove` makes all attempts, each in a jar of its own");
 	}
-	facts.call = attempt->call ? corpus_find(attempt->path ? corpus_paths : corpus_calls, attempt->call) : NULL;
+	if (attempt->call)
+		facts.call = corpus_find(attempt->path    ? corpus_paths
+					 : attempt->probe ? corpus_process
+							  : corpus_calls,
+					 attempt->call);
+	if (attempt->probe)
+		facts.probe = corpus_find(corpus_process, attempt->probe);
 	facts.path = attempt->path;
 	answer = attempt->function(&facts);
 	text_append_format(out, PROVE_ANSWER_WORD " %s %s %s %d\n", verdict_names[answer.verdict],

@@ -37,15 +37,13 @@ attempt_function attempt_control, attempt_on_path, attempt_read, attempt_write, 
 /* attempt_network.c */
 attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_stream, attempt_unix_datagram,
 	attempt_abstract_stream, attempt_abstract_datagram, attempt_pair_datagram, attempt_abstract_name,
-	attempt_packet, attempt_vsock;
+	attempt_socket;
 /* attempt_gate.c */
 attempt_function attempt_gate;
-/* attempt_processes.c */
-attempt_function attempt_signal_engine, attempt_signal_other, attempt_pidfd_other, attempt_owner_other,
-	attempt_trace_engine, attempt_trace_other, attempt_write_memory, attempt_other_environment,
-	attempt_other_memory, attempt_see_other, attempt_limit_other, attempt_renice_other, attempt_limit_first,
-	attempt_schedule_first, attempt_init_environment, attempt_init_arguments, attempt_shared_memory,
-	attempt_outlive, attempt_processes;
+/* attempt_processes.c; the first three make a row of corpus_process */
+attempt_function attempt_on_engine, attempt_on_victim, attempt_on_first, attempt_pidfd_other, attempt_owner_other,
+	attempt_write_memory, attempt_other_environment, attempt_other_memory, attempt_see_other,
+	attempt_init_environment, attempt_init_arguments, attempt_shared_memory, attempt_outlive, attempt_processes;
 /* attempt_limits.c */
 attempt_function attempt_hidden_memory, attempt_terminals, attempt_inotify, attempt_queued_signals,
 	attempt_message_queues;

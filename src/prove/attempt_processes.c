@@ -25,7 +25,6 @@
 #define NUMBER_PIDFD_OPEN 434
 /* Does nothing to a process that has not asked for it. */
 #define HARMLESS_SIGNAL SIGURG
-#define NO_SUCH_SIGNAL 12345
 #define OUTLIVE_SECONDS 5
 #define OVER_LIMIT_SECONDS 1
 
@@ -48,27 +47,38 @@ static struct answer judge(const char *call, long result, bool is_filter, int er
 	}
 }
 
-static long attack(pid_t target, const char *name)
+static long attack(pid_t target, const struct corpus_call *call)
 {
-	return corpus_make(corpus_find(corpus_process, name), &(struct corpus_target){.pid = target});
+	return corpus_make(call, &(struct corpus_target){.pid = target});
 }
 
-static struct answer try_signal(pid_t pid)
+/* The row that the table names, and the one that only the filter refuses with EPERM. */
+static struct answer attack_process(const struct prove_facts *facts, pid_t target)
 {
-	long result = attack(pid, "kill");
+	const char *word = corpus_word(facts->call);
+	long result = attack(target, facts->call);
 	int errno_value = errno;
 
-	return judge("kill", result, kill(pid, NO_SUCH_SIGNAL) < 0 && errno == EPERM, errno_value);
+	return judge(word, result, attack(target, facts->probe) < 0 && errno == EPERM, errno_value);
 }
 
-struct answer attempt_signal_engine(const struct prove_facts *facts)
+struct answer attempt_on_engine(const struct prove_facts *facts)
 {
-	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped("kill") : try_signal(facts->engine_pid);
+	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped(corpus_word(facts->call))
+							  : attack_process(facts, facts->engine_pid);
 }
 
-struct answer attempt_signal_other(const struct prove_facts *facts)
+struct answer attempt_on_victim(const struct prove_facts *facts)
 {
-	return try_signal(facts->victim_pid);
+	return attack_process(facts, facts->victim_pid);
+}
+
+/* Its arguments are EINVAL, if it is the kernel that answers. */
+struct answer attempt_on_first(const struct prove_facts *facts)
+{
+	long result = attack(1, facts->call);
+
+	return judge(corpus_word(facts->call), errno == EINVAL ? 0 : result, errno == EPERM, errno);
 }
 
 struct answer attempt_pidfd_other(const struct prove_facts *facts)
@@ -85,33 +95,12 @@ struct answer attempt_pidfd_other(const struct prove_facts *facts)
 /* The kernel signals a descriptor's owner by itself; setting one succeeds, only the outside sees whether it was told. */
 struct answer attempt_owner_other(const struct prove_facts *facts)
 {
-	if (attack(facts->victim_pid, "sigio") < 0)
+	if (attack(facts->victim_pid, corpus_find(corpus_process, "sigio")) < 0)
 		return judge("fcntl", -1, true, errno);
 	/* In a pid namespace the number means nobody; elsewhere the signal was sent or silently dropped. */
 	if (kill(facts->victim_pid, 0) < 0 && errno == ESRCH)
 		return answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
 	return answer_stopped(LAYER_LANDLOCK, "fcntl", 0);
-}
-
-/* Seizing does not stop it, and ends when this process does. */
-static struct answer try_trace(pid_t pid)
-{
-	long result = attack(pid, "seize");
-	int errno_value = errno;
-
-	/* To peek at a process that is not traced is ESRCH, if it is the kernel that answers. */
-	return judge("ptrace", result, syscall(SYS_ptrace, PTRACE_PEEKDATA, pid, NULL, &result) < 0 && errno == EPERM,
-		     errno_value);
-}
-
-struct answer attempt_trace_engine(const struct prove_facts *facts)
-{
-	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped("ptrace") : try_trace(facts->engine_pid);
-}
-
-struct answer attempt_trace_other(const struct prove_facts *facts)
-{
-	return try_trace(facts->victim_pid);
 }
 
 struct answer attempt_write_memory(const struct prove_facts *facts)
@@ -152,44 +141,6 @@ struct answer attempt_other_memory(const struct prove_facts *facts)
 struct answer attempt_see_other(const struct prove_facts *facts)
 {
 	return try_proc_file(facts->victim_pid, "comm", O_RDONLY);
-}
-
-struct answer attempt_limit_other(const struct prove_facts *facts)
-{
-	struct rlimit limit = {0, 0};
-	long result = attack(facts->victim_pid, "prlimit64");
-	int errno_value = errno;
-
-	/* A resource that does not exist is EINVAL, if it is the kernel that answers. */
-	return judge("prlimit64", result,
-		     syscall(SYS_prlimit64, facts->victim_pid, 9999, &limit, NULL) < 0 && errno == EPERM, errno_value);
-}
-
-struct answer attempt_renice_other(const struct prove_facts *facts)
-{
-	long result = attack(facts->victim_pid, "setpriority");
-	int errno_value = errno;
-
-	/* Nobody has this pid: ESRCH, if it is the kernel that answers. */
-	return judge("setpriority", result, setpriority(PRIO_PROCESS, 0x7ffffff0, 19) < 0 && errno == EPERM,
-		     errno_value);
-}
-
-/* There is no such resource: EINVAL, if it is the kernel that answers. */
-struct answer attempt_limit_first(const struct prove_facts *facts)
-{
-	struct rlimit limit = {0, 0};
-	long result = syscall(SYS_prlimit64, 1, 9999, &limit, NULL);
-
-	return judge("prlimit64", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
-}
-
-/* No parameters: EINVAL, if it is the kernel that answers. */
-struct answer attempt_schedule_first(const struct prove_facts *facts)
-{
-	long result = syscall(SYS_sched_setscheduler, 1, 9999, NULL);
-
-	return judge("sched_setscheduler", errno == EINVAL ? 0 : (int)result, errno == EPERM, errno);
 }
 
 /* --- process 1 ---------------------------------------------------------------------------------------------- */

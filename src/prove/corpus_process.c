@@ -24,6 +24,10 @@
 #define SEIZE 0x4206
 #define PAGE_OUT 21
 #define BATCH 3
+/* What the kernel refuses before it asks who may: where the answer is EPERM, the filter gave it. */
+#define NO_SUCH_SIGNAL 12345
+#define NO_SUCH_PROCESS 0x7ffffff0
+#define NOTHING 9999
 
 static char memory[64];
 static const struct iovec mine = {memory, sizeof(memory)}, theirs = {(void *)0x400000, sizeof(memory)};
@@ -69,8 +73,10 @@ const struct corpus_call corpus_process[] = {
 	{"pidfd_signal", CALL_PIDFD_SEND_SIGNAL, {CORPUS_PIDFD, SIGURG}},
 	{"proc_signal", CALL_PIDFD_SEND_SIGNAL, {CORPUS_PROC, SIGURG}},
 	{"sigio", .function = become_owner},
+	{"kill_nothing", SYS_kill, {CORPUS_PID, NO_SUCH_SIGNAL}, "kill"},
 	{"attach", SYS_ptrace, {PTRACE_ATTACH, CORPUS_PID}},
 	{"seize", SYS_ptrace, {SEIZE, CORPUS_PID}, "ptrace"},
+	{"peek", SYS_ptrace, {PTRACE_PEEKDATA, CORPUS_PID, 0, (long)memory}, "ptrace"}, /* of what is not traced: ESRCH */
 	{"vm_read", SYS_process_vm_readv, {CORPUS_PID, (long)&mine, 1, (long)&theirs, 1}},
 	{"vm_write", SYS_process_vm_writev, {CORPUS_PID, (long)&mine, 1, (long)&theirs, 1}},
 	{"mem", .file = "mem", .arguments = {O_RDWR}},
@@ -87,11 +93,14 @@ const struct corpus_call corpus_process[] = {
 	{"robust_list", SYS_get_robust_list, {CORPUS_PID, (long)&robust_head, (long)&robust_len}},
 	{"migrate_pages", SYS_migrate_pages, {CORPUS_PID, 2, (long)processor, (long)processor}},
 	{"prlimit64", SYS_prlimit64, {CORPUS_PID, RLIMIT_CORE, (long)core_limit}},
+	{"prlimit64_nothing", SYS_prlimit64, {CORPUS_PID, NOTHING, (long)core_limit}, "prlimit64"},
 	{"sched_setaffinity", SYS_sched_setaffinity, {CORPUS_PID, sizeof(processor), (long)processor}},
 	{"sched_setscheduler", SYS_sched_setscheduler, {CORPUS_PID, BATCH, (long)&priority}},
+	{"sched_setscheduler_nothing", SYS_sched_setscheduler, {CORPUS_PID, NOTHING}, "sched_setscheduler"},
 	{"sched_setparam", SYS_sched_setparam, {CORPUS_PID, (long)&priority}},
 	{"sched_setattr", SYS_sched_setattr, {CORPUS_PID, (long)attributes}},
 	{"setpriority", SYS_setpriority, {PRIO_PROCESS, CORPUS_PID, 19}},
+	{"setpriority_nothing", SYS_setpriority, {PRIO_PROCESS, NO_SUCH_PROCESS, 19}, "setpriority"},
 	{"setpriority_group", SYS_setpriority, {PRIO_PGRP, CORPUS_PID, 19}},
 	{"ioprio_set", SYS_ioprio_set, {1, CORPUS_PID, 3 << 13}},
 	{"oom_score_adj", .file = "oom_score_adj", .arguments = {O_WRONLY}},

@@ -84,7 +84,7 @@ struct prove_facts {
 	int victim_pid;
 	uintptr_t victim_address;
 	int pids_max;
-	const struct corpus_call *call; /* inside: these two are of the attempt, and not passed on */
+	const struct corpus_call *call, *probe; /* inside: these are of the attempt, and not passed on */
 	const char *path;
 };
 
@@ -114,8 +114,10 @@ struct attempt {
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 	enum prove_scene scene;
-	const char *call; /* a row of corpus_calls, or with @path of corpus_paths; NULL: none */
-	const char *path; /* of what was planted */
+	const char *
+		call; /* a row of corpus_calls, with @path of corpus_paths, with @probe of corpus_process; NULL: none */
+	const char *probe; /* a row that the kernel refuses too, but not with EPERM */
+	const char *path;  /* of what was planted */
 };
 
 extern const struct attempt attempts[];
