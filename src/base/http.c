@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/http.c - HTTP/1.1, read strictly
- *
- * More than 200 lines: heads and bodies are read by the same rules, and belong together.
  */
 #include "base/http.h"
 

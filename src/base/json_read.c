@@ -672,3 +672,17 @@ const struct json_member *json_find(const struct json_value *object, const char 
 	}
 	return NULL;
 }
+
+const struct json_value *json_member(const struct json_value *object, const char *name, enum json_type type)
+{
+	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
+
+	return member && (type == JSON_ANY || member->value.type == type) ? &member->value : NULL;
+}
+
+const char *json_string_of(const struct json_value *object, const char *name)
+{
+	const struct json_value *value = json_member(object, name, JSON_STRING);
+
+	return value ? value->string.bytes : NULL;
+}

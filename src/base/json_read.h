@@ -23,6 +23,7 @@ enum json_type {
 	JSON_LIST,
 	JSON_OBJECT,
 	JSON_TYPE_COUNT,
+	JSON_ANY = JSON_TYPE_COUNT, /* for json_member() */
 };
 
 struct json_member;
@@ -79,6 +80,11 @@ void json_value_done(struct json_value *value);
 
 /* The member of that name, or NULL; @object must be one. */
 const struct json_member *json_find(const struct json_value *object, const char *name);
+
+/* The value of that name and type, or NULL; NULL too if @object is NULL or no object. */
+const struct json_value *json_member(const struct json_value *object, const char *name, enum json_type type);
+/* The string of that name, or NULL. */
+const char *json_string_of(const struct json_value *object, const char *name);
 
 /* For messages: "a list", "null". */
 const char *json_type_name(enum json_type type);

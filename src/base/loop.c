@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define EVENTS_PER_TURN 64
 #define NUMBER_EPOLL_PWAIT2 441
@@ -25,14 +26,6 @@ struct loop {
 	struct epoll_event events[EVENTS_PER_TURN];
 	int event_count;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 struct loop *loop_new(void)
 {
@@ -143,7 +136,7 @@ static uint64_t wait_ns(const struct loop *loop)
 			return 0;
 	if (!loop->timers)
 		return WAIT_FOREVER;
-	now = now_ns();
+	now = clock_ns();
 	return loop->timers->deadline_ns <= now ? 0 : loop->timers->deadline_ns - now;
 }
 
@@ -162,7 +155,7 @@ static int wait_for_events(struct loop *loop, uint64_t timeout_ns)
 
 static void call_timers(struct loop *loop)
 {
-	uint64_t now = loop->timers ? now_ns() : 0;
+	uint64_t now = loop->timers ? clock_ns() : 0;
 
 	while (loop->timers && loop->timers->deadline_ns <= now) {
 		struct loop_timer *timer = loop->timers;
@@ -170,7 +163,7 @@ static void call_timers(struct loop *loop)
 		loop_disarm(timer);
 		timer->function(timer);
 		/* The earliest first: those that are left are the first of the next turn. */
-		if (now_ns() - now > TIMERS_PER_TURN_NS)
+		if (clock_ns() - now > TIMERS_PER_TURN_NS)
 			return;
 	}
 }
@@ -214,7 +207,7 @@ int loop_turn(struct loop *loop)
 
 void loop_drain(struct loop *loop, uint64_t until_ns)
 {
-	while (loop->timers && now_ns() < until_ns)
+	while (loop->timers && clock_ns() < until_ns)
 		if (loop_turn(loop) < 0)
 			return;
 }

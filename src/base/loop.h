@@ -45,7 +45,7 @@ int loop_add(struct loop *loop, struct loop_watch *watch, int fd, uint32_t event
 void loop_change(struct loop_watch *watch, uint32_t events);
 void loop_remove(struct loop_watch *watch); /* no error if it is in no loop */
 
-/* Arm, or arm again, for an absolute time of sys_monotonic_ns()'s clock. */
+/* Arm, or arm again, for an absolute time of clock_ns(). */
 void loop_arm(struct loop *loop, struct loop_timer *timer, uint64_t deadline_ns, loop_timer_function *function,
 	      void *owner);
 void loop_disarm(struct loop_timer *timer);

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SMALLEST_CAPACITY 64
+#define READ_BYTES ((size_t)64 << 10)
 
 void text_done(struct text *text)
 {
@@ -41,6 +43,41 @@ char *text_reserve(struct text *text, size_t len)
 		text->capacity = capacity;
 	}
 	return text->data + text->len;
+}
+
+int text_read_all(struct text *text, int fd, size_t max_len)
+{
+	while (text->len <= max_len) {
+		size_t room = MIN_OF(max_len + 1 - text->len, READ_BYTES);
+		char *end = text_reserve(text, room);
+		ssize_t count = end ? read(fd, end, room) : -1;
+
+		if (!end)
+			return -ENOMEM;
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return count < 0 ? -errno : 0;
+		text->len += (size_t)count;
+	}
+	return -EFBIG;
+}
+
+int text_write_all(int fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t count = write(fd, at, len);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -errno;
+		at += count;
+		len -= (size_t)count;
+	}
+	return 0;
 }
 
 void text_append(struct text *text, const void *bytes, size_t len)

@@ -31,6 +31,10 @@ void text_consume(struct text *text, size_t len);
 void text_clear(struct text *text);
 /* Room for @len more bytes at the end, to be filled by the caller, who then adds to @len. NULL if memory ran out. */
 char *text_reserve(struct text *text, size_t len);
+/* Append what @fd has, up to its end. 0, -EFBIG if the text is longer than @max_len then, or another negative errno. */
+int text_read_all(struct text *text, int fd, size_t max_len);
+/* Write @len bytes, however many calls that takes. 0 or a negative errno. */
+int text_write_all(int fd, const void *bytes, size_t len);
 
 static inline bool text_failed(const struct text *text)
 {

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cli/changes_print.h"
 #include "cli/pager.h"
 #include "cli/workspace_words.h"
@@ -17,14 +17,6 @@
 #define EXIT_NOT_ALL 1
 #define PROGRESS_AFTER_NS 1000000000ULL
 #define PROGRESS_EVERY_NS 100000000ULL
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int fail(const struct messenger *messenger, const struct error *error)
 {
@@ -100,7 +92,7 @@ struct progress {
 static void show_progress(void *context, size_t done, size_t total)
 {
 	struct progress *progress = context;
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 	char line[80];
 	int len;
 
@@ -172,7 +164,7 @@ static void say_outcome(const struct messenger *messenger, const struct apply_ou
 int apply_chosen(struct chosen *chosen, struct change_list *list, const struct apply_order *order,
 		 const struct messenger *messenger)
 {
-	struct progress progress = {.messenger = messenger, .begun_ns = now_ns()};
+	struct progress progress = {.messenger = messenger, .begun_ns = clock_ns()};
 	struct apply_request request = {
 		.view = &chosen->opened.view,
 		.workspace = &chosen->opened.workspace,

@@ -54,31 +54,6 @@ void hook_append_quoted(struct text *out, const char *word)
 	text_append_char(out, '\'');
 }
 
-int hook_read_all(int fd, struct text *out)
-{
-	for (;;) {
-		char *room = text_reserve(out, 65536);
-		ssize_t count = room ? read(fd, room, 65536) : -1;
-
-		if (count < 0 && room && errno == EINTR)
-			continue;
-		if (count < 0)
-			return room ? -errno : -ENOMEM;
-		if (count == 0)
-			return out->len > HOOK_EVENT_MAX ? -EFBIG : 0;
-		out->len += (size_t)count;
-		if (out->len > HOOK_EVENT_MAX)
-			return -EFBIG;
-	}
-}
-
-const struct json_value *hook_find(const struct json_value *object, const char *name, enum json_type type)
-{
-	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return member && member->value.type == type ? &member->value : NULL;
-}
-
 /* --- the project --------------------------------------------------------------------------------------------- */
 
 /* The work directory of an agent's jars. */
@@ -144,7 +119,7 @@ static int find_project(const struct agent *agent, const struct invocation *invo
 /* Where the agent says that the command starts. The command itself cannot start elsewhere either: see append_place(). */
 static int check_place(const struct project *project, const struct json_value *event, struct error *error)
 {
-	const struct json_value *place = hook_find(event, "cwd", JSON_STRING);
+	const struct json_value *place = json_member(event, "cwd", JSON_STRING);
 	AUTO_FREE char *path = place ? realpath(place->string.bytes, NULL) : NULL;
 
 	if (!path || !project->path || project->is_guessed || path_is_within(path, project->path))
@@ -311,7 +286,7 @@ static int answer_event(const struct agent *agent, const struct invocation *invo
 {
 	AUTO_TEXT bytes = {0}, line = {0};
 	AUTO_JSON event = {0};
-	int rc = hook_read_all(STDIN_FILENO, &bytes);
+	int rc = text_read_all(&bytes, STDIN_FILENO, HOOK_EVENT_MAX);
 	struct json_input input = {.name = "event",
 				   .bytes = text_string(&bytes),
 				   .len = bytes.len,
@@ -325,20 +300,20 @@ static int answer_event(const struct agent *agent, const struct invocation *invo
 	rc = json_parse(&input, &event, error);
 	if (rc < 0)
 		return rc;
-	name = hook_find(&event, "tool_name", JSON_STRING);
+	name = json_member(&event, "tool_name", JSON_STRING);
 	if (!name)
 		return error_set(error, STAGE_USAGE, 0, "the event does not name a tool");
 	if (strcmp(name->string.bytes, agent->tool)) {
 		text_append_string(out, "{}\n"); /* not for us */
 		return 0;
 	}
-	command = hook_find(hook_find(&event, "tool_input", JSON_OBJECT), "command", JSON_STRING);
+	command = json_member(json_member(&event, "tool_input", JSON_OBJECT), "command", JSON_STRING);
 	if (!command)
 		return error_set(error, STAGE_USAGE, 0, "the event has no command");
 	rc = rewrite(agent, invocation, options, &event, command->string.bytes, &line, error);
 	if (rc < 0)
 		return rc;
-	write_answer(agent, hook_find(&event, "tool_input", JSON_OBJECT), text_string(&line), options->has_confirm,
+	write_answer(agent, json_member(&event, "tool_input", JSON_OBJECT), text_string(&line), options->has_confirm,
 		     out);
 	return text_failed(&line) || text_failed(out)
 		       ? error_set(error, STAGE_ENGINE, ENOMEM, "no memory for the answer")

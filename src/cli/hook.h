@@ -26,10 +26,6 @@ struct agent {
 
 /* As a shell reads it back: one word. */
 void hook_append_quoted(struct text *out, const char *word);
-/* All that is there to be read, at most HOOK_EVENT_MAX bytes. */
-int hook_read_all(int fd, struct text *out);
-/* NULL: @object is none, or has no such member of that type. */
-const struct json_value *hook_find(const struct json_value *object, const char *name, enum json_type type);
 
 /*
  * Show the change to the agent's settings in the current directory, and make it if the user agreed. @command: what the agent shall

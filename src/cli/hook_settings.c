@@ -69,7 +69,7 @@ static int read_settings(const struct agent *agent, struct settings *out, struct
 	fd = open(out->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	rc = fd < 0 ? -errno : hook_read_all(fd, &out->bytes);
+	rc = fd < 0 ? -errno : text_read_all(&out->bytes, fd, HOOK_EVENT_MAX);
 	if (rc < 0)
 		return error_set(error, STAGE_USAGE, -rc, "cannot read '%s': %s", out->path, strerror(-rc));
 	input.bytes = text_string(&out->bytes);
@@ -155,8 +155,8 @@ static void write_with_entry(const struct agent *agent, const struct json_value 
 			     struct text *out)
 {
 	struct json_writer writer = {.text = out, .indent = 2};
-	const struct json_value *hooks = hook_find(before, "hooks", JSON_OBJECT);
-	const struct json_value *entries = hook_find(hooks, agent->event, JSON_LIST);
+	const struct json_value *hooks = json_member(before, "hooks", JSON_OBJECT);
+	const struct json_value *entries = json_member(hooks, agent->event, JSON_LIST);
 
 	json_open_object(&writer, NULL);
 	write_others(&writer, before, "hooks");
@@ -258,14 +258,14 @@ static bool is_ours(const struct agent *agent, const char *command)
 
 static const char *command_of(const struct json_value *hook)
 {
-	const struct json_value *command = hook_find(hook, "command", JSON_STRING);
+	const struct json_value *command = json_member(hook, "command", JSON_STRING);
 
 	return command ? command->string.bytes : "";
 }
 
 static size_t count_ours(const struct agent *agent, const struct json_value *entry)
 {
-	const struct json_value *inner = hook_find(entry, "hooks", JSON_LIST);
+	const struct json_value *inner = json_member(entry, "hooks", JSON_LIST);
 	size_t count = 0;
 
 	for (size_t i = 0; inner && i < inner->list.count; i++)
@@ -276,7 +276,7 @@ static size_t count_ours(const struct agent *agent, const struct json_value *ent
 /* An entry without our commands; one that had no others is left out. */
 static void write_rest(struct json_writer *writer, const struct agent *agent, const struct json_value *entry)
 {
-	const struct json_value *inner = hook_find(entry, "hooks", JSON_LIST);
+	const struct json_value *inner = json_member(entry, "hooks", JSON_LIST);
 	size_t ours = count_ours(agent, entry);
 
 	if (!ours) {
@@ -301,7 +301,7 @@ static size_t list_ours(const struct agent *agent, const struct json_value *entr
 	size_t count = 0;
 
 	for (size_t i = 0; entries && i < entries->list.count; i++) {
-		const struct json_value *inner = hook_find(&entries->list.items[i], "hooks", JSON_LIST);
+		const struct json_value *inner = json_member(&entries->list.items[i], "hooks", JSON_LIST);
 
 		for (size_t j = 0; inner && j < inner->list.count; j++) {
 			if (!is_ours(agent, command_of(&inner->list.items[j])))
@@ -317,12 +317,12 @@ static size_t list_ours(const struct agent *agent, const struct json_value *entr
 static void write_without(const struct agent *agent, const struct json_value *before, struct text *out)
 {
 	struct json_writer writer = {.text = out, .indent = 2};
-	const struct json_value *hooks = hook_find(before, "hooks", JSON_OBJECT);
-	const struct json_value *entries = hook_find(hooks, agent->event, JSON_LIST);
+	const struct json_value *hooks = json_member(before, "hooks", JSON_OBJECT);
+	const struct json_value *entries = json_member(hooks, agent->event, JSON_LIST);
 	size_t left = 0;
 
 	for (size_t i = 0; i < entries->list.count; i++) {
-		const struct json_value *inner = hook_find(&entries->list.items[i], "hooks", JSON_LIST);
+		const struct json_value *inner = json_member(&entries->list.items[i], "hooks", JSON_LIST);
 
 		left += !inner || !inner->list.count || count_ours(agent, &entries->list.items[i]) < inner->list.count;
 	}
@@ -351,7 +351,8 @@ int hook_uninstall(const struct agent *agent, bool is_agreed, struct text *out, 
 
 	if (rc < 0)
 		return rc;
-	if (!list_ours(agent, hook_find(hook_find(&settings.document, "hooks", JSON_OBJECT), agent->event, JSON_LIST),
+	if (!list_ours(agent,
+		       json_member(json_member(&settings.document, "hooks", JSON_OBJECT), agent->event, JSON_LIST),
 		       &list)) {
 		text_append_format(out, "%s has no hook of belljar\n", settings.path);
 		return 0;

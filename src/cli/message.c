@@ -48,20 +48,6 @@ void message_escape(struct text *out, const char *string)
 	escape_append(out, string, MESSAGE_NAME_MAX);
 }
 
-static void write_all(int fd, const char *bytes, size_t len)
-{
-	while (len > 0) {
-		ssize_t written = write(fd, bytes, len);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return;
-		bytes += written;
-		len -= (size_t)written;
-	}
-}
-
 static void append_line(const struct messenger *messenger, struct text *out, const char *label, const char *color,
 			const char *words)
 {
@@ -83,7 +69,7 @@ static void write_line(const struct messenger *messenger, const char *label, con
 
 	text_append_format_list(&words, format, arguments);
 	append_line(messenger, &line, label, color, text_string(&words));
-	write_all(messenger->fd, text_string(&line), line.len);
+	text_write_all(messenger->fd, text_string(&line), line.len);
 }
 
 void message_error(const struct messenger *messenger, const struct error *error)
@@ -95,7 +81,7 @@ void message_error(const struct messenger *messenger, const struct error *error)
 	append_line(messenger, &lines, "belljar:", COLOR_RED, error->message);
 	if (error->hint[0])
 		append_line(messenger, &lines, "  hint:", COLOR_YELLOW, error->hint);
-	write_all(messenger->fd, text_string(&lines), lines.len);
+	text_write_all(messenger->fd, text_string(&lines), lines.len);
 }
 
 void message_note(const struct messenger *messenger, const char *format, ...)

@@ -33,17 +33,6 @@ static bool can_be_taken(const struct change *change)
 	return !(change->flags & (CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED));
 }
 
-static void write_all(const struct text *text)
-{
-	for (size_t done = 0; done < text->len;) {
-		ssize_t count = write(STDOUT_FILENO, text->data + done, text->len - done);
-
-		if (count < 0 && errno != EINTR)
-			return;
-		done += count > 0 ? (size_t)count : 0;
-	}
-}
-
 /* As many characters as fit. The line is harmless already: one character is one column or two, and a long one is cut early. */
 static void append_cut(struct text *out, const char *line, size_t columns)
 {
@@ -89,7 +78,7 @@ static void draw(struct picker *picker)
 	}
 	text_append_format(&out, "\033[%zu;1H%zu of %zu   ", picker->rows, picker->at + 1, picker->list->count);
 	append_cut(&out, "space: take  a: all  n: none  enter: apply  q: back", picker->columns - 20);
-	write_all(&out);
+	text_write_all(STDOUT_FILENO, out.data, out.len);
 }
 
 /* The next byte; -1: none within @timeout_ms (-1: however long it takes), or the terminal is gone. */
@@ -197,9 +186,9 @@ bool pick_changes(const struct change_list *list, struct string_list *paths)
 	picker.columns = MAX_OF(window.ws_col, 24);
 	if (picker.taken && terminal.fd >= 0 && list->count) {
 		terminal_raw(&terminal);
-		write_all(&(struct text){.data = (char[]){ENTER_SCREEN}, .len = strlen(ENTER_SCREEN)});
+		text_write_all(STDOUT_FILENO, ENTER_SCREEN, strlen(ENTER_SCREEN));
 		is_done = work(&picker);
-		write_all(&(struct text){.data = (char[]){LEAVE_SCREEN}, .len = strlen(LEAVE_SCREEN)});
+		text_write_all(STDOUT_FILENO, LEAVE_SCREEN, strlen(LEAVE_SCREEN));
 	}
 	terminal_done(&terminal);
 	for (size_t i = 0; is_done && i < list->count; i++)

@@ -90,13 +90,6 @@ int client_parse(const char *payload, size_t len, struct json_value *out, struct
 	return client_engine_nonsense(failure);
 }
 
-static const char *string_member(const struct json_value *object, const char *name)
-{
-	const struct json_member *member = json_find(object, name);
-
-	return member && member->value.type == JSON_STRING ? member->value.string.bytes : NULL;
-}
-
 /* null where no system call failed. */
 static int errno_member(const struct json_value *object)
 {
@@ -130,7 +123,7 @@ static char *write_missing(const struct json_value *list)
 			continue;
 		json_open_object(&writer, NULL);
 		for (size_t j = 0; j < ARRAY_LEN(names); j++)
-			json_write_string(&writer, names[j], string_member(&list->list.items[i], names[j]));
+			json_write_string(&writer, names[j], json_string_of(&list->list.items[i], names[j]));
 		json_close_object(&writer);
 	}
 	json_close_array(&writer);
@@ -146,9 +139,9 @@ int client_read_failure(const struct json_value *document, struct belljar_error 
 
 	if (!error || error->value.type != JSON_OBJECT)
 		return client_engine_nonsense(failure);
-	message = string_member(&error->value, "message");
-	hint = string_member(&error->value, "hint");
-	rc = error_set(&failure->error, stage_of(string_member(&error->value, "stage")), errno_member(&error->value),
+	message = json_string_of(&error->value, "message");
+	hint = json_string_of(&error->value, "hint");
+	rc = error_set(&failure->error, stage_of(json_string_of(&error->value, "stage")), errno_member(&error->value),
 		       "%s", message ? message : "the engine gave no reason");
 	if (hint)
 		error_hint(&failure->error, "%s", hint);

@@ -10,7 +10,6 @@
 
 #include "client/client_jar.h"
 
-#define READ_BYTES ((size_t)64 << 10)
 #define AUTO_CHANNEL AUTO(client_channel_done) struct client_channel
 #define NO_CHANNEL                                                                                                     \
 	{                                                                                                              \
@@ -98,28 +97,6 @@ int belljar_jar_open_file(struct belljar_jar *jar, const char *path, int access,
 	return client_publish(open_file(jar, path, access, mode, &failure), &failure, error);
 }
 
-/* The size is no promise: somebody in the jar may be writing. */
-static int read_all(int fd, size_t max_len, struct text *out)
-{
-	for (;;) {
-		size_t room = MIN_OF(READ_BYTES, max_len - out->len + 1);
-		char *end = text_reserve(out, room);
-		ssize_t count = end ? read(fd, end, room) : -1;
-
-		if (!end)
-			return -ENOMEM;
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		if (count == 0)
-			return 0;
-		out->len += (size_t)count;
-		if (out->len > max_len)
-			return -EFBIG;
-	}
-}
-
 static int read_file(struct belljar_jar *jar, const char *path, size_t max_len, struct text *out,
 		     struct belljar_error *failure)
 {
@@ -132,7 +109,7 @@ static int read_file(struct belljar_jar *jar, const char *path, size_t max_len, 
 	max_len = MIN_OF(max_len, SIZE_MAX / 2);
 	rc = fstat(fd, &status) < 0 ? -errno : 0;
 	if (rc == 0)
-		rc = status.st_size > 0 && (size_t)status.st_size > max_len ? -EFBIG : read_all(fd, max_len, out);
+		rc = status.st_size > 0 && (size_t)status.st_size > max_len ? -EFBIG : text_read_all(out, fd, max_len);
 	if (rc == -EFBIG)
 		return error_set(&failure->error, STAGE_FILES, EFBIG, "'%s' has more than %zu bytes", path, max_len);
 	if (rc < 0)

@@ -39,20 +39,6 @@ int client_result_append(struct belljar_result *result, int stream, const char *
 	return text_failed(text) ? client_no_memory(failure) : 0;
 }
 
-static const struct json_value *member(const struct json_value *object, const char *name, enum json_type type)
-{
-	const struct json_member *found = json_find(object, name);
-
-	return found && found->value.type == type ? &found->value : NULL;
-}
-
-static const char *string(const struct json_value *object, const char *name)
-{
-	const struct json_value *value = member(object, name, JSON_STRING);
-
-	return value ? value->string.bytes : NULL;
-}
-
 static enum belljar_outcome outcome_of(const char *name)
 {
 	for (size_t i = 1; i < ARRAY_LEN(outcome_names); i++) {
@@ -64,7 +50,7 @@ static enum belljar_outcome outcome_of(const char *name)
 
 static void read_usage(struct belljar_result *result, const struct json_value *document)
 {
-	const struct json_value *usage = member(document, "usage", JSON_OBJECT);
+	const struct json_value *usage = json_member(document, "usage", JSON_OBJECT);
 
 	for (size_t i = 0; i < ARRAY_LEN(usage_names); i++) {
 		const struct json_member *found =
@@ -83,12 +69,12 @@ static void read_usage(struct belljar_result *result, const struct json_value *d
 
 static int read_limits(struct belljar_result *result, const struct json_value *document)
 {
-	const struct json_value *limits = member(document, "limits_hit", JSON_LIST);
+	const struct json_value *limits = json_member(document, "limits_hit", JSON_LIST);
 	int rc = 0;
 
 	for (size_t i = 0; limits && i < limits->list.count && rc == 0; i++) {
 		const struct json_value *item = &limits->list.items[i];
-		const char *name = item->type == JSON_OBJECT ? string(item, "name") : NULL;
+		const char *name = item->type == JSON_OBJECT ? json_string_of(item, "name") : NULL;
 
 		if (name)
 			rc = string_list_add(&result->limits, name);
@@ -106,12 +92,13 @@ static const char *const denied_names[] = {
 
 static int read_denial(struct client_denial *denial, const struct json_value *item)
 {
-	const struct json_value *cure = member(item, "cure", JSON_OBJECT), *count = member(item, "count", JSON_INTEGER);
+	const struct json_value *cure = json_member(item, "cure", JSON_OBJECT),
+				*count = json_member(item, "count", JSON_INTEGER);
 
 	denial->count = count && count->number.integer > 0 ? (uint64_t)count->number.integer : 0;
 	for (size_t i = 0; i < ARRAY_LEN(denied_names); i++) {
 		const struct json_value *holder = i == BELLJAR_DENIED_CURE ? cure : item;
-		const char *value = holder ? string(holder, denied_names[i]) : NULL;
+		const char *value = holder ? json_string_of(holder, denied_names[i]) : NULL;
 
 		denial->members[i] = value ? strdup(value) : NULL;
 		if (value && !denial->members[i])
@@ -122,7 +109,7 @@ static int read_denial(struct client_denial *denial, const struct json_value *it
 
 static int read_denied(struct belljar_result *result, const struct json_value *document)
 {
-	const struct json_value *denied = member(document, "denied", JSON_LIST);
+	const struct json_value *denied = json_member(document, "denied", JSON_LIST);
 	int rc = 0;
 
 	if (!denied || !denied->list.count)
@@ -139,11 +126,11 @@ static int read_denied(struct belljar_result *result, const struct json_value *d
 static int read_document(struct belljar_result *result, const struct json_value *document,
 			 struct belljar_error *failure)
 {
-	const struct json_value *exit_code = member(document, "exit_code", JSON_INTEGER);
-	const struct json_value *enforced = member(document, "enforced", JSON_OBJECT);
-	const struct json_value *truncated = member(document, "truncated", JSON_BOOL);
-	const char *outcome = string(document, "outcome"), *signal = string(document, "signal");
-	const char *rung = enforced ? string(enforced, "rung") : NULL;
+	const struct json_value *exit_code = json_member(document, "exit_code", JSON_INTEGER);
+	const struct json_value *enforced = json_member(document, "enforced", JSON_OBJECT);
+	const struct json_value *truncated = json_member(document, "truncated", JSON_BOOL);
+	const char *outcome = json_string_of(document, "outcome"), *signal = json_string_of(document, "signal");
+	const char *rung = enforced ? json_string_of(enforced, "rung") : NULL;
 
 	if (!outcome)
 		return client_engine_nonsense(failure);

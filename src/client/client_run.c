@@ -11,8 +11,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "client/client.h"
 #include "client/client_request.h"
 #include "client/client_result.h"
@@ -255,14 +255,6 @@ static int publish_copy(const struct belljar_handle *handle, int rc, struct bell
 	return client_publish(rc, &failure, error);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int client_handle_finish(struct belljar_handle *handle, struct belljar_result **out, struct belljar_error **error)
 {
 	int rc = belljar_wait(handle, -1, error);
@@ -334,14 +326,14 @@ int belljar_process(struct belljar_handle *handle, struct belljar_error **error)
 int belljar_wait(struct belljar_handle *handle, int timeout_ms, struct belljar_error **error)
 {
 	AUTO_FAILURE failure = {0};
-	int64_t deadline = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+	int64_t deadline = timeout_ms < 0 ? INT64_MAX : (int64_t)(clock_ns() / 1000000) + timeout_ms;
 	int rc = check_handle(handle, &failure);
 
 	if (rc < 0)
 		return client_publish(rc, &failure, error);
 	while ((rc = handle_process(handle)) == 0) {
 		struct pollfd readable = {.fd = handle->channel.fd, .events = POLLIN};
-		int64_t left = timeout_ms < 0 ? -1 : deadline - now_ms();
+		int64_t left = timeout_ms < 0 ? -1 : deadline - (int64_t)(clock_ns() / 1000000);
 
 		if (timeout_ms >= 0 && left <= 0)
 			return 0;

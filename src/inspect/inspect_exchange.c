@@ -2,8 +2,6 @@
 /*
  * inspect/inspect_exchange.c - HTTP/1.1 over one inspected connection
  *
- * More than 200 lines: a request, its answer and their end are one machine.
- *
  *   request ──► answer ──► request ──► answer that is a WebSocket ──► bytes
  *
  * One request at a time: the next one is not read before the answer to the last is through. What a rule refuses is answered

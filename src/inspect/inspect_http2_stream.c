@@ -2,8 +2,6 @@
 /*
  * inspect/inspect_http2_stream.c - one request and its answer over HTTP/2
  *
- * More than 200 lines: what is done to one half of a stream has to be right for the other.
- *
  * Both halves may go on at the same time for as long as they like. A stream of the jar's has one of the host's beside it, unless the
  * request is refused: then the gate answers, and the host hears nothing of it. When either is reset, so is the other.
  */

@@ -20,13 +20,6 @@ const char *secret_value_fault(const char *value, size_t len)
 	return NULL;
 }
 
-static const struct json_value *member(const struct json_value *object, const char *name)
-{
-	const struct json_member *found = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return found && found->value.type == JSON_STRING ? &found->value : NULL;
-}
-
 static bool copy(char *to, size_t size, const struct json_value *from)
 {
 	if (!from || from->string.len >= size)
@@ -38,12 +31,12 @@ static bool copy(char *to, size_t size, const struct json_value *from)
 
 static bool read_secret(struct secret *secret, const struct json_value *object)
 {
-	const struct json_value *value = member(object, "value");
+	const struct json_value *value = json_member(object, "value", JSON_STRING);
 	bool is_read = value && !secret_value_fault(value->string.bytes, value->string.len) &&
-		       copy(secret->name, sizeof(secret->name), member(object, "name")) &&
-		       copy(secret->host, sizeof(secret->host), member(object, "host")) &&
-		       copy(secret->header, sizeof(secret->header), member(object, "header")) &&
-		       copy(secret->format, sizeof(secret->format), member(object, "format")) &&
+		       copy(secret->name, sizeof(secret->name), json_member(object, "name", JSON_STRING)) &&
+		       copy(secret->host, sizeof(secret->host), json_member(object, "host", JSON_STRING)) &&
+		       copy(secret->header, sizeof(secret->header), json_member(object, "header", JSON_STRING)) &&
+		       copy(secret->format, sizeof(secret->format), json_member(object, "format", JSON_STRING)) &&
 		       copy(secret->value, sizeof(secret->value), value) && strstr(secret->format, "{}");
 
 	secret->value_len = is_read ? value->string.len : 0;

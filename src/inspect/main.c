@@ -40,18 +40,9 @@ static bool read_all(int fd, struct text *out)
 	return room;
 }
 
-static bool write_all(int fd, const struct text *text)
+static bool write_text(int fd, const struct text *text)
 {
-	size_t done = 0;
-
-	while (done < text->len) {
-		ssize_t len = write(fd, text->data + done, text->len - done);
-
-		if (len <= 0)
-			return false;
-		done += (size_t)len;
-	}
-	return !text_failed(text);
+	return !text_failed(text) && text_write_all(fd, text->data, text->len) == 0;
 }
 
 /* --- make --------------------------------------------------------------------------------------------------- */
@@ -65,15 +56,8 @@ static int fail(const char *format, ...)
 	va_start(arguments, format);
 	text_append_format_list(&reason, format, arguments);
 	va_end(arguments);
-	write_all(VAULT_FD, &reason);
+	write_text(VAULT_FD, &reason);
 	return EXIT_FAILED;
-}
-
-static const char *member(const struct json_value *request, const char *name)
-{
-	const struct json_member *found = json_find(request, name);
-
-	return found && found->value.type == JSON_STRING ? found->value.string.bytes : NULL;
 }
 
 static bool read_path(const char *path, struct text *out)
@@ -102,20 +86,20 @@ static int write_secret(struct json_writer *writer, const struct json_value *sec
 	const char *fault;
 	int rc = 0;
 
-	if (secret->type != JSON_OBJECT || !member(secret, "name"))
+	if (secret->type != JSON_OBJECT || !json_string_of(secret, "name"))
 		return fail("the request cannot be read");
 	if (value)
 		text_append(&text, value->string.bytes, value->string.len);
 	else
-		rc = read_secret_file(member(secret, "file"), &text);
+		rc = read_secret_file(json_string_of(secret, "file"), &text);
 	if (rc)
 		return rc;
 	fault = secret_value_fault(text_string(&text), text.len);
 	if (fault)
-		return fail("the value of the secret %s will not do: %s", member(secret, "name"), fault);
+		return fail("the value of the secret %s will not do: %s", json_string_of(secret, "name"), fault);
 	json_open_object(writer, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		json_write_string(writer, names[i], member(secret, names[i]));
+		json_write_string(writer, names[i], json_string_of(secret, names[i]));
 	json_write_bytes(writer, "value", text.data, text.len);
 	json_close_object(writer);
 	OPENSSL_cleanse(text.data, text.len);
@@ -140,7 +124,7 @@ static int make_files(const struct json_value *request, const struct authority *
 	AUTO_TEXT trust = {0}, java = {0}, java_made = {0}, der = {0}, key = {0}, secrets = {0};
 	int rc = write_secrets(request, &secrets);
 	struct vault_header header = {.magic = VAULT_MAGIC};
-	const char *bundle_path = member(request, "bundle");
+	const char *bundle_path = json_string_of(request, "bundle");
 
 	if (rc)
 		return rc;
@@ -160,10 +144,10 @@ static int make_files(const struct json_value *request, const struct authority *
 	OPENSSL_cleanse(secrets.data, secrets.len);
 	if (trust.data[trust.len - 1] != '\n')
 		text_append_char(&trust, '\n');
-	if (!authority_write_pem(authority, &trust) || !write_all(VAULT_BUNDLE_FD, &trust))
+	if (!authority_write_pem(authority, &trust) || !write_text(VAULT_BUNDLE_FD, &trust))
 		return fail("cannot write the jar's list of authorities");
-	if (read_path(member(request, "java"), &java) && trust_add_to_java(&java, &der, &java_made) &&
-	    !write_all(VAULT_JAVA_FD, &java_made))
+	if (read_path(json_string_of(request, "java"), &java) && trust_add_to_java(&java, &der, &java_made) &&
+	    !write_text(VAULT_JAVA_FD, &java_made))
 		return fail("cannot write Java's list of authorities");
 	return 0;
 }
@@ -185,14 +169,15 @@ static int make(void)
 	if (json_parse(&input, &request, &error) < 0)
 		return fail("the request cannot be read");
 	text_append_format(&version, VAULT_VERSION_FORMAT, VAULT_VERSION_ARGUMENTS);
-	if (!member(&request, "version") || strcmp(member(&request, "version"), text_string(&version)) != 0)
+	if (!json_string_of(&request, "version") ||
+	    strcmp(json_string_of(&request, "version"), text_string(&version)) != 0)
 		return fail("belljar-gate and belljar are of different versions");
 	authority = authority_new();
 	if (!authority)
 		return fail("cannot make a certificate authority: %s", ERR_reason_error_string(ERR_peek_error()));
 	rc = make_files(&request, authority, &vault);
 	authority_free(authority);
-	if (rc == 0 && !write_all(VAULT_FD, &vault))
+	if (rc == 0 && !write_text(VAULT_FD, &vault))
 		rc = EXIT_FAILED;
 	if (vault.len)
 		OPENSSL_cleanse(vault.data, vault.len);

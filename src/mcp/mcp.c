@@ -12,18 +12,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #define READ_BYTES ((size_t)64 << 10)
 #define HTTP_ACCEPTED 202 /* and no answer will come */
-
-uint64_t mcp_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* --- calls -------------------------------------------------------------------------------------------------- */
 
@@ -61,7 +52,7 @@ void mcp_end(struct mcp_call *call, struct mcp_result *result)
 	server->call_count--;
 	if (call->jar) {
 		call->jar->call_count--;
-		call->jar->used_ns = mcp_now_ns();
+		call->jar->used_ns = clock_ns();
 	}
 	if (!call->is_cancelled && result)
 		mcp_answer(server, &call->asker, result);
@@ -211,7 +202,7 @@ static int begin(struct mcp_server *server, struct error *error)
 		rc = loop_add(server->loop, &server->out, STDOUT_FILENO, 0, on_output, server);
 	if (rc < 0)
 		return error_set(error, STAGE_ENGINE, -rc, "cannot watch standard input and output: %s", strerror(-rc));
-	loop_arm(server->loop, &server->sweep, mcp_now_ns() + mcp_sweep_ns(server->options), mcp_sweep, server);
+	loop_arm(server->loop, &server->sweep, clock_ns() + mcp_sweep_ns(server->options), mcp_sweep, server);
 	return 0;
 }
 

@@ -6,8 +6,6 @@
  * another. Its output has pipes of its own that lead here: what was written before an answer is in them when the answer
  * comes, so nothing in the output has to mark its end. What the inside answers is only what it says about itself: it is read with
  * bounds and passed on.
- *
- * It is long because an interpreter, a call to it, and how both end belong together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -486,7 +484,7 @@ static void on_late(struct loop_timer *timer)
 	code->is_late = true;
 	if (!is_second && languages[interpreter->language].has_interrupt) {
 		belljar_signal(interpreter->handle, SIGINT);
-		loop_arm(interpreter->server->loop, timer, mcp_now_ns() + GRACE_NS, on_late, code);
+		loop_arm(interpreter->server->loop, timer, clock_ns() + GRACE_NS, on_late, code);
 	} else {
 		belljar_cancel(interpreter->handle, SIGKILL);
 	}
@@ -570,5 +568,5 @@ void mcp_tool_run_code(struct mcp_request *request)
 	if (!send_code(interpreter, text))
 		give_up(interpreter, "the interpreter takes no more code; it was ended, and its variables are gone");
 	else if (code->allowed_ns != LIMIT_NONE)
-		loop_arm(request->server->loop, &code->timer, mcp_now_ns() + code->allowed_ns, on_late, code);
+		loop_arm(request->server->loop, &code->timer, clock_ns() + code->allowed_ns, on_late, code);
 }

@@ -99,7 +99,7 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 	}
 	jar->is_for_one_call = is_for_one_call;
 	jar->timeout_ns = policy->timeout_ns;
-	jar->used_ns = mcp_now_ns();
+	jar->used_ns = clock_ns();
 	jar->next = server->jars;
 	server->jars = jar;
 	*(is_for_one_call ? &server->brief_jar_count : &server->jar_count) += 1;
@@ -221,7 +221,7 @@ struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 			   "there is no jar '%.60s'; jar_open makes one, and one that nobody uses for long is closed",
 			   name);
 	if (jar)
-		jar->used_ns = mcp_now_ns();
+		jar->used_ns = clock_ns();
 	return jar;
 }
 
@@ -233,7 +233,7 @@ uint64_t mcp_sweep_ns(const struct mcp_options *options)
 void mcp_sweep(struct loop_timer *timer)
 {
 	struct mcp_server *server = timer->owner;
-	uint64_t now = mcp_now_ns(), idle_ns = server->options->idle_ns;
+	uint64_t now = clock_ns(), idle_ns = server->options->idle_ns;
 	struct mcp_jar *next;
 
 	for (struct mcp_jar *jar = server->jars; jar; jar = next) {

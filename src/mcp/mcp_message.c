@@ -4,8 +4,6 @@
  *
  * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta which version it
  * is of, and every result says what it is. Which era a request is of is decided by that alone, so one server serves both.
- *
- * It is long because all of JSON-RPC that the server knows stands here, and nowhere else.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -132,7 +130,7 @@ void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, struct
 
 void mcp_progress(struct mcp_call *call, const char *message, size_t len)
 {
-	uint64_t now = mcp_now_ns();
+	uint64_t now = clock_ns();
 	AUTO_TEXT line = {0};
 	struct json_writer writer = {.text = &line};
 
@@ -154,13 +152,6 @@ void mcp_progress(struct mcp_call *call, const char *message, size_t len)
 
 /* --- methods ------------------------------------------------------------------------------------------------ */
 
-static const struct json_value *member_of(const struct json_value *object, const char *name)
-{
-	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return member ? &member->value : NULL;
-}
-
 static void write_capabilities(struct json_writer *writer)
 {
 	json_open_object(writer, "capabilities");
@@ -181,7 +172,7 @@ static void write_cache_hint(struct json_writer *writer, const struct mcp_asker 
 
 static void initialize(struct mcp_request *request)
 {
-	const struct json_value *asked = member_of(request->params, "protocolVersion");
+	const struct json_value *asked = json_member(request->params, "protocolVersion", JSON_ANY);
 	const char *version = handshake_versions[0];
 	AUTO_TEXT line = {0};
 	struct json_writer writer = {.text = &line};
@@ -236,8 +227,8 @@ static void list_tools(struct mcp_request *request)
 
 static void call_tool(struct mcp_request *request)
 {
-	const struct json_value *name = member_of(request->params, "name");
-	const struct json_value *arguments = member_of(request->params, "arguments");
+	const struct json_value *name = json_member(request->params, "name", JSON_ANY);
+	const struct json_value *arguments = json_member(request->params, "arguments", JSON_ANY);
 	AUTO_TEXT words = {0};
 
 	if (!name || name->type != JSON_STRING ||
@@ -266,7 +257,7 @@ static void cancel(struct mcp_request *request)
 {
 	AUTO_TEXT id = {0};
 
-	write_id(&id, member_of(request->params, "requestId"));
+	write_id(&id, json_member(request->params, "requestId", JSON_ANY));
 	if (id.len)
 		mcp_cancel(request->server, id.data);
 }
@@ -294,7 +285,8 @@ static const struct method {
 
 bool mcp_tells_capabilities(const struct json_value *params)
 {
-	const struct json_value *told = member_of(member_of(params, "_meta"), MCP_META "clientCapabilities");
+	const struct json_value *told =
+		json_member(json_member(params, "_meta", JSON_ANY), MCP_META "clientCapabilities", JSON_ANY);
 
 	return told && told->type == JSON_OBJECT;
 }
@@ -302,12 +294,12 @@ bool mcp_tells_capabilities(const struct json_value *params)
 /* False: it is of a version that this server does not know, or not what that version wants, and was answered. */
 static bool read_era(struct mcp_request *request)
 {
-	const struct json_value *meta = member_of(request->params, "_meta");
-	const struct json_value *version = member_of(meta, MCP_META "protocolVersion");
+	const struct json_value *meta = json_member(request->params, "_meta", JSON_ANY);
+	const struct json_value *version = json_member(meta, MCP_META "protocolVersion", JSON_ANY);
 	AUTO_TEXT data = {0};
 	struct json_writer writer = {.text = &data};
 
-	write_id(&request->asker.progress_token, member_of(meta, "progressToken"));
+	write_id(&request->asker.progress_token, json_member(meta, "progressToken", JSON_ANY));
 	if (!version)
 		return true;
 	request->asker.is_modern = true;
@@ -370,11 +362,11 @@ void mcp_receive(struct mcp_server *server, uint64_t exchange, const char *line,
 		send_error(server, &request.asker, CODE_PARSE, error.message, NULL);
 		return;
 	}
-	method = member_of(&document, "method");
-	id = member_of(&document, "id");
-	request.params = member_of(&document, "params");
+	method = json_member(&document, "method", JSON_ANY);
+	id = json_member(&document, "id", JSON_ANY);
+	request.params = json_member(&document, "params", JSON_ANY);
 	/* An answer to a question: this server asks none. */
-	if (!method && (member_of(&document, "result") || member_of(&document, "error")))
+	if (!method && (json_member(&document, "result", JSON_ANY) || json_member(&document, "error", JSON_ANY)))
 		return;
 	write_id(&request.asker.id, id);
 	if (!method || method->type != JSON_STRING || (id && !request.asker.id.len)) {

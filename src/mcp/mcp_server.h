@@ -8,6 +8,7 @@
 #ifndef BELLJAR_MCP_MCP_SERVER_H
 #define BELLJAR_MCP_MCP_SERVER_H
 
+#include "base/clock.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/loop.h"
@@ -198,7 +199,6 @@ bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_ja
 /* It is over: answer unless it was cancelled, and let go of the asker; the call itself is its tool's. */
 void mcp_end(struct mcp_call *call, struct mcp_result *result);
 void mcp_cancel(struct mcp_server *server, const char *id);
-uint64_t mcp_now_ns(void);
 
 /* --- the tools --- */
 

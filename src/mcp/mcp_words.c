@@ -62,16 +62,9 @@ void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, co
 	text_append(out, bytes + tail, len - tail);
 }
 
-static const struct json_value *find(const struct json_value *object, const char *name, enum json_type type)
-{
-	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return member && member->value.type == type ? &member->value : NULL;
-}
-
 static const char *string_in(const struct json_value *object, const char *name)
 {
-	const struct json_value *value = find(object, name, JSON_STRING);
+	const struct json_value *value = json_member(object, name, JSON_STRING);
 
 	return value && value->string.len ? value->string.bytes : NULL;
 }
@@ -79,7 +72,7 @@ static const char *string_in(const struct json_value *object, const char *name)
 /* Of an entry of `denied`: the option that would allow it; NULL: no option does. */
 static const char *flag_of(const struct json_value *entry)
 {
-	return string_in(find(entry, "cure", JSON_OBJECT), "flag");
+	return string_in(json_member(entry, "cure", JSON_OBJECT), "flag");
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
@@ -131,7 +124,7 @@ static bool is_limit(const struct json_value *entry)
 
 static const char *flag_of_limit(const struct json_value *document, const char *name)
 {
-	const struct json_value *denied = find(document, "denied", JSON_LIST);
+	const struct json_value *denied = json_member(document, "denied", JSON_LIST);
 
 	for (size_t i = 0; denied && i < denied->list.count; i++) {
 		const struct json_value *entry = &denied->list.items[i];
@@ -145,7 +138,8 @@ static const char *flag_of_limit(const struct json_value *document, const char *
 
 static uint64_t amount_of(const struct json_value *limit)
 {
-	const struct json_value *integer = find(limit, "limit", JSON_INTEGER), *real = find(limit, "limit", JSON_REAL);
+	const struct json_value *integer = json_member(limit, "limit", JSON_INTEGER),
+				*real = json_member(limit, "limit", JSON_REAL);
 
 	if (integer)
 		return (uint64_t)integer->number.integer;
@@ -155,7 +149,7 @@ static uint64_t amount_of(const struct json_value *limit)
 static void say_limits(struct mcp_result *result, const struct json_value *document, const struct mcp_jar *jar,
 		       bool is_own_timeout)
 {
-	const struct json_value *limits = find(document, "limits_hit", JSON_LIST);
+	const struct json_value *limits = json_member(document, "limits_hit", JSON_LIST);
 
 	for (size_t i = 0; limits && i < limits->list.count; i++) {
 		const char *name = string_in(&limits->list.items[i], "name");
@@ -220,7 +214,7 @@ static void say_refusal(struct mcp_result *result, const struct json_value *entr
 /* Of a command that failed: programs try much that they can do without. Limits have words of their own. */
 static void say_refusals(struct mcp_result *result, const struct json_value *document)
 {
-	const struct json_value *denied = find(document, "denied", JSON_LIST);
+	const struct json_value *denied = json_member(document, "denied", JSON_LIST);
 
 	for (size_t i = 0, told = 0; denied && i < denied->list.count && told < ENTRIES_TOLD; i++) {
 		if (is_limit(&denied->list.items[i]))
@@ -233,7 +227,7 @@ static void say_refusals(struct mcp_result *result, const struct json_value *doc
 /* Where `risky` does not have all, a note says so. */
 static void say_unsearched(struct mcp_result *result, const struct json_value *document)
 {
-	const struct json_value *notes = find(document, "notes", JSON_LIST);
+	const struct json_value *notes = json_member(document, "notes", JSON_LIST);
 
 	for (size_t i = 0; notes && i < notes->list.count; i++) {
 		const char *name = string_in(&notes->list.items[i], "name"),
@@ -247,7 +241,7 @@ static void say_unsearched(struct mcp_result *result, const struct json_value *d
 /* What a command leaves where another program runs it later is the user's to look at. */
 static void say_risky(struct mcp_result *result, const struct json_value *document, const char *member)
 {
-	const struct json_value *risky = find(document, member, JSON_LIST);
+	const struct json_value *risky = json_member(document, member, JSON_LIST);
 
 	for (size_t i = 0; risky && i < risky->list.count && i < ENTRIES_TOLD; i++) {
 		const char *path = string_in(&risky->list.items[i], "path"),
@@ -310,7 +304,7 @@ static const char *const copied[] = {"outcome", "exit_code", "signal", "timed_ou
 static void copy_members(const struct json_value *document, struct json_writer *writer)
 {
 	for (size_t i = 0; document->type == JSON_OBJECT && i < ARRAY_LEN(copied); i++) {
-		const struct json_member *member = json_find(document, copied[i]);
+		const struct json_member *member = json_json_member(document, copied[i]);
 
 		if (member)
 			json_write_value(writer, copied[i], &member->value);

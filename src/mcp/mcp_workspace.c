@@ -56,23 +56,16 @@ static bool read_paths(const struct mcp_request *request, struct path_list *out)
 
 /* --- what was changed --------------------------------------------------------------------------------------- */
 
-static const struct json_value *member_of(const struct json_value *object, const char *name, enum json_type type)
-{
-	const struct json_member *member = object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return member && member->value.type == type ? &member->value : NULL;
-}
-
 static const char *string_of(const struct json_value *object, const char *name)
 {
-	const struct json_value *value = member_of(object, name, JSON_STRING);
+	const struct json_value *value = json_member(object, name, JSON_STRING);
 
 	return value ? value->string.bytes : "";
 }
 
 static bool is_true(const struct json_value *object, const char *name)
 {
-	const struct json_value *value = member_of(object, name, JSON_BOOL);
+	const struct json_value *value = json_member(object, name, JSON_BOOL);
 
 	return value && value->boolean;
 }
@@ -100,10 +93,10 @@ static bool ask_changes(const struct mcp_request *request, struct belljar_worksp
 
 	if (rc < 0)
 		mcp_refuse_error(request, error);
-	else if (parse(*text, document) < 0 || !member_of(document, "changes", JSON_LIST))
+	else if (parse(*text, document) < 0 || !json_member(document, "changes", JSON_LIST))
 		mcp_refuse(request, "there are too many changes to list; name some paths");
 	belljar_error_free(error);
-	return document->type == JSON_OBJECT && member_of(document, "changes", JSON_LIST);
+	return document->type == JSON_OBJECT && json_member(document, "changes", JSON_LIST);
 }
 
 /* A line of the list for the model, and a member of the list for a program. */
@@ -125,7 +118,7 @@ static void list_change(struct text *list, struct json_writer *writer, const str
 
 static void list_changes(struct text *list, struct json_writer *writer, const struct json_value *document)
 {
-	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
+	const struct json_value *changes = json_member(document, "changes", JSON_LIST);
 
 	json_write_string(writer, "workspace", string_of(document, "id"));
 	json_write_unsigned(writer, "count", changes->list.count);
@@ -161,7 +154,7 @@ static void say_held(struct mcp_result *result, const struct json_value *changes
 
 static void say_changes(const struct mcp_server *server, const struct json_value *document, struct mcp_result *result)
 {
-	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
+	const struct json_value *changes = json_member(document, "changes", JSON_LIST);
 
 	if (!changes->list.count) {
 		mcp_say(result, "nothing was changed");
@@ -199,7 +192,7 @@ static void diff(struct mcp_request *request, struct mcp_jar *jar, struct bellja
 	}
 	redact_patch(jar, patch, len, &clean);
 	free(take_ptr(jar->shown));
-	if (member_of(&document, "changes", JSON_LIST)->list.count)
+	if (json_member(&document, "changes", JSON_LIST)->list.count)
 		jar->shown = take_ptr(text);
 	json_open_object(&writer, NULL);
 	list_changes(&list, &writer, &document);
@@ -235,7 +228,7 @@ static bool is_everything_allowed(const struct string_list *patterns)
 /* A path of a directory stands for all that is in it by the time that it is applied. So directories come with their files. */
 static bool is_directory(const struct json_value *change)
 {
-	const struct json_value *after = member_of(change, "after", JSON_OBJECT);
+	const struct json_value *after = json_member(change, "after", JSON_OBJECT);
 
 	return after && !strcmp(string_of(after, "type"), "directory");
 }
@@ -260,7 +253,7 @@ static bool is_named(const struct path_list *paths, const char *workdir, const c
 static size_t choose(const struct string_list *patterns, const struct path_list *paths,
 		     const struct json_value *document, struct path_list *chosen)
 {
-	const struct json_value *changes = member_of(document, "changes", JSON_LIST);
+	const struct json_value *changes = json_member(document, "changes", JSON_LIST);
 	size_t held = 0;
 
 	for (size_t i = 0; i < changes->list.count; i++) {
@@ -285,13 +278,13 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 	const struct json_value *left;
 	int64_t applied = 0;
 
-	if (parse(json, &document) < 0 || !member_of(&document, "not_applied", JSON_LIST)) {
+	if (parse(json, &document) < 0 || !json_member(&document, "not_applied", JSON_LIST)) {
 		mcp_refuse(request, "it was applied, and what was not cannot be told");
 		return;
 	}
-	left = member_of(&document, "not_applied", JSON_LIST);
-	if (member_of(&document, "applied", JSON_INTEGER))
-		applied = member_of(&document, "applied", JSON_INTEGER)->number.integer;
+	left = json_member(&document, "not_applied", JSON_LIST);
+	if (json_member(&document, "applied", JSON_INTEGER))
+		applied = json_member(&document, "applied", JSON_INTEGER)->number.integer;
 	mcp_say(&result, "%lld change%s applied", (long long)applied, applied == 1 ? "" : "s");
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "applied", applied);
@@ -339,7 +332,7 @@ static void apply(struct mcp_request *request, struct mcp_jar *jar, struct bellj
 	/* To list the changes again would be a look that no model has had: what `diff` showed is what it means. */
 	if (jar->shown ? parse(jar->shown, &document) < 0 : !ask_changes(request, workspace, paths, &text, &document))
 		return;
-	changes = member_of(&document, "changes", JSON_LIST);
+	changes = json_member(&document, "changes", JSON_LIST);
 	if (is_everything_allowed(patterns)) {
 		options.paths = paths->count ? paths->items : NULL;
 	} else if (!path_list_make(&chosen, changes->list.count)) {

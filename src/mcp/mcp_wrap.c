@@ -6,8 +6,6 @@
  * out, and the instructions for the model get a sentence more. It names the mark of this session, which stands before everything
  * that Belljar says. The server never sees a message with that mark, so it cannot speak in Belljar's place. Both sides read JSON with parsers of their own, which might read a line in another way than we do. So a line that is no
  * JSON by the strictest reading (no name twice, no NUL, no list of requests) does not pass.
- *
- * It is long because both directions and their ends belong together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -127,16 +125,9 @@ static void on_out(struct loop_watch *watch, uint32_t events)
 
 /* --- JSON --------------------------------------------------------------------------------------------------- */
 
-static const struct json_value *member_of(const struct json_value *object, const char *name)
-{
-	const struct json_member *member = object && object->type == JSON_OBJECT ? json_find(object, name) : NULL;
-
-	return member ? &member->value : NULL;
-}
-
 static char *id_of(const struct json_value *document)
 {
-	const struct json_value *id = member_of(document, "id");
+	const struct json_value *id = json_member(document, "id", JSON_ANY);
 	struct text out = {0};
 	struct json_writer writer = {.text = &out};
 
@@ -185,7 +176,7 @@ static void log_call(const struct wrap *wrap, const char *tool, const char *what
 	json_write_string(&writer, "what", what);
 	json_write_unsigned(&writer, "bytes", bytes);
 	if (begun_ns)
-		json_write_milliseconds(&writer, "took_ms", (mcp_now_ns() - begun_ns) / 1000);
+		json_write_milliseconds(&writer, "took_ms", (clock_ns() - begun_ns) / 1000);
 	json_close_object(&writer);
 	text_append_char(&line, '\n');
 	if (write(wrap->options->log_fd, text_string(&line), line.len) < 0)
@@ -200,7 +191,7 @@ static void write_allowed(struct json_writer *writer, const struct mcp_wrap_opti
 {
 	json_open_array(writer, "tools");
 	for (size_t i = 0; i < tools->list.count; i++) {
-		const struct json_value *name = member_of(&tools->list.items[i], "name");
+		const struct json_value *name = json_member(&tools->list.items[i], "name", JSON_ANY);
 
 		if (name && name->type == JSON_STRING && is_allowed(options, name->string.bytes))
 			json_write_value(writer, NULL, &tools->list.items[i]);
@@ -225,7 +216,7 @@ static void write_tools(struct wrap *wrap, struct json_writer *writer, const str
 /* What the server wants the model to know, and how the model knows Belljar's words from the server's. */
 static void write_greeting(struct wrap *wrap, struct json_writer *writer, const struct json_value *result)
 {
-	const struct json_value *own = member_of(result, "instructions");
+	const struct json_value *own = json_member(result, "instructions", JSON_ANY);
 	AUTO_TEXT words = {0};
 
 	if (own && own->type == JSON_STRING && own->string.len)
@@ -304,7 +295,7 @@ static void remember(struct wrap *wrap, char **id, const char *method, const cha
 		wrap->is_over = wrap->has_failed = true;
 		return;
 	}
-	*waiting = (struct waiting){.id = take_ptr(*id), .tool = tool ? strdup(tool) : NULL, .begun_ns = mcp_now_ns()};
+	*waiting = (struct waiting){.id = take_ptr(*id), .tool = tool ? strdup(tool) : NULL, .begun_ns = clock_ns()};
 	if (!strcmp(method, "tools/list"))
 		waiting->change = write_tools;
 	else if (!strcmp(method, "initialize") || !strcmp(method, "server/discover"))
@@ -350,13 +341,13 @@ static void take_request(struct wrap *wrap, const char *line, size_t len)
 		return;
 	}
 	id = id_of(&document);
-	method = member_of(&document, "method");
+	method = json_member(&document, "method", JSON_ANY);
 	if (has_word(&document, wrap->mark)) {
 		refuse_mark(wrap, id, method != NULL);
 		return;
 	}
 	is_call = method && method->type == JSON_STRING && !strcmp(method->string.bytes, "tools/call");
-	name = member_of(member_of(&document, "params"), "name");
+	name = json_member(json_member(&document, "params", JSON_ANY), "name", JSON_ANY);
 	if (is_call && (!name || name->type != JSON_STRING || !is_allowed(wrap->options, name->string.bytes))) {
 		const char *tool = name && name->type == JSON_STRING ? name->string.bytes : "";
 
@@ -413,13 +404,13 @@ static void take_answer(struct wrap *wrap, const char *line, size_t len)
 	/* What some servers print beside the protocol goes nowhere. */
 	if (!len || !parse(line, len, &document))
 		return;
-	if (!member_of(&document, "method"))
+	if (!json_member(&document, "method", JSON_ANY))
 		id = id_of(&document);
 	for (size_t i = 0; id && i < wrap->waiting.count; i++)
 		if (!strcmp(wrap->waiting.items[i].id, id)) {
 			if (wrap->waiting.items[i].tool)
 				log_call(wrap, wrap->waiting.items[i].tool,
-					 member_of(&document, "error") ? "error" : "answered", len,
+					 json_member(&document, "error", JSON_ANY) ? "error" : "answered", len,
 					 wrap->waiting.items[i].begun_ns);
 			change = wrap->waiting.items[i].change;
 			forget(wrap, i);
@@ -456,7 +447,7 @@ static void hang_up(struct wrap *wrap)
 		return;
 	loop_remove(&wrap->requests.out);
 	close_fd(&wrap->requests.out.fd);
-	loop_arm(wrap->loop, &wrap->end_timer, mcp_now_ns() + END_NS, on_end_timer, wrap);
+	loop_arm(wrap->loop, &wrap->end_timer, clock_ns() + END_NS, on_end_timer, wrap);
 }
 
 static void on_rate_timer(struct loop_timer *timer)
@@ -494,7 +485,7 @@ static bool read_some(struct way *way)
 	}
 	if (way == &wrap->answers && wrap->second_count >= wrap->options->rate_max) {
 		loop_change(&way->in, 0);
-		loop_arm(wrap->loop, &wrap->rate_timer, mcp_now_ns() + SECOND_NS, on_rate_timer, wrap);
+		loop_arm(wrap->loop, &wrap->rate_timer, clock_ns() + SECOND_NS, on_rate_timer, wrap);
 	}
 	return true;
 }

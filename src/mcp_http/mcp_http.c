@@ -43,7 +43,7 @@ static void on_time(struct loop_timer *timer);
 static void arm(struct mcp_connection *connection, uint64_t after_ns)
 {
 	if (connection->http->loop)
-		loop_arm(connection->http->loop, &connection->timer, mcp_now_ns() + after_ns, on_time, connection);
+		loop_arm(connection->http->loop, &connection->timer, clock_ns() + after_ns, on_time, connection);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
@@ -573,7 +573,7 @@ static void on_listener(struct loop_watch *watch, uint32_t events)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
 		make_room(http);
 		loop_change(watch, 0);
-		loop_arm(http->loop, &http->pause, mcp_now_ns() + PAUSE_NS, on_pause_over, http);
+		loop_arm(http->loop, &http->pause, clock_ns() + PAUSE_NS, on_pause_over, http);
 		return;
 	}
 	if (fd < 0 || (http->connection_count >= MCP_CONNECTIONS_MAX && !make_room(http)))
@@ -589,7 +589,7 @@ static void on_sweep(struct loop_timer *timer)
 	struct mcp_http *http = timer->owner;
 
 	mcp_sweep_sessions(http);
-	loop_arm(http->loop, timer, mcp_now_ns() + mcp_sweep_ns(&http->options->server), on_sweep, http);
+	loop_arm(http->loop, timer, clock_ns() + mcp_sweep_ns(&http->options->server), on_sweep, http);
 }
 
 /* --- the token ---------------------------------------------------------------------------------------------- */
@@ -717,7 +717,7 @@ int mcp_serve_http(const struct mcp_http_options *options, struct error *error)
 	if (rc == 0)
 		rc = tell(&http, error);
 	if (rc == 0)
-		loop_arm(http.loop, &http.sweep, mcp_now_ns() + mcp_sweep_ns(&options->server), on_sweep, &http);
+		loop_arm(http.loop, &http.sweep, clock_ns() + mcp_sweep_ns(&options->server), on_sweep, &http);
 	while (rc == 0) {
 		rc = loop_turn(http.loop);
 		if (rc < 0)

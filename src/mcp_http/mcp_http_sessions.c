@@ -57,7 +57,7 @@ bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text 
 	for (size_t i = begin; i < session->output.len - 1; i++)
 		if (session->output.data[i] == '\n' || session->output.data[i] == '\r')
 			session->output.data[i] = ' ';
-	session->used_ns = mcp_now_ns();
+	session->used_ns = clock_ns();
 	write_lines(session);
 	return true;
 }
@@ -69,7 +69,7 @@ void mcp_forget_exchange(struct mcp_session *session, uint64_t exchange)
 		return;
 	}
 	text_append_format(&session->output, "%llu\n", (unsigned long long)exchange);
-	session->used_ns = mcp_now_ns();
+	session->used_ns = clock_ns();
 	write_lines(session);
 }
 
@@ -90,7 +90,7 @@ static void take_line(struct mcp_session *session, const char *line, size_t len)
 	uint64_t exchange = read_number(&at, end);
 	int status = (int)read_number(&at, end);
 
-	session->used_ns = mcp_now_ns();
+	session->used_ns = clock_ns();
 	/* 0: of a notification. One that is not found: nobody waits for it any more. */
 	for (struct mcp_connection *connection = session->http->connections; connection && exchange;
 	     connection = connection->next)
@@ -221,7 +221,7 @@ struct mcp_session *mcp_start_session(struct mcp_http *http, enum mcp_session_ki
 	session->http = http;
 	session->watch.fd = -1;
 	session->kind = kind;
-	session->used_ns = mcp_now_ns();
+	session->used_ns = clock_ns();
 	if (make_id(session) < 0 || (http->loop && start_process(session) < 0)) {
 		free(session);
 		return NULL;
@@ -283,7 +283,7 @@ void mcp_end_session(struct mcp_session *session)
 
 void mcp_sweep_sessions(struct mcp_http *http)
 {
-	uint64_t now = mcp_now_ns();
+	uint64_t now = clock_ns();
 
 	for (struct mcp_session *session = http->sessions; session; session = session->next)
 		if (!session->has_ended && !is_busy(session) && now - session->used_ns > http->options->server.idle_ns)

@@ -48,28 +48,6 @@ static int refuse_access(const struct policy_origin *origin, struct error *error
 	return refuse_file(origin, error, errno_value, text_string(&words), name);
 }
 
-/* Up to one byte more than is allowed, so that what is too large is seen to be. */
-static int read_all(int fd, struct text *out)
-{
-	while (out->len <= JSON_MAX_BYTES) {
-		size_t room = MIN_OF(JSON_MAX_BYTES + 1 - out->len, (size_t)64 << 10);
-		char *end = text_reserve(out, room);
-		ssize_t len;
-
-		if (!end)
-			return -ENOMEM;
-		len = read(fd, end, room);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0)
-			return -errno;
-		if (len == 0)
-			return 0;
-		out->len += (size_t)len;
-	}
-	return -EFBIG;
-}
-
 /* Symbolic links on the way to the directory are followed once, now, so that its '..' are gone. */
 static int find_directory(const char *path, char **out)
 {
@@ -122,7 +100,7 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 		return refuse_file(origin, error, EISDIR, "a policy must be a file, not a directory:", name);
 	if (!S_ISREG(status.st_mode))
 		return refuse_file(origin, error, EINVAL, "a policy must be a regular file:", name);
-	rc = read_all(fd, &file.bytes);
+	rc = text_read_all(&file.bytes, fd, JSON_MAX_BYTES);
 	if (rc == -EFBIG)
 		return refuse_file(origin, error, EFBIG, "a policy may not be larger than 1 MiB:", name);
 	if (rc < 0)

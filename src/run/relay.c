@@ -17,7 +17,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define BACKGROUND_RETRY_NS 200000000ULL
 /* No event tells that a reader has emptied a pipe which was not full: look again, soon at first. */
@@ -31,14 +32,6 @@
 
 static void on_source(struct loop_watch *watch, uint32_t events);
 static void on_retry_end(struct loop_timer *timer);
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static void close_target(struct relay *relay)
 {
@@ -215,7 +208,7 @@ static void duplicate(struct relay *relay)
 
 	if (!settle(relay)) {
 		/* A full pipe reports when it has room again; any other needs looking at. */
-		loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_duplicate, relay);
+		loop_arm(relay->loop, &relay->retry, clock_ns() + relay->retry_ns, on_retry_duplicate, relay);
 		relay->retry_ns = MIN_OF(relay->retry_ns * 2, TAKEN_RETRY_MOST_NS);
 		return;
 	}
@@ -235,7 +228,7 @@ static void duplicate(struct relay *relay)
 		stop(relay); /* what is outstanding is settled at the end */
 		return;
 	}
-	loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_duplicate, relay);
+	loop_arm(relay->loop, &relay->retry, clock_ns() + relay->retry_ns, on_retry_duplicate, relay);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------- */
@@ -264,7 +257,7 @@ static void on_source(struct loop_watch *watch, uint32_t events)
 		duplicate(relay);
 	} else if (is_in_background(relay)) {
 		loop_remove(&relay->source);
-		loop_arm(relay->loop, &relay->retry, now_ns() + BACKGROUND_RETRY_NS, on_retry_read, relay);
+		loop_arm(relay->loop, &relay->retry, clock_ns() + BACKGROUND_RETRY_NS, on_retry_read, relay);
 	} else {
 		read_some(relay);
 	}

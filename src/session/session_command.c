@@ -84,19 +84,6 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 	append_strings(out, &plan->candidates);
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t count = write(fd, bytes, len);
-
-		if (count < 0)
-			return -errno;
-		bytes += count;
-		len -= (size_t)count;
-	}
-	return 0;
-}
-
 int session_command_write(const struct jar_plan *plan, bool is_metered, const struct jar_streams *streams,
 			  struct text *out)
 {
@@ -111,7 +98,7 @@ int session_command_file(struct text *spec)
 
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, text_string(spec), spec->len);
+	rc = text_write_all(fd, text_string(spec), spec->len);
 	if (rc == 0 && fcntl(fd, F_ADD_SEALS, SPEC_SEALS) < 0)
 		rc = -errno;
 	return rc < 0 ? rc : take_fd(&fd);

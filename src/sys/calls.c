@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 /* Numbers that are the same on every architecture we build for, for headers that are older than the kernel. */
 #define NUMBER_OPEN_TREE 428
@@ -360,12 +359,4 @@ ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t c
 		return -errno;
 	buffer[len] = '\0';
 	return len;
-}
-
-uint64_t sys_monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }

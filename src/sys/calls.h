@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 /* --- processes ---------------------------------------------------------------------------------------------- */
 
@@ -104,6 +105,9 @@ int sys_netlink(int fd, const void *messages, size_t len, uint64_t awaited);
 /* Read a small file whole, NUL-terminated; the length, or a negative errno. */
 ssize_t sys_read_file(int directory_fd, const char *path, char *buffer, size_t capacity);
 
-uint64_t sys_monotonic_ns(void);
+static inline uint64_t sys_monotonic_ns(void)
+{
+	return clock_ns();
+}
 
 #endif

@@ -30,28 +30,11 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
 
-static int write_all(int fd, const void *bytes, size_t len)
-{
-	const char *at = bytes;
-
-	while (len) {
-		ssize_t count = write(fd, at, len);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		at += count;
-		len -= (size_t)count;
-	}
-	return 0;
-}
-
 static int pad(int fd, uint64_t len)
 {
 	static const char zeros[BLOCK];
 
-	return len % BLOCK ? write_all(fd, zeros, BLOCK - len % BLOCK) : 0;
+	return len % BLOCK ? text_write_all(fd, zeros, BLOCK - len % BLOCK) : 0;
 }
 
 /* Octal digits, or the number itself behind a mark where they do not suffice. */
@@ -83,7 +66,7 @@ static int write_header(int fd, char type, const char *name, mode_t mode, uint64
 		sum += ((const unsigned char *)&header)[i];
 	snprintf(header.checksum, sizeof(header.checksum), "%06o", sum);
 	header.checksum[7] = ' ';
-	return write_all(fd, &header, sizeof(header));
+	return text_write_all(fd, &header, sizeof(header));
 }
 
 /* "LEN key=value\n", where LEN counts its own digits. */
@@ -102,7 +85,7 @@ static int write_records(int fd, const struct text *records)
 	int rc = text_failed(records) ? -ENOMEM : write_header(fd, 'x', "pax", 0644, records->len, 0);
 
 	if (rc == 0)
-		rc = write_all(fd, records->data, records->len);
+		rc = text_write_all(fd, records->data, records->len);
 	return rc == 0 ? pad(fd, records->len) : rc;
 }
 
@@ -132,7 +115,7 @@ static int write_range(int fd, int source, uint64_t at, uint64_t len)
 			memset(block, 0, want);
 			count = (ssize_t)want;
 		}
-		rc = write_all(fd, block, (size_t)count);
+		rc = text_write_all(fd, block, (size_t)count);
 		at += (uint64_t)count;
 		len -= (uint64_t)count;
 	}
@@ -213,7 +196,7 @@ static int write_sparse(int fd, int source, const struct change *change, const s
 		rc = write_header(fd, '0', "GNUSparseFile.0/file", change->after.mode, map.len + len,
 				  change->after.mtime_ns);
 	if (rc == 0)
-		rc = write_all(fd, map.data, map.len);
+		rc = text_write_all(fd, map.data, map.len);
 	for (size_t i = 0; i < pieces->count && rc == 0; i++)
 		rc = write_range(fd, source, pieces->items[i].at, pieces->items[i].len);
 	return rc == 0 ? pad(fd, len) : rc;
@@ -284,6 +267,6 @@ int workspace_archive(const struct workspace_view *view, const struct change_lis
 			return error_set(error, STAGE_FILES, -rc, "cannot put '%s' into the archive: %s", change->path,
 					 strerror(-rc));
 	}
-	rc = write_all(fd, end, sizeof(end));
+	rc = text_write_all(fd, end, sizeof(end));
 	return rc < 0 ? error_set(error, STAGE_OUTPUT, -rc, "cannot write the archive: %s", strerror(-rc)) : 0;
 }

@@ -330,6 +330,20 @@ static void test_output_is_untouched_on_failure(void)
 	CHECK(value.type == JSON_BOOL && value.line == 77);
 }
 
+static void test_a_member_is_found_by_name_and_type(void)
+{
+	AUTO_JSON value = {0};
+	struct error error = {0};
+
+	CHECK_INT(parse("{\"a\": \"text\", \"b\": 7}", &value, &error), 0);
+	CHECK(json_member(&value, "b", JSON_INTEGER) && json_member(&value, "b", JSON_INTEGER)->number.integer == 7);
+	CHECK(json_member(&value, "b", JSON_ANY) == json_member(&value, "b", JSON_INTEGER));
+	CHECK(!json_member(&value, "b", JSON_STRING) && !json_member(&value, "c", JSON_ANY));
+	CHECK_STRING(json_string_of(&value, "a"), "text");
+	CHECK(!json_string_of(&value, "b") && !json_string_of(NULL, "a"));
+	CHECK(!json_member(json_member(&value, "a", JSON_ANY), "x", JSON_ANY));
+}
+
 static const struct test tests[] = {
 	TEST(test_values_of_every_type),
 	TEST(test_integers_end_where_int64_ends),
@@ -348,6 +362,7 @@ static const struct test tests[] = {
 	TEST(test_documents_are_bounded),
 	TEST(test_every_prefix_of_a_document_is_handled),
 	TEST(test_output_is_untouched_on_failure),
+	TEST(test_a_member_is_found_by_name_and_type),
 };
 
 TEST_MAIN(tests)

@@ -4,6 +4,10 @@
  */
 #include "test.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
 #include "base/text.h"
 
 static void test_an_empty_text_is_an_empty_string(void)
@@ -147,6 +151,27 @@ static void test_string_list_serves_as_argv(void)
 	CHECK(!list.items && !list.count && !list.capacity);
 }
 
+static void test_a_pipe_is_read_to_its_end_and_no_further_than_allowed(void)
+{
+	AUTO_TEXT whole = {0};
+	AUTO_TEXT cut = {0};
+	int ends[2];
+
+	for (size_t max_len = 5; max_len >= 4; max_len--) {
+		struct text *text = max_len == 5 ? &whole : &cut;
+
+		CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+		CHECK_INT(text_write_all(ends[1], "hello", 5), 0);
+		close(ends[1]);
+		CHECK_INT(text_read_all(text, ends[0], max_len), max_len == 5 ? 0 : -EFBIG);
+		close(ends[0]);
+	}
+	CHECK_INT(whole.len, 5);
+	CHECK(!memcmp(whole.data, "hello", 5));
+	CHECK_INT(text_read_all(&whole, -1, 100), -EBADF);
+	CHECK_INT(text_write_all(-1, "x", 1), -EBADF);
+}
+
 static const struct test tests[] = {
 	TEST(test_an_empty_text_is_an_empty_string),
 	TEST(test_appending_keeps_every_byte_and_the_final_nul),
@@ -157,6 +182,7 @@ static const struct test tests[] = {
 	TEST(test_what_cannot_be_had_marks_the_text_for_good),
 	TEST(test_reserve_up_to_the_end_of_size_t_overflows_safely),
 	TEST(test_string_list_serves_as_argv),
+	TEST(test_a_pipe_is_read_to_its_end_and_no_further_than_allowed),
 };
 
 TEST_MAIN(tests)
