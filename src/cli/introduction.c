@@ -79,13 +79,13 @@ static void say_limits(const struct messenger *messenger, const struct policy *p
 {
 	AUTO_TEXT limits = {0};
 
-	append_duration(&limits, "timeout", policy->timeout_ns);
-	append_duration(&limits, "cpu-time", policy->cpu_time_ns);
-	append_size(&limits, "memory", policy->memory_bytes);
-	append_size(&limits, "disk", policy->disk_bytes);
-	if (policy->pids != LIMIT_NONE) {
+	append_duration(&limits, "timeout", policy->limits.timeout_ns);
+	append_duration(&limits, "cpu-time", policy->limits.cpu_time_ns);
+	append_size(&limits, "memory", policy->limits.memory_bytes);
+	append_size(&limits, "disk", policy->limits.disk_bytes);
+	if (policy->limits.pids != LIMIT_NONE) {
 		append_item(&limits, "pids");
-		text_append_format(&limits, " %" PRIu64, policy->pids);
+		text_append_format(&limits, " %" PRIu64, policy->limits.pids);
 	}
 	message_note(messenger, "network: %s; limits: %s", network, limits.len ? text_string(&limits) : "none");
 }

@@ -670,13 +670,13 @@ static void set_door_defaults(struct policy *policy, enum cli_command command, b
 	bool is_agent = command == COMMAND_MCP;
 
 	if (!policy_is_given(policy, "timeout"))
-		policy->timeout_ns = is_agent ? OPTIONS_AGENT_TIMEOUT_NS : LIMIT_NONE;
+		policy->limits.timeout_ns = is_agent ? OPTIONS_AGENT_TIMEOUT_NS : LIMIT_NONE;
 	if (!policy_is_given(policy, "memory"))
-		policy->memory_bytes = is_agent ? OPTIONS_AGENT_MEMORY_BYTES : LIMIT_NONE;
+		policy->limits.memory_bytes = is_agent ? OPTIONS_AGENT_MEMORY_BYTES : LIMIT_NONE;
 	if (!policy_is_given(policy, "output"))
-		policy->output.total_bytes = is_agent      ? OPTIONS_AGENT_OUTPUT_BYTES
-					     : is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES
-							   : LIMIT_NONE;
+		policy->limits.output.total_bytes = is_agent      ? OPTIONS_AGENT_OUTPUT_BYTES
+						    : is_captured ? OPTIONS_CAPTURED_OUTPUT_BYTES
+								  : LIMIT_NONE;
 }
 
 static bool has_flag_use(const struct scan *scan, const char *key_name)
@@ -692,18 +692,18 @@ static void check_output(struct scan *scan, struct policy *policy, bool is_captu
 {
 	if (scan->command->command == COMMAND_PLAN)
 		return;
-	if (is_captured && !output_is_bounded(&policy->output))
+	if (is_captured && !output_is_bounded(&policy->limits.output))
 		refuse(scan, "give a size, such as --output 10M, or take --events, which keeps nothing in memory",
 		       "captured output (--json) needs a limit: output cannot be none");
-	if (is_captured || policy->keep == KEEP_HEAD)
+	if (is_captured || policy->limits.keep == KEEP_HEAD)
 		return;
-	if ((policy->output.total_bytes != LIMIT_NONE || output_is_split(&policy->output)) &&
+	if ((policy->limits.output.total_bytes != LIMIT_NONE || output_is_split(&policy->limits.output)) &&
 	    has_flag_use(scan, "keep"))
 		refuse(scan, "add --json, or leave --keep out",
 		       "--keep %s needs captured output: what was passed on cannot be taken back",
-		       policy->keep == KEEP_TAIL ? "tail" : "both");
+		       policy->limits.keep == KEEP_TAIL ? "tail" : "both");
 	/* A file may say it for captured runs; here it has no meaning. */
-	policy->keep = KEEP_HEAD;
+	policy->limits.keep = KEEP_HEAD;
 }
 
 static int build_policy(struct scan *scan, const struct policy_context *context)

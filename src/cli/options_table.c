@@ -204,7 +204,6 @@ const struct command_row *command_row_of(enum cli_command command)
 }
 
 static const char *const stdin_words[] = {"inherit", "null", NULL};
-static const char *const rung_words[] = {"namespace", "landlock", "process", NULL};
 static const char *const profile_words[] = {"seccomp", "apparmor", NULL};
 static const char *const color_words[] = {"auto", "always", "never", NULL};
 
@@ -312,7 +311,7 @@ static const struct option_row cli_options[] = {
 		.help = "with --prove: prove this rung, as on a host that has no better one",
 		.default_text = "the best there is",
 		.value_kind = VALUE_WORD,
-		.words = rung_words,
+		.words = policy_rung_names,
 		.commands = COMMAND_DOCTOR,
 	},
 	{

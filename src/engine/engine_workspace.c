@@ -389,7 +389,7 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 	/* One of several found no file system for a layer: then all are copies. */
 	if (rc == 0 && !are_right(workspaces, host))
 		return engine_workspaces_open(workspaces, host, policy, stores, environment, error);
-	if (rc == 0 && policy->disk_bytes != LIMIT_NONE && host_find_uncounted(host, policy) < 0)
+	if (rc == 0 && policy->limits.disk_bytes != LIMIT_NONE && host_find_uncounted(host, policy) < 0)
 		rc = out_of_memory(error);
 	return rc;
 }

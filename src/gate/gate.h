@@ -22,7 +22,7 @@ struct gate;
 struct gate_visit {
 	struct gate *gate; /* NULL: it uses none, or no longer */
 	struct gate_visit *next;
-	const struct plan_limits *limits;
+	const struct limits *limits;
 	/* A limit was reached; CAUSE_NONE: the run goes on. Called from within the loop. */
 	void (*limit)(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
 	/* Something was refused that the run has not heard of. Called from within the loop. */

@@ -642,9 +642,9 @@ int host_survey(struct host *host, const struct policy *said, const char *curren
 		rc = host_git_identity(host->environment, host->real_home, &host->git_name, &host->git_email);
 	if (rc == 0 && policy_is_inspecting(policy))
 		rc = host_survey_trust(host);
-	if (rc == 0 && policy->disk_bytes != LIMIT_NONE)
+	if (rc == 0 && policy->limits.disk_bytes != LIMIT_NONE)
 		rc = host_find_uncounted(host, policy);
-	if (policy->cpu_time_ns != LIMIT_NONE)
+	if (policy->limits.cpu_time_ns != LIMIT_NONE)
 		host->has_task_clock = host_may_have_task_clock();
 	host->hides_processes = access("/proc/1/stat", R_OK) < 0;
 	host->hides_jar = host->uid == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 0;

@@ -422,7 +422,7 @@ static int make_all(struct cgroup *cgroup)
 }
 
 /* One that is set already, made ahead with what most runs have, is not set again. */
-int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits)
+int cgroup_limit(struct cgroup *cgroup, const struct limits *limits)
 {
 	int rc = 0;
 
@@ -442,7 +442,7 @@ int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits)
 	return rc;
 }
 
-int cgroup_make_room(const struct cgroup *cgroup, const struct plan_limits *limits, size_t minders)
+int cgroup_make_room(const struct cgroup *cgroup, const struct limits *limits, size_t minders)
 {
 	return cgroup->fds[CGROUP_PIDS] >= 0 && limits->pids != LIMIT_NONE
 		       ? write_number(cgroup->fds[CGROUP_PIDS], "pids.max", limits->pids + PLAN_OWN_ROOM + minders)
@@ -450,7 +450,7 @@ int cgroup_make_room(const struct cgroup *cgroup, const struct plan_limits *limi
 }
 
 /* Below it there will be cgroups of runs. */
-static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limits *limits)
+static int prepare_for_runs(const struct cgroup *cgroup, const struct limits *limits)
 {
 	int fd = cgroup->fds[CGROUP_MEMORY];
 	int rc = 0;
@@ -473,8 +473,8 @@ static int prepare_for_runs(const struct cgroup *cgroup, const struct plan_limit
 int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *error)
 {
 	/* In a jar for calls they are each call's own. */
-	static const struct plan_limits none = {.memory_bytes = LIMIT_NONE, .pids = LIMIT_NONE};
-	const struct plan_limits *limits = plan_is_for_calls(plan) ? &none : &plan->limits;
+	static const struct limits none = {.memory_bytes = LIMIT_NONE, .pids = LIMIT_NONE};
+	const struct limits *limits = plan_is_for_calls(plan) ? &none : &plan->limits;
 	int rc;
 
 	*cgroup = (struct cgroup){

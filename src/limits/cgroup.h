@@ -50,9 +50,9 @@ int cgroup_open(struct cgroup *cgroup, const struct plan *plan, struct error *er
 int cgroup_open_run(struct cgroup *cgroup, const struct cgroup *jar, uint32_t number, int member_fds[CGROUP_PART_COUNT],
 		    size_t *member_count);
 /* Put the limits of a run on it. 0 or a negative errno. */
-int cgroup_limit(struct cgroup *cgroup, const struct plan_limits *limits);
+int cgroup_limit(struct cgroup *cgroup, const struct limits *limits);
 /* A kept jar's holds so many minders beside the processes of its runs. 0 or a negative errno. */
-int cgroup_make_room(const struct cgroup *cgroup, const struct plan_limits *limits, size_t minders);
+int cgroup_make_room(const struct cgroup *cgroup, const struct limits *limits, size_t minders);
 /*
  * Remove them; nothing may be in them any more. What has only just left may make the kernel refuse: then it is tried again
  * from @loop, which loop_drain() waits for. NULL: nothing has ever been in them.

@@ -49,7 +49,7 @@ static const struct {
 	{GUARANTEE_CPU_TIME, LIMIT_CPU_TIME, CAUSE_CPU},
 };
 
-static uint64_t limit_of(const struct plan_limits *limits, enum limit_name name)
+static uint64_t limit_of(const struct limits *limits, enum limit_name name)
 {
 	return name == LIMIT_PIDS     ? limits->pids
 	       : name == LIMIT_MEMORY ? limits->memory_bytes

@@ -98,7 +98,7 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 		return NULL;
 	}
 	jar->is_for_one_call = is_for_one_call;
-	jar->timeout_ns = policy->timeout_ns;
+	jar->timeout_ns = policy->limits.timeout_ns;
 	jar->used_ns = clock_ns();
 	jar->next = server->jars;
 	server->jars = jar;

@@ -120,7 +120,7 @@ void mcp_tool_run(struct mcp_request *request)
 		free(run);
 		return;
 	}
-	allowed = jar ? jar->timeout_ns : request->server->options->policy->timeout_ns;
+	allowed = jar ? jar->timeout_ns : request->server->options->policy->limits.timeout_ns;
 	run->is_own_timeout = seconds > 0 && seconds * 1e9 < (double)allowed;
 	if (seconds > 0)
 		snprintf(timeout, sizeof(timeout), "timeout=%.3fs", seconds);

@@ -265,7 +265,7 @@ void mcp_tell_risky(struct mcp_result *result, struct json_writer *writer, const
 
 	read_json(json, &document);
 	say_risky(result, &document, member);
-	risky = find(&document, member, JSON_LIST);
+	risky = json_member(&document, member, JSON_LIST);
 	if (risky)
 		json_write_value(writer, "risky", risky);
 }

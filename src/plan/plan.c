@@ -87,15 +87,9 @@ int plan_needs_namespace(struct plan_build *build, const char *what)
 	return error_hint(build->error, "allow user namespaces; `belljar doctor` says how");
 }
 
-static const char *const rung_names[] = {
-	[RUNG_PROCESS] = "process",
-	[RUNG_LANDLOCK] = "landlock",
-	[RUNG_NAMESPACE] = "namespace",
-};
-
 const char *rung_name(enum rung rung)
 {
-	return rung_names[rung];
+	return policy_rung_names[rung];
 }
 
 /* --- which rung --------------------------------------------------------------------------------------------- */
@@ -153,26 +147,6 @@ static int check_arguments(struct plan_build *build)
 		rc = error_hint(build->error, "pass large data in a file or on standard input");
 	}
 	return rc;
-}
-
-void plan_copy_limits(struct plan_limits *limits, const struct policy *policy)
-{
-	*limits = (struct plan_limits){
-		.timeout_ns = policy->timeout_ns,
-		.grace_ns = policy->grace_ns,
-		.cpu_time_ns = policy->cpu_time_ns,
-		.memory_bytes = policy->memory_bytes,
-		.pids = policy->pids,
-		.disk_bytes = policy->disk_bytes,
-		.file_size_bytes = policy->file_size_bytes,
-		.fds = policy->fds,
-		.core_bytes = policy->core_bytes,
-		.net_connections = policy->net_connections,
-		.net_bytes = policy->net_bytes,
-		.output = policy->output,
-		.overflow = policy->overflow,
-		.keep = policy->keep,
-	};
 }
 
 /* --- identity and namespaces -------------------------------------------------------------------------------- */
@@ -380,7 +354,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	agent = host_variable(host->environment, "SSH_AUTH_SOCK");
 	if (agent && agent[0] == '/')
 		plan->agent = plan_string(&build, agent);
-	plan_copy_limits(&plan->limits, policy);
+	plan->limits = policy->limits;
 	copy_matches(&build);
 	/* Of a kept jar's commands each has its own. */
 	if (plan_has_minders(plan))

@@ -46,23 +46,6 @@ struct plan_cgroup {
 	const char *room; /* they are made in this one, our own, which we must leave first; NULL: beside it */
 };
 
-struct plan_limits {
-	uint64_t timeout_ns;
-	uint64_t grace_ns;
-	uint64_t cpu_time_ns;
-	uint64_t memory_bytes;
-	uint64_t pids;
-	uint64_t disk_bytes;
-	uint64_t file_size_bytes;
-	uint64_t fds;
-	uint64_t core_bytes;
-	uint64_t net_connections;
-	uint64_t net_bytes;
-	struct output_limit output;
-	enum overflow_mode overflow;
-	enum keep_mode keep;
-};
-
 /* What a plan is for. */
 enum plan_kind {
 	PLAN_ONCE,     /* a jar and its only command */
@@ -80,7 +63,7 @@ struct plan {
 	struct jar_plan core;  /* what is carried out; the rest is for the engine and for people */
 	uint32_t filter_parts; /* enum seccomp_part, for printing */
 	bool writes_host;      /* a command can write to directories of the host, not only to layers over them */
-	struct plan_limits limits;
+	struct limits limits;
 	uint64_t own_limits; /* policy.own_limits of a run */
 	struct plan_cgroup cgroup;
 	struct plan_gate gate; /* of a run it is the jar's */
@@ -171,7 +154,7 @@ void plan_done(struct plan *plan);
 
 void plan_print(const struct plan *plan, struct text *out);
 void plan_print_json(const struct plan *plan, struct text *out);
-void plan_write_limits(const struct plan_limits *limits, struct json_writer *writer, const char *key);
+void plan_write_limits(const struct limits *limits, struct json_writer *writer, const char *key);
 void plan_write_remark(const struct plan_remark *remark, struct json_writer *writer);
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
 /* The rows of JAR_STEPS. */

@@ -43,8 +43,7 @@ int plan_needs_namespace(struct plan_build *build, const char *what);
 /* plan_git.c: the content of the private home's .gitconfig; the plan's workdir must be known. */
 const char *plan_gitconfig(struct plan_build *build);
 
-/* plan.c: the rows of struct plan_limits; argv, environment and redaction. */
-void plan_copy_limits(struct plan_limits *limits, const struct policy *policy);
+/* plan.c: argv, environment and redaction. */
 int plan_command(struct plan_build *build);
 
 int plan_layers(struct plan_build *build); /* plan_layers.c: what is to be said of layers, and room for their parts */

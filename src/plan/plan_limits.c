@@ -249,16 +249,16 @@ int plan_back_ends(struct plan_build *build)
 	struct plan *plan = build->plan;
 	int rc = 0;
 
-	plan->asked |= (policy->memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
+	plan->asked |= (policy->limits.memory_bytes != LIMIT_NONE) << GUARANTEE_MEMORY |
 		       (plan->limits.cpu_time_ns != LIMIT_NONE) << GUARANTEE_CPU_TIME |
-		       (policy->pids != LIMIT_NONE) << GUARANTEE_PIDS |
-		       (policy->disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
+		       (policy->limits.pids != LIMIT_NONE) << GUARANTEE_PIDS |
+		       (policy->limits.disk_bytes != LIMIT_NONE) << GUARANTEE_DISK;
 	if (is_asked(build, GUARANTEE_MEMORY))
 		rc = hold_memory(build);
 	if (rc == 0 && is_asked(build, GUARANTEE_CPU_TIME))
 		rc = hold_cpu_time(build);
 	/* Not the jar's limit, but each of its commands may have one. */
-	if (plan_has_minders(plan) && policy->cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
+	if (plan_has_minders(plan) && policy->limits.cpu_time_ns != LIMIT_NONE && build->host->cgroups.version &&
 	    build->host->cgroups.cpu)
 		plan->cgroup.cpu = own_cgroup(build, build->host->cgroups.cpu);
 	if (rc == 0 && is_asked(build, GUARANTEE_PIDS))
@@ -285,7 +285,9 @@ void plan_meter(struct plan_build *build)
 /* A program that the kernel hands dumps to gets them whatever the limit is, unless it is 1: too small for a file too. */
 static uint64_t core_limit(const struct plan_build *build)
 {
-	return build->policy->core_bytes == 0 && build->host->pipes_core_dumps ? 1 : build->policy->core_bytes;
+	return build->policy->limits.core_bytes == 0 && build->host->pipes_core_dumps
+		       ? 1
+		       : build->policy->limits.core_bytes;
 }
 
 bool plan_keeps_core_limit(const struct plan_build *build)
@@ -294,7 +296,7 @@ bool plan_keeps_core_limit(const struct plan_build *build)
 
 	if (plan->kind == PLAN_RUN)
 		return plan->jar->filter_parts & SECCOMP_KEEP_CORE_LIMIT;
-	return plan->rung != RUNG_PROCESS && build->policy->core_bytes == 0 && build->host->pipes_core_dumps;
+	return plan->rung != RUNG_PROCESS && build->policy->limits.core_bytes == 0 && build->host->pipes_core_dumps;
 }
 
 /* Of what one user can have on the whole host a jar gets one part in so many: the rest is for the user's other programs. */
@@ -339,8 +341,8 @@ void plan_process_limits(struct plan_build *build)
 
 	if (!plan_keeps_core_limit(build))
 		add_rlimit(build, entry, RLIMIT_CORE, core_limit(build));
-	add_rlimit(build, entry, RLIMIT_FSIZE, policy->file_size_bytes);
-	add_rlimit(build, entry, RLIMIT_NOFILE, policy->fds);
+	add_rlimit(build, entry, RLIMIT_FSIZE, policy->limits.file_size_bytes);
+	add_rlimit(build, entry, RLIMIT_NOFILE, policy->limits.fds);
 }
 
 void plan_limits(struct plan_build *build)
@@ -349,7 +351,7 @@ void plan_limits(struct plan_build *build)
 
 	/* Counted per user namespace; the jar's own processes are in it too. */
 	if (build->has_process_rlimit)
-		add_rlimit(build, &build->plan->core.steps, RLIMIT_NPROC, build->policy->pids + own);
+		add_rlimit(build, &build->plan->core.steps, RLIMIT_NPROC, build->policy->limits.pids + own);
 	/* By the first process, for all: a filter that it stands behind does not let anybody set it later. */
 	if (plan_keeps_core_limit(build))
 		add_rlimit(build, &build->plan->core.steps, RLIMIT_CORE, core_limit(build));

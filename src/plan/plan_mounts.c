@@ -158,10 +158,10 @@ void plan_machine_facts(struct plan_build *build, struct plan_step_list *steps)
 /* Without a size of its own, the scratch space may take what the run may store, else what it may use, else half of RAM. */
 static uint64_t scratch_size(const struct plan_build *build)
 {
-	if (build->policy->disk_bytes != LIMIT_NONE)
-		return build->policy->disk_bytes;
-	if (build->policy->memory_bytes != LIMIT_NONE)
-		return build->policy->memory_bytes;
+	if (build->policy->limits.disk_bytes != LIMIT_NONE)
+		return build->policy->limits.disk_bytes;
+	if (build->policy->limits.memory_bytes != LIMIT_NONE)
+		return build->policy->limits.memory_bytes;
 	return build->host->memory_bytes / 2;
 }
 

@@ -198,7 +198,7 @@ static void print_count(struct text *out, uint64_t count)
 	text_append_format(out, "%" PRIu64, count);
 }
 
-static void print_limits(const struct plan_limits *limits, struct text *out)
+static void print_limits(const struct limits *limits, struct text *out)
 {
 	text_append_string(out, "limits:");
 	print_limit(out, "timeout", limits->timeout_ns, units_format_duration);
@@ -411,7 +411,7 @@ static void write_limit(struct json_writer *writer, const char *key, uint64_t va
 		json_write_unsigned(writer, key, value / divisor);
 }
 
-void plan_write_limits(const struct plan_limits *limits, struct json_writer *writer, const char *key)
+void plan_write_limits(const struct limits *limits, struct json_writer *writer, const char *key)
 {
 	json_open_object(writer, key);
 	write_limit(writer, "timeout_ms", limits->timeout_ns, 1000000);

@@ -13,7 +13,7 @@
 /* What a prepared jar is held to was set up before its command was known. */
 static int check_prepared(struct plan_build *build)
 {
-	const struct plan_limits *run = &build->plan->limits, *jar = &build->plan->jar->limits;
+	const struct limits *run = &build->plan->limits, *jar = &build->plan->jar->limits;
 
 	if (build->plan->jar->kind != PLAN_PREPARED ||
 	    (run->memory_bytes == jar->memory_bytes && run->pids == jar->pids && run->disk_bytes == jar->disk_bytes &&
@@ -83,7 +83,7 @@ int plan_compile_run(struct plan *plan, const struct plan *jar, const struct pol
 		.asked = jar->asked,
 		.optional = jar->optional,
 	};
-	plan_copy_limits(&plan->limits, policy);
+	plan->limits = policy->limits;
 	plan->own_limits = policy->own_limits;
 	rc = check_prepared(&build);
 	if (rc == 0)

@@ -31,6 +31,11 @@ enum machine_facts { FACTS_HOST, FACTS_FEW, FACTS_NONE };
 /* From weak to strong, so that "at least" is a comparison. */
 enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
 
+/* By enum rung; NULL-terminated. */
+extern const char *const policy_rung_names[];
+/* RUNG_PROCESS if it is the name of no other. */
+enum rung policy_rung_named(const char *name);
+
 /* How the workdir was chosen: only a default may be replaced by a private one. */
 enum workdir_choice { WORKDIR_DEFAULT, WORKDIR_NAMED, WORKDIR_PRIVATE };
 
@@ -96,6 +101,24 @@ enum guarantee {
 	GUARANTEE_COUNT,
 };
 
+/* Of a run, or of a jar with all its runs; LIMIT_NONE: there is none. */
+struct limits {
+	uint64_t timeout_ns;
+	uint64_t grace_ns;
+	uint64_t cpu_time_ns;
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t disk_bytes;
+	uint64_t file_size_bytes;
+	uint64_t fds;
+	uint64_t core_bytes;
+	uint64_t net_connections;
+	uint64_t net_bytes;
+	struct output_limit output;
+	enum overflow_mode overflow;
+	enum keep_mode keep;
+};
+
 struct policy {
 	char *workdir; /* NULL where the choice is WORKDIR_PRIVATE, or WORKDIR_DEFAULT (then: the current directory) */
 	enum workdir_choice workdir_choice;
@@ -124,20 +147,7 @@ struct policy {
 	char *hostname;              /* NULL: the caller's */
 	struct string_list pass_env; /* names; a '*' at the end matches any rest */
 	POLICY_LIST(struct policy_env, env);
-	uint64_t timeout_ns;
-	uint64_t grace_ns;
-	uint64_t cpu_time_ns;
-	uint64_t memory_bytes;
-	uint64_t pids;
-	uint64_t disk_bytes;
-	uint64_t file_size_bytes;
-	uint64_t fds;
-	uint64_t core_bytes;
-	uint64_t net_connections;
-	uint64_t net_bytes;
-	struct output_limit output;
-	enum overflow_mode overflow;
-	enum keep_mode keep;
+	struct limits limits;
 	enum ledger_level ledger;
 	struct string_list redact;
 	bool has_redact_secrets;

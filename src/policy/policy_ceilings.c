@@ -27,14 +27,14 @@ static bool is_limit(const struct policy_key *key)
 static bool is_shared(const struct policy_key *key, enum policy_sharing sharing)
 {
 	if (sharing == SHARES_FILES)
-		return key->offset == offsetof(struct policy, disk_bytes);
+		return key->offset == offsetof(struct policy, limits.disk_bytes);
 	return sharing == SHARES_ALL && key->scope == SCOPE_BOTH;
 }
 
 /* With a timeout comes its grace: else a run could name an hour of grace after a second of time. */
 static bool is_ceiling(const struct policy *jar, const struct policy_key *key, enum policy_sharing sharing)
 {
-	if (key->offset == offsetof(struct policy, grace_ns) && policy_is_given(jar, "timeout"))
+	if (key->offset == offsetof(struct policy, limits.grace_ns) && policy_is_given(jar, "timeout"))
 		return true;
 	return policy_is_given(jar, key->name) || is_shared(key, sharing);
 }
@@ -79,7 +79,7 @@ static bool lower(struct policy *run, const struct policy *jar, const struct pol
 	uint64_t own, most;
 
 	if (key->type == POLICY_OUTPUT)
-		return lower_output(&run->output, &jar->output);
+		return lower_output(&run->limits.output, &jar->limits.output);
 	memcpy(&own, policy_const_member(run, key), sizeof(own));
 	memcpy(&most, policy_const_member(jar, key), sizeof(most));
 	if (own < most)

@@ -21,8 +21,17 @@ static const char *const keep_words[] = {[KEEP_HEAD] = "head", [KEEP_TAIL] = "ta
 static const char *const exec_words[] = {[EXEC_ANY] = "any", [EXEC_TRUSTED] = "trusted", NULL};
 static const char *const speculation_words[] = {[SPECULATION_ON] = "on", [SPECULATION_OFF] = "off", NULL};
 static const char *const facts_words[] = {[FACTS_HOST] = "host", [FACTS_FEW] = "few", [FACTS_NONE] = "none", NULL};
-static const char *const rung_words[] = {
+const char *const policy_rung_names[] = {
 	[RUNG_PROCESS] = "process", [RUNG_LANDLOCK] = "landlock", [RUNG_NAMESPACE] = "namespace", NULL};
+
+enum rung policy_rung_named(const char *name)
+{
+	enum rung rung = RUNG_NAMESPACE;
+
+	while (rung > RUNG_PROCESS && strcmp(name, policy_rung_names[rung]) != 0)
+		rung--;
+	return rung;
+}
 
 const char *const policy_guarantee_names[] = {
 	[GUARANTEE_RUNG] = "rung",           [GUARANTEE_FILESYSTEM] = "filesystem",   [GUARANTEE_NETWORK] = "network",
@@ -349,7 +358,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_DURATION,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
-		MEMBER(timeout_ns),
+		MEMBER(limits.timeout_ns),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -361,7 +370,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_DURATION,
 		.scope = SCOPE_RUN,
 		.may_be_zero = true,
-		MEMBER(grace_ns),
+		MEMBER(limits.grace_ns),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -373,7 +382,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_DURATION,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
-		MEMBER(cpu_time_ns),
+		MEMBER(limits.cpu_time_ns),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -386,7 +395,7 @@ const struct policy_key policy_keys[] = {
 		.scope = SCOPE_BOTH,
 		.may_be_none = true,
 		.least = LEAST_MEMORY_BYTES,
-		MEMBER(memory_bytes),
+		MEMBER(limits.memory_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -398,7 +407,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_COUNT,
 		.scope = SCOPE_BOTH,
 		.may_be_none = true,
-		MEMBER(pids),
+		MEMBER(limits.pids),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -410,7 +419,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_SIZE,
 		.scope = SCOPE_BOTH,
 		.may_be_none = true,
-		MEMBER(disk_bytes),
+		MEMBER(limits.disk_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -422,7 +431,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_SIZE,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
-		MEMBER(file_size_bytes),
+		MEMBER(limits.file_size_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -435,7 +444,7 @@ const struct policy_key policy_keys[] = {
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
 		.least = LEAST_FDS,
-		MEMBER(fds),
+		MEMBER(limits.fds),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -448,7 +457,7 @@ const struct policy_key policy_keys[] = {
 		.scope = SCOPE_RUN,
 		.may_be_zero = true,
 		.may_be_none = true,
-		MEMBER(core_bytes),
+		MEMBER(limits.core_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -460,7 +469,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_COUNT,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
-		MEMBER(net_connections),
+		MEMBER(limits.net_connections),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -472,7 +481,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_SIZE,
 		.scope = SCOPE_RUN,
 		.may_be_none = true,
-		MEMBER(net_bytes),
+		MEMBER(limits.net_bytes),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -485,7 +494,7 @@ const struct policy_key policy_keys[] = {
 		.scope = SCOPE_RUN,
 		.may_be_zero = true,
 		.may_be_none = true,
-		MEMBER(output),
+		MEMBER(limits.output),
 		.tightening = TIGHTEN_LOWER,
 	},
 	{
@@ -497,7 +506,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_WORD,
 		.scope = SCOPE_RUN,
 		.words = overflow_words,
-		MEMBER(overflow),
+		MEMBER(limits.overflow),
 		.tightening = TIGHTEN_HIGHER,
 	},
 	{
@@ -509,7 +518,7 @@ const struct policy_key policy_keys[] = {
 		.type = POLICY_WORD,
 		.scope = SCOPE_RUN,
 		.words = keep_words,
-		MEMBER(keep),
+		MEMBER(limits.keep),
 		.tightening = TIGHTEN_NOT,
 	},
 	{
@@ -562,7 +571,7 @@ const struct policy_key policy_keys[] = {
 		.default_text = "landlock",
 		.type = POLICY_WORD,
 		.scope = SCOPE_JAR,
-		.words = rung_words,
+		.words = policy_rung_names,
 		MEMBER(rung),
 		.tightening = TIGHTEN_HIGHER,
 	},

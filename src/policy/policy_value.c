@@ -261,7 +261,7 @@ static int set_streams(struct policy *policy, const struct output_limit *limit, 
 {
 	if (seen != 3)
 		return policy_refuse(origin, NULL, "must name both streams, stdout and stderr");
-	policy->output = *limit;
+	policy->limits.output = *limit;
 	return 0;
 }
 
@@ -301,7 +301,7 @@ static int text_output(struct policy *policy, const char *text, const struct pol
 		return text_streams(policy, text, origin);
 	rc = read_limit(text, text, origin, &limit.total_bytes);
 	if (rc == 0)
-		policy->output = limit;
+		policy->limits.output = limit;
 	return rc;
 }
 
@@ -316,7 +316,7 @@ static int json_output(struct policy *policy, const struct json_value *value, co
 	if (value->type != JSON_OBJECT) {
 		rc = read_json_limit(value, origin, &limit.total_bytes);
 		if (rc == 0)
-			policy->output = limit;
+			policy->limits.output = limit;
 		return rc;
 	}
 	for (size_t i = 0; i < value->object.count; i++) {

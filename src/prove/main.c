@@ -43,7 +43,7 @@ static int prove(struct engine_doctor_request *request, const struct run_options
 
 	request->is_json = options->has_json;
 	request->has_color = wants_color(options->color, STDOUT_FILENO);
-	request->rung_max = options->prove_rung ? prove_rung_by_name(options->prove_rung) : RUNG_NAMESPACE;
+	request->rung_max = options->prove_rung ? policy_rung_named(options->prove_rung) : RUNG_NAMESPACE;
 	status = engine_doctor(request, &out, &error);
 	if (status < 0)
 		return fail(messenger, &error);

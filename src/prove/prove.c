@@ -106,11 +106,11 @@ static int make_policy(const struct prover *prover, const struct attempt *attemp
 	prove_facts_print(&facts, &text);
 	policy->workdir = strdup(prover->stage.work);
 	policy->workdir_choice = WORKDIR_NAMED;
-	policy->timeout_ns = ATTEMPT_TIMEOUT_NS;
-	policy->grace_ns = 0;
-	policy->pids = ATTEMPT_PIDS;
+	policy->limits.timeout_ns = ATTEMPT_TIMEOUT_NS;
+	policy->limits.grace_ns = 0;
+	policy->limits.pids = ATTEMPT_PIDS;
 	if (attempt->memory_bytes)
-		policy->memory_bytes = attempt->memory_bytes;
+		policy->limits.memory_bytes = attempt->memory_bytes;
 	policy->rung = RUNG_PROCESS;
 	if (attempt->has_gate) {
 		policy->net = NET_GATE;
@@ -151,13 +151,6 @@ static bool run_has_gap(const struct engine_run *run, const char *gap)
 	return false;
 }
 
-enum rung prove_rung_by_name(const char *name)
-{
-	if (!strcmp(name, "namespace"))
-		return RUNG_NAMESPACE;
-	return strcmp(name, "landlock") ? RUNG_PROCESS : RUNG_LANDLOCK;
-}
-
 /* Wait for the jar to be gone. */
 static int finish_run(struct prover *prover, struct loop *loop, struct engine_run *run, const char *gap,
 		      struct jar_answer *out)
@@ -174,7 +167,7 @@ static int finish_run(struct prover *prover, struct loop *loop, struct engine_ru
 	}
 	if (rc < 0)
 		return error_set(prover->error, STAGE_ENGINE, -rc, "cannot wait for the jar: %s", strerror(-rc));
-	prover->rung = prove_rung_by_name(engine_rung(run));
+	prover->rung = policy_rung_named(engine_rung(run));
 	out->is_ended = engine_is_over_pids(run);
 	/* What is only measured overshoots, which `missing` says; it held all the same. */
 	out->has_gap = run_has_gap(run, gap) && !out->is_ended;

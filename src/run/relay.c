@@ -93,7 +93,7 @@ static void type_end(struct relay *relay)
 	}
 	if (is_entered)
 		relay->is_line_open = false;
-	loop_arm(relay->loop, &relay->retry, now_ns() + relay->retry_ns, on_retry_end, relay);
+	loop_arm(relay->loop, &relay->retry, clock_ns() + relay->retry_ns, on_retry_end, relay);
 	relay->retry_ns = MIN_OF(relay->retry_ns * 2, END_RETRY_MOST_NS);
 }
 

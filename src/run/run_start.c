@@ -56,7 +56,7 @@ static void run_on_withdrawn(void *owner, uint32_t id)
  */
 static uint64_t time_inside(const struct run *run)
 {
-	const struct plan_limits *limits = &run->plan->limits;
+	const struct limits *limits = &run->plan->limits;
 
 	if (limits->timeout_ns >= TIME_MAX_NS || limits->grace_ns >= TIME_MAX_NS || run->request.is_held)
 		return 0;

@@ -34,7 +34,7 @@ static struct policy_context context_of(const struct request *request)
 static void apply_defaults(struct policy *policy)
 {
 	if (!policy_is_given(policy, "memory"))
-		policy->memory_bytes = DEFAULT_MEMORY_BYTES;
+		policy->limits.memory_bytes = DEFAULT_MEMORY_BYTES;
 	if (!policy_is_given(policy, "redact_env"))
 		policy->has_redact_env = true;
 }
@@ -46,13 +46,13 @@ static void apply_defaults(struct policy *policy)
 static void apply_run_defaults(struct policy *policy, const struct request *request)
 {
 	if (request->has_cells)
-		policy->timeout_ns = LIMIT_NONE;
+		policy->limits.timeout_ns = LIMIT_NONE;
 	else if (!policy_is_given(policy, "timeout"))
-		policy->timeout_ns = request->is_open_ended ? LIMIT_NONE : DEFAULT_TIMEOUT_NS;
+		policy->limits.timeout_ns = request->is_open_ended ? LIMIT_NONE : DEFAULT_TIMEOUT_NS;
 	if (request->has_cells && !request->is_captured)
-		policy->output = (struct output_limit){LIMIT_NONE, {LIMIT_NONE, LIMIT_NONE}};
+		policy->limits.output = (struct output_limit){LIMIT_NONE, {LIMIT_NONE, LIMIT_NONE}};
 	else if (!policy_is_given(policy, "output"))
-		policy->output.total_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
+		policy->limits.output.total_bytes = request->is_captured ? DEFAULT_OUTPUT_BYTES : LIMIT_NONE;
 }
 
 static int load(struct policy *policy, const struct request *request, const struct policy_context *context,

@@ -510,7 +510,7 @@ static void choose_jar(struct serve_run *run)
 /* Captured output is held in memory. */
 static int check_output(const struct serve_run *run, struct error *error)
 {
-	if (!run->request->wire.is_captured || output_is_bounded(&run->request->policy.output))
+	if (!run->request->wire.is_captured || output_is_bounded(&run->request->policy.limits.output))
 		return 0;
 	error_set(error, STAGE_POLICY, EINVAL, "captured output needs a limit: output cannot be none");
 	return error_hint(error, "give a size, such as 10M");

@@ -52,7 +52,7 @@ static void try_policy(enum request_kind kind, const struct wire_frame *frame)
 		check_error(&error);
 		return;
 	}
-	if (request->policy.memory_bytes == 0)
+	if (request->policy.limits.memory_bytes == 0)
 		fail("a limit of nothing");
 	serve_request_release(request);
 }

@@ -93,8 +93,8 @@ static void test_value_in_the_next_word_or_after_equals(void)
 {
 	PARSE(COMMAND_RUN, "--timeout", "5s", "--memory=1M", "true");
 	CHECK_PARSED();
-	CHECK_INT(parsed.options.policy.timeout_ns, 5000000000);
-	CHECK_INT(parsed.options.policy.memory_bytes, 1 << 20);
+	CHECK_INT(parsed.options.policy.limits.timeout_ns, 5000000000);
+	CHECK_INT(parsed.options.policy.limits.memory_bytes, 1 << 20);
 }
 
 static void test_value_keeps_its_own_equals_signs(void)
@@ -339,11 +339,11 @@ static void test_defaults(void)
 	CHECK_INT(parsed.options.status_fd, -1);
 	CHECK_INT(parsed.options.verbosity, 0);
 	CHECK_INT(parsed.options.color, COLOR_AUTO);
-	CHECK(parsed.options.policy.timeout_ns == LIMIT_NONE);
-	CHECK(parsed.options.policy.memory_bytes == LIMIT_NONE);
-	CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
-	CHECK_INT(parsed.options.policy.grace_ns, 3000000000);
-	CHECK_INT(parsed.options.policy.pids, 1024);
+	CHECK(parsed.options.policy.limits.timeout_ns == LIMIT_NONE);
+	CHECK(parsed.options.policy.limits.memory_bytes == LIMIT_NONE);
+	CHECK(parsed.options.policy.limits.output.total_bytes == LIMIT_NONE);
+	CHECK_INT(parsed.options.policy.limits.grace_ns, 3000000000);
+	CHECK_INT(parsed.options.policy.limits.pids, 1024);
 }
 
 static void test_shell_string_is_one_word(void)

@@ -38,8 +38,8 @@ static void test_preset_comes_first_wherever_it_stands(void)
 	PARSE(COMMAND_RUN, "--timeout", "99s", "--policy", "strict", "true");
 	CHECK_PARSED();
 	CHECK_STRING(parsed.options.policy_name, "strict");
-	CHECK_INT(parsed.options.policy.timeout_ns, 99000000000);
-	CHECK_INT(parsed.options.policy.memory_bytes, 256 << 20);
+	CHECK_INT(parsed.options.policy.limits.timeout_ns, 99000000000);
+	CHECK_INT(parsed.options.policy.limits.memory_bytes, 256 << 20);
 	CHECK_INT(parsed.options.policy.rung, RUNG_NAMESPACE);
 }
 
@@ -97,7 +97,7 @@ static void test_tighten_comes_last_wherever_it_stands(void)
 	scratch_init(&scratch, "{\"timeout\": \"5s\"}");
 	PARSE(COMMAND_RUN, "--tighten", scratch.path, "--timeout", "60s", "true");
 	CHECK_PARSED();
-	CHECK_INT(parsed.options.policy.timeout_ns, 5000000000);
+	CHECK_INT(parsed.options.policy.limits.timeout_ns, 5000000000);
 }
 
 static void test_tighten_may_not_loosen(void)
@@ -128,22 +128,22 @@ static void test_captured_output_has_a_cap_by_default(void)
 	{
 		PARSE(COMMAND_RUN, "--json", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output.total_bytes, 100 * 1024);
+		CHECK_INT(parsed.options.policy.limits.output.total_bytes, 100 * 1024);
 	}
 	{
 		PARSE(COMMAND_RUN, "--json", "--output", "7", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output.total_bytes, 7);
+		CHECK_INT(parsed.options.policy.limits.output.total_bytes, 7);
 	}
 	{
 		PARSE(COMMAND_RUN, "--json", "--output", "0", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.output.total_bytes, 0);
+		CHECK_INT(parsed.options.policy.limits.output.total_bytes, 0);
 	}
 	{
 		PARSE(COMMAND_RUN, "--events", "true");
 		CHECK_PARSED();
-		CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
+		CHECK(parsed.options.policy.limits.output.total_bytes == LIMIT_NONE);
 	}
 }
 
@@ -173,7 +173,7 @@ static void test_keeping_the_tail_needs_captured_output(void)
 	{
 		PARSE(COMMAND_RUN, "--json", "--keep", "tail", "true");
 		CHECK_PARSED();
-		CHECK_INT(parsed.options.policy.keep, KEEP_TAIL);
+		CHECK_INT(parsed.options.policy.limits.keep, KEEP_TAIL);
 	}
 	{
 		PARSE(COMMAND_RUN, "--keep", "tail", "true");
@@ -192,8 +192,8 @@ static void test_keep_from_a_file_means_nothing_for_output_passed_through(void)
 	scratch_init(&scratch, "{\"keep\": \"both\", \"output\": \"1K\"}");
 	PARSE(COMMAND_RUN, "--policy", scratch.path, "true");
 	CHECK_PARSED();
-	CHECK_INT(parsed.options.policy.keep, KEEP_HEAD);
-	CHECK_INT(parsed.options.policy.output.total_bytes, 1024);
+	CHECK_INT(parsed.options.policy.limits.keep, KEEP_HEAD);
+	CHECK_INT(parsed.options.policy.limits.output.total_bytes, 1024);
 }
 
 /* The other commands. */
@@ -226,7 +226,7 @@ static void test_plan_as_json_captures_nothing(void)
 	PARSE(COMMAND_PLAN, "--json", "--output", "none", "--keep", "tail", "true");
 	CHECK_PARSED();
 	CHECK(parsed.options.has_json);
-	CHECK(parsed.options.policy.output.total_bytes == LIMIT_NONE);
+	CHECK(parsed.options.policy.limits.output.total_bytes == LIMIT_NONE);
 }
 
 static void test_plan_writes_no_result(void)

@@ -51,7 +51,7 @@ static void check_refused(const char *document, const char *message)
 	CHECK(load(&policy, document, &error) < 0);
 	CHECK_INT(error.stage, STAGE_POLICY);
 	CHECK_STRING(error.message, message);
-	CHECK_INT(policy.pids, 1024); /* untouched */
+	CHECK_INT(policy.limits.pids, 1024); /* untouched */
 }
 
 static int set(struct policy *policy, const char *flag, const char *value, struct error *error)
@@ -98,11 +98,14 @@ static void test_agent_is_the_default_of_the_contract(void)
 	CHECK(policy.workdir_mode == WORKDIR_RW && policy.net == NET_NONE && policy.rung == RUNG_LANDLOCK);
 	CHECK(policy.has_system && policy.has_toolchains && policy.has_protect);
 	CHECK(!policy.has_redact_secrets && !policy.has_redact_env && policy.redact.count == 0);
-	CHECK(policy.overflow == OVERFLOW_TRUNCATE && policy.keep == KEEP_HEAD && policy.optional == 0);
-	CHECK(policy.timeout_ns == LIMIT_NONE && policy.grace_ns == 3 * SECOND && policy.cpu_time_ns == LIMIT_NONE);
-	CHECK(policy.memory_bytes == LIMIT_NONE && policy.pids == 1024 && policy.disk_bytes == LIMIT_NONE);
-	CHECK(policy.file_size_bytes == LIMIT_NONE && policy.fds == 1024 && policy.core_bytes == 0);
-	CHECK(policy.output.total_bytes == LIMIT_NONE);
+	CHECK(policy.limits.overflow == OVERFLOW_TRUNCATE && policy.limits.keep == KEEP_HEAD && policy.optional == 0);
+	CHECK(policy.limits.timeout_ns == LIMIT_NONE && policy.limits.grace_ns == 3 * SECOND &&
+	      policy.limits.cpu_time_ns == LIMIT_NONE);
+	CHECK(policy.limits.memory_bytes == LIMIT_NONE && policy.limits.pids == 1024 &&
+	      policy.limits.disk_bytes == LIMIT_NONE);
+	CHECK(policy.limits.file_size_bytes == LIMIT_NONE && policy.limits.fds == 1024 &&
+	      policy.limits.core_bytes == 0);
+	CHECK(policy.limits.output.total_bytes == LIMIT_NONE);
 	CHECK(policy.mounts.count == 0 && policy.hide.count == 0 && policy.env.count == 0);
 	CHECK_INT(policy.given_keys, 0);
 	CHECK_INT(policy.pass_env.count, ARRAY_LEN(names));
@@ -176,12 +179,13 @@ static void test_presets_of_the_contract(void)
 	CHECK_INT(policy_load(&policy, "strict", &context, &error), 0);
 	CHECK(policy.workdir_mode == WORKDIR_RW && policy.workdir_choice == WORKDIR_PRIVATE && !policy.workdir);
 	CHECK(!policy.has_toolchains && policy.has_system && policy.rung == RUNG_NAMESPACE);
-	CHECK(policy.timeout_ns == 10 * SECOND && policy.memory_bytes == 256 * MIB && policy.pids == 64);
-	CHECK(policy.disk_bytes == 64 * MIB && policy.output.total_bytes == 100 * KIB);
+	CHECK(policy.limits.timeout_ns == 10 * SECOND && policy.limits.memory_bytes == 256 * MIB &&
+	      policy.limits.pids == 64);
+	CHECK(policy.limits.disk_bytes == 64 * MIB && policy.limits.output.total_bytes == 100 * KIB);
 	CHECK(policy_is_given(&policy, "timeout") && !policy_is_given(&policy, "grace"));
 
 	CHECK_INT(policy_load(&policy, "agent", &context, &error), 0);
-	CHECK(policy.timeout_ns == LIMIT_NONE && policy.given_keys == 0);
+	CHECK(policy.limits.timeout_ns == LIMIT_NONE && policy.given_keys == 0);
 	CHECK(!policy_is_given(&policy, "no such key"));
 }
 
@@ -226,8 +230,8 @@ static void test_the_example_of_the_contract(void)
 	CHECK_INT(policy.pass_env.count, 3);
 	CHECK_STRING(policy.env.items[0].name, "PYTHONUNBUFFERED");
 	CHECK_STRING(policy.env.items[0].value, "1");
-	CHECK(policy.timeout_ns == 120 * SECOND && policy.memory_bytes == 1024 * MIB &&
-	      policy.output.total_bytes == MIB);
+	CHECK(policy.limits.timeout_ns == 120 * SECOND && policy.limits.memory_bytes == 1024 * MIB &&
+	      policy.limits.output.total_bytes == MIB);
 	CHECK(policy.has_redact_secrets && policy.optional == 1u << GUARANTEE_CPU_TIME);
 	CHECK(policy_is_given(&policy, "timeout") && policy_is_given(&policy, "ro") && !policy_is_given(&policy, "rw"));
 	CHECK_INT(policy.tmpfs.count, 5);
@@ -258,13 +262,15 @@ static void test_numbers_and_strings_for_limits(void)
 	check_loads(&policy,
 		    "{\"timeout\": 1.5, \"grace\": 0, \"cpu_time\": 1e1, \"memory\": 2000000, \"output\": 0, \"core\": "
 		    "\"0\", \"disk\": \"1.5G\", \"pids\": null, \"fds\": 7, \"file_size\": 1e6}");
-	CHECK(policy.timeout_ns == SECOND * 3 / 2 && policy.grace_ns == 0 && policy.cpu_time_ns == 10 * SECOND);
-	CHECK(policy.memory_bytes == 2000000 && policy.output.total_bytes == 0 && policy.core_bytes == 0);
-	CHECK(policy.disk_bytes == 1536 * MIB && policy.pids == LIMIT_NONE && policy.fds == 7);
-	CHECK_INT(policy.file_size_bytes, 1000000);
+	CHECK(policy.limits.timeout_ns == SECOND * 3 / 2 && policy.limits.grace_ns == 0 &&
+	      policy.limits.cpu_time_ns == 10 * SECOND);
+	CHECK(policy.limits.memory_bytes == 2000000 && policy.limits.output.total_bytes == 0 &&
+	      policy.limits.core_bytes == 0);
+	CHECK(policy.limits.disk_bytes == 1536 * MIB && policy.limits.pids == LIMIT_NONE && policy.limits.fds == 7);
+	CHECK_INT(policy.limits.file_size_bytes, 1000000);
 	check_loads(&policy, "{\"timeout\": 0.30000000000000004, \"cpu_time\": 2.5e-1, \"memory\": null}");
-	CHECK(policy.timeout_ns == SECOND / 10 * 3 && policy.cpu_time_ns == SECOND / 4);
-	CHECK(policy.memory_bytes == LIMIT_NONE && policy_is_given(&policy, "memory"));
+	CHECK(policy.limits.timeout_ns == SECOND / 10 * 3 && policy.limits.cpu_time_ns == SECOND / 4);
+	CHECK(policy.limits.memory_bytes == LIMIT_NONE && policy_is_given(&policy, "memory"));
 }
 
 static void test_bad_limits_in_a_document(void)
@@ -493,7 +499,7 @@ static void test_ro_and_rw_replace_only_their_own(void)
 	CHECK_INT(policy_load(&policy, file, &context, &error), 0);
 	CHECK_STRING(error.message, "");
 	CHECK_INT(policy.mounts.count, 2);
-	CHECK(policy.timeout_ns == 5 * SECOND);
+	CHECK(policy.limits.timeout_ns == 5 * SECOND);
 	CHECK(policy.mounts.count == 2 && policy.mounts.items[0].access == MOUNT_RW &&
 	      policy.mounts.items[1].access == MOUNT_RO);
 	CHECK(strcmp(strrchr(policy.mounts.items[1].path, '/'), "/r2") == 0);
@@ -613,7 +619,7 @@ static void test_extends_follows_files_but_not_in_circles(void)
 
 		CHECK_INT(policy_init(&policy, &here, NULL), 0);
 		CHECK_INT(policy_load(&policy, "8.json", &here, NULL), 0);
-		CHECK_INT(policy.pids, 7);
+		CHECK_INT(policy.limits.pids, 7);
 	}
 	for (int i = 1; i <= 9; i++) {
 		snprintf(name, sizeof(name), "%d.json", i);
@@ -664,9 +670,9 @@ static void test_flags_of_every_type(void)
 	check_flag(&policy, "rung", "process");
 	CHECK_INT(policy.rung, RUNG_PROCESS);
 	check_flag(&policy, "keep", "both");
-	CHECK_INT(policy.keep, KEEP_BOTH);
+	CHECK_INT(policy.limits.keep, KEEP_BOTH);
 	check_flag(&policy, "overflow", "kill");
-	CHECK_INT(policy.overflow, OVERFLOW_KILL);
+	CHECK_INT(policy.limits.overflow, OVERFLOW_KILL);
 	check_flag(&policy, "no-system", NULL);
 	CHECK(!policy.has_system);
 	check_flag(&policy, "system", NULL);
@@ -681,8 +687,9 @@ static void test_flags_of_every_type(void)
 	check_flag(&policy, "pids", "none");
 	check_flag(&policy, "core", "none");
 	check_flag(&policy, "grace", "0");
-	CHECK(policy.timeout_ns == SECOND * 3 / 2 && policy.memory_bytes == LIMIT_NONE && policy.pids == LIMIT_NONE);
-	CHECK(policy.core_bytes == LIMIT_NONE && policy.grace_ns == 0);
+	CHECK(policy.limits.timeout_ns == SECOND * 3 / 2 && policy.limits.memory_bytes == LIMIT_NONE &&
+	      policy.limits.pids == LIMIT_NONE);
+	CHECK(policy.limits.core_bytes == LIMIT_NONE && policy.limits.grace_ns == 0);
 	check_flag(&policy, "hostname", "none");
 	CHECK_STRING(policy.hostname, "none");
 	check_flag(&policy, "optional", "pids");
@@ -806,7 +813,7 @@ static void test_keywords_append(void)
 	CHECK(policy_append_document(&policy, bad, strlen(bad), "k", "/kw", &context, &error) < 0);
 	CHECK_STRING(error.message, "k:1:24: extends: only a policy file can have it");
 	CHECK(policy_append_document(&policy, late, strlen(late), "k", "/kw", &context, &late_error) < 0);
-	CHECK_INT(policy.pids, 1024);
+	CHECK_INT(policy.limits.pids, 1024);
 }
 
 static void test_a_copy_shares_nothing(void)

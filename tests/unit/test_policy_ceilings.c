@@ -28,12 +28,12 @@ static void test_a_run_gets_no_more_than_was_given(void)
 	load(&jar, "{\"timeout\": 1, \"memory\": \"256M\", \"pids\": 50, \"fds\": 64}");
 	load(&run, "{\"timeout\": null, \"memory\": \"8G\", \"pids\": 20, \"fds\": 4096, \"grace\": \"1h\"}");
 	policy_hold(&run, &jar, 0, SHARES_ALL);
-	CHECK_INT(run.timeout_ns, SECOND);
-	CHECK_INT(run.memory_bytes, 256 * MIB);
-	CHECK_INT(run.pids, 20);
-	CHECK_INT(run.fds, 64);
+	CHECK_INT(run.limits.timeout_ns, SECOND);
+	CHECK_INT(run.limits.memory_bytes, 256 * MIB);
+	CHECK_INT(run.limits.pids, 20);
+	CHECK_INT(run.limits.fds, 64);
 	/* With a timeout comes its grace. */
-	CHECK_INT(run.grace_ns, jar.grace_ns);
+	CHECK_INT(run.limits.grace_ns, jar.limits.grace_ns);
 }
 
 static void test_a_default_is_no_ceiling_but_for_what_the_jar_shares(void)
@@ -43,14 +43,14 @@ static void test_a_default_is_no_ceiling_but_for_what_the_jar_shares(void)
 	load(&jar, "{}");
 	load(&run, "{\"timeout\": 60, \"fds\": 4096, \"pids\": 4000}");
 	policy_hold(&run, &jar, 0, SHARES_ALL);
-	CHECK_INT(run.timeout_ns, 60 * SECOND);
-	CHECK_INT(run.fds, 4096);
-	CHECK_INT(run.pids, jar.pids);
+	CHECK_INT(run.limits.timeout_ns, 60 * SECOND);
+	CHECK_INT(run.limits.fds, 4096);
+	CHECK_INT(run.limits.pids, jar.limits.pids);
 	policy_done(&run);
 	run = (struct policy){0};
 	load(&run, "{\"pids\": 4000}");
 	policy_hold(&run, &jar, 0, SHARES_NOTHING);
-	CHECK_INT(run.pids, 4000);
+	CHECK_INT(run.limits.pids, 4000);
 }
 
 static const struct test tests[] = {

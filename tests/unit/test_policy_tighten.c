@@ -76,8 +76,9 @@ static void test_limits_may_be_lowered(void)
 		&policy, "{\"memory\": \"1G\"}",
 		"{\"version\": 1, \"timeout\": \"10s\", \"grace\": 0, \"cpu_time\": 5, \"memory\": \"512M\", \"pids\": 10, \"disk\": "
 		"\"1M\", \"file_size\": 1, \"fds\": 1024, \"core\": 0, \"output\": 0}");
-	CHECK(policy.timeout_ns == 10 * SECOND && policy.grace_ns == 0 && policy.memory_bytes == 512 * MIB);
-	CHECK(policy.pids == 10 && policy.output.total_bytes == 0);
+	CHECK(policy.limits.timeout_ns == 10 * SECOND && policy.limits.grace_ns == 0 &&
+	      policy.limits.memory_bytes == 512 * MIB);
+	CHECK(policy.limits.pids == 10 && policy.limits.output.total_bytes == 0);
 	CHECK(policy_is_given(&policy, "timeout"));
 }
 
@@ -147,7 +148,7 @@ static void test_switches_and_words_go_one_way(void)
 		"\"redact_env\": true, \"rung\": \"namespace\", \"overflow\": \"kill\", \"workdir_mode\": \"ro\"}");
 	CHECK(policy.net == NET_NONE && !policy.has_system && !policy.has_toolchains && policy.has_protect);
 	CHECK(policy.has_redact_secrets && policy.has_redact_env && policy.rung == RUNG_NAMESPACE);
-	CHECK(policy.overflow == OVERFLOW_KILL && policy.workdir_mode == WORKDIR_RO);
+	CHECK(policy.limits.overflow == OVERFLOW_KILL && policy.workdir_mode == WORKDIR_RO);
 
 	check_refused("{}", "{\"net\": \"host\"}", "t.json:1:9: net: a tightening policy may not widen it");
 	check_refused("{\"system\": false}", "{\"system\": true}",
