@@ -32,13 +32,12 @@ static bool must_weigh(const struct limiter *limiter)
 
 static uint64_t weigh(struct limiter *limiter)
 {
-	uint64_t limit = limiter->plan->limits.memory_bytes;
 	uint64_t sum = limiter->reading.resident_bytes + limiter->reading.private_bytes;
-	uint64_t weight = meter_weigh(&limiter->meter, &limiter->reading, limit);
+	uint64_t weight = meter_weigh(&limiter->meter, &limiter->reading);
 
 	/* A process that ended in the middle of it may have been counted here and there. */
-	if (weight > limit)
-		weight = MIN_OF(weight, meter_weigh(&limiter->meter, &limiter->reading, limit));
+	if (weight > limiter->plan->limits.memory_bytes)
+		weight = MIN_OF(weight, meter_weigh(&limiter->meter, &limiter->reading));
 	limiter->excess_bytes = sum - MIN_OF(sum, weight);
 	return weight;
 }

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysinfo.h>
 
 #include "limits/meter_process.h"
 #include "sys/calls.h"
@@ -33,22 +32,16 @@ unsigned meter_most_processes(void)
 
 void meter_init(struct meter *meter, const struct plan *plan)
 {
-	struct sysinfo system;
-
 	*meter = (struct meter){.plan = plan,
 				.proc_fd = -1,
 				.list_fds = {-1, -1, -1},
 				.clock_fd = -1,
 				.most_threads = LIMIT_NONE,
 				.has_lists = access("/proc/thread-self/children", F_OK) == 0};
-	meter->walk.fd = -1;
-	meter->has_swap = sysinfo(&system) < 0 || system.totalswap;
 }
 
 void meter_done(struct meter *meter)
 {
-	for (size_t i = 0; i < meter->process_count; i++)
-		close_fd(&meter->processes[i].stat_fd);
 	for (size_t i = 0; i < meter->place_count; i++)
 		close_fd(&meter->places[i]);
 	for (size_t i = 0; i < meter->store_count; i++)
@@ -56,7 +49,6 @@ void meter_done(struct meter *meter)
 	free(meter->processes);
 	free(meter->places);
 	free(meter->stores);
-	meter_end_walk(meter);
 	close_fd(&meter->proc_fd);
 	for (size_t i = 0; i < ARRAY_LEN(meter->list_fds); i++)
 		close_fd(&meter->list_fds[i]);
@@ -335,8 +327,6 @@ static void add_process(const struct meter *meter, const struct meter_process *p
 		return;
 	reading->processes += process->threads;
 	reading->resident_bytes += process->resident_bytes;
-	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
-		reading->resident_bytes += meter_kernel_bytes(meter, process, false);
 }
 
 bool meter_can_see(const struct meter *meter)
@@ -369,8 +359,8 @@ enum meter_progress meter_look(struct meter *meter, struct meter_reading *readin
 		reading->cpu_ns = clock_ns;
 	meter_look_at_places(meter, reading);
 	if (meter->plan->metered >> GUARANTEE_MEMORY & 1)
-		reading->private_bytes += meter_hidden_bytes(meter, reading->private_bytes);
-	else
-		meter_end_round(meter);
+		reading->private_bytes += meter_list_bytes(meter);
+	meter->hidden_rounds = meter->has_hidden ? meter->hidden_rounds + 1 : 0;
+	meter->has_hidden = false;
 	return METER_WHOLE;
 }

@@ -14,31 +14,6 @@
 
 struct meter_process;
 
-/* A memory file (memfd), or a piece of shared anonymous memory. */
-struct meter_object {
-	uint64_t inode; /* 0: none; the kernel has them all on one file system of its own */
-	uint64_t bytes;
-	unsigned round; /* in which it was last seen */
-	bool is_exact;  /* a descriptor told; else it is a guess */
-};
-
-/* The way through the descriptors and mappings of all processes; it takes as many looks as it needs. */
-struct meter_walk {
-	unsigned round;
-	pid_t pid;   /* whose are being looked at */
-	pid_t shown; /* by which number */
-	int fd;      /* where; -1: nothing is open */
-	bool is_in_mappings;
-	unsigned in_flight;          /* descriptors that wait in sockets, seen in this round */
-	unsigned flight_rounds;      /* rounds in a row that have seen some */
-	uint64_t first_shared_bytes; /* what the whole host had when the walk began */
-	char *buffer;
-	struct meter_object *slots; /* by inode */
-	size_t slot_count, object_count;
-	uint64_t uncounted_bytes,
-		last_uncounted_bytes; /* in objects for which there was no slot; and in the last round */
-};
-
 /* A file system of the host's that commands write to. */
 struct meter_store {
 	int fd;
@@ -50,7 +25,7 @@ struct meter_store {
 struct meter_reading {
 	unsigned processes;      /* and threads; the jar's own not counted */
 	uint64_t resident_bytes; /* of all processes: a page shared by two counts twice */
-	uint64_t private_bytes;  /* in the private places, in System V shared memory and in memory files */
+	uint64_t private_bytes;  /* in the private places, and in what System V keeps */
 	uint64_t cpu_ns;
 	uint64_t written_bytes; /* to host directories */
 	uint64_t grown_bytes;   /* by which the fullest file system has grown, if has_lost_writes */
@@ -86,19 +61,15 @@ struct meter {
 	struct meter_process *processes;
 	size_t process_count, process_capacity;
 	size_t sorted_count; /* so many are in order of their numbers; found in this look were those behind */
-	bool keeps_nothing;  /* no descriptors of processes between two looks */
 	bool has_lists;      /* the kernel lists children */
 	/* The look that is under way. */
 	size_t at; /* whose children are being listed */
 	bool is_crowded, has_seen_any;
-	uint64_t seen_threads; /* so far; of processes one, of the first process none */
-	uint64_t most_threads; /* beyond this many it need not be finished; LIMIT_NONE: it must */
-	struct meter_walk walk;
-	bool has_swap;          /* the host has: then resident pages are not all */
-	bool has_hidden;        /* a process was seen in this round through all that forbids looking at it ... */
+	uint64_t seen_threads;  /* so far; of processes one, of the first process none */
+	uint64_t most_threads;  /* beyond this many it need not be finished; LIMIT_NONE: it must */
+	bool has_hidden;        /* this look found a process that forbids reading what it writes ... */
 	pid_t hidden_pid;       /* ... the last such one */
-	unsigned hidden_rounds; /* rounds in a row that found one */
-	unsigned unweighed;     /* weighings in a row that took too long */
+	unsigned hidden_rounds; /* looks in a row that found one */
 	uint64_t lost_cpu_ns, lost_written_bytes; /* of processes that nobody waited for */
 	unsigned losses;                          /* looks at a process, some of whose children it had not waited for */
 	uint64_t first_written_bytes;             /* what the first process says of all that it has reaped */
@@ -128,10 +99,7 @@ uint64_t meter_spent_ns(void);
 void meter_look_at_places(const struct meter *meter, struct meter_reading *reading);
 /* By how much the file system has grown that has grown most. Programs outside of the jar count too. */
 uint64_t meter_grown_bytes(const struct meter *meter);
-/*
- * The memory of the jar with no page counted twice, which takes much longer than a look: 16 µs for a process, and more the
- * more pages it has.
- */
-uint64_t meter_weigh(struct meter *meter, const struct meter_reading *reading, uint64_t limit_bytes);
+/* The memory of the jar with shared pages counted once: 16 µs for a process, and more the more pages it has. */
+uint64_t meter_weigh(const struct meter *meter, const struct meter_reading *reading);
 
 #endif

@@ -23,7 +23,6 @@ struct meter_tally {
 struct meter_process {
 	pid_t pid;
 	pid_t parent;
-	int stat_fd; /* kept open: saves time, and names this process and no other; -1: opened each time */
 	bool is_new;
 	bool is_gone;
 	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
@@ -33,7 +32,7 @@ struct meter_process {
 	pid_t session;
 	uint64_t start_time;
 	unsigned threads;
-	pid_t shown; /* whose entries of /proc show its memory and descriptors: a thread's, where the first one has ended */
+	pid_t shown; /* whose entries of /proc show its memory: a thread's, where the first one has ended */
 	uint64_t resident_bytes;
 	uint64_t virtual_bytes; /* 0: it has ended, or is ending */
 	struct meter_tally cpu_ns;
@@ -47,12 +46,8 @@ struct meter_process {
 bool meter_parse_stat(struct meter_process *process, const char *line);
 /* Lines of list @which of /proc/sysvipc: the bytes that the kernel keeps for what they name. */
 uint64_t meter_parse_list(unsigned which, const char *lines);
-/* A line of /proc/PID/maps that is of a memory file or shared anonymous memory: up to where it is mapped. */
-bool meter_parse_object(const char *line, uint64_t *inode, uint64_t *extent);
 /* The number of kilobytes after @key, in bytes; 0 if it is not there. */
 uint64_t meter_parse_kilobytes(const char *content, const char *key);
-/* A line of /proc/PID/smaps that opens a mapping: which file it is of. False: it opens none. */
-bool meter_parse_mapping(const char *line, dev_t *device, uint64_t *inode);
 
 /*
  * Bring the table up to date: who is there, and what each has used. METER_BLIND if /proc cannot be read; METER_CROWDED
@@ -63,20 +58,8 @@ enum meter_progress meter_update(struct meter *meter);
 void meter_mark_ours(struct meter *meter);
 /* Forget those that are gone; to be called when their tallies were taken. */
 void meter_forget(struct meter *meter);
-/* Open a file of /proc, also when our own descriptors are nearly used up. A negative number, and errno, on failure. */
-int meter_open(struct meter *meter, const char *name, int flags);
-/* It was forbidden to look at process @pid; if it lives that is remembered. */
-void meter_note_hidden(struct meter *meter, pid_t pid);
-/* All processes were looked at. */
-void meter_end_round(struct meter *meter);
-/* meter_objects.c: walk on; all that is known of memory files and shared anonymous memory, beside @known bytes in files. */
-uint64_t meter_object_bytes(struct meter *meter, uint64_t known);
-bool meter_knows_object(const struct meter *meter, uint64_t inode);
-void meter_end_walk(struct meter *meter);
-/* Memory that shows in no process: System V's, and that of meter_objects.c. The private places have @places bytes. */
-uint64_t meter_hidden_bytes(struct meter *meter, uint64_t places);
-/* Memory that the kernel keeps for @process and that is not in its resident pages. At least that, if not @is_exact. */
-uint64_t meter_kernel_bytes(const struct meter *meter, const struct meter_process *process, bool is_exact);
+/* What System V keeps for the jar. */
+uint64_t meter_list_bytes(const struct meter *meter);
 struct meter_process *meter_find(const struct meter *meter, pid_t pid);
 
 #endif

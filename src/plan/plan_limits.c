@@ -22,9 +22,9 @@
 	"`belljar doctor` says more"
 
 /* What no look at processes shows, and what it shows too late. */
-#define UNSEEN_MEMORY                                                                                                      \
-	"what waits in sockets and pipes, nor what the kernel keeps for descriptors, mappings and directory entries, nor " \
-	"memory files (memfd) and shared memory that were sent away or unmapped between two looks; files in host "         \
+#define UNSEEN_MEMORY                                                                                                          \
+	"memory files (memfd) and shared memory that no process has in its page tables, nor what waits in sockets and pipes, " \
+	"nor pages in swap, nor what the kernel keeps for a process (page tables, stacks, descriptors); files in host "        \
 	"directories that are in memory (tmpfs) are not counted"
 #define UNSEEN_FILES ", among them the run's own directory where it is one"
 

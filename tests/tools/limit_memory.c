@@ -28,7 +28,7 @@
  *   files:N:BYTES    N memory files, written and not mapped
  *   gone:BYTES       a memory file, written and closed
  *   hide             forbids others to look at this process
- *   hidden:N:BYTES   executes itself without the right to be read, then N memory files of BYTES
+ *   hidden:N:BYTES   executes itself without the right to be read, then N children that touch BYTES
  *   try:BYTES        more than the address space has: says "refused" and goes on
  *   say:TEXT         prints TEXT
  *   wait:MS
@@ -408,7 +408,7 @@ int main(int argc, char **argv)
 		if (strncmp(argv[i], "hidden:", 7) == 0) {
 			char rest[64];
 
-			snprintf(rest, sizeof(rest), "files:%s", argv[i] + 7);
+			snprintf(rest, sizeof(rest), "tree:%s", argv[i] + 7);
 			hide_by_execution(argv, rest);
 		}
 		if (sscanf(argv[i], "%15[a-z]:%255[^:0-9]:%lu", word, path, &second) != 3 &&

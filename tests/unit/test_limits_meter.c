@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,23 +100,6 @@ static void test_queues_and_semaphores(void)
 		  512 + 10000 * 128);
 }
 
-static void test_objects(void)
-{
-	uint64_t inode = 0, extent = 0;
-
-	CHECK(meter_parse_object("7f00000-7f02000 rw-s 00001000 00:01 1234        /dev/zero (deleted)", &inode,
-				 &extent));
-	CHECK_INT(inode, 1234);
-	CHECK_INT(extent, 0x3000);
-	CHECK(meter_parse_object("7f00000-7f02000 rw-p 00000000 00:01 99 /memfd:a b\\012 (deleted)", &inode, &extent));
-	CHECK_INT(inode, 99);
-	CHECK(!meter_parse_object("7f00000-7f02000 rw-s 00000000 00:01 7 /SYSV00000000 (deleted)", &inode, &extent));
-	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 ", &inode, &extent));
-	CHECK(!meter_parse_object("7f00000-7f02000 rw-p 00000000 00:00 0 [heap]", &inode, &extent));
-	CHECK(!meter_parse_object("7f00000-7f02000 r--p 00000000 08:01 5 /home/u/memfd:x", &inode, &extent));
-	CHECK(!meter_parse_object("", &inode, &extent));
-}
-
 static void test_kilobytes(void)
 {
 	const char *rollup = "00400000-7ff000 ---p 00000000 00:00 0    [rollup]\nRss:      10 kB\nPss:       7 kB\n"
@@ -127,22 +109,6 @@ static void test_kilobytes(void)
 	CHECK_INT(meter_parse_kilobytes(rollup, "\nPss_Shmem:"), 2 * 1024);
 	CHECK_INT(meter_parse_kilobytes(rollup, "\nPss_File:"), 0);
 	CHECK_INT(meter_parse_kilobytes("", "\nPss:"), 0);
-}
-
-static void test_mappings(void)
-{
-	uint64_t inode = 0;
-	dev_t device = 0;
-
-	CHECK(meter_parse_mapping("7f00-7f10 rw-s 00000000 00:1a 1234   /memfd:x (deleted)\n", &device, &inode));
-	CHECK_INT(inode, 1234);
-	CHECK(device == makedev(0, 0x1a));
-	CHECK(meter_parse_mapping("7f00-7f10 rw-p 00000000 00:00 0 \n", &device, &inode));
-	CHECK_INT(inode, 0);
-	CHECK(!meter_parse_mapping("Anonymous:             4 kB\n", &device, &inode));
-	CHECK(!meter_parse_mapping("FilePmdMapped:         0 kB\n", &device, &inode));
-	CHECK(!meter_parse_mapping("Pss:                   4 kB\n", &device, &inode));
-	CHECK(!meter_parse_mapping("", &device, &inode));
 }
 
 static void test_written_bytes(void)
@@ -357,9 +323,7 @@ int main(void)
 		TEST(test_another_process_with_the_number),
 		TEST(test_shared_memory),
 		TEST(test_queues_and_semaphores),
-		TEST(test_objects),
 		TEST(test_kilobytes),
-		TEST(test_mappings),
 		TEST(test_written_bytes),
 		TEST(test_a_tree_is_counted),
 		TEST(test_a_tree_is_counted_without_lists_of_children),
