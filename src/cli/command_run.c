@@ -14,7 +14,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
-#include "base/heap.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/introduction.h"
@@ -390,7 +389,6 @@ static int run(const struct invocation *invocation, struct run_options *options,
 	terminal_done(&foreground.terminal);
 	loop_remove(&foreground.parent);
 	loop_remove(&foreground.signals);
-	heap_end();
 	engine_free(foreground.engine);
 	loop_free(foreground.loop);
 	return status;

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "base/heap.h"
 #include "base/start.h"
 #include "base/suggest.h"
 #include "cli/commands.h"

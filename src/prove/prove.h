@@ -127,7 +127,6 @@ const struct attempt *attempt_by_name(const char *name);
 
 /* The directory around the roots that this user's jars share. */
 void prove_roots(char *path, size_t capacity);
-/* @name is one of the three that results have. */
 /* Make one attempt, from inside a jar, and append its one line. */
 int prove_attempt(const char *name, struct text *out, struct error *error);
 /* Make all attempts, each in a jar of its own. Fails only if no jar could be made or the control attempt did not work. */

@@ -107,7 +107,6 @@ SLOW_SANITIZED = (
     "test_workspace_bounds",
 )
 # The library, and comparisons with libraries that the distribution has for glibc only.
-NOT_IN_THE_STATIC_PROGRAM = ("test_client_", "test_inspect_", "oracle")
 UNIT_BUILDS = ("gcc", "asan")  # of gcc and of clang
 # Bounds against waiting for ever, in seconds of a quiet machine; see pace.py.
 UNIT_TIMEOUT_SECONDS = 300
@@ -562,20 +561,6 @@ def sanitizer_groups(paths: list[pathlib.Path]) -> list[Group]:
     return [*groups, reports_group("sanitizer", "asan", "report*")] if groups else []
 
 
-def checked_groups(units: list[pathlib.Path], paths: list[pathlib.Path], kind: str) -> list[Group]:
-    """Unit tests, and modules, with the static program whose heap finds mistakes; see src/base/heap_checked.c.
-
-    As root where we are root: as an ordinary user the sanitizers look.
-    """
-    names = [path.stem for path in units if not any(word in path.stem for word in NOT_IN_THE_STATIC_PROGRAM)]
-    groups = [unit_group("checked", name, "checked") for name in names]
-    groups += [instrumented_group("checked", "checked", path, kind) for path in paths]
-    groups += [reports_group("checked", "checked", "heap*")] if paths else []
-    for group in groups:
-        group.is_slow = True
-    return groups
-
-
 # --- fuzzing and lint ---
 
 
@@ -660,7 +645,6 @@ def all_groups(stage: Stage, source: pathlib.Path) -> list[Group]:
     clients = Clients(source)
     groups += [clients_group(clients, path, kind) for kind in stage.kinds() for path in sorted((tests / "clients").glob("test_*.py"))]
     groups += sanitizer_groups([path for paths in suites.values() for path in paths])
-    groups += checked_groups(units, suites["integration"], stage.kinds()[0])
     groups += [fuzz_group(path.stem) for path in sorted((tests / "fuzz").glob("fuzz_*.c"))]
     return groups
 

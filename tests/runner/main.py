@@ -29,20 +29,17 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 # Those that nearly every test needs, and those for which few wait.
 FIRST_BUILDS = ("release", "wheel", "tools")
 LATER_BUILDS = ("gcc", "asan", "library")
-ASKED_BUILDS = ("checked",)
-# Where all tests are run, only this much of a build is made.
-PARTS_OF_BUILDS = {"checked": ["checked/belljar", "checked/belljar-prove", "checked/belljar-mcp-http"]}
 # What tests of the program need beside it: belljar-gate is made with the library's compiler.
 ALSO_BUILT = {"release": ["library/belljar-gate"]}
 # Parts whose tests run the engine, and so could leave something behind.
-ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "node", "node-adapters", "integrations", "clients", "sanitizer", "checked")
+ENGINE_PARTS = ("golden", "integration", "adversarial", "library", "bench", "python", "node", "node-adapters", "integrations", "clients", "sanitizer")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev test", description="run the tests, or those whose name has a FILTER in it")
     parser.add_argument("filters", metavar="FILTER", nargs="*")
-    parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, node-adapters, integrations, clients, sanitizer, checked or fuzz"
+    parts = "unit, lint, golden, integration, adversarial, library, bench, python, node, node-adapters, integrations, clients, sanitizer or fuzz"
     parser.add_argument("--only", metavar="PART", help=parts)
     parser.add_argument("--jobs", type=int, default=3 * len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--fuzz-seconds", type=int, default=2)
@@ -74,7 +71,7 @@ def fill(stage: Stage, name: str) -> None:
     """Put what a build has made where the tests find it."""
     made = SOURCE / "build"
     program = made / ("belljar" if name == "release" else f"{name}/belljar")
-    if name in ("release", "gcc", "asan", "checked") and program.exists():
+    if name in ("release", "gcc", "asan") and program.exists():
         for made_beside in (program, program.with_name("belljar-prove"), program.with_name("belljar-mcp-http")):
             if made_beside.exists():
                 stage.add_program(made_beside, made_beside.name.replace("belljar", "belljar" if name == "release" else f"belljar-{name}"))
@@ -91,7 +88,7 @@ def build(report: Report, context: Context, name: str, is_counted: bool) -> None
     """Make a build, in the time that tests leave unless they all wait for it. A build is a test too, where all are run."""
     start, used = time.monotonic(), process.processor_seconds()
     try:
-        command = [str(SOURCE / "dev"), "build", *(PARTS_OF_BUILDS.get(name, [name]) if is_counted else [name])]
+        command = [str(SOURCE / "dev"), "build", name]
         command += ALSO_BUILT.get(name, [])
         finished = process.run(command, timeout_seconds=BUILD_TIMEOUT_SECONDS, gives_way=name not in FIRST_BUILDS)
         failure = "" if finished.status == 0 else finished.output or f"exit status {finished.status}"
@@ -169,7 +166,6 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage, mounts: M
     wanted = {name for group in groups for name in group.builds}
     wanted |= {name for group in groups if group.part in ("integration", "adversarial") for name in group.after}
     builds = [name for name in (*FIRST_BUILDS, *LATER_BUILDS) if is_whole or name in wanted]
-    builds += [name for name in ASKED_BUILDS if name in wanted]
     context = Context(stage, SOURCE, filters, options.fuzz_seconds, set())
     costs = Costs(SOURCE / "build" / "test-costs.json")
     for group in groups:
