@@ -100,7 +100,7 @@ class Applied(RiskCase):
 
     def test_a_program_that_the_configuration_runs_and_that_is_missing(self) -> None:
         self.git("config", "core.fsmonitor", "tools/monitor", cwd=self.work)
-        self.git("config", "core.sshCommand", "./ssh*", cwd=self.work)
+        self.git("config", "core.sshCommand", "./ssh1 -x", cwd=self.work)
         self.refused(f"mkdir tools; printf {self.evil} > tools/monitor; chmod +x tools/monitor; cp tools/monitor ssh1", "tools/monitor", "ssh1")
         self.host_git("status")
         self.assertFalse(self.ran.exists())
