@@ -39,8 +39,8 @@
 #define LAST_DIAL_NS 30000000000ULL
 /* In the jar's side of a connection, each way; the kernel doubles it for what it keeps beside. */
 #define JAR_BUFFER_BYTES (256 << 10)
-/* That hosts may send ahead, if all that are connected do so. The first connections may have more of it. */
-#define AHEAD_BYTES ((size_t)32 << 20)
+/* So many connections at a time may have more from their host. */
+#define LARGE_CONNECTIONS 4
 
 enum connection_state { STATE_ASKING, STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
 
@@ -80,20 +80,19 @@ static void set_number(int fd, int level, int name, int value)
 
 /*
  * Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. What waits is memory of the
- * host's, whatever the jar's limit is: a jar that does not read has a buffer of fixed size, and a host may send the less ahead the
- * more connections there are.
+ * host's, whatever the jar's limit is: a jar that does not read has a buffer of fixed size. So has each host but for a few, for
+ * which the kernel adapts it: one download keeps its speed. A clamp of the window would not last, since the kernel lifts it when it
+ * adapts the buffer.
  */
 static void prepare(const struct gate_process *gate, int fd, bool is_jars)
 {
-	size_t share = AHEAD_BYTES / (gate->connection_count + 1);
-
 	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_number(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 	if (is_jars) {
 		set_number(fd, SOL_SOCKET, SO_SNDBUF, JAR_BUFFER_BYTES);
 		set_number(fd, SOL_SOCKET, SO_RCVBUF, JAR_BUFFER_BYTES);
-	} else {
-		set_number(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)MAX_OF(share, (size_t)JAR_BUFFER_BYTES));
+	} else if (gate->connection_count > LARGE_CONNECTIONS) {
+		set_number(fd, SOL_SOCKET, SO_RCVBUF, JAR_BUFFER_BYTES);
 	}
 }
 
