@@ -164,24 +164,37 @@ static struct engine_request request_of(const struct invocation *invocation, con
 	return request;
 }
 
-static void say_notes(const struct engine_run *engine, const struct messenger *messenger, bool are_quiet)
+static void say_note(const struct messenger *messenger, const struct engine_note *note)
 {
-	const char *why, *hint;
-	bool is_quiet;
+	message_note(messenger, "%s", note->why);
+	message_hint(messenger, "%s", note->hint);
+}
 
-	for (size_t i = 0; engine_note(engine, i, &why, &hint, &is_quiet); i++) {
-		if (is_quiet != are_quiet)
-			continue;
-		message_note(messenger, "%s", why);
-		message_hint(messenger, "%s", hint);
-	}
+/* Before the command writes anything. */
+static void say_notes(const struct engine_run *engine, const struct messenger *messenger)
+{
+	struct engine_note note;
+
+	for (size_t i = 0; engine_note(engine, i, &note); i++)
+		if (!note.is_quiet)
+			say_note(messenger, &note);
+}
+
+static void say_quiet_notes(const struct engine_run *engine, const struct messenger *messenger, bool are_wanted)
+{
+	bool has_failed = engine_exit_status(engine) != 0;
+	struct engine_note note;
+
+	for (size_t i = 0; engine_note(engine, i, &note); i++)
+		if (note.is_quiet && (are_wanted || (has_failed && note.is_about_a_failure)))
+			say_note(messenger, &note);
 }
 
 static void say_what_was_missing(const struct engine_run *engine, const struct messenger *messenger)
 {
 	const char *name, *why;
 
-	say_notes(engine, messenger, false);
+	say_notes(engine, messenger);
 	message_verbose(messenger, "rung: %s", engine_rung(engine));
 	for (size_t i = 0; engine_missing(engine, i, &name, &why); i++)
 		message_verbose(messenger, "missing: %s: %s", name, why);
@@ -248,8 +261,7 @@ static void say_how_it_ended(const struct foreground *foreground, const struct r
 
 	if (error)
 		message_error(messenger, error);
-	if (error || messenger->verbosity > 0)
-		say_notes(engine, messenger, true);
+	say_quiet_notes(engine, messenger, error || messenger->verbosity > 0);
 	engine_explain(engine, &words);
 	if (words.len)
 		message_note(messenger, "%s", text_string(&words));

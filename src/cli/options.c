@@ -295,9 +295,12 @@ static void note_given(struct scan *scan, const struct option_row *row, const ch
 	int rc = string_list_add_format(given, "--%s%s%s%s", is_negated ? "no-" : "", row->flag, is_one_word ? "=" : "",
 					is_one_word ? value : "");
 
+	/* "." and "./" only say that the path begins here. */
+	while (is_relative && scan->directory && value[0] == '.' && (value[1] == '/' || !value[1]))
+		value += strspn(value + 1, "/") + 1;
 	if (rc == 0 && value && !is_one_word)
 		rc = string_list_add_format(given, "%s%s%s", is_relative && scan->directory ? scan->directory : "",
-					    is_relative ? "/" : "", value);
+					    is_relative && *value ? "/" : "", value);
 	scan->options->has_relative_path |= is_relative;
 	if (rc < 0 && !scan->rc)
 		scan->rc = error_set(scan->error, STAGE_ENGINE, ENOMEM, "no memory to read the command line");

@@ -56,8 +56,8 @@ static const struct {
 	{"cgroup1-memory", "the kernel enforces memory, without cgroup v2", probe_cgroup1_memory, false},
 	{"cgroup1-pids", "the kernel enforces the number of processes, without cgroup v2", probe_cgroup1_pids, false},
 	{"cgroup1-cpu", "the kernel counts CPU time, without cgroup v2", probe_cgroup1_cpu, false},
-	{"project-secrets", "the project in the current directory has no files that usually hold secrets",
-	 probe_project_secrets, false},
+	{"project-secrets", "the current directory is free of files that usually hold secrets", probe_project_secrets,
+	 false},
 };
 
 void finding_value(struct finding *finding, const char *format, ...)

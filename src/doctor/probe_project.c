@@ -33,7 +33,7 @@ static void look_for_secrets(struct finding *finding)
 	    !found.count)
 		return;
 	finding->is_found = false;
-	finding_value(finding, "%s%zu found", found.count > NAMED_MAX ? "more than " : "",
+	finding_value(finding, "it has %s%zu", found.count > NAMED_MAX ? "more than " : "",
 		      MIN_OF(found.count, (size_t)NAMED_MAX));
 	for (size_t i = 0; i < found.count && i < NAMED_MAX; i++)
 		finding_remedy(finding, "%s\n", found.items[i] + strlen(directory) + 1);

@@ -447,15 +447,20 @@ bool engine_workspace(const struct engine_run *engine, size_t index, struct text
 	return true;
 }
 
-bool engine_note(const struct engine_run *engine, size_t index, const char **why, const char **hint, bool *is_quiet)
+bool engine_note(const struct engine_run *engine, size_t index, struct engine_note *out)
 {
 	const struct plan *plan = job_plan(&engine->job);
+	const struct plan_remark *remark;
 
 	if (!plan || index >= plan->notes.count)
 		return false;
-	*why = plan->notes.items[index].why;
-	*hint = plan->notes.items[index].hint;
-	*is_quiet = plan->notes.items[index].is_quiet;
+	remark = &plan->notes.items[index];
+	*out = (struct engine_note){
+		.why = remark->why,
+		.hint = remark->hint,
+		.is_quiet = remark->time != REMARK_ALWAYS,
+		.is_about_a_failure = remark->time == REMARK_AFTER_FAILURE,
+	};
 	return true;
 }
 

@@ -96,8 +96,14 @@ bool engine_risky(const struct engine_run *run, size_t index, struct text *words
 const char *engine_unsearched(const struct engine_run *run);
 /* What is in a layer that is kept, in words; false: there are no more. One that was dropped has none. */
 bool engine_workspace(const struct engine_run *run, size_t index, struct text *words);
+struct engine_note {
+	const char *why, *hint;
+	bool is_quiet;           /* for people only if they ask, or if the command did not start */
+	bool is_about_a_failure; /* also if the command failed */
+};
+
 /* Things the user should know, one after the other; false when there are no more. */
-bool engine_note(const struct engine_run *run, size_t index, const char **why, const char **hint, bool *is_quiet);
+bool engine_note(const struct engine_run *run, size_t index, struct engine_note *out);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
 const char *engine_rung(const struct engine_run *run);
 /* Where the command starts, in the jar; NULL: it never came to that. */

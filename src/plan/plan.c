@@ -54,7 +54,7 @@ const char *plan_format(struct plan_build *build, const char *format, ...)
 }
 
 static void add_remark(struct plan_build *build, struct plan_remark_list *list, const char *name, const char *why,
-		       const char *hint, bool is_quiet)
+		       const char *hint, enum remark_time time)
 {
 	struct plan_remark *remark = list_add(list);
 
@@ -62,23 +62,28 @@ static void add_remark(struct plan_build *build, struct plan_remark_list *list, 
 		build->has_failed = true;
 		return;
 	}
-	*remark = (struct plan_remark){plan_string(build, name), plan_string(build, why), plan_string(build, hint),
-				       is_quiet};
+	*remark =
+		(struct plan_remark){plan_string(build, name), plan_string(build, why), plan_string(build, hint), time};
+}
+
+void plan_note_at(struct plan_build *build, enum remark_time time, const char *name, const char *why, const char *hint)
+{
+	add_remark(build, &build->plan->notes, name, why, hint, time);
 }
 
 void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint)
 {
-	add_remark(build, &build->plan->notes, name, why, hint, false);
+	plan_note_at(build, REMARK_ALWAYS, name, why, hint);
 }
 
 void plan_note_quietly(struct plan_build *build, const char *name, const char *why, const char *hint)
 {
-	add_remark(build, &build->plan->notes, name, why, hint, true);
+	plan_note_at(build, REMARK_ON_REQUEST, name, why, hint);
 }
 
 void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint)
 {
-	add_remark(build, &build->plan->missing, name, why, hint, false);
+	add_remark(build, &build->plan->missing, name, why, hint, REMARK_ALWAYS);
 }
 
 int plan_needs_namespace(struct plan_build *build, const char *what)
@@ -257,19 +262,36 @@ static bool is_writable(const struct plan_build *build, const char *path)
 	return is_writable;
 }
 
-/* What the command leaves in a directory of the caller's PATH runs as soon as somebody types its name. */
-static void note_path_directories(struct plan_build *build)
+/* Where the project's own tools are: the virtual environment that the caller works in, and what npm installed. */
+static bool is_tool_directory(const struct plan_build *build, const char *path)
+{
+	static const char npm[] = "/node_modules/.bin", programs[] = "/bin";
+	const char *environment = host_variable(build->host->environment, "VIRTUAL_ENV");
+	size_t len = strlen(path), environment_len = environment ? strlen(environment) : 0;
+
+	if (len >= sizeof(npm) - 1 && !strcmp(path + len - (sizeof(npm) - 1), npm))
+		return true;
+	return environment_len && !strncmp(path, environment, environment_len) &&
+	       !strcmp(path + environment_len, programs);
+}
+
+/*
+ * What the command leaves in a directory of the caller's PATH runs when the caller types its name. In the directories where a
+ * project has its tools that is so for every program, so people read of those only if they ask.
+ */
+static void note_path_directories(struct plan_build *build, bool are_tools)
 {
 	const struct host_path_list *directories = &build->host->path_directories;
 	AUTO_TEXT names = {0};
 
 	for (size_t i = 0; i < directories->count; i++)
-		if (is_writable(build, directories->items[i].path))
+		if (is_tool_directory(build, directories->items[i].path) == are_tools &&
+		    is_writable(build, directories->items[i].path))
 			text_append_format(&names, "%s'%s'", names.len ? ", " : "", directories->items[i].path);
 	build->has_failed |= text_failed(&names);
 	if (names.len)
-		plan_note(
-			build, "path",
+		plan_note_at(
+			build, are_tools ? REMARK_ON_REQUEST : REMARK_ALWAYS, "path",
 			plan_format(
 				build,
 				"your PATH has %s, which the command may write to: what it leaves there runs when you type "
@@ -368,8 +390,10 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		rc = choose_workdir(&build);
 	if (rc == 0)
 		rc = plan_layers(&build);
-	if (rc == 0)
-		note_path_directories(&build);
+	if (rc == 0) {
+		note_path_directories(&build, false);
+		note_path_directories(&build, true);
+	}
 	if (rc == 0 && plan->rung != RUNG_NAMESPACE)
 		plan->core.run_directory = plan_string(&build, host->run_directory);
 	if (rc == 0 && request)

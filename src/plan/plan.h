@@ -17,11 +17,18 @@
 #include "plan/plan_gate.h"
 
 /* Something asked for that this run does not have, or something the user should know. */
+/* When people read a remark. Results always have it. */
+enum remark_time {
+	REMARK_ALWAYS,
+	REMARK_AFTER_FAILURE, /* the command failed; or as REMARK_ON_REQUEST */
+	REMARK_ON_REQUEST,    /* they ask for more, or the command did not start */
+};
+
 struct plan_remark {
 	const char *name;
 	const char *why;
 	const char *hint;
-	bool is_quiet; /* in results always; for people only if they ask, or if the command did not start */
+	enum remark_time time;
 };
 
 LIST_TYPE(struct plan_remark, plan_remark_list);

@@ -34,6 +34,7 @@ struct plan_step *plan_add(struct plan_build *build, struct plan_step_list *list
 const char *plan_string(struct plan_build *build, const char *string);
 const char *plan_format(struct plan_build *build, const char *format, ...) PRINTF_LIKE(2, 3);
 void plan_note(struct plan_build *build, const char *name, const char *why, const char *hint);
+void plan_note_at(struct plan_build *build, enum remark_time time, const char *name, const char *why, const char *hint);
 /* What most callers need not hear of: see struct plan_remark. */
 void plan_note_quietly(struct plan_build *build, const char *name, const char *why, const char *hint);
 void plan_missing(struct plan_build *build, const char *name, const char *why, const char *hint);

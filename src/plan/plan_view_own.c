@@ -31,6 +31,39 @@ static int refuse(struct plan_build *build, const struct view *view, const char 
 	return 0;
 }
 
+static bool is_in_another(const struct plan_build *build, const struct host_path *own)
+{
+	const struct host_path_list *all = &build->host->own;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (&all->items[i] != own && path_is_within(own->path, all->items[i].path))
+			return true;
+	return false;
+}
+
+/*
+ * A policy that names it writable does not get what it asks for: people always read that. Commands that install packages into a
+ * tree with Belljar in it fail, and their own words do not say why.
+ */
+static void note_guarded(struct plan_build *build, const struct host_path *own, bool is_named)
+{
+	const bool is_tree = own->kind == PATH_DIRECTORY;
+
+	if (!is_named && is_in_another(build, own))
+		return;
+	plan_note_at(
+		build,
+		is_named  ? REMARK_ALWAYS
+		: is_tree ? REMARK_AFTER_FAILURE
+			  : REMARK_ON_REQUEST,
+		"belljar",
+		plan_format(build, "'%s' is read-only in the jar: Belljar itself runs from it%s", own->path,
+			    is_tree ? ", and nothing can be installed there" : ""),
+		is_tree ? "to install packages in a jar, have Belljar outside the project: `pipx install belljar` or "
+			  "`npm install -g belljar`"
+			: "install Belljar elsewhere if the command is to write there");
+}
+
 static void guard(struct plan_build *build, struct view *view, const struct host_path *own)
 {
 	const size_t known = build->plan->own.count;
@@ -53,12 +86,8 @@ static void guard(struct plan_build *build, struct view *view, const struct host
 		build->has_failed |= string_list_add(&build->plan->own, target) < 0;
 		view_add_bind(build, view, own, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_protected = true;
 	}
-	/* A policy that names it writable does not get what it asks for: that is said aloud. */
 	if (build->plan->own.count > known)
-		(is_named ? plan_note : plan_note_quietly)(
-			build, "belljar",
-			plan_format(build, "'%s' is read-only in the jar: Belljar itself runs from it", own->path),
-			"install Belljar elsewhere if the command is to write there");
+		note_guarded(build, own, is_named);
 }
 
 int view_guard_own(struct plan_build *build, struct view *view)

@@ -646,6 +646,21 @@ void result_write(const struct result_source *source, struct json_writer *writer
 
 /* --- for people --------------------------------------------------------------------------------------------- */
 
+/* With its amount, where the limit was seen to be reached. */
+static void explain_limit(const struct observation *seen, enum limit_name name, const char *what, struct text *out)
+{
+	const struct limit_hit *hit = &seen->limits[name];
+
+	text_append_format(out, "ended by the %s limit", what);
+	if (!hit->is_hit)
+		return;
+	text_append_string(out, " of ");
+	if (name == LIMIT_CPU_TIME)
+		units_format_duration(out, hit->limit * 1000000);
+	else
+		units_format_size(out, hit->limit);
+}
+
 void result_explain(const struct result_source *source, struct text *out)
 {
 	const struct observation *seen = source->seen;
@@ -662,10 +677,16 @@ void result_explain(const struct result_source *source, struct text *out)
 		units_format_size(out, seen->limits[LIMIT_OUTPUT].limit);
 		break;
 	case OUTCOME_CPU:
+		explain_limit(seen, LIMIT_CPU_TIME, "CPU time", out);
+		break;
 	case OUTCOME_MEMORY:
+		explain_limit(seen, LIMIT_MEMORY, "memory", out);
+		break;
 	case OUTCOME_DISK:
+		explain_limit(seen, LIMIT_DISK, "disk", out);
+		break;
 	case OUTCOME_NET:
-		text_append_format(out, "ended by the %s limit", outcome_name(result_outcome(source)));
+		explain_limit(seen, LIMIT_NET_BYTES, "network", out);
 		break;
 	case OUTCOME_CANCELLED:
 		if (seen->cause == CAUSE_CANCELLED)

@@ -189,6 +189,11 @@ class Doctor(JarCase):
         names = {item["name"] for item in self.found()[1]["capabilities"]}
         self.assertLessEqual(names, {line.split()[0] for line in lines if len(line.split()) > 1 and line.split()[1] in ("yes", "no")})
 
+    def test_a_line_with_no_has_no_second_no(self) -> None:
+        (self.work / ".env").touch()
+        (line,) = (line for line in self.doctor(cwd=self.work).stdout.decode().splitlines() if line.startswith("project-secrets"))
+        self.assertRegex(line, r"^project-secrets +no +the current directory is free of files that usually hold secrets \(it has 1\)$")
+
     def test_the_verdict_comes_first_then_what_to_do(self) -> None:
         full = self.doctor().stdout.decode().splitlines()
         self.assertIn(f"rung '{self.found()[1]['best_rung']}'", full[0])

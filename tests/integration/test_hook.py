@@ -174,7 +174,7 @@ class Hook(JarCase):
     def test_paths_of_options_are_made_absolute(self) -> None:
         (self.work / "data").mkdir()
         (self.work / "sub").mkdir()
-        given = ["-Csub", "--ro", "data:/srv/data", "--rw=data", "--hide", "~/x", "--tmpfs", "/mnt/t:1M", "--cd", "rel", "--env=A=b/c", "--redact=--odd", "-q", "--no-protect"]
+        given = ["-C./sub", "--ro", "././data:/srv/data", "--rw=data", "--hide", "~/x", "--tmpfs", "/mnt/t:1M", "--cd", "rel", "--env=A=b/c", "--redact=--odd", "-q", "--no-protect"]
         shown = self.hook("install", "claude", *given, event=b"")
         self.assertEqual(shown.returncode, 0, shown)
         command = json.loads(shown.stdout.decode().partition("one entry more:\n")[2].partition("\nnothing")[0])["hooks"][0]["command"]
@@ -182,6 +182,9 @@ class Hook(JarCase):
         expected = ["--workdir", work + "/sub", "--ro", work + "/data:/srv/data", "--rw", work + "/data", "--hide", "~/x", "--tmpfs", "/mnt/t:1M"]
         expected += ["--cd", "rel", "--env", "A=b/c", "--redact=--odd", "--quiet", "--no-protect"]
         self.assertEqual(shlex.split(command)[3:], expected)
+        (self.work / "p.json").write_text("{}")
+        shown = self.hook("install", "claude", "--policy", ".//./p.json", "-C", ".", event=b"")
+        self.assertIn(f"hook claude '--policy' '{work}/p.json' '--workdir' '{work}'\"".encode(), shown.stdout)
 
     def test_an_entry_can_be_taken_out_again(self) -> None:
         for agent, name in SETTINGS.items():

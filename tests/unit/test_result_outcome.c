@@ -351,6 +351,33 @@ static void test_a_limit_that_could_not_be_held_ends_the_run(void)
 	CHECK_INT(result_exit_status(&source), 125);
 }
 
+static void test_the_limit_that_ended_a_command_has_its_amount(void)
+{
+	static const struct {
+		enum cause cause;
+		enum limit_name name;
+		uint64_t limit;
+		const char *words;
+	} ends[] = {
+		{CAUSE_CPU, LIMIT_CPU_TIME, 10000, "ended by the CPU time limit of 10s"},
+		{CAUSE_MEMORY, LIMIT_MEMORY, 536870912, "ended by the memory limit of 512M"},
+		{CAUSE_DISK, LIMIT_DISK, 1048576, "ended by the disk limit of 1M"},
+		{CAUSE_NET, LIMIT_NET_BYTES, 5000, "ended by the network limit of 5000"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct plan plan = full_plan();
+		struct observation seen = {
+			.has_started = true, .has_status = true, .cause = ends[i].cause, .status = SIGNALED(SIGKILL)};
+		struct result_source source = {.plan = &plan, .seen = &seen};
+		AUTO_TEXT words = {0};
+
+		seen.limits[ends[i].name] = (struct limit_hit){.is_hit = true, .limit = ends[i].limit};
+		result_explain(&source, &words);
+		CHECK_STRING(text_string(&words), ends[i].words);
+	}
+}
+
 static void test_people_are_told_about_an_end_that_was_not_the_commands_own(void)
 {
 	check_words(CAUSE_NONE, 0, EXITED(0), false, "");
@@ -362,7 +389,7 @@ static void test_people_are_told_about_an_end_that_was_not_the_commands_own(void
 	check_words(CAUSE_PIDS, 0, SIGNALED(SIGKILL), true,
 		    "the command was ended by SIGKILL: it had more processes and threads than it may (--pids)");
 	check_words(CAUSE_MEMORY, 0, SIGNALED(SIGKILL), false, "ended by the memory limit");
-	check_words(CAUSE_CPU, 0, SIGNALED(SIGKILL), false, "ended by the cpu limit");
+	check_words(CAUSE_CPU, 0, SIGNALED(SIGKILL), false, "ended by the CPU time limit");
 	check_words(CAUSE_DISK, 0, SIGNALED(SIGKILL), false, "ended by the disk limit");
 	check_words(CAUSE_CANCELLED, SIGTERM, SIGNALED(SIGTERM), false, "cancelled by SIGTERM");
 	check_words(CAUSE_OUTPUT_LOST, 0, SIGNALED(SIGKILL), false, "");
@@ -418,6 +445,7 @@ static const struct test tests[] = {
 	TEST(test_the_stream_that_was_cut_is_named),
 	TEST(test_output_that_nobody_took_was_not_cut_by_a_limit),
 	TEST(test_a_limit_that_could_not_be_held_ends_the_run),
+	TEST(test_the_limit_that_ended_a_command_has_its_amount),
 	TEST(test_people_are_told_about_an_end_that_was_not_the_commands_own),
 	TEST(test_a_shortage_of_the_hosts_is_no_limit_of_ours),
 	TEST(test_signal_names),
