@@ -117,10 +117,21 @@ static const char *string_of(const struct json_value *answer, const char *name, 
 	return text_string(shown);
 }
 
-/* More of what was written, without secrets, as far as there is room. */
+static size_t room_of(uint64_t limit, size_t used)
+{
+	return limit > used ? (size_t)MIN_OF(limit - used, (uint64_t)OUTPUT_MAX) : 0;
+}
+
+/* More of what was written, without secrets, as far as there is room: OUTPUT_MAX, and less where the owner of the jar allows less. */
 static void keep(struct outlet *outlet, const char *bytes, size_t len)
 {
-	size_t room = OUTPUT_MAX - MIN_OF(outlet->text.len, OUTPUT_MAX);
+	const struct output_limit *limit = &outlet->interpreter->jar->output;
+	const struct outlet *outlets = outlet->interpreter->outlets;
+	size_t used = outlets[OUTLET_STDOUT].text.len + outlets[OUTLET_STDERR].text.len;
+	size_t room = room_of(OUTPUT_MAX, outlet->text.len);
+
+	room = MIN_OF(room, room_of(limit->total_bytes, used));
+	room = MIN_OF(room, room_of(limit->stream_bytes[outlet != &outlets[OUTLET_STDOUT]], outlet->text.len));
 
 	text_append(&outlet->text, bytes, MIN_OF(len, room));
 	outlet->lost_bytes += len - MIN_OF(len, room);
@@ -156,21 +167,42 @@ static void finish_output(struct outlet *outlet)
 	redact_stream_free(take_ptr(outlet->redaction));
 }
 
+/* The value, the error and the images of a piece: each as long as all its output may be, where the owner bounds that. */
+static size_t most_of_answer(const struct mcp_jar *jar)
+{
+	const struct output_limit *limit = &jar->output;
+	uint64_t most = limit->total_bytes;
+
+	if (most == LIMIT_NONE && output_is_bounded(limit))
+		most = MAX_OF(limit->stream_bytes[0], limit->stream_bytes[1]);
+	return (size_t)MIN_OF(most, (uint64_t)SIZE_MAX);
+}
+
 static bool is_base64(const char *text)
 {
 	return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")] == '\0';
 }
 
-static void add_images(const struct json_value *answer, struct mcp_result *result)
+static void add_images(const struct json_value *answer, const struct mcp_jar *jar, struct mcp_result *result)
 {
 	const struct json_member *images = json_find(answer, "images");
+	size_t left = most_of_answer(jar), lost = 0;
 
 	for (size_t i = 0; images && images->value.type == JSON_LIST && i < images->value.list.count; i++) {
 		const struct json_value *image = &images->value.list.items[i];
 
-		if (image->type == JSON_STRING && is_base64(image->string.bytes))
-			mcp_show_image(result, "image/png", image->string.bytes);
+		if (image->type != JSON_STRING || !is_base64(image->string.bytes))
+			continue;
+		if (image->string.len > left) {
+			lost++;
+			continue;
+		}
+		left -= image->string.len;
+		mcp_show_image(result, "image/png", image->string.bytes);
 	}
+	if (lost)
+		mcp_say(result, "%zu image%s left out: the owner's limit of output allows no more", lost,
+			lost == 1 ? " was" : "s were");
 }
 
 static struct mcp_piece stream_piece(struct outlet *outlet, const char *name, char *path, size_t size)
@@ -184,9 +216,27 @@ static struct mcp_piece stream_piece(struct outlet *outlet, const char *name, ch
 	return piece;
 }
 
-static struct mcp_piece string_piece(const char *name, const char *string)
+/* Cuts no character in two. */
+static struct mcp_piece string_piece(const struct mcp_jar *jar, const char *name, const char *string)
 {
-	return (struct mcp_piece){.name = name, .bytes = string, .len = string ? strlen(string) : 0};
+	struct mcp_piece piece = {.name = name, .bytes = string, .len = string ? strlen(string) : 0};
+	size_t most = most_of_answer(jar);
+
+	if (piece.len > most) {
+		piece.len = most;
+		while (piece.len && ((unsigned char)string[piece.len] & 0xC0) == 0x80)
+			piece.len--;
+	}
+	return piece;
+}
+
+static void say_cut(struct mcp_result *result, const struct mcp_piece *piece)
+{
+	size_t len = piece->bytes ? strlen(piece->bytes) : 0;
+
+	if (len > piece->len)
+		mcp_say(result, "%s: %zu bytes more than the owner's limit of output allows were left out", piece->name,
+			len - piece->len);
 }
 
 static void say_lost(struct mcp_result *result, struct outlet *outlet, const char *name)
@@ -222,7 +272,8 @@ static void say_late(struct mcp_result *result, const struct code_call *code)
 static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words,
 		      const struct belljar_result *ended)
 {
-	const struct redactor *redactor = interpreter->jar->redactor;
+	const struct mcp_jar *jar = interpreter->jar;
+	const struct redactor *redactor = jar->redactor;
 	struct code_call *code = interpreter->call;
 	AUTO_TEXT shown_value = {0}, shown_error = {0};
 	AUTO_RESULT result = {0};
@@ -234,8 +285,8 @@ static void end_piece(struct mcp_interpreter *interpreter, const struct json_val
 	const struct mcp_piece pieces[] = {
 		stream_piece(out, "stdout", out_path, sizeof(out_path)),
 		stream_piece(err, "stderr", err_path, sizeof(err_path)),
-		string_piece("value", answer ? string_of(answer, "value", redactor, &shown_value) : NULL),
-		string_piece("error", error),
+		string_piece(jar, "value", answer ? string_of(answer, "value", redactor, &shown_value) : NULL),
+		string_piece(jar, "error", error),
 	};
 
 	json_open_object(&writer, NULL);
@@ -245,17 +296,19 @@ static void end_piece(struct mcp_interpreter *interpreter, const struct json_val
 	else
 		json_write_null(&writer, "exit_code");
 	if (answer)
-		add_images(answer, &result);
+		add_images(answer, jar, &result);
 	say_lost(&result, out, "stdout");
 	say_lost(&result, err, "stderr");
+	for (size_t i = 2; i < ARRAY_LEN(pieces); i++)
+		say_cut(&result, &pieces[i]);
 	if (code->is_late)
 		say_late(&result, code);
-	if (ended)
-		mcp_say_limits(&result, ended, interpreter->jar);
-	if (ended)
+	if (ended) {
+		mcp_say_limits(&result, ended, jar);
 		mcp_tell_risky(&result, &writer, belljar_result_json(ended), "risky");
-	else
-		mcp_look(&result, &writer, interpreter->jar);
+	} else {
+		mcp_look(&result, &writer, jar);
+	}
 	if (words)
 		mcp_say(&result, "%s", words);
 	if (status && status->value.type == JSON_INTEGER)

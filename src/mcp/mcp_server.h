@@ -34,10 +34,11 @@ struct mcp_jar {
 	struct mcp_jar *next;
 	char name[MCP_NAME_SIZE];
 	struct belljar_jar *jar;
-	uint64_t timeout_ns;   /* what a command may have at most */
-	uint64_t used_ns;      /* when a tool last worked in it */
-	unsigned call_count;   /* calls that are under way in it */
-	unsigned output_count; /* long outputs that were put into its files */
+	uint64_t timeout_ns;        /* what a command may have at most */
+	struct output_limit output; /* that the owner gave; without an end where the owner gave none */
+	uint64_t used_ns;           /* when a tool last worked in it */
+	unsigned call_count;        /* calls that are under way in it */
+	unsigned output_count;      /* long outputs that were put into its files */
 	bool is_for_one_call;
 	struct string_list tightened; /* keys that jar_open was given */
 	struct redactor *redactor;    /* NULL: nothing is secret */

@@ -335,6 +335,21 @@ class Code(McpCase):
         long = server.tool("run_code", language="python", code="'x' * 100000")
         self.assertLess(len(json.dumps(long)), 40000)
 
+    def test_all_that_code_answers_is_held_to_the_owners_output(self) -> None:
+        server = self.server("--output", "100")
+        for code, most in (
+            ("'x' * 5000", {"value": 100}),
+            ("'\u00e9' * 5000", {"value": 100}),
+            ("raise ValueError('x' * 5000)", {"error": 100}),
+            ("import sys; print('a' * 60); print('b' * 60, file=sys.stderr)", {"stdout": 61, "stderr": 61}),
+        ):
+            result = server.tool("run_code", language="python", code=code)
+            data = result["structuredContent"]
+            self.assertLessEqual(sum(len((data[name] or "").encode()) for name in most), 100, data)
+            self.assertGreater(sum(len((data[name] or "").encode()) for name in most), 90, data)
+            self.assertRegex(joined(result), r"limit of output allows were left out|bytes more were written and are lost")
+        self.assertEqual(server.data("run_code", language="python", code="1 + 1")["value"], "2")
+
     def test_bash_keeps_its_state(self) -> None:
         server = self.server()
         data = self.code(server, "bash", "y=3; cd /; f() { echo f$1; }; echo a; false")
