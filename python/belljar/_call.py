@@ -51,6 +51,9 @@ class Options:
         self.keys: Dict[str, Any] = normal_keys({name: value for name, value in options.items() if name in RUN_KEYS})
         self.on_output: Optional[OnOutput] = options.get("on_output")
         self.on_ask: Optional[OnAsk] = options.get("on_ask")
+        for name in ("on_output", "on_ask"):
+            if options.get(name) is not None and not callable(options[name]):
+                raise TypeError(f"{name} must be a function, not {type(options[name]).__name__}")
         types: Any = options.get("types") or ()
         self.types: Tuple[type, ...] = (types,) if isinstance(types, type) else tuple(types)
         max_result = options.get("max_result", MAX_BYTES)

@@ -7,8 +7,12 @@ import dataclasses
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _cell
+from ._codec import Codec
 from ._errors import CallEnded, CallError, CallTimeout, ResultError, public
 from ._result import Result
+
+
+_codec = Codec()
 
 
 @public
@@ -34,8 +38,10 @@ class Cell:
     """What came of a cell.
 
     value: that of its last expression, if that is data; else, and then is_data is false, its repr(). display: what was shown, each
-    a dict from MIME type to text, bytes or JSON data. truncated: there was more output than the cap allows. risky: what it changed that
-    other programs execute or obey, as Result.risky; with what else in the jar has left meanwhile.
+    a dict from MIME type to text, bytes or JSON data. truncated: there was more than the cap allows. A cap that was given (`output`)
+    holds what is printed, the value, the texts of an error, and what is shown, each by itself: of a value that is bigger the
+    beginning of its repr() is left, and what is shown beyond it is left out. risky: what it changed
+    that other programs execute or obey, as Result.risky; with what else in the jar has left meanwhile.
     """
 
     value: Any = None
@@ -84,6 +90,46 @@ def check_words(words: Any) -> Tuple[str, str, str]:
         raise malformed("an exception without its parts")
     kind, message, trace = parts
     return kind, message, trace
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value as it comes from the jar; of text those of UTF-8."""
+    return len(value.encode("utf-8", "surrogatepass")) if type(value) is str else len(_codec.encode(value))
+
+
+def _head(text: str, most: int) -> str:
+    """The beginning of a text that is too long: it cuts no character in two."""
+    data = text[:most].encode("utf-8", "surrogatepass")
+    return text[:most] if len(data) <= most else data[:most].decode("utf-8", "ignore")
+
+
+def check_value(value: Any, most: Optional[int]) -> Any:
+    """The value; ResultError if it is bigger than that."""
+    if most is not None and _size(value) > most:
+        raise ResultError(f"the value has {_size(value)} bytes: the limit of output allows {most}")
+    return value
+
+
+def held_cell(cell: Cell, most: int) -> Cell:
+    """The same with no more in each of its parts than the limit of output allows."""
+    changes: Dict[str, Any] = {}
+    if cell.value is not None and _size(cell.value) > most:
+        text = cell.value if type(cell.value) is str else repr(cell.value)
+        changes.update(value=_head(text, most), is_data=False)
+    left, display = most, []
+    for shown in cell.display:
+        if _size(shown) <= left:
+            left -= _size(shown)
+            display.append(shown)
+    if len(display) < len(cell.display):
+        changes["display"] = display
+    error = cell.error
+    if error is not None and max(_size(error.message), _size(error.traceback), _size(error.type_name)) > most:
+        # The end of a traceback says what happened.
+        trace = error.traceback if _size(error.traceback) <= most else _head(error.traceback[::-1], most)[::-1]
+        words = {"type_name": _head(error.type_name, most), "message": _head(error.message, most), "traceback": trace}
+        changes["error"] = dataclasses.replace(error, **words)
+    return dataclasses.replace(cell, truncated=True, **changes) if changes else cell
 
 
 def cell_parts(parts: List[Any], kinds: Tuple[str, str], late: str) -> Tuple[Any, bool, Optional[CellError], List[Any]]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Iterable, List
 
 from . import _answer, _cell, _engine, _inside, _paths
 from ._answer import Answer
-from ._cells import Cell, CellError, Variable, cell_parts, check_words, is_text, malformed
+from ._cells import Cell, CellError, Variable, cell_parts, check_value, check_words, held_cell, is_text, malformed
 from ._discard import discard
 from ._errors import (
     BelljarError,
@@ -34,6 +34,7 @@ from ._errors import (
     UnavailableError,
     public,
 )
+from ._host import check_keys
 from ._interpreter_link import CODEC, INTERRUPT, KILL, Ends
 from ._interpreter_start import JarStart, WarmStart, zygotes_for
 from ._kept import Deadline, Kept, KeptRun, Poll, Settings, Steps, drive
@@ -105,6 +106,7 @@ class Interpreter(Kept):
             jar_keys.setdefault("ask", "net")
         if "workdir" not in jar_keys and "workdir" not in policy_keys:
             jar_keys["workdir"] = None
+        check_keys(policy, jar_keys)  # before anything else reads them
         named: List[_paths.PathLike] = []
         named += [import_paths] if isinstance(import_paths, (str, os.PathLike)) else import_paths
         start = WarmStart(zygotes_for(list(preload), named, policy, policy_keys, jar_keys, on_ask is not None), on_ask)
@@ -384,7 +386,8 @@ class Interpreter(Kept):
             yield from self._refuse_steps(refused)
             raise
         left = yield from self._look_steps()
-        return Cell(value, stdout, stderr, error, display, is_data, is_cut, number, left)
+        cell = Cell(value, stdout, stderr, error, display, is_data, is_cut, number, left)
+        return cell if self._settings.answer is None else held_cell(cell, self._settings.answer)
 
     def _end_error(self, words: _Words, seconds: Optional[float]) -> CellError:
         assert self._why is not None
@@ -426,7 +429,7 @@ class Interpreter(Kept):
 
     def _get_steps(self, name: str) -> Steps:
         _check_name(name)
-        return (yield from self._ask_steps("get", name))
+        return check_value((yield from self._ask_steps("get", name)), self._settings.answer)
 
     def _variables_steps(self) -> Steps:
         found = yield from self._ask_steps("variables")

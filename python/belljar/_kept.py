@@ -232,9 +232,12 @@ class Settings:
         self.grace = DEFAULT_GRACE if grace is None else grace
         if jar_keys.get("grace") is not None or self._most is not None:
             self.grace = min(self.grace, parse_duration(jar_keys.get("grace", DEFAULT_GRACE), "grace") or 0.0)
+        # The owner's limit of output holds what a cell answers too; without one, answers are held to the bound of all results.
+        is_given = any(given.get("output") is not None for given in (keys, jar_keys))
         self.output = parse_size(take("output", DEFAULT_OUTPUT), "output")
         if jar_keys.get("output") is not None:
             self.output = min(self.output, parse_size(jar_keys["output"], "output"))
+        self.answer: Optional[int] = self.output if is_given else None
 
     def within(self, timeout: Any) -> Optional[float]:
         """The seconds of a timeout that was asked for a cell, but no more than the jar's. None: no limit."""

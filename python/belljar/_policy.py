@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
 
@@ -89,7 +90,8 @@ class Policy:
 
     `Policy(timeout=5, ro=["/data"])`, `Policy.load("policy.json")`, `Policy.preset("strict")`. As in a file, a list replaces
     that of the preset it extends; keywords of run() add to it. Relative paths start at the current directory when the policy
-    is used, those of a loaded one at its file's directory. Values are checked by the engine when the policy is used.
+    is used, those of a loaded one at its file's directory. The engine checks keys and values when the policy is made:
+    PolicyError says what is wrong.
     """
 
     __slots__ = ("_base", "_text")
@@ -99,6 +101,7 @@ class Policy:
     def __init__(self, **keys: Unpack[PolicyKeys]) -> None:
         object.__setattr__(self, "_text", encode(normal_keys({**keys})))
         object.__setattr__(self, "_base", None)
+        check_now(self, {})
 
     @classmethod
     def _make(cls, text: str, base: Optional[str]) -> Policy:
@@ -130,7 +133,9 @@ class Policy:
 
     def replace(self, **keys: Unpack[PolicyKeys]) -> Policy:
         """A copy with some keys changed."""
-        return self._make(encode({**self.to_dict(), **normal_keys({**keys})}), self._base)
+        made = self._make(encode({**self.to_dict(), **normal_keys({**keys})}), self._base)
+        check_now(made, {})
+        return made
 
     def to_dict(self) -> Dict[str, Any]:
         """The keys that are set, as plain data."""
@@ -157,6 +162,17 @@ class Policy:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return (Policy._make, (self._text, self._base))
+
+
+def check_now(policy: PolicyLike, keys: Mapping[str, Any]) -> None:
+    """PolicyError for what no jar could have. Where there can be no jars, in a jar and on other systems than Linux, modules that
+    make policies and tools can still be imported: nothing is checked."""
+    inside = sys.modules.get((__package__ or "belljar") + "._inside")
+    if (inside is not None and inside.is_inside) or not sys.platform.startswith("linux"):
+        return
+    from ._host import check_keys
+
+    check_keys(policy, keys)
 
 
 def check(name: str) -> None:

@@ -50,6 +50,7 @@ def jar_and_options(pool: Any, policy: Any, keys: Dict[str, Any]) -> Tuple[Calla
     policy, or that of call()."""
     from ._call import Options  # nothing of it is needed, or there, in a jar
     from ._keys import CALL_OPTIONS, JAR_KEYS, LIMITS, LIMITS_OF_A_JAR, check_call_options
+    from ._policy import check_now
     from ._pool import JarPolicy, Pool, hidden_pool
 
     check_call_options("tool", keys, JAR_KEYS)
@@ -66,6 +67,8 @@ def jar_and_options(pool: Any, policy: Any, keys: Dict[str, Any]) -> Tuple[Calla
         # Keywords win over a policy, also with more than it allows: the author of the tool wrote both.
         of_jar.update({name: keys[name] for name in (LIMITS if policy is not None else LIMITS_OF_A_JAR) if name in keys})
     options = Options({name: value for name, value in keys.items() if name in CALL_OPTIONS and name not in of_jar})
+    if policy is not None or of_jar or options.keys:
+        check_now(policy, {**options.keys, **of_jar})  # now, not when the first call makes a jar
     if policy is not None or of_jar:
         return JarPolicy(policy, of_jar).pool, options
     return lambda: contextlib.nullcontext(hidden_pool() if pool is None else pool), options

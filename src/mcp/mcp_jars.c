@@ -101,7 +101,7 @@ static struct mcp_jar *open_jar(const struct mcp_request *request, const struct 
 	jar->timeout_ns = policy->limits.timeout_ns;
 	jar->output = (struct output_limit){LIMIT_NONE, {LIMIT_NONE, LIMIT_NONE}};
 	if (policy_is_given(policy, "output"))
-		jar->output = policy->output;
+		jar->output = policy->limits.output;
 	jar->used_ns = clock_ns();
 	jar->next = server->jars;
 	server->jars = jar;

@@ -34,6 +34,21 @@ LIMITS: Dict[str, Tuple[Any, str, str]] = {
 }
 
 
+# Keywords that no jar can have, and what the error says.
+MISTAKES: Tuple[Tuple[Dict[str, Any], str], ...] = (
+    ({"memroy": "1G"}, "did you mean 'memory'"),
+    ({"pids": "many"}, "pids"),
+    ({"timeout": "soon"}, "timeout"),
+    ({"output": "much"}, "output"),
+    ({"ro": 5}, "ro"),
+    ({"net": "some"}, "net"),
+    ({"capture_output": True}, "capture_output"),
+    ({"policy": {"tiemout": 3}}, "did you mean 'timeout'"),
+    ({"policy": "strickt"}, "strickt"),
+    ({"policy": "./absent.json"}, "absent"),
+)
+
+
 class IntegrationCase(PackageCase):
     """Each test has a fresh current directory, and leaves no process and no jar."""
 
@@ -63,12 +78,15 @@ class IntegrationCase(PackageCase):
                 self.assertLess(time.monotonic() - begun, 25, "the owner's limit ended nothing")
 
     def check_mistakes(self, make: Callable[..., Any]) -> None:
-        """A wrong keyword is an error when the object is made, with the engine's suggestion; one text stands for a list of one."""
-        with self.assertRaisesRegex(belljar.PolicyError, "did you mean 'memory'"):
-            make(memroy="1G")
-        with self.assertRaisesRegex(belljar.PolicyError, "pids"):
-            make(pids="many")
+        """Wrong keywords are errors when the object is made; one text stands for a list of one."""
+        self.check_wrong_keys(make)
         make(pass_env="FOO", hide="/usr/games", publish=8123)
+
+    def check_wrong_keys(self, make: Callable[..., Any]) -> None:
+        """Each is an error when the object is made, with the engine's suggestion."""
+        for keys, words in MISTAKES:
+            with self.subTest(keys=keys), self.assertRaisesRegex(belljar.PolicyError, words):
+                make(**keys)
 
     def run_loop(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine in a loop of its own, within the bound."""

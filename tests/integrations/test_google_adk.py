@@ -101,7 +101,7 @@ class GoogleADK(IntegrationCase):
     def test_mistakes_are_found_when_it_is_made(self) -> None:
         self.check_mistakes(JarEnvironment)
         self.check_mistakes(JarCodeExecutor)
-        self.check_mistakes(lambda **keys: JarCodeExecutor(keys=keys))
+        self.check_mistakes(lambda **keys: JarCodeExecutor(keys.pop("policy", None), keys=keys))
 
     def test_the_strict_preset_has_an_interpreter_too(self) -> None:
         self.assertEqual(self.execute("print(1)", policy="strict").stdout, "1\n")

@@ -7,6 +7,7 @@ import os
 import unittest
 from typing import Any, Dict
 
+import belljar
 from belljar.integrations.langchain import JarExecutionPolicy
 from integration_case import IntegrationCase
 from langchain.agents.middleware.shell_tool import ShellSession
@@ -55,6 +56,12 @@ class LangChain(IntegrationCase):
 
     def test_mistakes_are_found_when_it_is_made(self) -> None:
         self.check_mistakes(lambda **keys: JarExecutionPolicy(options=keys))
+        for policy in ({"memory": "1G"}, belljar.Policy(memory="1G")):
+            with self.assertRaisesRegex(belljar.PolicyError, "the name of a preset or a file") as caught:
+                JarExecutionPolicy(options={"policy": policy})
+            self.assertIn("options of their own", caught.exception.hint)
+        with self.assertRaisesRegex(TypeError, "write a policy file for more"):
+            JarExecutionPolicy(options={"ro": [{"path": "/srv", "optional": True}]})
         os.environ["BELLJAR_TEST_FOO"] = "bar"
         self.addCleanup(os.environ.pop, "BELLJAR_TEST_FOO")
         session = self.session({}, pass_env="BELLJAR_TEST_FOO")

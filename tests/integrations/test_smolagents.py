@@ -88,6 +88,7 @@ class Smolagents(IntegrationCase):
     def test_a_preset_and_mistakes(self) -> None:
         with self.assertRaisesRegex(belljar.PolicyError, "did you mean 'memory'"):
             JarPythonExecutor("agent", memroy="1G")
+        self.check_wrong_keys(lambda **keys: JarPythonExecutor(**keys).cleanup())
 
     def test_what_is_no_data_is_named_by_its_own_place(self) -> None:
         with self.assertRaisesRegex(belljar.BelljarError, r"at \$ is not data"):

@@ -40,6 +40,64 @@ class Ceilings(PackageCase):
             with jar.shell(output="1M") as shell:
                 self.assertEqual(len(shell.run("head -c 5000 /dev/zero").stdout), 100)
 
+    def test_what_a_cell_answers_is_held_to_the_output_that_was_given(self) -> None:
+        def check(python: belljar.Interpreter, most: int) -> None:
+            for code, kept in (("'x' * 5000", "x" * most), ("['é' * 3000]", None), ("b'y' * 5000", None), ("range(10 ** 400, 10 ** 401)", None)):
+                cell = python.run(code)
+                self.assertTrue(cell.truncated and not cell.is_data and len(cell.value.encode()) <= most, cell)
+                self.assertEqual(cell.value, kept or cell.value)
+            cell = python.run("v = 'x' * 5000\nraise ValueError('é' * 3000)")
+            self.assertTrue(cell.truncated and cell.error.type_name == "ValueError", cell)
+            self.assertLessEqual(max(len(cell.error.message.encode()), len(cell.error.traceback.encode())), most)
+            self.assertTrue(cell.error.traceback.rstrip().endswith("é"))
+            cell = python.run("display('a' * 5000)\ndisplay('b')\n7")
+            self.assertEqual((cell.value, cell.is_data, cell.truncated, [shown["text/plain"] for shown in cell.display]), (7, True, True, ["'b'", "7"]))
+            with self.assertRaisesRegex(belljar.ResultError, f"limit of output allows {most}"):
+                python.get("v")
+            cell = python.run("[1, 'two']")
+            self.assertEqual((cell.value, cell.is_data, cell.truncated), ([1, "two"], True, False))
+
+        with belljar.Jar(workdir=None, output=100) as jar:
+            for keys in ({}, {"output": "1M"}):
+                with jar.python(**keys) as python:
+                    check(python, 100)
+        with belljar.Interpreter(policy={"output": 300}) as python:
+            check(python, 300)
+        with belljar.Jar(workdir=None) as jar, jar.python(output=200) as python:
+            check(python, 200)
+        with belljar.Interpreter() as python:
+            self.assertEqual(python.run("'x' * 500000").value, "x" * 500000)
+
+    def test_a_policy_and_a_tool_refuse_what_no_jar_could_have_when_they_are_made(self) -> None:
+        plain = belljar.Policy(timeout=1)
+        for make, words in (
+            (lambda: belljar.Policy(tiemout=3), "did you mean 'timeout'"),
+            (lambda: belljar.Policy(timeout="x"), "timeout 'x': not a duration"),
+            (lambda: belljar.Policy(net="some"), "net"),
+            (lambda: belljar.Policy(extends="strickt"), "strickt"),
+            (lambda: belljar.Policy.preset("strickt"), "strickt"),
+            (lambda: plain.replace(memroy="1G"), "did you mean 'memory'"),
+            (lambda: belljar.tool(timeout="x"), "timeout 'x': not a duration"),
+            (lambda: belljar.tool(memory="much")(len), "memory 'much'"),
+            (lambda: belljar.tool(ro=3), "ro"),
+            (lambda: belljar.tool(max_result="x"), "max_result"),
+            (lambda: belljar.tool(policy={"tiemout": 1}), "did you mean 'timeout'"),
+            (lambda: belljar.tool(policy="strickt", pids=3), "strickt"),
+        ):
+            with self.assertRaisesRegex(belljar.PolicyError, words):
+                make()
+        for make in (lambda: belljar.tool(tiemout=3), lambda: belljar.tool(on_output=3), lambda: belljar.tool(types=3)):
+            with self.assertRaises(TypeError):
+                make()
+
+    def test_modules_that_make_policies_can_be_imported_in_a_jar(self) -> None:
+        (self.base / "made").mkdir()
+        (self.base / "made" / "made_here.py").write_text(
+            "import belljar\nPOLICY = belljar.Policy(timeout=3)\n\n@belljar.tool(timeout=3)\ndef double(x):\n    return 2 * x\n"
+        )
+        script = "import sys; sys.path.insert(0, sys.argv[2])\nimport made_here\nprint(made_here.double(4))\n"
+        self.assertEqual(self.host(script, str(self.base / "made")), "8\n")
+
     def test_pools_and_interpreters_are_jars_too(self) -> None:
         with belljar.Pool(timeout=0.4, grace=0.1) as pool, self.assertRaises(belljar.CallTimeout):
             pool.call(time.sleep, 600, timeout=None)

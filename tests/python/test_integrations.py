@@ -104,6 +104,7 @@ class CommandLine(PackageCase):
             timeout=None,
             memory="64M",
             pids=50,
+            publish=8123,
         )
         self.assertEqual(self.run_words(words), "typed\nshowna=b c\nhost\n")
         self.assertTrue((self.work / "made").exists())

@@ -115,7 +115,7 @@ def _option(key: str, value: Any) -> List[str]:
     if isinstance(value, Mapping):
         value = [f"{name}={text}" for name, text in value.items()]
     if isinstance(value, (list, tuple)):
-        if not all(isinstance(item, (str, os.PathLike)) for item in value):
+        if not all(isinstance(item, (str, os.PathLike, int)) for item in value):
             raise TypeError(f"{key}: a command line takes texts only, such as 'PATH:DEST'; write a policy file for more")
-        return [word for item in value for word in (flag, os.fspath(item))]
+        return [word for item in value for word in (flag, str(item) if isinstance(item, int) else os.fspath(item))]
     return [flag, "none" if value is None else os.fspath(value) if isinstance(value, os.PathLike) else str(value)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, List, Mapping, Optional, Sequence
 
-from .._errors import BelljarError
+from .._errors import BelljarError, PolicyError
 from .._result import make_result
 from ._common import checked_keys, command_line, marked, missing, words_of
 
@@ -125,6 +125,11 @@ class JarExecutionPolicy(BaseExecutionPolicy):  # type: ignore[misc]
         keys = {**self.options}
         policy = keys.pop("policy", None)
         self.options = checked_keys(policy, keys)
+        if policy is not None and not isinstance(policy, (str, os.PathLike)):
+            raise PolicyError("policy: the shell is started by a command line, which takes the name of a preset or a file").with_(
+                hint="give the keys of the policy as options of their own"
+            )
+        command_line([], **self.options)  # TypeError for what no command line can say
         if policy is not None:
             self.options["policy"] = policy
 
