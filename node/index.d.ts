@@ -88,7 +88,7 @@ export interface PolicyKeys extends RunKeys {
 /** A policy, its keys, the name of a preset, a path or a file URL. */
 export type PolicyLike = Policy | PolicyKeys | string | URL;
 
-/** What is allowed, as a frozen value: the object of a policy file. The engine checks it when it is used. */
+/** What is allowed, as a frozen value: the object of a policy file. The engine checks it when it is made. */
 export declare class Policy {
   constructor(keys?: PolicyKeys);
   /** Read and check a policy file; PolicyError names line and column. Later changes of the file have no effect. */
@@ -680,7 +680,10 @@ export interface CellError {
 }
 
 export interface Cell {
-  /** That of the last expression, if it is data; else its repr(), and then isData is false. */
+  /**
+   * That of the last expression, if it is data; else its repr(), and then isData is false. Of one that is bigger than the `output` that
+   * was given, the beginning of its text; then truncated is true.
+   */
   readonly value: Data;
   readonly isData: boolean;
   readonly stdout: string;

@@ -16,7 +16,10 @@ import { join, posix } from 'node:path';
 
 import { Jar } from '../index.js';
 import { note } from './ai-sdk.js';
-import { checkKeys } from '../lib/keys.js';
+import { PolicyError } from '../lib/errors.js';
+import { checkKeys, checkPolicy } from '../lib/keys.js';
+import { currentDirectory, keysOf, normalKeys } from '../lib/policy.js';
+import { lowerLimit } from '../lib/values.js';
 
 const EXEC_YIELD_MS = 10_000;
 const STDIN_YIELD_MS = 250;
@@ -286,15 +289,40 @@ export class JarSandboxSession {
   }
 }
 
-/** Makes a jar for each session. Options: a policy and its keys, as for Jar.open(). */
+function checkOptions({ policy, ttl: _ttl, onAsk: _onAsk, ...keys }) {
+  checkPolicy(policy);
+  checkKeys(keys);
+}
+
+/** What the client was given, with what a session may add: lower limits, and keys that the client was not given. */
+async function heldOptions(given, asked) {
+  if (given.policy != null && asked.policy != null) throw new PolicyError("policy: the client has one, and a session cannot replace it; give the session's keys");
+  const { policy: _given, ttl, onAsk, ...givenKeys } = given;
+  const { policy: _asked, ttl: askedTtl, onAsk: askedOnAsk, ...askedKeys } = asked;
+  const owner = { ...(await keysOf(given.policy, currentDirectory())), ...normalKeys(givenKeys) };
+  const session = { ...(await keysOf(asked.policy, currentDirectory())), ...normalKeys(askedKeys) };
+  const held = {};
+  for (const [key, value] of Object.entries(owner)) {
+    if (value === undefined || !(key in session)) continue;
+    held[key] = lowerLimit(key, value, session[key]);
+    if (held[key] === undefined && JSON.stringify(value) !== JSON.stringify(session[key])) throw new PolicyError(`${key}: the client has it, and a session cannot change it`);
+    held[key] ??= value;
+  }
+  if (ttl != null && askedTtl != null) held.ttl = lowerLimit('timeout', ttl, askedTtl);
+  return { ...given, ...asked, ...held, onAsk: onAsk ?? askedOnAsk };
+}
+
+/**
+ * Makes a jar for each session. Options: a policy and its keys, as for Jar.open(). The options of a session may add keys and lower
+ * limits; what the client was given holds.
+ */
 export class JarSandboxClient {
   backendId = 'belljar';
   serializedSessionStateRequiresFreshCreation = true;
   #options;
 
   constructor(options = {}) {
-    const { policy: _policy, ttl: _ttl, onAsk: _onAsk, ...keys } = options;
-    checkKeys(keys);
+    checkOptions(options);
     this.#options = options;
   }
 
@@ -302,7 +330,8 @@ export class JarSandboxClient {
     const { manifest: given, options = manifestOptions, snapshot } = args instanceof Manifest ? { manifest: args } : args;
     if (snapshot !== undefined && snapshot !== null && snapshot.type !== 'noop') throw new UserError('a jar takes no snapshot; use persistWorkspace() and hydrateWorkspace()');
     const manifest = given instanceof Manifest ? given : new Manifest(given ?? {});
-    const all = { workdir: null, ...this.#options, ...options };
+    checkOptions(options ?? {});
+    const all = { workdir: null, ...(await heldOptions(this.#options, options ?? {})) };
     if (all.workdir !== null) throw new UserError('the workspace of a session is private: workdir cannot be given; use ro and rw');
     if (manifest.root !== '/workspace') throw new UserError("the workspace of a jar is '/workspace'; leave the manifest's root as it is");
     const jar = await Jar.open(all);

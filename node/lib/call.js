@@ -19,7 +19,7 @@ import { asyncDispose } from './dispose.js';
 import { CallEnded, CallError, CallTimeout, EngineError, ResultError, SendError } from './errors.js';
 import { Kind } from './frames.js';
 import { Jar } from './jar.js';
-import { checkKeys } from './keys.js';
+import { checkKeys, checkPolicy } from './keys.js';
 import { checkReadOnly, fileOf, partsOf, urlOf } from './modules.js';
 import { currentDirectory, keysOf, normalKeys } from './policy.js';
 import { Request } from './request.js';
@@ -188,6 +188,7 @@ export class Pool {
     this.#onAsk = onAsk;
     this.#keys = normalKeys(keys);
     const { ttl: _ttl, ...policyKeys } = this.#keys;
+    checkPolicy(policy);
     checkKeys(policyKeys); // now, not when the first call makes a jar
     this.#concurrency = concurrency;
     this.#ready = ready;

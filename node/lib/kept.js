@@ -146,8 +146,10 @@ export class Kept {
     // What was given for the jar is a ceiling for each request.
     const most = (key, parse) => (policyKeys[key] === undefined || policyKeys[key] === null ? Infinity : parse(policyKeys[key], key));
     const ceiling = most('timeout', parseDuration);
+    const isOutputGiven = [keys, policyKeys].some(({ output }) => output !== undefined && output !== null);
     const settings = {
       ceiling,
+      isOutputGiven,
       timeout: Math.min(ceiling, keys.timeout === null ? Infinity : parseDuration(valueOf('timeout'), 'timeout')),
       grace: Math.min(ceiling === Infinity ? Infinity : parseDuration(policyKeys.grace ?? DEFAULTS.grace, 'grace'), most('grace', parseDuration), parseDuration(valueOf('grace'), 'grace')),
       output: Math.min(most('output', parseSize), keys.output === null ? Infinity : parseSize(valueOf('output'), 'output')),

@@ -11,7 +11,8 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { PolicyError } from './errors.js';
-import { askProgram } from './program.js';
+import { checkKeys } from './keys.js';
+import { askProgram, hasEngine } from './program.js';
 import { textOf } from './text.js';
 
 // A string, or a comment, or a comma before a closing bracket: whichever comes first in the text.
@@ -69,8 +70,11 @@ export function normalKeys(keys) {
 
 /** What is allowed, as a frozen value: the object of a policy file. */
 export class Policy {
-  constructor(keys = {}) {
-    inner.set(this, { keys: normalKeys(keys), base: undefined });
+  /** PolicyError for keys and values that no policy can have. Where there is no engine nothing is checked: it could run nothing. */
+  constructor(keys = {}, { base, isChecked = false } = {}) {
+    const made = normalKeys(keys);
+    if (!isChecked && hasEngine()) checkKeys(made, base);
+    inner.set(this, { keys: made, base });
     Object.freeze(this);
   }
 
@@ -85,9 +89,7 @@ export class Policy {
     }
     try {
       const text = await readFile(name, 'utf8');
-      const policy = new Policy(JSON.parse(text.replace(JSON_EXTRAS, (_, kept) => kept ?? ' ')));
-      inner.get(policy).base = dirname(name);
-      return policy;
+      return new Policy(JSON.parse(text.replace(JSON_EXTRAS, (_, kept) => kept ?? ' ')), { base: dirname(name), isChecked: true });
     } catch (error) {
       throw new PolicyError(`cannot read the policy '${name}': ${error.message}`, { cause: error });
     }
@@ -102,9 +104,7 @@ export class Policy {
   /** A copy with some keys changed. */
   replace(keys) {
     const { keys: mine, base } = inner.get(this);
-    const made = new Policy({ ...mine, ...normalKeys(keys) });
-    inner.get(made).base = base;
-    return made;
+    return new Policy({ ...mine, ...normalKeys(keys) }, { base });
   }
 
   /** The keys that are set, as plain data. */

@@ -44,6 +44,15 @@ export function enginePath() {
   return found;
 }
 
+/** Whether there is one. */
+export function hasEngine() {
+  try {
+    return enginePath() !== '';
+  } catch {
+    return false;
+  }
+}
+
 /** Run the program itself, outside any jar, for a short answer: {status, stdout, stderr}. */
 export function askProgram(...words) {
   const path = enginePath();

@@ -64,6 +64,38 @@ function checkName(name) {
   if (typeof name !== 'string' || !/^[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(name)) throw new TypeError(`${String(name)} is not the name of a variable`);
 }
 
+const isTooLong = (text, most) => Buffer.byteLength(text) > most;
+
+/** The bytes of a value as it comes from the jar; of text those of UTF-8. */
+function sizeOf(value) {
+  return Buffer.byteLength(isText(value) ? value : (packData(value) ?? ''));
+}
+
+/** The beginning of a text that is too long, or its end: no character is cut in two. */
+function part(text, most, isEnd = false) {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  return (isEnd ? bytes.subarray(bytes.length - most) : bytes.subarray(0, most)).toString().replace(isEnd ? /^\uFFFD+/ : /\uFFFD+$/, '');
+}
+
+/** The members of a cell with no more in each than the limit of output allows: of the value the beginning of its text is left. */
+function held(cell, most) {
+  if (most === Infinity) return cell;
+  const made = { ...cell };
+  if (cell.value !== null && sizeOf(cell.value) > most) {
+    made.value = part(isText(cell.value) ? cell.value : packData(cell.value), most);
+    made.isData = false;
+    made.truncated = true;
+  }
+  if (cell.error !== null && [cell.error.typeName, cell.error.message, cell.error.traceback].some((text) => isTooLong(text, most))) {
+    const { typeName, message, traceback } = cell.error;
+    // The end of a traceback says what happened.
+    made.error = { ...cell.error, typeName: part(typeName, most), message: part(message, most), traceback: part(traceback, most, true) };
+    made.truncated = true;
+  }
+  return made;
+}
+
 export class Interpreter {
   #kept;
   #jar;
@@ -107,7 +139,7 @@ export class Interpreter {
     const seconds = timeout === undefined ? undefined : parseDuration(timeout, 'timeout');
     const { done, answer } = await this.#ask({ op: 'run', code }, { timeout: seconds, signal });
     const isData = answer.text === undefined;
-    return new Cell({
+    const cell = {
       value: isData ? answer.data ?? null : answer.text,
       isData,
       stdout: done.stdout,
@@ -115,7 +147,14 @@ export class Interpreter {
       truncated: done.truncated,
       risky: done.risky,
       error: this.#error(done, answer.error),
-    });
+    };
+    return new Cell(held(cell, this.#most));
+  }
+
+  /** Bytes that a value may have: as much as output, where the owner gave a limit for that. */
+  get #most() {
+    const { isOutputGiven, output } = this.#kept.settings;
+    return isOutputGiven ? output : Infinity;
   }
 
   #error({ isLate, wasInterrupted, ended }, words) {
@@ -155,6 +194,8 @@ export class Interpreter {
     checkName(name);
     const answer = await this.#change({ op: 'get', name });
     if (answer.text !== undefined) throw new ResultError(`the value is no data: ${answer.text.slice(0, 200)}`);
+    const bytes = sizeOf(answer.data);
+    if (bytes > this.#most) throw new ResultError(`the value has ${bytes} bytes: the limit of output allows ${this.#most}`);
     return answer.data;
   }
 

@@ -19,13 +19,27 @@ export function parseDuration(value, name) {
   return seconds;
 }
 
+/** The lower of two values of a limit, as it was written; undefined for keys that are no limits. null: no limit. */
+export function lowerLimit(key, owner, asked) {
+  const parse = LIMITS[key];
+  if (parse === undefined) return undefined;
+  const isSplit = [owner, asked].some((value) => value !== null && typeof value === 'object');
+  return !isSplit && parse(asked, key) <= parse(owner, key) ? asked : owner;
+}
+
 /** Bytes of a number or text such as "64M"; Infinity for null and "none". */
 export function parseSize(value, name) {
   if (value === null || value === 'none') return Infinity;
   const match = typeof value === 'string' ? /^([0-9]+(?:\.[0-9]+)?)([KMGT]?)$/i.exec(value) : null;
   const size = match !== null ? Number(match[1]) * UNITS[match[2].toUpperCase()] : typeof value === 'number' ? value : NaN;
-  if (!Number.isSafeInteger(size) || size < 0 || (size === 0 && name !== 'output')) {
+  if (!Number.isSafeInteger(size) || size < 0 || (size === 0 && name !== 'output' && name !== 'core')) {
     throw new PolicyError(`${name}: ${JSON.stringify(value)} is not a size; write a number of bytes, or text such as "64M"`);
   }
   return size;
 }
+
+// A function declaration is there before this line is reached.
+const LIMITS = {
+  timeout: parseDuration, grace: parseDuration, cpu_time: parseDuration, memory: parseSize, pids: parseSize, disk: parseSize, file_size: parseSize,
+  fds: parseSize, core: parseSize, net_connections: parseSize, net_bytes: parseSize, output: parseSize,
+};

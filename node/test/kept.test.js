@@ -27,6 +27,25 @@ test('a shell keeps directory, variables, functions and status', async (context)
   await assert.rejects(async () => (await shell.run('exit_with() { return 7; }; exit_with')).check(), RunError);
 });
 
+test('what a cell answers is held to the output that was given', async (context) => {
+  const given = await open(context, { output: 100 });
+  for (const [jar, options] of [[given, {}], [given, { output: '1M' }], [await open(context), { output: 100 }]]) {
+    const python = await jar.python(options);
+    for (const code of ["'x' * 5000", "['é' * 3000]", "b'y' * 5000", 'range(10 ** 400)']) {
+      const cell = await python.run(code);
+      assert.ok(cell.truncated && !cell.isData && Buffer.byteLength(cell.value) <= 100 && cell.value.length > 30, JSON.stringify(cell));
+    }
+    const { truncated, error } = await python.run("v = 'x' * 5000\nraise ValueError('é' * 3000)");
+    assert.deepEqual([truncated, error.typeName, error.traceback.trimEnd().at(-1)], [true, 'ValueError', 'é']);
+    assert.ok(Math.max(Buffer.byteLength(error.message), Buffer.byteLength(error.traceback)) <= 100);
+    await assert.rejects(python.get('v'), (error) => error instanceof ResultError && /limit of output allows 100/.test(error.message));
+    const cell = await python.run("[1, 'two']");
+    assert.deepEqual([cell.value, cell.isData, cell.truncated], [[1, 'two'], true, false]);
+  }
+  const python = await (await open(context)).python();
+  assert.equal((await python.run("'x' * 500000")).value.length, 500_000);
+});
+
 test('each request has at most what the jar was given, and the shell lives on', async (context) => {
   const jar = await open(context, { timeout: '400ms', output: 10 });
   const shell = await jar.shell({ timeout: 60, output: '1M' });

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 
-import { EngineError, Policy, PolicyError, Result, run, RunError, RunTimeout, StartError, capabilities } from '../index.js';
+import { EngineError, Policy, PolicyError, Pool, Result, run, RunError, RunTimeout, StartError, capabilities } from '../index.js';
 import { note } from '../adapters/ai-sdk.js';
 import { enginePath } from '../lib/program.js';
 import { textOf, wireText } from '../lib/text.js';
@@ -83,6 +83,26 @@ test('a command that is not there is a StartError as those of fs', async () => {
     assert.deepEqual([error.code, error.errno, error.path, error.name], ['ENOENT', -2, 'no-such-command', 'StartError']);
     return error.hint !== null && error.message.includes(error.hint);
   });
+});
+
+test('a policy and a pool refuse what no jar could have when they are made', async (context) => {
+  for (const [make, words] of [
+    [() => new Policy({ tiemout: 3 }), /did you mean 'timeout'/],
+    [() => new Policy({ timeout: 'x' }), /timeout 'x': not a duration/],
+    [() => new Policy({ extends: 'strickt' }), /strickt/],
+    [() => Policy.preset('strickt'), /strickt/],
+    [() => new Policy({ timeout: 1 }).replace({ memroy: '1G' }), /did you mean 'memory'/],
+    [() => new Pool({ memroy: '1G' }), /did you mean 'memory'/],
+    [() => new Pool({ policy: { tiemout: 3 } }), /did you mean 'timeout'/],
+    [() => new Pool({ policy: './absent.json' }), /absent/],
+  ]) {
+    assert.throws(make, (error) => error instanceof PolicyError && words.test(error.message), String(make));
+  }
+  const place = folder(context);
+  writeFileSync(join(place, 'base.json'), '{"memory": "64M"}');
+  writeFileSync(join(place, 'policy.json'), '{"extends": "./base.json"}');
+  const loaded = await Policy.load(join(place, 'policy.json'));
+  assert.equal((await run(['true'], { policy: loaded.replace({ pids: 9 }) })).ok, true);
 });
 
 test('bad keys and values are PolicyErrors that say what to write', async () => {

@@ -99,3 +99,25 @@ test('the limits of the owner hold and are named', async (context) => {
   }
   checkMistakes((keys) => new JarSandboxClient(keys));
 });
+
+test('the options of a session do not go beyond those of the client', async (context) => {
+  const create = async (client, options) => {
+    const made = await new JarSandboxClient(client).create({ options });
+    context.after(() => made.close());
+    return made;
+  };
+  const limits = async (made) => (await made.exec({ cmd: 'ulimit -n; ulimit -c' })).stdout.trim().split('\n').map(Number);
+  for (const client of [{ fds: 300, core: 0 }, { policy: { fds: 300, core: 0 } }]) {
+    assert.deepEqual(await limits(await create(client, { fds: 4000, core: '1M' })), [300, 0]);
+    assert.deepEqual(await limits(await create(client, { fds: null, core: null })), [300, 0]);
+    assert.deepEqual(await limits(await create(client, { fds: 200 })), [200, 0]);
+  }
+  assert.deepEqual((await limits(await create({ fds: 300 }, { policy: { fds: 4000, pids: 50 } })))[0], 300);
+  const late = await create({ timeout: '1s', output: 10 }, { timeout: null, output: '1M' });
+  const { exitCode, stdout } = await late.exec({ cmd: 'head -c 1000 /dev/zero; sleep 60' });
+  assert.deepEqual([exitCode, stdout.length], [124, 10]);
+  await assert.rejects(create({ net: 'none' }, { net: 'host' }), { name: 'PolicyError', message: /^net: the client has it/ });
+  await assert.rejects(create({ policy: 'strict' }, { policy: 'agent' }), { name: 'PolicyError', message: /^policy: the client has one/ });
+  await assert.rejects(create({}, { memroy: '1G' }), /did you mean 'memory'/);
+  assert.throws(() => new JarSandboxClient({ policy: { tiemout: 3 } }), /did you mean 'timeout'/);
+});

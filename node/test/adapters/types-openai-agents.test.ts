@@ -12,3 +12,7 @@ new JarSandboxClient({ memroy: '1G' });
 // @ts-expect-error the workspace is private
 new JarSandboxClient({ workdir: '/srv' });
 void client;
+const made = new JarSandboxClient({ memory: '1G' });
+await made.create({ options: { timeout: 3 } });
+// @ts-expect-error a misspelt key of a session
+await made.create({ options: { memroy: '1G' } });

@@ -23,6 +23,12 @@ same<typeof line, Result<string>>(true);
 await run('true');
 // @ts-expect-error a key of JavaScript's fashion is no policy key
 await run(['true'], { cpuTime: 3 });
+// @ts-expect-error a misspelt key of a policy
+new Policy({ tiemout: 3 });
+// @ts-expect-error and of a changed one
+Policy.preset('strict').replace({ memroy: '1G' });
+// @ts-expect-error and of a pool
+new Pool({ memroy: '1G' });
 // @ts-expect-error there is no such network
 await run(['true'], { net: 'all' });
 // @ts-expect-error a pipe is for spawn()
