@@ -43,6 +43,9 @@ NEEDS = {
     "agents": ("@anthropic-ai/claude-code", "@google/gemini-cli", "@openai/codex"),
     "package-npm": (),
 }
+# Older releases of what a framework needs. npm is given them where the newest ones, which it takes by itself, cannot be installed
+# together.
+OLDER = {"deepagents": ("@langchain/langgraph@1.4.18", "@langchain/langgraph-sdk@1.12.0")}
 NPM_TIMEOUT_SECONDS = 900
 
 
@@ -97,19 +100,24 @@ class Adapters:
                 raise Absent(self._found[needed])
             return self._found[needed]
 
-    def _fetch(self, names: tuple[str, ...]) -> str:
+    def _fetch(self, names: tuple[str, ...], older: tuple[str, ...] = ()) -> str:
         """What is there of them then; or a reason that begins with "needs:"."""
         if not names:
             return "npm"
         wanted = [name if "@" in name[1:] else f"{name}@latest" for name in names]
         fetched = self._install(*wanted, node=self.node)
+        if fetched.status != 0 and older:
+            again = self._install(*wanted, *older, node=self.node)
+            fetched = again if again.status == 0 else fetched
         places = [f"{'@' if name.startswith('@') else ''}{name.lstrip('@').split('@')[0]}" for name in names]
         why = "" if fetched.status == 0 else npm_reason(fetched.output) or f"npm ended with {fetched.status}"
         try:
             versions = [self._version(name) for name in places]
         except FileNotFoundError:
             return f"needs:registry {names[0]} cannot be installed: {why}"
-        return versions[0] if not why else f"{versions[0]}, as it was: {why}"
+        beside = ", ".join(name for name in older if (self.folder / "node_modules" / name.rpartition("@")[0]).is_dir())
+        framework = f"{versions[0]} (with {beside})" if beside else versions[0]
+        return framework if not why else f"{framework}, as it was: {why}"
 
     def _install(self, *words: str, node: pathlib.Path | None = None) -> process.Finished:
         npm = shutil.which("npm")
@@ -136,7 +144,7 @@ class Adapters:
         fetched = self._install(NODE)
         if not self.node.exists():
             raise Absent(f"needs:registry {NODE} cannot be installed: {npm_reason(fetched.output)}")
-        self._found = {needed: self._fetch(names) for needed, names in NEEDS.items()}
+        self._found = {needed: self._fetch(names, OLDER.get(needed, ())) for needed, names in NEEDS.items()}
         shutil.rmtree(self.tarballs, ignore_errors=True)
         tool = self.source / "tools" / "package.py"
         made = process.run([sys.executable, str(tool), "npm", str(engine), str(self.tarballs)], timeout_seconds=60)
