@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "control/control_message.h"
 #include "jar/jar_plan.h"
+#include "reap/reap_time.h"
 
 /* So many descriptors beside the three streams can be given to a command. */
 #define JAR_EXTRA_MAX 64
@@ -29,7 +30,7 @@ struct jar_streams {
 	size_t extra_count;   /* at most JAR_EXTRA_MAX */
 	bool has_pty;
 	struct winsize window;
-	uint64_t time_ns; /* then its minder ends it, though the engine has not said so; 0: never */
+	struct reap_time time; /* then its minder ends it, though the engine has not said so */
 };
 
 struct jar_inside;

@@ -20,7 +20,6 @@
 #include "sys/calls.h"
 
 #define FOR_EVER UINT64_MAX
-#define SECOND_NS UINT64_C(1000000000)
 /* So many are reaped before the engine is listened to again. */
 #define REAPED_AT_ONCE 64
 
@@ -33,7 +32,10 @@ static bool signal_all(const struct jar_inside *inside, int number)
 {
 	bool is_scoped = inside->build.scoped_pid == getpid() && kill(getppid(), 0) < 0 && errno == EPERM;
 
-	return (inside->owns_pids || is_scoped) && (kill(-1, number) == 0 || errno == ESRCH);
+	if ((inside->owns_pids || is_scoped) && (kill(-1, number) == 0 || errno == ESRCH))
+		return true;
+	reap_signal_tree(number); /* each that is seen: what forks meanwhile may escape it */
+	return false;
 }
 
 void jar_report(struct jar_inside *inside, struct jar_message *message, int fd)
@@ -84,8 +86,8 @@ void jar_end_tree(struct jar_inside *inside)
 
 void jar_leave(struct jar_inside *inside, int status)
 {
+	jar_end_tree(inside); /* before anything is told: perhaps nobody listens */
 	jar_report_refusals(inside, true);
-	jar_end_tree(inside);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
 	if (inside->report_left)
 		inside->report_left(inside);
@@ -241,8 +243,10 @@ void jar_on_request(struct jar_inside *inside)
 		return;
 	if (rc <= 0 || message.kind == JAR_KILL)
 		jar_leave(inside, 0);
-	if (message.kind == JAR_SIGNAL && !signal_all(inside, message.signal.number))
-		reap_signal_tree(message.signal.number);
+	if (message.kind == JAR_SIGNAL) {
+		reap_time_note_signal(&inside->command.time, inside->start.started.begun_ns, message.signal.number);
+		signal_all(inside, message.signal.number);
+	}
 }
 
 void jar_catch_children(sigset_t *all_but_child)
@@ -256,17 +260,14 @@ void jar_catch_children(sigset_t *all_but_child)
 
 int jar_wait(struct jar_inside *inside, struct pollfd *waiting, size_t count, const sigset_t *signals)
 {
-	uint64_t begun_ns = inside->start.started.begun_ns, time_ns = begun_ns ? inside->command.time_ns : 0;
-	uint64_t spent_ns = time_ns ? sys_monotonic_ns() - begun_ns : 0, left_ns = time_ns - MIN_OF(spent_ns, time_ns);
+	struct timespec left;
+	int due = reap_time_look(&inside->command.time, inside->start.started.begun_ns, &left);
 
-	if (time_ns && !left_ns) {
-		inside->command.time_ns = 0;
-		jar_end_tree(inside); /* before anything is told: perhaps nobody listens */
+	if (due == SIGKILL)
 		jar_leave(inside, 0);
-	}
-	return ppoll(waiting, count,
-		     time_ns ? &(struct timespec){(time_t)(left_ns / SECOND_NS), (long)(left_ns % SECOND_NS)} : NULL,
-		     signals);
+	else if (due)
+		signal_all(inside, due);
+	return ppoll(waiting, count, left.tv_sec < 0 ? NULL : &left, signals);
 }
 
 static void watch_over(struct jar_inside *inside)

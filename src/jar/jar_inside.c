@@ -108,7 +108,7 @@ static void take_own_command(struct jar_inside *inside, const struct jar_streams
 	command->entry = plan->entry;
 	command->has_pty = streams->has_pty;
 	command->window = streams->window;
-	command->time_ns = streams->time_ns;
+	command->time = streams->time;
 	command->fds[0] = streams->stdin_fd;
 	command->fds[1] = streams->stdout_fd;
 	command->fds[2] = streams->stderr_fd;

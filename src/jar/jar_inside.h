@@ -52,7 +52,7 @@ struct jar_command {
 	bool has_pty;
 	bool is_metered; /* of one that was sent: the engine looks at it */
 	struct winsize window;
-	uint64_t time_ns; /* as in struct jar_streams */
+	struct reap_time time; /* as in struct jar_streams */
 	/* Of one that was sent: what the rest points at. */
 	void *spec, *lists;
 	size_t spec_len, lists_len;

@@ -317,6 +317,9 @@ void run_cancel(struct run *run, int signal_number)
 		run_handle(run, EVENT_HARD_END);
 		return;
 	}
+	/* The news that the command has started may still be unread: then it has its grace. */
+	if (run->state == STATE_STARTING)
+		slot_poll(run->slot);
 	if (run->seen.cause == CAUSE_NONE)
 		run->seen.cancel_signal = signal_number;
 	run_set_cause(run, CAUSE_CANCELLED);

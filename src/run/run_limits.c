@@ -54,8 +54,9 @@ static void on_deadline(struct loop_timer *timer)
 {
 	struct run *run = timer->owner;
 
-	slot_poll(run->slot); /* the command may have ended in time */
-	if (run->state > STATE_RUNNING)
+	slot_poll(run->slot); /* the command may have ended in time, or begun, and then it has its time from there on */
+	if (run->state > STATE_RUNNING ||
+	    (run->state == STATE_RUNNING && run_elapsed_ns(run) < run->plan->limits.timeout_ns))
 		return;
 	note_timeout(run, run_elapsed_ns(run));
 	run_handle(run, EVENT_SOFT_END);

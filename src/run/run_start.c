@@ -13,8 +13,7 @@
 
 /* A call with a time limit returns in bounded time also where the jar cannot be made: after the limit and this long. */
 #define MAKING_NS 5000000000ULL
-/* So much later than the engine a minder ends a command whose time is over; longer times it does not keep. */
-#define LATE_NS 250000000ULL
+/* Longer times only the engine keeps. */
 #define TIME_MAX_NS (1ULL << 60)
 
 /* --- what the parts of the run say -------------------------------------------------------------------------- */
@@ -50,17 +49,14 @@ static void run_on_withdrawn(void *owner, uint32_t id)
 
 /* --- making and freeing ------------------------------------------------------------------------------------- */
 
-/*
- * Whoever watches over the command keeps its time too: where the engine is stopped, or waits for a processor behind all that
- * the command has made, it ends nevertheless. A little later than by the engine, which says why.
- */
-static uint64_t time_inside(const struct run *run)
+/* For the process in charge of the command, which keeps its time too: the engine may be stopped, or wait for a processor. */
+static struct reap_time time_inside(const struct run *run)
 {
 	const struct limits *limits = &run->plan->limits;
 
 	if (limits->timeout_ns >= TIME_MAX_NS || limits->grace_ns >= TIME_MAX_NS || run->request.is_held)
-		return 0;
-	return limits->timeout_ns + limits->grace_ns + LATE_NS;
+		return (struct reap_time){0};
+	return (struct reap_time){.limit_ns = limits->timeout_ns, .grace_ns = limits->grace_ns};
 }
 
 /* Give the command to the slot, with pipes of ours for what it is not given. */
@@ -77,7 +73,7 @@ static int start_command(struct run *run, struct error *error)
 				      .extra_count = run->request.extra_count,
 				      .stdout_fd = -1,
 				      .stderr_fd = -1,
-				      .time_ns = time_inside(run)};
+				      .time = time_inside(run)};
 	int rc = 0;
 
 	if (!streams.has_pty) {

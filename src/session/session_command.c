@@ -29,7 +29,7 @@ struct spec_header {
 	uint32_t has_pty;
 	uint32_t is_metered;
 	struct winsize window;
-	uint64_t time_ns;
+	struct reap_time time;
 };
 
 struct spec_step {
@@ -61,7 +61,7 @@ static void append_spec(struct text *out, const struct jar_plan *plan, bool is_m
 		.has_pty = streams->has_pty,
 		.is_metered = is_metered,
 		.window = streams->window,
-		.time_ns = streams->time_ns,
+		.time = streams->time,
 	};
 
 	text_append(out, &header, sizeof(header));
@@ -190,7 +190,7 @@ static bool read_spec(struct reader *reader, const struct spec_header *header, v
 	command->has_pty = header->has_pty;
 	command->is_metered = header->is_metered;
 	command->window = header->window;
-	command->time_ns = header->time_ns;
+	command->time = header->time;
 	return true;
 }
 

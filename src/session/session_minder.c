@@ -117,7 +117,7 @@ int session_take_command(struct jar_inside *inside, const struct jar_message *me
 static struct shared {
 	struct jar_message start; /* how far it came; nothing in it: it was not sent a command */
 	bool is_detached;
-	uint64_t time_ns; /* that it has: see struct jar_streams */
+	struct reap_time time; /* that it has: see struct jar_streams */
 } * shared;
 
 static int share_page(void)
@@ -166,7 +166,7 @@ static void become_starter(struct jar_inside *inside, int socket_fd, const int *
 	rc = session_take_command(inside, &message, &socket_fd);
 	if (rc < 0)
 		share_failure(inside, rc);
-	shared->time_ns = inside->command.time_ns;
+	shared->time = inside->command.time;
 	inside->build.listener_socket = socket_fd;
 	jar_become_command(inside, &shared->start);
 }
@@ -212,7 +212,7 @@ static void await_start(struct jar_inside *inside, int socket_fd)
 	if (!shared->start.kind)
 		jar_leave(inside, 0);
 	inside->start = shared->start;
-	inside->command.time_ns = shared->time_ns;
+	inside->command.time = shared->time;
 	inside->entry_done = shared->start.entry_done;
 	jar_report_start(inside);
 }
@@ -232,7 +232,7 @@ static bool report_left_behind(struct jar_inside *inside)
 	struct jar_message message = {.kind = JAR_LEFT};
 
 	inside->pid = -1; /* the number may be another's from now on */
-	inside->command.time_ns = 0;
+	inside->command.time.limit_ns = 0;
 	jar_report_refusals(inside, true);
 	inside->end.ended_ns = sys_monotonic_ns();
 	inside->end.is_last = !has_children();

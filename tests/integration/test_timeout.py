@@ -93,6 +93,20 @@ class Timeout(JarCase):
         self.assertEqual((result["outcome"], result["signal"]), ("timeout", "SIGKILL"))
         self.assertIsNotNone(limit_of(result, "timeout"))
 
+    def test_the_grace_holds_though_the_engine_is_stopped(self) -> None:
+        script = "trap 'echo asked; sleep 0.5; echo over; exit 3' TERM; echo up; while :; do sleep 0.02; done"
+        process, status = self.start_status("--timeout", "1s", "--grace", "1000s", *self.sh(script))
+        assert process.stdout is not None
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            self.wait_for(lambda: not census.living(process.pid, "sleep", "sh"), "the command has ended")
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        self.assertEqual((process.stdout.read(), process.wait()), (b"asked\nover\n", 124))
+        result = check_result(json.loads(status.read()))
+        self.assertEqual((result["outcome"], result["signal"]), ("timeout", None))
+
     def test_left_overs_do_not_prolong_the_timeout(self) -> None:
         words = ("setsid", "double", "ignore", "hold", "stay")
         result = self.json(
