@@ -115,6 +115,9 @@ def make_host() -> None:
     os.chmod("/tmp", 0o1777)
     shutil.rmtree("/tmp/lost+found")
     os.chown("/home/user", 1000, 1000)
+    # As systemd-logind makes it: jars of the user keep their roots there.
+    os.makedirs("/run/user/1000", 0o700)
+    os.chown("/run/user/1000", 1000, 1000)
     OVERCOMMIT.write_text("1")
     resource.setrlimit(resource.RLIMIT_NOFILE, DESCRIPTORS)
     raise_loopback()
