@@ -18,7 +18,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Dict, List
 
-from harness.bounds import BOUND, SLOWNESS
+from harness.bounds import BOUND, PROCESSOR_SLOWNESS, SLOWNESS
 from harness.case import JarCase, on_ways
 from harness.result import Result, limit_of
 from harness.runner import Way, send
@@ -282,12 +282,12 @@ class CpuTime(LimitCase):
         self.assertEqual((hit["limit"], result["stdout"]), (limit_ms, "begun\n"))
         self.assertLess(hit["peak"], limit_ms + 2000 * SLOWNESS)
 
-    # A slow machine needs much of a small limit to start the program.
+    # A slow processor needs much of a small limit to start the program.
     def test_one_process(self) -> None:
-        self.over(int(250 * SLOWNESS), "self:0")
+        self.over(int(250 * PROCESSOR_SLOWNESS), "self:0")
 
     def test_time_in_the_kernel(self) -> None:
-        self.over(int(250 * SLOWNESS), "kernel:0")
+        self.over(int(250 * PROCESSOR_SLOWNESS), "kernel:0")
 
     def test_a_tree_of_small_processes(self) -> None:
         self.over(300, "tree:20:100")
@@ -296,7 +296,7 @@ class CpuTime(LimitCase):
         self.over(250, "one:200:25")
 
     def test_threads(self) -> None:
-        self.over(int(250 * SLOWNESS), "thread:4:0")
+        self.over(int(250 * PROCESSOR_SLOWNESS), "thread:4:0")
 
     def test_orphans_in_sessions_of_their_own(self) -> None:
         self.over(250, "orphan:20:50")
@@ -305,14 +305,14 @@ class CpuTime(LimitCase):
         self.over(250, "ignored:400:60")
 
     def test_sleeping_costs_nothing(self) -> None:
-        result = self.json("--cpu-time", f"{500 * SLOWNESS:.0f}ms", "--", "sleep", f"{SLOWNESS:.0f}")
+        result = self.json("--cpu-time", f"{500 * PROCESSOR_SLOWNESS:.0f}ms", "--", "sleep", f"{PROCESSOR_SLOWNESS:.0f}")
         self.untouched(result)
 
     def test_just_below_it_finishes(self) -> None:
-        self.untouched(self.cpu(f"{600 + 400 * SLOWNESS:.0f}ms", "self:200", "tree:4:100"))
+        self.untouched(self.cpu(f"{600 + 400 * PROCESSOR_SLOWNESS:.0f}ms", "self:200", "tree:4:100"))
 
     def test_making_the_jar_is_not_the_commands(self) -> None:
-        self.untouched(self.json("--cpu-time", f"{50 * SLOWNESS:.0f}ms", "--", "true"))
+        self.untouched(self.json("--cpu-time", f"{50 * PROCESSOR_SLOWNESS:.0f}ms", "--", "true"))
 
 
 @on_ways(BEST, METER)

@@ -34,23 +34,26 @@ def programs_for_each_processor() -> float:
         return 1.0
 
 
-def measure() -> float:
-    """How many times slower than a quiet machine of the usual speed this one is; never less than 1."""
-    return max(1.0, slowness_of_processor()) * max(1.0, programs_for_each_processor())
+def measure() -> tuple[float, float]:
+    """How many times slower than a quiet machine of the usual speed this one is, and what its processors have to do with it; never
+    less than 1."""
+    processor = max(1.0, slowness_of_processor())
+    return processor * max(1.0, programs_for_each_processor()), processor
 
 
 class Pace:
     """The clock, and what was measured last. Until it is started a second is a second."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, look: Callable[[], float] = measure) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, look: Callable[[], tuple[float, float]] = measure) -> None:
         self._clock, self._look = clock, look
         self._lock = threading.Lock()
         self._at, self._passed = clock(), 0.0
         self.slowness = 1.0
+        self.processor_slowness = 1.0  # of work that is counted in time of processors: others do not slow that down
 
     def look(self) -> None:
         """Measure. What has passed since the last time counts by the slower of the two measurements."""
-        slowness = self._look()
+        slowness, self.processor_slowness = self._look()
         with self._lock:
             now = self._clock()
             self._passed += (now - self._at) / max(slowness, self.slowness)

@@ -170,8 +170,9 @@ class Stage:
             "BELLJAR_TEST_TOOLS": str(self.root / "tools"),
             "BELLJAR_TEST_ROOT": str(self.root),
             "BELLJAR_TEST_SLOWNESS": f"{PACE.slowness:.1f}",
+            "BELLJAR_TEST_PROCESSOR_SLOWNESS": f"{PACE.processor_slowness:.1f}",
         }
-        for name in ("BELLJAR_TEST_REQUIRE", "BELLJAR_TEST_SLOWNESS", "CI"):
+        for name in ("BELLJAR_TEST_REQUIRE", "BELLJAR_TEST_SLOWNESS", "BELLJAR_TEST_PROCESSOR_SLOWNESS", "CI"):
             if name in os.environ:
                 env[name] = os.environ[name]
         return env

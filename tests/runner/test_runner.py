@@ -330,7 +330,7 @@ class Slow(unittest.TestCase):
 
     def setUp(self) -> None:
         self.time, self.slowness = 100.0, 1.0
-        self.pace = Pace(lambda: self.time, lambda: self.slowness)
+        self.pace = Pace(lambda: self.time, lambda: (self.slowness, 1.0))
 
     def pass_by(self, seconds: float, slowness: float) -> float:
         """So much of the clock passes there, in looks that find it so slow."""

@@ -67,6 +67,7 @@ def environment(scene: Scene) -> dict[str, str]:
         "BELLJAR_TEST_TOOLS": str(HOME / "tools"),
         "BELLJAR_TEST_ROOT": str(HOME),
         "BELLJAR_TEST_SLOWNESS": str(SLOWNESS),
+        "BELLJAR_TEST_PROCESSOR_SLOWNESS": str(SLOWNESS),
         "BELLJAR_VM_EXPECTED": ",".join(f"{key}={value}" for key, value in scene.expected),
     }
 
