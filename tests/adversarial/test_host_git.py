@@ -28,7 +28,7 @@ class HostGitCase(AttackCase):
 
     # A repository with a monitor, and many directories around it.
     NEST = "git init -q N && cd N && git -c user.email=a -c user.name=b commit -q --allow-empty -m x && git config core.fsmonitor ../evil && cd ..; "
-    MANY = "for i in $(seq 600); do mkdir a$i; done; mkdir deep; "
+    MANY = "mkdir $(seq -f a%g 600); mkdir deep; "
 
     # One entry, with the object of the repository in deep/sub.
     ENTRY = '''
