@@ -59,7 +59,7 @@ int learning_begin(struct learning *learning, const struct invocation *invocatio
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	/* The door's own limit for --json is no choice of the user's. */
 	if (!policy_is_given(&learning->wanted, "output"))
-		learning->wanted.output.total_bytes = LIMIT_NONE;
+		learning->wanted.limits.output.total_bytes = LIMIT_NONE;
 	learning->question = question_of(invocation, &learning->wanted);
 	if (options->policy.ledger == LEDGER_BASIC)
 		options->policy.ledger = LEDGER_TRACE;

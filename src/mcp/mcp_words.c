@@ -304,7 +304,7 @@ static const char *const copied[] = {"outcome", "exit_code", "signal", "timed_ou
 static void copy_members(const struct json_value *document, struct json_writer *writer)
 {
 	for (size_t i = 0; document->type == JSON_OBJECT && i < ARRAY_LEN(copied); i++) {
-		const struct json_member *member = json_json_member(document, copied[i]);
+		const struct json_member *member = json_find(document, copied[i]);
 
 		if (member)
 			json_write_value(writer, copied[i], &member->value);
