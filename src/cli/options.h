@@ -161,19 +161,19 @@ struct run_options {
 	bool has_no_root_cache;
 	bool has_timing;
 	bool is_dying_with_parent;
-	bool has_prove;                         /* doctor */
-	bool has_stdio;                         /* engine */
-	bool has_patch, has_stat;               /* diff */
-	bool has_tar;                           /* workspace export */
-	bool is_dry_run;                        /* apply */
-	bool has_discard;                       /* try */
-	bool is_tried;                          /* of `try`, which tells itself what was changed */
-	struct string_list apply_patterns;      /* try, mcp */
-	struct string_list theirs, ours;        /* apply */
-	struct string_list risky;               /* apply: what may be applied though it is risky */
-	const char *prove_rung;                 /* doctor; NULL: the best */
-	const char *profile;                    /* doctor: print this profile instead; NULL: not asked for */
-	bool has_help; /* --help was given: nothing else was looked at, print the command's help */
+	bool has_prove;                    /* doctor */
+	bool has_stdio;                    /* engine */
+	bool has_patch, has_stat;          /* diff */
+	bool has_tar;                      /* workspace export */
+	bool is_dry_run;                   /* apply */
+	bool has_discard;                  /* try */
+	bool is_tried;                     /* of `try`, which tells itself what was changed */
+	struct string_list apply_patterns; /* try, mcp */
+	struct string_list theirs, ours;   /* apply */
+	struct string_list risky;          /* apply: what may be applied though it is risky */
+	const char *prove_rung;            /* doctor; NULL: the best */
+	const char *profile;               /* doctor: print this profile instead; NULL: not asked for */
+	bool has_help;                     /* --help was given: nothing else was looked at, print the command's help */
 	struct string_list allowed_tools, denied_tools; /* mcp-wrap */
 	const char *log_path;                           /* mcp-wrap; NULL: none */
 	uint64_t answer_bytes_max, rate_max;            /* mcp-wrap */
