@@ -137,7 +137,7 @@ const struct attempt attempts[] = {
 	{"fork-bomb", "make more processes than the limit allows", ON_ALL(LIMITS), "pids", 0, attempt_processes},
 
 	/* limits, and what is shared with the user's other programs */
-	{"hidden-memory", "hold more memory than the limit allows, in none of its processes", ON_ALL(LIMITS), NULL, 0,
+	{"hidden-memory", "hold more memory than the limit allows, in none of its processes", ON_ALL(LIMITS), "memory", 0,
 	 attempt_hidden_memory, LAYER_NONE, 64 << 20},
 	{"secret-memory", "reach memfd_secret", ON(SECCOMP, SECCOMP), NULL, 0, attempt_reach, .call = "memfd_secret"},
 	{"aio", "reach io_setup, whose rings are counted for the whole host", ON(SECCOMP, SECCOMP), NULL, 0, attempt_reach, .call = "io_setup"},

@@ -58,7 +58,9 @@ CALLS = [
 METADATA = ["chmod-outside", "chmod-descriptor", "times-outside"]
 # What is not promised on the landlock rung.
 GUARDS = ["protected", "guard-config", "guard-link", "guard-gitlink"]
-LANDLOCK_GAPS = {"stat-outside", *GUARDS, "move-above", "gate", "see-other", "init-cmdline", "inotify"}
+# Without a cgroup no look at processes shows such memory, and `missing` says so.
+METER_GAPS = {"hidden-memory"}
+LANDLOCK_GAPS = {*METER_GAPS, "stat-outside", *GUARDS, "move-above", "gate", "see-other", "init-cmdline", "inotify"}
 
 # Rung, layers left out, what then gets through as anybody, as an ordinary user only, as root only. Where a second wall
 # stands behind the first, both are left out.
@@ -308,7 +310,7 @@ class Proof(JarCase):
         host.need("userns")
         status, answer = self.prove("--rung", "namespace")
         self.check_all_stopped("namespace", status, answer)
-        self.assertEqual([item["name"] for item in answer["attempts"] if not item["covered"]], [])
+        self.assertLessEqual({item["name"] for item in answer["attempts"] if not item["covered"]}, METER_GAPS)
 
     def test_nothing_gets_through_on_the_landlock_rung(self) -> None:
         host.need("landlock")
