@@ -54,7 +54,7 @@ OTHERS = {
 # Functions of one file that run in the engine, before the copy is made.
 BEFORE = {
     "src/jar/jar_start.c": {"error_set", "strerror"},
-    "src/session/session_command.c": {"text_append"},
+    "src/session/session_command.c": {"text_append", "text_write_all"},
 }
 
 
