@@ -132,11 +132,22 @@ static bool each_name(name_function *each, void *context)
 	return false;
 }
 
+/* FNV-1a over ASCII letters without their case. */
+static uint32_t hash_name(const char *name, size_t len)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ ((unsigned char)name[i] | 0x20)) * 16777619U;
+	return (hash ^ hash >> 16) % RISK_NAME_BITS;
+}
+
 static bool note_name(void *context, const char *name, size_t len)
 {
 	struct risk_names *names = context;
+	uint32_t bit = hash_name(name, len);
 
-	names->lengths[(unsigned char)name[0]] |= UINT64_C(1) << (len & 63);
+	names->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 	return false;
 }
 
@@ -144,10 +155,6 @@ void risk_names_init(struct risk_names *names)
 {
 	*names = (struct risk_names){{0}};
 	each_name(note_name, names);
-	for (int letter = 'a'; letter <= 'z'; letter++) {
-		names->lengths[letter] |= names->lengths[letter - 'a' + 'A'];
-		names->lengths[letter - 'a' + 'A'] = names->lengths[letter];
-	}
 }
 
 struct sought_name {
@@ -165,8 +172,9 @@ static bool is_sought(void *context, const char *name, size_t len)
 bool risk_is_known_name(const struct risk_names *names, const char *name, size_t len)
 {
 	struct sought_name sought = {name, len};
+	uint32_t bit = hash_name(name, len);
 
-	if (!(names->lengths[(unsigned char)name[0]] & UINT64_C(1) << (len & 63)))
+	if (!(names->bits[bit / 64] & UINT64_C(1) << bit % 64))
 		return !is_ascii_text(name);
 	return !is_ascii_text(name) || each_name(is_sought, &sought);
 }

@@ -52,9 +52,11 @@ struct risk_change {
 /* *@who_out: "git runs the programs in it"; unchanged for RISK_NONE. */
 enum risk risk_judge(const struct risk_rules *rules, const struct risk_change *change, const char **who_out);
 
-/* With which letters names that can count begin, and how long they are: a bit for each length. */
+/* The names of the tables, as a filter that answers most questions with one look. */
+#define RISK_NAME_BITS 16384
+
 struct risk_names {
-	uint64_t lengths[256];
+	uint64_t bits[RISK_NAME_BITS / 64]; /* one for the hash of each name, without regard to case */
 };
 
 void risk_names_init(struct risk_names *names);
