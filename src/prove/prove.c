@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -379,6 +380,22 @@ static int prove_control(struct prover *prover)
 	return error_hint(prover->error, "`belljar run -v -- true` shows whether a jar can be made");
 }
 
+/* In test builds BELLJAR_TEST_ATTEMPTS=tcp,udp chooses attempts: a proof that there is a hole need not try the rest. */
+static bool is_chosen(const struct attempt *attempt)
+{
+#ifdef BELLJAR_TEST_BUILD
+	const char *names = getenv("BELLJAR_TEST_ATTEMPTS");
+	size_t len = strlen(attempt->name);
+
+	for (; names; names = strchr(names, ',') ? strchr(names, ',') + 1 : NULL)
+		if (!strncmp(names, attempt->name, len) && (!names[len] || names[len] == ','))
+			return true;
+	return !getenv("BELLJAR_TEST_ATTEMPTS");
+#else
+	return attempt;
+#endif
+}
+
 static bool is_told_to_end(void)
 {
 	sigset_t pending;
@@ -415,7 +432,7 @@ int prove_all(const struct engine_doctor_request *request, enum rung rung_max, s
 	if (rc == 0)
 		rc = prove_control(&prover);
 	for (size_t i = 0; i < attempt_count && rc == 0 && !is_told_to_end(); i++)
-		rc = prove_one(&prover, &attempts[i], proofs);
+		rc = is_chosen(&attempts[i]) ? prove_one(&prover, &attempts[i], proofs) : 0;
 	stage_done(&prover.stage);
 	string_list_done(&prover.environment);
 	sigprocmask(SIG_SETMASK, &before, NULL);
