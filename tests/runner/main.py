@@ -170,7 +170,7 @@ def run_all(report: Report, options: argparse.Namespace, stage: Stage, mounts: M
     costs = Costs(SOURCE / "build" / "test-costs.json")
     for group in groups:
         group.expected_seconds = costs.seconds.get(group.title, 0.0)
-    report.screen.progress = Progress({group.title: expected_seconds(group) for group in groups})
+    report.follow(Progress({group.title: expected_seconds(group) for group in groups}))
     aftermath = Aftermath(mounts, stage.uid_of("user"))
     trials = Trials(report, context)
     run_groups(groups, builds, options.jobs, lambda name: build(report, context, name, is_whole), trials.run)

@@ -72,6 +72,11 @@ class Screen:
             before, after = ERASE_LINE, self.progress.line()
         print(f"{before}{text}\n{after}", end="", file=self._stream, flush=True)
 
+    def refresh(self) -> None:
+        """Write the last line anew."""
+        if self.progress is not None and self._is_terminal:
+            print(f"{ERASE_LINE}{self.progress.line()}", end="", file=self._stream, flush=True)
+
     def end(self) -> None:
         """Nothing below any more."""
         if self.progress is not None and self._is_terminal:

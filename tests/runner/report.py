@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from runner.progress import Screen
+from runner.progress import Progress, Screen
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 # It failed, and passed when it was run again. It counts as passed, is named at the end, and there may be only a few.
@@ -20,6 +20,7 @@ FLAKY_MAX = 3
 DETAIL_MAX_CHARS = 20_000
 FLAKY_DETAIL_MAX_CHARS = 2000
 SLOWEST_COUNT = 10
+REFRESH_EVERY_SECONDS = 2.0
 
 
 @dataclasses.dataclass
@@ -82,6 +83,19 @@ class Report:
         self._lock = threading.Lock()
         self._start = time.monotonic()
 
+    def follow(self, progress: Progress) -> None:
+        """Show on a terminal how far all is: at once, and then as time goes by, since the first group may take a minute."""
+        self.screen.progress = progress
+        self.screen.refresh()
+
+        def keep_refreshing() -> None:
+            while self.screen.progress is not None:
+                time.sleep(REFRESH_EVERY_SECONDS)
+                with self._lock:
+                    self.screen.refresh()
+
+        threading.Thread(target=keep_refreshing, daemon=True).start()
+
     def add(self, group: str, outcomes: list[Outcome], seconds: float, processor_seconds: float = 0.0) -> None:
         """Take the outcomes of one group (a program, a module, a check) and show them."""
         outcomes = [without_forbidden_skip(outcome) for outcome in outcomes]
@@ -143,7 +157,8 @@ class Report:
 
     def finish(self) -> int:
         """Print the summary and the last line; the exit status."""
-        self.screen.end()
+        with self._lock:
+            self.screen.end()
         flaky = [outcome for outcome in self.outcomes if outcome.status == FLAKY]
         if len(flaky) > FLAKY_MAX:
             self.outcomes.append(Outcome(f"{len(flaky)} tests are flaky; {FLAKY_MAX} may be", FAILED))

@@ -394,6 +394,17 @@ class Far(unittest.TestCase):
     def test_elsewhere_there_is_nothing_of_it(self) -> None:
         self.assertEqual(self.show(io.StringIO()), "  ok part a\nthe last line\n")
 
+    def test_it_is_there_before_the_first_group_has_ended(self) -> None:
+        report = Report()
+        with mock.patch.dict(os.environ, {"TERM": "xterm"}):
+            report.screen = Screen(self.Terminal())
+        with mock.patch("runner.report.REFRESH_EVERY_SECONDS", 0.01):
+            report.follow(Progress({"part a": 1.0}))
+            stream = report.screen._stream
+            while stream.getvalue().count("\r\x1b[K0 of 1 groups done, 1 left") < 3:  # type: ignore[attr-defined]
+                time.sleep(0.01)
+        report.screen.end()
+
     def test_it_fits_into_80_columns(self) -> None:
         times = iter([0.0, *[9e9] * 5])
         far = Progress({str(number): 10.0 for number in range(100_000)}, lambda: next(times))
