@@ -13,7 +13,7 @@ import socket
 import subprocess
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from adversarial_support import AttackCase
 from harness import census
@@ -139,16 +139,16 @@ class Proposals(LinkCase):
 
 @on_ways(NAMESPACE)
 class Learned(LinkCase):
-    def learn(self, *words: Any) -> Dict[str, Any]:
-        done = self.belljar("learn", *self.way.options, "--json", "--yes", *words, verb="", cwd=self.project)
-        answer: Dict[str, Any] = json.loads(done.stdout)
-        return answer
-
-    def test_learn_asks_about_no_secret(self) -> None:
+    def test_learn_writes_no_line_that_reaches_a_secret(self) -> None:
         (self.home / "innocent").symlink_to(".ssh")
-        answer = self.learn(*self.sh(f"cat {self.home}/innocent/id"))
-        found: List[Any] = [*answer["questions"], *answer["allowed"]]
-        self.assertEqual([entry for entry in found if "innocent" in entry["what"] or ".ssh" in entry["what"]], [], answer)
+        (self.home / "plain").write_text("x")
+        out = self.directory("learned") / "policy.json"
+        command = self.sh(f"cat {self.home}/innocent/id; cat {self.home}/plain")
+        done = self.belljar("learn", *self.way.options, "--out", out, *command, verb="", cwd=self.project)
+        policy = out.read_text()
+        self.assertIn("plain", policy, done.stderr)
+        self.assertNotIn("innocent", policy)
+        self.assertNotIn(".ssh", policy)
 
     def test_learn_proposes_no_secret_variable(self) -> None:
         self.env.update(SSH_AUTH_SOCK="/x", ANTHROPIC_API_KEY="x" * 20, GITHUB_TOKEN="y" * 20, PLAIN_NAME="z")

@@ -50,7 +50,7 @@ class KeptJars(JarOnAChannel):
     def test_runs_share_private_files_and_have_results_of_their_own(self) -> None:
         jar = self.open()
         self.assertEqual(self.opened["workdir"], str(self.work))
-        self.assertEqual(set(self.opened), {"rung", "enforced", "missing", "limits", "workdir", "workspace"})
+        self.assertEqual(set(self.opened), {"rung", "enforced", "missing", "limits", "workdir", "workspace", "searched"})
         first = self.run_in(jar, self.script("echo secret > $HOME/x; echo made > made; exit 3"))
         self.assertEqual(first.kinds, [STARTED, RESULT])
         self.assertEqual((first.result["outcome"], first.result["exit_code"]), ("exited", 3))
