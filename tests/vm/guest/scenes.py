@@ -124,6 +124,7 @@ def held_by(rung: str, memory: str, pids: str, cpu_time: str) -> tuple[tuple[str
 
 CGROUP2 = ("cgroup2", "cgroup2", "cgroup2")
 METER = ("meter", "rlimit", "meter")
+METERED = ("meter", "meter", "meter")
 
 SCENES = (
     Scene(
@@ -160,7 +161,7 @@ SCENES = (
         1000,
         LOGIN_CGROUP,
         ("vm/test_back_ends", "integration/test_rungs", "integration/test_trace:OnLandlock"),
-        held_by("landlock", "meter", "none", "meter"),
+        held_by("landlock", *METERED),
         (("kernel/unprivileged_userns_clone", "0"), ("kernel/yama/ptrace_scope", "1")),
     ),
     Scene("hidden-memory", 1000, LOGIN_CGROUP, ("vm/test_yama",), held_by("namespace", *METER), (("kernel/yama/ptrace_scope", "2"),)),
