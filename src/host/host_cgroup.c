@@ -37,7 +37,7 @@ bool host_wants_cgroups(const struct host *host, const struct policy *policy)
 	bool has_namespace_count = host->has_user_namespaces && (host->uid != 0 || host->has_id_mapped_mounts);
 
 	return policy->limits.memory_bytes != LIMIT_NONE || policy->limits.cpu_time_ns != LIMIT_NONE ||
-	       (policy->limits.pids != LIMIT_NONE && (policy_is_given(policy, "limits.pids") || !has_namespace_count));
+	       (policy->limits.pids != LIMIT_NONE && (policy_is_given(policy, "pids") || !has_namespace_count));
 }
 
 static bool list_has_word(const char *list, const char *word, char separator)

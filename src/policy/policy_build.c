@@ -7,6 +7,7 @@
  */
 #include "policy/policy_build.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -357,5 +358,6 @@ bool policy_is_given(const struct policy *policy, const char *key_name)
 {
 	const struct policy_key *key = policy_key_by_name(key_name);
 
-	return key && (policy->given_keys >> (key - policy_keys) & 1);
+	assert(key);
+	return policy->given_keys >> (key - policy_keys) & 1;
 }
