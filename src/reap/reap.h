@@ -20,7 +20,7 @@ struct reap_family {
 	size_t capacity;
 	unsigned hunters; /* of these, so many are at work: see reap_start_hunter() */
 };
-/* By the engine, in reaper.c. 0 or -ENOMEM; both accept NULL, for a process that has no other children. */
+/* By the engine, in family.c. 0 or -ENOMEM; both accept NULL, for a process that has no other children. */
 int reap_family_add(struct reap_family *family, pid_t pid);
 void reap_family_remove(struct reap_family *family, pid_t pid);
 

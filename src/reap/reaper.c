@@ -13,35 +13,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/list.h"
 #include "sys/calls.h"
 
 #define ROUND_NS 2000000ULL
 #define ORPHANS_MAX 256
 /* After so many rounds those are left out that are dead and cannot be reaped. */
 #define QUICK_ROUNDS 16
-
-/* --- the engine's other children ------------------------------------------------------------------------------ */
-
-int reap_family_add(struct reap_family *family, pid_t pid)
-{
-	pid_t *member = family ? list_add(family) : NULL;
-
-	if (!member)
-		return family ? -ENOMEM : 0;
-	*member = pid;
-	return 0;
-}
-
-void reap_family_remove(struct reap_family *family, pid_t pid)
-{
-	for (size_t i = 0; family && i < family->count; i++) {
-		if (family->items[i] == pid) {
-			family->items[i] = family->items[--family->count];
-			return;
-		}
-	}
-}
 
 /* --- the end of a first process ------------------------------------------------------------------------------ */
 
