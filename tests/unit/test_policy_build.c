@@ -186,7 +186,6 @@ static void test_presets_of_the_contract(void)
 
 	CHECK_INT(policy_load(&policy, "agent", &context, &error), 0);
 	CHECK(policy.limits.timeout_ns == LIMIT_NONE && policy.given_keys == 0);
-	CHECK(!policy_is_given(&policy, "no such key"));
 }
 
 static void test_unknown_presets_are_refused(void)
