@@ -260,16 +260,21 @@ static int use_up_processes(void)
 
 static pid_t start_crowd(void)
 {
-	pid_t first = fork();
+	pid_t parent = getpid(), first = fork();
 
 	if (first == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(0);
+		parent = getpid();
 		for (int i = 0; i < 5; i++)
 			if (fork() == 0)
 				break;
+		/* One that was made while its parent was killed is not told. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
+		while (getpid() == parent || getppid() == parent)
 			pause();
+		_exit(0);
 	}
 	return first;
 }
