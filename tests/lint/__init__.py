@@ -14,6 +14,7 @@ CHECKS = [
     Check("headers", rules.headers),
     Check("child-symbols", inside.child_symbols, programs=("nm",), builds=("release",)),
     Check("words", rules.words),
+    Check("plain-words", rules.plain_words),
     Check("sizes", rules.sizes),
     Check("python", rules.python),
     Check("clang-format", tools.clang_format, programs=("clang-format",)),

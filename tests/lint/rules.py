@@ -85,6 +85,24 @@ WORDS_EVERYWHERE = {
 WORDS_IN_PROGRAMS = {"XX" + "X": "unfinished", "HA" + "CK": "unfinished", "not imple" + "mented": "unfinished"}
 PROGRAM_FOLDERS = ("src", "include", "python", "python-adapters", "node", "cli")
 
+# Words that hide who acts, or that say nothing.
+VAGUE_WORDS = re.compile(r"\b(nobody|somebody|whoever|of whom|as it were|by the way|so many)\b", re.IGNORECASE)
+# How often they may occur in a file or folder; the longest path that matches counts. These numbers only fall. In C files
+# the check reads comments and strings only.
+VAGUE_WORDS_MAX = {
+    "README.md": 0,
+    "CONTRIBUTING.md": 0,
+    "SECURITY.md": 0,
+    "docs": 0,
+    "docs/architecture.md": 2,
+    "docs/glossary.md": 0,
+    "docs/bench": 0,
+    "man": 0,
+    "src": 551,
+}
+VAGUE_WORDS_UNCHECKED = ("docs/design",)
+C_TEXT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+
 
 def includes(root: pathlib.Path) -> list[str]:
     """Every include of a project header is allowed by the table, and is written from src/."""
@@ -195,6 +213,34 @@ def words(root: pathlib.Path) -> list[str]:
             if match is not None:
                 why = {**WORDS_EVERYWHERE, **WORDS_IN_PROGRAMS}[match.group()]
                 problems.append(f"{path}:{number}: '{match.group()}': {why}")
+    return problems
+
+
+def readable_text(path: pathlib.Path) -> str:
+    """What people read of a file: of C its comments and strings, of everything else all of it."""
+    text = path.read_text(errors="replace")
+    if path.suffix not in (".c", ".h"):
+        return text
+    return " ".join(match.group() for match in C_TEXT.finditer(text) if not match.group().startswith("'"))
+
+
+def plain_words(root: pathlib.Path) -> list[str]:
+    """VAGUE_WORDS occur no more often than VAGUE_WORDS_MAX allows."""
+    found: dict[str, list[str]] = {place: [] for place in VAGUE_WORDS_MAX}
+    for path in project_files(root):
+        places = [pathlib.Path(place) for place in (*VAGUE_WORDS_MAX, *VAGUE_WORDS_UNCHECKED)]
+        places = [place for place in places if place == path or place in path.parents]
+        place = str(max(places, key=lambda place: len(place.parts), default=""))
+        if place in found:
+            words = VAGUE_WORDS.findall(" ".join(readable_text(root / path).split()))
+            found[place] += [f"{path}: '{word}'" for word in words]
+    problems = []
+    for place, here in found.items():
+        most = VAGUE_WORDS_MAX[place]
+        if len(here) > most:
+            problems.append(f"{place}: {len(here)} words that hide who acts, more than {most}: {', '.join(here[-5:])}")
+        elif len(here) < most:
+            problems.append(f"{WARNING}{place}: {len(here)} words that hide who acts; lower its number in VAGUE_WORDS_MAX to that")
     return problems
 
 
