@@ -240,7 +240,7 @@ def plain_words(root: pathlib.Path) -> list[str]:
         if len(here) > most:
             problems.append(f"{place}: {len(here)} words that hide who acts, more than {most}: {', '.join(here[-5:])}")
         elif len(here) < most:
-            problems.append(f"{WARNING}{place}: {len(here)} words that hide who acts; lower its number in VAGUE_WORDS_MAX to that")
+            problems.append(f"{WARNING}{place}: {len(here)} words that hide who acts; lower its number in VAGUE_WORDS_MAX")
     return problems
 
 
