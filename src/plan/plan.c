@@ -222,10 +222,10 @@ static int choose_workdir(struct plan_build *build)
 	if (is_named_rw)
 		return 0;
 	if (policy->workdir_choice == WORKDIR_NAMED) {
-		error_set(build->error, STAGE_PLAN, EINVAL, "'%s' will not do as a work directory: %s",
+		error_set(build->error, STAGE_PLAN, EINVAL, "cannot use '%s' as the work directory: %s",
 			  workdir->path.path, workdir->unfit);
 		return error_hint(build->error,
-				  "name a project directory, use -C none for a private one, or say --rw '%s' as well",
+				  "name a project directory, use -C none for a private one, or add --rw '%s'",
 				  workdir->path.path);
 	}
 	build->has_private_workdir = true;
@@ -294,8 +294,7 @@ static void note_path_directories(struct plan_build *build, bool are_tools)
 			build, are_tools ? REMARK_ON_REQUEST : REMARK_ALWAYS, "path",
 			plan_format(
 				build,
-				"your PATH has %s, which the command may write to: what it leaves there runs when you type "
-				"its name",
+				"your PATH has %s, which the command may write to: a program that it leaves there runs when you type its name",
 				text_string(&names)),
 			"show the directory read-only with --ro, or take it out of PATH");
 }

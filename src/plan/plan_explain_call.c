@@ -60,7 +60,8 @@ bool plan_explain_call(const struct plan *plan, const char *name, bool was_told,
 		break;
 	}
 	if (!out->why.len)
-		text_append_string(&out->why, parts ? "no row of the filter is about it" : "there is no filter");
+		text_append_string(&out->why,
+				   parts ? "the system call filter does not restrict it" : "there is no filter");
 	if (is_namespace_call)
 		text_append_string(
 			&out->warning,

@@ -99,7 +99,7 @@ static void warn_of_machine(struct plan_explanation *out)
 {
 	text_append_string(&out->warning,
 			   "addresses of this kind belong to the machine and its neighbours: at 169.254.169.254 clouds "
-			   "give out credentials; no change is proposed");
+			   "give out credentials; Belljar proposes no change");
 }
 
 static void cure(const struct plan_network_rules *network, const struct plan_endpoint *endpoint,
@@ -185,7 +185,7 @@ static void explain_by_rules(const struct plan_network_rules *network, const str
 	if (verdict.rule)
 		net_rule_format(verdict.rule, &rule);
 	if (!verdict.rule) {
-		text_append_format(&out->why, "no rule of allow_net is about it%s",
+		text_append_format(&out->why, "no rule of allow_net matches it%s",
 				   network->is_asked && may_be_asked_about(endpoint) ? ": it is asked about" : "");
 		cure(network, endpoint, out);
 	} else if (!verdict.is_allowed && !verdict.rule->is_deny) {
@@ -195,7 +195,7 @@ static void explain_by_rules(const struct plan_network_rules *network, const str
 		text_append_format(&out->why, "by the rule %s%s%s", text_string(&rule),
 				   verdict.rule->reason[0] ? ": " : "", verdict.rule->reason);
 		text_append_string(&out->warning,
-				   "a rule denies it, and such a rule wins over every other: no change is proposed");
+				   "a rule denies it, and deny rules win over all others: Belljar proposes no change");
 	} else if (endpoint->is_address &&
 		   !address_may_be_dialled(verdict, permit, endpoint->is_ipv6, endpoint->address, false)) {
 		text_append_format(&out->why, "the rule %s is too wide for an address of this kind",
@@ -234,8 +234,7 @@ void plan_explain_host(const struct plan_network_rules *network, const struct pl
 			/* The name is in what would have been sent. */
 			text_append_string(
 				&out->warning,
-				"a name was to be looked up; with --net gate, which lets nothing through, its "
-				"name is told, and the change that allows it");
+				"the jar has no network; run again with --net gate to see which host the command wanted, and the change that allows it");
 		else
 			cure(network, endpoint, out);
 	} else {
@@ -250,7 +249,7 @@ void plan_explain_address(const struct plan_endpoint *endpoint, const struct pla
 	AUTO_TEXT rule = {0}, text = {0};
 
 	format_host(address, &text);
-	text_append_format(&out->why, "the name leads to %s, and its rule does not lead to addresses of this kind",
+	text_append_format(&out->why, "the name resolves to %s, and its rule does not allow addresses of this kind",
 			   text_string(&text));
 	if (address_place(address->is_ipv6, address->address).kind == ADDRESS_SPECIAL) {
 		warn_of_machine(out);

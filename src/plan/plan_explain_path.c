@@ -246,7 +246,7 @@ static bool step_down(struct walk *walk, const char *name, char todo[PATH_MAX])
 		return true;
 	}
 	if (has_object(&walk->at) && !has_mode(walk, &walk->at, 1)) {
-		walk->refusal = "the mode of a directory above it does not let the command in";
+		walk->refusal = "the permissions of a directory above it keep the command out";
 		return false;
 	}
 	if (snprintf(walk->path + len, sizeof(walk->path) - len, "/%s", name) >= (int)(sizeof(walk->path) - len)) {
@@ -265,7 +265,7 @@ static bool step_down(struct walk *walk, const char *name, char todo[PATH_MAX])
 				look(walk, "/", &walk->at);
 			return true;
 		}
-		walk->refusal = "its links lead round in a circle, or are too long";
+		walk->refusal = "its symbolic links form a loop, or are too long";
 		return false;
 	}
 	walk->is_absent = walk->at.standing == STANDS_NOTHING || walk->at.is_absent ||
@@ -352,8 +352,8 @@ static bool warn_of_inner_secrets(const struct walk *walk, const char *path, str
 	for (const struct host_name *secret = host_secret_names; secret->name; secret++) {
 		if (secret->name[0] == '/' || secret->name[0] == '~' || !has_inside(walk, path, secret->name))
 			continue;
-		text_append_format(&out->warning, "of '%s' in it: %s; name what is needed of the rest", secret->name,
-				   secret->who);
+		text_append_format(&out->warning, "'%s' is in it: %s; name only the other paths that the command needs",
+				   secret->name, secret->who);
 		return true;
 	}
 	return false;
@@ -403,19 +403,20 @@ static bool warn_of_place(const struct walk *walk, const char *path, struct plan
 	const char *who = secret_about(walk, path);
 
 	if (who) {
-		text_append_format(&out->warning, "%s; no change is proposed", who);
+		text_append_format(&out->warning, "%s; Belljar proposes no change", who);
 		return true;
 	}
 	for (size_t i = 0; walk->access == PLAN_WRITE && host_system_trees[i]; i++) {
 		if (!path_is_within(path, host_system_trees[i]))
 			continue;
 		text_append_string(&out->warning,
-				   "the operating system's own files are nobody's to change; no change is proposed");
+				   "the file belongs to the operating system; Belljar proposes no change");
 		return true;
 	}
 	if (walk->looker->home && path_is_within(walk->looker->home, path)) {
-		text_append_string(&out->warning,
-				   "it holds the home directory and all secrets in it; name what is needed of it");
+		text_append_string(
+			&out->warning,
+			"it holds the home directory with all its secrets; name only the paths that the command needs");
 		return true;
 	}
 	return warn_of_inner_secrets(walk, path, out);
@@ -464,7 +465,8 @@ static void show(const struct walk *walk, const char *path, const char *key, str
 	if (warn_of_secrets(walk, path, out))
 		return;
 	if (mode_on_host(walk, path) && !is_showable(mode_on_host(walk, path))) {
-		text_append_string(&out->warning, "it is neither a file nor a directory, and a jar cannot be shown it");
+		text_append_string(&out->warning,
+				   "it is neither a file nor a directory, and a jar can show nothing else");
 		return;
 	}
 	for (const char *at = path; *at; at++) {
@@ -494,10 +496,11 @@ static void cure_socket(const struct walk *walk, const char *path, const char *p
 	if (!(walk->at.step && !strcmp(walk->at.step->target, place)))
 		show(walk, place, "ro", out);
 	if (!out->warning.len)
-		text_append_string(&out->warning,
-				   out->flag.len ? "every socket in that directory can be reached then, and the "
-						   "programs behind them stand outside of the jar"
-						 : "it leads to a program outside of the jar; no change is proposed");
+		text_append_string(
+			&out->warning,
+			out->flag.len
+				? "the command could then reach every socket in that directory, and the programs behind them run outside the jar"
+				: "a program outside the jar listens there; Belljar proposes no change");
 }
 
 /*
@@ -519,7 +522,7 @@ static void cure_if_on_host(const struct walk *walk, const char *path, struct pl
 	else if (walk->access == PLAN_WRITE && place[0] && mode_on_host(walk, place))
 		cure(walk, place, out);
 	else
-		text_append_string(&out->warning, "the host has nothing there either");
+		text_append_string(&out->warning, "the host has no such file either");
 }
 
 /* --- the answer --------------------------------------------------------------------------------------------- */
@@ -550,7 +553,7 @@ static bool mode_allows(struct walk *walk, struct plan_explanation *out)
 	/* To make a file one must write to its directory. */
 	if (has_mode(walk, walk->is_absent ? &walk->above : &walk->at, walk->is_absent ? 2 : bits[walk->access]))
 		return true;
-	refuse(out, "its mode does not let the command");
+	refuse(out, "the permissions of the file or directory do not allow it");
 	return false;
 }
 
@@ -570,7 +573,7 @@ static void explain_read_only(struct walk *walk, struct plan_explanation *out)
 		text_append_format(&out->why, "it is protected: %s", who);
 		cure(walk, walk->path, out);
 		text_append_string(&out->warning,
-				   out->warning.len ? "" : "other programs run or obey what stands there");
+				   out->warning.len ? "" : "other programs run it or take instructions from it");
 		return;
 	}
 	text_append_format(&out->why, "'%s' is shown read-only", step->target);
@@ -609,11 +612,11 @@ static void explain_kernel(struct walk *walk, struct plan_explanation *out)
 	bool is_write = walk->access == PLAN_WRITE;
 
 	if (walk->is_absent)
-		refuse(out, is_proc ? "the kernel has nothing there" : "there is no terminal of that name");
+		refuse(out, is_proc ? "the kernel has nothing there" : "no terminal has that name");
 	else if (is_directory && walk->access != PLAN_READ)
 		refuse(out, is_write ? "nothing can be made there" : "it is a directory");
 	else if (is_write && is_proc && !plan_part_of_process(walk->path) && !(walk->at.object.mode & 02))
-		refuse(out, "in /proc a process can write to what is its own, and to what is everybody's");
+		refuse(out, "in /proc a process can write only to its own files, and to files that all may write");
 	else if (mode_allows(walk, out))
 		allow(out, is_proc ? "the jar has a /proc of its own" : "the jar has terminals of its own");
 }
@@ -722,7 +725,7 @@ static void explain_by_rules(struct walk *walk, struct plan_explanation *out)
 	}
 	if (!mode_allows(walk, out))
 		return;
-	allow(out, walk->plan->core.landlock_files ? "a rule allows it" : "the rung 'process' holds no files back");
+	allow(out, walk->plan->core.landlock_files ? "a rule allows it" : "the rung 'process' restricts no files");
 }
 
 void plan_explain_path(const struct plan *plan, const struct plan_looker *looker, const char *path,
@@ -738,7 +741,7 @@ void plan_explain_path(const struct plan *plan, const struct plan_looker *looker
 		snprintf(walk.path, sizeof(walk.path), "/");
 	if (is_missing_terminal(&walk)) {
 		refuse(out, "the command has no terminal of its own");
-		text_append_string(&out->warning, "--pty gives it one; that is no key of a policy");
+		text_append_string(&out->warning, "--pty gives it one; a policy has no key for it");
 	} else if (walk.plan->rung == RUNG_NAMESPACE)
 		explain_by_steps(&walk, out), name_pattern(&walk, out);
 	else

@@ -136,16 +136,15 @@ static int check_inspection(struct plan_build *build)
 	if (!trust->program) {
 		error_set(
 			build->error, STAGE_HOST, ENOENT,
-			"secrets, and rules with methods, paths or \"inspect\", need the program belljar-gate, which is not here");
+			"secrets, and rules with methods, paths or \"inspect\", need the program belljar-gate, which is not installed");
 		return error_hint(
 			build->error,
-			"packages for Python and Node have it. In Belljar's source, `./dev build library && meson install -C build/lib` "
-			"puts it into /usr/local/bin; another one beside belljar, or named in the variable BELLJAR_GATE, will do. Or "
-			"allow the hosts as a whole");
+			"the packages for Python and Node include it. In Belljar's source, `./dev build library && meson install -C build/lib` "
+			"installs it in /usr/local/bin; Belljar also finds it beside belljar, or by the variable BELLJAR_GATE. Or allow whole hosts");
 	}
 	if (!trust->source || !trust->paths.count) {
 		error_set(build->error, STAGE_HOST, ENOENT,
-			  "this host has no list of certificate authorities to check inspected hosts by");
+			  "this host has no list of certificate authorities to verify inspected hosts with");
 		return error_hint(build->error, "install the package ca-certificates");
 	}
 	build->plan->gate.trust_path = plan_string(build, trust->paths.items[0]);
@@ -171,7 +170,7 @@ static int check_published(struct plan_build *build)
 	if (build->policy->net == NET_HOST) {
 		error_set(build->error, STAGE_POLICY, 0,
 			  "publish: with net 'host' a server in the jar listens on the host itself");
-		return error_hint(build->error, "leave publish out, or say net 'none' or 'gate'");
+		return error_hint(build->error, "leave publish out, or set net to 'none' or 'gate'");
 	}
 	if (plan_is_for_calls(build->plan)) {
 		error_set(build->error, STAGE_POLICY, 0, "publish: each call has a network of its own");
@@ -193,17 +192,17 @@ int plan_check_network(struct plan_build *build)
 	if (policy->net == NET_HOST && policy->allow_net.count) {
 		error_set(build->error, STAGE_POLICY, 0,
 			  "allow_net names hosts, and net 'host' gives the command all of the host's network");
-		return error_hint(build->error, "say net 'gate', or leave allow_net out");
+		return error_hint(build->error, "set net to 'gate', or leave allow_net out");
 	}
 	if (policy->net == NET_HOST && policy->ask == ASK_NET) {
 		error_set(build->error, STAGE_POLICY, 0,
 			  "ask 'net': net 'host' gives the command all of the host's network");
-		return error_hint(build->error, "say net 'gate', or leave ask out");
+		return error_hint(build->error, "set net to 'gate', or leave ask out");
 	}
 	if (policy->net == NET_NONE && policy->ask == ASK_NET)
-		plan_note(build, "network", "net is 'none': nothing is asked about", "say net 'gate'");
+		plan_note(build, "network", "net is 'none': Belljar has nothing to ask about", "set net to 'gate'");
 	if (policy->net == NET_NONE && policy->allow_net.count)
-		plan_note(build, "network", "net is 'none': no host of allow_net can be reached", "say net 'gate'");
+		plan_note(build, "network", "net is 'none': no host of allow_net can be reached", "set net to 'gate'");
 	if (policy->net == NET_GATE && build->plan->rung != RUNG_NAMESPACE)
 		return plan_needs_namespace(build, "net 'gate'");
 	if (policy->net != NET_GATE && policy->secrets.count) {

@@ -89,7 +89,7 @@ static void note_copy(struct plan_build *build, const struct host_layer *layer)
 		  plan_format(build, "the command gets a copy of '%s' instead of a layer over it: %s%s%s",
 			      layer->path.path, why, layer->inner_mount ? ": " : "",
 			      layer->inner_mount ? layer->inner_mount : ""),
-		  "a copy takes time and space; where overlays in user namespaces are allowed there is none");
+		  "a copy takes time and space; a host that allows overlays in user namespaces needs none");
 }
 
 /* The kernel writes nothing for a group that the jar's user namespace does not know. */
@@ -103,8 +103,7 @@ static void note_group(struct plan_build *build, const struct host_layer *layer)
 		build, "workspace",
 		plan_format(
 			build,
-			"'%s' belongs to the group %u, which the jar does not know: files of that group can be read and "
-			"removed under a layer, not written",
+			"'%s' belongs to group %u, which a jar does not have: under a layer the command can read and remove files of that group, not write them",
 			layer->path.path, layer->group),
 		"chgrp the files to your own group, or run without --cow");
 }
@@ -116,8 +115,7 @@ static void note_boot(struct plan_build *build, const struct host_layer *layer)
 			build, "workspace",
 			plan_format(
 				build,
-				"the host was started again since the layer over '%s' was written: if it crashed, what was "
-				"written last may be incomplete",
+				"the host restarted after the layer over '%s' was written: if it crashed, the last writes may be incomplete",
 				layer->path.path),
 			"look at `belljar diff` before you apply it");
 }
@@ -147,7 +145,7 @@ int plan_layers(struct plan_build *build)
 			note_copy(build, layer);
 		else if (layer->inner_mount)
 			plan_note(build, "workspace",
-				  plan_format(build, "what is mounted at '%s' does not show under a layer",
+				  plan_format(build, "the file system mounted at '%s' is not visible under a layer",
 					      layer->inner_mount),
 				  "show it with --ro or --rw at another place");
 		if (plan_layer_kind(build->host, layer) == LAYER_OVERLAY)

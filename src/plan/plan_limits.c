@@ -44,7 +44,7 @@ static int lacks(struct plan_build *build, const char *name, enum guarantee guar
 		return 0;
 	}
 	error_set(build->error, STAGE_LIMITS, EOPNOTSUPP, "cannot enforce the limit '%s' here: %s", name, why);
-	return error_hint(build->error, "%s; or go on without it: --optional %s", hint, name);
+	return error_hint(build->error, "%s; or run without it: --optional %s", hint, name);
 }
 
 /* --- who holds it ------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static int lacks_sight(struct plan_build *build, const char *name, enum guarante
 {
 	if (can_see_processes(build))
 		return lacks(build, name, guarantee,
-			     "root has no CAP_SYS_PTRACE here, and cannot look at the jar's processes",
+			     "root has no CAP_SYS_PTRACE here, and cannot read the jar's processes",
 			     "give the container CAP_SYS_PTRACE, or start Belljar as an ordinary user");
 	return lacks(build, name, guarantee, "/proc is mounted with hidepid, and does not show the jar's processes",
 		     "allow user namespaces, or mount /proc without hidepid");
@@ -93,7 +93,8 @@ static int hold_memory(struct plan_build *build)
 	build->plan->metered |= 1U << GUARANTEE_MEMORY;
 	plan_missing(build, "memory",
 		     plan_format(build,
-				 "it is measured by looking at the processes, which shows neither " UNSEEN_MEMORY "%s",
+				 "Belljar measures it by reading the processes, which shows neither " UNSEEN_MEMORY
+				 "%s",
 				 build->plan->rung == RUNG_NAMESPACE ? "" : UNSEEN_FILES),
 		     METER_HINT);
 	return 0;
@@ -111,8 +112,7 @@ static int hold_cpu_time(struct plan_build *build)
 	if (!build->host->has_task_clock)
 		plan_missing(
 			build, "cpu_time",
-			"it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
-			"waits for (SIGCHLD ignored), what they used since the last look is lost",
+			"Belljar measures it by reading the processes, to 10 ms for each: if no parent waits for a child (SIGCHLD ignored), its CPU time since the last reading is lost",
 			METER_HINT);
 	return 0;
 }
@@ -137,8 +137,7 @@ static void meter_pids(struct plan_build *build)
 	build->plan->metered |= 1U << GUARANTEE_PIDS;
 	plan_missing(
 		build, "pids",
-		"it is measured by looking at the processes: between two looks, 5 to 100 ms apart, any number may be "
-		"made, and a run that has more is killed, where otherwise the kernel would refuse to make them",
+		"Belljar counts the processes every 5 to 100 ms: the command can make any number in between, and Belljar then kills the run, where with a cgroup the kernel would refuse to make them",
 		"allow user namespaces, or " METER_HINT);
 	/* A bomb is faster than any look. All of the user's processes count, so this is wide, but it is the kernel's. */
 	if (build->host && build->host->uid != 0 && build->host->process_count)
@@ -205,14 +204,8 @@ static int hold_disk(struct plan_build *build)
 	plan_missing(
 		build, "disk",
 		build->plan->rung == RUNG_NAMESPACE
-			? "in host directories it is measured by looking at the processes: of children that nobody waits for "
-			  "(SIGCHLD ignored), what they wrote since the last look counts only as far as the file system has "
-			  "grown, by whomever, space for names and attributes of files is not counted, and files that are "
-			  "stored and then removed still count"
-			: "it is measured by looking at the processes: of children that nobody waits for (SIGCHLD ignored), what "
-			  "they wrote since the last look counts only as far as the file system has grown, by whomever, space "
-			  "for names and attributes of files is not counted, and the run's own directory does not count where "
-			  "it is in memory",
+			? "in host directories Belljar measures it by reading the processes: if no parent waits for a child (SIGCHLD ignored), its writes since the last reading count only as far as any program made the file system grow; space for names and attributes of files does not count, and removed files still count"
+			: "Belljar measures it by reading the processes: if no parent waits for a child (SIGCHLD ignored), its writes since the last reading count only as far as any program made the file system grow; space for names and attributes of files does not count, nor does the run's own directory where it is in memory",
 		hint);
 	return 0;
 }
@@ -324,7 +317,7 @@ void plan_user_limits(struct plan_build *build)
 		plan_missing(build, "user_limits",
 			     "the jar's share of the user's inotify instances and watches cannot be limited: "
 			     "/proc/sys/user cannot be written",
-			     "mount /proc/sys writable, which gives nobody a right that they do not have");
+			     "mount /proc/sys writable; this gives no program a right that it does not have already");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -382,15 +375,13 @@ static void hold_run_memory(struct plan_build *build)
 	if (plan_is_for_calls(plan->jar)) {
 		plan_missing(
 			build, "memory",
-			"it is measured by looking at the processes of the call, with all that the zygote has loaded, which shows "
-			"neither " UNSEEN_MEMORY,
+			"Belljar measures it by reading the call's processes, with everything that the zygote has loaded; this shows neither " UNSEEN_MEMORY,
 			METER_HINT);
 		return;
 	}
 	plan_missing(
 		build, "memory",
-		"it is measured by looking at the processes of the run: what lies in the jar's private places, and what "
-		"System V keeps, counts for the jar; it shows neither " UNSEEN_MEMORY,
+		"Belljar measures it by reading the run's processes: files in the jar's private places and System V memory count for the jar; this shows neither " UNSEEN_MEMORY,
 		METER_HINT);
 }
 
@@ -404,8 +395,7 @@ static void hold_run_cpu_time(struct plan_build *build)
 	plan->metered |= 1U << GUARANTEE_CPU_TIME;
 	plan_missing(
 		build, "cpu_time",
-		"it is measured by looking at the processes, to a hundredth of a second for each: of children that nobody "
-		"waits for (SIGCHLD ignored), what they used since the last look is lost",
+		"Belljar measures it by reading the processes, to 10 ms for each: if no parent waits for a child (SIGCHLD ignored), its CPU time since the last reading is lost",
 		METER_HINT);
 }
 
@@ -425,8 +415,7 @@ static void hold_pids_beside_minders(struct plan_build *build)
 			build, "pids",
 			plan_format(
 				build,
-				"the kernel counts the processes of all runs in the jar together, with the jar's own: "
-				"up to %u more than the limit can be made",
+				"the kernel counts the processes of all runs in the jar together, with the jar's own: up to %u more than the limit are possible",
 				more),
 			METER_HINT);
 }

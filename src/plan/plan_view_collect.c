@@ -162,10 +162,10 @@ static void add_trust(struct plan_build *build, struct view *view)
 		struct place *place;
 
 		if (is_java && trust->bundle.len && !content->len) {
-			plan_note(build, "network",
-				  "Java's list of authorities is in a format that cannot be added to: Java programs "
-				  "will not trust inspected hosts",
-				  NULL);
+			plan_note(
+				build, "network",
+				"Belljar cannot add to Java's list of authorities, because it does not know the format: Java programs will not trust inspected hosts",
+				NULL);
 			continue;
 		}
 		place = add_file(build, view, path, "the host's list of authorities, and the jar's own\n");

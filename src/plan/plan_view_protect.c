@@ -227,7 +227,9 @@ static void note_braces(struct plan_build *build)
 			has_match = !strcmp(host->matches.items[j].pattern, said);
 		if (!has_match)
 			plan_note(build, "hide",
-				  plan_format(build, "'%s' matches nothing: braces mean themselves in a pattern", said),
+				  plan_format(build,
+					      "'%s' matches nothing: braces have no special meaning in a pattern",
+					      said),
 				  "give one pattern for each of the words");
 	}
 }
@@ -383,10 +385,11 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 		if (!mover)
 			continue;
 		if (path->kind != PATH_DIRECTORY) {
-			error_set(build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
-				  "cannot keep '%s' in its place: somebody changed it while the jar was planned",
-				  path->path);
-			return error_hint(build->error, "try again when nobody moves directories there");
+			error_set(
+				build->error, STAGE_FILES, path->error ? path->error : ENOTDIR,
+				"cannot keep '%s' in its place: another program changed it while Belljar planned the jar",
+				path->path);
+			return error_hint(build->error, "try again when no program moves directories there");
 		}
 		pin = view_add(build, pins, PLACE_PIN, path->path);
 		pin->flags = STEP_RECURSIVE | STEP_READ_ONLY;

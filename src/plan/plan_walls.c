@@ -63,7 +63,7 @@ static void note_trace(struct plan_build *build)
 	if (build->policy->ledger == LEDGER_BASIC || build->plan->is_traced)
 		return;
 	if (plan_is_for_calls(jar))
-		plan_missing(build, "ledger", "what calls open, execute and connect to is not told",
+		plan_missing(build, "ledger", "Belljar does not report what calls open, execute and connect to",
 			     "run a command with the same policy");
 	else if (build->host->hides_memory)
 		plan_missing(build, "ledger",
@@ -72,8 +72,7 @@ static void note_trace(struct plan_build *build)
 	else
 		plan_missing(
 			build, "ledger",
-			"nobody can be told what the command opens, executes and connects to: this host has no filters that ask, "
-			"or a filter around Belljar does so already",
+			"tracing is unavailable: this kernel has no seccomp user notification, or a filter around Belljar uses it already",
 			"start Belljar outside of the other sandbox");
 }
 
@@ -212,8 +211,7 @@ static void report_gaps(struct plan_build *build)
 			     "before Landlock ABI 6 the command can signal other processes of the same user", hint);
 	plan_missing(
 		build, "user_limits",
-		"inotify instances and watches, descriptors on their way through sockets, pages in pipes and epoll "
-		"watches are counted for all programs of the user together: the command can use up what the others need",
+		"the kernel counts inotify instances and watches, descriptors in flight through sockets, pages in pipes and epoll watches for all programs of the user together: the command can use up what the others need",
 		hint);
 	plan_missing(build, "process_names", "the command can see the names and command lines of the host's processes",
 		     hint);

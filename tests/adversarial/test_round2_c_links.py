@@ -81,7 +81,7 @@ class Workdirs(LinkCase):
             place = self.home / name
             place.mkdir(parents=True, exist_ok=True)
             with self.subTest(place=name):
-                self.assertIn("will not do as a work directory: it holds", self.refused("-C", place))
+                self.assertIn("as the work directory: it holds", self.refused("-C", place))
                 done = self.jar(*self.sh("pwd; ls -A"), cwd=place)
                 self.assertEqual((done.status, str(self.home).encode() in done.stdout), (0, False), done)
         for name in (".config", ".local/share"):
@@ -117,7 +117,7 @@ class Proposals(LinkCase):
             with self.subTest(path=path):
                 answer = self.why(self.home / path)
                 self.assertEqual((answer["allowed"], answer["cure"]), (False, None), answer)
-                self.assertIn("no change is proposed", answer["warning"])
+                self.assertIn("Belljar proposes no change", answer["warning"])
         (self.home / "plain").write_text("x")
         (self.home / "link").symlink_to("plain")
         self.assertIsNotNone(self.why(self.home / "link")["cure"])

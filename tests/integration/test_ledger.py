@@ -30,7 +30,7 @@ class Gate(GateCase):
         (entry,) = self.denied(["good.test"], "look('other.test'), look('other.test')")
         self.assertEqual((entry["kind"], entry["what"], entry["access"]), ("name", "other.test", "resolve"))
         self.assertEqual((entry["count"], entry["certainty"], entry["process"]), (2, "seen", None))
-        self.assertEqual(entry["why"], "no rule of allow_net is about it")
+        self.assertEqual(entry["why"], "no rule of allow_net matches it")
         self.assertEqual(entry["cure"], {"flag": "--allow-net other.test", "policy": {"allow_net": ["other.test"]}})
 
     def test_the_cure_works(self) -> None:
@@ -124,7 +124,7 @@ class Gate(GateCase):
         failed = self.jar(*words, "3", self.marker).stderr.decode().splitlines()
         self.assertEqual(len(failed), 5)
         self.assertEqual(
-            failed[0], "belljar: refused: look up n6.test: no rule of allow_net is about it; --allow-net n6.test allows it"
+            failed[0], "belljar: refused: look up n6.test: no rule of allow_net matches it; --allow-net n6.test allows it"
         )
         self.assertEqual(self.jar(*words, "0", self.marker).stderr.decode(), "")
         self.assertEqual(self.jar("-q", *words, "3", self.marker).stderr.decode(), "")

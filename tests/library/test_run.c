@@ -234,7 +234,7 @@ static void test_what_was_refused_is_told(void)
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_KIND), "name");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHAT), "other.test");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_ACCESS), "resolve");
-	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHY), "no rule of allow_net is about it");
+	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_WHY), "no rule of allow_net matches it");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CURE), "--allow-net other.test");
 	CHECK_STRING(belljar_result_denied(result, 0, BELLJAR_DENIED_CERTAINTY), "seen");
 	CHECK(strstr(belljar_result_denied(result, 0, BELLJAR_DENIED_SENTENCE),

@@ -131,7 +131,7 @@ class Network(PackageCase):
         self.assertEqual((self.said["told"], self.said["nothing"]), (["other.test"], []))
         self.assertEqual(
             self.said["sentence"],
-            "The sandbox refused to look up other.test: no rule of allow_net is about it. "
+            "The sandbox refused to look up other.test: no rule of allow_net matches it. "
             "Trying again will not help; the owner of the sandbox can allow it with --allow-net other.test, in a policy "
             '{"allow_net":["other.test"]}.',
         )

@@ -38,7 +38,7 @@ static void test_the_smallest_rule_for_a_host(void)
 	static const char *const none[] = {NULL};
 	static const char *const asked[] = {"ask", "net", NULL};
 	static const char *const all[] = {"net", "host", NULL};
-	static const char nobody[] = "no rule of allow_net is about it";
+	static const char nobody[] = "no rule of allow_net matches it";
 
 	check_host(rules, "good.test:443", true, "by the rule good.test", "");
 	check_host(rules, "good.test:22", false, nobody, "--allow-net good.test:22");
@@ -51,7 +51,7 @@ static void test_the_smallest_rule_for_a_host(void)
 	check_host(rules, "[2001:db9::1]:80", false, nobody, "--allow-net [2001:db9::1]:80");
 	check_host(rules, "host.belljar.internal:5432", false, nobody, "--allow-net host:5432");
 	check_host(rules, "127.0.0.1:80", true, "it is the jar's own loopback, not the host's", "");
-	check_host(asked, "good.test:443", false, "no rule of allow_net is about it: it is asked about",
+	check_host(asked, "good.test:443", false, "no rule of allow_net matches it: it is asked about",
 		   "--allow-net good.test:443");
 	check_host(asked, "169.254.169.254:80", false, nobody, "");
 	check_host(asked, "host.belljar.internal:5432", false, nobody, "--allow-net host:5432");
@@ -165,12 +165,13 @@ static void check_path(const char *path, enum plan_access access, bool is_allowe
 static void test_paths_with_mounts(void)
 {
 	check_path("/home/u/p/file", PLAN_WRITE, true, "'/home/u/p' is shown", "");
-	check_path("/home/u/p/closed", PLAN_READ, false, "its mode does not let the command", "");
+	check_path("/home/u/p/closed", PLAN_READ, false, "the permissions of the file or directory do not allow it",
+		   "");
 	check_path("/home/u/p/shut/file", PLAN_READ, false,
-		   "the mode of a directory above it does not let the command in", "");
+		   "the permissions of a directory above it keep the command out", "");
 	check_path("/home/u/p/out/file", PLAN_READ, false, "the jar does not show it", "--ro /srv/data/file");
 	check_path("/home/u/p/secret", PLAN_READ, false, "'/home/u' is private and empty", "");
-	check_path("/home/u/p/round", PLAN_READ, false, "its links lead round in a circle, or are too long", "");
+	check_path("/home/u/p/round", PLAN_READ, false, "its symbolic links form a loop, or are too long", "");
 	check_path("/home/u/p/hidden/file", PLAN_READ, false, "'/home/u/p/hidden' is hidden", "");
 	check_path("/home/u/p/nothing", PLAN_READ, false, "the host has nothing there", "");
 	check_path("/home/u/p/nothing", PLAN_WRITE, true, "'/home/u/p' is shown", "");
@@ -197,7 +198,8 @@ static void test_paths_with_mounts(void)
 /* A look at the host sees the looker's part of /proc, which is another user's, and its links. */
 static void test_paths_that_the_kernel_makes(void)
 {
-	static const char owns[] = "the jar has a /proc of its own", mode[] = "its mode does not let the command";
+	static const char owns[] = "the jar has a /proc of its own",
+			  mode[] = "the permissions of the file or directory do not allow it";
 	static const char *const mounts[] = {
 		"/proc/self/mounts",        "/proc/mounts",   "/proc/thread-self/mounts", "/proc/4/mounts",
 		"/proc/self/task/4/mounts", "/home/u/p/mtab", "/home/u/p/mtab2"};
@@ -222,7 +224,7 @@ static void test_paths_that_the_kernel_makes(void)
 	check_path("/home/u/p/terminal", PLAN_READ, false, "the command has no terminal of its own", "");
 	check_path("/dev/pts", PLAN_WRITE, false, "nothing can be made there", "");
 	check_path("/dev/ptmx", PLAN_WRITE, true, "the jar has terminals of its own", "");
-	check_path("/dev/pts/0", PLAN_READ, false, "there is no terminal of that name", "");
+	check_path("/dev/pts/0", PLAN_READ, false, "no terminal has that name", "");
 }
 
 /* --- system calls ------------------------------------------------------------------------------------------- */
@@ -250,7 +252,7 @@ static void test_system_calls(void)
 	check_call("mount", false, "refused with EPERM by the filter");
 	check_call("io_uring_setup", false, "refused with ENOSYS by the filter");
 	check_call("clone", true, "refused with EPERM if a namespace flag is set");
-	check_call("openat", true, "no row of the filter is about it");
+	check_call("openat", true, "the system call filter does not restrict it");
 	CHECK(!plan_explain_call(&nobody, "nosuchcall", false, &explanation));
 }
 
